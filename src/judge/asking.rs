@@ -6,7 +6,7 @@ use jiff::Timestamp;
 
 use crate::session::{ProbeTarget, SessionIdSource};
 use watchdog_agent::preset::verdict_basis::VerdictBasis;
-use watchdog_agent::probe::{self, ProbeRequest, ProbeSubject};
+use watchdog_agent::probe::{self, ProbeRequest};
 use watchdog_agent::prompt::{QuestionFacts, probe_prompt};
 use watchdog_agent::reply_claims::ReplyClaims;
 use watchdog_core::decision::commit_gate::RescueCaller;
@@ -231,21 +231,9 @@ impl ActionExecutor {
             commits: facts.0.as_ref(),
             changes: facts.1.as_ref(),
         };
-        let request = ProbeRequest {
-            settings: &self.agent,
-            preset: self
-                .command_env
-                .agent_preset(&self.input.root, &self.agent.preset),
-            program: self.program(),
-            worktree: &self.input.root,
-            session_id: whom.resume.as_deref(),
-            expected_session: whom.expected.clone(),
-            probed: self.probed_session(&whom),
-            number,
-            prompt: probe_prompt(&git_facts, contradiction),
-            timeout: settings.completion_check.probe_timeout,
-            now: at,
-        };
+        let prompt = probe_prompt(&git_facts, contradiction);
+        let timeout = settings.completion_check.probe_timeout;
+        let request = self.question(&whom, (number, prompt), timeout);
         let answer = probe::ask_with(&request, &|program| program.run_cancellable(cancel));
         let outcome = self.weighed(answer.outcome, facts);
         if let ProbeOutcome::RateLimited { retry_at, .. } = &outcome {
@@ -296,15 +284,33 @@ impl ActionExecutor {
         record
     }
 
-    /// What is known of the session that is asked.
-    pub(super) fn probed_session(&self, whom: &ProbeTarget) -> ProbeSubject {
-        let id = whom.resume.as_deref().or(whom.expected.as_deref());
-        self.command_env.probed_session(
-            Some(self.store.as_ref()),
-            &self.input.worktree_id,
-            (&self.input.root, &self.agent),
-            id,
-        )
+    /// A question to the agent about its session.
+    pub(super) fn question<'a>(
+        &'a self,
+        whom: &'a ProbeTarget,
+        (number, prompt): (u32, String),
+        timeout: Duration,
+    ) -> ProbeRequest<'a> {
+        let root = &self.input.root;
+        let session_id = whom.resume.as_deref();
+        ProbeRequest {
+            settings: &self.agent,
+            preset: self.command_env.agent_preset(root, &self.agent.preset),
+            program: self.program(),
+            worktree: root,
+            session_id,
+            expected_session: whom.expected.clone(),
+            probed: self.command_env.probed_session(
+                Some(self.store.as_ref()),
+                &self.input.worktree_id,
+                (root, &self.agent),
+                session_id.or(whom.expected.as_deref()),
+            ),
+            number,
+            prompt,
+            timeout,
+            now: now(),
+        }
     }
 
     /// A limit that another machine of the account met leaves the question unasked. Nothing is kept of it, so that it is asked

@@ -3,9 +3,11 @@
 
 use std::path::Path;
 
-use crate::rescue::private_rule;
+use jiff::Timestamp;
+
+use crate::rescue::take_snapshot;
 use watchdog_core::config::settings::{RescueMode, RescueSettings};
-use watchdog_git::{Error, OriginEvidence, Snapshot, SnapshotRequest, Worktree, is_absent};
+use watchdog_git::{Error, OriginEvidence, Snapshot, Worktree, is_absent};
 
 /// The snapshots of helpers.
 #[derive(Debug, Default)]
@@ -21,7 +23,7 @@ pub struct BornWorktreeSnapshots {
 pub fn snapshot_helpers(
     worktree: &Worktree,
     evidence: &OriginEvidence,
-    request: &SnapshotRequest<'_>,
+    (spec, at, why): (&str, Timestamp, &str),
     settings: &RescueSettings,
     mut is_due: impl FnMut(&Path, u64) -> bool,
 ) -> BornWorktreeSnapshots {
@@ -38,20 +40,14 @@ pub fn snapshot_helpers(
         }
     };
     for helper in helpers {
-        let spec = format!("{}/{}", request.spec, helper.name);
+        let spec = format!("{spec}/{}", helper.name);
         let mut keep = || -> Result<Option<Snapshot>, Error> {
             let there = Worktree::open(&helper.root)?;
             let changes = there.changes()?;
             if !changes.any() || !is_due(&helper.root, changes.fingerprint) {
                 return Ok(None);
             }
-            there.take_snapshot_with_private(
-                &SnapshotRequest {
-                    spec: &spec,
-                    ..*request
-                },
-                &private_rule(settings),
-            )
+            take_snapshot(&there, (&spec, at, why), settings)
         };
         match keep() {
             Ok(taken) => kept.taken.extend(taken.filter(|snapshot| !snapshot.reused)),

@@ -47,6 +47,20 @@ pub struct EffectiveConfig {
 }
 
 impl EffectiveConfig {
+    /// The defaults, which hold where there is no file.
+    fn without_file() -> Self {
+        EffectiveConfig {
+            settings: ConfigSettings::default(),
+            trust: ConfigTrust::Settled,
+            notes: Vec::new(),
+            anchor: None,
+            file: None,
+            own: true,
+            names_agent: false,
+            sets_rescue_mode: false,
+        }
+    }
+
     /// Whether the file in force was trusted before this session: then it must not vanish.
     pub fn pins_file(&self) -> bool {
         self.own
@@ -170,14 +184,8 @@ fn settled(
     }
     let Some(found) = found else {
         return Ok(EffectiveConfig {
-            settings: ConfigSettings::default(),
-            trust: ConfigTrust::Settled,
-            notes: Vec::new(),
             anchor,
-            file: None,
-            own: true,
-            names_agent: false,
-            sets_rescue_mode: false,
+            ..EffectiveConfig::without_file()
         });
     };
     let mut notes: Vec<Degradation> = found
@@ -209,14 +217,11 @@ fn settled(
         format!("{FILE} is not trusted and not used; read it, then allow it with: {allow_with}"),
     ));
     Ok(EffectiveConfig {
-        settings: ConfigSettings::default(),
         trust: ConfigTrust::Untrusted { allow_with },
         notes,
         anchor,
         file,
-        own: true,
-        names_agent: false,
-        sets_rescue_mode: false,
+        ..EffectiveConfig::without_file()
     })
 }
 
@@ -383,13 +388,10 @@ fn trusted(
     );
     Ok(EffectiveConfig {
         settings: parsed.settings,
-        trust: ConfigTrust::Settled,
         notes,
-        anchor: None,
-        file: None,
-        own: true,
         names_agent: names_agent(bytes),
         sets_rescue_mode: sets_rescue_mode(bytes),
+        ..EffectiveConfig::without_file()
     })
 }
 

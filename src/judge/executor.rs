@@ -24,7 +24,7 @@ use watchdog_facts::evidence::{
     StopReason, UnreadableFact, WarningCode,
 };
 use watchdog_facts::verdict::{Evidence, Verdict};
-use watchdog_git::{HistoryPoint, Snapshot, SnapshotRequest, StatFingerprints, Worktree};
+use watchdog_git::{HistoryPoint, Snapshot, StatFingerprints, Worktree};
 use watchdog_process::{CancelFlag, SurvivingProcess};
 use watchdog_store::LocalStore;
 use watchdog_store::journal::kind;
@@ -308,19 +308,11 @@ impl ActionExecutor {
 
     pub(super) fn snapshot(&self, why: &str) -> ReadFact<Option<String>> {
         self.own_worktree()?;
-        let max_new_bytes = self.input.settings.rescue.max_snapshot_bytes;
-        let request = SnapshotRequest {
-            spec: &self.input.spec,
-            at: now(),
-            why,
-            max_new_bytes,
-        };
-        let taken = self.worktree(|worktree| {
-            worktree.take_snapshot_with_private(
-                &request,
-                &rescue::private_rule(&self.input.settings.rescue),
-            )
-        })?;
+        let (settings, request) = (
+            &self.input.settings.rescue,
+            (self.input.spec.as_str(), now(), why),
+        );
+        let taken = self.worktree(|worktree| rescue::take_snapshot(worktree, request, settings))?;
         let name = taken.as_ref().map(|snapshot| snapshot.name.clone());
         if let Some(snapshot) = taken.as_ref().filter(|snapshot| !snapshot.reused) {
             self.command_env.tell(&format!(
@@ -351,22 +343,13 @@ impl ActionExecutor {
     /// Takes snapshots of what helpers of the session have uncommitted in other worktrees. Where that fails, watchdog warns and judges all
     /// the same.
     pub(super) fn snapshot_helpers(&self, why: &str) {
-        let max_new_bytes = self.input.settings.rescue.max_snapshot_bytes;
-        let request = SnapshotRequest {
-            spec: &self.input.spec,
-            at: now(),
-            why,
-            max_new_bytes,
-        };
-        let settings = &self.input.settings.rescue;
+        let (settings, request) = (
+            &self.input.settings.rescue,
+            (self.input.spec.as_str(), now(), why),
+        );
+        let evidence = &self.input.evidence;
         let kept = self.worktree(|worktree| {
-            snapshot_helpers(
-                worktree,
-                &self.input.evidence,
-                &request,
-                settings,
-                |_, _| true,
-            )
+            snapshot_helpers(worktree, evidence, request, settings, |_, _| true)
         });
         for snapshot in &kept.taken {
             self.journal.note(
@@ -539,18 +522,9 @@ impl ActionExecutor {
             others: &others,
         };
         let whom = self.whom();
-        let planner = PlannerAgent {
-            command_env: &self.command_env,
-            agent: &self.agent,
-            program: self.program(),
-            root: &self.input.root,
-            session_id: whom.resume.as_deref(),
-            expected_session: whom.expected.clone(),
-            probed: self.probed_session(&whom),
-            timeout: request.settings.timeout,
-            begun: now(),
-            spent: Mutex::default(),
-        };
+        let timeout = request.settings.timeout;
+        let question = self.question(&whom, (0, String::new()), timeout);
+        let planner = PlannerAgent::new(&self.command_env, question);
         let ask = |prompt: &str, attempt: u32| planner.ask(prompt, attempt, cancel);
         let ask: Option<rescue::PlanSource<'_>> = if self.may_ask_for_a_plan() {
             Some(&ask)
@@ -562,8 +536,7 @@ impl ActionExecutor {
             remember_rescued(self.store.as_ref(), worktree, &mut outcome);
             Ok(outcome)
         });
-        let spent = *planner.spent.lock().expect("mutex poisoned");
-        self.spend_beside(spent);
+        self.spend_beside(planner.spent());
         rescued.map_err(|error: watchdog_git::Error| UnreadableFact::new(FaultKind::Git, error))
     }
 

@@ -7,12 +7,11 @@ use std::path::{Path, PathBuf};
 use jiff::Timestamp;
 
 use watchdog_git::Worktree;
-use watchdog_process::still_runs;
 use watchdog_store::journal::{event, kind};
 use watchdog_store::{LocalStore, expiry, refs, session};
 
 use crate::clock::now;
-use crate::session::expire_logs;
+use crate::session::{expire_logs, record_lives};
 use crate::wire::judgement_events::expired_data;
 
 /// The key for the refs of baselines, in place of a repository's name; no repository's name has this form.
@@ -48,17 +47,11 @@ fn drop_logs(store: &dyn LocalStore, logs: &Path, at: Timestamp) -> Result<(), S
         return Ok(());
     }
     let sessions = session::everywhere(store).map_err(|error| error.to_string())?;
-    let runs = |record: &session::SessionRecord| {
-        record.ended_at.is_none()
-            && record
-                .pid
-                .is_some_and(|pid| still_runs(pid, record.started_at))
-    };
     let sessions = sessions
         .into_iter()
         .filter_map(|(_, _, record)| record.ok());
     let running: HashSet<PathBuf> = sessions
-        .filter(runs)
+        .filter(record_lives)
         .filter_map(|record| record.log)
         .collect();
     let removed = expire_logs(logs, at, &running);

@@ -1,6 +1,8 @@
 //! Makes a judgement from a verdict: adds the worktree and the work that it is about, and masks secrets.
 
 use std::borrow::Cow;
+use std::path::Path;
+use std::time::Duration;
 
 use jiff::Timestamp;
 
@@ -48,17 +50,28 @@ pub fn about(
         None => (command_env.worktree.clone(), None),
     };
     Judgement {
-        verdict,
-        worktree: worktree.display().to_string(),
         spec: input.map(|input| input.spec.clone()),
         branch,
         baseline: input.map(|input| input.baseline.as_str().to_owned()),
+        duration: since(begun),
+        ..bare_judgement(&worktree, verdict)
+    }
+}
+
+/// A verdict on a worktree of which no more is known.
+pub fn bare_judgement(worktree: &Path, verdict: Verdict) -> Judgement {
+    Judgement {
+        verdict,
+        worktree: worktree.display().to_string(),
+        spec: None,
+        branch: None,
+        baseline: None,
         breaker: None,
         log: None,
         session: None,
         survivors: Vec::new(),
         refused: ToolRefusals::default(),
         looped: None,
-        duration: since(begun),
+        duration: Duration::ZERO,
     }
 }

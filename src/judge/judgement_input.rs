@@ -19,7 +19,9 @@ use watchdog_facts::session_work::SessionEdgeFiles;
 use watchdog_facts::shell_line::WorktreeCommands;
 use watchdog_facts::verdict::Verdict;
 use watchdog_git::{HistoryPoint, KnownRefs, OriginEvidence, Worktree, unescape_path};
+use watchdog_store::LocalStore;
 use watchdog_store::anchor::CriteriaAnchor;
+use watchdog_store::session::{self, SessionRecord};
 
 /// The options of the command line, which override the configuration.
 #[derive(Debug, Clone, Default)]
@@ -159,6 +161,15 @@ impl JudgementInput {
             .keys()
             .filter_map(|text| Some(path(text).symlink_metadata().ok()?.len()))
             .sum()
+    }
+
+    /// The last recorded session since the baseline. One that cannot be read proves nothing.
+    pub fn last_session(&self, store: &dyn LocalStore) -> Option<SessionRecord> {
+        let since = self.record_at?;
+        session::read_session(store, &self.worktree_id, &self.spec)
+            .ok()
+            .flatten()
+            .filter(|session| since <= session.started_at)
     }
 
     /// The commit where the session began; `None` before the first one.

@@ -19,7 +19,7 @@ use watchdog_facts::verdict::{Reason, Status, Verdict};
 use watchdog_git::Worktree;
 use watchdog_process::SurvivingProcess;
 use watchdog_store::journal::{kind, tidy, tidy_is_due};
-use watchdog_store::{LocalStore, before, session, uncommitted};
+use watchdog_store::{before, uncommitted};
 
 use super::admission::PreparedJudgement;
 use super::driver::{Pace, drive_to_the_end};
@@ -94,7 +94,7 @@ impl JudgementRun {
         let begun = prepared.begun;
         let ran_a_session = session.end.is_some();
         let exit =
-            (session.exit).or_else(|| recorded_exit(prepared.store.as_ref(), &prepared.input));
+            (session.exit).or_else(|| prepared.input.last_session(prepared.store.as_ref())?.exit);
         let earlier = prepared.input.earlier(prepared.store.as_ref());
         let mut executor = ActionExecutor::about_session(prepared, &session, in_sweep);
         let unreadable = |executor: &ActionExecutor, why: UnreadableFact| {
@@ -302,16 +302,6 @@ impl JudgementRun {
         judgement.refused = self.refused.clone();
         judgement
     }
-}
-
-/// How the process of the last session since the baseline ended, where watchdog ran it.
-fn recorded_exit(store: &dyn LocalStore, input: &JudgementInput) -> Option<SessionExit> {
-    let at = input.record_at?;
-    session::read_session(store, &input.worktree_id, &input.spec)
-        .ok()
-        .flatten()
-        .filter(|session| at <= session.started_at)?
-        .exit
 }
 
 impl JudgementRun {

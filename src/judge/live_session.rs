@@ -5,6 +5,7 @@ use std::time::Duration;
 
 use jiff::Timestamp;
 
+use crate::session::record_lives;
 use crate::watch::last_change;
 use watchdog_agent::transcript::{self, ClaudeHome};
 use watchdog_agent::transcript_read::unanswered_calls;
@@ -13,11 +14,11 @@ use watchdog_core::decision::silence::{
 };
 use watchdog_facts::verdict::{Reason, Verdict};
 use watchdog_process::session_meter::{ProcessSample, processes_below};
-use watchdog_process::still_runs;
 use watchdog_store::session::{self, SessionRecord};
-use watchdog_store::{LocalStore, StateDir, StoreError};
+use watchdog_store::{StateDir, StoreError};
 
 use super::command_env::CommandEnv;
+use super::open_worktree::OpenWorktree;
 use crate::clock::now;
 use crate::wire::verdict_json::JudgedSession;
 use watchdog_system::read_regular_file;
@@ -101,24 +102,19 @@ impl RunningSession {
     ///
     /// # Errors
     /// Where the records cannot be read.
-    pub fn of(
+    pub fn find(
         around: &CommandEnv,
-        store: &dyn LocalStore,
-        (worktree_id, root): (&str, &Path),
+        open: &OpenWorktree,
         spec: Option<&str>,
     ) -> Result<Option<Self>, StoreError> {
+        let (store, worktree_id) = (open.store.as_ref(), &open.worktree_id);
         let newest = match spec {
             Some(spec) => session::read_session(store, worktree_id, spec)?
                 .map(|record| (spec.to_owned(), record)),
             None => session::latest(store, worktree_id)?,
         };
-        let running = newest.filter(|(_, record)| {
-            record.ended_at.is_none()
-                && record
-                    .pid
-                    .is_some_and(|pid| still_runs(pid, record.started_at))
-        });
-        Ok(running.map(|(spec, record)| Self::of_record(around, root, spec, record)))
+        let running = newest.filter(|(_, record)| record_lives(record));
+        Ok(running.map(|(spec, record)| Self::of_record(around, open.root(), spec, record)))
     }
 
     /// A session that is known to live.

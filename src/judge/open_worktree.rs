@@ -37,14 +37,6 @@ pub struct OpenWorktree {
     pub commands: WorktreeCommands,
 }
 
-/// Whether a worktree may be acted on.
-enum WorktreeLockOutcome {
-    /// This process holds the lock until it drops it.
-    Ours(WorktreeLock),
-    /// Another process holds the lock; holds the verdict to give.
-    Taken(Box<Verdict>),
-}
-
 impl OpenWorktree {
     /// Opens the worktree, then the store.
     pub fn open(command_env: &CommandEnv) -> Result<Self, UnreadableFact> {
@@ -97,30 +89,14 @@ impl OpenWorktree {
         command: &str,
         session_active: bool,
     ) -> Result<WorktreeLock, Refusal> {
-        match self.try_lock(command_env, command, session_active)? {
-            WorktreeLockOutcome::Ours(lock) => Ok(lock),
-            WorktreeLockOutcome::Taken(verdict) => Err(Refusal::Verdict(verdict)),
-        }
-    }
-
-    /// Takes the worktree's lock, or names its holder.
-    fn try_lock(
-        &self,
-        command_env: &CommandEnv,
-        command: &str,
-        session_active: bool,
-    ) -> Result<WorktreeLockOutcome, UnreadableFact> {
         let begun = Instant::now();
         loop {
             let holder = LockHolder {
-                pid: std::process::id(),
-                command: command.into(),
-                since: now(),
                 session_active,
-                spec: None,
+                ..LockHolder::ours(command, now())
             };
             match WorktreeLock::try_acquire(&command_env.state, &self.worktree_id, holder)? {
-                LockAttempt::Held(lock) => return Ok(WorktreeLockOutcome::Ours(lock)),
+                LockAttempt::Held(lock) => return Ok(lock),
                 // A watch that judges a commit is done in some milliseconds, and must not keep away who comes right after it.
                 LockAttempt::Busy(Some(holder))
                     if holder.command == WATCH && begun.elapsed() < PATIENCE_WITH_WATCH =>
@@ -128,7 +104,7 @@ impl OpenWorktree {
                     std::thread::sleep(Duration::from_millis(10));
                 }
                 LockAttempt::Busy(holder) => {
-                    return Ok(WorktreeLockOutcome::Taken(Box::new(taken(holder))));
+                    return Err(taken(holder).into());
                 }
             }
         }

@@ -14,7 +14,7 @@ use watchdog_git::{
     KnownRefs, OriginEvidence, RescuedCommit, UnmergedWork, UnsettledSubmodule, Worktree,
 };
 use watchdog_store::rescued::RescuedRecord;
-use watchdog_store::{LocalStore, baseline, rescued, session};
+use watchdog_store::{LocalStore, baseline, rescued};
 
 use super::judgement_input::JudgementInput;
 use crate::clock::now;
@@ -163,14 +163,10 @@ pub fn note_late_commits(
     store: &dyn LocalStore,
     mut verdict: Verdict,
 ) -> Verdict {
-    let (Some(baseline_at), Some(commits)) = (input.record_at, &verdict.commits) else {
+    let Some(commits) = &verdict.commits else {
         return verdict;
     };
-    let session = session::read_session(store, &input.worktree_id, &input.spec)
-        .ok()
-        .flatten();
-    let ended =
-        session.filter(|session| baseline_at <= session.started_at && session.survivors.is_empty());
+    let ended = (input.last_session(store)).filter(|session| session.survivors.is_empty());
     let Some(ended_at) = ended.and_then(|session| session.ended_at) else {
         return verdict;
     };

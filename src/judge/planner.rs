@@ -1,16 +1,12 @@
 //! Asks the agent to plan the commits of a rescue, and decides after a failed question whether to ask again.
 
-use std::ffi::OsString;
-use std::path::Path;
 use std::sync::Mutex;
-use std::time::Duration;
 
 use jiff::Timestamp;
 use serde_json::{Map, Value};
 
 use crate::rescue::PlanError;
-use watchdog_agent::probe::{ProbeRequest, ProbeSubject, ask_for_plan};
-use watchdog_core::config::settings::AgentSettings;
+use watchdog_agent::probe::{ProbeRequest, ask_for_plan};
 use watchdog_facts::evidence::ProbeOutcome;
 use watchdog_facts::verdict::ProbeUsage;
 use watchdog_process::CancelFlag;
@@ -20,29 +16,30 @@ use crate::clock::{now, since};
 
 /// Which agent to ask for a plan, and for how long.
 pub struct PlannerAgent<'a> {
-    /// Where watchdog works.
-    pub command_env: &'a CommandEnv,
-    /// The agent to ask.
-    pub agent: &'a AgentSettings,
-    /// Another file than the agent's own program in `PATH`.
-    pub program: Option<OsString>,
-    /// The top of the worktree.
-    pub root: &'a Path,
-    /// The session that worked here, where it is known.
-    pub session_id: Option<&'a str>,
-    /// The latest session recorded for the worktree.
-    pub expected_session: Option<String>,
-    /// What is known of that session.
-    pub probed: ProbeSubject,
-    /// How long all questions together may take.
-    pub timeout: Duration,
+    command_env: &'a CommandEnv,
+    /// What its questions have in common. Its timeout is that of all of them together.
+    question: ProbeRequest<'a>,
     /// When that time began.
-    pub begun: Timestamp,
-    /// The cost of its questions so far.
-    pub spent: Mutex<ProbeUsage>,
+    begun: Timestamp,
+    spent: Mutex<ProbeUsage>,
 }
 
-impl PlannerAgent<'_> {
+impl<'a> PlannerAgent<'a> {
+    /// Asks as this question does.
+    pub fn new(command_env: &'a CommandEnv, question: ProbeRequest<'a>) -> Self {
+        PlannerAgent {
+            command_env,
+            question,
+            begun: now(),
+            spent: Mutex::default(),
+        }
+    }
+
+    /// The cost of its questions so far.
+    pub fn spent(&self) -> ProbeUsage {
+        *self.spent.lock().expect("mutex poisoned")
+    }
+
     /// Puts one question; blocks until it is answered, failed, out of time or cancelled.
     ///
     /// # Errors
@@ -56,7 +53,7 @@ impl PlannerAgent<'_> {
         if cancel.is_cancelled() {
             return Err(PlanError::Interrupted);
         }
-        let timeout = self.timeout.saturating_sub(since(self.begun));
+        let timeout = self.question.timeout.saturating_sub(since(self.begun));
         if timeout.is_zero() {
             return Err(PlanError::Unavailable {
                 why: "no time was left to ask again".into(),
@@ -67,17 +64,11 @@ impl PlannerAgent<'_> {
             _ => "the plan cannot be used; asking once more",
         });
         let request = ProbeRequest {
-            settings: self.agent,
-            preset: self.command_env.agent_preset(self.root, &self.agent.preset),
-            program: self.program.clone(),
-            worktree: self.root,
-            session_id: self.session_id,
-            expected_session: self.expected_session.clone(),
-            probed: self.probed.clone(),
             number: attempt,
             prompt: prompt.to_owned(),
             timeout,
             now: now(),
+            ..self.question.clone()
         };
         let mut spent = self.spent.lock().expect("mutex poisoned");
         let outcome = ask_for_plan(
@@ -89,7 +80,7 @@ impl PlannerAgent<'_> {
         if cancel.is_cancelled() {
             return Err(PlanError::Interrupted);
         }
-        outcome.map_err(|outcome| refused(&outcome, self.agent.probe.is_some()))
+        outcome.map_err(|outcome| refused(&outcome, self.question.settings.probe.is_some()))
     }
 }
 

@@ -22,14 +22,7 @@ pub fn find(input: &JudgementInput, store: &dyn LocalStore, at: Timestamp) -> Su
         session_over: input.overrides.session_over,
         ..SurvivorFacts::default()
     };
-    let Some(recorded_at) = input.record_at else {
-        return unknown;
-    };
-    // One that cannot be read proves nothing.
-    let recorded = session::read_session(store, &input.worktree_id, &input.spec)
-        .ok()
-        .flatten();
-    let Some(record) = recorded.filter(|session| session.started_at >= recorded_at) else {
+    let Some(record) = input.last_session(store) else {
         return unknown;
     };
     let gone = record

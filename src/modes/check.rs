@@ -165,13 +165,7 @@ fn is_from_inside(command_env: &CommandEnv, open: &OpenWorktree) -> Result<bool,
 
 /// A recorded session, such as a hook's, without a lock on its worktree: the judgement of its work should mention that it has stalled.
 fn stalled_session(command_env: &CommandEnv, open: &OpenWorktree) -> Option<Degradation> {
-    let running = RunningSession::of(
-        command_env,
-        open.store.as_ref(),
-        (&open.worktree_id, open.root()),
-        None,
-    )
-    .ok()??;
+    let running = RunningSession::find(command_env, open, None).ok()??;
     (running.live.doing == SessionActivity::Stalled)
         .then(|| Degradation::new(WarningCode::SessionStalled, running.in_words()))
 }
@@ -189,12 +183,7 @@ fn with_its_session(
     if verdict.reason != Reason::SessionActive {
         return Refusal::Verdict(verdict);
     }
-    let running = RunningSession::of(
-        command_env,
-        open.store.as_ref(),
-        (&open.worktree_id, open.root()),
-        None,
-    );
+    let running = RunningSession::find(command_env, open, None);
     // Where that cannot be read, who holds the worktree is known all the same.
     let Some(running) = running.ok().flatten() else {
         return Refusal::Verdict(verdict);

@@ -4,11 +4,13 @@ use std::time::{Duration, Instant};
 
 use serde_json::{Map, Value};
 
+use watchdog_agent::probe::ProbeRequest;
+
 use crate::rescue::{self, PlanError, RescuePreview};
 use crate::session::recorded;
 use watchdog_core::config::settings::{ConfigSettings, RescueMode};
 use watchdog_facts::evidence::{Degradation, HeldRescue, RescueOutcome, WarningCode};
-use watchdog_git::{Snapshot, SnapshotRequest};
+use watchdog_git::Snapshot;
 use watchdog_process::CancelFlag;
 use watchdog_store::journal::{event, kind};
 use watchdog_store::session as sessions;
@@ -138,17 +140,8 @@ fn rescue_uncommitted(
             &settings.rescue,
         )?));
     }
-    let max_new_bytes = settings.rescue.max_snapshot_bytes;
-    let request = SnapshotRequest {
-        spec,
-        at: now(),
-        why: "asked for by watchdog rescue",
-        max_new_bytes,
-    };
-    let take = || {
-        open.worktree
-            .take_snapshot_with_private(&request, &rescue::private_rule(&settings.rescue))
-    };
+    let request = (spec, now(), "asked for by watchdog rescue");
+    let take = || rescue::take_snapshot(&open.worktree, request, &settings.rescue);
     let Some(mut snapshot) = take()? else {
         return Ok(RescueReport::Nothing);
     };
@@ -260,24 +253,25 @@ fn commit(
         .filter(|source| source.asks_latest)
         .and_then(|source| source.latest(open.root()))
         .map(|found| found.session_id);
-    let (store, probed_id) = (
-        Some(open.store.as_ref()),
-        session.as_deref().or(latest.as_deref()),
-    );
-    let probed =
-        command_env.probed_session(store, &open.worktree_id, (open.root(), &agent), probed_id);
-    let planner = PlannerAgent {
-        command_env,
-        agent: &agent,
+    let question = ProbeRequest {
+        settings: &agent,
+        preset: command_env.agent_preset(open.root(), &agent.preset),
         program: command_env.agent_program.clone(),
-        root: open.root(),
+        worktree: open.root(),
         session_id: session.as_deref(),
+        probed: command_env.probed_session(
+            Some(open.store.as_ref()),
+            &open.worktree_id,
+            (open.root(), &agent),
+            session.as_deref().or(latest.as_deref()),
+        ),
         expected_session: latest,
-        probed,
+        number: 0,
+        prompt: String::new(),
         timeout: settings.rescue.timeout,
-        begun: now(),
-        spent: std::sync::Mutex::default(),
+        now: now(),
     };
+    let planner = PlannerAgent::new(command_env, question);
     let ask = |prompt: &str, attempt: u32| ask(&planner, prompt, attempt);
     let request = rescue::RescueRequest {
         settings: &settings.rescue,

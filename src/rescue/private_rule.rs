@@ -1,10 +1,12 @@
-//! Selects the files for the private part of a snapshot, in a ref that is never merged or pushed, ignored files included. Pure.
+//! Selects the files for the private part of a snapshot, in a ref that is never merged or pushed, ignored files included. Takes such snapshots.
+
+use jiff::Timestamp;
 
 use super::copied_secrets::repeats_secret;
 use super::secrets::{in_generated_folder, looks_secret, secret_in};
 use watchdog_core::config::settings::RescueSettings;
 use watchdog_facts::secret_shapes::LIMIT;
-use watchdog_git::SnapshotCandidate;
+use watchdog_git::{Snapshot, SnapshotCandidate, SnapshotRequest, Worktree};
 
 /// The rule for [`watchdog_git::Worktree::take_snapshot_with_private`]: possible secrets by name or by new content, copies of
 /// secrets, and files larger than `max_bytes`. Everything that is never committed for one of these reasons belongs here, too.
@@ -78,6 +80,25 @@ fn worth_keeping(path: &str, bytes: u64) -> bool {
     bytes <= SMALL
         && !in_generated_folder(path)
         && (name.starts_with(".env") || SETTINGS.contains(&name) || local || looks_secret(path))
+}
+
+/// Takes a snapshot of the uncommitted files of a worktree, by the settings of its rescue and with secrets apart; `None` where nothing is
+/// uncommitted.
+///
+/// # Errors
+/// Where the work cannot be read or kept.
+pub fn take_snapshot(
+    worktree: &Worktree,
+    (spec, at, why): (&str, Timestamp, &str),
+    settings: &RescueSettings,
+) -> Result<Option<Snapshot>, watchdog_git::Error> {
+    let request = SnapshotRequest {
+        spec,
+        at,
+        why,
+        max_new_bytes: settings.max_snapshot_bytes,
+    };
+    worktree.take_snapshot_with_private(&request, &private_rule(settings))
 }
 
 #[cfg(test)]

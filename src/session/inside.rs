@@ -35,20 +35,22 @@ impl SharedInside {
     }
 }
 
+/// Whether the process of a recorded session still runs, as far as its end is not recorded.
+pub fn record_lives(record: &SessionRecord) -> bool {
+    record.ended_at.is_none()
+        && record
+            .pid
+            .is_some_and(|pid| still_runs(pid, record.started_at))
+}
+
 /// Whether a recorded session of a worktree still runs: it may have arranged whatever a judgement finds meanwhile.
 ///
 /// # Errors
 /// Where the records cannot be read.
 pub fn session_lives(store: &dyn LocalStore, worktree_id: &str) -> Result<bool, StoreError> {
-    let lives = |session: &SessionRecord| {
-        session.ended_at.is_none()
-            && session
-                .pid
-                .is_some_and(|pid| still_runs(pid, session.started_at))
-    };
     Ok(session::of_worktree(store, worktree_id)?
         .iter()
-        .any(|(_, session)| lives(session)))
+        .any(|(_, session)| record_lives(session)))
 }
 
 /// The spec of a recorded session that still runs and that this process is a part of; `None` where it is a part of none.

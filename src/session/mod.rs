@@ -18,7 +18,7 @@ pub use conversation::{
     ProbeTarget, SessionIdSource, find_agent_since, has_conversation_since, note_conversations,
 };
 pub use end::EndedSession;
-pub use inside::{SharedInside, inside, inside_of, inside_or_left, session_lives};
+pub use inside::{SharedInside, inside, inside_of, inside_or_left, record_lives, session_lives};
 pub use log_files::{SessionLog, expire_logs, log_path, logs_of, open_log};
 pub use log_reader::LogReader;
 pub use other_clone::{

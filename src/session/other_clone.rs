@@ -6,10 +6,9 @@
 use watchdog_facts::evidence::{Degradation, FaultKind, UnreadableFact, WarningCode};
 use watchdog_facts::shell_line::WorktreeCommands;
 use watchdog_git::Worktree;
-use watchdog_process::still_runs;
 use watchdog_store::{LocalStore, anchor, baseline, left_rows, session};
 
-use super::inside::inside;
+use super::inside::{inside, record_lives};
 
 /// Who begins anew in another clone.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -178,12 +177,7 @@ pub fn begin_anew(
     let lost = |why: String| Err(UnreadableFact::new(FaultKind::Git, why));
     for (id, spec, record) in session::everywhere(store)? {
         let Ok(record) = record else { continue };
-        if id == worktree_id
-            && record.ended_at.is_none()
-            && record
-                .pid
-                .is_some_and(|pid| still_runs(pid, record.started_at))
-        {
+        if id == worktree_id && record_lives(&record) {
             return lost(format!("{other_clone} while the session of '{spec}' runs"));
         }
     }

@@ -37,6 +37,19 @@ pub struct LockHolder {
     pub spec: Option<String>,
 }
 
+impl LockHolder {
+    /// This process, for a command that only judges so far.
+    pub fn ours(command: &str, since: Timestamp) -> Self {
+        LockHolder {
+            pid: std::process::id(),
+            command: command.to_owned(),
+            since,
+            session_active: false,
+            spec: None,
+        }
+    }
+}
+
 /// The first line of a lock file.
 #[derive(Serialize, Deserialize)]
 struct HolderV1 {

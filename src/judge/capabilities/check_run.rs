@@ -7,7 +7,6 @@ use std::path::Path;
 use crate::rescue;
 use watchdog_core::checks::{CheckCommandRun, CommandRequest, CommandRun, MAX_REPORT_BYTES};
 use watchdog_core::config::settings::RescueMode;
-use watchdog_git::SnapshotRequest;
 
 use super::SystemCapabilities;
 use super::scratch::ScratchCheckout;
@@ -64,16 +63,13 @@ fn work_tree_id(capabilities: &SystemCapabilities<'_>) -> Result<String, String>
         });
     }
     worktree.to_owned_repo().map_err(refused)?;
-    let max_new_bytes = input.settings.rescue.max_snapshot_bytes;
-    let request = SnapshotRequest {
-        spec: &input.spec,
-        at: now(),
-        why: "for a check in a scratch checkout",
-        max_new_bytes,
-    };
-    let taken = worktree
-        .take_snapshot_with_private(&request, &rescue::private_rule(&input.settings.rescue))
-        .map_err(refused)?;
+    let request = (
+        input.spec.as_str(),
+        now(),
+        "for a check in a scratch checkout",
+    );
+    let taken =
+        rescue::take_snapshot(&worktree, request, &input.settings.rescue).map_err(refused)?;
     match taken {
         // Other files existed before the session, or belong to no session.
         Some(taken) => {

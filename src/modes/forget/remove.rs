@@ -71,13 +71,7 @@ pub fn forget(
 fn lock_all(command_env: &CommandEnv, meant: &Leftovers) -> Result<Vec<WorktreeLock>, Refusal> {
     let mut locks = Vec::new();
     for worktree in &meant.worktrees {
-        let holder = LockHolder {
-            pid: std::process::id(),
-            command: COMMAND.into(),
-            since: now(),
-            session_active: false,
-            spec: None,
-        };
+        let holder = LockHolder::ours(COMMAND, now());
         match WorktreeLock::try_acquire(&command_env.state, &worktree.id, holder)? {
             LockAttempt::Held(lock) => locks.push(lock),
             LockAttempt::Busy(holder) => {

@@ -3,19 +3,17 @@
 use jiff::Timestamp;
 
 use crate::hooks::{HookAction, HookInput, HookReply};
-use crate::rescue::private_rule;
-use crate::session::{AnewBy, UncommittedRule, begin_anew, record, recorded};
+use crate::session::{AnewBy, UncommittedRule, begin_anew, record, record_lives, recorded};
 use watchdog_core::checks::describe;
-use watchdog_core::config::settings::{ConfigSettings, OnNoCriteria, RescueMode, RescueSettings};
+use watchdog_core::config::settings::{ConfigSettings, OnNoCriteria, RescueSettings};
 use watchdog_core::decision::machine::ConfigTrust;
 use watchdog_facts::evidence::{UnreadableFact, WarningCode};
-use watchdog_git::SnapshotRequest;
 use watchdog_process::{calling_program, still_runs};
 use watchdog_store::hook_session::{self, HookedAgent};
-use watchdog_store::journal::{event, kind, snapshot_event};
+use watchdog_store::journal::kind;
 use watchdog_store::session::{self, SessionRecord};
 
-use super::hook_worktree::{HookRequest, HookWorktree};
+use super::hook_worktree::{HookRequest, HookWorktree, keep_work, note};
 use crate::clock::now;
 use crate::judge::command_env::CommandEnv;
 use crate::judge::configuration::{EffectiveConfig, effective};
@@ -157,31 +155,12 @@ fn keep(
     settings: &RescueSettings,
     at: Timestamp,
 ) -> Result<(), UnreadableFact> {
-    if settings.mode == RescueMode::Off {
-        return Ok(());
-    }
-    let max_new_bytes = settings.max_snapshot_bytes;
-    let request = SnapshotRequest {
-        spec,
-        at,
-        why: "before the session",
-        max_new_bytes,
-    };
-    let taken = open
-        .worktree
-        .take_snapshot_with_private(&request, &private_rule(settings))?;
-    if let Some(taken) = taken.as_ref().filter(|taken| !taken.reused) {
-        let kept = snapshot_event(
-            at,
-            &open.worktree_id,
-            Some(spec),
-            &taken.name,
-            &taken.commit,
-        );
-        // Nothing guards this append, so it cannot be fenced.
-        let _done = open.store.append(&[kept], None)?;
-        command_env.tell(&format!("kept the uncommitted work in {}", taken.name));
-    }
+    let taken = keep_work(
+        command_env,
+        open,
+        (spec, at, "before the session"),
+        settings,
+    )?;
     let Some(taken) = taken else { return Ok(()) };
     if let Some(sentence) = describe_gaps(&taken) {
         command_env.tell(&sentence);
@@ -197,12 +176,8 @@ fn active(
 ) -> Result<Option<(String, SessionRecord)>, UnreadableFact> {
     let latest = session::latest(store, worktree_id)?;
     Ok(latest.filter(|(_, session)| {
-        let runs = session.ended_at.is_none()
-            && session
-                .pid
-                .is_some_and(|pid| still_runs(pid, session.started_at));
         // Only watchdog itself keeps a log: then the process is the session that it runs, be it this one.
-        runs && (session.log.is_some() || session.pid != pid)
+        record_lives(session) && (session.log.is_some() || session.pid != pid)
     }))
 }
 
@@ -234,21 +209,6 @@ fn adopt(
             session.session_id.clone_from(&input.session_id)
         })?;
     }
-    Ok(())
-}
-
-fn note(
-    open: &OpenWorktree,
-    spec: &str,
-    kind: &str,
-    data: serde_json::Value,
-    at: Timestamp,
-) -> Result<(), UnreadableFact> {
-    // Nothing guards this append, so it cannot be fenced.
-    let _done = open.store.append(
-        &[event(at, &open.worktree_id, Some(spec), kind, data)],
-        None,
-    )?;
     Ok(())
 }
 

@@ -1,16 +1,13 @@
 //! Handles the end of a session. The host does not wait long: the record of the end comes first, then the snapshot of uncommitted files.
 
 use crate::hooks::{HookInput, HookReply};
-use crate::rescue::private_rule;
-use watchdog_core::config::settings::RescueMode;
 use watchdog_facts::evidence::UnreadableFact;
-use watchdog_git::SnapshotRequest;
 use watchdog_store::hook_session;
-use watchdog_store::journal::{event, kind, snapshot_event};
+use watchdog_store::journal::kind;
 use watchdog_store::session;
 use watchdog_store::uncommitted;
 
-use super::hook_worktree::HookWorktree;
+use super::hook_worktree::{HookWorktree, keep_work, note, note_snapshot};
 use crate::clock::now;
 use crate::judge::born_worktree_snapshots::snapshot_helpers;
 use crate::judge::command_env::CommandEnv;
@@ -66,17 +63,7 @@ pub fn finish(
         .or(spec)
         .unwrap_or_else(|| open.worktree.default_spec());
     let data = hook_session_ended_data(input.reason.as_deref(), input.session_id.as_deref(), inner);
-    // Nothing guards this append, so it cannot be fenced.
-    let _done = store.append(
-        &[event(
-            at,
-            &open.worktree_id,
-            Some(&spec),
-            kind::SESSION_ENDED,
-            data,
-        )],
-        None,
-    )?;
+    note(&open, &spec, kind::SESSION_ENDED, data, at)?;
 
     let baseline = crate::session::recorded(&open.store, &open.worktree_id, Some(&spec))?;
     let settings = effective(
@@ -86,51 +73,15 @@ pub fn finish(
         baseline.as_ref().map(|found| &found.point),
     )?
     .settings;
-    if settings.rescue.mode == RescueMode::Off {
-        return Ok(HookReply::quiet());
-    }
-    let max_new_bytes = settings.rescue.max_snapshot_bytes;
-    let request = SnapshotRequest {
-        spec: &spec,
-        at,
-        why: "at the end of a session",
-        max_new_bytes,
-    };
-    let taken = open
-        .worktree
-        .take_snapshot_with_private(&request, &private_rule(&settings.rescue))?;
-    if let Some(taken) = taken.filter(|taken| !taken.reused) {
-        let kept = snapshot_event(
-            at,
-            &open.worktree_id,
-            Some(&spec),
-            &taken.name,
-            &taken.commit,
-        );
-        // Nothing guards this append, so it cannot be fenced.
-        let _done = store.append(&[kept], None)?;
-        command_env.tell(&format!("kept the uncommitted work in {}", taken.name));
-    }
+    let request = (spec.as_str(), at, "at the end of a session");
+    keep_work(command_env, &open, request, &settings.rescue)?;
     // Last, as the host may wait no longer.
     if let Some(found) = &baseline {
         let evidence = origin_evidence(&open.store, &open.worktree, Some(&found.refs));
-        let helpers = snapshot_helpers(
-            &open.worktree,
-            &evidence,
-            &request,
-            &settings.rescue,
-            |_, _| true,
-        );
+        let rescue = &settings.rescue;
+        let helpers = snapshot_helpers(&open.worktree, &evidence, request, rescue, |_, _| true);
         for taken in &helpers.taken {
-            let kept = snapshot_event(
-                at,
-                &open.worktree_id,
-                Some(&spec),
-                &taken.name,
-                &taken.commit,
-            );
-            // Nothing guards this append, so it cannot be fenced.
-            let _done = store.append(&[kept], None)?;
+            note_snapshot(&open, &spec, taken, at)?;
         }
         helpers.failed.iter().for_each(|why| command_env.tell(why));
     }

@@ -4,10 +4,16 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::Duration;
 
+use jiff::Timestamp;
+
 use crate::hooks::{HookDialect, HookEvent, HookInput};
+use crate::rescue::take_snapshot;
+use watchdog_core::config::settings::{RescueMode, RescueSettings};
 use watchdog_facts::evidence::UnreadableFact;
-use watchdog_git::Worktree;
+use watchdog_git::{Snapshot, Worktree};
+use watchdog_store::engine::NewEvent;
 use watchdog_store::hook_session::{self, HookedAgent};
+use watchdog_store::journal::{event, snapshot_event};
 use watchdog_store::{LocalStore, open_store};
 
 use crate::judge::command_env::CommandEnv;
@@ -123,4 +129,53 @@ fn folder(
         _ => there(began).or(project).or(reported),
     };
     found.unwrap_or_else(|| command_env.worktree.clone())
+}
+
+/// Takes a snapshot of the uncommitted files, and says so.
+pub fn keep_work(
+    command_env: &CommandEnv,
+    open: &OpenWorktree,
+    (spec, at, why): (&str, Timestamp, &str),
+    settings: &RescueSettings,
+) -> Result<Option<Snapshot>, UnreadableFact> {
+    if settings.mode == RescueMode::Off {
+        return Ok(None);
+    }
+    let taken = take_snapshot(&open.worktree, (spec, at, why), settings)?;
+    if let Some(new) = taken.as_ref().filter(|taken| !taken.reused) {
+        note_snapshot(open, spec, new, at)?;
+        command_env.tell(&format!("kept the uncommitted work in {}", new.name));
+    }
+    Ok(taken)
+}
+
+/// Writes a snapshot into the journal.
+pub fn note_snapshot(
+    open: &OpenWorktree,
+    spec: &str,
+    taken: &Snapshot,
+    at: Timestamp,
+) -> Result<(), UnreadableFact> {
+    let (id, spec) = (&open.worktree_id, Some(spec));
+    append(
+        open,
+        snapshot_event(at, id, spec, &taken.name, &taken.commit),
+    )
+}
+
+/// Writes an event into the journal.
+pub fn note(
+    open: &OpenWorktree,
+    spec: &str,
+    kind: &str,
+    data: serde_json::Value,
+    at: Timestamp,
+) -> Result<(), UnreadableFact> {
+    append(open, event(at, &open.worktree_id, Some(spec), kind, data))
+}
+
+fn append(open: &OpenWorktree, event: NewEvent) -> Result<(), UnreadableFact> {
+    // Nothing guards this append, so it cannot be fenced.
+    let _done = open.store.append(&[event], None)?;
+    Ok(())
 }

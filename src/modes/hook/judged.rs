@@ -8,7 +8,8 @@ use crate::hooks::{
     HoldCountChange, HoldPoint, HoldStreak, HookDecision, HookEvent, HookInput, HookReply,
     StopFacts, context, decide, judge_criteria,
 };
-use crate::rescue::private_rule;
+use crate::rescue::take_snapshot;
+use crate::session::record_lives;
 use watchdog_agent::transcript_read;
 use watchdog_core::checks::{self, CheckContext, GroupOutcome, read_sensors};
 use watchdog_core::config::settings::{CheckSpec, Limits, RescueMode};
@@ -20,9 +21,7 @@ use watchdog_facts::context::SessionContext;
 use watchdog_facts::evidence::{CheckOutcome, CheckResult, UnreadableFact, WarningCode};
 use watchdog_facts::shell_line::WorktreeCommands;
 use watchdog_facts::verdict::Reason;
-use watchdog_git::SnapshotRequest;
 use watchdog_process::CancelFlag;
-use watchdog_process::still_runs;
 use watchdog_store::LocalStore;
 use watchdog_store::hook_session::HookedAgent;
 use watchdog_store::journal::kind;
@@ -332,14 +331,8 @@ impl<'a> JudgedStop<'a> {
 /// Whether watchdog runs the session of this worktree.
 fn is_watched(store: &dyn watchdog_store::LocalStore, input: &JudgementInput) -> bool {
     let latest = session::latest(store, &input.worktree_id).ok().flatten();
-    latest.is_some_and(|(_, session)| {
-        let runs = session.ended_at.is_none()
-            && session
-                .pid
-                .is_some_and(|pid| still_runs(pid, session.started_at));
-        // Only watchdog itself keeps a log.
-        runs && session.log.is_some()
-    })
+    // Only watchdog itself keeps a log.
+    latest.is_some_and(|(_, session)| record_lives(&session) && session.log.is_some())
 }
 
 /// Whether there is anything to judge: HEAD moved, or work was done since the session began. What cannot be read is judged.
@@ -420,16 +413,8 @@ fn keep_work(command_env: &CommandEnv, input: &JudgementInput) -> Result<(), Str
     if input.settings.rescue.mode == RescueMode::Off {
         return Ok(());
     }
-    let max_new_bytes = input.settings.rescue.max_snapshot_bytes;
-    let request = SnapshotRequest {
-        spec: &input.spec,
-        at: now(),
-        why: "before the checks of a stop",
-        max_new_bytes,
-    };
-    let rule = private_rule(&input.settings.rescue);
-    let worktree = input.worktree();
-    let taken = worktree.take_snapshot_with_private(&request, &rule);
+    let request = (input.spec.as_str(), now(), "before the checks of a stop");
+    let taken = take_snapshot(&input.worktree(), request, &input.settings.rescue);
     let kept = taken.and_then(|taken| {
         let Some(taken) = taken else { return Ok(()) };
         if !taken.reused {

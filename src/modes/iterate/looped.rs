@@ -131,12 +131,7 @@ impl LoopRun {
         let memory = PersistedLoop::open(&open.store, &open.worktree, &spec, &request, begun)?;
         // One that was cut off is this loop's own, and waited for.
         if memory.record().under_way.is_none()
-            && let Some(running) = RunningSession::of(
-                command_env,
-                open.store.as_ref(),
-                (&open.worktree_id, open.root()),
-                Some(&spec),
-            )?
+            && let Some(running) = RunningSession::find(command_env, &open, Some(&spec))?
         {
             return Err(running.not_beside_it().into());
         }

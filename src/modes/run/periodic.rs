@@ -14,9 +14,9 @@ use std::time::{Duration, Instant};
 
 use jiff::Timestamp;
 
-use crate::rescue::private_rule;
+use crate::rescue::take_snapshot;
 use watchdog_core::config::settings::{RescueMode, RescueSettings};
-use watchdog_git::{OriginEvidence, Snapshot, SnapshotRequest, Worktree};
+use watchdog_git::{OriginEvidence, Snapshot, Worktree};
 use watchdog_store::LocalStore;
 use watchdog_store::journal::snapshot_event;
 
@@ -143,23 +143,15 @@ impl SnapshotSubject {
         // Before the session, even a clean tree gets a snapshot: it holds small ignored settings, which are no change.
         let due = schedule.is_due(changes.any().then_some(changes.fingerprint)) || !schedule.begun;
         let at = now();
-        let max_new_bytes = self.settings.max_snapshot_bytes;
-        let request = SnapshotRequest {
-            spec: &self.spec,
-            at,
-            why: schedule.why(),
-            max_new_bytes,
-        };
-        self.snapshot_helpers(&worktree, &request);
+        let request = (self.spec.as_str(), at, schedule.why());
+        self.snapshot_helpers(&worktree, request);
         if !due {
             return Ok(());
         }
-        let taken = worktree
-            .take_snapshot_with_private(&request, &private_rule(&self.settings))
-            .map_err(|error| {
-                schedule.forget();
-                error.to_string()
-            })?;
+        let taken = take_snapshot(&worktree, request, &self.settings).map_err(|error| {
+            schedule.forget();
+            error.to_string()
+        })?;
         self.note(taken.as_ref().filter(|snapshot| !snapshot.reused), at);
         let Some(taken) = taken else { return Ok(()) };
         if !schedule.begun
@@ -174,7 +166,7 @@ impl SnapshotSubject {
     }
 
     /// A new helper gets a snapshot at once, later ones as often as the session's own worktree.
-    fn snapshot_helpers(&self, worktree: &Worktree, request: &SnapshotRequest<'_>) {
+    fn snapshot_helpers(&self, worktree: &Worktree, request: (&str, Timestamp, &str)) {
         let every = self.settings.snapshot_every;
         let is_due = |root: &Path, state: u64| {
             let mut seen = self.helpers.borrow_mut();
@@ -188,7 +180,7 @@ impl SnapshotSubject {
         };
         let kept = snapshot_helpers(worktree, &self.evidence, request, &self.settings, is_due);
         for snapshot in &kept.taken {
-            self.note(Some(snapshot), request.at);
+            self.note(Some(snapshot), request.1);
         }
         for why in kept.failed {
             tracing::debug!(target: "watchdog::rescue", why = why, "cannot keep the work of a helper");

@@ -217,12 +217,7 @@ fn refuse_beside_live_session(
     named: Option<&str>,
 ) -> Result<(), Refusal> {
     let spec = spec_of_new_session(open.store.as_ref(), &open.worktree, named)?;
-    let running = RunningSession::of(
-        command_env,
-        open.store.as_ref(),
-        (&open.worktree_id, open.root()),
-        Some(&spec),
-    )?;
+    let running = RunningSession::find(command_env, open, Some(&spec))?;
     running.map_or(Ok(()), |running| Err(running.not_beside_it().into()))
 }
 

@@ -12,6 +12,7 @@ use crate::judge::admission::PreparedJudgement;
 use crate::judge::command_env::CommandEnv;
 use crate::judge::driver::{JudgementDriver, Pace, drive_to_the_end};
 use crate::judge::input_assembly::{SourceOfBaseline, open_judgement};
+use crate::judge::judgement_about::bare_judgement;
 use crate::judge::judgement_input::{JudgementInput, Overrides};
 use crate::judge::judgement_run::{JudgementRun, ObservedSession};
 use crate::judge::open_worktree::{OpenWorktree, taken};
@@ -28,7 +29,6 @@ use watchdog_core::decision::session_life::SessionLife;
 use watchdog_facts::evidence::{
     Changes, Commits, Degradation, FaultKind, UnreadableFact, WarningCode,
 };
-use watchdog_facts::refused_tool::ToolRefusals;
 use watchdog_facts::verdict::{Reason, Status, Verdict};
 use watchdog_git::{FoundWorktree, RepoCache, WorktreeState, find_config_fault, is_absent};
 use watchdog_store::lock::{LockAttempt, LockHolder, WorktreeLock};
@@ -122,13 +122,7 @@ impl SweepShared<'_> {
             };
             return SweepScanOutcome::Row(judged_row(found.root.clone(), judgement));
         }
-        let holder = LockHolder {
-            pid: std::process::id(),
-            command: "watchdog sweep".into(),
-            since: now(),
-            session_active: false,
-            spec: None,
-        };
+        let holder = LockHolder::ours("watchdog sweep", now());
         let lock = match WorktreeLock::try_acquire(&self.around.state, &id, holder) {
             Ok(LockAttempt::Held(lock)) => lock,
             Ok(LockAttempt::Busy(holder)) => return judged(taken(holder)),
@@ -489,23 +483,6 @@ fn judged_row(worktree: PathBuf, judgement: Judgement) -> SweepRow {
 fn unjudged(root: PathBuf, verdict: Verdict) -> SweepRow {
     let judgement = bare_judgement(&root, verdict);
     judged_row(root, judgement)
-}
-
-fn bare_judgement(root: &Path, verdict: Verdict) -> Judgement {
-    Judgement {
-        verdict,
-        worktree: root.display().to_string(),
-        spec: None,
-        branch: None,
-        baseline: None,
-        breaker: None,
-        log: None,
-        session: None,
-        survivors: Vec::new(),
-        refused: ToolRefusals::default(),
-        looped: None,
-        duration: std::time::Duration::ZERO,
-    }
 }
 
 #[cfg(test)]

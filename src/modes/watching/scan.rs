@@ -215,13 +215,7 @@ fn prepare(
         return Ok(PreparedScan::Nothing(WatchScanOutcome::Busy));
     }
     // Takes the lock only now, so that a scan without news blocks no other process.
-    let holder = LockHolder {
-        pid: std::process::id(),
-        command: WATCH.into(),
-        since: now(),
-        session_active: false,
-        spec: None,
-    };
+    let holder = LockHolder::ours(WATCH, now());
     let LockAttempt::Held(lock) = WorktreeLock::try_acquire(&around.state, &subject.id, holder)?
     else {
         return Ok(PreparedScan::Nothing(WatchScanOutcome::Busy));
