@@ -44,7 +44,7 @@ pub struct SessionArgs {
 
 impl SessionArgs {
     /// What they say. Where neither flag is given, the command decides whether survivors are ended.
-    pub fn terms(&self, ends_survivors: bool) -> SessionTerms {
+    pub fn session_terms(&self, ends_survivors: bool) -> SessionTerms {
         SessionTerms {
             timeout: self.timeout,
             idle_timeout: self.idle_timeout,
@@ -79,8 +79,8 @@ mod tests {
                 .session;
             assert_eq!(
                 (
-                    session.terms(false).end_survivors,
-                    session.terms(true).end_survivors
+                    session.session_terms(false).end_survivors,
+                    session.session_terms(true).end_survivors
                 ),
                 (run, looped),
                 "{line}"

@@ -24,10 +24,10 @@ use watchdog_store::answer::{self, StandingAnswer};
 use watchdog_store::{StoreError, is_first_note, short_hash};
 
 use super::executor::ActionExecutor;
-use super::probe_history::JudgementProbes;
-use super::session_agent::SightedAgent;
-use super::session_cost::cost_beyond_the_last_end;
-use super::shared_account::{agent_of_question, held, in_words, limit_met};
+use super::session_agent::{
+    SightedAgent, agent_of_question, cost_beyond_the_last_end, held, in_words, limit_met,
+};
+use super::sightings::JudgementProbes;
 use crate::clock::{now, since};
 use crate::wire::verdict_json::JudgedSession;
 

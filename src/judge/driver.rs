@@ -44,7 +44,7 @@ pub enum Pace<'a> {
 
 impl Pace<'_> {
     /// The pace of a single judgement. To be called in a thread of the event loop.
-    pub fn waiting(signals: &SignalState) -> Self {
+    pub fn waiting_for(signals: &SignalState) -> Self {
         Pace::Waiting {
             signals: signals.clone(),
             interrupted: false,
@@ -103,7 +103,7 @@ impl MachineDriver for JudgementDriver<'_> {
     fn perform(&mut self, action: &MachineAction, machine: &CheckMachine) -> Option<MachineEvent> {
         match (&mut self.pace, action) {
             (Pace::InSweep { may_ask, .. }, action)
-                if self.executor.asks(action) && !may_ask(action) =>
+                if self.executor.asks_agent(action) && !may_ask(action) =>
             {
                 return None;
             }
@@ -142,12 +142,12 @@ impl JudgementDriver<'_> {
                 event
             }
         };
-        self.note(&event);
+        self.note_event(&event);
         event
     }
 
     /// Writes what the journal has of an event.
-    pub fn note(&self, event: &MachineEvent) {
+    pub fn note_event(&self, event: &MachineEvent) {
         journal::observed(&self.executor.journal, event);
     }
 

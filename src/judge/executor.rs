@@ -29,26 +29,19 @@ use watchdog_process::{CancelFlag, SurvivingProcess};
 use watchdog_store::LocalStore;
 use watchdog_store::journal::kind;
 
-use super::born_worktree_snapshots::snapshot_helpers;
 use super::capabilities::SystemCapabilities;
 use super::command_env::CommandEnv;
-use super::criteria_files;
-use super::journal::CommandJournal;
-use super::judgement_about::about;
+use super::journal::{CommandJournal, JudgementRecorder};
 use super::judgement_input::JudgementInput;
 use super::line_checkers::LineCheckers;
-use super::machine_log;
 use super::origins::remember_rescued;
 use super::planner::PlannerAgent;
-use super::probe_history::ProbeHistory;
-use super::recorder::JudgementRecorder;
-use super::rescue_sightings::{RescueGate, SharedSightings};
-use super::session_agent::SightedAgent;
+use super::refusal::about;
+use super::session_agent::{SightedAgent, is_held};
 use super::session_work::{self, DividedUncommitted};
-use super::shared_account::is_held;
-use super::snapshot_gaps::describe_gaps;
-use super::survivors;
-use super::undone;
+use super::sightings::{ProbeHistory, RescueGate, SharedSightings};
+use super::snapshots::{describe_gaps, snapshot_helpers};
+use super::{criteria_files, machine_log, session_life};
 use crate::clock::now;
 use crate::wire::verdict_json::Judgement;
 
@@ -142,12 +135,12 @@ impl ActionExecutor {
     }
 
     /// A judgement with this verdict.
-    pub(super) fn judgement(&self, verdict: Verdict, begun: Timestamp) -> Judgement {
+    pub(super) fn make_judgement(&self, verdict: Verdict, begun: Timestamp) -> Judgement {
         about(&self.command_env, Some(&self.input), verdict, begun)
     }
 
     /// Whether an action puts a question to the agent. A reused answer costs no probe.
-    pub(super) fn asks(&self, action: &MachineAction) -> bool {
+    pub(super) fn asks_agent(&self, action: &MachineAction) -> bool {
         match action {
             MachineAction::Ask { .. } => self.asking.standing.is_none(),
             MachineAction::Rescue => {
@@ -253,9 +246,11 @@ impl ActionExecutor {
                 cancel,
             )),
             MachineAction::Rescue => MachineEvent::Rescue(self.rescue(cancel)),
-            MachineAction::ReadSurvivors => {
-                MachineEvent::Survivors(survivors::find(&self.input, self.store.as_ref(), now()))
-            }
+            MachineAction::ReadSurvivors => MachineEvent::Survivors(session_life::find_survivors(
+                &self.input,
+                self.store.as_ref(),
+                now(),
+            )),
             MachineAction::ReadActivity => MachineEvent::Activity(self.activity()),
             MachineAction::ReadCriteria => {
                 MachineEvent::Criteria(criteria_files::changed(&self.input))
@@ -296,9 +291,9 @@ impl ActionExecutor {
         let DividedUncommitted { mut changes, fingerprints, others } = self.worktree(
             |worktree| if self.keeps_fingerprints { session_work::read_traced } else { session_work::read }(worktree, &self.input.work),
         )?;
-        changes.degraded.extend(
-            self.worktree(|worktree| undone::note(worktree, &self.input.baseline, &changes)),
-        );
+        changes.degraded.extend(self.worktree(|worktree| {
+            session_work::note_undone_commits(worktree, &self.input.baseline, &changes)
+        }));
         let mut seen = self.seen();
         seen.fingerprint.get_or_insert(changes.fingerprint);
         seen.stat_fingerprints = fingerprints;
@@ -536,7 +531,7 @@ impl ActionExecutor {
             remember_rescued(self.store.as_ref(), worktree, &mut outcome);
             Ok(outcome)
         });
-        self.spend_beside(planner.spent());
+        self.spend_beside(planner.cost_so_far());
         rescued.map_err(|error: watchdog_git::Error| UnreadableFact::new(FaultKind::Git, error))
     }
 

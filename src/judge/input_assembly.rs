@@ -17,11 +17,10 @@ use watchdog_git::{ContentAtBaseline, HistoryPoint, KeptBaseline};
 
 use super::command_env::CommandEnv;
 use super::configuration::{EffectiveConfig, effective};
-use super::criteria_files;
 use super::judgement_input::{JudgementInput, Overrides};
 use super::open_worktree::OpenWorktree;
 use super::origins::origin_evidence;
-use super::settle_anchor;
+use super::{criteria_files, settle_anchor};
 
 /// Where the baseline of a judgement comes from.
 pub enum SourceOfBaseline<'a> {

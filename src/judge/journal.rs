@@ -1,5 +1,5 @@
-//! Writes facts and decisions into the journal. A journal that cannot be written never changes a verdict; the verdict carries a
-//! warning.
+//! Writes facts and decisions into the journal, and records what a judgement rests on for its row there. A journal that cannot be written
+//! never changes a verdict; the verdict carries a warning.
 
 use std::path::Path;
 use std::sync::{Arc, Mutex, OnceLock};
@@ -7,20 +7,22 @@ use std::time::{Duration, Instant};
 
 use serde_json::Value;
 
-use watchdog_core::config::settings::NotifyRule;
-use watchdog_core::decision::machine::MachineEvent;
-use watchdog_store::engine::NewEvent;
-use watchdog_store::journal::{event, kind};
-use watchdog_store::{LocalStore, StoreError};
-
 use super::command_env::CommandEnv;
 use super::judgement_input::JudgementInput;
+use super::machine_log;
 use crate::clock::now;
 use crate::notify::delivery::NotificationWorker;
 use crate::notify::rules::NotificationRules;
 use crate::wire::judgement_events::{
     interrupted_data, probe_row, read_data, rescue_row, snapshot_data,
 };
+use watchdog_core::config::settings::NotifyRule;
+use watchdog_core::decision::machine::{CheckMachine, MachineAction, MachineEvent};
+use watchdog_core::decision::record::JudgementRecord;
+use watchdog_facts::verdict::{Reason, Verdict};
+use watchdog_store::engine::NewEvent;
+use watchdog_store::journal::{event, kind};
+use watchdog_store::{LocalStore, StoreError};
 
 /// How many events of several judgements are written in one transaction, and the longest time that one waits for it.
 const TOGETHER: usize = 256;
@@ -235,5 +237,56 @@ pub fn observed(journal: &CommandJournal, event: &MachineEvent) {
         event => read_data(event)
             .into_iter()
             .for_each(|(kind, data)| journal.tell(kind, data)),
+    }
+}
+
+/// Records one judgement at a time.
+pub struct JudgementRecorder {
+    begun: Instant,
+    recorded: Mutex<Option<JudgementRecord>>,
+}
+
+impl JudgementRecorder {
+    /// Has recorded nothing yet.
+    pub fn new() -> Self {
+        JudgementRecorder {
+            begun: Instant::now(),
+            recorded: Mutex::default(),
+        }
+    }
+
+    /// Takes the next step of the machine; records and logs it. A start begins the record anew.
+    pub fn step(&self, machine: &mut CheckMachine, event: MachineEvent) -> MachineAction {
+        let mut recorded = self.recorded.lock().expect("mutex poisoned");
+        if event == MachineEvent::Start {
+            *recorded = Some(JudgementRecord::new(machine.setup().clone()));
+        } else if let Some(recorded) = recorded.as_mut() {
+            let after = u64::try_from(self.begun.elapsed().as_millis()).unwrap_or(u64::MAX);
+            recorded.add(after, event.clone());
+        }
+        drop(recorded);
+        machine_log::step(machine, event)
+    }
+
+    /// What was recorded, with what became known after the machine's end: why replies are disputed, and the work beside a claim.
+    pub fn finish(&self, concluded: Reason, verdict: &Verdict) -> Option<JudgementRecord> {
+        let mut recorded = self.recorded.lock().expect("mutex poisoned").clone()?;
+        let mut disputes = verdict.probes.iter().map(|probe| &probe.disputed);
+        for step in &mut recorded.steps {
+            if let Some(MachineEvent::Probe(probe)) = &mut step.event {
+                probe.disputed = disputes.next().cloned().flatten();
+            }
+        }
+        match verdict.reason {
+            reason if reason == concluded => {}
+            Reason::Disputed => {
+                recorded.beside = match verdict.helpers.as_slice() {
+                    [] => vec!["work inside of a submodule".to_owned()],
+                    helpers => helpers.to_vec(),
+                };
+            }
+            _ => recorded.overruled = true,
+        }
+        Some(recorded)
     }
 }

@@ -1,5 +1,4 @@
-//! The input of one judgement: the worktree, its baseline, and the options. `input_assembly` makes it, `admission` decides whether work
-//! on it may begin.
+//! The input of one judgement: the worktree, its baseline, the options, and what calls with the same baseline left behind.
 
 use std::ffi::OsStr;
 use std::os::unix::ffi::OsStrExt;
@@ -9,19 +8,20 @@ use std::time::Duration;
 
 use jiff::Timestamp;
 
+use crate::clock::now;
 use crate::session::UncommittedRule;
 use crate::session::anchor::point_of;
 use watchdog_core::config::settings::ConfigSettings;
-use watchdog_core::decision::machine::ConfigTrust;
+use watchdog_core::decision::machine::{ConfigTrust, EarlierRounds};
 use watchdog_facts::display::{LARGE, plural, size};
-use watchdog_facts::evidence::Degradation;
+use watchdog_facts::evidence::{Degradation, UnreadableFact};
 use watchdog_facts::session_work::SessionEdgeFiles;
 use watchdog_facts::shell_line::WorktreeCommands;
 use watchdog_facts::verdict::Verdict;
 use watchdog_git::{HistoryPoint, KnownRefs, OriginEvidence, Worktree, unescape_path};
-use watchdog_store::LocalStore;
 use watchdog_store::anchor::CriteriaAnchor;
-use watchdog_store::session::{self, SessionRecord};
+use watchdog_store::session::SessionRecord;
+use watchdog_store::{LocalStore, progress, session};
 
 /// The options of the command line, which override the configuration.
 #[derive(Debug, Clone, Default)]
@@ -178,5 +178,91 @@ impl JudgementInput {
             HistoryPoint::Unborn => None,
             HistoryPoint::Commit(commit) => Some(commit.clone()),
         }
+    }
+}
+
+impl JudgementInput {
+    /// The rounds of earlier calls with the same baseline, and the fingerprint of the work at the first of them.
+    pub fn earlier(
+        &self,
+        store: &dyn watchdog_store::LocalStore,
+    ) -> Result<(EarlierRounds, Option<u64>), UnreadableFact> {
+        let Some(progress) = progress::read_progress(store, &self.worktree_id, &self.spec)? else {
+            return Ok((EarlierRounds::default(), None));
+        };
+        let streak = EarlierRounds {
+            nothing_to_do_streak: progress.nothing_to_do_streak,
+            fruitless: progress.fruitless,
+            unmet: progress.unmet,
+            ..EarlierRounds::default()
+        };
+        // Only `--once` continues the count; a check that waits starts at zero.
+        if !self.overrides.once || progress.baseline != self.baseline_commit() {
+            return Ok((streak, None));
+        }
+        let rounds = EarlierRounds {
+            rounds_used: progress.rounds_used,
+            answered: progress.rounds_answered,
+            alive: progress.rounds_alive,
+            ..streak
+        };
+        Ok((rounds, progress.fingerprint))
+    }
+
+    /// Stores the state for the next call. Writes nothing where nothing changes.
+    pub fn leave(
+        &self,
+        store: &dyn watchdog_store::LocalStore,
+        left: EarlierRounds,
+        fingerprint: Option<u64>,
+    ) -> Result<(), UnreadableFact> {
+        let baseline = self.baseline_commit();
+        let fingerprint = if left.rounds_used > 0 {
+            fingerprint
+        } else {
+            None
+        };
+        let found = progress::read_progress(store, &self.worktree_id, &self.spec)?;
+        let unchanged = match &found {
+            None => left == EarlierRounds::default(),
+            Some(progress) => {
+                progress.baseline == baseline
+                    && (
+                        progress.rounds_used,
+                        progress.rounds_answered,
+                        progress.rounds_alive,
+                        progress.nothing_to_do_streak,
+                    ) == (
+                        left.rounds_used,
+                        left.answered,
+                        left.alive,
+                        left.nothing_to_do_streak,
+                    )
+                    && (progress.fruitless, progress.unmet) == (left.fruitless, left.unmet)
+            }
+        };
+        if unchanged {
+            return Ok(());
+        }
+        progress::update(
+            store,
+            &self.worktree_id,
+            &self.spec,
+            baseline.as_deref(),
+            now(),
+            |progress| {
+                progress.rounds_used = left.rounds_used;
+                progress.rounds_answered = left.answered;
+                progress.rounds_alive = left.alive;
+                progress.nothing_to_do_streak = left.nothing_to_do_streak;
+                progress.fruitless = left.fruitless;
+                progress.unmet = left.unmet;
+                progress.fingerprint = progress
+                    .fingerprint
+                    .filter(|_| left.rounds_used > 0)
+                    .or(fingerprint);
+            },
+        )
+        .map_err(UnreadableFact::from)
     }
 }

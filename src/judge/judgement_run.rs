@@ -24,17 +24,15 @@ use watchdog_store::{before, uncommitted};
 use super::admission::PreparedJudgement;
 use super::driver::{Pace, drive_to_the_end};
 use super::executor::ActionExecutor;
-use super::expiry::expire;
 use super::judgement_input::JudgementInput;
-use super::machine_log;
 use super::open_breaker::name_open_breaker;
 use super::origins::{keep_judged_head, note_late_commits, settle_beside, settle_clone};
 use super::session_agent::{SightedAgent, settings_for};
 use super::session_context::load_session_context;
-use super::settle_anchor;
 use super::signals::SignalState;
+use super::snapshots::expire;
 use super::spawn_io::spawn_io;
-use super::survivors;
+use super::{machine_log, session_life, settle_anchor};
 use crate::clock::now;
 use crate::wire::verdict_json::{JudgedSession, Judgement, OutlivedProcess};
 
@@ -99,18 +97,20 @@ impl JudgementRun {
         let mut executor = ActionExecutor::about_session(prepared, &session, in_sweep);
         let unreadable = |executor: &ActionExecutor, why: UnreadableFact| {
             let verdict = Verdict::unreadable(why.with_commands(&executor.input.commands));
-            Box::new(executor.judgement(verdict, begun))
+            Box::new(executor.make_judgement(verdict, begun))
         };
         let (earlier, fingerprint) = earlier.map_err(|why| unreadable(&executor, why))?;
         executor.seen().fingerprint = fingerprint;
         let mut earlier_for_machine = earlier;
         executor
             .stand_by_the_last_answer(ran_a_session, &mut earlier_for_machine)
-            .map_err(|why| Box::new(executor.judgement(Verdict::unreadable(why.into()), begun)))?;
+            .map_err(|why| {
+                Box::new(executor.make_judgement(Verdict::unreadable(why.into()), begun))
+            })?;
         if let Some(refusal) =
             (executor.input.open_breaker.clone()).filter(|_| executor.is_as_judged())
         {
-            let mut judgement = executor.judgement(executor.read_beside(refusal), begun);
+            let mut judgement = executor.make_judgement(executor.read_beside(refusal), begun);
             judgement.breaker = executor.input.breaker(executor.store.as_ref());
             executor
                 .journal
@@ -124,7 +124,7 @@ impl JudgementRun {
         let mut setup = (executor.input).setup(earlier_for_machine, end, ran_a_session || in_sweep);
         setup.notes.extend(session.notes);
         setup.notes.extend(unread_sensors);
-        let left = survivors::find(&executor.input, executor.store.as_ref(), now());
+        let left = session_life::find_survivors(&executor.input, executor.store.as_ref(), now());
         let ended = ran_a_session || left.session_over || left.released.is_some();
         (setup.survivors, setup.session_over) = (left.holding, left.session_over);
         setup.notes.extend(left.released);
@@ -175,8 +175,8 @@ impl JudgementRun {
         }
         let concluded = verdict.reason;
         let mut verdict = self.note_beside(verdict);
-        let breaker = self.record(&mut verdict);
-        let mut judgement = self.describe(verdict, breaker);
+        let breaker = self.record_verdict(&mut verdict);
+        let mut judgement = self.describe_verdict(verdict, breaker);
         let facts = (self.executor.recorder).finish(concluded, &judgement.verdict);
         let journal = &self.executor.journal;
         journal.write(
@@ -213,7 +213,7 @@ impl JudgementRun {
 
     /// Records what follows from a verdict: the anchor, the end of the work, the answer, the rounds and the breaker. A record that cannot
     /// be written is a warning of the verdict.
-    fn record(&self, verdict: &mut Verdict) -> Option<BreakerView> {
+    fn record_verdict(&self, verdict: &mut Verdict) -> Option<BreakerView> {
         let (input, store) = (self.input(), self.executor.store.as_ref());
         let inside = &self.executor.command_env.inside;
         if let Err(unreadable) = settle_anchor::after_verdict(input, store, verdict, inside) {
@@ -270,7 +270,7 @@ impl JudgementRun {
     }
 
     /// The judgement with everything that a person is shown beside the verdict.
-    fn describe(&self, mut verdict: Verdict, breaker: Option<BreakerView>) -> Judgement {
+    fn describe_verdict(&self, mut verdict: Verdict, breaker: Option<BreakerView>) -> Judgement {
         let survivors: Vec<OutlivedProcess> = (self.executor.survivors.iter())
             .map(|survivor| OutlivedProcess {
                 shown: survivor.to_string(),
@@ -284,10 +284,10 @@ impl JudgementRun {
             .position(|note| note.code == WarningCode::ProcessesLeft)
         {
             let running = survivors.iter().filter(|survivor| survivor.still_runs);
-            let left = survivors::processes_left(running.count());
+            let left = session_life::processes_left(running.count());
             verdict.degraded.splice(at..=at, left);
         }
-        let mut judgement = self.executor.judgement(verdict, self.begun);
+        let mut judgement = self.executor.make_judgement(verdict, self.begun);
         judgement.breaker = breaker.or_else(|| self.input().breaker(self.executor.store.as_ref()));
         judgement.log = self.log.as_ref().map(|path| path.display().to_string());
         let alive = (self.live_session.clone())
@@ -307,7 +307,7 @@ impl JudgementRun {
 impl JudgementRun {
     /// A judgement that moves no record: a session of the worktree called it, or nothing happened there.
     pub fn unrecorded(&self, verdict: Verdict) -> Judgement {
-        let mut judgement = self.executor.judgement(verdict, self.begun);
+        let mut judgement = self.executor.make_judgement(verdict, self.begun);
         judgement.breaker = self.input().breaker(self.executor.store.as_ref());
         judgement.session = self.live_session.clone();
         judgement
@@ -362,7 +362,8 @@ impl PreparedJudgement {
             Err(judgement) => return *judgement,
         };
         let JudgementRun { executor, span, .. } = &judgement_run;
-        let verdict = span.in_scope(|| drive_to_the_end(setup, executor, Pace::waiting(signals)));
+        let verdict =
+            span.in_scope(|| drive_to_the_end(setup, executor, Pace::waiting_for(signals)));
         let judgement = judgement_run.settle(verdict);
         let (command_env, store) = (&executor.command_env, executor.store.as_ref());
         if tidy_is_due(judgement.duration, now())

@@ -102,7 +102,7 @@ impl RunningSession {
     ///
     /// # Errors
     /// Where the records cannot be read.
-    pub fn find(
+    pub fn find_running(
         around: &CommandEnv,
         open: &OpenWorktree,
         spec: Option<&str>,

@@ -93,7 +93,7 @@ impl OpenWorktree {
         loop {
             let holder = LockHolder {
                 session_active,
-                ..LockHolder::ours(command, now())
+                ..LockHolder::of_this_process(command, now())
             };
             match WorktreeLock::try_acquire(&command_env.state, &self.worktree_id, holder)? {
                 LockAttempt::Held(lock) => return Ok(lock),

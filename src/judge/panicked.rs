@@ -10,8 +10,8 @@ use watchdog_store::journal::kind;
 
 use super::command_env::CommandEnv;
 use super::journal::CommandJournal;
-use super::judgement_about::about;
 use super::open_worktree::OpenWorktree;
+use super::refusal::about;
 use crate::clock::now;
 use crate::wire::verdict_json::Judgement;
 

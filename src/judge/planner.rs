@@ -36,7 +36,7 @@ impl<'a> PlannerAgent<'a> {
     }
 
     /// The cost of its questions so far.
-    pub fn spent(&self) -> ProbeUsage {
+    pub fn cost_so_far(&self) -> ProbeUsage {
         *self.spent.lock().expect("mutex poisoned")
     }
 

@@ -8,8 +8,8 @@ use jiff::Timestamp;
 
 use super::command_env::CommandEnv;
 use super::executor::ActionExecutor;
-use super::rescue_sightings::{GateSightings, RescueGate};
 use super::session_life::{WorktreeLife, time_of_day};
+use super::sightings::{GateSightings, RescueGate};
 use crate::clock::now;
 use watchdog_core::config::settings::RescueMode;
 use watchdog_core::decision::commit_gate::{

@@ -1,17 +1,23 @@
-//! The agent that ran a session: whom a probe asks, and whom a rescue asks for its plan.
+//! The agent that ran a session: whom a probe asks, what its sessions cost before, and which usage limit of its account holds it.
 
+use std::collections::HashMap;
+use std::ffi::OsString;
 use std::path::Path;
 
 use jiff::Timestamp;
 
+use super::command_env::CommandEnv;
+use crate::clock::now;
+use crate::session::find_agent_since;
+use crate::wire::session_events::session_tokens_of;
+use watchdog_agent::probe::ProbeSubject;
+use watchdog_agent::recognition::{NamedAgents, agents_in_command, known_agents, single_program};
+use watchdog_agent::stream::{SessionSummary, SessionTokens};
 use watchdog_core::config::settings::{AgentSettings, PresetName};
 use watchdog_facts::agent_source::AgentSource;
-use watchdog_store::{LocalStore, session};
-
-use super::command_env::CommandEnv;
-use super::session_cost::earlier_tokens;
-use crate::session::find_agent_since;
-use watchdog_agent::probe::ProbeSubject;
+use watchdog_store::account::AccountLimit;
+use watchdog_store::journal::kind;
+use watchdog_store::{LocalStore, account, session};
 
 /// The agent of a session.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
@@ -105,6 +111,112 @@ impl CommandEnv {
 /// Whom to ask about a session that this agent ran. A name that is no preset's leaves the configured agent.
 pub fn settings_for(configured: &AgentSettings, ran: Option<&str>) -> AgentSettings {
     configured.about_session(ran.and_then(PresetName::parse).as_ref())
+}
+
+/// How many events are searched for the run before.
+const HISTORY: usize = 500;
+
+/// The cost of this run in US dollars: the session's cost, less its cost at the last end that watchdog saw. The total cost if watchdog saw
+/// no end: a budget should rather overcount than undercount.
+pub fn own_cost(
+    store: &dyn LocalStore,
+    worktree_id: &str,
+    summary: &SessionSummary,
+) -> Option<f64> {
+    let (true, Some(whole), Some(id)) = (
+        summary.cost_is_of_the_session,
+        summary.session_cost_usd,
+        &summary.session_id,
+    ) else {
+        return summary.usage.cost_usd;
+    };
+    Some(cost_beyond_the_last_end(store, worktree_id, id, whole).unwrap_or(whole))
+}
+
+/// The cost of a session since the last end that watchdog saw; `None` where no recorded end has a cost.
+pub fn cost_beyond_the_last_end(
+    store: &dyn LocalStore,
+    worktree_id: &str,
+    session_id: &str,
+    whole: f64,
+) -> Option<f64> {
+    let events = store.newest(HISTORY).unwrap_or_default();
+    let ended = events
+        .iter()
+        .rev()
+        .filter(|event| event.kind == kind::SESSION_ENDED && event.worktree == worktree_id);
+    let before = ended
+        .filter(|event| event.data["session_id"] == session_id)
+        .find_map(|event| event.data["usage"]["session_cost_usd"].as_f64());
+    // A lower total than before means that the agent started its count again.
+    before
+        .filter(|before| *before <= whole)
+        .map(|before| whole - before)
+}
+
+/// Tokens of the sessions whose ends watchdog saw in this worktree, by their ids: what a session that is resumed had spent before.
+pub fn earlier_tokens(store: &dyn LocalStore, worktree_id: &str) -> HashMap<String, SessionTokens> {
+    let events = store.newest(HISTORY).unwrap_or_default();
+    let ended = events
+        .iter()
+        .filter(|event| event.kind == kind::SESSION_ENDED && event.worktree == worktree_id);
+    let tokens = ended.filter_map(|event| {
+        let (input, output) = session_tokens_of(&event.data)?;
+        Some((
+            event.data["session_id"].as_str()?.to_owned(),
+            SessionTokens { input, output },
+        ))
+    });
+    // The last end of a session wins.
+    tokens.collect()
+}
+
+/// Whom the limit of a session belongs to that a command line starts: the agent that it names, else its one program. `None` where it names
+/// several. What the session prints or runs later does not count: it could name another.
+pub fn agent_of_command(command_env: &CommandEnv, argv: &[OsString]) -> Option<String> {
+    match agents_in_command(argv, &known_agents(&command_env.presets)) {
+        NamedAgents::One(agent) => Some(agent),
+        NamedAgents::Several(_) => None,
+        NamedAgents::None => single_program(argv),
+    }
+}
+
+/// Whom the limit of a question belongs to.
+pub fn agent_of_question(agent: &AgentSettings) -> Option<String> {
+    match &agent.probe {
+        Some(argv) => single_program(&argv.iter().map(OsString::from).collect::<Vec<_>>()),
+        None => Some(agent.preset.as_str().to_owned()),
+    }
+}
+
+/// The limit that another machine of the account met and that holds this agent now. Records that cannot be read hold nobody.
+pub fn held(store: &dyn LocalStore, agent: Option<&str>) -> Option<AccountLimit> {
+    account::read_account(store).ok()??.holds(agent?, now())
+}
+
+/// Whether a limit of another machine keeps this agent from being asked.
+pub fn is_held(store: &dyn LocalStore, agent: &AgentSettings) -> bool {
+    held(store, agent_of_question(agent).as_deref()).is_some()
+}
+
+/// A limit was met here: the other machines of the account are told of it later. One whose end was not told is shared with nobody.
+pub fn limit_met(store: &dyn LocalStore, agent: Option<&str>, until: Option<Timestamp>) {
+    if let Some((agent, until)) = agent.zip(until) {
+        // One that cannot be written down holds this machine all the same; the others will meet it themselves.
+        let _ = account::limit_met(store, agent, until, now());
+    }
+}
+
+/// What a person is told of such a limit.
+pub fn in_words(limit: &AccountLimit) -> String {
+    let AccountLimit {
+        agent,
+        until,
+        machine,
+    } = limit;
+    format!(
+        "{agent} met its limit on {machine}, which shares the account, and is held until {until:.0} (watchdog fleet account --clear-limit)"
+    )
 }
 
 #[cfg(test)]

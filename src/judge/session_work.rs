@@ -1,11 +1,16 @@
-//! Decides which uncommitted files are the session's work: compares git's status with the records of its start and its end.
+//! Decides which uncommitted files are the session's work, by the records of its start and its end, and which of them undo its commits.
 
 use std::collections::{BTreeMap, BTreeSet};
+use std::ffi::OsStr;
+use std::io::ErrorKind;
+use std::os::unix::ffi::OsStrExt as _;
+use std::path::Path;
 
 use watchdog_facts::evidence::{Changes, Degradation, WarningCode};
 use watchdog_facts::session_work::{SessionEdgeFiles, UncommittedOrigin};
 use watchdog_facts::shell_line::WorktreeCommands;
-use watchdog_git::{Error, StatFingerprints, Worktree};
+use watchdog_git::{Error, HistoryPoint, StatFingerprints, Worktree, unescape_path};
+use watchdog_system::read_regular_file;
 
 /// The uncommitted files, divided into the session's work and the rest.
 #[derive(Debug, Default)]
@@ -103,4 +108,64 @@ fn overwritten(
         commands.watchdog("rescue restore ID --to FOLDER")
     );
     Some(Degradation::new(WarningCode::InheritedOverwritten, detail))
+}
+
+/// The most changed paths that are compared.
+const MOST_PATHS: usize = 200;
+
+/// The largest file that is compared, in bytes.
+const MOST_BYTES: u64 = 64 << 20;
+
+/// The most paths that the warning names.
+const NAMED: usize = 3;
+
+/// The warning if the uncommitted changes undo commits since the baseline. Unreadable changes give no warning.
+pub fn note_undone_commits(
+    worktree: &Worktree,
+    baseline: &HistoryPoint,
+    changes: &Changes,
+) -> Option<Degradation> {
+    let (HistoryPoint::Commit(before), Ok(HistoryPoint::Commit(head))) =
+        (baseline, worktree.head())
+    else {
+        return None;
+    };
+    if *before == head || *baseline == HistoryPoint::unknown() {
+        return None;
+    }
+    let undone = |path: &&String| -> Option<()> {
+        let (was, committed) = (
+            worktree.blob_at(before, path).ok()?,
+            worktree.blob_at(&head, path).ok()?,
+        );
+        let file = worktree
+            .root()
+            .join(Path::new(OsStr::from_bytes(&unescape_path(path))));
+        let there = match read_regular_file(&file, MOST_BYTES) {
+            Ok(bytes) => Some(bytes),
+            Err(error) if error.kind() == ErrorKind::NotFound => None,
+            Err(_) => return None,
+        };
+        (was != committed && there == was).then_some(())
+    };
+    let found: Vec<&str> = changes
+        .paths
+        .iter()
+        .take(MOST_PATHS)
+        .filter(|path| undone(path).is_some())
+        .map(String::as_str)
+        .collect();
+    let more = match found.len().saturating_sub(NAMED) {
+        0 => String::new(),
+        more => format!(" and {more} more"),
+    };
+    let named = found
+        .iter()
+        .take(NAMED)
+        .copied()
+        .collect::<Vec<_>>()
+        .join(", ");
+    let detail =
+        format!("uncommitted changes undo what was committed since the baseline: {named}{more}");
+    (!found.is_empty()).then_some(Degradation::new(WarningCode::WorkUndone, detail))
 }

@@ -11,9 +11,8 @@ use watchdog_facts::evidence::{Degradation, UnreadableFact, WarningCode};
 use watchdog_facts::verdict::{Status, Verdict};
 use watchdog_git::{HistoryPoint, Worktree, worktrees_of};
 use watchdog_process::still_runs;
-use watchdog_store::LocalStore;
-use watchdog_store::anchor as records;
 use watchdog_store::session::{self, SessionRecord};
+use watchdog_store::{LocalStore, anchor as records};
 
 use super::command_env::CommandEnv;
 use super::configuration::{EffectiveConfig, FILE, MAX_BYTES, config_without_anchor};

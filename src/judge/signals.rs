@@ -1,17 +1,26 @@
 //! Handles signals to watchdog itself: the first asks for an end, the second ends the session at once, the third ends watchdog.
+//!
+//! A thread of its own tells of them. The event loop's own way reads a pipe and panics where that read fails, so that a watchdog on a
+//! broken system could only be killed. Here the pipe only wakes: flags hold the signals, and are read even if no read of the pipe works.
 
 use std::convert::Infallible;
 use std::future::Future;
+use std::io;
+use std::io::{ErrorKind, Read as _};
+use std::os::unix::net::UnixStream;
 use std::pin::pin;
 use std::sync::Arc;
-use std::sync::atomic::{AtomicI32, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicI32, Ordering};
+use std::thread::{Builder, sleep};
+use std::time::Duration;
 
+use rustix::event::{PollFd, PollFlags, poll};
 use signal_hook::consts::{SIGHUP, SIGINT, SIGQUIT, SIGTERM};
+use signal_hook::flag;
+use signal_hook::low_level::pipe;
 use tokio::sync::watch;
 
 use watchdog_process::CancelFlag;
-
-use super::signal_thread::listen_to;
 
 /// How urgently signals asked for an end. Ordered.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
@@ -148,9 +157,60 @@ impl SignalState {
     }
 }
 
+/// Between two looks at the flags where nothing else can wake this thread.
+const WITHOUT_THE_PIPE: Duration = Duration::from_millis(100);
+
+/// Calls `on_signal` for each of these signals from now on, until the process ends. A signal that comes again before that counts once.
+///
+/// # Errors
+/// Where a handler, a descriptor or a thread cannot be had.
+pub fn listen_to(
+    signals: &[i32],
+    mut on_signal: impl FnMut(i32) + Send + 'static,
+) -> io::Result<()> {
+    let (mut woken, wakes) = UnixStream::pair()?;
+    woken.set_nonblocking(true)?;
+    let mut came = Vec::new();
+    for &signal in signals {
+        let flag = Arc::new(AtomicBool::new(false));
+        // Handlers run in this order: what wakes the thread finds the flag set.
+        flag::register(signal, Arc::clone(&flag))?;
+        pipe::register(signal, wakes.try_clone()?)?;
+        came.push((signal, flag));
+    }
+    let wait = move || loop {
+        let is_woken = wait_for(&mut woken).is_ok();
+        for (signal, came) in &came {
+            if came.swap(false, Ordering::SeqCst) {
+                on_signal(*signal);
+            }
+        }
+        if !is_woken {
+            sleep(WITHOUT_THE_PIPE);
+        }
+    };
+    Builder::new().name("signals".into()).spawn(wait).map(drop)
+}
+
+/// Waits until a handler wrote, and takes what it wrote, so that the next wait is one.
+fn wait_for(woken: &mut UnixStream) -> io::Result<()> {
+    match poll(&mut [PollFd::new(woken, PollFlags::IN)], None) {
+        Err(rustix::io::Errno::INTR) => return Ok(()),
+        polled => polled?,
+    };
+    match woken.read(&mut [0; 64]) {
+        Ok(1..) => Ok(()),
+        Err(error) if matches!(error.kind(), ErrorKind::WouldBlock | ErrorKind::Interrupted) => {
+            Ok(())
+        }
+        Ok(_) => Err(ErrorKind::UnexpectedEof.into()),
+        Err(error) => Err(error),
+    }
+}
+
 #[cfg(test)]
 mod tests {
-    use super::super::signals::*;
+    use super::*;
 
     #[tokio::test]
     async fn a_first_signal_cancels_and_a_second_one_takes_the_grace_period_away() {

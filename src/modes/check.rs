@@ -16,12 +16,11 @@ use crate::clock::now;
 use crate::judge::admission::PreparedJudgement;
 use crate::judge::command_env::CommandEnv;
 use crate::judge::input_assembly::{SourceOfBaseline, open_judgement};
-use crate::judge::judgement_about::about;
 use crate::judge::judgement_input::Overrides;
 use crate::judge::judgement_run::ObservedSession;
 use crate::judge::live_session::{RunningSession, SessionActivity};
 use crate::judge::open_worktree::OpenWorktree;
-use crate::judge::refusal::Refusal;
+use crate::judge::refusal::{Refusal, about};
 use crate::judge::session_agent::SightedAgent;
 use crate::judge::session_life::WorktreeLife;
 use crate::judge::signals::SignalState;
@@ -165,7 +164,7 @@ fn is_from_inside(command_env: &CommandEnv, open: &OpenWorktree) -> Result<bool,
 
 /// A recorded session, such as a hook's, without a lock on its worktree: the judgement of its work should mention that it has stalled.
 fn stalled_session(command_env: &CommandEnv, open: &OpenWorktree) -> Option<Degradation> {
-    let running = RunningSession::find(command_env, open, None).ok()??;
+    let running = RunningSession::find_running(command_env, open, None).ok()??;
     (running.live.doing == SessionActivity::Stalled)
         .then(|| Degradation::new(WarningCode::SessionStalled, running.in_words()))
 }
@@ -183,7 +182,7 @@ fn with_its_session(
     if verdict.reason != Reason::SessionActive {
         return Refusal::Verdict(verdict);
     }
-    let running = RunningSession::find(command_env, open, None);
+    let running = RunningSession::find_running(command_env, open, None);
     // Where that cannot be read, who holds the worktree is known all the same.
     let Some(running) = running.ok().flatten() else {
         return Refusal::Verdict(verdict);

@@ -21,11 +21,10 @@ use crate::judge::driver::{Pace, drive_to_the_end};
 use crate::judge::executor::ActionExecutor;
 use crate::judge::input_assembly::{SourceOfBaseline, open_judgement};
 use crate::judge::journal::CommandJournal;
-use crate::judge::judgement_about::about;
 use crate::judge::judgement_input::Overrides;
 use crate::judge::machine_log;
 use crate::judge::open_worktree::OpenWorktree;
-use crate::judge::refusal::Refusal;
+use crate::judge::refusal::{Refusal, about};
 use crate::judge::signals::SignalState;
 use crate::judge::spawn_io::spawn_io;
 use crate::wire::verdict_json::Judgement;
@@ -106,7 +105,7 @@ fn evaluate_here(
                 .extend(unknown(&limits, &SpentUsage::from_usage(&context.usage)));
             let iteration = context.iteration;
             let verdict =
-                span.in_scope(|| drive_to_the_end(setup, &executor, Pace::waiting(signals)));
+                span.in_scope(|| drive_to_the_end(setup, &executor, Pace::waiting_for(signals)));
             let concluded = verdict.reason;
             let verdict = capped(&limits, iteration, verdict);
             let recorded = executor.recorder.finish(concluded, &verdict);

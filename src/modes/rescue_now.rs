@@ -19,15 +19,15 @@ use crate::clock::now;
 use crate::judge::command_env::CommandEnv;
 use crate::judge::configuration::{EffectiveConfig, effective};
 use crate::judge::criteria_files::refused_rescue_script;
-use crate::judge::expiry::expire;
 use crate::judge::open_worktree::OpenWorktree;
 use crate::judge::origins::remember_rescued;
 use crate::judge::planner::PlannerAgent;
 use crate::judge::refusal::Refusal;
 use crate::judge::rescue_gate::{GatedWorktree, RescueFacts, work_mark};
-use crate::judge::rescue_sightings::RescueGate;
 use crate::judge::session_agent::settings_for;
 use crate::judge::session_life::WorktreeLife;
+use crate::judge::sightings::RescueGate;
+use crate::judge::snapshots::expire;
 use crate::wire::judgement_events::manual_rescue_data;
 
 /// The result of a rescue.

@@ -39,7 +39,7 @@ pub struct LockHolder {
 
 impl LockHolder {
     /// This process, for a command that only judges so far.
-    pub fn ours(command: &str, since: Timestamp) -> Self {
+    pub fn of_this_process(command: &str, since: Timestamp) -> Self {
         LockHolder {
             pid: std::process::id(),
             command: command.to_owned(),

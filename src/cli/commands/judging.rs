@@ -51,7 +51,7 @@ pub fn run(
     let request = RunRequest {
         spec: args.judge.spec.clone(),
         command: args.command,
-        terms: args.session.terms(false),
+        terms: args.session.session_terms(false),
         output_to_stderr: terminal.json,
         view: line.as_ref().map(RunLine::view),
         overrides: Overrides {

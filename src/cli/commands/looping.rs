@@ -178,7 +178,7 @@ fn request(
         no_progress: args.no_progress,
         max_wait: args.max_wait,
         restart: args.restart,
-        terms: args.session.terms(true),
+        terms: args.session.session_terms(true),
         mirror: if args.show_output {
             MirrorTarget::ToStderr
         } else {

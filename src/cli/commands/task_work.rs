@@ -173,7 +173,7 @@ fn template(args: &TaskWorkArgs, shared: &TaskOptions) -> Result<TaskRunOptions,
         write_back: shared.write_back,
         no_progress: args.no_progress,
         max_wait: args.max_wait,
-        terms: args.session.terms(true),
+        terms: args.session.session_terms(true),
         vars,
         mirror: if args.show_output {
             MirrorTarget::ToStderr

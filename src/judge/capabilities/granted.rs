@@ -27,13 +27,12 @@ use watchdog_process::{
 };
 use watchdog_store::LocalStore;
 
-use super::at_begin::{self, CurrentOutcome};
-use super::check_cache::CheckCache;
-use super::{check_run, edited_tests, judge, typescript, worktree_files};
-use crate::judge::criteria_files;
+use super::earlier_results::CheckCache;
+use super::earlier_results::{self, CurrentOutcome};
+use super::{check_run, judge, typescript, worktree_files};
 use crate::judge::judgement_input::JudgementInput;
 use crate::judge::line_checkers::LineCheckers;
-use crate::judge::session_work;
+use crate::judge::{criteria_files, session_work};
 
 /// The system access of one judgement's checks.
 pub struct SystemCapabilities<'a> {
@@ -342,7 +341,7 @@ impl Capabilities for SystemCapabilities<'_> {
         tests: Option<TestCounts>,
     ) -> ResultBeforeWork {
         let find = |store: &Arc<dyn LocalStore>| {
-            at_begin::find(
+            earlier_results::find(
                 self.input,
                 store.as_ref(),
                 &CurrentOutcome {
@@ -361,7 +360,7 @@ impl Capabilities for SystemCapabilities<'_> {
         if self.at_tree.is_some() {
             Ok(TestEdits::default())
         } else {
-            edited_tests::find(self.input, &self.input.root, lines)
+            worktree_files::find_edited_tests(self.input, &self.input.root, lines)
         }
     }
 

@@ -14,7 +14,7 @@ use watchdog_facts::verdict::ProbeUsage;
 use super::SystemCapabilities;
 use crate::clock::now;
 use crate::judge::agent_preset::preset_of_word;
-use crate::judge::shared_account::{agent_of_question, held, in_words, limit_met};
+use crate::judge::session_agent::{agent_of_question, held, in_words, limit_met};
 
 /// The most bytes of an answer that are read: its first line decides.
 const ANSWER: usize = 64 << 10;

@@ -1,12 +1,9 @@
 //! The real `Capabilities` of checks: processes, git, files of the worktree, models.
 
-mod at_begin;
-mod check_cache;
 mod check_run;
-mod edited_tests;
+mod earlier_results;
 mod granted;
 mod judge;
-mod scratch;
 mod typescript;
 mod worktree_files;
 

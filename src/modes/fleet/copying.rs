@@ -5,9 +5,8 @@ use std::collections::HashMap;
 use std::time::Duration;
 
 use jiff::Timestamp;
-use watchdog_store::copied;
 use watchdog_store::engine::EventCursor;
-use watchdog_store::{LocalStore, SharedStore, StoreError, baseline};
+use watchdog_store::{LocalStore, SharedStore, StoreError, baseline, copied};
 
 use crate::wire::fleet_copy::{CopyOrigin, fleet_copy};
 

@@ -1,9 +1,8 @@
 //! The file in the state directory that says which fleet this machine is in. It may hold a password, so it is its owner's alone.
 
-use std::fs;
-use std::io;
 use std::os::unix::fs::MetadataExt as _;
 use std::path::PathBuf;
+use std::{fs, io};
 
 use crate::wire::fleet_json::{FleetSettingFields, fleet_setting_text, read_fleet_setting};
 use watchdog_fleet::connection_settings::ConnectionSettings;

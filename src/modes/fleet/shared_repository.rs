@@ -1,8 +1,7 @@
 //! The file in the state directory that says which repositories of this machine its fleet shares, each by a person's word.
 
-use std::fs;
-use std::io;
 use std::os::unix::fs::MetadataExt as _;
+use std::{fs, io};
 
 use super::fleet_setting::FleetSettingError;
 use crate::wire::fleet_json::{

@@ -13,10 +13,9 @@ use watchdog_facts::verdict::{Reason, Verdict};
 use watchdog_git::OwnRef;
 use watchdog_process::still_runs;
 use watchdog_store::engine::PRUNED_AT_ONCE;
-use watchdog_store::left_rows;
 use watchdog_store::lock::{LockAttempt, LockHolder, WorktreeLock};
 use watchdog_store::trust::TrustStore;
-use watchdog_store::{StoreError, figures, session};
+use watchdog_store::{StoreError, figures, left_rows, session};
 
 use super::find::find_leftovers;
 use super::leftovers::{ForgetOptions, LeftoverKind, Leftovers, TargetWorktree};
@@ -71,7 +70,7 @@ pub fn forget(
 fn lock_all(command_env: &CommandEnv, meant: &Leftovers) -> Result<Vec<WorktreeLock>, Refusal> {
     let mut locks = Vec::new();
     for worktree in &meant.worktrees {
-        let holder = LockHolder::ours(COMMAND, now());
+        let holder = LockHolder::of_this_process(COMMAND, now());
         match WorktreeLock::try_acquire(&command_env.state, &worktree.id, holder)? {
             LockAttempt::Held(lock) => locks.push(lock),
             LockAttempt::Busy(holder) => {

@@ -13,13 +13,13 @@ use watchdog_store::hook_session::{self, HookedAgent};
 use watchdog_store::journal::kind;
 use watchdog_store::session::{self, SessionRecord};
 
-use super::hook_worktree::{HookRequest, HookWorktree, keep_work, note};
+use super::hook_worktree::{HookRequest, HookWorktree, keep_work, note_event};
 use crate::clock::now;
 use crate::judge::command_env::CommandEnv;
 use crate::judge::configuration::{EffectiveConfig, effective};
 use crate::judge::open_worktree::OpenWorktree;
 use crate::judge::settle_anchor;
-use crate::judge::snapshot_gaps::describe_gaps;
+use crate::judge::snapshots::describe_gaps;
 use crate::wire::hook_events::hook_session_started_data;
 use crate::wire::judgement_events::baseline_data;
 
@@ -67,7 +67,7 @@ pub fn begin(
                 at,
             )?;
             command_env.note_conversations(&open, &recorded)?;
-            note(
+            note_event(
                 &open,
                 &recorded.spec,
                 kind::BASELINE,
@@ -111,7 +111,7 @@ pub fn begin(
         input.source.as_deref(),
         active.is_some(),
     );
-    note(&open, &recorded.spec, kind::SESSION_STARTED, data, at)?;
+    note_event(&open, &recorded.spec, kind::SESSION_STARTED, data, at)?;
     let effective = effective(
         command_env,
         &open,

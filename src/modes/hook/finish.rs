@@ -2,18 +2,16 @@
 
 use crate::hooks::{HookInput, HookReply};
 use watchdog_facts::evidence::UnreadableFact;
-use watchdog_store::hook_session;
 use watchdog_store::journal::kind;
-use watchdog_store::session;
-use watchdog_store::uncommitted;
+use watchdog_store::{hook_session, session, uncommitted};
 
-use super::hook_worktree::{HookWorktree, keep_work, note, note_snapshot};
+use super::hook_worktree::{HookWorktree, keep_work, note_event, note_snapshot};
 use crate::clock::now;
-use crate::judge::born_worktree_snapshots::snapshot_helpers;
 use crate::judge::command_env::CommandEnv;
 use crate::judge::configuration::effective;
 use crate::judge::origins::origin_evidence;
 use crate::judge::settle_anchor;
+use crate::judge::snapshots::snapshot_helpers;
 use crate::wire::hook_events::hook_session_ended_data;
 
 /// Records the end, and takes a snapshot of the uncommitted files.
@@ -63,7 +61,7 @@ pub fn finish(
         .or(spec)
         .unwrap_or_else(|| open.worktree.default_spec());
     let data = hook_session_ended_data(input.reason.as_deref(), input.session_id.as_deref(), inner);
-    note(&open, &spec, kind::SESSION_ENDED, data, at)?;
+    note_event(&open, &spec, kind::SESSION_ENDED, data, at)?;
 
     let baseline = crate::session::recorded(&open.store, &open.worktree_id, Some(&spec))?;
     let settings = effective(

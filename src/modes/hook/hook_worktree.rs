@@ -157,24 +157,24 @@ pub fn note_snapshot(
     at: Timestamp,
 ) -> Result<(), UnreadableFact> {
     let (id, spec) = (&open.worktree_id, Some(spec));
-    append(
+    append_event(
         open,
         snapshot_event(at, id, spec, &taken.name, &taken.commit),
     )
 }
 
 /// Writes an event into the journal.
-pub fn note(
+pub fn note_event(
     open: &OpenWorktree,
     spec: &str,
     kind: &str,
     data: serde_json::Value,
     at: Timestamp,
 ) -> Result<(), UnreadableFact> {
-    append(open, event(at, &open.worktree_id, Some(spec), kind, data))
+    append_event(open, event(at, &open.worktree_id, Some(spec), kind, data))
 }
 
-fn append(open: &OpenWorktree, event: NewEvent) -> Result<(), UnreadableFact> {
+fn append_event(open: &OpenWorktree, event: NewEvent) -> Result<(), UnreadableFact> {
     // Nothing guards this append, so it cannot be fenced.
     let _done = open.store.append(&[event], None)?;
     Ok(())

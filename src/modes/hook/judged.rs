@@ -22,24 +22,21 @@ use watchdog_facts::evidence::{CheckOutcome, CheckResult, UnreadableFact, Warnin
 use watchdog_facts::shell_line::WorktreeCommands;
 use watchdog_facts::verdict::Reason;
 use watchdog_process::CancelFlag;
-use watchdog_store::LocalStore;
 use watchdog_store::hook_session::HookedAgent;
 use watchdog_store::journal::kind;
-use watchdog_store::session;
+use watchdog_store::{LocalStore, session};
 
 use super::hold_tally::HoldTally;
 use super::hook_worktree::{HookRequest, HookWorktree};
 use crate::clock::now;
 use crate::judge::capabilities::SystemCapabilities;
 use crate::judge::command_env::CommandEnv;
-use crate::judge::criteria_files;
 use crate::judge::executor::at_once;
 use crate::judge::input_assembly::{SourceOfBaseline, open_judgement};
 use crate::judge::journal::CommandJournal;
 use crate::judge::judgement_input::{JudgementInput, Overrides};
-use crate::judge::machine_log;
-use crate::judge::session_work;
-use crate::judge::snapshot_gaps::describe_gaps;
+use crate::judge::snapshots::describe_gaps;
+use crate::judge::{criteria_files, machine_log, session_work};
 use crate::wire::hook_events::{StopAnswer, stop_answer_data};
 use crate::wire::judgement_events::check_data;
 

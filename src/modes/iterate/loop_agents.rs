@@ -6,7 +6,7 @@ use std::sync::Arc;
 
 use crate::judge::agent_preset::MissingPreset;
 use crate::judge::command_env::CommandEnv;
-use crate::judge::shared_account::agent_of_command;
+use crate::judge::session_agent::agent_of_command;
 use watchdog_agent::SessionAgent;
 use watchdog_agent::preset::AgentPreset;
 use watchdog_core::config::settings::{AgentEntry, ConfigSettings};

@@ -43,17 +43,14 @@ use crate::wire::judgement_events::baseline_data;
 use crate::wire::loop_json::{agent_changed_data, loop_pause_data, loop_started_data, record_json};
 use crate::wire::verdict_json::Judgement;
 
-use super::described_prompt::{criteria_words, read_described_prompt};
-use super::handed_over::{change_in_words, handed_over};
-use super::left_over;
 use super::loop_agents::LoopAgent;
-use super::loop_messages::{about_silence, in_words, why_in_words};
 use super::loop_state::PersistedLoop;
 use super::missing_agents::warnings_before_the_first_session;
+use super::next_prompt::{change_in_words, criteria_words, handed_over, read_described_prompt};
 use super::pause;
 use super::request::LoopRequest;
 use super::session::{LoopContext, crash_of, outcome};
-use super::view::{LoopPhase, LoopStatus, LoopView};
+use super::view::{LoopPhase, LoopStatus, LoopView, about_silence, in_words, why_in_words};
 
 mod account_holds;
 mod loop_end;
@@ -131,7 +128,7 @@ impl LoopRun {
         let memory = PersistedLoop::open(&open.store, &open.worktree, &spec, &request, begun)?;
         // One that was cut off is this loop's own, and waited for.
         if memory.record().under_way.is_none()
-            && let Some(running) = RunningSession::find(command_env, &open, Some(&spec))?
+            && let Some(running) = RunningSession::find_running(command_env, &open, Some(&spec))?
         {
             return Err(running.not_beside_it().into());
         }
@@ -338,8 +335,7 @@ impl LoopRun {
             spec,
             ..
         } = &self.context;
-        left_over::wait_for_its_end(command_env, store, worktree_id, spec, timeout, signals)
-            .await?;
+        pause::wait_for_its_end(command_env, store, worktree_id, spec, timeout, signals).await?;
         self.status.iteration = number;
         self.show(LoopPhase::Judging);
         let input = self

@@ -1,13 +1,18 @@
-//! The pauses of a loop: how long they are, and waiting for their end, or for a signal.
+//! The pauses of a loop, and the wait for a session that a killed watchdog left behind.
 
+use std::sync::Arc;
 use std::time::Duration;
 
 use jiff::Timestamp;
 
-use crate::clock::pauses;
-use crate::clock::{now, since};
+use crate::clock::{now, pauses, since};
+use crate::judge::command_env::CommandEnv;
 use crate::judge::signals::{SignalState, SignalUrgency};
+use crate::modes::pid_wait;
 use watchdog_core::decision::iteration::next::PauseLength;
+use watchdog_facts::verdict::{Reason, Verdict};
+use watchdog_process::{PidWaitOutcome, started_by_a_watchdog};
+use watchdog_store::{LocalStore, session};
 
 /// The longest time between two readings of the wall clock: after a suspend, timers fire too late.
 const POLL: Duration = Duration::from_secs(20);
@@ -50,5 +55,47 @@ pub async fn wait_until(
             () = tokio::time::sleep(time_left.min(POLL)) => {}
             () = signals.reached(SignalUrgency::Interrupted) => return false,
         }
+    }
+}
+
+/// Waits until the recorded session of a spec has ended, if it still runs. The verdict to end with where it does not end in time.
+pub async fn wait_for_its_end(
+    command_env: &CommandEnv,
+    store: &Arc<dyn LocalStore>,
+    worktree_id: &str,
+    spec: &str,
+    timeout: Option<Duration>,
+    signals: &mut SignalState,
+) -> Result<(), Box<Verdict>> {
+    let recorded = session::read_session(store.as_ref(), worktree_id, spec)
+        .ok()
+        .flatten();
+    let Some(pid) = recorded
+        .filter(|session| session.ended_at.is_none())
+        .and_then(|session| session.pid)
+    else {
+        return Ok(());
+    };
+    // The system reuses pids: a process without a watchdog's mark is not that session.
+    if !started_by_a_watchdog(pid) {
+        return Ok(());
+    }
+    command_env.tell(&format!(
+        "the session of a watchdog that was killed still runs (process {pid}): waiting for its end"
+    ));
+    match pid_wait::end_of(pid, timeout, signals).await {
+        Ok(PidWaitOutcome::Ended | PidWaitOutcome::NotRunning) => Ok(()),
+        Ok(PidWaitOutcome::Cancelled) => Err(Box::new(Verdict::new(
+            Reason::Interrupted,
+            format!(
+                "interrupted while an earlier session still runs (process {pid}); nothing was started"
+            ),
+        ))),
+        Ok(PidWaitOutcome::TimedOut) | Err(_) => Err(Box::new(Verdict::new(
+            Reason::SessionActive,
+            format!(
+                "the session of a watchdog that was killed still runs (process {pid}); end it, then start the loop again"
+            ),
+        ))),
     }
 }

@@ -1,18 +1,18 @@
-//! The options of a loop.
+//! The options of a loop, and a person's request that it pauses between two iterations.
 
 use std::time::Duration;
 
+use tokio::signal::unix::{SignalKind, signal};
+use tokio::sync::watch;
+
+use super::loop_agents::AgentSelection;
+use crate::judge::configuration::EffectiveConfig;
+use crate::judge::judgement_input::Overrides;
 use watchdog_core::config::settings::Limits;
 use watchdog_core::decision::iteration::prompt::PromptSet;
 use watchdog_core::decision::silence::USUAL_LIMIT;
 use watchdog_process::{MirrorTarget, SessionTerms};
 use watchdog_store::short_hash;
-
-use crate::judge::configuration::EffectiveConfig;
-use crate::judge::judgement_input::Overrides;
-
-use super::loop_agents::AgentSelection;
-use super::pause_request::PauseRequest;
 
 /// The sessions to repeat, and the limits.
 #[derive(Debug, Clone)]
@@ -106,6 +106,44 @@ impl LoopLimitOverrides {
             idle_timeout: limits.idle_timeout,
             background: limits.background,
             sensors: limits.sensors.clone(),
+        }
+    }
+}
+
+/// Whether a pause was asked for.
+#[derive(Debug, Clone)]
+pub struct PauseRequest(watch::Receiver<bool>);
+
+impl PauseRequest {
+    /// Listens from now on to USR1. Must be called inside the runtime.
+    ///
+    /// # Errors
+    /// When the system refuses to register the signal.
+    pub fn listen() -> std::io::Result<Self> {
+        let (sender, receiver) = watch::channel(false);
+        let mut stream = signal(SignalKind::user_defined1())?;
+        tokio::spawn(async move {
+            while stream.recv().await.is_some() {
+                sender.send_replace(true);
+            }
+        });
+        Ok(PauseRequest(receiver))
+    }
+
+    /// One that never comes, for loops that others end.
+    pub fn none() -> Self {
+        PauseRequest(watch::channel(false).1)
+    }
+
+    /// Whether it came.
+    pub fn came(&self) -> bool {
+        *self.0.borrow()
+    }
+
+    /// Waits for it.
+    pub async fn wait(&mut self) {
+        if self.0.wait_for(|came| *came).await.is_err() {
+            std::future::pending::<()>().await;
         }
     }
 }

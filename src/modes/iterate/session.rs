@@ -33,11 +33,11 @@ use crate::judge::judgement_input::{JudgementInput, Overrides};
 use crate::judge::judgement_run::ObservedSession;
 use crate::judge::open_worktree::OpenWorktree;
 use crate::judge::refusal::Refusal;
-use crate::judge::shared_account::held;
+use crate::judge::session_agent::held;
 use crate::judge::spawn_io::spawn_io;
-use crate::modes::run::budget::AgentBudget;
 use crate::modes::run::session_recognition::SessionRecognition;
 use crate::modes::run::session_run::SessionOptions;
+use crate::modes::run::session_wait::AgentBudget;
 use crate::wire::verdict_json::Judgement;
 
 use super::loop_agents::LoopAgent;

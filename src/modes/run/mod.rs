@@ -1,12 +1,10 @@
 //! `watchdog run`: one session under watch, and its judgement.
 
-mod agent_watch;
-pub(crate) mod budget;
 pub(crate) mod first_failure;
 mod periodic;
 pub(crate) mod session_recognition;
 pub(crate) mod session_run;
-mod session_wait;
+pub(crate) mod session_wait;
 pub(crate) mod sighted_agent;
 mod silence_watch;
 pub(crate) mod view;

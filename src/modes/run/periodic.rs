@@ -21,9 +21,8 @@ use watchdog_store::LocalStore;
 use watchdog_store::journal::snapshot_event;
 
 use crate::clock::now;
-use crate::judge::born_worktree_snapshots::snapshot_helpers;
 use crate::judge::command_env::ProgressCallback;
-use crate::judge::snapshot_gaps::describe_gaps;
+use crate::judge::snapshots::{describe_gaps, snapshot_helpers};
 
 /// The longest time between two scans that show whether the work tree is quiet.
 const SETTLE: Duration = Duration::from_secs(10);

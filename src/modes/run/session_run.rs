@@ -20,23 +20,20 @@ use watchdog_core::decision::termination::SpentUsage;
 use watchdog_facts::agent_source::AgentSource;
 use watchdog_facts::context::{SessionContext, SessionUsage};
 use watchdog_facts::display::log_millis;
-use watchdog_facts::evidence::StopReason;
-use watchdog_facts::evidence::{Degradation, ProcessExit, SessionEnd, WarningCode};
+use watchdog_facts::evidence::{Degradation, ProcessExit, SessionEnd, StopReason, WarningCode};
 use watchdog_facts::session_exit::{EndedBy, SessionExit};
 use watchdog_facts::session_work::ContentIds;
 use watchdog_process::own_stdin::stdin_may_bring_more;
 use watchdog_process::{
     SessionLaunch, SessionProcess, SessionTerms, StartError, StdinSource, SurvivingProcess,
 };
-use watchdog_store::LocalStore;
 use watchdog_store::journal::kind;
 use watchdog_store::session::{self, SessionRecord};
-use watchdog_store::uncommitted;
+use watchdog_store::{LocalStore, uncommitted};
 
-use super::budget::{AgentBudget, SessionBudget};
 use super::periodic::{PeriodicSnapshots, SnapshotSubject};
 use super::session_recognition::SessionRecognition;
-use super::session_wait::{SessionWaiter, WaitedSession};
+use super::session_wait::{AgentBudget, SessionBudget, SessionWaiter, WaitedSession};
 use super::sighted_agent::OutputDialect;
 use super::silence_watch::{SilenceCause, WatchedSession};
 use crate::clock::now;
@@ -44,12 +41,11 @@ use crate::judge::admission::PreparedJudgement;
 use crate::judge::command_env::CommandEnv;
 use crate::judge::judgement_input::JudgementInput;
 use crate::judge::judgement_run::ObservedSession;
-use crate::judge::session_cost::{earlier_tokens, own_cost};
+use crate::judge::session_agent::{earlier_tokens, limit_met, own_cost};
+use crate::judge::session_life::processes_left;
 use crate::judge::settle_anchor;
-use crate::judge::shared_account::limit_met;
 use crate::judge::signals::SignalState;
 use crate::judge::spawn_io::spawn_io;
-use crate::judge::survivors::processes_left;
 use crate::modes::person::person_can_answer;
 use crate::wire::session_events::{
     SeenSessionEnd, end_word, session_ended_data, session_limit_data, session_started_data,
@@ -94,16 +90,17 @@ pub async fn run_session(
             "starts a session"
         );
         let snapshots = take_first_snapshot(prepared).await?;
-        let (mut session, process, waiter) = match StartedSession::start(prepared, options, begun) {
-            Ok(started) => started,
-            Err(end) => {
-                stop(snapshots);
-                return Err(end);
-            }
-        };
-        let waited = session.wait(process, waiter, signals).await;
+        let (mut session, process, waiter) =
+            match StartedSession::start_session(prepared, options, begun) {
+                Ok(started) => started,
+                Err(end) => {
+                    stop(snapshots);
+                    return Err(end);
+                }
+            };
+        let waited = session.wait_for_end(process, waiter, signals).await;
         stop(snapshots);
-        let seen = session.observe(waited);
+        let seen = session.observe_end(waited);
         Ok(session.record_end(seen))
     };
     let seen = run
@@ -171,7 +168,7 @@ struct StartedSession<'a> {
 
 impl<'a> StartedSession<'a> {
     /// Announces the session, starts it, and records its process.
-    fn start(
+    fn start_session(
         prepared: &'a PreparedJudgement,
         mut options: SessionOptions,
         begun: Timestamp,
@@ -252,7 +249,7 @@ impl<'a> StartedSession<'a> {
         Ok((session, process, waiter))
     }
 
-    fn budget(&self) -> SessionBudget<'_> {
+    fn session_budget(&self) -> SessionBudget<'_> {
         SessionBudget {
             limits: &self.prepared.input.settings.limits,
             before: self.options.before,
@@ -262,7 +259,7 @@ impl<'a> StartedSession<'a> {
     }
 
     /// Waits for its end, which a limit, a budget, silence or a signal may bring.
-    async fn wait(
+    async fn wait_for_end(
         &self,
         process: SessionProcess,
         waiter: SessionWaiter,
@@ -291,7 +288,7 @@ impl<'a> StartedSession<'a> {
         options
             .tap
             .continues(earlier_tokens(store.as_ref(), &input.worktree_id));
-        let budget = self.budget();
+        let budget = self.session_budget();
         let own = (options.terms.timeout).or(input.settings.limits.session_timeout);
         let (timeout, at_timeout) = budget.timeout(own, now());
         let terms = SessionTerms {
@@ -310,7 +307,10 @@ impl<'a> StartedSession<'a> {
     }
 
     /// The facts about its end, from its process, its output and the records. The journal gets them.
-    fn observe(&mut self, (waited, stop): (WaitedSession, Option<StopReason>)) -> ObservedSession {
+    fn observe_end(
+        &mut self,
+        (waited, stop): (WaitedSession, Option<StopReason>),
+    ) -> ObservedSession {
         let PreparedJudgement {
             command_env,
             input,
@@ -332,7 +332,7 @@ impl<'a> StartedSession<'a> {
             waited,
             (&summary, advice),
             notes,
-            &self.budget(),
+            &self.session_budget(),
             stop,
             now(),
         );

@@ -28,7 +28,7 @@ use crate::judge::judgement_input::{JudgementInput, Overrides};
 use crate::judge::live_session::RunningSession;
 use crate::judge::open_worktree::OpenWorktree;
 use crate::judge::refusal::Refusal;
-use crate::judge::shared_account::agent_of_command;
+use crate::judge::session_agent::agent_of_command;
 use crate::judge::signals::SignalState;
 use crate::wire::judgement_events::baseline_data;
 use crate::wire::verdict_json::Judgement;
@@ -217,7 +217,7 @@ fn refuse_beside_live_session(
     named: Option<&str>,
 ) -> Result<(), Refusal> {
     let spec = spec_of_new_session(open.store.as_ref(), &open.worktree, named)?;
-    let running = RunningSession::find(command_env, open, Some(&spec))?;
+    let running = RunningSession::find_running(command_env, open, Some(&spec))?;
     running.map_or(Ok(()), |running| Err(running.not_beside_it().into()))
 }
 

@@ -2,22 +2,20 @@
 
 use std::collections::{HashMap, HashSet, VecDeque};
 use std::path::PathBuf;
-use std::sync::atomic::{AtomicUsize, Ordering};
+use std::sync::atomic::{AtomicU32, AtomicUsize, Ordering};
 use std::sync::mpsc::{Receiver, SyncSender, sync_channel};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Instant;
 
-use super::probe_budget::ProbeBudget;
-use super::report::{SweepOutcome, SweepReport, SweepRow};
-use super::request::SweepRequest;
+use super::report::{SweepOutcome, SweepReport, SweepRequest, SweepRow};
 use super::scan::{JudgementAwaitingProbe, SweepScanOutcome, isolated};
 use super::sweep_cache::SweepCache;
 use crate::clock::now;
 use crate::judge::command_env::CommandEnv;
-use crate::judge::expiry::expire;
 use crate::judge::journal::JournalBatcher;
 use crate::judge::judgement_run::JudgementRun;
 use crate::judge::signals::SignalState;
+use crate::judge::snapshots::expire;
 use crate::judge::spawn_io::spawn_io;
 use crate::session::RecentRefs;
 use watchdog_agent::transcript_source::TranscriptSource;
@@ -271,4 +269,73 @@ impl SweepShared<'_> {
 /// Shared state stays consistent after a panic: every change to it is one step.
 fn held<T>(mutex: &Mutex<T>) -> std::sync::MutexGuard<'_, T> {
     mutex.lock().unwrap_or_else(PoisonError::into_inner)
+}
+
+/// The remaining probes of a sweep.
+pub struct ProbeBudget {
+    left: AtomicU32,
+    total: u32,
+}
+
+impl ProbeBudget {
+    /// So many questions for the whole sweep.
+    pub fn new(total: u32) -> Self {
+        ProbeBudget {
+            left: AtomicU32::new(total),
+            total,
+        }
+    }
+
+    /// Takes one question, if one is left.
+    pub fn take(&self) -> bool {
+        self.left
+            .try_update(Ordering::SeqCst, Ordering::SeqCst, |left| {
+                left.checked_sub(1)
+            })
+            .is_ok()
+    }
+
+    /// Puts one back that was not sent.
+    pub fn put_back(&self) {
+        self.left.fetch_add(1, Ordering::SeqCst);
+    }
+
+    /// Whether nothing is left.
+    pub fn is_spent(&self) -> bool {
+        self.left.load(Ordering::SeqCst) == 0
+    }
+
+    /// How many were taken.
+    pub fn taken(&self) -> u32 {
+        self.total - self.left.load(Ordering::SeqCst)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn no_more_is_taken_than_there_is_however_many_ask_at_once() {
+        let probe_budget = ProbeBudget::new(100);
+        let taken: usize = std::thread::scope(|scope| {
+            let takers: Vec<_> = (0..4)
+                .map(|_| scope.spawn(|| (0..60).filter(|_| probe_budget.take()).count()))
+                .collect();
+            takers.into_iter().map(|taker| taker.join().unwrap()).sum()
+        });
+        assert_eq!(
+            (taken, probe_budget.taken(), probe_budget.is_spent()),
+            (100, 100, true)
+        );
+        probe_budget.put_back();
+        assert!(
+            (
+                probe_budget.taken(),
+                probe_budget.take(),
+                probe_budget.take()
+            ) == (99, true, false),
+            "one that was not sent"
+        );
+    }
 }

@@ -1,12 +1,34 @@
-//! The results of a sweep.
+//! The options and the results of a sweep.
 
 use std::path::PathBuf;
+use std::sync::Arc;
 use std::time::Duration;
 
+use crate::judge::judgement_input::Overrides;
 use crate::wire::next_step::NextStep;
 use crate::wire::sweep_json::{NotJudged, not_judged_line};
 use crate::wire::verdict_json::{ChangesView, Judgement, VerdictView};
 use watchdog_facts::verdict::{Reason, Status};
+
+/// Called with each worktree as soon as it is judged: the row, how many are done, and of how many.
+pub type SweepRowCallback = Arc<dyn Fn(&SweepRow, usize, usize) + Send + Sync>;
+
+/// The options of a sweep.
+#[derive(Clone)]
+pub struct SweepRequest {
+    /// Repositories, and folders to search for them.
+    pub paths: Vec<PathBuf>,
+    /// How many worktrees are judged side by side.
+    pub jobs: usize,
+    /// How many agents are probed side by side.
+    pub max_parallel_probes: usize,
+    /// The most questions for all worktrees together.
+    pub max_probes_total: u32,
+    /// The overrides for each judgement; always one round.
+    pub overrides: Overrides,
+    /// Called for each worktree.
+    pub on_row: SweepRowCallback,
+}
 
 /// How many characters of a message are kept for the table.
 const MESSAGE: usize = 300;
@@ -253,7 +275,7 @@ impl SweepReport {
 
 #[cfg(test)]
 mod tests {
-    use super::super::report::*;
+    use super::*;
 
     #[test]
     fn what_needs_a_person_stands_first_and_what_is_gone_last() {

@@ -12,11 +12,11 @@ use crate::judge::admission::PreparedJudgement;
 use crate::judge::command_env::CommandEnv;
 use crate::judge::driver::{JudgementDriver, Pace, drive_to_the_end};
 use crate::judge::input_assembly::{SourceOfBaseline, open_judgement};
-use crate::judge::judgement_about::bare_judgement;
 use crate::judge::judgement_input::{JudgementInput, Overrides};
 use crate::judge::judgement_run::{JudgementRun, ObservedSession};
 use crate::judge::open_worktree::{OpenWorktree, taken};
 use crate::judge::panicked::verdict_of_panic;
+use crate::judge::refusal::bare_judgement;
 use crate::judge::session_life::WorktreeLife;
 use crate::session::{
     describe_other_clone, has_conversation_since, is_another_clone, recorded_sharing,
@@ -122,7 +122,7 @@ impl SweepShared<'_> {
             };
             return SweepScanOutcome::Row(judged_row(found.root.clone(), judgement));
         }
-        let holder = LockHolder::ours("watchdog sweep", now());
+        let holder = LockHolder::of_this_process("watchdog sweep", now());
         let lock = match WorktreeLock::try_acquire(&self.around.state, &id, holder) {
             Ok(LockAttempt::Held(lock)) => lock,
             Ok(LockAttempt::Busy(holder)) => return judged(taken(holder)),
@@ -345,7 +345,7 @@ impl SweepShared<'_> {
             |action: &MachineAction| *action == MachineAction::Rescue || self.probe_budget.take();
         let mut driver = self.driver(&judgement_run, &may_ask);
         let event = if self.cancel.is_cancelled() {
-            driver.note(&MachineEvent::Interrupt);
+            driver.note_event(&MachineEvent::Interrupt);
             MachineEvent::Interrupt
         } else {
             driver.perform_now(&action, &machine)

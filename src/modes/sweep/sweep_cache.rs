@@ -9,7 +9,7 @@ use std::sync::{Arc, Mutex, PoisonError};
 use jiff::Timestamp;
 use watchdog_core::decision::breaker::BreakerState;
 
-use super::request::SweepRequest;
+use super::report::SweepRequest;
 use crate::clock::now;
 use crate::judge::command_env::CommandEnv;
 use crate::judge::configuration::FILE;

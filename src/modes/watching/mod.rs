@@ -1,7 +1,7 @@
 //! `watchdog watch`: judges worktrees on every commit, session end or change.
 //!
 //! [`watch`] is the loop. `watch_set` keeps the watched worktrees and finds those that an event concerns, `fs_events` receives events of
-//! the file system, `due_scans` keeps the scans that are due, `suspend_detector` notices suspends and clock jumps. What reads files blocks, and runs in threads: `watch_sources` opens the sources of events, `watched_folders` has the system watch folders, `discovery` searches
+//! the file system, `due_scans` keeps the scans that are due, `suspend_detector` notices suspends and clock jumps. What reads files blocks, and runs in threads: `watch_sources` opens the sources of events, `discovery` searches
 //! for worktrees, `head_scan` reads where HEAD is, `scan` judges one worktree as `check --once` does, and `stalled` reports sessions that
 //! fell silent.
 
@@ -18,7 +18,6 @@ mod stalled;
 mod suspend_detector;
 mod watch_set;
 mod watch_sources;
-mod watched_folders;
 
 pub use event_loop::watch;
 pub use request::WatchRequest;

@@ -215,7 +215,7 @@ fn prepare(
         return Ok(PreparedScan::Nothing(WatchScanOutcome::Busy));
     }
     // Takes the lock only now, so that a scan without news blocks no other process.
-    let holder = LockHolder::ours(WATCH, now());
+    let holder = LockHolder::of_this_process(WATCH, now());
     let LockAttempt::Held(lock) = WorktreeLock::try_acquire(&around.state, &subject.id, holder)?
     else {
         return Ok(PreparedScan::Nothing(WatchScanOutcome::Busy));

@@ -2,7 +2,7 @@
 
 use crate::clock::now;
 use crate::judge::command_env::CommandEnv;
-use crate::judge::judgement_about::about;
+use crate::judge::refusal::about;
 use crate::judge::spawn_io::spawn_io;
 use crate::session::{AnewBy, begin_anew};
 use crate::tasks::task_board::{BoardTask, TaskBoard, TaskClaimant};

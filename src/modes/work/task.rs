@@ -8,7 +8,7 @@ use super::task_queue::{EffectiveTask, TaskQueue};
 use crate::clock::now;
 use crate::judge::command_env::CommandEnv;
 use crate::judge::configuration::{EffectiveConfig, effective};
-use crate::judge::judgement_about::about;
+use crate::judge::refusal::about;
 use crate::judge::signals::SignalState;
 use crate::judge::spawn_io::spawn_io;
 use crate::modes::iterate::{
@@ -27,9 +27,8 @@ use watchdog_core::decision::machine::ConfigTrust;
 use watchdog_facts::evidence::UnreadableFact;
 use watchdog_facts::verdict::{Reason, Status, Verdict};
 use watchdog_git::{HistoryPoint, Worktree};
-use watchdog_store::session;
 use watchdog_store::task::TaskRecord;
-use watchdog_store::{LocalStore, StoreError};
+use watchdog_store::{LocalStore, StoreError, session};
 
 use super::claim::{TaskBeginning, claim_task};
 use super::lease::RenewedLease;

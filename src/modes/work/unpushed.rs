@@ -113,7 +113,7 @@ fn is_judgeable(
     id: &str,
     (baseline, head): (&str, &str),
 ) -> Option<bool> {
-    let running = RunningSession::find(around, open, Some(id)).ok()?;
+    let running = RunningSession::find_running(around, open, Some(id)).ok()?;
     let changes = open.worktree.changes().ok()?;
     let is_settled = running.is_none() && !changes.any() && changes.operation.is_none();
     Some(is_settled && baseline != head && open.worktree.is_ancestor(baseline, head))

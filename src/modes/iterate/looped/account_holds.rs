@@ -7,7 +7,7 @@ use watchdog_store::account::AccountLimit;
 
 use super::super::session::LoopContext;
 use super::LoopRun;
-use crate::judge::shared_account::in_words;
+use crate::judge::session_agent::in_words;
 
 /// How often a pause looks whether a person cleared the limit.
 const POLL: Duration = Duration::from_secs(2);

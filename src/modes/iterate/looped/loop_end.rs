@@ -10,10 +10,10 @@ use watchdog_facts::verdict::{Reason, Status, Verdict};
 use watchdog_git::Worktree;
 use watchdog_store::journal::kind;
 
-use super::super::handed_over::unknown_agent_budget;
+use super::super::next_prompt::unknown_agent_budget;
 use super::LoopRun;
 use crate::clock::{now, since};
-use crate::judge::judgement_about::about;
+use crate::judge::refusal::about;
 use crate::wire::loop_json::loop_ended_data;
 use crate::wire::verdict_json::{EndedLoop, Judgement};
 
