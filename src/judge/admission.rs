@@ -17,6 +17,7 @@ use watchdog_store::{LocalStore, baseline, breaker};
 
 use super::command_env::CommandEnv;
 use super::configuration::effective;
+use super::input_assembly::{SourceOfBaseline, open_judgement};
 use super::journal::CommandJournal;
 use super::judgement_input::{JudgementInput, Overrides};
 use super::open_worktree::OpenWorktree;
@@ -41,6 +42,19 @@ pub struct PreparedJudgement {
 }
 
 impl PreparedJudgement {
+    /// Opens a judgement with a journal of its own.
+    pub fn open(
+        command_env: &CommandEnv,
+        open: OpenWorktree,
+        (source, spec): (SourceOfBaseline<'_>, Option<&str>),
+        overrides: &Overrides,
+        begun: Timestamp,
+    ) -> Result<Self, UnreadableFact> {
+        let store = Arc::clone(&open.store);
+        let input = open_judgement(command_env, open, source, spec, overrides.clone())?;
+        Ok(Self::new(command_env, input, store, begun))
+    }
+
     /// An input with a journal of its own, which also puts notifications into the outbox.
     pub fn new(
         command_env: &CommandEnv,
@@ -48,7 +62,13 @@ impl PreparedJudgement {
         store: Arc<dyn LocalStore>,
         begun: Timestamp,
     ) -> Self {
-        let journal = CommandJournal::of(&input, command_env, &store);
+        let journal = CommandJournal::telling(
+            (&input.worktree_id, &input.spec),
+            &input.root,
+            &input.settings.notify,
+            command_env,
+            &store,
+        );
         PreparedJudgement {
             command_env: command_env.clone(),
             input,

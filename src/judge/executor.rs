@@ -162,11 +162,6 @@ impl ActionExecutor {
         self.seen().fingerprint
     }
 
-    /// Whether uncommitted changes were read at all.
-    pub fn has_read_changes(&self) -> bool {
-        self.seen().fingerprint.is_some()
-    }
-
     /// The files' times behind the last reading of uncommitted work; `None` where they were not wanted or cannot be relied on.
     pub fn stat_fingerprints(&self) -> Option<StatFingerprints> {
         self.seen().stat_fingerprints.clone()

@@ -8,7 +8,6 @@ use std::time::{Duration, Instant};
 use serde_json::Value;
 
 use super::command_env::CommandEnv;
-use super::judgement_input::JudgementInput;
 use super::machine_log;
 use crate::clock::now;
 use crate::notify::delivery::NotificationWorker;
@@ -101,23 +100,7 @@ impl CommandJournal {
         }
     }
 
-    /// The journal of a judgement, which also puts notifications into the outbox and wakes the worker for undelivered ones.
-    pub fn of(
-        input: &JudgementInput,
-        command_env: &CommandEnv,
-        store: &Arc<dyn LocalStore>,
-    ) -> Arc<Self> {
-        let root = input.root.clone();
-        CommandJournal::telling(
-            (&input.worktree_id, &input.spec),
-            &root,
-            &input.settings.notify,
-            command_env,
-            store,
-        )
-    }
-
-    /// The same for a worktree and spec without a judgement yet.
+    /// The same, which also puts notifications into the outbox and wakes the worker for undelivered ones.
     pub fn telling(
         (worktree_id, spec): (&str, &str),
         root: &Path,

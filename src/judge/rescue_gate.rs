@@ -373,7 +373,7 @@ impl ActionExecutor {
                 Ok(())
             };
         }
-        let was_judged = self.has_read_changes()
+        let was_judged = self.fingerprint().is_some()
             && verdict.status() != Status::Error
             && verdict.reason != Reason::Interrupted;
         // One that cannot be read is a first look again.

@@ -1,6 +1,5 @@
 //! `watchdog check`: judges what happened since a baseline.
 
-use std::sync::Arc;
 use std::time::Duration;
 
 use jiff::Timestamp;
@@ -15,7 +14,7 @@ use super::pid_wait;
 use crate::clock::now;
 use crate::judge::admission::PreparedJudgement;
 use crate::judge::command_env::CommandEnv;
-use crate::judge::input_assembly::{SourceOfBaseline, open_judgement};
+use crate::judge::input_assembly::SourceOfBaseline;
 use crate::judge::judgement_input::Overrides;
 use crate::judge::judgement_run::ObservedSession;
 use crate::judge::live_session::{RunningSession, SessionActivity};
@@ -112,19 +111,9 @@ pub fn judge_worktree(
     signals: &SignalState,
     begun: Timestamp,
 ) -> Result<Judgement, Refusal> {
-    let store = Arc::clone(&open.store);
-    let mut prepared = PreparedJudgement::new(
-        command_env,
-        open_judgement(
-            command_env,
-            open,
-            SourceOfBaseline::Recorded(request.baseline.as_deref()),
-            request.spec.as_deref(),
-            request.overrides.clone(),
-        )?,
-        store,
-        begun,
-    );
+    let source = SourceOfBaseline::Recorded(request.baseline.as_deref());
+    let work = (source, request.spec.as_deref());
+    let mut prepared = PreparedJudgement::open(command_env, open, work, &request.overrides, begun)?;
     if !request.overrides.from_inside {
         prepared.note_open_breaker()?;
     }

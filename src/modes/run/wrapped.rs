@@ -23,7 +23,7 @@ use crate::clock::now;
 use crate::judge::admission::{PreparedJudgement, refuse_half_done, refuse_open_breaker};
 use crate::judge::command_env::CommandEnv;
 use crate::judge::configuration::criteria_changed;
-use crate::judge::input_assembly::{SourceOfBaseline, open_judgement};
+use crate::judge::input_assembly::SourceOfBaseline;
 use crate::judge::judgement_input::{JudgementInput, Overrides};
 use crate::judge::live_session::RunningSession;
 use crate::judge::open_worktree::OpenWorktree;
@@ -72,24 +72,15 @@ async fn try_run(
     let open = OpenWorktree::open(command_env)?;
     let mut lock = open.lock(command_env, "watchdog run", true)?;
     refuse_half_done(&open.worktree, &request.overrides)?;
-    refuse_beside_live_session(command_env, &open, request.spec.as_deref())?;
-
     let spec = spec_of_new_session(open.store.as_ref(), &open.worktree, request.spec.as_deref())?;
+    // One that a hook reported or a killed watchdog left: its baseline stays.
+    if let Some(running) = RunningSession::find_running(command_env, &open, Some(&spec))? {
+        return Err(running.not_beside_it().into());
+    }
     refuse_open_breaker(command_env, &open, &spec, begun)?;
 
-    let store = Arc::clone(&open.store);
-    let prepared = PreparedJudgement::new(
-        command_env,
-        open_judgement(
-            command_env,
-            open,
-            SourceOfBaseline::New(begun),
-            request.spec.as_deref(),
-            request.overrides.clone(),
-        )?,
-        store,
-        begun,
-    );
+    let work = (SourceOfBaseline::New(begun), request.spec.as_deref());
+    let prepared = PreparedJudgement::open(command_env, open, work, &request.overrides, begun)?;
     prepared.admit()?;
     prepared.unless(Ok(spent_before(&prepared.input, begun)))?;
     let recognition = SessionRecognition::of_command(command_env, None, &request.command);
@@ -208,17 +199,6 @@ fn note_changed_criteria(prepared: &mut PreparedJudgement) {
     let (spec, point) = (Some(input.spec.as_str()), Some(&input.baseline));
     let new = criteria_changed(command_env, &open, (spec, point), &input.notes);
     input.notes.extend(new);
-}
-
-/// Refuses where a session of the same spec runs that a hook reported or a killed watchdog left: its baseline stays.
-fn refuse_beside_live_session(
-    command_env: &CommandEnv,
-    open: &OpenWorktree,
-    named: Option<&str>,
-) -> Result<(), Refusal> {
-    let spec = spec_of_new_session(open.store.as_ref(), &open.worktree, named)?;
-    let running = RunningSession::find_running(command_env, open, Some(&spec))?;
-    running.map_or(Ok(()), |running| Err(running.not_beside_it().into()))
 }
 
 /// One line for a person before the session begins: the baseline, the agent where it is known, whose the uncommitted files are, the log, and what ends the session.
