@@ -29,7 +29,7 @@ pub enum SourceOfBaseline<'a> {
     /// The recorded one, or this point in its place. Without either the beginning is unknown.
     RecordedIfAny(Option<HistoryPoint>),
     /// One that was read before.
-    Read(RecordedBaseline),
+    Read(Box<RecordedBaseline>),
     /// A new one: a session begins at this time.
     New(Timestamp),
 }
@@ -64,7 +64,7 @@ pub fn open_judgement(
                 open, recorded, true, effective, overrides,
             ));
         }
-        SourceOfBaseline::Read(recorded) => (recorded, true),
+        SourceOfBaseline::Read(recorded) => (*recorded, true),
         SourceOfBaseline::Recorded(rev) => {
             refuse_other_clone(store, worktree, &open.commands)?;
             let recorded = recorded(&open.store, &open.worktree_id, spec)?;

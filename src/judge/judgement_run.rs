@@ -179,10 +179,7 @@ impl JudgementRun {
         let mut judgement = self.describe_verdict(verdict, breaker);
         let facts = (self.executor.recorder).finish(concluded, &judgement.verdict);
         let journal = &self.executor.journal;
-        journal.write(
-            kind::VERDICT,
-            judgement.to_event_data(facts.as_ref()),
-        );
+        journal.write(kind::VERDICT, judgement.to_event_data(facts.as_ref()));
         if let Some(why) = journal.fault() {
             let note = Degradation::new(WarningCode::JournalUnwritable, why);
             judgement.verdict.degraded.push(note);

@@ -326,7 +326,7 @@ impl SweepShared<'_> {
             once: true,
             ..self.request.overrides.clone()
         };
-        let source = SourceOfBaseline::Read(recorded);
+        let source = SourceOfBaseline::Read(Box::new(recorded));
         open_judgement(around, open, source, None, overrides).map(Ok)
     }
 
