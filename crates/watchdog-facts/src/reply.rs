@@ -104,7 +104,7 @@ impl Reply {
 
 /// How one probe ended.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(rename_all = "snake_case")]
+#[serde(into = "OutcomeFields", try_from = "OutcomeFields")]
 pub enum ProbeOutcome {
     /// A usable answer.
     Reply(Reply),
@@ -151,6 +151,59 @@ pub enum ProbeOutcome {
     },
 }
 
+/// An outcome in JSON: its word, and beside it what belongs to that.
+#[derive(Serialize, Deserialize)]
+struct OutcomeFields {
+    outcome: String,
+    reply: Option<Reply>,
+    retry_at: Option<Timestamp>,
+    why: Option<String>,
+}
+
+impl From<ProbeOutcome> for OutcomeFields {
+    fn from(outcome: ProbeOutcome) -> Self {
+        let (word, why) = (
+            outcome.as_str().to_owned(),
+            outcome.why().map(str::to_owned),
+        );
+        let (reply, retry_at) = match outcome {
+            ProbeOutcome::Reply(reply) => (Some(reply), None),
+            ProbeOutcome::RateLimited { retry_at, .. } => (None, retry_at),
+            _ => (None, None),
+        };
+        OutcomeFields {
+            outcome: word,
+            reply,
+            retry_at,
+            why,
+        }
+    }
+}
+
+impl TryFrom<OutcomeFields> for ProbeOutcome {
+    type Error = String;
+
+    fn try_from(fields: OutcomeFields) -> Result<Self, String> {
+        let why = fields.why.unwrap_or_default();
+        Ok(match fields.outcome.as_str() {
+            "reply" => ProbeOutcome::Reply(fields.reply.ok_or("a reply without its text")?),
+            "unreadable" => ProbeOutcome::Unreadable { why },
+            "empty" => ProbeOutcome::Empty,
+            "timed_out" => ProbeOutcome::TimedOut,
+            "no_conversation" => ProbeOutcome::NoConversation { why },
+            "not_installed" => ProbeOutcome::NotInstalled { why },
+            "not_logged_in" => ProbeOutcome::NotLoggedIn { why },
+            "overloaded" => ProbeOutcome::Overloaded { why },
+            "rate_limited" => ProbeOutcome::RateLimited {
+                why,
+                retry_at: fields.retry_at,
+            },
+            "failed" => ProbeOutcome::Failed { why },
+            word => return Err(format!("no outcome '{word}'")),
+        })
+    }
+}
+
 impl ProbeOutcome {
     /// The word used in JSON.
     pub fn as_str(&self) -> &'static str {
@@ -166,28 +219,6 @@ impl ProbeOutcome {
             ProbeOutcome::RateLimited { .. } => "rate_limited",
             ProbeOutcome::Failed { .. } => "failed",
         }
-    }
-
-    /// The outcome of that word, with what belongs to it; `None` for an unknown word, or a reply that is missing.
-    pub fn outcome_for_word(
-        word: &str,
-        why: String,
-        retry_at: Option<Timestamp>,
-        reply: Option<Reply>,
-    ) -> Option<Self> {
-        Some(match word {
-            "reply" => ProbeOutcome::Reply(reply?),
-            "unreadable" => ProbeOutcome::Unreadable { why },
-            "empty" => ProbeOutcome::Empty,
-            "timed_out" => ProbeOutcome::TimedOut,
-            "no_conversation" => ProbeOutcome::NoConversation { why },
-            "not_installed" => ProbeOutcome::NotInstalled { why },
-            "not_logged_in" => ProbeOutcome::NotLoggedIn { why },
-            "overloaded" => ProbeOutcome::Overloaded { why },
-            "rate_limited" => ProbeOutcome::RateLimited { why, retry_at },
-            "failed" => ProbeOutcome::Failed { why },
-            _ => return None,
-        })
     }
 
     /// That there was no answer, in words: `probe failed (timed_out)`.

@@ -1,9 +1,11 @@
 //! How the process of a session ended, and what ended it.
 
 use super::evidence::ProcessExit;
+use serde::{Deserialize, Serialize};
 
 /// The end of a session's process.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(into = "ExitForm", try_from = "ExitForm")]
 pub struct SessionExit {
     /// The code or signal, as the operating system reported it.
     pub exit: ProcessExit,
@@ -11,8 +13,30 @@ pub struct SessionExit {
     pub by: EndedBy,
 }
 
+/// The exit code, the signal, and what ended it: the end of a process in records.
+type ExitForm = (Option<i32>, Option<i32>, EndedBy);
+
+impl From<SessionExit> for ExitForm {
+    fn from(exit: SessionExit) -> Self {
+        (exit.exit_code(), exit.signal(), exit.by)
+    }
+}
+
+impl TryFrom<ExitForm> for SessionExit {
+    type Error = &'static str;
+
+    fn try_from((code, signal, by): ExitForm) -> Result<Self, Self::Error> {
+        let exit = code
+            .map(ProcessExit::Code)
+            .or(signal.map(ProcessExit::Signal));
+        let exit = exit.ok_or("a process ends with a code or by a signal")?;
+        Ok(SessionExit { exit, by })
+    }
+}
+
 /// The party that ended the process of a session.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
 pub enum EndedBy {
     /// It ended by itself.
     Itself,
@@ -27,15 +51,6 @@ pub enum EndedBy {
 }
 
 impl EndedBy {
-    /// All of them.
-    pub const ALL: [EndedBy; 5] = [
-        EndedBy::Itself,
-        EndedBy::Timeout,
-        EndedBy::Silence,
-        EndedBy::Limit,
-        EndedBy::Interrupt,
-    ];
-
     /// The word used in JSON and in records.
     pub fn as_str(self) -> &'static str {
         match self {

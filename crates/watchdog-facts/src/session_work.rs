@@ -1,16 +1,19 @@
 //! Whose an uncommitted file is: the session's, or one that was there before it, or one that came after its end. Pure.
 
+use serde::{Deserialize, Serialize};
+
 use std::collections::BTreeMap;
 
 /// Content ids by path; ids are equal where the bytes on disk are.
 pub type ContentIds = BTreeMap<String, String>;
 
 /// The uncommitted files when the session began, and when it ended.
-#[derive(Debug, Clone, PartialEq, Eq, Default)]
+#[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize)]
 pub struct SessionEdgeFiles {
     /// The files from before the session, which are no work while their content stays the same.
     pub inherited: ContentIds,
     /// The uncommitted files at the recorded end; `None` where no end is recorded.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub end: Option<ContentIds>,
 }
 

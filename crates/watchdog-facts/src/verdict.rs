@@ -217,6 +217,7 @@ pub struct ProbeRecord {
     #[serde(rename = "duration_ms", with = "super::millis")]
     pub duration: Duration,
     /// How it ended.
+    #[serde(flatten)]
     pub outcome: ProbeOutcome,
     /// Why its reply is disputed, if it is.
     pub disputed: Option<String>,

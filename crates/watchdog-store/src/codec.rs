@@ -87,6 +87,27 @@ pub(super) mod path_form {
     }
 }
 
+/// The same where there may be none.
+pub(super) mod optional_path_form {
+    use std::path::PathBuf;
+
+    use serde::{Deserialize, Deserializer, Serialize, Serializer};
+
+    pub(crate) fn serialize<S: Serializer>(
+        path: &Option<PathBuf>,
+        to: S,
+    ) -> Result<S::Ok, S::Error> {
+        path.as_deref().map(super::path_to_text).serialize(to)
+    }
+
+    pub(crate) fn deserialize<'de, D: Deserializer<'de>>(
+        from: D,
+    ) -> Result<Option<PathBuf>, D::Error> {
+        let text: Option<String> = Option::deserialize(from)?;
+        Ok(text.as_deref().map(super::path_from_text))
+    }
+}
+
 /// SHA-256 over the parts, each led by its length so that no two lists of parts share a hash, in lower-case hexadecimal digits.
 pub(super) fn sha256_hex(parts: &[&[u8]]) -> String {
     let mut hasher = Sha256::new();

@@ -242,7 +242,7 @@ fn packed_data(data: &Value) -> ColumnValue {
 /// Reads [`packed_data`] back. A row that a damaged disk garbled says so, and is not taken for an empty one.
 fn read_data(column: ValueRef<'_>) -> Value {
     let inflated = match column {
-        ValueRef::Blob(packed) => inflate(packed),
+        ValueRef::Blob(packed) => inflate_data(packed),
         column => column.as_bytes().ok().map(<[u8]>::to_vec),
     };
     let data = inflated
@@ -254,7 +254,7 @@ fn read_data(column: ValueRef<'_>) -> Value {
     })
 }
 
-fn inflate(packed: &[u8]) -> Option<Vec<u8>> {
+fn inflate_data(packed: &[u8]) -> Option<Vec<u8>> {
     let (length, deflated) = packed.split_first_chunk()?;
     let length = usize::try_from(u32::from_le_bytes(*length)).ok()?;
     if length > INFLATED_AT_MOST {
@@ -279,7 +279,7 @@ fn put_together(
             .ok()
     };
     rows.iter_mut()
-        .for_each(|(_, event)| old_rows::upgrade(event, data_of));
+        .for_each(|(_, event)| old_rows::upgrade_event(event, data_of));
     rows
 }
 

@@ -14,6 +14,7 @@ use super::reader::{ConfigNode, ConfigSection};
 use super::settings::{CheckKind, CheckSpec, ConfigSettings, Mode};
 use super::syntax::{SpannedValue, ValueKind};
 use super::yaml;
+use serde::{Deserialize, Serialize};
 
 /// How urgent a task is. Ordered: the most urgent first.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Default)]
@@ -44,7 +45,10 @@ const PRIORITIES: &[(&str, TaskPriority)] = &[
 ];
 
 /// The status of a task.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Default)]
+#[derive(
+    Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Default, Serialize, Deserialize,
+)]
+#[serde(rename_all = "snake_case")]
 pub enum TaskStatus {
     /// No agent works on it.
     #[default]

@@ -14,7 +14,8 @@ use crate::config::settings::BreakerSettings;
 use watchdog_facts::verdict::{Status, Verdict};
 
 /// The breaker of one spec in one worktree. Each state carries only what holds in it.
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(tag = "state", rename_all = "snake_case")]
 pub enum Breaker {
     /// Sessions may start.
     Closed {

@@ -60,24 +60,28 @@ pub fn deciding_turn(turns: &[SessionTurn]) -> Option<usize> {
 }
 
 /// A reading of the clocks.
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct ClockReading {
     /// The wall clock.
+    #[serde(rename = "at")]
     pub wall: Timestamp,
     /// The name of this boot; `None` where the system has none.
     pub boot: Option<String>,
     /// The time since boot in which the machine was awake.
+    #[serde(rename = "awake_ms", with = "watchdog_facts::millis")]
     pub awake: Duration,
     /// The time since boot with suspends.
+    #[serde(rename = "since_boot_ms", with = "watchdog_facts::millis")]
     pub since_boot: Duration,
 }
 
 /// A recorded look at the work of a session whose end is unknown.
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct RecordedState {
     /// A hash of the work, the index, HEAD with its branch, and the transcripts.
     pub state: String,
     /// When that state was first seen.
+    #[serde(flatten)]
     pub seen: ClockReading,
     /// Whether the work had moved then, since the look before.
     pub moved: bool,

@@ -3,16 +3,18 @@
 use std::time::Duration;
 
 use jiff::Timestamp;
+use serde::{Deserialize, Serialize};
 
 /// Processes without CPU time or writes for this long are idle.
 pub const QUIET: Duration = Duration::from_secs(300);
 
 /// Since when nothing was seen of what runs on.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 pub struct QuietPeriod {
     /// Their last known activity.
     pub since: Timestamp,
     /// Processor time that it had used by then.
+    #[serde(with = "watchdog_facts::millis")]
     pub used: Duration,
 }
 

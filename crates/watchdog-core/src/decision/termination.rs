@@ -6,6 +6,7 @@ use std::time::Duration;
 use watchdog_facts::evidence::StopReason;
 
 use jiff::Timestamp;
+use serde::{Deserialize, Serialize};
 
 use crate::config::settings::Limits;
 
@@ -15,7 +16,7 @@ use watchdog_facts::evidence::{Degradation, WarningCode};
 use watchdog_facts::verdict::Reason;
 
 /// The usage of one session or several: a lower bound.
-#[derive(Debug, Clone, Copy, Default, PartialEq)]
+#[derive(Debug, Clone, Copy, Default, PartialEq, Serialize, Deserialize)]
 pub struct SpentUsage {
     /// Turns of the agent.
     pub turns: u64,
@@ -30,7 +31,8 @@ pub struct SpentUsage {
 }
 
 /// Figures that were not told.
-#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(into = "Vec<String>", from = "Vec<String>")]
 pub struct UnknownUsage {
     /// Turns of the agent.
     pub turns: bool,
@@ -38,6 +40,29 @@ pub struct UnknownUsage {
     pub tokens: bool,
     /// Money.
     pub cost: bool,
+}
+
+impl From<UnknownUsage> for Vec<String> {
+    fn from(untold: UnknownUsage) -> Self {
+        let names = [
+            (untold.turns, "turns"),
+            (untold.tokens, "tokens"),
+            (untold.cost, "cost"),
+        ];
+        let untold = names.into_iter().filter(|(untold, _)| *untold);
+        untold.map(|(_, name)| name.to_owned()).collect()
+    }
+}
+
+impl From<Vec<String>> for UnknownUsage {
+    fn from(names: Vec<String>) -> Self {
+        let names_one = |name: &str| names.iter().any(|untold| untold == name);
+        UnknownUsage {
+            turns: names_one("turns"),
+            tokens: names_one("tokens"),
+            cost: names_one("cost"),
+        }
+    }
 }
 
 impl SpentUsage {

@@ -5,7 +5,7 @@
 use jiff::{SignedDuration, Timestamp};
 use serde::{Deserialize, Serialize};
 
-use super::row::{self, SingleVersionRecord};
+use super::row::{self, RecordType};
 use crate::engine::LocalStore;
 use crate::error::StoreError;
 use crate::key::RowKey;
@@ -51,8 +51,8 @@ pub struct SharedAccount {
     pub met: Vec<MetLimit>,
 }
 
-impl SingleVersionRecord for SharedAccount {
-    const NAME: &'static str = "account";
+impl RecordType for SharedAccount {
+    const KIND: &'static str = "account";
 }
 
 impl SharedAccount {
@@ -81,7 +81,7 @@ impl SharedAccount {
 }
 
 fn key() -> RowKey {
-    RowKey::new(SharedAccount::NAME, &["shared"])
+    RowKey::new(SharedAccount::KIND, &["shared"])
 }
 
 /// The shared account; `None` where this machine's account is its own.

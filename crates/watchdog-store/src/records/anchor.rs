@@ -6,7 +6,7 @@ use std::collections::BTreeMap;
 use jiff::Timestamp;
 use serde::{Deserialize, Serialize};
 
-use super::row::{self, SingleVersionRecord};
+use super::row::{self, RecordType};
 use crate::engine::LocalStore;
 use crate::error::StoreError;
 
@@ -39,8 +39,8 @@ pub struct RefsAtSessionEnd {
     pub remotes: Vec<RecordedRef>,
 }
 
-impl SingleVersionRecord for CriteriaAnchor {
-    const NAME: &'static str = "anchor";
+impl RecordType for CriteriaAnchor {
+    const KIND: &'static str = "anchor";
 }
 
 /// The anchor of a spec, if it has one of its own.

@@ -6,10 +6,10 @@ use serde::{Deserialize, Serialize};
 use super::row::{self, RecordType};
 use crate::engine::LocalStore;
 use crate::error::StoreError;
-use watchdog_facts::evidence::{ProbeOutcome, Reply, ReplyStatus};
+use watchdog_facts::evidence::ProbeOutcome;
 
 /// An answer as it is recorded.
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct StandingAnswer {
     /// A fingerprint of everything that the answer was about: HEAD, changes, transcript, session, criteria.
     pub state: String,
@@ -20,6 +20,7 @@ pub struct StandingAnswer {
     /// How many probes repeated the question without any change of state.
     pub pauses: u32,
     /// The answer, or why there was none.
+    #[serde(flatten)]
     pub outcome: ProbeOutcome,
     /// The id of the session that answered, where it is known.
     pub session_id: Option<String>,
@@ -29,122 +30,8 @@ pub struct StandingAnswer {
     pub last_word: bool,
 }
 
-#[derive(Serialize, Deserialize)]
-pub(super) struct AnswerV1 {
-    state: String,
-    since: Timestamp,
-    at: Timestamp,
-    pauses: u32,
-    outcome: String,
-    why: Option<String>,
-    retry_at: Option<Timestamp>,
-    reply: Option<ReplyV1>,
-    session_id: Option<String>,
-    reason: String,
-    last_word: bool,
-}
-
-#[derive(Serialize, Deserialize)]
-struct ReplyV1 {
-    status: String,
-    message: String,
-    agents_active: Option<bool>,
-    agents_details: Vec<String>,
-    tasks_completed: Vec<String>,
-    tasks_pending: Vec<String>,
-    commits_made: Option<u64>,
-    should_continue: Option<bool>,
-    next_action: Option<String>,
-    doubt: Option<String>,
-}
-
-impl ReplyV1 {
-    fn from_reply(reply: &Reply) -> Self {
-        ReplyV1 {
-            status: reply.status.as_str().to_owned(),
-            message: reply.message.clone(),
-            agents_active: reply.agents_active,
-            agents_details: reply.agents_details.clone(),
-            tasks_completed: reply.tasks_completed.clone(),
-            tasks_pending: reply.tasks_pending.clone(),
-            commits_made: reply.commits_made,
-            should_continue: reply.should_continue,
-            next_action: reply.next_action.clone(),
-            doubt: reply.doubt.clone(),
-        }
-    }
-
-    fn reply(self) -> Result<Reply, String> {
-        let all = [
-            ReplyStatus::Complete,
-            ReplyStatus::Waiting,
-            ReplyStatus::Working,
-        ];
-        let status = all
-            .into_iter()
-            .find(|status| status.as_str() == self.status)
-            .ok_or_else(|| format!("no status '{}'", self.status))?;
-        Ok(Reply {
-            status,
-            message: self.message,
-            agents_active: self.agents_active,
-            agents_details: self.agents_details,
-            tasks_completed: self.tasks_completed,
-            tasks_pending: self.tasks_pending,
-            commits_made: self.commits_made,
-            should_continue: self.should_continue,
-            next_action: self.next_action,
-            doubt: self.doubt,
-        })
-    }
-}
-
 impl RecordType for StandingAnswer {
-    type Disk = AnswerV1;
-    const VERSION: u64 = 1;
     const KIND: &'static str = "answer";
-
-    fn to_disk(&self) -> AnswerV1 {
-        let (reply, retry_at) = match &self.outcome {
-            ProbeOutcome::Reply(reply) => (Some(ReplyV1::from_reply(reply)), None),
-            ProbeOutcome::RateLimited { retry_at, .. } => (None, *retry_at),
-            _ => (None, None),
-        };
-        AnswerV1 {
-            state: self.state.clone(),
-            since: self.since,
-            at: self.at,
-            pauses: self.pauses,
-            outcome: self.outcome.as_str().to_owned(),
-            why: self.outcome.why().map(str::to_owned),
-            retry_at,
-            reply,
-            session_id: self.session_id.clone(),
-            reason: self.reason.clone(),
-            last_word: self.last_word,
-        }
-    }
-
-    fn from_disk(disk: AnswerV1) -> Result<Self, String> {
-        let reply = disk.reply.map(|reply| reply.reply()).transpose()?;
-        let outcome = ProbeOutcome::outcome_for_word(
-            &disk.outcome,
-            disk.why.unwrap_or_default(),
-            disk.retry_at,
-            reply,
-        )
-        .ok_or_else(|| format!("no outcome '{}', or a reply without its text", disk.outcome))?;
-        Ok(StandingAnswer {
-            state: disk.state,
-            since: disk.since,
-            at: disk.at,
-            pauses: disk.pauses,
-            outcome,
-            session_id: disk.session_id,
-            reason: disk.reason,
-            last_word: disk.last_word,
-        })
-    }
 }
 
 /// Records an answer in place of the former one.
@@ -178,6 +65,7 @@ pub fn forget(store: &dyn LocalStore, worktree_id: &str, spec: &str) -> Result<(
 #[cfg(test)]
 mod tests {
     use super::*;
+    use watchdog_facts::evidence::{Reply, ReplyStatus};
 
     #[test]
     fn every_outcome_survives_the_disk() {
@@ -213,7 +101,9 @@ mod tests {
                 reason: "working".into(),
                 last_word: false,
             };
-            assert_eq!(StandingAnswer::from_disk(record.to_disk()), Ok(record));
+            let key = row::key::<StandingAnswer>("w", "s");
+            let read: StandingAnswer = row::decode(&key, &row::encode(&record)).expect("a row");
+            assert_eq!(read, record);
         }
     }
 }

@@ -8,94 +8,50 @@ use serde::{Deserialize, Serialize};
 
 use super::refs;
 use super::row::{self, RecordType, RowsByWorktree};
-use crate::codec::{path_from_text, path_to_text};
 use crate::engine::LocalStore;
 use crate::error::StoreError;
 
 /// A recorded baseline.
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct BaselineRecord {
     /// The commit that HEAD named; `None` = unborn.
     pub commit: Option<String>,
     /// The branch that was checked out; `None` = detached.
     pub branch: Option<String>,
     /// The refs of that moment.
+    #[serde(flatten)]
     pub refs: BaselineRefs,
     /// The commits that HEAD had left behind then, by its reflog.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub left_behind: Vec<String>,
     /// When it was recorded.
     pub at: Timestamp,
     /// The top folder of the worktree, for people.
+    #[serde(with = "crate::codec::path_form")]
     pub worktree: PathBuf,
     /// The id of the clone; `None` where none could be written.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub clone_id: Option<String>,
 }
 
-/// The refs that were recorded with a baseline; [`refs::read_refs`] reads them.
-#[derive(Debug, Clone, PartialEq, Eq)]
+/// The refs that were recorded with a baseline. Version 1 had the text of all of them, however long; [`refs::read_refs`] reads them.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub enum BaselineRefs {
     /// Full names of all refs, each with the object that it named.
+    #[serde(
+        rename = "refs",
+        serialize_with = "refs::write_refs",
+        deserialize_with = "refs::read_text"
+    )]
     Here(Vec<(String, String)>),
     /// A row of their own has them, by this name.
+    #[serde(rename = "kept_refs")]
     Kept(String),
 }
 
-/// Version 1 had the text of all refs in `refs`, however long; since version 2 a long one is kept under the name in `kept_refs`.
-#[derive(Serialize, Deserialize)]
-pub(super) struct BaselineV2 {
-    commit: Option<String>,
-    branch: Option<String>,
-    at: Timestamp,
-    worktree: String,
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    refs: Option<String>,
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    kept_refs: Option<String>,
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    clone_id: Option<String>,
-    #[serde(default, skip_serializing_if = "Vec::is_empty")]
-    left_behind: Vec<String>,
-}
-
 impl RecordType for BaselineRecord {
-    type Disk = BaselineV2;
-    const VERSION: u64 = 2;
     const KIND: &'static str = "baseline";
-
-    fn to_disk(&self) -> BaselineV2 {
-        let (refs, kept_refs) = match &self.refs {
-            BaselineRefs::Here(tips) => (Some(refs::to_text(tips)), None),
-            BaselineRefs::Kept(name) => (None, Some(name.clone())),
-        };
-        BaselineV2 {
-            commit: self.commit.clone(),
-            branch: self.branch.clone(),
-            at: self.at,
-            worktree: path_to_text(&self.worktree),
-            refs,
-            kept_refs,
-            clone_id: self.clone_id.clone(),
-            left_behind: self.left_behind.clone(),
-        }
-    }
-
-    fn from_disk(disk: BaselineV2) -> Result<Self, String> {
-        let refs = match (disk.kept_refs, disk.refs) {
-            (Some(name), _) => BaselineRefs::Kept(name),
-            (None, Some(text)) => BaselineRefs::Here(refs::from_text(&text)?),
-            (None, None) => return Err("it says nothing of refs".to_string()),
-        };
-        let worktree = path_from_text(&disk.worktree);
-        Ok(BaselineRecord {
-            commit: disk.commit,
-            branch: disk.branch,
-            refs,
-            left_behind: disk.left_behind,
-            at: disk.at,
-            worktree,
-            clone_id: disk.clone_id,
-        })
-    }
+    const VERSION: u64 = 2;
 }
 
 /// The worktrees for which a baseline is recorded.

@@ -2,9 +2,8 @@
 //! it is known without running anything twice.
 
 use jiff::Timestamp;
-use serde::{Deserialize, Serialize};
+use serde::{Deserialize, Deserializer, Serialize, Serializer};
 
-use super::check_cache::CountsV1;
 use super::row::{self, RecordType};
 use crate::engine::LocalStore;
 use crate::error::StoreError;
@@ -14,7 +13,8 @@ use watchdog_facts::evidence::{OutcomeBeforeWork, TestCounts};
 const MOST: usize = 64;
 
 /// The recorded results of a spec's checks.
-#[derive(Debug, Clone, PartialEq, Eq, Default)]
+#[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize)]
+#[serde(default)]
 pub struct ChecksBeforeRecord {
     /// By check: its outcome when the work began. Found once; forgotten when the work is complete.
     pub begun: Vec<OutcomeRecord>,
@@ -23,80 +23,40 @@ pub struct ChecksBeforeRecord {
 }
 
 /// How a check ended on a tree with nothing uncommitted.
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct OutcomeRecord {
     /// Hash of the check's definition.
     pub check: String,
     /// The tree.
     pub tree: String,
     /// Whether it passed; never unknown.
+    #[serde(
+        rename = "passed",
+        serialize_with = "write_passed",
+        deserialize_with = "read_passed"
+    )]
     pub before: OutcomeBeforeWork,
     /// The test counts of its runner.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub tests: Option<TestCounts>,
     /// When it was found.
     pub at: Timestamp,
 }
 
-#[derive(Serialize, Deserialize)]
-pub(super) struct BeforeV1 {
-    #[serde(default)]
-    begun: Vec<OutcomeMarkV1>,
-    #[serde(default)]
-    seen: Vec<OutcomeMarkV1>,
+/// Whether a check passed, as a record has it.
+fn write_passed<S: Serializer>(before: &OutcomeBeforeWork, to: S) -> Result<S::Ok, S::Error> {
+    to.serialize_bool(*before == OutcomeBeforeWork::Passed)
 }
 
-#[derive(Serialize, Deserialize)]
-pub(super) struct OutcomeMarkV1 {
-    check: String,
-    tree: String,
-    passed: bool,
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    tests: Option<CountsV1>,
-    at: Timestamp,
+fn read_passed<'de, D: Deserializer<'de>>(from: D) -> Result<OutcomeBeforeWork, D::Error> {
+    Ok(match bool::deserialize(from)? {
+        true => OutcomeBeforeWork::Passed,
+        false => OutcomeBeforeWork::Failed,
+    })
 }
 
 impl RecordType for ChecksBeforeRecord {
-    type Disk = BeforeV1;
-    const VERSION: u64 = 1;
     const KIND: &'static str = "before";
-
-    fn to_disk(&self) -> BeforeV1 {
-        let marks = |marks: &[OutcomeRecord]| {
-            let mark = |mark: &OutcomeRecord| OutcomeMarkV1 {
-                check: mark.check.clone(),
-                tree: mark.tree.clone(),
-                passed: mark.before == OutcomeBeforeWork::Passed,
-                tests: mark.tests.map(CountsV1::from),
-                at: mark.at,
-            };
-            marks.iter().map(mark).collect()
-        };
-        BeforeV1 {
-            begun: marks(&self.begun),
-            seen: marks(&self.seen),
-        }
-    }
-
-    fn from_disk(disk: BeforeV1) -> Result<Self, String> {
-        let marks = |marks: Vec<OutcomeMarkV1>| {
-            let mark = |mark: OutcomeMarkV1| OutcomeRecord {
-                check: mark.check,
-                tree: mark.tree,
-                before: if mark.passed {
-                    OutcomeBeforeWork::Passed
-                } else {
-                    OutcomeBeforeWork::Failed
-                },
-                tests: mark.tests.map(TestCounts::from),
-                at: mark.at,
-            };
-            marks.into_iter().map(mark).collect()
-        };
-        Ok(ChecksBeforeRecord {
-            begun: marks(disk.begun),
-            seen: marks(disk.seen),
-        })
-    }
 }
 
 impl ChecksBeforeRecord {

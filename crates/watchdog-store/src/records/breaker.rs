@@ -1,50 +1,12 @@
 //! The circuit breaker of a spec in a worktree, as it survives crashes and reboots.
 
-use jiff::Timestamp;
-use serde::{Deserialize, Serialize};
-
 use super::row::{self, RecordType, RowsByWorktree};
 use crate::engine::LocalStore;
 use crate::error::StoreError;
 use watchdog_core::decision::breaker::Breaker;
 
-/// A breaker on disk: the type that decides has no form there.
-#[derive(Serialize, Deserialize)]
-#[serde(remote = "Breaker", tag = "state", rename_all = "snake_case")]
-enum StoredBreaker {
-    Closed {
-        strikes: u32,
-        why: Option<String>,
-    },
-    Open {
-        strikes: u32,
-        since: Timestamp,
-        why: String,
-    },
-    HalfOpen {
-        strikes: u32,
-        since: Timestamp,
-        why: String,
-        trial_since: Option<Timestamp>,
-    },
-}
-
-#[derive(Serialize, Deserialize)]
-#[serde(transparent)]
-pub(super) struct BreakerV1(#[serde(with = "StoredBreaker")] Breaker);
-
 impl RecordType for Breaker {
-    type Disk = BreakerV1;
-    const VERSION: u64 = 1;
     const KIND: &'static str = "breaker";
-
-    fn to_disk(&self) -> BreakerV1 {
-        BreakerV1(self.clone())
-    }
-
-    fn from_disk(BreakerV1(breaker): BreakerV1) -> Result<Self, String> {
-        Ok(breaker)
-    }
 }
 
 /// The breaker of a spec; a closed one where nothing is recorded.

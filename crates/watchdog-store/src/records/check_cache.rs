@@ -7,7 +7,7 @@ use std::time::Duration;
 use jiff::Timestamp;
 use serde::{Deserialize, Serialize};
 
-use super::row::{self, RecordType, SingleVersionRecord};
+use super::row::{self, RecordType};
 use crate::codec::sha256_hex;
 use crate::engine::LocalStore;
 use crate::error::StoreError;
@@ -31,51 +31,11 @@ struct CommandPass {
     inputs: String,
     at: Timestamp,
     #[serde(default, skip_serializing_if = "Option::is_none")]
-    tests: Option<CountsV1>,
+    tests: Option<TestCounts>,
 }
 
-impl SingleVersionRecord for PassRecord {
-    const NAME: &'static str = "passed";
-}
-
-/// Test counts on disk: `TestCounts` itself has no serialized form.
-#[derive(Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
-pub(super) struct CountsV1 {
-    ran: u64,
-    failed: u64,
-    skipped: u64,
-}
-
-impl From<TestCounts> for CountsV1 {
-    fn from(
-        TestCounts {
-            ran,
-            failed,
-            skipped,
-        }: TestCounts,
-    ) -> Self {
-        CountsV1 {
-            ran,
-            failed,
-            skipped,
-        }
-    }
-}
-
-impl From<CountsV1> for TestCounts {
-    fn from(
-        CountsV1 {
-            ran,
-            failed,
-            skipped,
-        }: CountsV1,
-    ) -> Self {
-        TestCounts {
-            ran,
-            failed,
-            skipped,
-        }
-    }
+impl RecordType for PassRecord {
+    const KIND: &'static str = "passed";
 }
 
 /// A fingerprint of what a command depends on.
@@ -114,7 +74,7 @@ pub fn find_pass(
         .passes
         .into_iter()
         .find(|pass| pass.inputs == inputs && fresh(pass.at));
-    Ok(pass.map(|pass| pass.tests.map(TestCounts::from)))
+    Ok(pass.map(|pass| pass.tests))
 }
 
 /// Remembers that a command with these inputs passed, and what it ran.
@@ -131,7 +91,7 @@ pub fn remember(
         passed.passes.push(CommandPass {
             inputs: inputs.to_owned(),
             at: now,
-            tests: tests.map(CountsV1::from),
+            tests,
         });
         let surplus = passed.passes.len().saturating_sub(MOST);
         passed.passes.drain(..surplus);

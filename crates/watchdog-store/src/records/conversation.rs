@@ -4,7 +4,7 @@ use jiff::Timestamp;
 use serde::{Deserialize, Serialize};
 
 use super::baseline;
-use super::row::{self, SingleVersionRecord};
+use super::row::{self, RecordType};
 use crate::engine::LocalStore;
 use crate::error::StoreError;
 
@@ -23,8 +23,8 @@ pub struct SpecConversations {
     pub seen: Vec<String>,
 }
 
-impl SingleVersionRecord for SpecConversations {
-    const NAME: &'static str = "conversation";
+impl RecordType for SpecConversations {
+    const KIND: &'static str = "conversation";
 }
 
 /// Records the conversations in place of the former ones.

@@ -4,7 +4,7 @@
 use jiff::{SignedDuration, Timestamp};
 use serde::{Deserialize, Serialize};
 
-use super::row::{self, SingleVersionRecord};
+use super::row::{self, RecordType};
 use crate::engine::{EventCursor, Lease, LocalStore};
 use crate::error::StoreError;
 use crate::key::RowKey;
@@ -27,8 +27,8 @@ pub struct CopyProgress {
     unsaid: Option<String>,
 }
 
-impl SingleVersionRecord for CopyProgress {
-    const NAME: &'static str = "copied";
+impl RecordType for CopyProgress {
+    const KIND: &'static str = "copied";
 }
 
 impl CopyProgress {
@@ -50,7 +50,7 @@ impl CopyProgress {
 const TRIED_ANEW_AFTER: SignedDuration = SignedDuration::from_mins(1);
 
 fn key(fleet: &str) -> RowKey {
-    RowKey::new(CopyProgress::NAME, &[fleet])
+    RowKey::new(CopyProgress::KIND, &[fleet])
 }
 
 /// The state; `None` where this machine never joined.

@@ -5,7 +5,7 @@ use std::time::Duration;
 use jiff::Timestamp;
 use serde::{Deserialize, Serialize};
 
-use super::row::{self, RecordType, SingleVersionRecord};
+use super::row::{self, RecordType};
 use crate::engine::LocalStore;
 use crate::error::StoreError;
 use crate::key::RowKey;
@@ -18,8 +18,8 @@ pub(super) struct LastExpiry {
     at: Timestamp,
 }
 
-impl SingleVersionRecord for LastExpiry {
-    const NAME: &'static str = "expiry";
+impl RecordType for LastExpiry {
+    const KIND: &'static str = "expiry";
 }
 
 /// Whether an expiry run is due. Several processes that ask at the same moment may all get `true`, and running twice does no harm: a sweep

@@ -10,7 +10,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use jiff::civil::Date;
 use serde::{Deserialize, Serialize};
 
-use super::row::{self, RecordType, SingleVersionRecord};
+use super::row::{self, RecordType};
 use crate::engine::{
     EventCursor, ExpectedRevision, LocalStore, RowRevision, StoredEvent, SwapOutcome,
 };
@@ -36,11 +36,13 @@ pub(super) struct FoldCursor {
     through: EventCursor,
 }
 
-impl SingleVersionRecord for FoldCursor {
-    const NAME: &'static str = "folded";
+impl RecordType for FoldCursor {
+    const KIND: &'static str = "folded";
 }
 
 /// The figures of one day, and how far the journal was folded when they were written.
+#[derive(Clone, Serialize, Deserialize)]
+#[serde(into = "DayV2", from = "DayV2")]
 pub(super) struct DayRecord {
     figures: DayFigures,
     through: EventCursor,
@@ -64,20 +66,21 @@ pub(super) struct DayV2 {
 }
 
 impl RecordType for DayRecord {
-    type Disk = DayV2;
-    const VERSION: u64 = 2;
     const KIND: &'static str = "figures";
+    const VERSION: u64 = 2;
+}
 
-    fn to_disk(&self) -> DayV2 {
+impl From<DayRecord> for DayV2 {
+    fn from(DayRecord { figures, through }: DayRecord) -> Self {
         let DayFigures {
             all,
             works,
             completed,
             measured,
             incomplete,
-        } = self.figures.clone();
+        } = figures;
         DayV2 {
-            through: self.through.0,
+            through: through.0,
             all,
             worktrees: BTreeMap::new(),
             works,
@@ -86,8 +89,10 @@ impl RecordType for DayRecord {
             incomplete,
         }
     }
+}
 
-    fn from_disk(disk: DayV2) -> Result<Self, String> {
+impl From<DayV2> for DayRecord {
+    fn from(disk: DayV2) -> Self {
         let DayV2 {
             through,
             all,
@@ -102,7 +107,7 @@ impl RecordType for DayRecord {
                 .into_iter()
                 .map(|(worktree, sums)| (worktree, FiguresBySpec::from([(String::new(), sums)]))),
         );
-        Ok(DayRecord {
+        DayRecord {
             figures: DayFigures {
                 all,
                 works,
@@ -111,12 +116,12 @@ impl RecordType for DayRecord {
                 incomplete,
             },
             through: EventCursor(through),
-        })
+        }
     }
 }
 
-impl SingleVersionRecord for WorkState {
-    const NAME: &'static str = "measured";
+impl RecordType for WorkState {
+    const KIND: &'static str = "measured";
 }
 
 /// The figures of a period.

@@ -6,7 +6,7 @@ use std::time::Duration;
 use jiff::Timestamp;
 use serde::{Deserialize, Serialize};
 
-use super::row::{self, SingleVersionRecord};
+use super::row::{self, RecordType};
 use crate::codec::path_form;
 use crate::engine::LocalStore;
 use crate::error::StoreError;
@@ -41,8 +41,8 @@ pub struct HookedAgent {
     pub turn_over_at: Option<Timestamp>,
 }
 
-impl SingleVersionRecord for HookedAgent {
-    const NAME: &'static str = "hook_session";
+impl RecordType for HookedAgent {
+    const KIND: &'static str = "hook_session";
 }
 
 /// The agent that a person talks to; sub-agents have ids.

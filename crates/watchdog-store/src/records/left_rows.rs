@@ -8,7 +8,7 @@ use std::path::PathBuf;
 
 use serde::{Deserialize, Serialize};
 
-use super::row::{self, RecordType, SingleVersionRecord};
+use super::row::{self, RecordType};
 use super::{baseline, expiry, hook_session, outbox, rebuilt, refs, rescued, task};
 use crate::engine::{LocalStore, SwapOutcome};
 use crate::error::StoreError;
@@ -184,8 +184,8 @@ pub(super) struct UnfinishedForget {
     worktrees: BTreeSet<String>,
 }
 
-impl SingleVersionRecord for UnfinishedForget {
-    const NAME: &'static str = "forget";
+impl RecordType for UnfinishedForget {
+    const KIND: &'static str = "forget";
 }
 
 fn mark_key(repository: &str) -> RowKey {

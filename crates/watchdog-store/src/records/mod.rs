@@ -1,7 +1,7 @@
 //! Records about worktrees, as typed, versioned rows over any [`LocalStore`](super::Store).
 //!
-//! A type of this room whose fields are stored unchanged is its own disk format, until there is a second version. Other types, and those of
-//! `decision`, have a separate disk type, and their file converts between the two.
+//! A record is its own disk format: what serde derives on it is what its rows hold. Only a type whose older rows look otherwise has a separate
+//! one, and converts by `From`.
 
 pub mod account;
 pub mod anchor;

@@ -2,7 +2,7 @@
 
 use serde::{Deserialize, Serialize};
 
-use super::row::{self, SingleVersionRecord};
+use super::row::{self, RecordType};
 use crate::engine::LocalStore;
 use crate::error::StoreError;
 
@@ -12,8 +12,8 @@ pub(super) struct ShownNews {
     last: String,
 }
 
-impl SingleVersionRecord for ShownNews {
-    const NAME: &'static str = "told";
+impl RecordType for ShownNews {
+    const KIND: &'static str = "told";
 }
 
 /// Of one state so many different things are remembered.

@@ -46,20 +46,17 @@ const SHORT: [(&str, &str); 20] = [
 ];
 
 /// Objects of a verdict that a row holds as a list of their values.
-const LISTS: [(&str, &[&str]); 3] = [
-    (
-        "breaker",
-        &["state", "strikes", "limit", "open_until", "since", "why"],
-    ),
-    ("session", &["id", "known_by", "idle_seconds"]),
+const LISTS: [(&str, &str); 3] = [
+    ("breaker", "state strikes limit open_until since why"),
+    ("session", "id known_by idle_seconds"),
     (
         "probe_usage",
-        &["requests", "input_tokens", "output_tokens", "cost_usd"],
+        "requests input_tokens output_tokens cost_usd",
     ),
 ];
 
 /// Gives an event of format 3 the data that readers get. `read_row` has the data of another row by its id.
-pub(crate) fn upgrade(event: &mut NewEvent, read_row: impl FnMut(&str) -> Option<Value>) {
+pub(crate) fn upgrade_event(event: &mut NewEvent, read_row: impl FnMut(&str) -> Option<Value>) {
     if event.data["v"] != 2 {
         return;
     }
@@ -88,7 +85,7 @@ fn upgrade_verdict(event: &NewEvent, read_row: impl FnMut(&str) -> Option<Value>
     });
     let facts = record.as_ref().and_then(|record| record.as_ref().ok());
     let notes_of_facts = facts.map(list_notes).unwrap_or_default();
-    let mut data = usual(&event.spec, own.get("r")?.as_str()?, facts)?;
+    let mut data = usual_verdict(&event.spec, own.get("r")?.as_str()?, facts)?;
     for (key, value) in own {
         let key = SHORT
             .iter()
@@ -97,9 +94,9 @@ fn upgrade_verdict(event: &NewEvent, read_row: impl FnMut(&str) -> Option<Value>
         let names = LISTS.iter().find(|(object, _)| *object == key);
         let value = match (value, names) {
             (Value::Array(values), Some((_, names))) => names
-                .iter()
+                .split(' ')
                 .zip(values.iter().cloned().chain(std::iter::repeat(Value::Null)))
-                .map(|(name, value)| ((*name).to_owned(), value))
+                .map(|(name, value)| (name.to_owned(), value))
                 .collect(),
             (Value::Array(notes), None) if key == "notes" => notes
                 .iter()
@@ -123,7 +120,10 @@ fn upgrade_verdict(event: &NewEvent, read_row: impl FnMut(&str) -> Option<Value>
     }
     if let Some(record) = record {
         // Its form is named where it cannot be read.
-        let readable = record.map_or_else(|_| json!({"form": 1}), |record| record.to_json());
+        let readable = record.map_or_else(
+            |_| make_object([("form", 1.into())]),
+            |record| record.to_json(),
+        );
         data.insert("record".into(), readable);
     }
     Some(data.into())
@@ -146,7 +146,7 @@ fn list_notes(record: &JudgementRecord) -> Vec<Degradation> {
 }
 
 /// A verdict as it usually was with this reason and these facts.
-fn usual(
+fn usual_verdict(
     spec: &Option<String>,
     reason: &str,
     record: Option<&JudgementRecord>,
@@ -282,13 +282,20 @@ fn join_rows(
     record
 }
 
+fn make_object<const N: usize>(members: [(&str, Value); N]) -> Value {
+    members
+        .into_iter()
+        .map(|(name, value)| (name.to_owned(), value))
+        .collect()
+}
+
 /// The values of a list under these names, over what a missing one means.
-fn name_fields(missing: Value, values: &Value, names: &[&str]) -> Value {
-    let mut named = missing;
+fn name_fields<const N: usize>(missing: [(&str, Value); N], values: &Value, names: &str) -> Value {
+    let mut named = make_object(missing);
     let values = values.as_array().into_iter().flatten();
-    for (name, value) in names.iter().zip(values) {
+    for (name, value) in names.split(' ').zip(values) {
         if !value.is_null() {
-            named[*name] = value.clone();
+            named[name] = value.clone();
         }
     }
     named
@@ -301,7 +308,7 @@ fn name_each(values: &Value, name: impl Fn(&Value) -> Value) -> Value {
 
 fn name_notes(values: &Value) -> Value {
     name_each(values, |note| {
-        name_fields(json!({"detail": ""}), note, &["code", "detail"])
+        name_fields([("detail", "".into())], note, "code detail")
     })
 }
 
@@ -318,7 +325,10 @@ fn name_record(record: &Value) -> Value {
         let fact = fact.unwrap_or(&step[2]);
         last.insert(kind, fact);
         let after_ms = step[0].as_u64().unwrap_or(0);
-        steps.push(json!({"after_ms": after_ms, "event": name_event(kind, fact)}));
+        steps.push(make_object([
+            ("after_ms", after_ms.into()),
+            ("event", name_event(kind, fact)),
+        ]));
     }
     // Another version, or none, has no setup that is read.
     let setup = if record[0] == 1 {
@@ -327,63 +337,67 @@ fn name_record(record: &Value) -> Value {
         Value::Null
     };
     let beside = name_each(&record[3], Value::clone);
-    json!({"setup": setup, "steps": steps, "beside": beside, "overruled": record[4] == true})
+    make_object([
+        ("setup", setup),
+        ("steps", steps.into()),
+        ("beside", beside),
+        ("overruled", (record[4] == true).into()),
+    ])
 }
 
 fn name_event(kind: &str, fact: &Value) -> Value {
     let read = |name: fn(&Value) -> Value| match fact.get("!") {
-        Some(why) => json!({"Err": name_fields(json!({"why": ""}), why, &["kind", "why", "hint"])}),
-        None => json!({"Ok": name(fact)}),
+        Some(why) => {
+            let why = name_fields([("why", "".into())], why, "kind why hint");
+            make_object([("Err", why)])
+        }
+        None => make_object([("Ok", name(fact))]),
     };
-    match kind {
-        "b" => "start".into(),
-        "c" => json!({"commits": read(name_commits)}),
-        "u" => json!({"changes": read(name_changes)}),
-        "s" => json!({"snapshot": read(Value::clone)}),
-        "k" => json!({"checks": name_checks(fact)}),
-        "p" => json!({"probe": name_probe(fact)}),
-        "r" => json!({"rescue": read(name_rescue)}),
-        "w" => "wait_over".into(),
+    let named = |names: &str| name_fields([], fact, names);
+    let (word, fact) = match kind {
+        "b" => return "start".into(),
+        "w" => return "wait_over".into(),
+        "i" => return "interrupt".into(),
+        "c" => ("commits", read(name_commits)),
+        "u" => ("changes", read(name_changes)),
+        "s" => ("snapshot", read(Value::clone)),
+        "k" => ("checks", name_checks(fact)),
+        "p" => ("probe", name_probe(fact)),
+        "r" => ("rescue", read(name_rescue)),
         "l" => {
-            let mut facts = name_fields(json!({}), fact, &["holding", "session_over", "released"]);
+            let mut facts = named("holding session_over released");
             facts["released"] = name_notes(&facts["released"]).get(0).cloned().into();
-            json!({"survivors": facts})
+            ("survivors", facts)
         }
-        "a" => {
-            json!({"activity": name_fields(json!({}), fact, &["worktree", "processes", "transcript"])})
-        }
-        "g" => json!({"criteria": read(|fact| {
-            name_fields(json!({}), fact, &["guarded", "guarded_total", "named"])
-        })}),
-        "i" => "interrupt".into(),
-        _ => Value::Null,
-    }
+        "a" => ("activity", named("worktree processes transcript")),
+        "g" => ("criteria", read(name_criteria)),
+        _ => return Value::Null,
+    };
+    make_object([(word, fact)])
+}
+
+fn name_criteria(fact: &Value) -> Value {
+    name_fields([], fact, "guarded guarded_total named")
 }
 
 fn name_commits(fact: &Value) -> Value {
     let mut commits = name_fields(
-        json!({}),
+        [],
         fact,
-        &[
-            "head",
-            "new_commits",
-            "made_here",
-            "net_change",
-            "listed",
-            "rescued",
-            "imported",
-            "degraded",
-            "operation",
-            "conflicts",
-            "conflicts_total",
-            "brought",
-        ],
+        "head new_commits made_here net_change listed rescued imported degraded operation conflicts conflicts_total brought",
     );
     // The newest one is HEAD, as a rule.
-    let missing =
-        json!({"id": commits["head"].as_str().unwrap_or_default(), "subject": "", "origin": 0});
+    let head: Value = commits["head"].as_str().unwrap_or_default().into();
     commits["listed"] = name_each(&commits["listed"], |commit| {
-        let mut commit = name_fields(missing.clone(), commit, &["id", "subject", "origin"]);
+        let mut commit = name_fields(
+            [
+                ("id", head.clone()),
+                ("subject", "".into()),
+                ("origin", 0.into()),
+            ],
+            commit,
+            "id subject origin",
+        );
         commit["origin"] = match commit["origin"].as_u64() {
             Some(0) => "made_here".into(),
             Some(1) => "imported".into(),
@@ -397,21 +411,9 @@ fn name_commits(fact: &Value) -> Value {
 
 fn name_changes(fact: &Value) -> Value {
     let mut changes = name_fields(
-        json!({"paths": []}),
+        [("paths", Vec::<Value>::new().into())],
         fact,
-        &[
-            "work",
-            "paths",
-            "untracked",
-            "unstaged",
-            "staged",
-            "conflicted",
-            "inherited",
-            "since_end",
-            "operation",
-            "work_paths",
-            "degraded",
-        ],
+        "work paths untracked unstaged staged conflicted inherited since_end operation work_paths degraded",
     );
     if changes["work_paths"].is_null() {
         changes["work_paths"] = changes["paths"].clone();
@@ -422,37 +424,27 @@ fn name_changes(fact: &Value) -> Value {
 
 fn name_checks(fact: &Value) -> Value {
     let mut checks = name_fields(
-        json!({"feedback": "", "all_passed_before": false}),
+        [("feedback", "".into()), ("all_passed_before", false.into())],
         fact,
-        &[
-            "outcome",
-            "evidence",
-            "feedback",
-            "all_passed_before",
-            "results",
-            "notes",
-        ],
+        "outcome evidence feedback all_passed_before results notes",
     );
     checks["results"] = name_each(&checks["results"], |check| {
         let mut check = name_fields(
-            json!({"name": "", "type": "", "duration_ms": 0}),
-            check,
-            &[
-                "name",
-                "type",
-                "outcome",
-                "evidence",
-                "feedback",
-                "duration_ms",
-                "cached",
-                "before",
-                "tests",
-                "tree",
+            [
+                ("name", "".into()),
+                ("type", "".into()),
+                ("duration_ms", 0.into()),
             ],
+            check,
+            "name type outcome evidence feedback duration_ms cached before tests tree",
         );
         if check["tests"].is_array() {
-            let none = json!({"ran": 0, "failed": 0, "skipped": 0});
-            check["tests"] = name_fields(none, &check["tests"], &["ran", "failed", "skipped"]);
+            let names = ["ran", "failed", "skipped"];
+            check["tests"] = name_fields(
+                names.map(|name| (name, 0.into())),
+                &check["tests"],
+                "ran failed skipped",
+            );
         }
         check
     });
@@ -467,80 +459,55 @@ fn name_checks(fact: &Value) -> Value {
 
 fn name_probe(fact: &Value) -> Value {
     let mut probe = name_fields(
-        json!({"duration_ms": 0, "requests": 0, "withheld": false}),
-        fact,
-        &[
-            "at",
-            "duration_ms",
-            "outcome",
-            "answer",
-            "retry_at",
-            "disputed",
-            "session_id",
-            "requests",
-            "input_tokens",
-            "output_tokens",
-            "cost_usd",
-            "withheld",
+        [
+            ("duration_ms", 0.into()),
+            ("requests", 0.into()),
+            ("withheld", false.into()),
         ],
+        fact,
+        "at duration_ms outcome answer retry_at disputed session_id requests input_tokens output_tokens cost_usd withheld",
     );
     probe["usage"] = probe.clone();
     let answer = probe["answer"].take();
-    let word = probe["outcome"].as_str().unwrap_or_default().to_owned();
-    probe["outcome"] = match word.as_str() {
-        "reply" => json!({"reply": name_reply(&answer)}),
-        "empty" | "timed_out" => word.into(),
-        _ => {
-            json!({word: {"why": answer.as_str().unwrap_or_default(), "retry_at": probe["retry_at"]}})
-        }
-    };
+    // A reply and a reason stand in the same place.
+    if probe["outcome"] == "reply" {
+        probe["reply"] = name_reply(&answer);
+    } else {
+        probe["why"] = answer;
+    }
     probe
 }
 
 fn name_reply(answer: &Value) -> Value {
-    let missing =
-        json!({"message": "", "agents_details": [], "tasks_completed": [], "tasks_pending": []});
+    let none = || Vec::<Value>::new().into();
+    let missing = [
+        ("message", "".into()),
+        ("agents_details", none()),
+        ("tasks_completed", none()),
+        ("tasks_pending", none()),
+    ];
     name_fields(
         missing,
         answer,
-        &[
-            "status",
-            "message",
-            "agents_active",
-            "agents_details",
-            "tasks_completed",
-            "tasks_pending",
-            "commits_made",
-            "should_continue",
-            "next_action",
-            "doubt",
-        ],
+        "status message agents_active agents_details tasks_completed tasks_pending commits_made should_continue next_action doubt",
     )
 }
 
 fn name_rescue(fact: &Value) -> Value {
     let mut rescue = name_fields(
-        json!({"commits": fact[0].as_u64().unwrap_or(0)}),
+        [("commits", 0.into())],
         fact,
-        &[
-            "commits",
-            "made",
-            "failed",
-            "lost",
-            "fallback_branch",
-            "left_out",
-            "warnings",
-            "left_out_total",
-            "held_why",
-            "held_until",
-        ],
+        "commits made failed lost fallback_branch left_out warnings left_out_total held_why held_until",
     );
     rescue["left_out"] = name_each(&rescue["left_out"], |skipped| {
-        name_fields(json!({"path": ""}), skipped, &["path", "why"])
+        name_fields([("path", "".into())], skipped, "path why")
     });
     rescue["warnings"] = name_notes(&rescue["warnings"]);
     if rescue["held_why"].is_string() {
-        rescue["held_back"] = json!({"why": rescue["held_why"], "retry_at": rescue["held_until"]});
+        rescue["held_back"] = make_object([
+            ("why", rescue["held_why"].clone()),
+            ("retry_at", rescue["held_until"].clone()),
+        ]);
     }
     rescue
 }
@@ -562,11 +529,11 @@ fn usual_setup() -> MachineSetup {
 }
 
 fn name_seconds(seconds: &Value) -> Value {
-    json!(Duration::try_from_secs_f64(seconds.as_f64().unwrap_or_default()).unwrap_or_default())
+    as_json(Duration::try_from_secs_f64(seconds.as_f64().unwrap_or_default()).unwrap_or_default())
 }
 
 fn name_setup(row: &Value) -> Value {
-    let mut setup = json!(usual_setup());
+    let mut setup = as_json(usual_setup());
     for (short, value) in row.as_object().into_iter().flatten() {
         let (path, value) = match short.as_str() {
             "p" => ("/completion/max_probes", value.clone()),
@@ -583,30 +550,30 @@ fn name_setup(row: &Value) -> Value {
             "g" => ("/criteria_files", value.clone()),
             "ng" => ("/on_no_criteria", "review".into()),
             "re" => ("/require_evidence", value.clone()),
-            "u" => ("/trust", json!({"untrusted": {"allow_with": value}})),
-            "s" => ("/scope", json!({"criteria": {"baseline_known": value}})),
+            "u" => (
+                "/trust",
+                make_object([("untrusted", make_object([("allow_with", value.clone())]))]),
+            ),
+            "s" => (
+                "/scope",
+                make_object([("criteria", make_object([("baseline_known", value.clone())]))]),
+            ),
             "l" => ("/read_leftovers", value.clone()),
             "se" => ("/session", name_session_end(value)),
             "so" => ("/session_over", value.clone()),
             "li" => {
+                let words = value[1].as_str().unwrap_or_default().into();
                 let word = value[0].as_str().unwrap_or_default();
                 (
                     "/life",
-                    json!({word: {"words": value[1].as_str().unwrap_or_default()}}),
+                    make_object([(word, make_object([("words", words)]))]),
                 )
             }
             "sv" => ("/survivors", value.clone()),
             "nl" => ("/no_progress_limit", value.clone()),
             "e" => {
-                let rounds = [
-                    "rounds_used",
-                    "answered",
-                    "alive",
-                    "nothing_to_do_streak",
-                    "fruitless",
-                    "unmet",
-                ];
-                ("/earlier", name_fields(json!({}), value, &rounds))
+                let rounds = "rounds_used answered alive nothing_to_do_streak fruitless unmet";
+                ("/earlier", name_fields([], value, rounds))
             }
             "n" => ("/notes", name_notes(value)),
             "w" => ("/commands/worktree", value.clone()),
@@ -621,20 +588,22 @@ fn name_setup(row: &Value) -> Value {
 }
 
 fn name_session_end(end: &Value) -> Value {
-    let exit = match &end[1] {
-        Value::Array(signal) => json!({"signal": signal.first()}),
-        code => json!({"code": code}),
+    let exit = || match &end[1] {
+        Value::Array(signal) => make_object([("signal", signal.first().cloned().into())]),
+        code => make_object([("code", code.clone())]),
     };
-    let text = |at: usize| end[at].as_str().unwrap_or_default();
+    let text = |at: usize| Value::from(end[at].as_str().unwrap_or_default());
     let word = end[0].as_str().unwrap_or_default();
     let fields = match word {
-        "ended" => json!({"exit": exit}),
-        "timed_out" | "idle" => json!({"after": name_seconds(&end[1])}),
-        "rate_limited" => json!({"why": text(1), "retry_at": end[2]}),
-        "over_limit" => json!({"stop": {"reason": text(1), "why": text(2)}}),
-        "left_work" => json!({"exit": exit, "what": text(2)}),
-        "cut_short" => json!({"exit": exit, "why": text(2)}),
-        _ => json!({"why": text(1), "shortage": end[2] == true}),
+        "ended" => make_object([("exit", exit())]),
+        "timed_out" | "idle" => make_object([("after", name_seconds(&end[1]))]),
+        "rate_limited" => make_object([("why", text(1)), ("retry_at", end[2].clone())]),
+        "over_limit" => {
+            make_object([("stop", make_object([("reason", text(1)), ("why", text(2))]))])
+        }
+        "left_work" => make_object([("exit", exit()), ("what", text(2))]),
+        "cut_short" => make_object([("exit", exit()), ("why", text(2))]),
+        _ => make_object([("why", text(1)), ("shortage", (end[2] == true).into())]),
     };
-    json!({word: fields})
+    make_object([(word, fields)])
 }

@@ -17,7 +17,8 @@ use watchdog_core::config::settings::NotifyTarget;
 pub const FULL: usize = 500;
 
 /// An event for one addressee.
-#[derive(Debug, Clone, PartialEq)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[serde(into = "NoticeV1", try_from = "NoticeV1")]
 pub struct OutboxNotice {
     /// The event to deliver.
     pub event: Value,
@@ -58,14 +59,14 @@ pub(super) struct MessageAddressV1 {
 }
 
 impl RecordType for OutboxNotice {
-    type Disk = NoticeV1;
-    const VERSION: u64 = 1;
     const KIND: &'static str = "outbox";
+}
 
-    fn to_disk(&self) -> NoticeV1 {
+impl From<OutboxNotice> for NoticeV1 {
+    fn from(notice: OutboxNotice) -> Self {
         let (mut command, mut url, mut service, mut desktop, mut mail) =
             (None, None, None, false, None);
-        match self.to.clone() {
+        match notice.to {
             NotifyTarget::Command(argv) => command = Some(argv),
             NotifyTarget::Url(address) => url = Some(address),
             NotifyTarget::Service { url, form } => {
@@ -78,20 +79,24 @@ impl RecordType for OutboxNotice {
             NotifyTarget::Mail(to) => mail = Some(to),
         }
         NoticeV1 {
-            event: self.event.clone(),
+            event: notice.event,
             command,
             url,
             service,
             desktop,
             mail,
-            timeout_seconds: self.timeout.as_secs(),
-            retries: self.retries,
-            attempts: self.attempts,
-            not_before: self.not_before,
+            timeout_seconds: notice.timeout.as_secs(),
+            retries: notice.retries,
+            attempts: notice.attempts,
+            not_before: notice.not_before,
         }
     }
+}
 
-    fn from_disk(disk: NoticeV1) -> Result<Self, String> {
+impl TryFrom<NoticeV1> for OutboxNotice {
+    type Error = String;
+
+    fn try_from(disk: NoticeV1) -> Result<Self, String> {
         let service = match disk.service {
             Some(MessageAddressV1 { url, template }) => Some(NotifyTarget::Service {
                 url,

@@ -1,14 +1,14 @@
 //! The progress of a spec's check: its rounds for `--once`, which runs one round per call, and "nothing to do" results in a row.
 
 use jiff::Timestamp;
-use serde::{Deserialize, Serialize};
+use serde::{Deserialize, Deserializer, Serialize, Serializer, de};
 
 use super::row::{self, RecordType};
 use crate::engine::LocalStore;
 use crate::error::StoreError;
 
 /// The state that earlier calls recorded.
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct CheckProgress {
     /// The baseline commit that the rounds belong to; `None` = unborn.
     pub baseline: Option<String>,
@@ -21,12 +21,17 @@ pub struct CheckProgress {
     /// How many checks of this spec in a row, this baseline or not, ended as `nothing_to_do`.
     pub nothing_to_do_streak: u32,
     /// How many sessions in a row changed nothing under the same unmet checks.
+    #[serde(default, skip_serializing_if = "is_zero")]
     pub fruitless: u32,
     /// A hash of those checks; 0 where there are none.
+    #[serde(default, skip_serializing_if = "is_zero")]
+    #[serde(serialize_with = "write_hash", deserialize_with = "read_unmet")]
     pub unmet: u64,
     /// The fingerprint of the uncommitted changes at the last check.
+    #[serde(serialize_with = "write_hash", deserialize_with = "read_hash")]
     pub fingerprint: Option<u64>,
     /// A fingerprint of the state that the last judgement under an open breaker was about.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub judged_state: Option<String>,
     /// When this was last changed.
     pub updated_at: Timestamp,
@@ -67,73 +72,31 @@ impl CheckProgress {
     }
 }
 
-/// JSON numbers lose bits beyond 53 in some readers, so the fingerprint is hexadecimal text.
-#[derive(Serialize, Deserialize)]
-pub(super) struct ProgressV1 {
-    baseline: Option<String>,
-    rounds_used: u32,
-    rounds_answered: u32,
-    rounds_alive: u32,
-    nothing_to_do_streak: u32,
-    #[serde(default, skip_serializing_if = "is_zero")]
-    fruitless: u32,
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    unmet: Option<String>,
-    fingerprint: Option<String>,
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    judged_state: Option<String>,
-    updated_at: Timestamp,
+/// JSON numbers lose bits beyond 53 in some readers, so hashes are hexadecimal text; none is 0.
+fn write_hash<S: Serializer>(
+    hash: &(impl Copy + Into<Option<u64>>),
+    to: S,
+) -> Result<S::Ok, S::Error> {
+    let hash: Option<u64> = (*hash).into();
+    hash.map(|hash| format!("{hash:016x}")).serialize(to)
 }
 
-#[expect(
-    clippy::trivially_copy_pass_by_ref,
-    reason = "serde asks for a reference"
-)]
-fn is_zero(count: &u32) -> bool {
-    *count == 0
+fn read_hash<'de, D: Deserializer<'de>>(from: D) -> Result<Option<u64>, D::Error> {
+    let text: Option<String> = Option::deserialize(from)?;
+    text.map(|text| u64::from_str_radix(&text, 16).map_err(de::Error::custom))
+        .transpose()
+}
+
+fn read_unmet<'de, D: Deserializer<'de>>(from: D) -> Result<u64, D::Error> {
+    read_hash(from).map(Option::unwrap_or_default)
+}
+
+fn is_zero<N: Default + PartialEq>(number: &N) -> bool {
+    *number == N::default()
 }
 
 impl RecordType for CheckProgress {
-    type Disk = ProgressV1;
-    const VERSION: u64 = 1;
     const KIND: &'static str = "progress";
-
-    fn to_disk(&self) -> ProgressV1 {
-        ProgressV1 {
-            baseline: self.baseline.clone(),
-            rounds_used: self.rounds_used,
-            rounds_answered: self.rounds_answered,
-            rounds_alive: self.rounds_alive,
-            nothing_to_do_streak: self.nothing_to_do_streak,
-            fruitless: self.fruitless,
-            unmet: (self.unmet != 0).then(|| format!("{:016x}", self.unmet)),
-            fingerprint: self.fingerprint.map(|bits| format!("{bits:016x}")),
-            judged_state: self.judged_state.clone(),
-            updated_at: self.updated_at,
-        }
-    }
-
-    fn from_disk(disk: ProgressV1) -> Result<Self, String> {
-        let bits = disk
-            .fingerprint
-            .map(|text| u64::from_str_radix(&text, 16))
-            .transpose();
-        Ok(CheckProgress {
-            baseline: disk.baseline,
-            rounds_used: disk.rounds_used,
-            rounds_answered: disk.rounds_answered,
-            rounds_alive: disk.rounds_alive,
-            nothing_to_do_streak: disk.nothing_to_do_streak,
-            fruitless: disk.fruitless,
-            unmet: disk
-                .unmet
-                .and_then(|text| u64::from_str_radix(&text, 16).ok())
-                .unwrap_or(0),
-            fingerprint: bits.map_err(|e| format!("its fingerprint is not hexadecimal: {e}"))?,
-            judged_state: disk.judged_state,
-            updated_at: disk.updated_at,
-        })
-    }
 }
 
 /// The progress of a spec, if there is any.

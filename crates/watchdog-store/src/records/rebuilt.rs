@@ -2,7 +2,7 @@
 
 use serde::{Deserialize, Serialize};
 
-use super::row::{self, RecordType, SingleVersionRecord};
+use super::row::{self, RecordType};
 use crate::engine::LocalStore;
 use crate::error::StoreError;
 use crate::key::RowKey;
@@ -12,8 +12,8 @@ pub(super) struct RebuiltRecord {
     through: String,
 }
 
-impl SingleVersionRecord for RebuiltRecord {
-    const NAME: &'static str = "rebuilt";
+impl RecordType for RebuiltRecord {
+    const KIND: &'static str = "rebuilt";
 }
 
 pub(super) fn key(repository_id: &str) -> RowKey {

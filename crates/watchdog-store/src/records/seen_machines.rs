@@ -4,7 +4,7 @@
 use jiff::Timestamp;
 use serde::{Deserialize, Serialize};
 
-use super::row::{self, SingleVersionRecord};
+use super::row::{self, RecordType};
 use crate::engine::LocalStore;
 use crate::error::StoreError;
 use crate::key::RowKey;
@@ -29,12 +29,12 @@ pub struct SeenMachines {
     pub machines: Vec<SeenMachine>,
 }
 
-impl SingleVersionRecord for SeenMachines {
-    const NAME: &'static str = "seen_machines";
+impl RecordType for SeenMachines {
+    const KIND: &'static str = "seen_machines";
 }
 
 fn key(fleet: &str) -> RowKey {
-    RowKey::new(SeenMachines::NAME, &[fleet])
+    RowKey::new(SeenMachines::KIND, &[fleet])
 }
 
 /// Keeps what the server said.

@@ -9,24 +9,26 @@ use serde::{Deserialize, Serialize};
 
 use watchdog_core::decision::survivor_quiet::QuietPeriod;
 use watchdog_facts::agent_source::AgentSource;
-use watchdog_facts::evidence::ProcessExit;
-use watchdog_facts::session_exit::{EndedBy, SessionExit};
+use watchdog_facts::evidence::read_if_known;
+use watchdog_facts::session_exit::SessionExit;
 
 use super::row::{self, RecordType, RowsByWorktree};
-use crate::codec::{path_from_text, path_to_text};
 use crate::engine::LocalStore;
 use crate::error::StoreError;
 
 /// A session as it is recorded.
-#[derive(Debug, Clone, Default, PartialEq, Eq)]
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct SessionRecord {
     /// The agent's own name for it, once known.
     pub session_id: Option<String>,
     /// The agent that ran it, by the name or path of its preset; `None` where that is unknown.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub agent: Option<String>,
     /// How that agent, or the id, is known; `None` where nothing named either, and in old records.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub agent_source: Option<AgentSource>,
     /// The preset whose rules its output is read by as well, by name or path, where no command line named the agent.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub read_as: Option<String>,
     /// Its first process. Alone no proof that it still runs: numbers are used again.
     pub pid: Option<u32>,
@@ -34,15 +36,28 @@ pub struct SessionRecord {
     pub started_at: Timestamp,
     /// When it ended; `None` while it runs, or when watchdog was killed before it could know.
     pub ended_at: Option<Timestamp>,
-    /// How its process ended, where watchdog ran it.
+    /// How its process ended, where watchdog ran it. An end that this version does not know is none.
+    #[serde(
+        default,
+        skip_serializing_if = "Option::is_none",
+        deserialize_with = "read_if_known"
+    )]
     pub exit: Option<SessionExit>,
     /// The log of its output.
+    #[serde(with = "crate::codec::optional_path_form")]
     pub log: Option<PathBuf>,
     /// How long it may be silent before it counts as stalled, where watchdog ran it with such a limit.
+    #[serde(
+        default,
+        rename = "idle_limit_ms",
+        with = "watchdog_facts::millis::optional"
+    )]
     pub idle_limit: Option<Duration>,
     /// The processes that outlived it, by pid and name.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub survivors: Vec<(u32, String)>,
     /// Since when nothing was seen of that.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub quiet: Option<QuietPeriod>,
 }
 
@@ -56,100 +71,8 @@ impl SessionRecord {
     }
 }
 
-#[derive(Serialize, Deserialize)]
-pub(super) struct SessionV1 {
-    session_id: Option<String>,
-    /// Not written down by the first watchdogs that had this version.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    agent: Option<String>,
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    agent_source: Option<String>,
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    read_as: Option<String>,
-    pid: Option<u32>,
-    started_at: Timestamp,
-    ended_at: Option<Timestamp>,
-    /// The exit code, the signal, and what ended it.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    exit: Option<(Option<i32>, Option<i32>, String)>,
-    log: Option<String>,
-    #[serde(default)]
-    idle_limit_ms: Option<u64>,
-    #[serde(default, skip_serializing_if = "Vec::is_empty")]
-    survivors: Vec<(u32, String)>,
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    quiet: Option<(Timestamp, u64)>,
-}
-
-/// A word that is not known must not count for more than one that is.
-fn read_source(word: &str) -> Result<AgentSource, String> {
-    AgentSource::from_word(word).ok_or_else(|| format!("unknown source of an agent: {word:?}"))
-}
-
-/// An end that this version does not know is none.
-fn read_exit((code, signal, by): (Option<i32>, Option<i32>, String)) -> Option<SessionExit> {
-    let exit = code
-        .map(ProcessExit::Code)
-        .or(signal.map(ProcessExit::Signal))?;
-    let by = EndedBy::ALL
-        .into_iter()
-        .find(|ended_by| ended_by.as_str() == by)?;
-    Some(SessionExit { exit, by })
-}
-
 impl RecordType for SessionRecord {
-    type Disk = SessionV1;
-    const VERSION: u64 = 1;
     const KIND: &'static str = "session";
-
-    fn to_disk(&self) -> SessionV1 {
-        SessionV1 {
-            session_id: self.session_id.clone(),
-            agent: self.agent.clone(),
-            agent_source: self.agent_source.map(|source| source.as_str().to_owned()),
-            read_as: self.read_as.clone(),
-            pid: self.pid,
-            started_at: self.started_at,
-            ended_at: self.ended_at,
-            exit: self
-                .exit
-                .map(|exit| (exit.exit_code(), exit.signal(), exit.by.as_str().to_owned())),
-            log: self.log.as_deref().map(path_to_text),
-            idle_limit_ms: self
-                .idle_limit
-                .map(|limit| u64::try_from(limit.as_millis()).unwrap_or(u64::MAX)),
-            survivors: self.survivors.clone(),
-            quiet: self.quiet.map(|quiet| {
-                (
-                    quiet.since,
-                    u64::try_from(quiet.used.as_millis()).unwrap_or(u64::MAX),
-                )
-            }),
-        }
-    }
-
-    fn from_disk(disk: SessionV1) -> Result<Self, String> {
-        Ok(SessionRecord {
-            session_id: disk.session_id,
-            agent: disk.agent,
-            agent_source: disk
-                .agent_source
-                .map(|word| read_source(&word))
-                .transpose()?,
-            read_as: disk.read_as,
-            pid: disk.pid,
-            started_at: disk.started_at,
-            ended_at: disk.ended_at,
-            exit: disk.exit.and_then(read_exit),
-            log: disk.log.as_deref().map(path_from_text),
-            idle_limit: disk.idle_limit_ms.map(Duration::from_millis),
-            survivors: disk.survivors,
-            quiet: disk.quiet.map(|(since, used)| QuietPeriod {
-                since,
-                used: Duration::from_millis(used),
-            }),
-        })
-    }
 }
 
 /// The worktrees for which a session is recorded.

@@ -1,79 +1,26 @@
 //! The work of a spec as it was last seen where the end of its session is unknown: it may be committed only once it stood still.
 
-use std::time::Duration;
-
 use jiff::Timestamp;
 use serde::{Deserialize, Serialize};
 
-use watchdog_core::decision::session_life::{ClockReading, RecordedState};
+use watchdog_core::decision::session_life::RecordedState;
 
 use super::row::{self, RecordType};
 use crate::engine::LocalStore;
 use crate::error::StoreError;
 
 /// The work as it was seen.
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct StillWork {
     /// When the baseline was recorded that this belongs to.
     pub baseline_at: Timestamp,
     /// Its state, and when that state was first seen.
+    #[serde(flatten)]
     pub recorded: RecordedState,
 }
 
-#[derive(Serialize, Deserialize)]
-pub(super) struct StillWorkV1 {
-    baseline_at: Timestamp,
-    state: String,
-    at: Timestamp,
-    boot: Option<String>,
-    awake_ms: u64,
-    since_boot_ms: u64,
-    moved: bool,
-}
-
-fn millis(duration: Duration) -> u64 {
-    u64::try_from(duration.as_millis()).unwrap_or(u64::MAX)
-}
-
 impl RecordType for StillWork {
-    type Disk = StillWorkV1;
-    const VERSION: u64 = 1;
     const KIND: &'static str = "still_work";
-
-    fn to_disk(&self) -> StillWorkV1 {
-        let ClockReading {
-            wall,
-            boot,
-            awake,
-            since_boot,
-        } = self.recorded.seen.clone();
-        StillWorkV1 {
-            baseline_at: self.baseline_at,
-            state: self.recorded.state.clone(),
-            at: wall,
-            boot,
-            awake_ms: millis(awake),
-            since_boot_ms: millis(since_boot),
-            moved: self.recorded.moved,
-        }
-    }
-
-    fn from_disk(disk: StillWorkV1) -> Result<Self, String> {
-        let seen = ClockReading {
-            wall: disk.at,
-            boot: disk.boot,
-            awake: Duration::from_millis(disk.awake_ms),
-            since_boot: Duration::from_millis(disk.since_boot_ms),
-        };
-        Ok(StillWork {
-            baseline_at: disk.baseline_at,
-            recorded: RecordedState {
-                state: disk.state,
-                seen,
-                moved: disk.moved,
-            },
-        })
-    }
 }
 
 /// Records it in place of the former one.

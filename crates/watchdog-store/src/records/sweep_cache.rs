@@ -7,7 +7,7 @@ use jiff::Timestamp;
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
-use super::row::{self, RecordType, SingleVersionRecord};
+use super::row::{self, RecordType};
 use crate::engine::{LocalStore, RowRevision, SwapOutcome};
 use crate::error::StoreError;
 use crate::key::RowKey;
@@ -31,8 +31,8 @@ pub struct SweepCacheEntry {
     pub verdict: Value,
 }
 
-impl SingleVersionRecord for SweepCacheEntry {
-    const NAME: &'static str = "look";
+impl RecordType for SweepCacheEntry {
+    const KIND: &'static str = "look";
 }
 
 fn key(worktree_id: &str) -> RowKey {

@@ -7,14 +7,13 @@ use jiff::Timestamp;
 use serde::{Deserialize, Serialize};
 
 use super::row::{self, RecordType};
-use crate::codec::{path_from_text, path_to_text};
 use crate::engine::{Lease, SharedStore};
 use crate::error::StoreError;
 use crate::key::RowKey;
 use watchdog_core::config::task_file::TaskStatus;
 
 /// A task as it is recorded.
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct TaskRecord {
     /// The status.
     pub status: TaskStatus,
@@ -27,17 +26,22 @@ pub struct TaskRecord {
     /// The same for people.
     pub message: Option<String>,
     /// The log of its last session.
+    #[serde(with = "crate::codec::optional_path_form")]
     pub log: Option<PathBuf>,
     /// The branch that its work is on.
     pub branch: Option<String>,
     /// The work tree that it was last worked on in.
+    #[serde(with = "crate::codec::optional_path_form")]
     pub worktree: Option<PathBuf>,
     /// The commit that was judged last: what the branch must hold where the task is complete.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub head: Option<String>,
     /// The machine of its agent; `None` where tasks are recorded on this machine alone.
+    #[serde(skip)]
     pub machine: Option<String>,
     /// Ids of the tasks that must be complete before it, as they were when it was pinned; `None`
     /// where tasks are recorded on this machine alone: its files then say it.
+    #[serde(skip)]
     pub depends_on: Option<Vec<String>>,
     /// The commit whose copy of the task's file governs: HEAD when it was first begun. Empty text = unborn.
     pub baseline: Option<String>,
@@ -84,73 +88,8 @@ impl TaskRecord {
     }
 }
 
-#[derive(Serialize, Deserialize)]
-pub(super) struct TaskV1 {
-    status: String,
-    agent: Option<String>,
-    fence: Option<i64>,
-    reason: Option<String>,
-    message: Option<String>,
-    log: Option<String>,
-    branch: Option<String>,
-    worktree: Option<String>,
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    head: Option<String>,
-    baseline: Option<String>,
-    #[serde(default)]
-    pinned: Option<PinnedFile>,
-    attempts: u32,
-    since: Timestamp,
-    changed_at: Timestamp,
-}
-
 impl RecordType for TaskRecord {
-    type Disk = TaskV1;
-    const VERSION: u64 = 1;
     const KIND: &'static str = "task";
-
-    fn to_disk(&self) -> TaskV1 {
-        let task = self.clone();
-        TaskV1 {
-            status: task.status.as_str().to_owned(),
-            agent: task.agent,
-            fence: task.fence,
-            reason: task.reason,
-            message: task.message,
-            log: task.log.as_deref().map(path_to_text),
-            branch: task.branch,
-            worktree: task.worktree.as_deref().map(path_to_text),
-            head: task.head,
-            baseline: task.baseline,
-            pinned: task.pinned,
-            attempts: task.attempts,
-            since: task.since,
-            changed_at: task.changed_at,
-        }
-    }
-
-    fn from_disk(disk: TaskV1) -> Result<Self, String> {
-        let status = TaskStatus::from_word(&disk.status)
-            .ok_or_else(|| format!("its status '{}' is none", disk.status))?;
-        Ok(TaskRecord {
-            status,
-            agent: disk.agent,
-            fence: disk.fence,
-            reason: disk.reason,
-            message: disk.message,
-            log: disk.log.as_deref().map(path_from_text),
-            branch: disk.branch,
-            worktree: disk.worktree.as_deref().map(path_from_text),
-            head: disk.head,
-            machine: None,
-            depends_on: None,
-            baseline: disk.baseline,
-            pinned: disk.pinned,
-            attempts: disk.attempts,
-            since: disk.since,
-            changed_at: disk.changed_at,
-        })
-    }
 }
 
 /// The record of a task, if there is one.

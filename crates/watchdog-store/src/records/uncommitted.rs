@@ -3,58 +3,27 @@
 use jiff::Timestamp;
 use serde::{Deserialize, Serialize};
 
-use super::row::{self, RecordType, SingleVersionRecord};
+use super::row::{self, RecordType};
 use crate::engine::LocalStore;
 use crate::error::StoreError;
 use crate::key::RowKey;
 use watchdog_facts::session_work::{ContentIds, SessionEdgeFiles};
 
 /// The uncommitted work recorded with a baseline.
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct UncommittedRecord {
     /// When the baseline was recorded that this belongs to.
     pub baseline_at: Timestamp,
     /// The uncommitted files at the start and at the end.
+    #[serde(flatten)]
     pub work: SessionEdgeFiles,
     /// Whether the work of this baseline was judged complete.
+    #[serde(default)]
     pub completed: bool,
 }
 
-#[derive(Serialize, Deserialize)]
-pub(super) struct UncommittedV1 {
-    baseline_at: Timestamp,
-    inherited: ContentIds,
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    end: Option<ContentIds>,
-    #[serde(default)]
-    completed: bool,
-}
-
 impl RecordType for UncommittedRecord {
-    type Disk = UncommittedV1;
-    const VERSION: u64 = 1;
     const KIND: &'static str = "uncommitted";
-
-    fn to_disk(&self) -> UncommittedV1 {
-        UncommittedV1 {
-            baseline_at: self.baseline_at,
-            inherited: self.work.inherited.clone(),
-            end: self.work.end.clone(),
-            completed: self.completed,
-        }
-    }
-
-    fn from_disk(disk: UncommittedV1) -> Result<Self, String> {
-        let work = SessionEdgeFiles {
-            inherited: disk.inherited,
-            end: disk.end,
-        };
-        Ok(UncommittedRecord {
-            baseline_at: disk.baseline_at,
-            work,
-            completed: disk.completed,
-        })
-    }
 }
 
 /// Files that watchdog wrote into a worktree, by content: they do not count as work.
@@ -63,8 +32,8 @@ pub(super) struct WatchdogWrittenFiles {
     files: ContentIds,
 }
 
-impl SingleVersionRecord for WatchdogWrittenFiles {
-    const NAME: &'static str = "written";
+impl RecordType for WatchdogWrittenFiles {
+    const KIND: &'static str = "written";
 }
 
 /// Records what was uncommitted when a session of the spec began, in place of the former record.

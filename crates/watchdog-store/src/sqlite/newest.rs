@@ -116,10 +116,10 @@ fn is_one_of<'row>(
     let Some(wanted) = kinds.iter().find(|wanted| wanted.kind == kind) else {
         return Ok(None);
     };
-    if let Some(member) = wanted.with_text {
-        if !read_data(row.get_ref(3)?)[member].is_string() {
-            return Ok(None);
-        }
+    if let Some(member) = wanted.with_text
+        && !read_data(row.get_ref(3)?)[member].is_string()
+    {
+        return Ok(None);
     }
     Ok(row
         .get_ref(2)?

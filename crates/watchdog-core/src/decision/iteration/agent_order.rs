@@ -1,6 +1,7 @@
 //! Which agent has the next session of a loop: the first in the user's order that no limit holds and whose budget is not spent. Pure.
 
 use jiff::Timestamp;
+use serde::{Deserialize, Serialize};
 
 use crate::decision::termination::SpentUsage;
 
@@ -14,7 +15,7 @@ pub struct RankedAgent {
 }
 
 /// A loop's knowledge of one of its agents. Survives the death of the process.
-#[derive(Debug, Clone, Default, PartialEq)]
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
 pub struct AgentStanding {
     /// As in the order.
     pub name: String,
@@ -29,7 +30,7 @@ pub struct AgentStanding {
 }
 
 /// An agent gets no session until an instant.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 pub struct AgentHold {
     /// From this instant on it gets sessions again.
     pub until: Timestamp,
@@ -38,7 +39,8 @@ pub struct AgentHold {
 }
 
 /// Why an agent gets no session for a while.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
 pub enum HoldReason {
     /// It met a usage limit.
     UsageLimit,
@@ -53,13 +55,6 @@ impl HoldReason {
             HoldReason::UsageLimit => "usage_limit",
             HoldReason::Overload => "overload",
         }
-    }
-
-    /// The reason by its word.
-    pub fn from_word(word: &str) -> Option<Self> {
-        [HoldReason::UsageLimit, HoldReason::Overload]
-            .into_iter()
-            .find(|why| why.as_str() == word)
     }
 }
 

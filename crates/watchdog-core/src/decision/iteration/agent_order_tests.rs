@@ -587,13 +587,9 @@ fn each_reason_of_a_hold_and_a_change_has_its_word() {
         (HoldReason::UsageLimit, "usage_limit"),
         (HoldReason::Overload, "overload"),
     ] {
-        assert_eq!(
-            (why.as_str(), HoldReason::from_word(word)),
-            (word, Some(why))
-        );
+        assert_eq!((why.as_str(), serde_json::json!(why)), (word, word.into()));
         assert_eq!(ChangeReason::Held(why).as_str(), word);
     }
-    assert_eq!(HoldReason::from_word("unknown"), None);
     for (why, word) in [
         (ChangeReason::Budget, "budget"),
         (ChangeReason::Reset, "reset"),

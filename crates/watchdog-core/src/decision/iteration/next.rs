@@ -256,7 +256,7 @@ impl LoopMachine {
         }
         match event {
             LoopEvent::Begin => self.iterate(now),
-            LoopEvent::Judged(outcome) => self.judged(*outcome, now),
+            LoopEvent::Judged(outcome) => self.take_outcome(*outcome, now),
             LoopEvent::PauseOver => match self.after_pause {
                 AfterPause::Iterate => self.iterate(now),
                 AfterPause::JudgeAgain => {
@@ -359,7 +359,7 @@ impl LoopMachine {
         Some(standing.misses)
     }
 
-    fn judged(&mut self, outcome: IterationOutcome, now: Timestamp) -> LoopAction {
+    fn take_outcome(&mut self, outcome: IterationOutcome, now: Timestamp) -> LoopAction {
         // The sessions' own times are a part of the loop's.
         self.standing.spent = SpentUsage {
             wall_seconds: self.standing.spent.wall_seconds,
@@ -389,7 +389,7 @@ impl LoopMachine {
             let standing = standing_mut(&mut self.standing.agents, name);
             (standing.misses, standing.hold) = (0, None);
         }
-        self.standing.left(outcome.work);
+        self.standing.count_unchanged(outcome.work);
         self.standing.crashes = if outcome.crash.is_some() {
             self.standing.crashes.saturating_add(1)
         } else {

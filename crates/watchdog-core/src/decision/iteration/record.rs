@@ -3,6 +3,7 @@
 use std::time::Duration;
 
 use jiff::Timestamp;
+use serde::{Deserialize, Serialize};
 
 use watchdog_facts::context::IterationSummary;
 use watchdog_facts::display::{cut_text, plural};
@@ -20,13 +21,14 @@ const SUBJECTS: usize = 5;
 const LINE: usize = 400;
 
 /// The summary of an iteration. Bounded.
-#[derive(Debug, Clone, PartialEq)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct IterationRecord {
     /// From 1.
     pub number: u32,
     /// When its session began.
     pub at: Timestamp,
     /// Session and judgement together.
+    #[serde(rename = "duration_ms", with = "watchdog_facts::millis")]
     pub duration: Duration,
     /// Its verdict.
     pub reason: Reason,
@@ -41,10 +43,12 @@ pub struct IterationRecord {
     /// The last that the agent said.
     pub words: Option<String>,
     /// The phase that these words name last, before they were cut.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub phase: Option<String>,
     /// Log of the session's output.
     pub log: Option<String>,
     /// The agent that had the session, where the loop names its agents.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub agent: Option<String>,
 }
 

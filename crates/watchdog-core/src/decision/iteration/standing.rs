@@ -2,9 +2,10 @@
 
 use super::agent_order::AgentStanding;
 use crate::decision::termination::SpentUsage;
+use serde::{Deserialize, Serialize};
 
 /// The progress of a loop between two sessions.
-#[derive(Debug, Clone, Default, PartialEq)]
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
 pub struct LoopStanding {
     /// Iterations that ended.
     pub finished: u32,
@@ -20,16 +21,19 @@ pub struct LoopStanding {
     /// Pauses in a row for a usage limit, an overload or background work, without an iteration that ended.
     pub waits: u32,
     /// The agents that had sessions.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub agents: Vec<AgentStanding>,
     /// The agent of the next session, or of the one that runs.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub chosen: Option<String>,
     /// The agent of the last session that began.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub ran: Option<String>,
 }
 
 impl LoopStanding {
     /// Takes in the state in which an iteration left the work.
-    pub(super) fn left(&mut self, work: Option<String>) {
+    pub(super) fn count_unchanged(&mut self, work: Option<String>) {
         let same = work.is_some() && work == self.work;
         self.unchanged = match (same, &work) {
             (true, _) => self.unchanged.saturating_add(1),
