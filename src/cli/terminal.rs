@@ -5,10 +5,11 @@ use std::sync::Arc;
 
 use anstream::{AutoStream, ColorChoice};
 use anstyle::Style;
+use serde::Serialize;
 use serde_json::Value;
 
 use crate::judge::command_env::ProgressCallback;
-use crate::wire::verdict_json::Judgement;
+use crate::wire::verdict_json::{Judgement, as_json};
 use watchdog_facts::display::{escape_for_display, escape_to_one_line, is_hostile};
 use watchdog_facts::evidence::{Degradation, WarningCode};
 use watchdog_facts::verdict::{Reason, Status};
@@ -93,8 +94,8 @@ impl CommandTerminal {
     }
 
     /// A JSON value on stdout, on one line.
-    pub fn value(&self, value: &Value) {
-        self.object(value.to_string());
+    pub fn value(&self, value: &impl Serialize) {
+        self.object(as_json(value).to_string());
     }
 
     /// A JSON object on stdout, as it is written.

@@ -2,7 +2,7 @@
 //! from the existence of git's own files; runs no git, and takes no lock.
 
 use std::cmp::Reverse;
-use std::collections::HashMap;
+use std::collections::{BTreeMap, HashMap};
 use std::io::ErrorKind;
 use std::path::{Path, PathBuf};
 use std::sync::OnceLock;
@@ -18,7 +18,11 @@ use super::last_judgements::{WorkKey, last_judgements};
 use crate::judge::live_session::{SessionActivity, SessionLiveness, live_session};
 use crate::wire::breaker_json::BreakerFields;
 use crate::wire::last_verdict::LastVerdict;
-use crate::wire::status_json::{StatusSession, WorktreeStatus, status_json, worktree_status_json};
+use crate::wire::status_json::{
+    StatusHolder, StatusLoop, StatusMachine, StatusObject, StatusSession, VerdictStatus,
+    WorktreeStatus,
+};
+use crate::wire::verdict_json::as_json;
 use watchdog_agent::transcript::ClaudeHome;
 use watchdog_core::decision::breaker::{Breaker, BreakerState};
 use watchdog_facts::verdict::Status;
@@ -244,40 +248,59 @@ impl StatusRow {
             .collect()
     }
 
-    fn to_json(&self, fleet: Option<&FleetOverview>) -> Value {
-        let machine = fleet.map(|fleet| {
-            self.machine
-                .as_ref()
-                .map_or(fleet.this.as_str(), |machine| machine.name.as_str())
-        });
-        worktree_status_json(&WorktreeStatus {
-            machine: machine.map(|name| (name, self.silent())),
-            worktree: self.folder(),
+    fn view<'a>(&'a self, fleet: Option<&'a FleetOverview>) -> WorktreeStatus<'a> {
+        let machine = |fleet: &'a FleetOverview| StatusMachine {
+            machine: (self.machine.as_ref()).map_or(&fleet.this, |machine| &machine.name),
+            silent_seconds: self.silent().map(|silent| silent.as_secs()),
+        };
+        WorktreeStatus {
+            machine: fleet.map(machine),
+            worktree: self.folder().display().to_string(),
             spec: &self.spec,
             branch: self.branch.as_deref(),
-            baseline: self.baseline.as_deref(),
+            baseline: self.baseline.as_deref().unwrap_or("unborn"),
             baseline_at: self.baseline_at,
             gone: self.gone,
             broken: self.broken.as_deref(),
             needs_person: self.needs_person(),
             running: self.runs(),
-            verdict: self.verdict.as_ref(),
+            verdict: (self.verdict.as_ref())
+                .map(VerdictStatus::from)
+                .unwrap_or_default(),
             session: self.session.as_ref().map(|record| StatusSession {
-                record,
+                pid: record.pid,
+                session_id: record.session_id.as_deref(),
+                agent: record.agent.as_deref(),
+                since: record.started_at,
+                log: record.log.as_ref().map(|log| log.display().to_string()),
                 state: self.live.map(|live| live.doing.as_str()),
-                idle: self.live.and_then(|live| live.idle),
+                idle_seconds: self
+                    .live
+                    .and_then(|live| live.idle)
+                    .map(|idle| idle.as_secs()),
             }),
-            looped: self.looped.as_ref().map(|looped| (looped, self.loops())),
-            holder: self.holder.as_ref(),
+            looped: self.looped.as_ref().map(|looped| StatusLoop {
+                iteration: looped.iteration(),
+                max_iterations: looped.at_most,
+                begun_at: looped.begun_at,
+                running: self.loops(),
+                agent: looped.standing.chosen.as_deref(),
+            }),
+            lock: self.holder.as_ref().map(|holder| StatusHolder {
+                pid: holder.pid,
+                command: &holder.command,
+                since: holder.since,
+                session_active: holder.session_active,
+            }),
             breaker: &self.breaker,
-            is_newest: self.is_newest,
-            older_specs: [
+            newest: self.is_newest,
+            older_specs: BTreeMap::from([
                 ("complete", self.older.complete),
                 ("not_judged", self.older.not_judged),
                 ("unfinished", self.older.unfinished),
-            ],
+            ]),
             judgement_known: self.judgement_known,
-        })
+        }
     }
 
     /// By rank; among rows of the same rank whatever happened last comes first.
@@ -298,15 +321,13 @@ impl StatusOverview {
     /// The object for programs, with every row that `shown` lets through.
     pub fn to_json(&self, shown: impl Fn(&StatusRow) -> bool) -> Value {
         let fleet = self.fleet.as_ref();
-        status_json(
-            self.rows
-                .iter()
-                .filter(|row| shown(row))
-                .map(|row| row.to_json(fleet))
-                .collect(),
-            &self.notes,
-            fleet.map(FleetOverview::as_fields),
-        )
+        let rows = self.rows.iter().filter(|row| shown(row));
+        as_json(StatusObject {
+            schema: 1,
+            worktrees: rows.map(|row| row.view(fleet)).collect(),
+            notes: &self.notes,
+            fleet: fleet.map(FleetOverview::as_fields),
+        })
     }
 
     /// Looks at the sessions that run, each as far as it takes to tell whether it shows life.

@@ -1,9 +1,10 @@
 //! Agents as JSON: the output of `watchdog agent list` and `agent show`.
 
-use serde_json::{Map, Value, json};
+use serde::{Serialize, Serializer};
+use serde_json::{Value, json};
 
 /// An agent that watchdog knows, on this machine.
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 pub struct ListedAgent<'a> {
     /// Its word.
     pub name: &'a str,
@@ -18,66 +19,62 @@ pub struct ListedAgent<'a> {
     /// The file of its preset; `None` = built in.
     pub file: Option<String>,
     /// Its capabilities by name, and whether it has them.
+    #[serde(serialize_with = "write_by_name")]
     pub capabilities: Vec<(&'static str, bool)>,
 }
 
-/// What more is known of an agent. What is filled in on a command line stands in braces.
-#[derive(Debug, Clone, PartialEq, Eq)]
+/// An agent with what more is known of it. What is filled in on a command line stands in braces.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 pub struct ShownAgent<'a> {
+    /// The agent.
+    #[serde(flatten)]
+    pub listed: ListedAgent<'a>,
+    /// The version of this form.
+    pub schema: u64,
     /// The command line of a new session, word by word.
     pub session: Vec<String>,
     /// Of one that goes on; `None` = it cannot.
     pub resumed: Option<Vec<String>>,
     /// Of a question about its state; `None` = it is not asked.
     pub question: Option<Vec<String>>,
-    /// What it reads or runs of a repository: the path, what it does, and what turns it off in a question.
-    pub repository: Vec<(&'a str, &'a str, Option<&'a str>)>,
-    /// The option that allows more tools, and what it allows.
-    pub refusals: Option<(&'a str, &'a str)>,
-    /// The command that logs in, and variables that do as well.
-    pub login: Option<(&'a str, &'a [String])>,
+    /// What it reads or runs of a repository.
+    pub repository: Vec<ShownInput<'a>>,
+    /// The option that allows more tools.
+    pub refusals: Option<ShownRefusals<'a>>,
+    /// How one logs in.
+    pub login: Option<ShownLogin<'a>>,
+}
+
+/// Something of a repository that an agent reads or runs.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+pub struct ShownInput<'a> {
+    /// The path.
+    pub path: &'a str,
+    /// What it does.
+    pub does: &'a str,
+    /// What turns it off in a question.
+    pub off_in_question: Option<&'a str>,
+}
+
+/// The option that allows more tools, and what it allows.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+pub struct ShownRefusals<'a> {
+    pub option: &'a str,
+    pub allows: &'a str,
+}
+
+/// The command that logs in, and variables that do as well.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+pub struct ShownLogin<'a> {
+    pub command: &'a str,
+    pub variables: &'a [String],
 }
 
 /// `watchdog agent list --json`. `problems` are the presets that cannot be read.
 pub fn agents_json(agents: &[ListedAgent<'_>], problems: &[String]) -> Value {
-    json!({"schema": 1, "agents": agents.iter().map(listed).collect::<Vec<_>>(), "problems": problems})
+    json!({"schema": 1, "agents": agents, "problems": problems})
 }
 
-/// `watchdog agent show --json`.
-pub fn agent_json(agent: &ListedAgent<'_>, more: &ShownAgent<'_>) -> Value {
-    let mut shown = listed(agent);
-    shown["schema"] = json!(1);
-    shown["session"] = json!(more.session);
-    shown["resumed"] = json!(more.resumed);
-    shown["question"] = json!(more.question);
-    let inputs = more.repository.iter();
-    shown["repository"] = inputs
-        .map(|(path, does, off)| json!({"path": path, "does": does, "off_in_question": off}))
-        .collect();
-    shown["refusals"] = more.refusals.map_or(
-        Value::Null,
-        |(option, allows)| json!({"option": option, "allows": allows}),
-    );
-    shown["login"] = more.login.map_or(
-        Value::Null,
-        |(command, variables)| json!({"command": command, "variables": variables}),
-    );
-    shown
-}
-
-fn listed(agent: &ListedAgent<'_>) -> Value {
-    let capabilities: Map<String, Value> = agent
-        .capabilities
-        .iter()
-        .map(|(word, has)| ((*word).to_owned(), json!(has)))
-        .collect();
-    json!({
-        "name": agent.name,
-        "title": agent.title,
-        "program": agent.program,
-        "found": agent.found,
-        "tested": agent.tested,
-        "file": agent.file,
-        "capabilities": capabilities,
-    })
+fn write_by_name<S: Serializer>(words: &[(&str, bool)], to: S) -> Result<S::Ok, S::Error> {
+    to.collect_map(words.iter().copied())
 }

@@ -1,9 +1,10 @@
 //! The output of `watchdog agent test --json`.
 
+use serde::Serialize;
 use serde_json::{Value, json};
 
 /// What came of one scene.
-#[derive(Debug, Clone)]
+#[derive(Debug, Clone, Serialize)]
 pub struct TestedScene {
     /// Its name.
     pub scene: &'static str,
@@ -14,11 +15,20 @@ pub struct TestedScene {
     /// The capability that the agent lacks, where it cannot.
     pub capability: Option<&'static str>,
     /// What was expected, and what was seen.
-    pub faults: Vec<(String, String)>,
+    pub faults: Vec<SceneFault>,
     /// Milliseconds.
     pub duration_ms: u128,
     /// The scratch folder, where it was kept.
     pub folder: Option<String>,
+}
+
+/// A fault of a scene.
+#[derive(Debug, Clone, Serialize)]
+pub struct SceneFault {
+    /// What was expected.
+    pub expected: String,
+    /// What was seen.
+    pub seen: String,
 }
 
 /// All scenes that were played.
@@ -29,15 +39,8 @@ pub fn agent_test_json(agent: &str, program: &str, scenes: &[TestedScene]) -> Va
             .filter(|scene| scene.outcome == outcome)
             .count()
     };
-    let rows = scenes.iter().map(|scene| {
-        let faults: Vec<Value> = scene.faults.iter().map(|(expected, seen)| json!({"expected": expected, "seen": seen})).collect();
-        json!({
-            "scene": scene.scene, "shows": scene.shows, "outcome": scene.outcome, "capability": scene.capability, "faults": faults,
-            "duration_ms": scene.duration_ms, "folder": scene.folder,
-        })
-    });
     json!({
         "schema": 1, "agent": agent, "program": program, "ok": count("ok"), "cannot": count("cannot"), "failed": count("failed"),
-        "scenes": rows.collect::<Vec<_>>(),
+        "scenes": scenes,
     })
 }

@@ -1,18 +1,17 @@
 //! A recorded baseline as JSON: the output of `watchdog snapshot`.
 
-use std::path::Path;
-
 use jiff::Timestamp;
-use serde_json::{Value, json};
+use serde::Serialize;
 
-use watchdog_git::HistoryPoint;
-
-/// A baseline that was recorded just now.
+/// A baseline that was recorded just now, for `watchdog snapshot --json`.
+#[derive(Serialize)]
 pub struct NewBaseline<'a> {
-    /// The commit.
-    pub point: &'a HistoryPoint,
+    /// The version of this form.
+    pub schema: u64,
+    /// The commit, or `unborn`.
+    pub baseline: &'a str,
     /// The worktree's top folder.
-    pub worktree: &'a Path,
+    pub worktree: String,
     /// The name of the work.
     pub spec: &'a str,
     /// The branch, where HEAD is on one.
@@ -23,18 +22,4 @@ pub struct NewBaseline<'a> {
     pub inherited: usize,
     /// When it was recorded.
     pub at: Timestamp,
-}
-
-/// `watchdog snapshot --json`.
-pub fn new_baseline_json(recorded: &NewBaseline<'_>) -> Value {
-    json!({
-        "schema": 1,
-        "baseline": recorded.point.as_str(),
-        "worktree": recorded.worktree.display().to_string(),
-        "spec": recorded.spec,
-        "branch": recorded.branch,
-        "refs": recorded.refs,
-        "inherited": recorded.inherited,
-        "at": recorded.at.to_string(),
-    })
 }

@@ -1,20 +1,15 @@
 //! The JSON of an event: for `watchdog events --json`, and for notifications. See `docs/events.md`.
 
-use serde_json::{Value, json};
+use serde_json::Value;
 
 use watchdog_store::engine::StoredEvent;
+use watchdog_store::verdict_parts::as_json;
 
 /// The object of `docs/schema/event.json`.
 pub fn event_json(event: &StoredEvent) -> Value {
-    json!({
-        "schema": 1,
-        "id": event.id,
-        "at": event.at.to_string(),
-        "worktree": event.worktree,
-        "spec": event.spec,
-        "kind": event.kind,
-        "data": event.data,
-    })
+    let mut object = as_json(event);
+    object["schema"] = 1.into();
+    object
 }
 
 /// The same of an event of another machine, or of this one as its fleet has it: with the machine's name.

@@ -1,16 +1,16 @@
 //! The JSON of `watchdog explain`, described by `docs/schema/explain.json`.
 
+use serde::Serialize;
 use serde_json::{Value, json};
 
-use watchdog_core::decision::judgement_rule::JudgementRule;
-use watchdog_core::decision::record::explanation::{ExplainedStep, JudgementExplanation};
+use watchdog_core::decision::record::explanation::JudgementExplanation;
 use watchdog_core::decision::record::run::RunEnd;
 use watchdog_core::decision::record::what_if::{ChangedEnd, SingleChange};
-use watchdog_facts::verdict::Reason;
+use watchdog_facts::verdict::{Evidence, Reason, Status};
 use watchdog_store::engine::StoredEvent;
 
 use super::verdict_json::RECORD;
-use super::worked_agents::{WorkedSession, worked_session_json};
+use super::worked_agents::WorkedSession;
 
 /// JSON Schema (2020-12) of an explanation.
 pub const EXPLAIN_SCHEMA: &str = include_str!("../../docs/schema/explain.json");
@@ -34,64 +34,62 @@ pub fn explain_json(
     if let Some(verdict) = verdict.as_object_mut() {
         verdict.remove(RECORD);
     }
-    let steps = facts.map(|facts| {
-        facts
-            .explanation
-            .steps
-            .iter()
-            .map(step_json)
-            .collect::<Vec<_>>()
-    });
+    let steps = facts.map(|facts| &facts.explanation.steps[..]);
     let changes = facts.map(|facts| facts.changes.iter().map(change_json).collect::<Vec<_>>());
     json!({
         "schema": 1,
         "event": event.id,
-        "at": event.at.to_string(),
+        "at": event.at,
         "spec": event.spec,
         "verdict": verdict,
-        "sessions": sessions.iter().map(worked_session_json).collect::<Vec<_>>(),
+        "sessions": sessions,
         "lacks": facts.err(),
         "steps": steps.unwrap_or_default(),
-        "today": facts.ok().map(|facts| end_json(&facts.explanation.end)),
+        "today": facts.ok().map(|facts| EndView::from(&facts.explanation.end)),
         "would_change": changes.unwrap_or_default(),
     })
 }
 
-fn step_json(step: &ExplainedStep) -> Value {
-    json!({
-        "after_ms": step.after_ms,
-        "fact": step.fact,
-        "read_from": step.read_from,
-        "found": step.found,
-        "ruled_out": step.ruled_out.iter().map(|out| json!({"what": out.what, "because": out.because})).collect::<Vec<_>>(),
-        "rules": step.rules.iter().copied().map(rule_json).collect::<Vec<_>>(),
-        "then": step.then,
-    })
+/// A verdict, or the fact that is missing to reach one.
+#[derive(Default, Serialize)]
+struct EndView<'a> {
+    status: Option<Status>,
+    reason: Option<Reason>,
+    evidence: Option<Evidence>,
+    not_recorded: Option<&'a str>,
 }
 
-fn rule_json(rule: JudgementRule) -> Value {
-    json!({"rule": rule.as_str(), "section": rule.section(), "sentence": rule.sentence()})
+impl<'a> EndView<'a> {
+    fn verdict(reason: Reason, evidence: Evidence) -> Self {
+        EndView {
+            status: Some(reason.status()),
+            reason: Some(reason),
+            evidence: Some(evidence),
+            not_recorded: None,
+        }
+    }
+
+    fn missing(fact: &'a str) -> Self {
+        EndView {
+            not_recorded: Some(fact),
+            ..EndView::default()
+        }
+    }
 }
 
-fn reason_json(reason: Reason, evidence: &str) -> Value {
-    json!({"status": reason.status().as_str(), "reason": reason.as_str(), "evidence": evidence, "not_recorded": null})
-}
-
-fn missing_json(fact: &str) -> Value {
-    json!({"status": null, "reason": null, "evidence": null, "not_recorded": fact})
-}
-
-fn end_json(end: &RunEnd) -> Value {
-    match end {
-        RunEnd::Concluded(verdict) => reason_json(verdict.reason, verdict.evidence.as_str()),
-        RunEnd::NotRecorded { fact } => missing_json(fact),
+impl<'a> From<&'a RunEnd> for EndView<'a> {
+    fn from(end: &'a RunEnd) -> Self {
+        match end {
+            RunEnd::Concluded(verdict) => EndView::verdict(verdict.reason, verdict.evidence),
+            RunEnd::NotRecorded { fact } => EndView::missing(fact),
+        }
     }
 }
 
 fn change_json((change, end): &(SingleChange, ChangedEnd)) -> Value {
     let leads_to = match end {
-        ChangedEnd::Verdict { reason, evidence } => reason_json(*reason, evidence.as_str()),
-        ChangedEnd::NotRecorded { fact } => missing_json(fact),
+        ChangedEnd::Verdict { reason, evidence } => EndView::verdict(*reason, *evidence),
+        ChangedEnd::NotRecorded { fact } => EndView::missing(fact),
     };
     json!({"change": change.word, "sentence": change.sentence, "leads_to": leads_to})
 }

@@ -1,10 +1,11 @@
 //! The account that machines of a fleet share, as JSON.
 
 use jiff::Timestamp;
+use serde::Serialize;
 use serde_json::{Value, json};
 
 /// A usage limit of an account.
-#[derive(Debug, Clone, Copy)]
+#[derive(Debug, Clone, Copy, Serialize)]
 pub struct AccountLimitJson<'a> {
     /// The agent that it holds.
     pub agent: &'a str,
@@ -22,13 +23,9 @@ pub fn with_account_standing<'a>(
     problems: impl Iterator<Item = &'a str>,
 ) -> Value {
     account["refreshed_at"] = refreshed_at.map(|at| at.to_string()).into();
-    account["limits"] = limits_json(limits);
+    account["limits"] = json!(limits.collect::<Vec<_>>());
     account["problems"] = problems.collect();
     account
-}
-
-fn limits_json<'a>(limits: impl Iterator<Item = AccountLimitJson<'a>>) -> Value {
-    limits.map(|limit| json!({"agent": limit.agent, "until": limit.until.to_string(), "machine": limit.machine})).collect()
 }
 
 /// `watchdog fleet account --json`, without what the account holds. `used_here` = this machine works on it.

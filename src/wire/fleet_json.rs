@@ -2,6 +2,7 @@
 
 use jiff::Timestamp;
 use jiff::civil::Date;
+use serde::Serialize;
 use serde_json::{Value, json};
 
 /// The newest form of the files that this program reads.
@@ -53,7 +54,7 @@ pub fn read_fleet_setting(text: &str) -> Result<FleetSettingFields, String> {
 }
 
 /// A repository of this machine that its fleet shares, as it is kept.
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 pub struct SharedRepositoryFields {
     /// Names the repository on this machine.
     pub local: String,
@@ -67,15 +68,9 @@ pub struct SharedRepositoryFields {
 
 /// The text of the file that lists shared repositories.
 pub fn shared_repositories_text(shared: &[SharedRepositoryFields]) -> String {
-    let one = |SharedRepositoryFields {
-                   local,
-                   id,
-                   remote,
-                   url,
-               }: &SharedRepositoryFields| json!({"local": local, "id": id, "remote": remote, "url": url});
     format!(
         "{:#}\n",
-        json!({"v": SETTING_VERSION, "repositories": shared.iter().map(one).collect::<Vec<_>>()})
+        json!({"v": SETTING_VERSION, "repositories": shared})
     )
 }
 
@@ -167,11 +162,12 @@ pub fn fleet_pruned_json(events: u64, bytes_left: u64) -> Value {
 }
 
 /// A machine of the fleet.
-#[derive(Debug, Clone, Copy)]
+#[derive(Debug, Clone, Copy, Serialize)]
 pub struct FleetMachineJson<'a> {
     /// Its name.
     pub name: &'a str,
     /// Whether it is this one.
+    #[serde(rename = "this")]
     pub is_this: bool,
     /// The version of its watchdog.
     pub program: &'a str,
@@ -185,23 +181,58 @@ pub struct FleetMachineJson<'a> {
     pub clock_ahead_ms: i64,
 }
 
-/// What this machine knows of its fleet by itself.
-#[derive(Debug, Clone, Copy)]
-pub struct FleetHereJson<'a> {
+/// `watchdog fleet status --json`. What only the server knows is `null` where it could not be asked.
+#[derive(Debug, Serialize)]
+pub struct FleetStatusJson<'a> {
+    /// The version of this form.
+    pub schema: u64,
+    /// That this machine is in a fleet.
+    pub joined: bool,
     /// This machine's name.
     pub machine: &'a str,
     /// The account that it shares; `None` where its account is its own.
     pub account: Option<&'a str>,
     /// Hosts and ports.
-    pub server: &'a str,
+    pub server: String,
     /// The database.
     pub database: &'a str,
     /// The role.
     pub user: &'a str,
+    /// The server's version.
+    pub version: Option<&'a str>,
+    /// The format of the tables.
+    pub format: Option<i32>,
     /// The format that this program needs.
     pub known_format: i32,
+    /// Whether the connection is over TLS.
+    pub tls: Option<bool>,
     /// How much of TLS was asked for.
     pub sslmode: &'a str,
+    /// Whether a pooler is in between.
+    pub pooler: Option<bool>,
+    /// Whether it takes no writes.
+    pub read_only: Option<bool>,
+    /// How far this machine's clock is ahead of the server's.
+    pub clock_ahead_ms: Option<i64>,
+    /// Rights that the role lacks.
+    pub missing_rights: Option<&'a [String]>,
+    /// What waits to be copied.
+    pub copies: FleetCopiesJson,
+    /// What the server keeps; `None` where that cannot be read.
+    pub events: Option<KeptEventsJson>,
+    /// Whether somebody took this machine out.
+    pub removed: Option<bool>,
+    /// The machines that joined.
+    pub machines: Option<Vec<FleetMachineJson<'a>>>,
+    /// How the account of this machine stands.
+    pub account_standing: Value,
+    /// The repositories that this machine shares.
+    pub repositories: Vec<SharedRepositoryJson<'a>>,
+}
+
+/// What waits on this machine.
+#[derive(Debug, Serialize)]
+pub struct FleetCopiesJson {
     /// Events of this machine's journal that were not copied yet, those that stay here included; counted up to 10,000.
     pub waiting: usize,
     /// Events that were deleted for their age before they were copied.
@@ -210,96 +241,29 @@ pub struct FleetHereJson<'a> {
     pub failing_since: Option<Timestamp>,
 }
 
-/// The server of a fleet, as it was found.
-#[derive(Debug, Clone, Copy)]
-pub struct FleetServerJson<'a> {
-    /// The server's version.
-    pub version: &'a str,
-    /// The format of the tables.
-    pub format: Option<i32>,
-    /// Whether the connection is over TLS.
-    pub is_encrypted: bool,
-    /// Whether a pooler is in between.
-    pub is_through_pooler: bool,
-    /// Whether it takes no writes.
-    pub is_read_only: bool,
-    /// How far this machine's clock is ahead of the server's, in milliseconds.
-    pub clock_ahead_ms: i64,
-    /// Rights that the role lacks.
-    pub missing_rights: &'a [String],
-    /// The day of the oldest event that the server keeps, and the bytes of all; `None` where they cannot be read.
-    pub events: Option<(Option<Date>, u64)>,
-    /// Whether somebody took this machine out.
-    pub is_removed: bool,
+/// The day of the oldest event that the server keeps, and the bytes of all.
+#[derive(Debug, Serialize)]
+pub struct KeptEventsJson {
+    /// That day.
+    pub oldest: Option<Date>,
+    /// Those bytes.
+    pub bytes: u64,
 }
 
-/// `watchdog fleet status --json`. What only the server knows is `null` where it could not be asked.
-pub fn fleet_status_json<'a, M>(
-    here: &FleetHereJson<'_>,
-    found: Option<(&FleetServerJson<'_>, M)>,
-) -> Value
-where
-    M: Iterator<Item = FleetMachineJson<'a>>,
-{
-    let mut status = json!({
-        "schema": 1,
-        "joined": true,
-        "machine": here.machine,
-        "account": here.account,
-        "server": here.server,
-        "database": here.database,
-        "user": here.user,
-        "version": null,
-        "format": null,
-        "known_format": here.known_format,
-        "tls": null,
-        "sslmode": here.sslmode,
-        "pooler": null,
-        "read_only": null,
-        "clock_ahead_ms": null,
-        "missing_rights": null,
-        "copies": {
-            "waiting": here.waiting,
-            "missed": here.missed,
-            "failing_since": here.failing_since.map(|since| since.to_string()),
-        },
-        "events": null,
-        "removed": null,
-        "machines": null,
-    });
-    let Some((found, machines)) = found else {
-        return status;
-    };
-    status["version"] = json!(found.version);
-    status["format"] = json!(found.format);
-    status["tls"] = json!(found.is_encrypted);
-    status["pooler"] = json!(found.is_through_pooler);
-    status["read_only"] = json!(found.is_read_only);
-    status["clock_ahead_ms"] = json!(found.clock_ahead_ms);
-    status["missing_rights"] = json!(found.missing_rights);
-    status["events"] = json!(found.events.map(|(oldest, bytes)| {
-        json!({"oldest": oldest.map(|day| day.to_string()), "bytes": bytes})
-    }));
-    status["removed"] = json!(found.is_removed);
-    let one = |machine: FleetMachineJson<'_>| {
-        json!({
-            "name": machine.name, "this": machine.is_this, "program": machine.program, "joined_at": machine.joined_at.to_string(),
-            "seen_at": machine.seen_at.to_string(), "silent_seconds": machine.silent_seconds, "clock_ahead_ms": machine.clock_ahead_ms,
-        })
-    };
-    status["machines"] = machines.map(one).collect();
-    status
+/// A repository that this machine shares.
+#[derive(Debug, Serialize)]
+pub struct SharedRepositoryJson<'a> {
+    /// Names it in the fleet.
+    pub id: &'a str,
+    /// The remote over which work travels.
+    pub remote: &'a str,
+    /// The address of that remote, without credentials.
+    pub address: String,
 }
 
 /// An object that others fill.
 pub fn no_object() -> Value {
     json!({})
-}
-
-/// What `watchdog fleet status --json` says of how the account of this machine stands.
-pub fn with_account(mut status: Value, standing: Value) -> Value {
-    status["account_standing"] = standing;
-    status
 }
 
 /// What `watchdog fleet join --json` says of the repository: the id under which it is shared, and the remote. `None` = it is not.
@@ -309,16 +273,6 @@ pub fn with_shared_repository(mut joined: Value, shared: Option<(&str, &str)>) -
         |(id, remote)| json!({"id": id, "remote": remote}),
     );
     joined
-}
-
-/// What `watchdog fleet status --json` says of shared repositories: id, remote, and its address without credentials of each.
-pub fn with_shared_repositories<'a>(
-    mut status: Value,
-    shared: impl Iterator<Item = (&'a str, &'a str, String)>,
-) -> Value {
-    let one = |(id, remote, address): (&str, &str, String)| json!({"id": id, "remote": remote, "address": address});
-    status["repositories"] = shared.map(one).collect();
-    status
 }
 
 #[cfg(test)]

@@ -1,11 +1,12 @@
-//! What watchdog left of worktrees as JSON: the output of `watchdog forget`.
+//! What watchdog left of worktrees as JSON: the output of `watchdog forget --json`.
 
-use std::path::Path;
-
-use serde_json::{Value, json};
+use serde::Serialize;
 
 /// What is left, and whether it was removed.
+#[derive(Serialize)]
 pub struct LeftoverList<'a> {
+    /// The version of this form.
+    pub schema: u64,
     /// Whether it was removed.
     pub removed: bool,
     /// Whether every worktree of the repository is meant.
@@ -15,22 +16,25 @@ pub struct LeftoverList<'a> {
     /// What is removed, by kind.
     pub entries: Vec<LeftEntry>,
     /// What stays: the word for why, and how many.
-    pub kept: Vec<(&'static str, u64)>,
+    pub kept: Vec<KeptEntry>,
     /// What could not be looked at, for a person.
     pub notes: &'a [String],
 }
 
 /// A worktree that is meant.
+#[derive(Serialize)]
 pub struct LeftWorktree<'a> {
     /// Its name in the records.
     pub id: &'a str,
     /// Its top folder, where it is known.
-    pub root: Option<&'a Path>,
+    #[serde(rename = "worktree")]
+    pub root: Option<String>,
     /// Whether that folder is gone.
     pub gone: bool,
 }
 
 /// What there is of one kind.
+#[derive(Serialize)]
 pub struct LeftEntry {
     /// The word for the kind.
     pub kind: &'static str,
@@ -40,22 +44,11 @@ pub struct LeftEntry {
     pub bytes: Option<u64>,
 }
 
-/// `watchdog forget --json`.
-pub fn leftovers_json(list: &LeftoverList<'_>) -> Value {
-    let worktree = |left: &LeftWorktree<'_>| json!({"id": left.id, "worktree": left.root.map(|root| root.display().to_string()), "gone": left.gone});
-    let entry =
-        |entry: &LeftEntry| json!({"kind": entry.kind, "count": entry.count, "bytes": entry.bytes});
-    let kept = list
-        .kept
-        .iter()
-        .map(|(kind, count)| json!({"kind": kind, "count": count}));
-    json!({
-        "schema": 1,
-        "removed": list.removed,
-        "all": list.all,
-        "worktrees": list.worktrees.iter().map(worktree).collect::<Vec<_>>(),
-        "entries": list.entries.iter().map(entry).collect::<Vec<_>>(),
-        "kept": kept.collect::<Vec<_>>(),
-        "notes": list.notes,
-    })
+/// What stays of one kind.
+#[derive(Serialize)]
+pub struct KeptEntry {
+    /// The word for why.
+    pub kind: &'static str,
+    /// How many.
+    pub count: u64,
 }

@@ -1,8 +1,9 @@
 //! The `data` of the events that hooks of the agent write: a session's beginning and end, and the answer to a stop. See `docs/events.md`.
 
+use serde::Serialize;
 use serde_json::{Value, json};
 
-use watchdog_facts::verdict::Reason;
+use watchdog_facts::verdict::{Reason, Status};
 
 /// A session that begins or goes on, as its hook says. `inner` = inside of another one that watchdog knows.
 pub fn hook_session_started_data(
@@ -19,7 +20,8 @@ pub fn hook_session_ended_data(end: Option<&str>, session_id: Option<&str>, inne
     json!({"end": end, "session_id": session_id, "by": "hook", "inner": inner})
 }
 
-/// The answer to an agent that wants to stop, or that gives its output.
+/// The answer to an agent that wants to stop, or that gives its output, as an event has it.
+#[derive(Serialize)]
 pub struct StopAnswer<'a> {
     /// The hook, as it is called on the command line.
     pub event: &'a str,
@@ -29,30 +31,17 @@ pub struct StopAnswer<'a> {
     pub agent_id: Option<&'a str>,
     /// Why the agent stops, in its own words.
     pub stop_reason: Option<&'a str>,
-    /// Whether it may not stop.
-    pub held: bool,
+    /// `held` where it may not stop, else `let_go`.
+    pub answer: &'static str,
+    /// The status of what was decided.
+    pub status: Option<Status>,
     /// What was decided; `None` where nothing was.
     pub reason: Option<Reason>,
     /// What the agent, or its user, is told.
     pub message: &'a str,
     /// How often it was held in a row; `None` where that could not be read.
+    #[serde(rename = "held")]
     pub times_held: Option<u32>,
     /// How often that may be at most.
     pub most: u32,
-}
-
-/// An answer that was given.
-pub fn stop_answer_data(answer: &StopAnswer<'_>) -> Value {
-    json!({
-        "event": answer.event,
-        "session_id": answer.session_id,
-        "agent_id": answer.agent_id,
-        "stop_reason": answer.stop_reason,
-        "answer": if answer.held { "held" } else { "let_go" },
-        "status": answer.reason.map(|reason| reason.status().as_str()),
-        "reason": answer.reason.map(Reason::as_str),
-        "message": answer.message,
-        "held": answer.times_held,
-        "most": answer.most,
-    })
 }

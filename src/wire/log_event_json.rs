@@ -1,16 +1,18 @@
 //! The logs of a worktree as JSON. See `docs/logs.md`.
 
 use jiff::Timestamp;
+use serde::Serialize;
 use serde_json::{Value, json};
 
 /// A log in a list, and what is known of its session.
-#[derive(Debug, Clone)]
+#[derive(Debug, Clone, Serialize)]
 pub struct ListedLog {
     /// Its name.
     pub id: String,
     /// The name of the work.
     pub spec: Option<String>,
     /// When the session began.
+    #[serde(rename = "began_at")]
     pub began: Option<Timestamp>,
     /// Bytes.
     pub size: u64,
@@ -22,16 +24,5 @@ pub struct ListedLog {
 
 /// The logs of a worktree.
 pub fn logs_json(worktree: &str, logs: &[ListedLog]) -> Value {
-    let of = |listed: &ListedLog| {
-        let ListedLog {
-            id,
-            spec,
-            began,
-            size,
-            end,
-            path,
-        } = listed;
-        json!({"id": id, "spec": spec, "began_at": began.map(|at| at.to_string()), "size": size, "end": end, "path": path})
-    };
-    json!({"schema": 1, "worktree": worktree, "logs": logs.iter().map(of).collect::<Vec<_>>()})
+    json!({"schema": 1, "worktree": worktree, "logs": logs})
 }

@@ -2,11 +2,15 @@
 
 use std::time::Duration;
 
-use serde_json::{Value, json};
+use serde::{Serialize, Serializer};
 
 /// What a loop would do.
-#[derive(Debug, Clone, PartialEq)]
+#[derive(Debug, Clone, PartialEq, Serialize)]
 pub struct LoopPlan {
+    /// The version of this form.
+    pub schema: u64,
+    /// That nothing was done.
+    pub dry_run: bool,
     /// The name of the work.
     pub spec: String,
     /// The iteration that would be next, from 1.
@@ -24,6 +28,7 @@ pub struct LoopPlan {
     /// What the session would be told.
     pub prompt: String,
     /// After how much silence a session would be ended; `None` = never.
+    #[serde(rename = "idle_timeout_seconds", serialize_with = "write_seconds")]
     pub idle_timeout: Option<Duration>,
     /// What would be left to spend.
     pub budget: String,
@@ -33,24 +38,6 @@ pub struct LoopPlan {
     pub notes: Vec<String>,
 }
 
-impl LoopPlan {
-    /// The object for programs.
-    pub fn to_json(&self) -> Value {
-        json!({
-            "schema": 1,
-            "dry_run": true,
-            "spec": self.spec,
-            "iteration": self.iteration,
-            "resumed": self.resumed,
-            "first_baseline": self.first_baseline,
-            "command": self.command,
-            "agent": self.agent,
-            "agents": self.agents,
-            "prompt": self.prompt,
-            "idle_timeout_seconds": self.idle_timeout.map(|limit| limit.as_secs_f64()),
-            "budget": self.budget,
-            "refused": self.refused,
-            "notes": self.notes,
-        })
-    }
+fn write_seconds<S: Serializer>(limit: &Option<Duration>, to: S) -> Result<S::Ok, S::Error> {
+    limit.map(|limit| limit.as_secs_f64()).serialize(to)
 }

@@ -2,6 +2,7 @@
 
 use std::time::Duration;
 
+use serde::Serialize;
 use serde_json::{Value, json};
 
 use watchdog_facts::verdict::Reason;
@@ -9,7 +10,6 @@ use watchdog_store::engine::StoredEvent;
 use watchdog_store::journal::kind;
 
 use super::event_json::event_json;
-use super::verdict_json::millis;
 
 /// The kind of a test notice that is no sample of another.
 const TEST: &str = "test";
@@ -52,6 +52,7 @@ pub fn test_notice(on: Option<&str>) -> (&str, Value) {
 }
 
 /// A receiver of a test notice.
+#[derive(Serialize)]
 pub struct TestedReceiver {
     /// Who it is, without secrets.
     pub to: String,
@@ -59,13 +60,16 @@ pub struct TestedReceiver {
     pub form: String,
     /// The words about which it is told.
     pub on: Vec<String>,
-    /// Why it did not have the notice, where it did not.
+    /// Whether it had the notice.
+    pub delivered: bool,
+    /// Why not.
     pub why: Option<String>,
     /// What to do then.
     pub hint: Option<&'static str>,
     /// What a person should know all the same.
     pub note: Option<&'static str>,
     /// How long the attempt took.
+    #[serde(rename = "duration_ms", with = "watchdog_facts::millis")]
     pub duration: Duration,
 }
 
@@ -75,17 +79,5 @@ pub fn tested_json(tested: &[TestedReceiver]) -> Value {
         .iter()
         .filter(|receiver| receiver.why.is_some())
         .count();
-    let receivers = tested.iter().map(|receiver| {
-        json!({
-            "to": receiver.to,
-            "form": receiver.form,
-            "on": receiver.on,
-            "delivered": receiver.why.is_none(),
-            "why": receiver.why,
-            "hint": receiver.hint,
-            "note": receiver.note,
-            "duration_ms": millis(receiver.duration),
-        })
-    });
-    json!({"schema": 1, "delivered": tested.len() - failed, "failed": failed, "receivers": receivers.collect::<Vec<_>>()})
+    json!({"schema": 1, "delivered": tested.len() - failed, "failed": failed, "receivers": tested})
 }

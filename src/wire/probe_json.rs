@@ -1,5 +1,6 @@
 //! The answer to one question as JSON: the output of `watchdog probe`.
 
+use serde::Serialize;
 use serde_json::{Value, json};
 
 use watchdog_facts::evidence::ProbeOutcome;
@@ -8,6 +9,7 @@ use watchdog_facts::verdict::ProbeUsage;
 use super::verdict_json::{retry_at_of, shown_reply};
 
 /// The session that was probed.
+#[derive(Serialize)]
 pub struct ProbedSession<'a> {
     /// The agent's own name for it, where it is known.
     pub id: Option<&'a str>,
@@ -29,7 +31,7 @@ pub fn probe_answer_json(
         "disputed": disputed,
         "why": outcome.why(),
         "retry_at": retry_at_of(outcome),
-        "session": session.map(|session| json!({"id": session.id, "known_by": session.known_by})),
+        "session": session,
         "usage": usage,
     })
 }

@@ -1,46 +1,47 @@
 //! What sets watchdog up as JSON: the output of `watchdog init`, and of `watchdog hook install` and `uninstall`.
 
+use serde::{Serialize, Serializer};
 use serde_json::{Value, json};
 
 /// What became of a first configuration.
-#[derive(Debug, Clone, Copy)]
+#[derive(Debug, Clone, Copy, Serialize)]
 pub struct InitReport<'a> {
+    /// The version of this form.
+    pub schema: u64,
     /// The file that was written; `None` where nothing was.
     pub written: Option<&'a str>,
     /// The fingerprint that is trusted.
     pub trusted: Option<&'a str>,
     /// The text of the file; `None` where there is nothing to write.
+    #[serde(rename = "proposed", serialize_with = "write_json")]
     pub text: Option<&'a str>,
     /// What could be chosen besides, for people.
     pub offered: &'a [String],
     /// What a person should know.
     pub notes: &'a [String],
-    /// The checks that were run: name, outcome, what is missing, milliseconds.
-    pub tried: &'a [(String, &'static str, String, u64)],
+    /// The checks that were run.
+    pub tried: &'a [TriedCheck],
     /// The command to type next.
     pub next: &'a str,
 }
 
-/// `watchdog init --json`.
-pub fn init_json(report: &InitReport<'_>) -> Value {
-    let tried = report
-        .tried
-        .iter()
-        .map(|(name, outcome, feedback, millis)| {
-            let feedback = (!feedback.is_empty()).then_some(feedback);
-            json!({"name": name, "outcome": outcome, "feedback": feedback, "duration_ms": millis})
-        });
-    json!({
-        "schema": 1,
-        "written": report.written,
-        "trusted": report.trusted,
-        // It was read by the parser of configurations before.
-        "proposed": report.text.and_then(|text| serde_json::from_str::<Value>(text).ok()),
-        "offered": report.offered,
-        "notes": report.notes,
-        "tried": tried.collect::<Vec<_>>(),
-        "next": report.next,
-    })
+/// A check that was run.
+#[derive(Debug, Clone, Serialize)]
+pub struct TriedCheck {
+    /// Its name.
+    pub name: String,
+    /// The word for how it ended.
+    pub outcome: &'static str,
+    /// What is missing.
+    pub feedback: Option<String>,
+    /// How long it took.
+    pub duration_ms: u64,
+}
+
+/// The object in a text that the parser of configurations read before.
+fn write_json<S: Serializer>(text: &Option<&str>, to: S) -> Result<S::Ok, S::Error> {
+    let object: Option<Value> = text.and_then(|text| serde_json::from_str(text).ok());
+    object.serialize(to)
 }
 
 /// `watchdog init --cron --json`: a line for cron, two units for systemd, and what a person should know of them.

@@ -2,32 +2,29 @@
 //! `docs/status.md`.
 
 use std::collections::BTreeMap;
-use std::path::Path;
-use std::time::Duration;
 
 use jiff::Timestamp;
-use serde_json::{Value, json};
+use serde::Serialize;
 
 use watchdog_facts::verdict::Status;
-use watchdog_store::lock::LockHolder;
-use watchdog_store::looped::LoopRecord;
-use watchdog_store::session::SessionRecord;
 
 use super::breaker_json::BreakerFields;
 use super::last_verdict::LastVerdict;
 
 /// A worktree with a baseline, as its row shows it.
+#[derive(Serialize)]
 pub struct WorktreeStatus<'a> {
-    /// The machine that it is on, and for how long that has been silent while this ran; `None` where no fleet is shown.
-    pub machine: Option<(&'a str, Option<Duration>)>,
+    /// The machine that it is on; `None` where no fleet is shown.
+    #[serde(flatten)]
+    pub machine: Option<StatusMachine<'a>>,
     /// Its top folder.
-    pub worktree: &'a Path,
+    pub worktree: String,
     /// The name of the work.
     pub spec: &'a str,
     /// The branch when the baseline was recorded.
     pub branch: Option<&'a str>,
-    /// The commit of that moment; `None` = unborn.
-    pub baseline: Option<&'a str>,
+    /// The commit of that moment, or `unborn`.
+    pub baseline: &'a str,
     /// That moment.
     pub baseline_at: Timestamp,
     /// Whether its folder is gone.
@@ -39,62 +36,128 @@ pub struct WorktreeStatus<'a> {
     /// Whether something works on it now.
     pub running: bool,
     /// The last verdict on this work.
-    pub verdict: Option<&'a LastVerdict>,
+    #[serde(flatten)]
+    pub verdict: VerdictStatus<'a>,
     /// A session that runs now.
     pub session: Option<StatusSession<'a>>,
-    /// The loop that is not over, and whether it runs.
-    pub looped: Option<(&'a LoopRecord, bool)>,
+    /// The loop that is not over.
+    #[serde(rename = "loop")]
+    pub looped: Option<StatusLoop<'a>>,
     /// Who works on it now.
-    pub holder: Option<&'a LockHolder>,
+    pub lock: Option<StatusHolder<'a>>,
     /// Its breaker.
     pub breaker: &'a BreakerFields,
     /// Whether its baseline is the worktree's newest.
-    pub is_newest: bool,
+    pub newest: bool,
     /// The specs of the worktree that have no row, by what became of them.
-    pub older_specs: [(&'static str, u64); 3],
+    pub older_specs: BTreeMap<&'static str, u64>,
     /// Whether the journal tells if it was judged.
     pub judgement_known: bool,
 }
 
+/// The machine of a row, and for how long that has been silent while this ran.
+#[derive(Serialize)]
+pub struct StatusMachine<'a> {
+    pub machine: &'a str,
+    pub silent_seconds: Option<u64>,
+}
+
+/// What a row takes from the last verdict.
+#[derive(Default, Serialize)]
+pub struct VerdictStatus<'a> {
+    status: Option<Status>,
+    reason: Option<&'a str>,
+    complete: bool,
+    evidence: Option<&'a str>,
+    message: Option<&'a str>,
+    retry_at: Option<Timestamp>,
+    head: Option<&'a str>,
+    new_commits: Option<u64>,
+    judged_at: Option<Timestamp>,
+    judged_since_baseline: bool,
+    judged_by: Option<&'static str>,
+    hook_answer: Option<&'a str>,
+}
+
+impl<'a> From<&'a LastVerdict> for VerdictStatus<'a> {
+    fn from(verdict: &'a LastVerdict) -> Self {
+        let view = &verdict.view;
+        // Nothing that was not judged is complete, and a verdict on earlier work says nothing of this one.
+        let is_complete = view.complete == Some(true)
+            || verdict.is_by_hook && verdict.status == Some(Status::Complete);
+        VerdictStatus {
+            status: verdict.status,
+            reason: view.reason.as_deref(),
+            complete: is_complete && verdict.since_baseline,
+            evidence: view.evidence.as_deref(),
+            message: view.message.as_deref(),
+            retry_at: view.retry_at,
+            head: view.head.as_deref(),
+            new_commits: view.new_commits,
+            judged_at: Some(verdict.at),
+            judged_since_baseline: verdict.since_baseline,
+            judged_by: Some(if verdict.is_by_hook {
+                "hook"
+            } else {
+                "verdict"
+            }),
+            hook_answer: verdict.hook_answer.as_deref(),
+        }
+    }
+}
+
 /// A session that runs now.
+#[derive(Serialize)]
 pub struct StatusSession<'a> {
-    /// Its record.
-    pub record: &'a SessionRecord,
+    pub pid: Option<u32>,
+    pub session_id: Option<&'a str>,
+    pub agent: Option<&'a str>,
+    pub since: Timestamp,
+    pub log: Option<String>,
     /// The word for how it is doing, where that was looked at.
     pub state: Option<&'static str>,
     /// For how long it has been silent, where that is known.
-    pub idle: Option<Duration>,
+    pub idle_seconds: Option<u64>,
+}
+
+/// A loop that is not over.
+#[derive(Serialize)]
+pub struct StatusLoop<'a> {
+    pub iteration: u32,
+    pub max_iterations: Option<u32>,
+    pub begun_at: Timestamp,
+    pub running: bool,
+    pub agent: Option<&'a str>,
+}
+
+/// Who holds the lock.
+#[derive(Serialize)]
+pub struct StatusHolder<'a> {
+    pub pid: u32,
+    pub command: &'a str,
+    pub since: Timestamp,
+    pub session_active: bool,
 }
 
 /// One object with these rows.
-pub fn status_json(
-    rows: Vec<Value>,
-    notes: &[String],
-    fleet: Option<FleetOverviewJson<'_>>,
-) -> Value {
-    let mut object = json!({"schema": 1, "worktrees": rows, "notes": notes});
-    if let Some(fleet) = fleet {
-        object["fleet"] = json!({
-            "machine": fleet.this,
-            "server": fleet.server,
-            "read_at": fleet.read_at.map(|at| at.to_string()),
-            "away": fleet.away,
-            "machines": fleet.machines.into_iter().map(|machine| json!({
-                "name": machine.name,
-                "this": machine.is_this,
-                "seen_at": machine.seen_at.to_string(),
-                "silent_seconds": machine.silent_seconds,
-                "silent": machine.is_silent,
-            })).collect::<Vec<_>>(),
-        });
-    }
-    object
+#[derive(Serialize)]
+pub struct StatusObject<'a> {
+    /// The version of this form.
+    pub schema: u64,
+    /// The rows.
+    pub worktrees: Vec<WorktreeStatus<'a>>,
+    /// What a person should know beside them.
+    pub notes: &'a [String],
+    /// The fleet, where one is shown.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub fleet: Option<FleetOverviewJson<'a>>,
 }
 
 /// A fleet, as it was looked at.
-#[derive(Debug)]
+#[derive(Debug, Serialize)]
 pub struct FleetOverviewJson<'a> {
     /// This machine's name.
+    #[serde(rename = "machine")]
     pub this: &'a str,
     /// Its server.
     pub server: &'a str,
@@ -107,90 +170,18 @@ pub struct FleetOverviewJson<'a> {
 }
 
 /// A machine of a fleet, as it was looked at.
-#[derive(Debug)]
+#[derive(Debug, Serialize)]
 pub struct SeenMachineJson<'a> {
     /// Its name.
     pub name: &'a str,
     /// Whether it is this one.
+    #[serde(rename = "this")]
     pub is_this: bool,
     /// Its last heartbeat.
     pub seen_at: Timestamp,
     /// Seconds between that and the reading.
     pub silent_seconds: u64,
     /// Whether it was at work, and should have been heard of.
+    #[serde(rename = "silent")]
     pub is_silent: bool,
-}
-
-/// One row.
-pub fn worktree_status_json(row: &WorktreeStatus<'_>) -> Value {
-    let verdict = row.verdict;
-    let view = verdict.map(|verdict| &verdict.view);
-    // Nothing that was not judged is complete, and a verdict on earlier work says nothing of this one.
-    let is_judged = verdict.is_some_and(|verdict| verdict.since_baseline);
-    let is_complete = verdict.is_some_and(|verdict| {
-        verdict.view.complete == Some(true)
-            || verdict.is_by_hook && verdict.status == Some(Status::Complete)
-    });
-    let mut object = json!({
-        "worktree": row.worktree.display().to_string(),
-        "spec": row.spec,
-        "branch": row.branch,
-        "baseline": row.baseline.unwrap_or("unborn"),
-        "baseline_at": row.baseline_at.to_string(),
-        "gone": row.gone,
-        "broken": row.broken,
-        "needs_person": row.needs_person,
-        "running": row.running,
-        "status": verdict.and_then(|verdict| verdict.status),
-        "reason": view.map(|view| &view.reason),
-        "complete": is_judged && is_complete,
-        "evidence": view.map(|view| &view.evidence),
-        "message": view.map(|view| &view.message),
-        "retry_at": view.map(|view| view.retry_at),
-        "head": view.map(|view| &view.head),
-        "new_commits": view.map(|view| view.new_commits),
-        "judged_at": verdict.map(|verdict| verdict.at.to_string()),
-        "judged_since_baseline": is_judged,
-        "session": row.session.as_ref().map(session_json),
-        "loop": row.looped.map(|(looped, running)| loop_json(looped, running)),
-        "lock": row.holder.map(holder_json),
-        "breaker": row.breaker,
-        "newest": row.is_newest,
-        "older_specs": row.older_specs.iter().copied().collect::<BTreeMap<_, _>>(),
-        "judgement_known": row.judgement_known,
-        "judged_by": verdict.map(|verdict| if verdict.is_by_hook { "hook" } else { "verdict" }),
-        "hook_answer": verdict.map(|verdict| &verdict.hook_answer),
-    });
-    if let Some((machine, silent)) = row.machine {
-        object["machine"] = json!(machine);
-        object["silent_seconds"] = json!(silent.map(|silent| silent.as_secs()));
-    }
-    object
-}
-
-fn session_json(session: &StatusSession<'_>) -> Value {
-    let record = session.record;
-    json!({
-        "pid": record.pid,
-        "session_id": record.session_id,
-        "agent": record.agent,
-        "since": record.started_at.to_string(),
-        "log": record.log.as_ref().map(|log| log.display().to_string()),
-        "state": session.state,
-        "idle_seconds": session.idle.map(|idle| idle.as_secs()),
-    })
-}
-
-fn loop_json(looped: &LoopRecord, running: bool) -> Value {
-    json!({
-        "iteration": looped.iteration(),
-        "max_iterations": looped.at_most,
-        "begun_at": looped.begun_at.to_string(),
-        "running": running,
-        "agent": looped.standing.chosen,
-    })
-}
-
-fn holder_json(holder: &LockHolder) -> Value {
-    json!({"pid": holder.pid, "command": holder.command, "since": holder.since.to_string(), "session_active": holder.session_active})
 }

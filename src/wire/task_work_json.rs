@@ -1,11 +1,8 @@
 //! Work on tasks as JSON: what `watchdog task run` and `watchdog task work` would do, and what came of it. See `docs/tasks.md`.
 
-use std::path::Path;
-
 use serde::Serialize;
 use serde_json::{Value, json};
 
-use watchdog_core::config::task_file::TaskStatus;
 use watchdog_facts::verdict::{Status, Verdict};
 use watchdog_store::task::TaskRecord;
 
@@ -13,13 +10,18 @@ use super::task_json::path_text;
 use super::verdict_json::VerdictView;
 
 /// What `watchdog task run` would do.
+#[derive(Serialize)]
 pub struct TaskPlan<'a> {
+    /// The version of this form.
+    pub schema: u64,
+    /// That nothing was done.
+    pub dry_run: bool,
     /// The task.
     pub task: &'a str,
     /// The name of the agent.
     pub agent: &'a str,
     /// Where the task stands.
-    pub status: TaskStatus,
+    pub status: &'static str,
     /// What would be started.
     pub command: &'a [String],
     /// What the task waits for, in words.
@@ -30,29 +32,15 @@ pub struct TaskPlan<'a> {
     pub prompt: &'a str,
 }
 
-/// `watchdog task run --dry-run --json`.
-pub fn task_plan_json(plan: &TaskPlan<'_>) -> Value {
-    json!({
-        "schema": 1,
-        "dry_run": true,
-        "task": plan.task,
-        "agent": plan.agent,
-        "status": plan.status.as_str(),
-        "command": plan.command,
-        "waits_for": plan.waits_for,
-        "allow_with": plan.allow_with,
-        "prompt": plan.prompt,
-    })
-}
-
 /// An agent of a pool.
+#[derive(Serialize)]
 pub struct PlannedAgent<'a> {
     /// Its name.
     pub name: &'a str,
     /// Which tasks it takes; `None` = any.
     pub role: Option<&'a str>,
     /// The folder of its worktree.
-    pub worktree: &'a Path,
+    pub worktree: String,
 }
 
 /// `watchdog task work --dry-run --json`: the agents, and the tasks that are ready, each with those who would take it.
@@ -60,7 +48,6 @@ pub fn pool_plan_json<'a>(
     agents: impl Iterator<Item = PlannedAgent<'a>>,
     ready: &[(String, Vec<&str>)],
 ) -> Value {
-    let agents = agents.map(|agent| json!({"name": agent.name, "role": agent.role, "worktree": agent.worktree.display().to_string()}));
     let ready = ready
         .iter()
         .map(|(id, who)| json!({"task": id, "agents": who}));

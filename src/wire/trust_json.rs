@@ -1,10 +1,8 @@
 //! Trust in files that name commands as JSON: the output of `watchdog trust` and `untrust`, and the events of whatever only a person may do.
 
-use std::path::Path;
-
+use serde::Serialize;
 use serde_json::{Value, json};
 
-use watchdog_git::HistoryPoint;
 use watchdog_store::trust::TrustGrant;
 
 /// `watchdog trust --json` of one file.
@@ -39,10 +37,13 @@ pub fn revoked_json(revoked: usize) -> Value {
 }
 
 /// What a person did that moves what work is judged by, or tried to do from inside of a session.
+#[derive(Serialize)]
+#[serde(untagged)]
 pub enum PersonDeed<'a> {
     /// The command came from inside of a session.
     FromSession {
         /// The spec of that session.
+        #[serde(rename = "from_session")]
         spec: &'a str,
         /// Whether it was refused.
         refused: bool,
@@ -50,21 +51,22 @@ pub enum PersonDeed<'a> {
     /// A file was trusted.
     Trusted {
         /// The file, from the root of the work tree.
-        path: &'a Path,
+        path: String,
         /// The fingerprint of its bytes.
         hash: &'a str,
     },
     /// Trust in a file was taken back.
     Revoked {
         /// The file, from the root of the work tree.
-        path: &'a Path,
+        path: String,
         /// How many grants went.
         revoked: usize,
     },
     /// The criteria of a commit were accepted.
     Accepted {
-        /// The commit.
-        baseline: &'a HistoryPoint,
+        /// The commit, or `unborn`.
+        #[serde(rename = "accepted")]
+        baseline: &'a str,
         /// The spec whose criteria they are.
         spec: &'a str,
     },
@@ -72,20 +74,7 @@ pub enum PersonDeed<'a> {
 
 /// Such a deed, with the command that did it, as an event has it.
 pub fn person_deed_data(command: &str, deed: &PersonDeed<'_>) -> Value {
-    let mut data = match deed {
-        PersonDeed::FromSession { spec, refused } => {
-            json!({"from_session": spec, "refused": refused})
-        }
-        PersonDeed::Trusted { path, hash } => {
-            json!({"path": path.display().to_string(), "hash": hash})
-        }
-        PersonDeed::Revoked { path, revoked } => {
-            json!({"path": path.display().to_string(), "revoked": revoked})
-        }
-        PersonDeed::Accepted { baseline, spec } => {
-            json!({"accepted": baseline.as_str(), "spec": spec})
-        }
-    };
+    let mut data = json!(deed);
     data["command"] = json!(command);
     data
 }

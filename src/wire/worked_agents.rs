@@ -1,13 +1,14 @@
 //! Who worked on what a verdict is about, and why another agent took over: from the events of the journal before it. Pure.
 
 use jiff::Timestamp;
-use serde_json::{Value, json};
+use serde::Serialize;
+use serde_json::Value;
 
 use watchdog_store::engine::StoredEvent;
 use watchdog_store::journal::kind;
 
 /// One session, and the change of the agent before it.
-#[derive(Debug, Clone, PartialEq)]
+#[derive(Debug, Clone, PartialEq, Serialize)]
 pub struct WorkedSession {
     /// When its end was recorded.
     pub ended_at: Timestamp,
@@ -18,11 +19,12 @@ pub struct WorkedSession {
     /// US dollars that it cost, where its program told that.
     pub cost_usd: Option<f64>,
     /// Who took over for it.
+    #[serde(rename = "took_over")]
     pub change: Option<RecordedChange>,
 }
 
 /// A recorded change of the agent, by the names of the loop.
-#[derive(Debug, Clone, PartialEq)]
+#[derive(Debug, Clone, PartialEq, Serialize)]
 pub struct RecordedChange {
     /// Who had the session before.
     pub from: String,
@@ -90,18 +92,6 @@ impl WorkHistory {
     }
 }
 
-/// A session as `watchdog explain --json` has it.
-pub fn worked_session_json(session: &WorkedSession) -> Value {
-    let change = session.change.as_ref();
-    json!({
-        "ended_at": session.ended_at.to_string(),
-        "agent": session.agent,
-        "end": session.end,
-        "cost_usd": session.cost_usd,
-        "took_over": change.map(|change| json!({"from": change.from, "to": change.to, "why": change.why, "until": change.until})),
-    })
-}
-
 /// The session in a line for people.
 pub fn worked_session_line(session: &WorkedSession) -> String {
     let change = session.change.as_ref().map_or_else(String::new, |change| {
@@ -148,6 +138,8 @@ pub fn questions_line(verdict: &Value) -> Option<String> {
 
 #[cfg(test)]
 mod tests {
+    use serde_json::json;
+
     use super::*;
 
     fn event(at: i64, kind: &str, data: Value) -> StoredEvent {
@@ -213,6 +205,5 @@ mod tests {
             worked_session_line(&sessions[1]),
             "b took over from a (budget): session of codex, ended 1970-01-01T00:00:09Z (exit 0)"
         );
-        assert_eq!(worked_session_json(&sessions[0])["took_over"], Value::Null);
     }
 }

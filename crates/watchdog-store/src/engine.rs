@@ -85,7 +85,7 @@ pub enum LeaseRenewal {
 }
 
 /// An event to be written down.
-#[derive(Debug, Clone, PartialEq)]
+#[derive(Debug, Clone, PartialEq, serde::Serialize)]
 pub struct NewEvent {
     /// Unique; a second append of the same id is a no-op.
     pub id: String,

@@ -12,7 +12,9 @@ use crate::cli::table::shown_path;
 use crate::cli::terminal::CommandTerminal;
 use crate::judge::agent_preset::MissingPreset;
 use crate::judge::command_env::CommandEnv;
-use crate::wire::agent_json::{ListedAgent, ShownAgent, agent_json, agents_json};
+use crate::wire::agent_json::{
+    ListedAgent, ShownAgent, ShownInput, ShownLogin, ShownRefusals, agents_json,
+};
 use watchdog_agent::preset::question::{
     InvocationInputs, QuestionKind, QuestionPlaces, invocation,
 };
@@ -140,9 +142,9 @@ fn show(
     })?;
     let preset = &found.preset;
     let agent = listed(preset, found.file.as_deref());
-    let lines = shown_agent(preset, name);
+    let lines = shown_agent(preset, name, agent.clone());
     if terminal.json {
-        terminal.value(&agent_json(&agent, &lines));
+        terminal.value(&lines);
         return Ok(0);
     }
     let row =
@@ -226,7 +228,11 @@ fn show(
 }
 
 /// What would be typed. A prompt on stdin is not part of it.
-fn shown_agent<'a>(preset: &'a Arc<AgentPreset>, name: &PresetName) -> ShownAgent<'a> {
+fn shown_agent<'a>(
+    preset: &'a Arc<AgentPreset>,
+    name: &PresetName,
+    listed: ListedAgent<'a>,
+) -> ShownAgent<'a> {
     let session = SessionAgent::Agent {
         name: name.clone(),
         preset: Arc::clone(preset),
@@ -272,22 +278,22 @@ fn shown_agent<'a>(preset: &'a Arc<AgentPreset>, name: &PresetName) -> ShownAgen
     let inputs = preset.repository.iter();
     ShownAgent {
         repository: inputs
-            .map(|input| {
-                (
-                    input.path.as_str(),
-                    input.does.as_str(),
-                    input.off_in_question.as_deref(),
-                )
+            .map(|input| ShownInput {
+                path: &input.path,
+                does: &input.does,
+                off_in_question: input.off_in_question.as_deref(),
             })
             .collect(),
-        refusals: preset
-            .refusals
-            .as_ref()
-            .map(|advice| (advice.option.as_str(), advice.allows.as_str())),
-        login: preset
-            .login
-            .as_ref()
-            .map(|login| (login.command.as_str(), login.variables.as_slice())),
+        refusals: preset.refusals.as_ref().map(|advice| ShownRefusals {
+            option: &advice.option,
+            allows: &advice.allows,
+        }),
+        login: preset.login.as_ref().map(|login| ShownLogin {
+            command: &login.command,
+            variables: &login.variables,
+        }),
+        schema: 1,
+        listed,
         session: shown(ConversationChoice::Fresh),
         resumed: can_resume.then(|| shown(ConversationChoice::Resumed(Some(SAMPLE_ID)))),
         question: question.ok().map(|built| words(built.argv())),

@@ -10,7 +10,7 @@ use crate::cli::failure::CommandFailure;
 use crate::cli::terminal::CommandTerminal;
 use crate::judge::signals::SignalUrgency;
 use crate::judge::spawn_io::spawn_io;
-use crate::wire::agent_test_json::{TestedScene, agent_test_json};
+use crate::wire::agent_test_json::{SceneFault, TestedScene, agent_test_json};
 use watchdog_agent::preset::catalog::PresetCatalog;
 use watchdog_conformance::agents::{known_agents, scene_agent};
 use watchdog_conformance::scene::ConformanceScene;
@@ -230,7 +230,10 @@ fn tested(scene: &ConformanceScene, result: SceneResult) -> TestedScene {
             None,
             faults
                 .into_iter()
-                .map(|fault| (fault.expected, fault.seen))
+                .map(|fault| SceneFault {
+                    expected: fault.expected,
+                    seen: fault.seen,
+                })
                 .collect(),
         ),
         SceneOutcome::Interrupted => ("interrupted", None, Vec::new()),

@@ -21,9 +21,10 @@ use crate::modes::fleet::{
     shared_repositories, waiting_copies,
 };
 use crate::wire::fleet_json::{
-    FleetHereJson, FleetMachineJson, FleetServerJson, fleet_status_json, no_object, with_account,
-    with_shared_repositories,
+    FleetCopiesJson, FleetMachineJson, FleetStatusJson, KeptEventsJson, SharedRepositoryJson,
+    no_object,
 };
+use crate::wire::verdict_json::as_json;
 
 use super::fleet_account_words::{show_account, standing_json};
 use super::fleet_share::in_words as shared_in_words;
@@ -108,31 +109,8 @@ impl FleetKnown {
             shared,
             account,
         } = self;
-        let here = FleetHereJson {
-            machine: &setting.name,
-            account: setting.account.as_deref(),
-            server: &setting.server.server(),
-            database: &setting.server.database,
-            user: &setting.server.user,
-            known_format: FLEET_FORMAT,
-            sslmode: setting.server.tls.as_str(),
-            waiting: waiting.events,
-            missed: waiting.missed,
-            failing_since: waiting.failing_since,
-        };
-        let server = found.map(|found| FleetServerJson {
-            version: &found.version,
-            format: found.format,
-            is_encrypted: found.is_encrypted,
-            is_through_pooler: found.is_through_pooler,
-            is_read_only: found.is_read_only,
-            clock_ahead_ms: found.clock_ahead_ms,
-            missing_rights: &found.missing_rights,
-            events: found.events.map(|events| (events.oldest, events.bytes)),
-            is_removed: is_removed(setting, found),
-        });
         let machines = found.map(|found| {
-            found.machines.iter().map(|machine| FleetMachineJson {
+            let machines = found.machines.iter().map(|machine| FleetMachineJson {
                 name: &machine.name,
                 is_this: machine.id == setting.machine_id,
                 program: &machine.program,
@@ -140,23 +118,47 @@ impl FleetKnown {
                 seen_at: machine.seen_at,
                 silent_seconds: machine.silent_seconds,
                 clock_ahead_ms: machine.clock_ahead_ms,
-            })
+            });
+            machines.collect()
         });
-        let status = fleet_status_json(&here, server.as_ref().zip(machines));
-        let listed: Vec<_> = shared
-            .iter()
-            .map(|(_, shared)| {
-                (
-                    shared.id.as_str(),
-                    shared.remote.as_str(),
-                    public_address(&shared.url),
-                )
-            })
-            .collect();
-        with_shared_repositories(
-            with_account(status, standing_json(no_object(), account)),
-            listed.into_iter(),
-        )
+        let repositories = shared.iter().map(|(_, shared)| SharedRepositoryJson {
+            id: &shared.id,
+            remote: &shared.remote,
+            address: public_address(&shared.url),
+        });
+        as_json(FleetStatusJson {
+            schema: 1,
+            joined: true,
+            machine: &setting.name,
+            account: setting.account.as_deref(),
+            server: setting.server.server(),
+            database: &setting.server.database,
+            user: &setting.server.user,
+            version: found.map(|found| found.version.as_str()),
+            format: found.and_then(|found| found.format),
+            known_format: FLEET_FORMAT,
+            tls: found.map(|found| found.is_encrypted),
+            sslmode: setting.server.tls.as_str(),
+            pooler: found.map(|found| found.is_through_pooler),
+            read_only: found.map(|found| found.is_read_only),
+            clock_ahead_ms: found.map(|found| found.clock_ahead_ms),
+            missing_rights: found.map(|found| &found.missing_rights[..]),
+            copies: FleetCopiesJson {
+                waiting: waiting.events,
+                missed: waiting.missed,
+                failing_since: waiting.failing_since,
+            },
+            events: found
+                .and_then(|found| found.events.as_ref())
+                .map(|events| KeptEventsJson {
+                    oldest: events.oldest,
+                    bytes: events.bytes,
+                }),
+            removed: found.map(|found| is_removed(setting, found)),
+            machines,
+            account_standing: standing_json(no_object(), account),
+            repositories: repositories.collect(),
+        })
     }
 
     fn show(&self, terminal: &CommandTerminal, found: Option<&FleetSurvey>) {

@@ -14,7 +14,7 @@ use crate::modes::forget::{
     ForgetOptions, KeepReason, LeftoverCount, LeftoverKind, Leftovers, find_leftovers,
 };
 use crate::session::inside_of;
-use crate::wire::forget_json::{LeftEntry, LeftWorktree, LeftoverList, leftovers_json};
+use crate::wire::forget_json::{KeptEntry, LeftEntry, LeftWorktree, LeftoverList};
 use watchdog_facts::display::{escape_to_one_line, plural};
 use watchdog_facts::shell_line::WorktreeCommands;
 use watchdog_facts::verdict::Reason;
@@ -48,7 +48,7 @@ pub fn forget(
     }
     let found = find_leftovers(command_env, &open, &options)?;
     if terminal.json {
-        terminal.value(&leftovers_json(&listed(&found, &options, false)));
+        terminal.value(&listed(&found, &options, false));
         return Ok(0);
     }
     show(terminal, &open.commands, &found, &options, false);
@@ -85,7 +85,7 @@ fn remove_all(
     .allow()?;
     let removed = remove(command_env, open, options)?;
     if terminal.json {
-        terminal.value(&leftovers_json(&listed(&removed, options, true)));
+        terminal.value(&listed(&removed, options, true));
     } else {
         show(terminal, &open.commands, &removed, options, true);
     }
@@ -114,7 +114,10 @@ fn command(open: &OpenWorktree, options: &ForgetOptions) -> String {
 fn listed<'a>(found: &'a Leftovers, options: &ForgetOptions, removed: bool) -> LeftoverList<'a> {
     let worktrees = found.worktrees.iter().map(|worktree| LeftWorktree {
         id: &worktree.id,
-        root: worktree.root.as_deref(),
+        root: worktree
+            .root
+            .as_ref()
+            .map(|root| root.display().to_string()),
         gone: !worktree.there,
     });
     let entries = LeftoverKind::ALL.map(|kind| {
@@ -126,6 +129,7 @@ fn listed<'a>(found: &'a Leftovers, options: &ForgetOptions, removed: bool) -> L
         }
     });
     LeftoverList {
+        schema: 1,
         removed,
         all: options.all,
         worktrees: worktrees.collect(),
@@ -133,7 +137,10 @@ fn listed<'a>(found: &'a Leftovers, options: &ForgetOptions, removed: bool) -> L
         kept: found
             .kept
             .iter()
-            .map(|(kind, count)| (kind.as_str(), *count))
+            .map(|(kind, count)| KeptEntry {
+                kind: kind.as_str(),
+                count: *count,
+            })
             .collect(),
         notes: &found.notes,
     }

@@ -14,7 +14,7 @@ use crate::cli::terminal::CommandTerminal;
 use crate::judge::command_env::CommandEnv;
 use crate::judge::configuration::{FILE as CONFIGURATION_FILE, MAX_BYTES};
 use crate::modes::init::{ConfigProposal, propose_config};
-use crate::wire::setup_json::{InitReport, init_json};
+use crate::wire::setup_json::InitReport;
 use crate::wire::trust_json::PersonDeed;
 use watchdog_facts::display::escape_to_one_line;
 use watchdog_facts::shell_line::{WorktreeCommands, shell_path};
@@ -78,6 +78,7 @@ pub fn init(
     )?;
     let next = next_command(&commands, &path, &proposed, text.is_some());
     let mut report = InitReport {
+        schema: 1,
         written: None,
         trusted: None,
         text: text.as_deref(),
@@ -160,6 +161,7 @@ fn try_written(
     let tried = try_checks(terminal, worktree.root(), &text, false, names)?;
     let next = commands.watchdog("check");
     let report = InitReport {
+        schema: 1,
         written: None,
         trusted: None,
         text: Some(&text),
@@ -169,7 +171,7 @@ fn try_written(
         next: &next,
     };
     match terminal.json {
-        true => terminal.value(&init_json(&report)),
+        true => terminal.value(&report),
         false => terminal.sentence(&format!(
             "{} is left as it is",
             escape_to_one_line(&path.display().to_string())
@@ -278,7 +280,7 @@ fn trust_own_file(
         Some(text.as_bytes()),
     )?;
     let deed = PersonDeed::Trusted {
-        path: CONFIGURATION_FILE.as_ref(),
+        path: CONFIGURATION_FILE.into(),
         hash: &grant.hash,
     };
     as_privileged(command_env, worktree, from_session, |command| {
@@ -321,7 +323,7 @@ pub(super) fn note_own_file(command_env: &CommandEnv, worktree: &Worktree, path:
 /// Shows the file that would be written; where there is none, the line that makes one.
 fn show_unwritten(terminal: &CommandTerminal, report: &InitReport<'_>) {
     if terminal.json {
-        return terminal.value(&init_json(report));
+        return terminal.value(report);
     }
     if let Some(text) = report.text {
         terminal.line(text.trim_end());
@@ -348,7 +350,7 @@ fn show_written(
     (commands, has_other_worktrees): (&WorktreeCommands, bool),
 ) {
     if terminal.json {
-        return terminal.value(&init_json(report));
+        return terminal.value(report);
     }
     terminal.sentence(&format!(
         "wrote {}, and trusts it as it is",

@@ -9,15 +9,13 @@ use crate::cli::terminal::CommandTerminal;
 use crate::judge::signals::SignalUrgency;
 use crate::judge::spawn_io::spawn_io;
 use crate::modes::init::{ConfigProposal, FirstRun, ProposedEntry, first_run, runnable};
+use crate::wire::setup_json::TriedCheck;
 use watchdog_core::config::settings::CommandCriterion;
 use watchdog_core::config::{nearest_hint, parse};
 use watchdog_facts::display::{escape_for_display, escape_to_one_line};
 use watchdog_facts::evidence::CheckOutcome;
 use watchdog_facts::verdict::Reason;
 use watchdog_process::CancelFlag;
-
-/// A check that was run: its name, how it ended, what is missing, and how many milliseconds it took.
-pub(super) type TriedCheck = (String, &'static str, String, u64);
 
 /// What a shell says of a program that Ctrl-C ended.
 const INTERRUPTED: u8 = 130;
@@ -101,7 +99,12 @@ pub(super) fn try_checks(
         };
         terminal.tell(&format!("  {said} ({:.1} s)", ended.took.as_secs_f64()));
         let millis = u64::try_from(ended.took.as_millis()).unwrap_or(u64::MAX);
-        tried.push((ended.name, ended.outcome.as_str(), ended.feedback, millis));
+        tried.push(TriedCheck {
+            name: ended.name,
+            outcome: ended.outcome.as_str(),
+            feedback: Some(ended.feedback).filter(|text| !text.is_empty()),
+            duration_ms: millis,
+        });
     }
     Ok(tried)
 }

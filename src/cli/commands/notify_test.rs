@@ -201,6 +201,7 @@ fn receiver(
         .map_or((None, None), |error| (Some(error.why), error.hint));
     let on = on.into_iter().map(str::to_owned).collect();
     TestedReceiver {
+        delivered: why.is_none(),
         to: recipient(to),
         form: form.to_owned(),
         on,

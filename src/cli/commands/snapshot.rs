@@ -7,7 +7,7 @@ use crate::judge::command_env::CommandEnv;
 use crate::judge::open_worktree::OpenWorktree;
 use crate::modes::record_baseline::BaselineOptions;
 use crate::modes::record_baseline::record_baseline;
-use crate::wire::baseline_json::{NewBaseline, new_baseline_json};
+use crate::wire::baseline_json::NewBaseline;
 use crate::wire::trust_json::PersonDeed;
 
 use super::from_session::PrivilegedCommand;
@@ -37,7 +37,7 @@ pub fn snapshot(
     let (recorded, unread) = record_baseline(command_env, &open, &options)?;
     if args.accept_criteria {
         privileged.note(&PersonDeed::Accepted {
-            baseline: &recorded.point,
+            baseline: recorded.point.as_str(),
             spec: &recorded.spec,
         })?;
     }
@@ -55,9 +55,10 @@ pub fn snapshot(
         ));
     }
     if terminal.json {
-        terminal.value(&new_baseline_json(&NewBaseline {
-            point: &recorded.point,
-            worktree: open.root(),
+        terminal.value(&NewBaseline {
+            schema: 1,
+            baseline: recorded.point.as_str(),
+            worktree: open.root().display().to_string(),
             spec: &recorded.spec,
             branch: branch.as_deref(),
             refs: recorded
@@ -68,7 +69,7 @@ pub fn snapshot(
                 .count(),
             inherited: recorded.work.inherited.len(),
             at: recorded.at,
-        }));
+        });
     } else {
         terminal.line(recorded.point.as_str());
     }

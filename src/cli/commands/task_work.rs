@@ -18,7 +18,7 @@ use crate::modes::work::{
 };
 use crate::tasks::queue::{ready, takes};
 use crate::tasks::task_source::TaskSource;
-use crate::wire::task_work_json::{PlannedAgent, TaskPlan, pool_plan_json, task_plan_json};
+use crate::wire::task_work_json::{PlannedAgent, TaskPlan, pool_plan_json};
 use watchdog_core::config::settings::{AgentEntry, ConfigSettings};
 use watchdog_core::config::task_file::why_no_id;
 use watchdog_core::config::{CriteriaNumbers, PresetName};
@@ -321,15 +321,17 @@ fn plan_of_one(
         .map(ToString::to_string)
         .collect();
     if terminal.json {
-        terminal.value(&task_plan_json(&TaskPlan {
+        terminal.value(&TaskPlan {
+            schema: 1,
+            dry_run: true,
             task: &options.id,
             agent: &options.agent,
-            status: entry.record.status,
+            status: entry.record.status.as_str(),
             command: &command,
             waits_for: &waits,
             allow_with: governed.allow_with.as_deref(),
             prompt: &governed.task.body,
-        }));
+        });
         return Ok(0);
     }
     terminal.line(&format!(
@@ -379,7 +381,7 @@ fn plan_of_all(
         let agents = agents.iter().map(|agent| PlannedAgent {
             name: &agent.name,
             role: agent.role.as_deref(),
-            worktree: &agent.home,
+            worktree: agent.home.display().to_string(),
         });
         terminal.value(&pool_plan_json(agents, &first));
         return Ok(0);

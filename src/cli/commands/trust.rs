@@ -67,7 +67,7 @@ pub fn trust(
     move_anchors(command_env, &worktree, &relative, Some(&bytes))?;
     move_pin(command_env, &worktree, &relative, &bytes)?;
     privileged.note(&PersonDeed::Trusted {
-        path: &relative,
+        path: relative.display().to_string(),
         hash: &grant.hash,
     })?;
     if terminal.json {
@@ -333,7 +333,7 @@ pub fn untrust(
     }
     move_anchors(command_env, &worktree, &relative, None)?;
     privileged.note(&PersonDeed::Revoked {
-        path: &relative,
+        path: relative.display().to_string(),
         revoked,
     })?;
     if terminal.json {

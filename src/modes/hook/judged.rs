@@ -37,8 +37,9 @@ use crate::judge::journal::CommandJournal;
 use crate::judge::judgement_input::{JudgementInput, Overrides};
 use crate::judge::snapshots::describe_gaps;
 use crate::judge::{criteria_files, machine_log, session_work};
-use crate::wire::hook_events::{StopAnswer, stop_answer_data};
+use crate::wire::hook_events::StopAnswer;
 use crate::wire::judgement_events::check_data;
+use crate::wire::verdict_json::as_json;
 
 /// Judges whether the agent may stop, or give its output: by the steps of a check, but without lock and breaker, since the session that
 /// asks holds the one and a host waits for no other.
@@ -307,12 +308,17 @@ impl<'a> JudgedStop<'a> {
         }
         journal.write(
             kind::HOOK,
-            stop_answer_data(&StopAnswer {
+            as_json(StopAnswer {
                 event: self.event.command(),
                 session_id: self.hook_input.session_id.as_deref(),
                 agent_id: self.hook_input.agent_id.as_deref(),
                 stop_reason: context.stop_reason.as_deref(),
-                held: decision.counted == HoldCountChange::OneMore,
+                answer: if decision.counted == HoldCountChange::OneMore {
+                    "held"
+                } else {
+                    "let_go"
+                },
+                status: decision.reason.map(Reason::status),
                 reason: decision.reason,
                 message: &decision.message,
                 times_held: held.times,

@@ -1,5 +1,7 @@
 //! The rules of the contract by name, each with the sentence that a person reads in an explanation.
 
+use serde::ser::{Serialize, SerializeStruct as _, Serializer};
+
 macro_rules! rules {
     ($($(#[doc = $doc:expr])* $name:ident = $word:literal, $section:literal, $sentence:literal;)*) => {
         /// A rule that a judgement applied. The word of a rule never changes; its sentence may be worded anew.
@@ -21,6 +23,16 @@ macro_rules! rules {
             pub const fn sentence(self) -> &'static str { match self { $(JudgementRule::$name => $sentence,)* } }
         }
     };
+}
+
+impl Serialize for JudgementRule {
+    fn serialize<S: Serializer>(&self, to: S) -> Result<S::Ok, S::Error> {
+        let mut object = to.serialize_struct("JudgementRule", 3)?;
+        object.serialize_field("rule", self.as_str())?;
+        object.serialize_field("section", self.section())?;
+        object.serialize_field("sentence", self.sentence())?;
+        object.end()
+    }
 }
 
 rules! {

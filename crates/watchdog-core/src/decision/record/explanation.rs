@@ -16,7 +16,7 @@ use crate::decision::machine::{
 pub use super::ruled_out::RuledOut;
 
 /// A fact, and what the machine made of it.
-#[derive(Debug, Clone, PartialEq)]
+#[derive(Debug, Clone, PartialEq, serde::Serialize)]
 pub struct ExplainedStep {
     /// Whole milliseconds after the judgement began.
     pub after_ms: u64,

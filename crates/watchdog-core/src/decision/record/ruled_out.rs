@@ -11,7 +11,7 @@ use super::bounds::short;
 use crate::decision::machine::{ChecksResult, MachineEvent, MachineSetup};
 
 /// An end that a fact ruled out.
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq, Eq, serde::Serialize)]
 pub struct RuledOut {
     /// A reason of a verdict, or `strike`.
     pub what: &'static str,
