@@ -72,7 +72,7 @@ impl LogLines {
         if lost > 0 {
             let fields = LogFields {
                 message: "lines of this log are lost: stderr was full".into(),
-                values: vec![("lost", json!(lost))],
+                values: vec![("lost", lost.into())],
             };
             text = self.text_of(&LogLine {
                 level: Level::WARN,
@@ -169,12 +169,12 @@ impl LogLine<'_> {
             self.level
         );
         for (name, value) in &self.fields.values {
-            let _ = write!(text, " {dim}{name}={dim:#}{}", word(value));
+            let _ = write!(text, " {dim}{name}={dim:#}{}", word_of_value(value));
         }
         for (name, values) in &self.spans {
             let held: Vec<String> = values
                 .iter()
-                .map(|(name, value)| format!("{name}={}", word(value)))
+                .map(|(name, value)| format!("{name}={}", word_of_value(value)))
                 .collect();
             let _ = write!(text, " {dim}{name}{{{}}}{dim:#}", held.join(" "));
         }
@@ -197,7 +197,7 @@ impl LogLine<'_> {
                 .iter()
                 .flat_map(|(_, values)| object(values))
                 .collect();
-            held.insert("name".into(), json!(name));
+            held.insert("name".into(), (*name).into());
             held
         });
         let line = json!({
@@ -213,7 +213,7 @@ impl LogLine<'_> {
 }
 
 /// A value as one word of a line for people.
-fn word(value: &Value) -> String {
+fn word_of_value(value: &Value) -> String {
     match value {
         Value::String(text) => {
             let plain = !text.is_empty()
@@ -249,19 +249,19 @@ impl LogFields {
 
 impl Visit for LogFields {
     fn record_f64(&mut self, field: &Field, value: f64) {
-        self.push(field, json!(value));
+        self.push(field, value.into());
     }
 
     fn record_i64(&mut self, field: &Field, value: i64) {
-        self.push(field, json!(value));
+        self.push(field, value.into());
     }
 
     fn record_u64(&mut self, field: &Field, value: u64) {
-        self.push(field, json!(value));
+        self.push(field, value.into());
     }
 
     fn record_bool(&mut self, field: &Field, value: bool) {
-        self.push(field, json!(value));
+        self.push(field, value.into());
     }
 
     fn record_str(&mut self, field: &Field, value: &str) {

@@ -62,7 +62,7 @@ impl NoticeHistory {
             )
             .unwrap_or(true);
         }
-        let verdict = row.verdict().unwrap_or_default();
+        let verdict = row.to_verdict().unwrap_or_default();
         let baseline = verdict.baseline.unwrap_or_default();
         // Where HEAD was not looked at, nothing says that it moved.
         let state = verdict.head.map(|head| [baseline, head].join(" "));

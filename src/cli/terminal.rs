@@ -9,7 +9,7 @@ use serde::Serialize;
 use serde_json::Value;
 
 use crate::judge::command_env::ProgressCallback;
-use crate::wire::verdict_json::{Judgement, as_json};
+use crate::wire::verdict_json::{Judgement, as_answer, as_json};
 use watchdog_facts::display::{escape_for_display, escape_to_one_line, is_hostile};
 use watchdog_facts::evidence::{Degradation, WarningCode};
 use watchdog_facts::verdict::{Reason, Status};
@@ -95,11 +95,16 @@ impl CommandTerminal {
 
     /// A JSON value on stdout, on one line.
     pub fn value(&self, value: &impl Serialize) {
-        self.object(as_json(value).to_string());
+        self.print_object(as_json(value).to_string());
+    }
+
+    /// An answer on stdout, as an object that names the version of its form.
+    pub fn print_answer(&self, shape: &impl Serialize) {
+        self.value(&as_answer(shape));
     }
 
     /// A JSON object on stdout, as it is written.
-    pub fn object(&self, line: String) {
+    pub fn print_object(&self, line: String) {
         if held_back::keep(&line) {
             return;
         }
@@ -141,7 +146,7 @@ impl CommandTerminal {
     /// A verdict: the object for programs, or a few lines for people (on `stderr` where stdout belongs to a session).
     pub fn verdict(&self, judgement: &Judgement, to_stderr: bool) {
         if self.json {
-            return self.object(judgement.view().to_line());
+            return self.print_object(judgement.to_view().to_line());
         }
         for line in verdict_lines(judgement, self.verbose) {
             if to_stderr || judgement.verdict.reason == Reason::ConfigError {
@@ -157,7 +162,7 @@ impl CommandTerminal {
     /// A judgement on one line: the object for programs; time, worktree and gist for people.
     pub fn judgement_line(&self, judgement: &Judgement) -> String {
         if self.json {
-            return harmless(judgement.view().to_line());
+            return harmless(judgement.to_view().to_line());
         }
         let verdict = &judgement.verdict;
         let bold = style_of(Some(verdict.status()));

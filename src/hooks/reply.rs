@@ -1,6 +1,6 @@
 //! The answers of a command hook, in the words of the agent that asks: one JSON object on stdout, always with exit 0.
 
-use serde_json::{Map, Value, json};
+use serde_json::{Value, json};
 
 use super::dialect::HookDialect;
 
@@ -62,35 +62,28 @@ impl HookReply {
     /// The object for the host. `{}` where there is nothing to say.
     pub fn to_json(&self, dialect: HookDialect) -> Value {
         let mut object = match &self.act {
-            HookAction::Nothing => Map::new(),
+            HookAction::Nothing => json!({}),
             HookAction::Block { reason } if dialect == HookDialect::Gemini => {
-                fields(json!({"decision": "deny", "reason": reason}))
+                json!({"decision": "deny", "reason": reason})
             }
-            HookAction::Block { reason } => fields(json!({"decision": "block", "reason": reason})),
-            HookAction::Deny { reason } => fields(json!({"hookSpecificOutput": {
-                "hookEventName": "PreToolUse", "permissionDecision": "deny", "permissionDecisionReason": reason}})),
-            HookAction::Advise { context } => fields(
-                json!({"hookSpecificOutput": {"hookEventName": "PostToolUse", "additionalContext": context}}),
-            ),
+            HookAction::Block { reason } => json!({"decision": "block", "reason": reason}),
+            HookAction::Deny { reason } => json!({"hookSpecificOutput": {
+                "hookEventName": "PreToolUse", "permissionDecision": "deny", "permissionDecisionReason": reason}}),
+            HookAction::Advise { context } => {
+                json!({"hookSpecificOutput": {"hookEventName": "PostToolUse", "additionalContext": context}})
+            }
             HookAction::Begin { context } if dialect == HookDialect::Copilot => {
-                fields(json!({"additionalContext": context}))
+                json!({"additionalContext": context})
             }
-            HookAction::Begin { context } => fields(
-                json!({"hookSpecificOutput": {"hookEventName": "SessionStart", "additionalContext": context}}),
-            ),
-            HookAction::Finish => fields(json!({"continue": false})),
+            HookAction::Begin { context } => {
+                json!({"hookSpecificOutput": {"hookEventName": "SessionStart", "additionalContext": context}})
+            }
+            HookAction::Finish => json!({"continue": false}),
         };
         if let Some(message) = &self.message {
-            object.insert("systemMessage".into(), message.as_str().into());
+            object["systemMessage"] = message.as_str().into();
         }
-        Value::Object(object)
-    }
-}
-
-fn fields(value: Value) -> Map<String, Value> {
-    match value {
-        Value::Object(fields) => fields,
-        _ => Map::new(),
+        object
     }
 }
 

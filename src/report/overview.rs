@@ -19,10 +19,10 @@ use crate::judge::live_session::{SessionActivity, SessionLiveness, live_session}
 use crate::wire::breaker_json::BreakerFields;
 use crate::wire::last_verdict::LastVerdict;
 use crate::wire::status_json::{
-    StatusHolder, StatusLoop, StatusMachine, StatusObject, StatusSession, VerdictStatus,
+    StatusHolder, StatusListing, StatusLoop, StatusMachine, StatusSession, VerdictStatus,
     WorktreeStatus,
 };
-use crate::wire::verdict_json::as_json;
+use crate::wire::verdict_json::as_answer;
 use watchdog_agent::transcript::ClaudeHome;
 use watchdog_core::decision::breaker::{Breaker, BreakerState};
 use watchdog_facts::verdict::Status;
@@ -140,7 +140,7 @@ pub struct StatusRow {
 
 impl BreakerFields {
     /// As it is recorded. Its limit and cooldown are the configuration's, which nobody reads here: the last verdict told them.
-    fn recorded(breaker: Breaker, verdict: Option<&LastVerdict>, now: Timestamp) -> Self {
+    fn from_record(breaker: Breaker, verdict: Option<&LastVerdict>, now: Timestamp) -> Self {
         let judged = verdict.and_then(|verdict| verdict.view.breaker.as_ref());
         let until = judged.and_then(|breaker| breaker.open_until);
         let (state, since, why) = match &breaker {
@@ -248,7 +248,7 @@ impl StatusRow {
             .collect()
     }
 
-    fn view<'a>(&'a self, fleet: Option<&'a FleetOverview>) -> WorktreeStatus<'a> {
+    fn to_view<'a>(&'a self, fleet: Option<&'a FleetOverview>) -> WorktreeStatus<'a> {
         let machine = |fleet: &'a FleetOverview| StatusMachine {
             machine: (self.machine.as_ref()).map_or(&fleet.this, |machine| &machine.name),
             silent_seconds: self.silent().map(|silent| silent.as_secs()),
@@ -322,9 +322,8 @@ impl StatusOverview {
     pub fn to_json(&self, shown: impl Fn(&StatusRow) -> bool) -> Value {
         let fleet = self.fleet.as_ref();
         let rows = self.rows.iter().filter(|row| shown(row));
-        as_json(StatusObject {
-            schema: 1,
-            worktrees: rows.map(|row| row.view(fleet)).collect(),
+        as_answer(StatusListing {
+            worktrees: rows.map(|row| row.to_view(fleet)).collect(),
             notes: &self.notes,
             fleet: fleet.map(FleetOverview::as_fields),
         })
@@ -447,7 +446,7 @@ pub(super) fn gather(
         for (is_newest, (spec, record)) in found.specs_newest_last() {
             let work = (found.id.clone(), spec);
             let judged = judged.remove(&work).unwrap_or_default();
-            let breaker = BreakerFields::recorded(
+            let breaker = BreakerFields::from_record(
                 breakers.remove(&work).unwrap_or_default(),
                 judged.verdict.as_ref().or(judged.last.as_ref()),
                 now,

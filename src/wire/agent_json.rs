@@ -29,8 +29,6 @@ pub struct ShownAgent<'a> {
     /// The agent.
     #[serde(flatten)]
     pub listed: ListedAgent<'a>,
-    /// The version of this form.
-    pub schema: u64,
     /// The command line of a new session, word by word.
     pub session: Vec<String>,
     /// Of one that goes on; `None` = it cannot.

@@ -6,8 +6,6 @@ use serde::Serialize;
 /// A baseline that was recorded just now, for `watchdog snapshot --json`.
 #[derive(Serialize)]
 pub struct NewBaseline<'a> {
-    /// The version of this form.
-    pub schema: u64,
     /// The commit, or `unborn`.
     pub baseline: &'a str,
     /// The worktree's top folder.

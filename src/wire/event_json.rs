@@ -3,13 +3,11 @@
 use serde_json::Value;
 
 use watchdog_store::engine::StoredEvent;
-use watchdog_store::verdict_parts::as_json;
+use watchdog_store::verdict_parts::as_answer;
 
 /// The object of `docs/schema/event.json`.
 pub fn event_json(event: &StoredEvent) -> Value {
-    let mut object = as_json(event);
-    object["schema"] = 1.into();
-    object
+    as_answer(event)
 }
 
 /// The same of an event of another machine, or of this one as its fleet has it: with the machine's name.

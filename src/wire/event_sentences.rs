@@ -40,7 +40,7 @@ pub fn sentence(event: &StoredEvent, clock: &dyn Fn(Timestamp) -> String) -> Str
             .name("ref")
             .map(|id| format!("a person dropped snapshot {id}")),
         kind::EXPIRED => of.expired(),
-        kind::VERDICT => verdict(event),
+        kind::VERDICT => verdict_sentence(event),
         kind::BREAKER => of.breaker(),
         kind::INTERRUPTED => Some("a signal ended watchdog".to_owned()),
         kind::TRUST => of.person_deed(),
@@ -69,7 +69,7 @@ pub fn sentence(event: &StoredEvent, clock: &dyn Fn(Timestamp) -> String) -> Str
     })
 }
 
-fn verdict(event: &StoredEvent) -> Option<String> {
+fn verdict_sentence(event: &StoredEvent) -> Option<String> {
     let verdict = LastVerdict::new(event, true);
     Some(format!(
         "{} ({}): {}",
@@ -167,7 +167,7 @@ impl EventFacts<'_> {
         let figures = [
             usage["wall_seconds"]
                 .as_f64()
-                .map(|seconds| format!("after {}", length(seconds))),
+                .map(|seconds| format!("after {}", time_in_words(seconds))),
             usage["turns"].as_u64().map(|turns| plural(turns, "turn")),
             match (
                 usage["input_tokens"].as_u64(),
@@ -405,7 +405,7 @@ impl EventFacts<'_> {
     fn iteration(&self) -> Option<String> {
         let length = self.data["duration_ms"]
             .as_f64()
-            .map(|millis| format!(" after {}", length(millis / 1e3)));
+            .map(|millis| format!(" after {}", time_in_words(millis / 1e3)));
         let message = self
             .text("message")
             .map(|message| format!(": {message}"))
@@ -538,7 +538,7 @@ impl EventFacts<'_> {
 }
 
 /// A length of time, as exactly as a person wants it.
-fn length(seconds: f64) -> String {
+fn time_in_words(seconds: f64) -> String {
     match seconds {
         ..60.0 => format!("{seconds:.0} s"),
         60.0..3600.0 => format!("{:.0} min", seconds / 60.0),

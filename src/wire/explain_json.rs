@@ -60,7 +60,7 @@ struct EndView<'a> {
 }
 
 impl<'a> EndView<'a> {
-    fn verdict(reason: Reason, evidence: Evidence) -> Self {
+    fn from_verdict(reason: Reason, evidence: Evidence) -> Self {
         EndView {
             status: Some(reason.status()),
             reason: Some(reason),
@@ -69,7 +69,7 @@ impl<'a> EndView<'a> {
         }
     }
 
-    fn missing(fact: &'a str) -> Self {
+    fn from_missing(fact: &'a str) -> Self {
         EndView {
             not_recorded: Some(fact),
             ..EndView::default()
@@ -80,16 +80,16 @@ impl<'a> EndView<'a> {
 impl<'a> From<&'a RunEnd> for EndView<'a> {
     fn from(end: &'a RunEnd) -> Self {
         match end {
-            RunEnd::Concluded(verdict) => EndView::verdict(verdict.reason, verdict.evidence),
-            RunEnd::NotRecorded { fact } => EndView::missing(fact),
+            RunEnd::Concluded(verdict) => EndView::from_verdict(verdict.reason, verdict.evidence),
+            RunEnd::NotRecorded { fact } => EndView::from_missing(fact),
         }
     }
 }
 
 fn change_json((change, end): &(SingleChange, ChangedEnd)) -> Value {
     let leads_to = match end {
-        ChangedEnd::Verdict { reason, evidence } => EndView::verdict(*reason, *evidence),
-        ChangedEnd::NotRecorded { fact } => EndView::missing(fact),
+        ChangedEnd::Verdict { reason, evidence } => EndView::from_verdict(*reason, *evidence),
+        ChangedEnd::NotRecorded { fact } => EndView::from_missing(fact),
     };
     json!({"change": change.word, "sentence": change.sentence, "leads_to": leads_to})
 }

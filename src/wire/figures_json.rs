@@ -1,11 +1,14 @@
 //! The figures of a period as JSON: `watchdog report --json`. See `docs/report.md`.
 
+use std::collections::BTreeMap;
 use std::path::PathBuf;
 
 use jiff::civil::Date;
-use serde_json::{Map, Value, json};
+use serde::Serialize;
+use serde_json::{Value, json};
 
 use super::measures_json::measures_json;
+use super::verdict_json::as_json;
 use watchdog_store::measures::CompletedSpec;
 use watchdog_store::tally::{AgentFigures, CounterSums, word};
 
@@ -98,89 +101,79 @@ impl FiguresReport {
                 )
             })
         };
-        let day = |day: &DayTotals| {
-            let more = [
-                ("day", json!(day.date.to_string())),
-                ("measured", json!(day.measured)),
-                ("incomplete", json!(day.incomplete)),
-            ];
-            with(figures_json(&day.sums), more)
-        };
         let shown = |path: &Option<PathBuf>| path.as_ref().map(|path| path.display().to_string());
-        let worktree = |own: &WorktreeFigures| {
-            let measures = measures(&own.measured, &|spec| spec.worktree == own.id);
-            let more = [
-                ("worktree", json!(shown(&own.path))),
-                ("id", json!(own.id)),
-                ("measures", json!(measures)),
-            ];
-            of_machine(with(figures_json(&own.sums), more), own.machine.as_deref())
+        let day = |day: &DayTotals| DayRow {
+            figures: figures_json(&day.sums),
+            day: day.date,
+            measured: day.measured,
+            incomplete: day.incomplete,
         };
-        let spec = |own: &SpecFigures| {
-            let measures = measures(&own.measured, &|spec| {
+        let worktree = |own: &WorktreeFigures| WorkRow {
+            figures: Some(figures_json(&own.sums)),
+            spec: None,
+            worktree: shown(&own.path),
+            id: own.id.clone(),
+            measures: measures(&own.measured, &|spec| spec.worktree == own.id),
+            machine: own.machine.clone(),
+        };
+        let spec = |own: &SpecFigures| WorkRow {
+            figures: None,
+            spec: Some(Some(own.spec.clone()).filter(|name| !name.is_empty())),
+            worktree: shown(&own.path),
+            id: own.id.clone(),
+            measures: measures(&own.measured, &|spec| {
                 spec.worktree == own.id && spec.spec == own.spec
-            });
-            let name = Some(&own.spec).filter(|name| !name.is_empty());
-            let row = json!({"worktree": shown(&own.path), "id": own.id, "spec": name, "measures": measures});
-            of_machine(row, own.machine.as_deref())
+            }),
+            machine: own.machine.clone(),
         };
-        with(
-            figures_json(&self.total),
-            [
-                ("schema", json!(1)),
-                ("from", json!(self.from.to_string())),
-                ("to", json!(self.to.to_string())),
-                (
-                    "figures_since",
-                    json!(self.begins.map(|day| day.to_string())),
-                ),
-                (
-                    "measures_since",
-                    json!(self.measured_since.map(|day| day.to_string())),
-                ),
-                ("measures", json!(measures(&self.measured, &|_| true))),
-                ("days", self.days.iter().map(day).collect()),
-                ("worktrees", self.worktrees.iter().map(worktree).collect()),
-                ("worktrees_total", json!(self.worktrees_total)),
-                ("specs", self.specs.iter().map(spec).collect()),
-                ("specs_total", json!(self.specs_total)),
-                ("notes", json!(self.notes)),
-            ],
-        )
+        let mut report = figures_json(&self.total);
+        report["schema"] = 1.into();
+        report["from"] = as_json(self.from);
+        report["to"] = as_json(self.to);
+        report["figures_since"] = as_json(self.begins);
+        report["measures_since"] = as_json(self.measured_since);
+        report["measures"] = as_json(measures(&self.measured, &|_| true));
+        report["days"] = self.days.iter().map(day).map(as_json).collect();
+        report["worktrees"] = self.worktrees.iter().map(worktree).map(as_json).collect();
+        report["worktrees_total"] = self.worktrees_total.into();
+        report["specs"] = self.specs.iter().map(spec).map(as_json).collect();
+        report["specs_total"] = self.specs_total.into();
+        report["notes"] = as_json(&self.notes);
+        report
     }
 }
 
-/// A row of several machines names its own.
-fn of_machine(mut row: Value, machine: Option<&str>) -> Value {
-    if let Some(machine) = machine {
-        row["machine"] = json!(machine);
-    }
-    row
+#[derive(Serialize)]
+struct DayRow {
+    #[serde(flatten)]
+    figures: Value,
+    day: Date,
+    measured: bool,
+    incomplete: bool,
 }
 
-fn with<const N: usize>(mut object: Value, more: [(&str, Value); N]) -> Value {
-    for (key, value) in more {
-        object[key] = value;
-    }
-    object
+/// A row of a worktree, or of a spec in it. One of several machines names its own.
+#[derive(Serialize)]
+struct WorkRow {
+    #[serde(flatten)]
+    figures: Option<Value>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    spec: Option<Option<String>>,
+    worktree: Option<String>,
+    id: String,
+    measures: Option<Value>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    machine: Option<String>,
 }
 
 /// Figures of whatever they are about. What no session told is null, not zero.
 fn figures_json(sums: &CounterSums) -> Value {
     let of = |word| sums.get_sum(word);
-    let counted = |beginning| {
-        sums.below(beginning)
-            .map(|(word, count)| (word.to_owned(), json!(count)))
-            .collect::<Map<_, _>>()
-    };
+    let counted = |beginning| sums.below(beginning).collect::<BTreeMap<_, _>>();
     let total = |beginning: &str| sums.below(beginning).map(|(_, count)| count).sum::<u64>();
     let reported = |word, by| (of(by) > 0).then(|| of(word));
     let ended = of(word::ENDED);
-    let statuses: Map<_, _> = sums
-        .verdicts_by_status()
-        .into_iter()
-        .map(|(status, count)| (status.to_owned(), json!(count)))
-        .collect();
+    let statuses: BTreeMap<_, _> = sums.verdicts_by_status().into_iter().collect();
     json!({
         "sessions": {"started": of(word::STARTED), "ended": ended},
         "iterations": of(word::ITERATIONS),

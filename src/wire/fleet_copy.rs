@@ -139,13 +139,13 @@ const COUNTED: &[&str] = &["lost", "left_out"];
 /// The copy of an event; `None` where its kind stays on this machine. Its id is the event's own, so that a second copy is none.
 pub fn fleet_copy(event: &StoredEvent, origin: CopyOrigin<'_>) -> Option<NewEvent> {
     let (_, members) = SHARED.iter().find(|(kind, _)| *kind == event.kind)?;
-    let mut data = only(&event.data, members);
+    let mut data = pick_members(&event.data, members);
     if event.kind == kind::VERDICT {
         let checks = event.data["checks"].as_array().into_iter().flatten();
         data.insert(
             "checks".into(),
             checks
-                .map(|check| Value::Object(only(check, OF_CHECK)))
+                .map(|check| Value::Object(pick_members(check, OF_CHECK)))
                 .collect(),
         );
     }
@@ -191,7 +191,7 @@ pub fn of_machine(mut event: StoredEvent, machine: &str) -> StoredEvent {
 }
 
 /// These members alone.
-fn only(data: &Value, members: &[&str]) -> Map<String, Value> {
+fn pick_members(data: &Value, members: &[&str]) -> Map<String, Value> {
     members
         .iter()
         .filter_map(|member| Some(((*member).to_owned(), data.get(member)?.clone())))

@@ -5,11 +5,13 @@ use jiff::civil::Date;
 use serde::Serialize;
 use serde_json::{Value, json};
 
+use super::verdict_json::as_json;
+
 /// The newest form of the files that this program reads.
 const SETTING_VERSION: u64 = 1;
 
 /// Which fleet this machine is in.
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 pub struct FleetSettingFields {
     /// Its name there.
     pub name: String,
@@ -18,23 +20,18 @@ pub struct FleetSettingFields {
     /// The server's address with everything that is needed to connect, passwords included.
     pub address: String,
     /// The account that it shares with other machines; `None` where its account is its own.
+    #[serde(skip_serializing_if = "Option::is_none")]
     pub account: Option<String>,
 }
 
 /// The text of the file.
 pub fn fleet_setting_text(setting: &FleetSettingFields) -> String {
-    let FleetSettingFields {
-        name,
-        machine_id,
-        address,
-        account,
-    } = setting;
-    let mut text =
-        json!({"v": SETTING_VERSION, "name": name, "machine_id": machine_id, "address": address});
-    if let Some(account) = account {
-        text["account"] = json!(account);
-    }
-    format!("{text:#}\n")
+    versioned_text(as_json(setting))
+}
+
+fn versioned_text(mut object: Value) -> String {
+    object["v"] = SETTING_VERSION.into();
+    format!("{object:#}\n")
 }
 
 /// The setting of such a text.
@@ -68,10 +65,7 @@ pub struct SharedRepositoryFields {
 
 /// The text of the file that lists shared repositories.
 pub fn shared_repositories_text(shared: &[SharedRepositoryFields]) -> String {
-    format!(
-        "{:#}\n",
-        json!({"v": SETTING_VERSION, "repositories": shared})
-    )
+    versioned_text(json!({"repositories": shared}))
 }
 
 /// The repositories of such a text.
@@ -184,8 +178,6 @@ pub struct FleetMachineJson<'a> {
 /// `watchdog fleet status --json`. What only the server knows is `null` where it could not be asked.
 #[derive(Debug, Serialize)]
 pub struct FleetStatusJson<'a> {
-    /// The version of this form.
-    pub schema: u64,
     /// That this machine is in a fleet.
     pub joined: bool,
     /// This machine's name.

@@ -5,8 +5,6 @@ use serde::Serialize;
 /// What is left, and whether it was removed.
 #[derive(Serialize)]
 pub struct LeftoverList<'a> {
-    /// The version of this form.
-    pub schema: u64,
     /// Whether it was removed.
     pub removed: bool,
     /// Whether every worktree of the repository is meant.

@@ -7,8 +7,6 @@ use serde::{Serialize, Serializer};
 /// What a loop would do.
 #[derive(Debug, Clone, PartialEq, Serialize)]
 pub struct LoopPlan {
-    /// The version of this form.
-    pub schema: u64,
     /// That nothing was done.
     pub dry_run: bool,
     /// The name of the work.

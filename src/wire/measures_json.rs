@@ -1,5 +1,7 @@
 //! The measures of a period as JSON: `measures` of `watchdog report --json`. docs/report.md defines each; what is not known is null.
 
+use std::collections::BTreeMap;
+
 use serde_json::{Map, Value, json};
 
 use watchdog_facts::verdict::Reason;
@@ -25,10 +27,10 @@ pub fn measures_json(sums: &CounterSums, completed: &[&CompletedSpec]) -> Value 
             "sessions_by_reason": found.sessions_by_reason,
         },
         "aborts": aborts_json(&found),
-        "rescues": {"tried": found.rescues.0, "kept": found.rescues.1, "success_rate": rounded(found.rescue_rate())},
+        "rescues": {"tried": found.rescues.0, "kept": found.rescues.1, "success_rate": round_share(found.rescue_rate())},
         "questions": {
             "total": found.all_questions(), "of_sessions": of_sessions, "of_changes": of_changes, "of_looks": of_looks,
-            "per_session": rounded(found.questions_per_session()), "per_iteration": rounded(found.questions_per_iteration()),
+            "per_session": round_share(found.questions_per_session()), "per_iteration": round_share(found.questions_per_iteration()),
             "input_tokens": reported(word::QUESTION_TOKENS_IN, word::QUESTION_TOKENS_REPORTED),
             "output_tokens": reported(word::QUESTION_TOKENS_OUT, word::QUESTION_TOKENS_REPORTED),
             "tokens_told_by": of(word::QUESTION_TOKENS_REPORTED),
@@ -36,7 +38,7 @@ pub fn measures_json(sums: &CounterSums, completed: &[&CompletedSpec]) -> Value 
             "cost_told_by": of(word::QUESTION_COST_REPORTED),
             "of": of(measure::QUESTION_VERDICTS),
         },
-        "timeouts": {"total": found.timeouts, "per_session": rounded(found.timeout_rate())},
+        "timeouts": {"total": found.timeouts, "per_session": round_share(found.timeout_rate())},
         "completions": {
             "total": found.completions,
             "listed": completed.len(),
@@ -52,12 +54,13 @@ pub fn measures_json(sums: &CounterSums, completed: &[&CompletedSpec]) -> Value 
 }
 
 /// Reasons that this version does not know count as `other`.
-fn by_status<'a>(reasons: impl IntoIterator<Item = (&'a String, &'a u64)>) -> Map<String, Value> {
-    let mut counts = Map::new();
+fn by_status<'a>(
+    reasons: impl IntoIterator<Item = (&'a String, &'a u64)>,
+) -> BTreeMap<&'a str, u64> {
+    let mut counts = BTreeMap::new();
     for (word, count) in reasons {
         let status = Reason::from_word(word).map_or("other", |reason| reason.status().as_str());
-        let sum = counts.get(status).and_then(Value::as_u64).unwrap_or(0) + count;
-        counts.insert(status.to_owned(), json!(sum));
+        *counts.entry(status).or_default() += count;
     }
     counts
 }
@@ -65,10 +68,10 @@ fn by_status<'a>(reasons: impl IntoIterator<Item = (&'a String, &'a u64)>) -> Ma
 fn aborts_json(found: &MeasureSummary) -> Value {
     let counts = |counts: &AbortCounts| {
         json!({"total": counts.total, "went_on": counts.went_on, "went_on_in_new_session": counts.in_new_session,
-               "held": counts.held, "undecided": counts.count_undecided(), "false_rate": rounded(counts.false_rate())})
+               "held": counts.held, "undecided": counts.count_undecided(), "false_rate": round_share(counts.false_rate())})
     };
     let mut object = counts(&found.aborts);
-    object["window_days"] = json!(ABORT_WINDOW.as_secs() / 86_400);
+    object["window_days"] = (ABORT_WINDOW.as_secs() / 86_400).into();
     object["by_why"] = found
         .aborts_by_why
         .iter()
@@ -83,6 +86,6 @@ fn spread_json(spread: Option<Spread>, unit: f64) -> Value {
     json!({"median": at(|spread| spread.median), "p90": at(|spread| spread.p90), "told_by": spread.map_or(0, |spread| spread.known)})
 }
 
-fn rounded(share: Option<f64>) -> Option<f64> {
+fn round_share(share: Option<f64>) -> Option<f64> {
     share.map(|share| (share * 10_000.0).round() / 10_000.0)
 }

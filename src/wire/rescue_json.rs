@@ -4,7 +4,7 @@ use serde_json::{Value, json};
 
 use watchdog_facts::evidence::{LeftOut, RescueOutcome};
 
-use super::snapshot_json::{LISTED, listed};
+use super::snapshot_json::{LISTED, list_first};
 
 /// There was nothing to rescue.
 pub fn nothing_rescued_json() -> Value {
@@ -33,7 +33,7 @@ pub fn rescue_preview_json(
         "dry_run": true,
         "would_commit": chosen.iter().take(LISTED).collect::<Vec<_>>(),
         "would_commit_count": chosen.len(),
-        "left_out": listed(left_out),
+        "left_out": list_first(left_out),
         "left_out_count": left_out.len(),
         "refused": refused,
     })
@@ -49,7 +49,7 @@ pub fn rescued_json(snapshot: &str, outcome: &RescueOutcome, restore: &str) -> V
         "failed": outcome.failed,
         "held_back": outcome.held_back.as_ref().map(|held| &held.why),
         "lost": outcome.lost,
-        "left_out": listed(&outcome.left_out),
+        "left_out": list_first(&outcome.left_out),
         "left_out_count": outcome.left_out.len(),
         "warnings": outcome.warnings,
         "restore": restore,

@@ -6,8 +6,6 @@ use serde_json::{Value, json};
 /// What became of a first configuration.
 #[derive(Debug, Clone, Copy, Serialize)]
 pub struct InitReport<'a> {
-    /// The version of this form.
-    pub schema: u64,
     /// The file that was written; `None` where nothing was.
     pub written: Option<&'a str>,
     /// The fingerprint that is trusted.

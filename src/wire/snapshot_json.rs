@@ -2,6 +2,7 @@
 
 use serde_json::{Value, json};
 
+use super::verdict_json::as_answer;
 use watchdog_facts::evidence::LeftOut;
 use watchdog_git::{
     FileDiff, RestoreResult, SnapshotDiff, SnapshotPathKind, SnapshotSizes, SnapshotSummary,
@@ -12,38 +13,19 @@ pub(super) const LISTED: usize = 1000;
 
 /// `watchdog rescue list --json`, with sizes where they were measured.
 pub fn snapshots_json(snapshots: &[SnapshotSummary], sizes: Option<&SnapshotSizes>) -> Value {
-    let mut value =
-        json!({"schema": 1, "snapshots": snapshots.iter().map(summary_json).collect::<Vec<_>>()});
+    let mut value = json!({"schema": 1, "snapshots": snapshots});
     if let Some(sizes) = sizes {
-        value["bytes"] = json!(sizes.total);
+        value["bytes"] = sizes.total.into();
         for (at, bytes) in sizes.alone.iter().enumerate() {
-            value["snapshots"][at]["alone_bytes"] = json!(bytes);
+            value["snapshots"][at]["alone_bytes"] = (*bytes).into();
         }
     }
     value
 }
 
-fn summary_json(info: &SnapshotSummary) -> Value {
-    json!({
-        "id": info.id,
-        "ref": info.name,
-        "commit": info.commit,
-        "base": info.base,
-        "spec": info.spec,
-        "at": info.at.to_string(),
-        "why": info.why,
-        "branch": info.branch,
-        "worktree": info.worktree,
-        "files": info.files,
-        "bytes": info.bytes,
-        "private_files": info.private_files,
-    })
-}
-
 /// `watchdog rescue show --json`: what a snapshot changes, without its patches where `stat` alone was asked for.
 pub fn shown_snapshot_json(diff: &SnapshotDiff, stat: bool) -> Value {
-    let mut value = summary_json(&diff.info);
-    value["schema"] = json!(1);
+    let mut value = as_answer(&diff.info);
     value["paths"] = diff.files.iter().map(file_json).collect();
     if !stat {
         value["patch"] = diff
@@ -52,7 +34,7 @@ pub fn shown_snapshot_json(diff: &SnapshotDiff, stat: bool) -> Value {
             .filter_map(|file| file.patch.as_deref())
             .collect::<String>()
             .into();
-        value["patch_cut"] = json!(diff.cut);
+        value["patch_cut"] = diff.cut.into();
     }
     value
 }
@@ -87,7 +69,7 @@ pub fn restored_json(id: &str, kind: &str, destination: &str, restored: &Restore
         "to": kind,
         "where": destination,
         "files": restored.files,
-        "left_out": listed(&restored.left_out),
+        "left_out": list_first(&restored.left_out),
         "note": restored.note,
     })
 }
@@ -108,6 +90,6 @@ pub fn dropped_data(dropped: &SnapshotSummary) -> Value {
 }
 
 /// The first of what was left out.
-pub(super) fn listed(left_out: &[LeftOut]) -> &[LeftOut] {
+pub(super) fn list_first(left_out: &[LeftOut]) -> &[LeftOut] {
     &left_out[..left_out.len().min(LISTED)]
 }

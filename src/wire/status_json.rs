@@ -141,9 +141,7 @@ pub struct StatusHolder<'a> {
 
 /// One object with these rows.
 #[derive(Serialize)]
-pub struct StatusObject<'a> {
-    /// The version of this form.
-    pub schema: u64,
+pub struct StatusListing<'a> {
     /// The rows.
     pub worktrees: Vec<WorktreeStatus<'a>>,
     /// What a person should know beside them.

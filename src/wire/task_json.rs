@@ -2,24 +2,65 @@
 
 use std::path::Path;
 
+use jiff::Timestamp;
+use serde::Serialize;
 use serde_json::{Map, Value, json};
 
 use watchdog_core::config::ConfigError;
-use watchdog_core::config::task_file::{TASK_STATUSES, TaskFile, TaskStatus};
+use watchdog_core::config::task_file::{TASK_STATUSES, TaskStatus};
 use watchdog_facts::evidence::Degradation;
 use watchdog_facts::verdict::Status;
 use watchdog_store::task::TaskRecord;
 
-/// A task of the queue, with what its file and its record do not say.
+/// Where a task stands, as a list or a pool has it.
+#[derive(Serialize)]
+pub struct TaskStanding<'a> {
+    id: &'a str,
+    status: &'static str,
+    agent: Option<&'a str>,
+    reason: Option<&'a str>,
+    message: Option<&'a str>,
+    branch: Option<&'a str>,
+    worktree: Option<String>,
+    log: Option<String>,
+}
+
+impl<'a> TaskStanding<'a> {
+    /// By its record.
+    pub fn new(id: &'a str, record: &'a TaskRecord) -> Self {
+        TaskStanding {
+            id,
+            status: record.status.as_str(),
+            agent: record.agent.as_deref(),
+            reason: record.reason.as_deref(),
+            message: record.message.as_deref(),
+            branch: record.branch.as_deref(),
+            worktree: path_text(record.worktree.as_deref()),
+            log: path_text(record.log.as_deref()),
+        }
+    }
+}
+
+/// A task of the queue, as in a list.
+#[derive(Serialize)]
 pub struct QueueTask<'a> {
-    /// Its file.
-    pub task: &'a TaskFile,
     /// Where it stands.
-    pub record: &'a TaskRecord,
-    /// The file, from the root of the work tree.
-    pub file: &'a Path,
+    #[serde(flatten)]
+    pub standing: TaskStanding<'a>,
+    /// Its title.
+    pub title: &'a str,
+    /// How urgent it is.
+    pub priority: &'static str,
+    /// Which agents take it; `None` = any.
+    pub role: Option<&'a str>,
+    /// Ids of the tasks that must be complete before it.
+    pub depends_on: &'a [String],
     /// What it waits for, in words.
     pub waits_for: Vec<String>,
+    /// How often it was begun.
+    pub attempts: u32,
+    /// Its file, from the root of the work tree.
+    pub file: String,
     /// The programs that its criteria run, as far as they could be read.
     pub commands: Vec<String>,
     /// Whether these may run.
@@ -28,40 +69,32 @@ pub struct QueueTask<'a> {
     pub file_gone: bool,
     /// Why the file in force cannot be read, where that is so.
     pub unreadable: Option<String>,
+    /// When it was first seen.
+    pub since: Timestamp,
+    /// When its status was set.
+    pub changed_at: Timestamp,
 }
 
-/// A task, as in a list.
-pub fn queue_task_json(entry: &QueueTask<'_>) -> Value {
-    let (task, record) = (entry.task, entry.record);
-    json!({
-        "id": task.id,
-        "title": task.title,
-        "priority": task.priority.as_str(),
-        "role": task.role,
-        "depends_on": task.depends_on,
-        "waits_for": entry.waits_for,
-        "status": record.status.as_str(),
-        "agent": record.agent,
-        "reason": record.reason,
-        "message": record.message,
-        "attempts": record.attempts,
-        "file": entry.file.display().to_string(),
-        "branch": record.branch,
-        "worktree": path_text(record.worktree.as_deref()),
-        "log": path_text(record.log.as_deref()),
-        "commands": entry.commands,
-        "trusted": entry.trusted,
-        "file_gone": entry.file_gone,
-        "unreadable": entry.unreadable,
-        "since": record.since.to_string(),
-        "changed_at": record.changed_at.to_string(),
-    })
+/// A task with the copy of its file that governs, for `watchdog task show --json`.
+#[derive(Serialize)]
+pub struct ShownTask<'a> {
+    /// The task.
+    #[serde(flatten)]
+    pub task: QueueTask<'a>,
+    /// The prompt.
+    pub body: &'a str,
+    /// Iterations of the loop at most, where the file says.
+    pub max_iterations: Option<u32>,
+    /// The events that it waits for.
+    pub signals: Vec<&'a str>,
+    /// What a person should know.
+    pub degraded: &'a [Degradation],
 }
 
 /// The tasks of `watchdog task list`.
 pub struct ListedTasks<'a> {
-    /// Those that are shown, each a [`queue_task_json`].
-    pub tasks: Vec<Value>,
+    /// Those that are shown.
+    pub tasks: Vec<QueueTask<'a>>,
     /// The status of every task, shown or not.
     pub statuses: Vec<TaskStatus>,
     /// Tasks that wait for each other.
@@ -98,23 +131,6 @@ fn problems_json(error: &ConfigError) -> impl Iterator<Item = Value> {
     error.problems.iter().map(move |problem| {
         json!({"file": file, "line": problem.line, "column": problem.column, "key": problem.key, "message": problem.message})
     })
-}
-
-/// `watchdog task show --json`. `in_force` is the copy of its file that governs.
-pub fn shown_task_json(entry: &QueueTask<'_>, in_force: &TaskFile, notes: &[Degradation]) -> Value {
-    let mut value = next_task_json(entry);
-    value["body"] = json!(in_force.body);
-    value["max_iterations"] = json!(in_force.max_iterations);
-    value["signals"] = json!(in_force.signals());
-    value["degraded"] = json!(notes);
-    value
-}
-
-/// `watchdog task next --json`, where a task is ready.
-pub fn next_task_json(entry: &QueueTask<'_>) -> Value {
-    let mut value = queue_task_json(entry);
-    value["schema"] = json!(1);
-    value
 }
 
 /// `watchdog task next --json`, where none is ready.

@@ -4,16 +4,13 @@ use serde::Serialize;
 use serde_json::{Value, json};
 
 use watchdog_facts::verdict::{Status, Verdict};
-use watchdog_store::task::TaskRecord;
 
-use super::task_json::path_text;
+use super::task_json::TaskStanding;
 use super::verdict_json::VerdictView;
 
 /// What `watchdog task run` would do.
 #[derive(Serialize)]
 pub struct TaskPlan<'a> {
-    /// The version of this form.
-    pub schema: u64,
     /// That nothing was done.
     pub dry_run: bool,
     /// The task.
@@ -79,22 +76,12 @@ pub struct WorkedTaskView<'a> {
     pub task: WorkedTask<'a>,
 }
 
-/// A task as a pool leaves it.
-pub fn pool_task_json(id: &str, record: &TaskRecord) -> Value {
-    json!({
-        "id": id,
-        "status": record.status.as_str(),
-        "agent": record.agent,
-        "reason": record.reason,
-        "message": record.message,
-        "branch": record.branch,
-        "worktree": path_text(record.worktree.as_deref()),
-        "log": path_text(record.log.as_deref()),
-    })
-}
-
-/// `watchdog task work --json`: why it ended, every task as a [`pool_task_json`], and what was ended here, each a [`WorkedTaskView`].
-pub fn pool_json(verdict: &Verdict, tasks: &[Value], done: &[WorkedTaskView<'_>]) -> Value {
+/// `watchdog task work --json`: why it ended, every task, and what was ended here.
+pub fn pool_json(
+    verdict: &Verdict,
+    tasks: &[TaskStanding<'_>],
+    done: &[WorkedTaskView<'_>],
+) -> Value {
     json!({
         "schema": 1,
         "status": verdict.status().as_str(),

@@ -1,9 +1,34 @@
 //! Trust in files that name commands as JSON: the output of `watchdog trust` and `untrust`, and the events of whatever only a person may do.
 
+use jiff::Timestamp;
 use serde::Serialize;
 use serde_json::{Value, json};
 
 use watchdog_store::trust::TrustGrant;
+
+/// A grant, as in a list.
+#[derive(Serialize)]
+struct GrantView<'a> {
+    hash: &'a str,
+    path: String,
+    commands: &'a [String],
+    #[serde(skip_serializing_if = "Option::is_none")]
+    repository: Option<String>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    at: Option<Timestamp>,
+}
+
+impl<'a> From<&'a TrustGrant> for GrantView<'a> {
+    fn from(grant: &'a TrustGrant) -> Self {
+        GrantView {
+            hash: &grant.hash,
+            path: grant.path.display().to_string(),
+            commands: &grant.commands,
+            repository: None,
+            at: None,
+        }
+    }
+}
 
 /// `watchdog trust --json` of one file.
 pub fn trusted_json(grant: &TrustGrant) -> Value {
@@ -12,23 +37,18 @@ pub fn trusted_json(grant: &TrustGrant) -> Value {
 
 /// `watchdog trust --json` of a folder of tasks.
 pub fn trusted_tasks_json(grants: &[TrustGrant]) -> Value {
-    let grants =
-        grants.iter().map(|grant| json!({"hash": grant.hash, "path": grant.path.display().to_string(), "commands": grant.commands}));
-    json!({"schema": 1, "trusted": grants.collect::<Vec<_>>()})
+    let grants: Vec<_> = grants.iter().map(GrantView::from).collect();
+    json!({"schema": 1, "trusted": grants})
 }
 
 /// `watchdog trust --list --json`: what is trusted in any repository.
 pub fn all_trusted_json(grants: &[TrustGrant]) -> Value {
-    let grants = grants.iter().map(|grant| {
-        json!({
-            "hash": grant.hash,
-            "repository": grant.repository.display().to_string(),
-            "path": grant.path.display().to_string(),
-            "at": grant.at.to_string(),
-            "commands": grant.commands,
-        })
+    let view = grants.iter().map(|grant| GrantView {
+        repository: Some(grant.repository.display().to_string()),
+        at: Some(grant.at),
+        ..grant.into()
     });
-    json!({"schema": 1, "trusted": grants.collect::<Vec<_>>()})
+    json!({"schema": 1, "trusted": view.collect::<Vec<_>>()})
 }
 
 /// `watchdog untrust --json`: how many grants went.
@@ -75,6 +95,6 @@ pub enum PersonDeed<'a> {
 /// Such a deed, with the command that did it, as an event has it.
 pub fn person_deed_data(command: &str, deed: &PersonDeed<'_>) -> Value {
     let mut data = json!(deed);
-    data["command"] = json!(command);
+    data["command"] = command.into();
     data
 }

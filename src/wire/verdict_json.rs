@@ -17,7 +17,8 @@ use watchdog_facts::secret_members::mask_value;
 use watchdog_facts::session_exit::SessionExit;
 use watchdog_facts::verdict::{ProbeUsage, Reason, Status, Verdict};
 pub use watchdog_store::verdict_parts::{
-    ChangesView, ProbeView, RescueView, as_json, millis, reply_of, retry_at_of, shown_reply,
+    ChangesView, ProbeView, RescueView, as_answer, as_json, millis, reply_of, retry_at_of,
+    shown_reply,
 };
 
 use super::breaker_json::BreakerFields;
@@ -126,7 +127,7 @@ impl Judgement {
     }
 
     /// The object of the contract, without secrets.
-    pub fn view(&self) -> VerdictView {
+    pub fn to_view(&self) -> VerdictView {
         let mut object = as_json(self.view_with(&self.verdict));
         mask_value(&mut object);
         VerdictView::read(&object)
@@ -134,7 +135,7 @@ impl Judgement {
 
     /// The same as a JSON value.
     pub fn to_json(&self) -> Value {
-        as_json(self.view())
+        as_json(self.to_view())
     }
 
     /// The view with the lists and texts of this form of the verdict.
@@ -144,7 +145,7 @@ impl Judgement {
             branch: verdict.rescue_branch.clone(),
             commits: verdict.rescue_commits,
             left_out: verdict.left_out.clone(),
-            left_out_total: total(&verdict.left_out, &self.verdict.left_out),
+            left_out_total: count_all(&verdict.left_out, &self.verdict.left_out),
             snapshot: verdict.snapshot.clone(),
         };
         VerdictView {
@@ -174,7 +175,7 @@ impl Judgement {
                     .verdict
                     .changes
                     .as_ref()
-                    .and_then(|all| total(&changes.paths, &all.paths)),
+                    .and_then(|all| count_all(&changes.paths, &all.paths)),
                 ..changes.into()
             }),
             rescued: verdict.rescue_commits > 0,
@@ -182,7 +183,7 @@ impl Judgement {
             probes_used: verdict.probes_used,
             probes: Some(verdict.probes.iter().map(ProbeView::from).collect()),
             checks: Some(verdict.checks.clone()),
-            checks_total: total(&verdict.checks, &self.verdict.checks),
+            checks_total: count_all(&verdict.checks, &self.verdict.checks),
             session: as_json(&self.session),
             inherited: verdict.inherited,
             changed_since_end: verdict.changed_since_end,
@@ -231,7 +232,7 @@ impl Judgement {
 }
 
 /// How many there are in all, where fewer are listed.
-fn total<T>(listed: &[T], all: &[T]) -> Option<usize> {
+fn count_all<T>(listed: &[T], all: &[T]) -> Option<usize> {
     (listed.len() < all.len()).then_some(all.len())
 }
 

@@ -34,6 +34,7 @@ pub const OTHER_SHAPES: &[(&str, &str)] = &[
         "a configuration file, as its user would write it",
     ),
     ("src/cli/log_lines.rs", "the format of the log"),
+    ("src/cli/terminal.rs", "prints any shape of wire"),
     (
         "src/hooks/reply.rs",
         "what Claude Code takes for the answer of a hook",

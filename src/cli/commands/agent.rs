@@ -144,7 +144,7 @@ fn show(
     let agent = listed(preset, found.file.as_deref());
     let lines = shown_agent(preset, name, agent.clone());
     if terminal.json {
-        terminal.value(&lines);
+        terminal.print_answer(&lines);
         return Ok(0);
     }
     let row =
@@ -292,7 +292,6 @@ fn shown_agent<'a>(
             command: &login.command,
             variables: &login.variables,
         }),
-        schema: 1,
         listed,
         session: shown(ConversationChoice::Fresh),
         resumed: can_resume.then(|| shown(ConversationChoice::Resumed(Some(SAMPLE_ID)))),

@@ -71,7 +71,7 @@ pub fn evaluate(
     if for_people {
         terminal.verdict(&judgement, false);
     } else {
-        terminal.object(judgement.view().to_line());
+        terminal.print_object(judgement.to_view().to_line());
     }
     Ok(judgement.exit_code())
 }

@@ -24,7 +24,7 @@ use crate::wire::fleet_json::{
     FleetCopiesJson, FleetMachineJson, FleetStatusJson, KeptEventsJson, SharedRepositoryJson,
     no_object,
 };
-use crate::wire::verdict_json::as_json;
+use crate::wire::verdict_json::as_answer;
 
 use super::fleet_account_words::{show_account, standing_json};
 use super::fleet_share::in_words as shared_in_words;
@@ -126,8 +126,7 @@ impl FleetKnown {
             remote: &shared.remote,
             address: public_address(&shared.url),
         });
-        as_json(FleetStatusJson {
-            schema: 1,
+        as_answer(FleetStatusJson {
             joined: true,
             machine: &setting.name,
             account: setting.account.as_deref(),

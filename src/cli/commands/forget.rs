@@ -48,7 +48,7 @@ pub fn forget(
     }
     let found = find_leftovers(command_env, &open, &options)?;
     if terminal.json {
-        terminal.value(&listed(&found, &options, false));
+        terminal.print_answer(&listed(&found, &options, false));
         return Ok(0);
     }
     show(terminal, &open.commands, &found, &options, false);
@@ -85,7 +85,7 @@ fn remove_all(
     .allow()?;
     let removed = remove(command_env, open, options)?;
     if terminal.json {
-        terminal.value(&listed(&removed, options, true));
+        terminal.print_answer(&listed(&removed, options, true));
     } else {
         show(terminal, &open.commands, &removed, options, true);
     }
@@ -129,7 +129,6 @@ fn listed<'a>(found: &'a Leftovers, options: &ForgetOptions, removed: bool) -> L
         }
     });
     LeftoverList {
-        schema: 1,
         removed,
         all: options.all,
         worktrees: worktrees.collect(),

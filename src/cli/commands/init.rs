@@ -78,7 +78,6 @@ pub fn init(
     )?;
     let next = next_command(&commands, &path, &proposed, text.is_some());
     let mut report = InitReport {
-        schema: 1,
         written: None,
         trusted: None,
         text: text.as_deref(),
@@ -161,7 +160,6 @@ fn try_written(
     let tried = try_checks(terminal, worktree.root(), &text, false, names)?;
     let next = commands.watchdog("check");
     let report = InitReport {
-        schema: 1,
         written: None,
         trusted: None,
         text: Some(&text),
@@ -171,7 +169,7 @@ fn try_written(
         next: &next,
     };
     match terminal.json {
-        true => terminal.value(&report),
+        true => terminal.print_answer(&report),
         false => terminal.sentence(&format!(
             "{} is left as it is",
             escape_to_one_line(&path.display().to_string())
@@ -323,7 +321,7 @@ pub(super) fn note_own_file(command_env: &CommandEnv, worktree: &Worktree, path:
 /// Shows the file that would be written; where there is none, the line that makes one.
 fn show_unwritten(terminal: &CommandTerminal, report: &InitReport<'_>) {
     if terminal.json {
-        return terminal.value(report);
+        return terminal.print_answer(report);
     }
     if let Some(text) = report.text {
         terminal.line(text.trim_end());
@@ -350,7 +348,7 @@ fn show_written(
     (commands, has_other_worktrees): (&WorktreeCommands, bool),
 ) {
     if terminal.json {
-        return terminal.value(report);
+        return terminal.print_answer(report);
     }
     terminal.sentence(&format!(
         "wrote {}, and trusts it as it is",

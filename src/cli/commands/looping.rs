@@ -276,7 +276,7 @@ fn read_prompt(path: &Path) -> Result<String, CommandFailure> {
 
 fn show_plan(terminal: &CommandTerminal, plan: &LoopPlan) {
     if terminal.json {
-        return terminal.value(plan);
+        return terminal.print_answer(plan);
     }
     let how = if plan.resumed {
         "goes on with"

@@ -55,8 +55,7 @@ pub fn snapshot(
         ));
     }
     if terminal.json {
-        terminal.value(&NewBaseline {
-            schema: 1,
+        terminal.print_answer(&NewBaseline {
             baseline: recorded.point.as_str(),
             worktree: open.root().display().to_string(),
             spec: &recorded.spec,

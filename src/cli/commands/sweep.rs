@@ -77,7 +77,7 @@ pub fn sweep(
             Arc::new(move |row, done, total| {
                 let is_news = news.as_ref().is_none_or(|news| news.take(row));
                 if json && is_news && is_shown(&row.line(), &shown, news.is_some()) {
-                    let say = || speaker.object(row.to_line());
+                    let say = || speaker.print_object(row.to_line());
                     frame.as_ref().map_or_else(say, |frame| frame.above(say));
                 }
                 // The line that is drawn next has them; a sweep has no time to draw each.

@@ -16,8 +16,8 @@ use crate::tasks::queue::{next, takes};
 use crate::tasks::task_board::{BoardTask, TaskBoard};
 use crate::tasks::task_transition::{TaskBoardError, TaskTransition};
 use crate::wire::task_json::{
-    ListedTasks, QueueTask, next_task_json, no_next_task_json, queue_task_json, set_task_json,
-    shown_task_json, task_list_json,
+    ListedTasks, QueueTask, ShownTask, TaskStanding, no_next_task_json, set_task_json,
+    task_list_json,
 };
 use watchdog_core::config::task_file::TaskStatus;
 use watchdog_facts::display::{escape_for_display, escape_to_one_line};
@@ -127,7 +127,7 @@ fn list(
         terminal.value(&task_list_json(&ListedTasks {
             tasks: shown
                 .iter()
-                .map(|entry| queue_task_json(&fields(queue, &board, entry)))
+                .map(|entry| fields(queue, &board, entry))
                 .collect(),
             statuses: board.entries().map(|entry| entry.record.status).collect(),
             cycles: &cycles,
@@ -275,7 +275,7 @@ fn summary(board: &TaskBoard) -> String {
 
 /// A task with what its file and its record do not say.
 fn fields<'a>(queue: &TaskQueue, board: &TaskBoard, entry: &'a BoardTask) -> QueueTask<'a> {
-    let task = &entry.loaded.task;
+    let (task, record) = (&entry.loaded.task, &entry.record);
     // A copy that cannot be read stops its own task only.
     let governed = queue.governed(entry);
     let trusted = governed
@@ -285,9 +285,15 @@ fn fields<'a>(queue: &TaskQueue, board: &TaskBoard, entry: &'a BoardTask) -> Que
         .as_ref()
         .map_or_else(|_| task.commands(), |governed| governed.task.commands());
     QueueTask {
-        task,
-        record: &entry.record,
-        file: &entry.loaded.relative,
+        standing: TaskStanding::new(&task.id, record),
+        title: &task.title,
+        priority: task.priority.as_str(),
+        role: task.role.as_deref(),
+        depends_on: &task.depends_on,
+        attempts: record.attempts,
+        file: entry.loaded.relative.display().to_string(),
+        since: record.since,
+        changed_at: record.changed_at,
         waits_for: board
             .blockers(&task.id)
             .iter()
@@ -320,11 +326,13 @@ fn show(
     let entry = known(&board, id)?;
     let governed = queue.governed(entry)?;
     if terminal.json {
-        terminal.value(&shown_task_json(
-            &fields(queue, &board, entry),
-            &governed.task,
-            &governed.notes,
-        ));
+        terminal.print_answer(&ShownTask {
+            task: fields(queue, &board, entry),
+            body: &governed.task.body,
+            max_iterations: governed.task.max_iterations,
+            signals: governed.task.signals(),
+            degraded: &governed.notes,
+        });
         return Ok(0);
     }
     for line in shown_lines(&board, entry, &governed) {
@@ -401,7 +409,7 @@ fn next_of(
     if let Some(task) = next(&queued, role) {
         let entry = known(&board, &task.link.id)?;
         if terminal.json {
-            terminal.value(&next_task_json(&fields(queue, &board, entry)));
+            terminal.print_answer(&fields(queue, &board, entry));
         } else {
             terminal.line(entry.id());
         }

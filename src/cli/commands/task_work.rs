@@ -90,7 +90,7 @@ pub fn run(
     }
     let report = report??;
     if terminal.json {
-        terminal.object(serde_json::to_string(&report.view()).unwrap_or_default());
+        terminal.print_object(serde_json::to_string(&report.to_view()).unwrap_or_default());
     } else {
         terminal.verdict(&report.judgement, false);
     }
@@ -321,8 +321,7 @@ fn plan_of_one(
         .map(ToString::to_string)
         .collect();
     if terminal.json {
-        terminal.value(&TaskPlan {
-            schema: 1,
+        terminal.print_answer(&TaskPlan {
             dry_run: true,
             task: &options.id,
             agent: &options.agent,

@@ -16,18 +16,18 @@ pub fn verdict_lines(verdict: &VerdictView, at: Timestamp, now: &Zoned) -> Vec<S
     let mut lines = vec![
         format!(
             "{} ({}), {}",
-            shown(&verdict.status),
-            shown(&verdict.reason),
+            shown_text(&verdict.status),
+            shown_text(&verdict.reason),
             local_time(at, now)
         ),
-        shown(&verdict.message),
-        format!("evidence: {}", shown(&verdict.evidence)),
+        shown_text(&verdict.message),
+        format!("evidence: {}", shown_text(&verdict.evidence)),
         String::new(),
         match verdict.new_commits {
             Some(count) => format!(
                 "{} since {}",
                 plural(count, "new commit"),
-                short(verdict.baseline.as_deref().unwrap_or_default())
+                short_name(verdict.baseline.as_deref().unwrap_or_default())
             ),
             None => "commits: not read".into(),
         },
@@ -35,8 +35,8 @@ pub fn verdict_lines(verdict: &VerdictView, at: Timestamp, now: &Zoned) -> Vec<S
     for commit in verdict.commits.iter().take(LISTED) {
         lines.push(format!(
             "  {} {} ({})",
-            short(&commit.id),
-            safe(&commit.subject),
+            short_name(&commit.id),
+            on_one_line(&commit.subject),
             commit.origin.as_str().replace('_', " ")
         ));
     }
@@ -55,14 +55,14 @@ pub fn verdict_lines(verdict: &VerdictView, at: Timestamp, now: &Zoned) -> Vec<S
             .iter()
             .flat_map(|changes| &changes.paths)
             .take(LISTED)
-            .map(|path| format!("  {}", safe(path))),
+            .map(|path| format!("  {}", on_one_line(path))),
     );
     lines.push(String::new());
-    lines.push(heading(verdict.checks.as_ref(), "check"));
+    lines.push(list_heading(verdict.checks.as_ref(), "check"));
     for check in verdict.checks.iter().flatten() {
         lines.push(format!(
             "  {}: {}",
-            safe(&check.name),
+            on_one_line(&check.name),
             check.outcome.as_str()
         ));
         lines.extend(
@@ -73,7 +73,7 @@ pub fn verdict_lines(verdict: &VerdictView, at: Timestamp, now: &Zoned) -> Vec<S
                 .map(|line| format!("      {}", escape_for_display(line))),
         );
     }
-    lines.push(heading(verdict.probes.as_ref(), "question"));
+    lines.push(list_heading(verdict.probes.as_ref(), "question"));
     for probe in verdict.probes.iter().flatten() {
         lines.push(format!("  {}", probe_line(probe)));
     }
@@ -81,7 +81,7 @@ pub fn verdict_lines(verdict: &VerdictView, at: Timestamp, now: &Zoned) -> Vec<S
         verdict
             .notes
             .iter()
-            .map(|note| format!("note: {} ({})", safe(&note.detail), note.code)),
+            .map(|note| format!("note: {} ({})", on_one_line(&note.detail), note.code)),
     );
     if verdict.strike == Some(true) {
         lines.push("It counts as a strike of the breaker.".into());
@@ -102,30 +102,30 @@ fn probe_line(probe: &ProbeView) -> String {
     ];
     let words: Vec<String> = (words.into_iter())
         .filter(|word| !word.is_empty())
-        .map(safe)
+        .map(on_one_line)
         .collect();
     words.join(" ")
 }
 
-fn shown(text: &Option<String>) -> String {
-    safe(text.as_deref().unwrap_or_default())
+fn shown_text(text: &Option<String>) -> String {
+    on_one_line(text.as_deref().unwrap_or_default())
 }
 
-fn safe(text: &str) -> String {
+fn on_one_line(text: &str) -> String {
     escape_to_one_line(text)
 }
 
-fn heading<T>(found: Option<&Vec<T>>, noun: &str) -> String {
+fn list_heading<T>(found: Option<&Vec<T>>, noun: &str) -> String {
     found.map_or_else(
         || format!("{noun}s: not recorded"),
         |found| plural(found.len() as u64, noun),
     )
 }
 
-fn short(commit: &str) -> String {
+fn short_name(commit: &str) -> String {
     if commit.is_empty() {
         "?".into()
     } else {
-        safe(&commit.chars().take(10).collect::<String>())
+        on_one_line(&commit.chars().take(10).collect::<String>())
     }
 }

@@ -87,7 +87,6 @@ pub fn plan_loop(
         .prompts()
         .join(format!("{}.md", open.worktree_id));
     Ok(LoopPlan {
-        schema: 1,
         dry_run: true,
         command: agent.worker.shown(&file, conversation),
         agent: agent.name.clone(),

@@ -74,9 +74,9 @@ pub enum SweepOutcome {
 
 impl SweepRow {
     /// Its verdict, where it has one.
-    pub fn verdict(&self) -> Option<VerdictView> {
+    pub fn to_verdict(&self) -> Option<VerdictView> {
         match &self.outcome {
-            SweepOutcome::Judged(judgement) => Some(judgement.view()),
+            SweepOutcome::Judged(judgement) => Some(judgement.to_view()),
             SweepOutcome::Again { verdict } => Some((**verdict).clone()),
             _ => None,
         }
@@ -86,7 +86,7 @@ impl SweepRow {
     pub fn to_line(&self) -> String {
         let not_judged = |why, message: &str| not_judged_line(&self.worktree, why, message);
         match &self.outcome {
-            SweepOutcome::Judged(judgement) => judgement.view().to_line(),
+            SweepOutcome::Judged(judgement) => judgement.to_view().to_line(),
             SweepOutcome::Again { verdict } => verdict.to_line(),
             SweepOutcome::Unwatched { note: None } => {
                 not_judged(NotJudged::NoBaseline, "no baseline is recorded")
@@ -158,7 +158,7 @@ impl SweepRow {
             },
         };
         // The object of a verdict is large, and of most rows nobody needs the step.
-        line.next = (line.needs_person().then(|| self.verdict()).flatten())
+        line.next = (line.needs_person().then(|| self.to_verdict()).flatten())
             .map(|verdict| NextStep::after_verdict(&verdict));
         line
     }

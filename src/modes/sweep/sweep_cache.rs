@@ -185,7 +185,7 @@ impl SweepCache {
         let inputs = self.inputs_of(&judgement_run.input().worktree_id)?;
         let verdict = as_json(VerdictView {
             untouched: is_untouched,
-            ..judgement.view()
+            ..judgement.to_view()
         });
         Some(SweepCacheEntry {
             inputs,

@@ -17,7 +17,8 @@ use crate::modes::iterate::LoopAgent;
 use crate::tasks::queue::{QueuedTask, ready, takes};
 use crate::tasks::task_board::{BoardTask, TaskBoard};
 use crate::tasks::task_source::TaskSource;
-use crate::wire::task_work_json::{pool_json, pool_task_json};
+use crate::wire::task_json::TaskStanding;
+use crate::wire::task_work_json::pool_json;
 use watchdog_core::config::task_file::TaskStatus;
 use watchdog_facts::evidence::{FaultKind, UnreadableFact};
 use watchdog_facts::verdict::{Reason, Status, Verdict};
@@ -85,12 +86,12 @@ pub struct AgentPoolReport {
 impl AgentPoolReport {
     /// The object for programs.
     pub fn to_json(&self) -> Value {
-        let tasks: Vec<Value> = self
+        let tasks: Vec<_> = self
             .tasks
             .iter()
-            .map(|entry| pool_task_json(entry.id(), &entry.record))
+            .map(|entry| TaskStanding::new(entry.id(), &entry.record))
             .collect();
-        let done: Vec<_> = self.done.iter().map(TaskReport::view).collect();
+        let done: Vec<_> = self.done.iter().map(TaskReport::to_view).collect();
         pool_json(&self.verdict, &tasks, &done)
     }
 }

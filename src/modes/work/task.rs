@@ -68,7 +68,7 @@ pub enum TaskEnd {
 
 impl TaskReport {
     /// The verdict for programs, with the task beside it.
-    pub fn view(&self) -> WorkedTaskView<'_> {
+    pub fn to_view(&self) -> WorkedTaskView<'_> {
         let status = match self.end {
             TaskEnd::Stands(status) => Some(status),
             TaskEnd::CompleteBefore => Some(TaskStatus::Complete),
@@ -83,7 +83,7 @@ impl TaskReport {
             worktree: path_text(self.worktree.as_deref()),
         };
         WorkedTaskView {
-            verdict: self.judgement.view(),
+            verdict: self.judgement.to_view(),
             task,
         }
     }

@@ -94,9 +94,10 @@ impl Snapshot {
 }
 
 /// Any stored snapshot, as its commit describes it.
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq, Eq, serde::Serialize)]
 pub struct SnapshotSummary {
     /// The whole name of its ref.
+    #[serde(rename = "ref")]
     pub name: String,
     /// The part behind `refs/watchdog/rescue/`: its name on the command line.
     pub id: String,

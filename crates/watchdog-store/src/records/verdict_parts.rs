@@ -16,6 +16,13 @@ pub fn as_json(shape: impl Serialize) -> Value {
     serde_json::to_value(shape).unwrap_or_default()
 }
 
+/// The same as an object that names the version of its form.
+pub fn as_answer(shape: impl Serialize) -> Value {
+    let mut object = as_json(shape);
+    object["schema"] = 1.into();
+    object
+}
+
 /// The uncommitted changes of a verdict. A count that an event lacks is `None`, and never zero.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
 #[serde(default)]
