@@ -346,6 +346,17 @@ mod tests {
 
     use super::*;
 
+    /// Verdicts that the scenes of `tests/it` printed at format 3, 200 shapes with 40 reasons; times, ids and folders are masked.
+    const PRINTED: &str = include_str!("../../tests/fixtures/verdicts.jsonl");
+
+    #[test]
+    fn printed_verdicts_are_read_without_loss() {
+        for line in PRINTED.lines() {
+            let printed = serde_json::from_str(line).expect("JSON");
+            assert_eq!(VerdictView::read(&printed).to_line(), line);
+        }
+    }
+
     #[test]
     fn a_member_that_cannot_be_read_hides_no_other() {
         let view = VerdictView::read(&json!({
