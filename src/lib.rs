@@ -16,10 +16,10 @@
 //!
 //! A program that judges by itself begins at [`embed`]; its four calls are here at the top, too.
 //!
-//! The crates below, each embeddable by itself: `watchdog-facts` ← `watchdog-core` (configuration, machine, checks), `watchdog-git`,
-//! `watchdog-process` ← `watchdog-store`, `watchdog-agent`. Here: `watch` (an adapter) ← `rescue`, `session`, `tasks`, `hooks`, `notify` ← `judge`
-//! (drives the machine) ← `modes` (each use of it) ← `report` (what the records hold) ← `cli` (words in, words out).
-//! All JSON that leaves has its shape in `wire`, which lies below `notify`.
+//! The crates below: `watchdog-facts` ← `watchdog-core` (configuration, machine, checks), `watchdog-git`, `watchdog-process` ←
+//! `watchdog-store`, `watchdog-agent` ← `watchdog-judge`: `watch` (an adapter) ← `rescue`, `session`, `tasks`, `hooks`, `notify` ←
+//! `judge` (drives the machine) ← `modes` (each use of it). All JSON that leaves has its shape in `wire`, which lies below `notify`.
+//! Here: `report` (the records, gathered) ← `cli` (words in, words out).
 
 #![warn(missing_docs)]
 
@@ -27,27 +27,6 @@ pub mod embed;
 
 // The rooms behind the front door. The hidden ones are public for the binary, the tests and the benchmarks alone, and change without
 // notice.
-mod watch;
-
-#[doc(hidden)]
-pub mod hooks;
-#[doc(hidden)]
-pub mod rescue;
-#[doc(hidden)]
-pub mod session;
-#[doc(hidden)]
-pub mod tasks;
-
-#[doc(hidden)]
-pub mod clock;
-#[doc(hidden)]
-pub mod judge;
-mod modes;
-#[doc(hidden)]
-pub mod notify;
-#[doc(hidden)]
-pub mod wire;
-
 mod report;
 
 #[doc(hidden)]

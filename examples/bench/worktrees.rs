@@ -5,9 +5,9 @@ use std::fs;
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
-use completion_watchdog::session::{UncommittedRule, record};
 use jiff::Timestamp;
 use watchdog_git::Worktree;
+use watchdog_judge::session::{UncommittedRule, record};
 use watchdog_store::{StateDir, open_store};
 
 use super::Result;

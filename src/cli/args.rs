@@ -322,7 +322,7 @@ pub struct EventsArgs {
 }
 
 fn event_word() -> clap::builder::PossibleValuesParser {
-    clap::builder::PossibleValuesParser::new(crate::wire::event_words::event_words())
+    clap::builder::PossibleValuesParser::new(watchdog_judge::wire::event_words::event_words())
 }
 
 #[cfg(test)]

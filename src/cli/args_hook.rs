@@ -5,7 +5,7 @@ use std::time::Duration;
 use clap::{Args, Subcommand};
 
 use super::time_span::duration;
-use crate::hooks::{HookDialect, HookEvent};
+use watchdog_judge::hooks::{HookDialect, HookEvent};
 
 const AFTER_HELP: &str = "\
 Hooks read JSON on stdin, answer in JSON on stdout and always exit 0: whatever goes wrong here, the agent goes on, and the user is told.

@@ -10,10 +10,10 @@ use jiff::tz::TimeZone;
 use jiff::{Timestamp, Zoned};
 
 use super::wrapped_text::{without_end, wrap_line};
-use crate::clock::local_time::{day, local_time};
-use crate::wire::event_sentences::sentence;
 use unicode_width::UnicodeWidthStr as _;
 use watchdog_facts::display::{cut_text, escape_to_one_line};
+use watchdog_judge::clock::local_time::{day, local_time};
+use watchdog_judge::wire::event_sentences::sentence;
 use watchdog_store::engine::StoredEvent;
 
 /// Names are aligned up to this width, so that one long name does not push all sentences away.

@@ -5,7 +5,7 @@
 use watchdog_store::engine::StoredEvent;
 use watchdog_store::journal::kind;
 
-use crate::wire::judgement_events::is_within;
+use watchdog_judge::wire::judgement_events::is_within;
 
 /// Puts what judgements read among the deeds of the same judgements, by time.
 pub fn by_time(events: Vec<StoredEvent>) -> Vec<StoredEvent> {

@@ -3,14 +3,14 @@
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::process::ExitCode;
 
-use crate::hooks::HookDialect;
-use crate::judge::command_env::CommandEnv;
-use crate::judge::panicked::judged_without_room;
 use watchdog_facts::display::{escape_for_display, escape_to_one_line};
 use watchdog_facts::evidence::{FaultKind, UnreadableFact};
 use watchdog_facts::shell_line::WorktreeCommands;
 use watchdog_facts::shortage::Shortage;
 use watchdog_facts::verdict::Reason;
+use watchdog_judge::hooks::HookDialect;
+use watchdog_judge::judge::command_env::CommandEnv;
+use watchdog_judge::judge::panicked::judged_without_room;
 
 use super::commands::hook;
 use super::failure::CommandFailure;

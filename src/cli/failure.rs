@@ -1,10 +1,10 @@
 //! Why a command could not do its work, and the exit code that says so.
 
-use crate::judge::refusal::Refusal;
-use crate::wire::failure_json::{failure_json, with_failure};
 use watchdog_facts::evidence::{FaultKind, UnreadableFact};
 use watchdog_facts::shell_line::WorktreeCommands;
 use watchdog_facts::verdict::Reason;
+use watchdog_judge::judge::refusal::Refusal;
+use watchdog_judge::wire::failure_json::{failure_json, with_failure};
 
 /// Wrong usage, or a bad configuration file.
 pub const USAGE: u8 = 2;

@@ -9,13 +9,13 @@ use jiff::Timestamp;
 use crate::cli::progress_frame::ProgressFrame;
 use crate::cli::progress_text::{clock, dollars, progress_line, thousands};
 use crate::cli::terminal::CommandTerminal;
-use crate::judge::command_env::ProgressCallback;
-use crate::modes::iterate::{LoopPhase, LoopStatus, LoopView};
-use crate::modes::work::AgentPoolView;
 use watchdog_agent::stream::StreamTap;
 use watchdog_core::decision::iteration::next::PauseReason;
 use watchdog_core::decision::termination::SpentUsage;
 use watchdog_facts::display::escape_to_one_line;
+use watchdog_judge::judge::command_env::ProgressCallback;
+use watchdog_judge::modes::iterate::{LoopPhase, LoopStatus, LoopView};
+use watchdog_judge::modes::work::AgentPoolView;
 
 /// The loops that run, by the name that stands before each; that of a loop alone is empty.
 type RunningLoops = Arc<Mutex<BTreeMap<String, LoopStatus>>>;

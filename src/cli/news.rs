@@ -3,8 +3,8 @@
 use std::collections::HashSet;
 use std::sync::{Arc, Mutex};
 
-use crate::modes::sweep::{SweepRow, SweepTableRow};
 use watchdog_facts::verdict::Status;
+use watchdog_judge::modes::sweep::{SweepRow, SweepTableRow};
 use watchdog_store::notice_record::NoticeRepeatRule;
 use watchdog_store::{LocalStore, StateDir, StoreError, notice_record, open_store};
 

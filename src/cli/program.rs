@@ -6,16 +6,16 @@ use std::path::PathBuf;
 use std::process::ExitCode;
 use std::time::Duration;
 
-use crate::judge::command_env::CommandEnv;
-use crate::judge::serving_git::serve_refs;
-use crate::notify::delivery::NotificationWorker;
-use crate::wire::failure_json::panicked_json;
 use watchdog_agent::preset::PresetCatalog;
 use watchdog_agent::transcript::ClaudeHome;
 use watchdog_core::config::CriteriaNumbers;
 use watchdog_facts::display::{escape_for_display, escape_to_one_line, plural};
 use watchdog_facts::shell_line::WorktreeCommands;
 use watchdog_facts::verdict::Reason;
+use watchdog_judge::judge::command_env::CommandEnv;
+use watchdog_judge::judge::serving_git::serve_refs;
+use watchdog_judge::notify::delivery::NotificationWorker;
+use watchdog_judge::wire::failure_json::panicked_json;
 use watchdog_store::{StateDir, StoreError, take_unread_notes};
 
 use super::args::{Cli, Command};

@@ -7,8 +7,8 @@ use jiff::Timestamp;
 
 use super::terminal::CommandTerminal;
 use super::terminal_frame::TerminalFrame;
-use crate::clock::now;
-use crate::judge::command_env::ProgressCallback;
+use watchdog_judge::clock::now;
+use watchdog_judge::judge::command_env::ProgressCallback;
 
 /// Between two drawings.
 const TICK: Duration = Duration::from_secs(1);

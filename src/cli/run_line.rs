@@ -15,11 +15,11 @@ use super::passed_output::PassedOutput;
 use super::progress_text::{clock, progress_line};
 use super::terminal_frame::TerminalFrame;
 use crate::cli::terminal::CommandTerminal;
-use crate::clock::now;
-use crate::judge::command_env::ProgressCallback;
-use crate::modes::run::view::{RunPhase, RunView};
 use watchdog_agent::stream::SessionView;
 use watchdog_facts::display::escape_to_one_line;
+use watchdog_judge::clock::now;
+use watchdog_judge::judge::command_env::ProgressCallback;
+use watchdog_judge::modes::run::view::{RunPhase, RunView};
 use watchdog_process::TerminalCover;
 
 /// Between two drawings.

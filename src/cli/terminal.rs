@@ -8,11 +8,11 @@ use anstyle::Style;
 use serde::Serialize;
 use serde_json::Value;
 
-use crate::judge::command_env::ProgressCallback;
-use crate::wire::verdict_json::{Judgement, as_answer, as_json};
 use watchdog_facts::display::{escape_for_display, escape_to_one_line, is_hostile};
 use watchdog_facts::evidence::{Degradation, WarningCode};
 use watchdog_facts::verdict::{Reason, Status};
+use watchdog_judge::judge::command_env::ProgressCallback;
+use watchdog_judge::wire::verdict_json::{Judgement, as_answer, as_json};
 
 use super::args_global::{ColorWhen, GlobalArgs};
 use super::held_back;

@@ -5,15 +5,15 @@ use std::path::PathBuf;
 use std::sync::Arc;
 use std::time::Duration;
 
-use crate::judge::command_env::{CommandEnv, ProgressCallback};
-use crate::judge::refusal::Refusal;
-use crate::judge::serving_git::serve_refs;
-use crate::judge::signals::SignalState;
-use crate::notify::delivery::NotificationWorker;
 use watchdog_agent::preset::PresetCatalog;
 use watchdog_agent::transcript::ClaudeHome;
 use watchdog_core::config::CriteriaNumbers;
 use watchdog_facts::evidence::{FaultKind, UnreadableFact};
+use watchdog_judge::judge::command_env::{CommandEnv, ProgressCallback};
+use watchdog_judge::judge::refusal::Refusal;
+use watchdog_judge::judge::serving_git::serve_refs;
+use watchdog_judge::judge::signals::SignalState;
+use watchdog_judge::notify::delivery::NotificationWorker;
 use watchdog_store::StateDir;
 
 /// How long the end of a call waits for notifications to be delivered; the next one tries again.

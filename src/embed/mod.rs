@@ -32,8 +32,8 @@ pub use builders::{
     snapshot,
 };
 
-pub use crate::judge::refusal::Refusal;
-pub use crate::modes::rescue_now::RescueReport;
-pub use crate::session::RecordedBaseline;
-pub use crate::wire::verdict_json::Judgement;
 pub use watchdog_facts::context::SessionContext;
+pub use watchdog_judge::judge::refusal::Refusal;
+pub use watchdog_judge::modes::rescue_now::RescueReport;
+pub use watchdog_judge::session::RecordedBaseline;
+pub use watchdog_judge::wire::verdict_json::Judgement;

@@ -3,15 +3,15 @@
 use jiff::Zoned;
 
 use super::overview::StatusRow;
-use crate::clock::local_time::local_time;
-use crate::judge::live_session::SessionActivity;
-use crate::wire::breaker_json::BreakerFields;
-use crate::wire::last_verdict::LastVerdict;
-use crate::wire::next_step::NextStep;
 use watchdog_core::decision::breaker::BreakerState;
 use watchdog_facts::display::{cut_text, escape_to_one_line, plural};
 use watchdog_facts::shell_line::WorktreeCommands;
 use watchdog_facts::verdict::{Reason, Status};
+use watchdog_judge::clock::local_time::local_time;
+use watchdog_judge::judge::live_session::SessionActivity;
+use watchdog_judge::wire::breaker_json::BreakerFields;
+use watchdog_judge::wire::last_verdict::LastVerdict;
+use watchdog_judge::wire::next_step::NextStep;
 
 /// Bytes of a sentence.
 const SENTENCE: usize = 300;

@@ -3,13 +3,13 @@
 use std::path::PathBuf;
 use std::time::Duration;
 
-use crate::wire::breaker_json::BreakerFields;
 use jiff::Timestamp;
 use serde_json::{Value, json};
+use watchdog_judge::wire::breaker_json::BreakerFields;
 
 use super::super::overview::OlderSpecs;
 use super::*;
-use crate::judge::live_session::SessionLiveness;
+use watchdog_judge::judge::live_session::SessionLiveness;
 use watchdog_store::engine::StoredEvent;
 use watchdog_store::lock::LockHolder;
 use watchdog_store::looped::LoopRecord;

@@ -7,8 +7,8 @@ use watchdog_facts::verdict::Reason;
 use watchdog_store::engine::{EventCursor, StoredEvent};
 use watchdog_store::{LocalStore, StoreError};
 
-use crate::wire::verdict_json::RECORD;
-use crate::wire::worked_agents::{WorkHistory, WorkedSession};
+use watchdog_judge::wire::verdict_json::RECORD;
+use watchdog_judge::wire::worked_agents::{WorkHistory, WorkedSession};
 
 /// Events that are read at a time, and how often.
 const BATCH: usize = 500;

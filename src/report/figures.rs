@@ -8,7 +8,7 @@ use jiff::civil::Date;
 
 use super::PathFilter;
 use super::fleet_overview::machine_of;
-use crate::wire::figures_json::{DayTotals, FiguresReport, SpecFigures, WorktreeFigures};
+use watchdog_judge::wire::figures_json::{DayTotals, FiguresReport, SpecFigures, WorktreeFigures};
 use watchdog_store::measures::measure;
 use watchdog_store::tally::{CounterSums, WORKTREES, word};
 use watchdog_store::{LocalStore, StoreError, baseline, figures};

@@ -7,7 +7,7 @@ use jiff::Timestamp;
 
 use super::PathFilter;
 use super::overview::{RecordsOf, ShownSpecs, StatusOverview, StatusRow, gather};
-use crate::wire::status_json::{FleetOverviewJson, SeenMachineJson};
+use watchdog_judge::wire::status_json::{FleetOverviewJson, SeenMachineJson};
 use watchdog_store::looped::LoopRecord;
 use watchdog_store::seen_machines::SeenMachine;
 use watchdog_store::{LocalStore, StoreError};

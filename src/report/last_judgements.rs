@@ -2,7 +2,7 @@
 
 use std::collections::HashMap;
 
-use crate::wire::last_verdict::LastVerdict;
+use watchdog_judge::wire::last_verdict::LastVerdict;
 use watchdog_store::engine::WantedKind;
 use watchdog_store::journal::kind;
 use watchdog_store::{LocalStore, StoreError};

@@ -12,11 +12,11 @@ use super::PathFilter;
 use super::attention::AttentionRank;
 use super::figures::report;
 use super::overview::{StatusOverview, StatusRow};
-use crate::judge::live_session::SessionActivity;
-use crate::wire::figures_json::FiguresReport;
-use crate::wire::metrics_text::MetricSeries;
 use watchdog_core::decision::breaker::BreakerState;
 use watchdog_facts::verdict::{Reason, Status};
+use watchdog_judge::judge::live_session::SessionActivity;
+use watchdog_judge::wire::figures_json::FiguresReport;
+use watchdog_judge::wire::metrics_text::MetricSeries;
 use watchdog_store::tally::{CounterSums, word};
 use watchdog_store::{LocalStore, StoreError};
 

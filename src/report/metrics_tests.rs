@@ -7,10 +7,10 @@ use serde_json::json;
 
 use super::super::overview::OlderSpecs;
 use super::*;
-use crate::judge::live_session::SessionLiveness;
-use crate::wire::breaker_json::BreakerFields;
-use crate::wire::last_verdict::LastVerdict;
-use crate::wire::metrics_text::metrics_text;
+use watchdog_judge::judge::live_session::SessionLiveness;
+use watchdog_judge::wire::breaker_json::BreakerFields;
+use watchdog_judge::wire::last_verdict::LastVerdict;
+use watchdog_judge::wire::metrics_text::metrics_text;
 use watchdog_store::engine::StoredEvent;
 use watchdog_store::session::SessionRecord;
 

@@ -15,18 +15,18 @@ use super::PathFilter;
 use super::attention::AttentionRank;
 use super::fleet_overview::{FleetOverview, RowMachine};
 use super::last_judgements::{WorkKey, last_judgements};
-use crate::judge::live_session::{SessionActivity, SessionLiveness, live_session};
-use crate::wire::breaker_json::BreakerFields;
-use crate::wire::last_verdict::LastVerdict;
-use crate::wire::status_json::{
+use watchdog_agent::transcript::ClaudeHome;
+use watchdog_core::decision::breaker::BreakerState;
+use watchdog_facts::verdict::Status;
+use watchdog_git::why_broken;
+use watchdog_judge::judge::live_session::{SessionActivity, SessionLiveness, live_session};
+use watchdog_judge::wire::breaker_json::BreakerFields;
+use watchdog_judge::wire::last_verdict::LastVerdict;
+use watchdog_judge::wire::status_json::{
     StatusHolder, StatusListing, StatusLoop, StatusMachine, StatusSession, VerdictStatus,
     WorktreeStatus,
 };
-use crate::wire::verdict_json::as_answer;
-use watchdog_agent::transcript::ClaudeHome;
-use watchdog_core::decision::breaker::{Breaker, BreakerState};
-use watchdog_facts::verdict::Status;
-use watchdog_git::why_broken;
+use watchdog_judge::wire::verdict_json::as_answer;
 use watchdog_process::still_runs;
 use watchdog_store::baseline::{self, BaselineRecord};
 use watchdog_store::lock::{LockHolder, named_holder};
@@ -136,42 +136,6 @@ pub struct StatusRow {
     pub breaker: BreakerFields,
     /// The machine that it is on, where that is another one; `worktree` then begins with its name.
     pub machine: Option<RowMachine>,
-}
-
-impl BreakerFields {
-    /// As it is recorded. Its limit and cooldown are the configuration's, which nobody reads here: the last verdict told them.
-    fn from_record(breaker: Breaker, verdict: Option<&LastVerdict>, now: Timestamp) -> Self {
-        let judged = verdict.and_then(|verdict| verdict.view.breaker.as_ref());
-        let until = judged.and_then(|breaker| breaker.open_until);
-        let (state, since, why) = match &breaker {
-            Breaker::Closed { why, .. } => (BreakerState::Closed, None, why.clone()),
-            // As `watchdog breaker` shows it: once the cooldown is over.
-            Breaker::Open { since, why, .. }
-                if until.is_some_and(|until| *since < until && until <= now) =>
-            {
-                (BreakerState::HalfOpen, Some(*since), Some(why.clone()))
-            }
-            Breaker::Open { since, why, .. } => {
-                (BreakerState::Open, Some(*since), Some(why.clone()))
-            }
-            Breaker::HalfOpen { since, why, .. } => {
-                (BreakerState::HalfOpen, Some(*since), Some(why.clone()))
-            }
-        };
-        BreakerFields {
-            state,
-            strikes: breaker.strikes(),
-            limit: judged.and_then(|breaker| breaker.limit),
-            open_until: until.filter(|until| state == BreakerState::Open && now < *until),
-            since,
-            why,
-        }
-    }
-
-    /// Closed, and without a strike.
-    pub fn is_clean(&self) -> bool {
-        self.state == BreakerState::Closed && self.strikes == 0
-    }
 }
 
 impl StatusRow {
@@ -448,7 +412,8 @@ pub(super) fn gather(
             let judged = judged.remove(&work).unwrap_or_default();
             let breaker = BreakerFields::from_record(
                 breakers.remove(&work).unwrap_or_default(),
-                judged.verdict.as_ref().or(judged.last.as_ref()),
+                (judged.verdict.as_ref().or(judged.last.as_ref()))
+                    .and_then(|verdict| verdict.view.breaker.as_ref()),
                 now,
             );
             let session = sessions.remove(&work).or_else(|| {

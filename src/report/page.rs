@@ -8,7 +8,7 @@ use sha2::{Digest as _, Sha256};
 
 use super::PathFilter;
 use super::figures::{first_measured, paths_of, selected};
-use crate::wire::page_json::{PageFigures, base64};
+use watchdog_judge::wire::page_json::{PageFigures, base64};
 use watchdog_store::measures::measure;
 use watchdog_store::tally::{CounterSums, WorkName};
 use watchdog_store::{LocalStore, StoreError, figures};

@@ -4,9 +4,9 @@ use std::collections::BTreeSet;
 use std::fs;
 use std::time::Duration;
 
-use completion_watchdog::wire::event_json::EVENT_SCHEMA;
 use rustix::process::Signal;
 use serde_json::Value;
+use watchdog_judge::wire::event_json::EVENT_SCHEMA;
 use watchdog_store::journal::kind;
 
 use crate::support::{Repo, Running, TestEnv, wait_until};

@@ -3,8 +3,8 @@
 use std::collections::BTreeSet;
 use std::fs;
 
-use completion_watchdog::wire::explain_json::EXPLAIN_SCHEMA;
 use serde_json::{Value, json};
+use watchdog_judge::wire::explain_json::EXPLAIN_SCHEMA;
 
 use crate::support::{Repo, Step, TestEnv};
 

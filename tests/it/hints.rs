@@ -462,11 +462,17 @@ const PLACELESS: &[(&str, &str)] = &[
         "about a repository that the reader has yet to choose",
     ),
     (
-        "src/modes/doctor/cron_findings.rs",
+        "crates/watchdog-judge/src/modes/doctor/cron_findings.rs",
         "what a line of a crontab calls",
     ),
-    ("src/modes/rescue_now.rs", "why a snapshot was taken"),
-    ("src/modes/work/pool.rs", "the name of what runs"),
+    (
+        "crates/watchdog-judge/src/modes/rescue_now.rs",
+        "why a snapshot was taken",
+    ),
+    (
+        "crates/watchdog-judge/src/modes/work/pool.rs",
+        "the name of what runs",
+    ),
 ];
 
 #[test]

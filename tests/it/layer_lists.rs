@@ -19,12 +19,12 @@ pub const PURE_FILES: &[&str] = &[
 
 /// Files of which everything runs on the thread of an event loop; of any other, that is the bodies of async functions.
 pub const ON_THE_EVENT_LOOP: &[&str] = &[
-    "src/modes/watching/discovery.rs",
-    "src/modes/watching/due_scans.rs",
-    "src/modes/watching/event_loop.rs",
-    "src/modes/watching/stalled.rs",
-    "src/modes/watching/suspend_detector.rs",
-    "src/modes/watching/watch_set.rs",
+    "crates/watchdog-judge/src/modes/watching/discovery.rs",
+    "crates/watchdog-judge/src/modes/watching/due_scans.rs",
+    "crates/watchdog-judge/src/modes/watching/event_loop.rs",
+    "crates/watchdog-judge/src/modes/watching/stalled.rs",
+    "crates/watchdog-judge/src/modes/watching/suspend_detector.rs",
+    "crates/watchdog-judge/src/modes/watching/watch_set.rs",
 ];
 
 /// Files outside of `wire` that make JSON, each with the reason why its shape is not ours to tell, or not part of a result.
@@ -36,7 +36,7 @@ pub const OTHER_SHAPES: &[(&str, &str)] = &[
     ("src/cli/log_lines.rs", "the format of the log"),
     ("src/cli/terminal.rs", "prints any shape of wire"),
     (
-        "src/hooks/reply.rs",
+        "crates/watchdog-judge/src/hooks/reply.rs",
         "what Claude Code takes for the answer of a hook",
     ),
 ];

@@ -304,11 +304,11 @@ fn the_files_of_the_judge_import_each_other_in_no_circle() {
         Regex::new(r"\b(?:crate::judge|super)::(\{[^}]*\}|[a-z_]+)").expect("a fixed pattern");
     let word = Regex::new(r"(?:^\{|,)\s*([a-z_]+)").expect("a fixed pattern");
     let mut imports: BTreeMap<String, BTreeSet<String>> = BTreeMap::new();
-    for source in sources(&["src/judge"]) {
+    for source in sources(&["crates/watchdog-judge/src/judge"]) {
         // What lies in a folder is one part.
         let part = source
             .name
-            .trim_start_matches("src/judge/")
+            .trim_start_matches("crates/watchdog-judge/src/judge/")
             .split(['/', '.'])
             .next()
             .unwrap_or_default()
@@ -458,14 +458,20 @@ fn a_check_a_watch_and_a_sweep_touch_no_file_on_the_thread_of_the_event_loop() {
             && blocking.is_match(&on_the_event_loop("async fn a() { open_store(s) }", false))
     );
     let files = sources(&[
-        "src/judge",
-        "src/modes/watching",
-        "src/modes/sweep",
+        "crates/watchdog-judge/src/judge",
+        "crates/watchdog-judge/src/modes/watching",
+        "crates/watchdog-judge/src/modes/sweep",
         "src/notify",
     ]);
-    let more = sources(&["src/modes"]).into_iter().filter(|source| {
-        ["src/modes/check.rs", "src/modes/evaluate.rs"].contains(&source.name.as_str())
-    });
+    let more = sources(&["crates/watchdog-judge/src/modes"])
+        .into_iter()
+        .filter(|source| {
+            [
+                "crates/watchdog-judge/src/modes/check.rs",
+                "crates/watchdog-judge/src/modes/evaluate.rs",
+            ]
+            .contains(&source.name.as_str())
+        });
     let mut faults = Vec::new();
     let mut whole = 0;
     for source in files.into_iter().chain(more) {
@@ -497,7 +503,7 @@ fn backoff_stands_behind_one_module() {
         .collect();
     assert_eq!(
         users,
-        ["src/clock/pauses.rs"],
+        ["crates/watchdog-judge/src/clock/pauses.rs"],
         "backoff is unmaintained and must be replaceable in one place"
     );
 }
@@ -528,7 +534,7 @@ fn pure_rooms_never_look_outside() {
 #[test]
 fn json_is_shaped_in_wire_alone() {
     let shape = Regex::new(r"\bjson!|\bSerialize\b").expect("a fixed pattern");
-    let shaped: Vec<String> = sources(&["src"])
+    let shaped: Vec<String> = sources(&["src", "crates/watchdog-judge/src"])
         .into_iter()
         .filter(|source| source.room() != Some("wire") && shape.is_match(&source.shipped))
         .map(|source| source.name)

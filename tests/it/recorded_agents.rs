@@ -6,10 +6,10 @@ use std::fs;
 use std::path::Path;
 use std::time::Duration;
 
-use completion_watchdog::session::EndedSession;
 use jiff::Timestamp;
 use watchdog_agent::stream::{SessionSummary, StreamReader, StreamTap};
 use watchdog_facts::evidence::{ProcessExit, SessionEnd, WarningCode};
+use watchdog_judge::session::EndedSession;
 use watchdog_process::{OutputReader, SessionOutcome};
 
 /// What each recorded session says.

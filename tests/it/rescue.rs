@@ -2,10 +2,10 @@
 
 use std::time::Duration;
 
-use completion_watchdog::rescue::{NO_OTHERS, RescueRequest, rescue};
 use watchdog_core::config::settings::{ConfigSettings, RescueMode, RescueSettings};
 use watchdog_facts::evidence::RescueOutcome;
 use watchdog_git::{RestoreTarget, Snapshot};
+use watchdog_judge::rescue::{NO_OTHERS, RescueRequest, rescue};
 
 use crate::support::scratch_repo::{ScratchRepo, in_own_process};
 

@@ -2,10 +2,10 @@
 
 use std::fs;
 
-use completion_watchdog::rescue::private_rule;
 use serde_json::{Value, json};
 use watchdog_core::config::settings::ConfigSettings;
 use watchdog_git::{SnapshotRequest, Worktree};
+use watchdog_judge::rescue::private_rule;
 
 use crate::support::scratch_repo::files;
 use crate::support::{Repo, TestEnv};

@@ -5,10 +5,10 @@ use std::collections::BTreeMap;
 use std::path::PathBuf;
 use std::time::Duration;
 
-use completion_watchdog::rescue::{NO_OTHERS, RescueRequest, private_rule, rescue};
 use watchdog_core::config::settings::{ConfigSettings, RescueMode, RescueSettings};
 use watchdog_facts::evidence::RescueOutcome;
 use watchdog_git::Snapshot;
+use watchdog_judge::rescue::{NO_OTHERS, RescueRequest, private_rule, rescue};
 
 use crate::support::scratch_repo::ScratchRepo;
 

@@ -3,10 +3,10 @@
 
 use std::time::Duration;
 
-use completion_watchdog::rescue::{NO_OTHERS, RescueRequest, rescue};
 use serde_json::json;
 use watchdog_core::config::settings::{ConfigSettings, RescueMode, RescueSettings};
 use watchdog_facts::evidence::RescueOutcome;
+use watchdog_judge::rescue::{NO_OTHERS, RescueRequest, rescue};
 
 use crate::support::scratch_repo::ScratchRepo;
 use crate::support::{Step, TestEnv};

@@ -3,10 +3,10 @@
 use std::cell::RefCell;
 use std::time::Duration;
 
-use completion_watchdog::rescue::{NO_OTHERS, PlanError, RescueRequest, preview, rescue_asking};
 use serde_json::{Map, Value, json};
 use watchdog_core::config::settings::{ConfigSettings, RescueSettings};
 use watchdog_facts::evidence::RescueOutcome;
+use watchdog_judge::rescue::{NO_OTHERS, PlanError, RescueRequest, preview, rescue_asking};
 
 use crate::support::scratch_repo::ScratchRepo;
 use crate::support::{Step, TestEnv};

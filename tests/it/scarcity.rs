@@ -5,13 +5,13 @@ use std::time::Duration;
 
 use serde_json::json;
 
-use completion_watchdog::judge::command_env::CommandEnv;
-use completion_watchdog::judge::panicked::judged_without_room;
-use completion_watchdog::notify::delivery::NotificationWorker;
 use watchdog_agent::preset::PresetCatalog;
 use watchdog_agent::transcript::ClaudeHome;
 use watchdog_core::config::CriteriaNumbers;
 use watchdog_facts::evidence::{FaultKind, UnreadableFact};
+use watchdog_judge::judge::command_env::CommandEnv;
+use watchdog_judge::judge::panicked::judged_without_room;
+use watchdog_judge::notify::delivery::NotificationWorker;
 use watchdog_store::StateDir;
 
 use crate::support::{CommandOutput, Repo, Run, Step, TestEnv, wait_until};

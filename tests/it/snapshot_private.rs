@@ -1,8 +1,8 @@
 //! Secrets and over-size files: kept in every snapshot, and kept apart from what can be merged or pushed.
 
-use completion_watchdog::rescue::{NO_OTHERS, RescueRequest, private_rule, rescue};
 use watchdog_core::config::settings::{ConfigSettings, RescueMode, RescueSettings};
 use watchdog_git::{RestoreTarget, RestoredTo, Snapshot, SnapshotCandidate};
+use watchdog_judge::rescue::{NO_OTHERS, RescueRequest, private_rule, rescue};
 
 use crate::support::scratch_repo::{ScratchRepo, files};
 

@@ -2,9 +2,9 @@
 
 use crate::support::random_tree::{self, Dice, NAMES};
 use crate::support::scratch_repo::{Files, ScratchRepo};
-use completion_watchdog::rescue::{NO_OTHERS, RescueRequest, rescue};
 use watchdog_core::config::settings::{ConfigSettings, RescueMode, RescueSettings};
 use watchdog_git::{RestoreTarget, SnapshotCandidate};
+use watchdog_judge::rescue::{NO_OTHERS, RescueRequest, rescue};
 
 /// Changes one random thing in the work tree, or the index, or both.
 fn change(repo: &ScratchRepo, dice: &mut Dice) {

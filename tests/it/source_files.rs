@@ -21,7 +21,7 @@ impl Source {
     pub fn room(&self) -> Option<&str> {
         if let Some(path) = self.name.strip_prefix("crates/watchdog-") {
             let (krate, path) = path.split_once("/src/")?;
-            return if krate == "core" {
+            return if ["core", "judge"].contains(&krate) {
                 path.split_once('/').map(|(room, _)| room)
             } else {
                 Some(krate)

@@ -4,10 +4,10 @@ use std::fs;
 use std::path::Path;
 use std::time::Instant;
 
-use completion_watchdog::clock::now;
 use rustix::fs::{CWD, FileType, Mode, mknodat};
 use rustix::process::Signal;
 use serde_json::json;
+use watchdog_judge::clock::now;
 use watchdog_store::journal::{event, kind};
 use watchdog_store::{StateDir, open_store};
 

@@ -10,11 +10,6 @@ use crate::cli::args_agent::{AgentArgs, AgentCommand};
 use crate::cli::failure::CommandFailure;
 use crate::cli::table::shown_path;
 use crate::cli::terminal::CommandTerminal;
-use crate::judge::agent_preset::MissingPreset;
-use crate::judge::command_env::CommandEnv;
-use crate::wire::agent_json::{
-    ListedAgent, ShownAgent, ShownInput, ShownLogin, ShownRefusals, agents_json,
-};
 use watchdog_agent::preset::question::{
     InvocationInputs, QuestionKind, QuestionPlaces, invocation,
 };
@@ -26,6 +21,11 @@ use watchdog_core::config::settings::AgentSettings;
 use watchdog_facts::display::escape_to_one_line;
 use watchdog_facts::shell_line::shell_word;
 use watchdog_git::Worktree;
+use watchdog_judge::judge::agent_preset::MissingPreset;
+use watchdog_judge::judge::command_env::CommandEnv;
+use watchdog_judge::wire::agent_json::{
+    ListedAgent, ShownAgent, ShownInput, ShownLogin, ShownRefusals, agents_json,
+};
 
 /// Stands for the id of a session in a command line that is shown.
 const SAMPLE_ID: &str = "00000000-0000-4000-8000-000000000000";

@@ -5,14 +5,14 @@ use crate::cli::failure::CommandFailure;
 use crate::cli::terminal::CommandTerminal;
 
 use super::from_session::PrivilegedCommand;
-use crate::clock::now;
-use crate::judge::command_env::CommandEnv;
-use crate::judge::configuration::effective;
-use crate::judge::open_worktree::OpenWorktree;
-use crate::session::recorded;
-use crate::wire::breaker_json::{breaker_reset_data, shown_breaker_json};
 use watchdog_core::decision::breaker::BreakerView;
 use watchdog_facts::display::escape_to_one_line;
+use watchdog_judge::clock::now;
+use watchdog_judge::judge::command_env::CommandEnv;
+use watchdog_judge::judge::configuration::effective;
+use watchdog_judge::judge::open_worktree::OpenWorktree;
+use watchdog_judge::session::recorded;
+use watchdog_judge::wire::breaker_json::{breaker_reset_data, shown_breaker_json};
 use watchdog_store::breaker as records;
 use watchdog_store::journal::{event, kind};
 

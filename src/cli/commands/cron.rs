@@ -5,15 +5,15 @@ use std::path::{Path, PathBuf};
 
 use crate::cli::failure::CommandFailure;
 use crate::cli::terminal::CommandTerminal;
-use crate::judge::command_env::CommandEnv;
-use crate::judge::configuration::config_without_anchor;
-use crate::modes::init::{CRON_PATH, is_in_path};
-use crate::wire::setup_json::cron_json;
 use watchdog_core::config::settings::ConfigSettings;
 use watchdog_facts::display::escape_to_one_line;
 use watchdog_facts::shell_line::shell_word;
 use watchdog_facts::verdict::Reason;
 use watchdog_git::Worktree;
+use watchdog_judge::judge::command_env::CommandEnv;
+use watchdog_judge::judge::configuration::config_without_anchor;
+use watchdog_judge::modes::init::{CRON_PATH, is_in_path};
+use watchdog_judge::wire::setup_json::cron_json;
 
 /// What a sweep of everything needs, and where.
 struct CronJob {

@@ -3,8 +3,8 @@
 
 use crate::cli::failure::CommandFailure;
 use crate::cli::terminal::CommandTerminal;
-use crate::judge::signals::SignalUrgency;
-use crate::judge::spawn_io::spawn_io;
+use watchdog_judge::judge::signals::SignalUrgency;
+use watchdog_judge::judge::spawn_io::spawn_io;
 use watchdog_process::CancelFlag;
 
 use super::demo_stage::{DemoStage, heading};

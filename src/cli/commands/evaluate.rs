@@ -8,12 +8,12 @@ use clap::Args;
 
 use crate::cli::failure::CommandFailure;
 use crate::cli::terminal::CommandTerminal;
-use crate::judge::command_env::CommandEnv;
-use crate::judge::judgement_input::Overrides;
-use crate::modes::evaluate::evaluate as judge;
 use watchdog_core::checks::{MAX_CONTEXT_BYTES, context_from_json};
 use watchdog_facts::context::SessionContext;
 use watchdog_facts::page_address;
+use watchdog_judge::judge::command_env::CommandEnv;
+use watchdog_judge::judge::judgement_input::Overrides;
+use watchdog_judge::modes::evaluate::evaluate as judge;
 
 use super::runtime::in_runtime;
 

@@ -5,17 +5,17 @@ use std::sync::Arc;
 use crate::cli::args_explain::ExplainArgs;
 use crate::cli::failure::CommandFailure;
 use crate::cli::terminal::CommandTerminal;
-use crate::judge::command_env::CommandEnv;
-use crate::judge::open_worktree::OpenWorktree;
 use crate::report::explained::{ExplainedFacts, ExplainedVerdict, explained};
 use crate::report::verdict_choice::{JournalScope, VerdictChoice, choose};
-use crate::wire::explain_json::{ExplainedFields, explain_json};
-use crate::wire::worked_agents::{questions_line, worked_session_line};
 use watchdog_core::decision::record::explanation::ExplainedStep;
 use watchdog_core::decision::record::run::RunEnd;
 use watchdog_core::decision::record::what_if::ChangedEnd;
 use watchdog_facts::display::escape_to_one_line;
 use watchdog_facts::verdict::Reason;
+use watchdog_judge::judge::command_env::CommandEnv;
+use watchdog_judge::judge::open_worktree::OpenWorktree;
+use watchdog_judge::wire::explain_json::{ExplainedFields, explain_json};
+use watchdog_judge::wire::worked_agents::{questions_line, worked_session_line};
 use watchdog_store::{LocalStore, open_store_to_read};
 
 /// Prints why a verdict is as it is.

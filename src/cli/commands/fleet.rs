@@ -7,9 +7,9 @@ use crate::cli::args_fleet::FleetArgs;
 use crate::cli::failure::CommandFailure;
 use crate::cli::live::OthersReader;
 use crate::cli::terminal::CommandTerminal;
-use crate::judge::command_env::CommandEnv;
 use crate::report::fleet_overview::FleetOverview;
 use crate::report::overview::{ShownSpecs, StatusOverview};
+use watchdog_judge::judge::command_env::CommandEnv;
 use watchdog_store::LocalStore;
 
 /// Does what the words after `fleet` say.
@@ -113,7 +113,7 @@ pub fn age_note(overview: &FleetOverview) -> Option<String> {
 /// What is to be said below a table, and of its age.
 #[cfg(feature = "fleet")]
 pub fn said_of(overview: &FleetOverview) -> (Option<String>, Vec<String>) {
-    let now = crate::clock::now();
+    let now = watchdog_judge::clock::now();
     (
         super::fleet_copies::away_note(overview, now),
         super::fleet_copies::machine_lines(overview, now),
@@ -128,8 +128,8 @@ pub fn said_of(_: &FleetOverview) -> (Option<String>, Vec<String>) {
 
 /// Copies what happens to the fleet, if this machine is in one, until the value is dropped: for commands that stay.
 #[cfg(feature = "fleet")]
-pub fn copies(command_env: &CommandEnv) -> Option<crate::modes::fleet::CopyWorker> {
-    crate::modes::fleet::begin_copies(command_env)
+pub fn copies(command_env: &CommandEnv) -> Option<watchdog_judge::modes::fleet::CopyWorker> {
+    watchdog_judge::modes::fleet::begin_copies(command_env)
 }
 
 /// None: this build is in no fleet.

@@ -9,13 +9,13 @@ use watchdog_store::open_store;
 use crate::cli::args_fleet::FleetAccountArgs;
 use crate::cli::failure::CommandFailure;
 use crate::cli::terminal::CommandTerminal;
-use crate::clock::now;
-use crate::judge::command_env::CommandEnv;
-use crate::modes::fleet::{
+use watchdog_judge::clock::now;
+use watchdog_judge::judge::command_env::CommandEnv;
+use watchdog_judge::modes::fleet::{
     AccountFault, AccountStanding, ClearedLimits, FleetSetting, account_as_recorded,
     clear_account_limits, use_account,
 };
-use crate::wire::fleet_account_json::{
+use watchdog_judge::wire::fleet_account_json::{
     AccountLimitJson, cleared_limits_json, fleet_account_json, with_account_standing,
 };
 

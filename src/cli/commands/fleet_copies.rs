@@ -9,13 +9,13 @@ use crate::cli::amounts::age;
 use crate::cli::failure::CommandFailure;
 use crate::cli::live::OthersReader;
 use crate::cli::terminal::CommandTerminal;
-use crate::clock::now;
-use crate::judge::command_env::CommandEnv;
-use crate::modes::fleet::{FleetMirror, FleetSetting, MirrorState};
 use crate::report::fleet_overview::FleetOverview;
 use crate::report::overview::{ShownSpecs, StatusOverview};
 use watchdog_facts::display::{escape_to_one_line, plural};
 use watchdog_facts::verdict::Reason;
+use watchdog_judge::clock::now;
+use watchdog_judge::judge::command_env::CommandEnv;
+use watchdog_judge::modes::fleet::{FleetMirror, FleetSetting, MirrorState};
 use watchdog_store::{LocalStore, StoreError};
 
 use super::fleet::NotedCopies;

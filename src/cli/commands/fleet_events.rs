@@ -8,13 +8,13 @@ use crate::cli::failure::CommandFailure;
 use crate::cli::reader;
 use crate::cli::table::terminal_width;
 use crate::cli::terminal::CommandTerminal;
-use crate::judge::command_env::CommandEnv;
-use crate::judge::signals::SignalUrgency;
-use crate::modes::fleet::{FleetJournal, FleetSetting, FollowedNews};
-use crate::wire::event_json::fleet_event_json;
-use crate::wire::fleet_copy::is_shared;
 use std::time::Duration;
 use watchdog_facts::display::escape_to_one_line;
+use watchdog_judge::judge::command_env::CommandEnv;
+use watchdog_judge::judge::signals::SignalUrgency;
+use watchdog_judge::modes::fleet::{FleetJournal, FleetSetting, FollowedNews};
+use watchdog_judge::wire::event_json::fleet_event_json;
+use watchdog_judge::wire::fleet_copy::is_shared;
 use watchdog_store::engine::StoredEvent;
 use watchdog_store::event_kinds;
 

@@ -3,13 +3,13 @@
 use crate::cli::failure::CommandFailure;
 use crate::cli::prompts::{can_ask, confirm};
 use crate::cli::terminal::CommandTerminal;
-use crate::judge::command_env::CommandEnv;
-use crate::modes::fleet::{
+use watchdog_facts::display::escape_to_one_line;
+use watchdog_git::{Worktree, public_address};
+use watchdog_judge::judge::command_env::CommandEnv;
+use watchdog_judge::modes::fleet::{
     FleetSetting, SharedRepository, SharingProposal, keep_shared_repository, shared_repository,
     sharing_proposal,
 };
-use watchdog_facts::display::escape_to_one_line;
-use watchdog_git::{Worktree, public_address};
 
 /// What a person said about sharing.
 pub(super) struct SharingWish<'a> {

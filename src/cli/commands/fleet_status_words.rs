@@ -15,16 +15,16 @@ use watchdog_store::open_store;
 use crate::cli::failure::CommandFailure;
 use crate::cli::table::{table_lines, terminal_width};
 use crate::cli::terminal::CommandTerminal;
-use crate::judge::command_env::CommandEnv;
-use crate::modes::fleet::{
+use watchdog_judge::judge::command_env::CommandEnv;
+use watchdog_judge::modes::fleet::{
     AccountStanding, COUNTED, FleetSetting, SharedRepository, WaitingCopies, account_as_recorded,
     shared_repositories, waiting_copies,
 };
-use crate::wire::fleet_json::{
+use watchdog_judge::wire::fleet_json::{
     FleetCopiesJson, FleetMachineJson, FleetStatusJson, KeptEventsJson, SharedRepositoryJson,
     no_object,
 };
-use crate::wire::verdict_json::as_answer;
+use watchdog_judge::wire::verdict_json::as_answer;
 
 use super::fleet_account_words::{show_account, standing_json};
 use super::fleet_share::in_words as shared_in_words;

@@ -4,21 +4,21 @@ use crate::cli::amounts::size;
 use crate::cli::args_fleet::{FleetArgs, FleetCommand};
 use crate::cli::failure::CommandFailure;
 use crate::cli::terminal::CommandTerminal;
-use crate::judge::command_env::CommandEnv;
-use crate::modes::fleet::{
-    FleetSetting, FleetSettingError, LeftFleet, copy_handed_over, copy_now, join_fleet, leave_fleet,
-};
-use crate::session::inside_of;
-use crate::wire::fleet_json::{
-    fleet_joined_json, fleet_left_json, fleet_made_json, fleet_pruned_json, fleet_synced_json,
-    no_fleet_json, with_shared_repository,
-};
 use watchdog_facts::display::{escape_to_one_line, plural};
 use watchdog_facts::verdict::Reason;
 use watchdog_fleet::connection_settings::ConnectionSettings;
 use watchdog_fleet::event_pruning::{KeptEvents, prune_events, survey_events};
 use watchdog_fleet::migrations::{MigrationOutcome, as_sql, migrate};
 use watchdog_fleet::{FleetError, FleetServer};
+use watchdog_judge::judge::command_env::CommandEnv;
+use watchdog_judge::modes::fleet::{
+    FleetSetting, FleetSettingError, LeftFleet, copy_handed_over, copy_now, join_fleet, leave_fleet,
+};
+use watchdog_judge::session::inside_of;
+use watchdog_judge::wire::fleet_json::{
+    fleet_joined_json, fleet_left_json, fleet_made_json, fleet_pruned_json, fleet_synced_json,
+    no_fleet_json, with_shared_repository,
+};
 use watchdog_store::open_store;
 
 use super::fleet_account_words::{about_account, fleet_account};

@@ -6,18 +6,18 @@ use crate::cli::amounts::{grouped, size};
 use crate::cli::args_forget::ForgetArgs;
 use crate::cli::failure::CommandFailure;
 use crate::cli::terminal::CommandTerminal;
-use crate::hooks::HookDialect;
-use crate::judge::command_env::CommandEnv;
-use crate::judge::open_worktree::OpenWorktree;
-use crate::modes::forget::forget as remove;
-use crate::modes::forget::{
-    ForgetOptions, KeepReason, LeftoverCount, LeftoverKind, Leftovers, find_leftovers,
-};
-use crate::session::inside_of;
-use crate::wire::forget_json::{KeptEntry, LeftEntry, LeftWorktree, LeftoverList};
 use watchdog_facts::display::{escape_to_one_line, plural};
 use watchdog_facts::shell_line::WorktreeCommands;
 use watchdog_facts::verdict::Reason;
+use watchdog_judge::hooks::HookDialect;
+use watchdog_judge::judge::command_env::CommandEnv;
+use watchdog_judge::judge::open_worktree::OpenWorktree;
+use watchdog_judge::modes::forget::forget as remove;
+use watchdog_judge::modes::forget::{
+    ForgetOptions, KeepReason, LeftoverCount, LeftoverKind, Leftovers, find_leftovers,
+};
+use watchdog_judge::session::inside_of;
+use watchdog_judge::wire::forget_json::{KeptEntry, LeftEntry, LeftWorktree, LeftoverList};
 use watchdog_process::own_stdin::stdin_is_terminal;
 
 use super::from_session::PrivilegedCommand;

@@ -2,10 +2,10 @@
 //! in the journal.
 
 use crate::cli::failure::CommandFailure;
-use crate::clock::now;
-use crate::session::inside_or_left;
-use crate::wire::trust_json::{PersonDeed, person_deed_data};
 use watchdog_facts::display::escape_to_one_line;
+use watchdog_judge::clock::now;
+use watchdog_judge::session::inside_or_left;
+use watchdog_judge::wire::trust_json::{PersonDeed, person_deed_data};
 use watchdog_store::LocalStore;
 use watchdog_store::journal::{event, kind};
 

@@ -7,16 +7,16 @@ use crate::cli::args_global::GlobalArgs;
 use crate::cli::args_hook::{HookArgs, HookCommand, InstallArgs, SettingsArgs};
 use crate::cli::failure::CommandFailure;
 use crate::cli::terminal::CommandTerminal;
-use crate::hooks::settings_file::{SettingsFile, SettingsFileError};
-use crate::hooks::{
-    HeldAgents, HookDialect, HookEntries, HookEvent, HookReply, hook_text, line_diff,
-};
-use crate::judge::command_env::CommandEnv;
-use crate::modes::hook::{HookHost, HookRequest, answer_hook};
-use crate::wire::setup_json::hook_settings_json;
 use watchdog_facts::display::{escape_for_display, escape_to_one_line};
 use watchdog_facts::shell_line::shell_word;
 use watchdog_git::Worktree;
+use watchdog_judge::hooks::settings_file::{SettingsFile, SettingsFileError};
+use watchdog_judge::hooks::{
+    HeldAgents, HookDialect, HookEntries, HookEvent, HookReply, hook_text, line_diff,
+};
+use watchdog_judge::judge::command_env::CommandEnv;
+use watchdog_judge::modes::hook::{HookHost, HookRequest, answer_hook};
+use watchdog_judge::wire::setup_json::hook_settings_json;
 use watchdog_process::calling_program;
 use watchdog_store::take_unread_notes;
 

@@ -6,15 +6,15 @@ use super::runtime::in_runtime;
 use crate::cli::failure::CommandFailure;
 use crate::cli::prompts::{UnansweredPrompt, choose_many, choose_one, confirm};
 use crate::cli::terminal::CommandTerminal;
-use crate::judge::signals::SignalUrgency;
-use crate::judge::spawn_io::spawn_io;
-use crate::modes::init::{ConfigProposal, FirstRun, ProposedEntry, first_run, runnable};
-use crate::wire::setup_json::TriedCheck;
 use watchdog_core::config::settings::CommandCriterion;
 use watchdog_core::config::{nearest_hint, parse};
 use watchdog_facts::display::{escape_for_display, escape_to_one_line};
 use watchdog_facts::evidence::CheckOutcome;
 use watchdog_facts::verdict::Reason;
+use watchdog_judge::judge::signals::SignalUrgency;
+use watchdog_judge::judge::spawn_io::spawn_io;
+use watchdog_judge::modes::init::{ConfigProposal, FirstRun, ProposedEntry, first_run, runnable};
+use watchdog_judge::wire::setup_json::TriedCheck;
 use watchdog_process::CancelFlag;
 
 /// What a shell says of a program that Ctrl-C ended.

@@ -9,17 +9,17 @@ use crate::cli::args_loop::{LoopArgs, variables_by_name};
 use crate::cli::failure::CommandFailure;
 use crate::cli::live_view::LiveView;
 use crate::cli::terminal::CommandTerminal;
-use crate::judge::command_env::CommandEnv;
-use crate::modes::iterate::{
-    AgentSelection, LoopLimitOverrides, LoopRequest, PauseRequest, about_silence, plan_loop,
-    run_loop,
-};
-use crate::wire::loop_plan_json::LoopPlan;
 use watchdog_core::config::{CriteriaNumbers, misspelt_word};
 use watchdog_core::decision::iteration::prompt::{PromptSet, PromptTexts};
 use watchdog_facts::display::escape_for_display;
 use watchdog_facts::phase_words::{PHASES, is_phase_name};
 use watchdog_git::is_absent;
+use watchdog_judge::judge::command_env::CommandEnv;
+use watchdog_judge::modes::iterate::{
+    AgentSelection, LoopLimitOverrides, LoopRequest, PauseRequest, about_silence, plan_loop,
+    run_loop,
+};
+use watchdog_judge::wire::loop_plan_json::LoopPlan;
 use watchdog_process::MirrorTarget;
 
 use super::fleet::copies;

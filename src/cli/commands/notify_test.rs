@@ -6,20 +6,20 @@ use std::time::{Duration, Instant};
 use crate::cli::args_notify::{NotifyArgs, NotifyCommand};
 use crate::cli::failure::CommandFailure;
 use crate::cli::terminal::CommandTerminal;
-use crate::clock::now;
-use crate::judge::command_env::CommandEnv;
-use crate::judge::configuration::{bad as bad_configuration, effective, read_named};
-use crate::judge::open_worktree::OpenWorktree;
-use crate::notify::send::{SendError, recipient, send};
-use crate::session::recorded;
-use crate::wire::event_words::answers_to;
-use crate::wire::notice_json::{TestedReceiver, notice_json, test_notice, tested_json};
 use watchdog_core::config::message_template::MessageForm;
 use watchdog_core::config::parse_bytes;
 use watchdog_core::config::settings::{NotifyRule, NotifyTarget};
 use watchdog_core::decision::machine::ConfigTrust;
 use watchdog_facts::display::{escape_to_one_line, plural};
 use watchdog_facts::verdict::Reason;
+use watchdog_judge::clock::now;
+use watchdog_judge::judge::command_env::CommandEnv;
+use watchdog_judge::judge::configuration::{bad as bad_configuration, effective, read_named};
+use watchdog_judge::judge::open_worktree::OpenWorktree;
+use watchdog_judge::notify::send::{SendError, recipient, send};
+use watchdog_judge::session::recorded;
+use watchdog_judge::wire::event_words::answers_to;
+use watchdog_judge::wire::notice_json::{TestedReceiver, notice_json, test_notice, tested_json};
 use watchdog_store::journal::event;
 
 /// What to add where nobody is told of anything.

@@ -7,20 +7,20 @@ use std::time::Duration;
 use crate::cli::args::ProbeArgs;
 use crate::cli::failure::CommandFailure;
 use crate::cli::terminal::CommandTerminal;
-use crate::clock::now;
-use crate::judge::command_env::CommandEnv;
-use crate::judge::configuration::effective;
-use crate::judge::open_worktree::OpenWorktree;
-use crate::judge::session_agent::{SightedAgent, settings_for};
-use crate::session::{ProbeTarget, recorded};
-use crate::wire::probe_json::{ProbedSession, probe_answer_json};
-use crate::wire::verdict_json::reply_of;
 use watchdog_agent::probe::{ProbeAnswer, ProbeRequest, ask_with, read_output};
 use watchdog_agent::prompt::{QuestionFacts, probe_prompt};
 use watchdog_facts::display::{escape_for_display, escape_to_one_line};
 use watchdog_facts::evidence::{ProbeOutcome, Reply, ReplyStatus};
 use watchdog_facts::shortage::shortage_in;
 use watchdog_facts::verdict::{ProbeUsage, Reason};
+use watchdog_judge::clock::now;
+use watchdog_judge::judge::command_env::CommandEnv;
+use watchdog_judge::judge::configuration::effective;
+use watchdog_judge::judge::open_worktree::OpenWorktree;
+use watchdog_judge::judge::session_agent::{SightedAgent, settings_for};
+use watchdog_judge::session::{ProbeTarget, recorded};
+use watchdog_judge::wire::probe_json::{ProbedSession, probe_answer_json};
+use watchdog_judge::wire::verdict_json::reply_of;
 use watchdog_process::CancelFlag;
 
 /// More of a file than this is not read: an answer is at its end.
@@ -223,10 +223,10 @@ pub(super) fn with_interrupt<T: Send>(
             .spawn_scoped(scope, work)
             .map_err(no_thread)?;
         runtime.block_on(async {
-            let mut signals = crate::judge::signals::SignalState::listen().map_err(failed)?;
+            let mut signals = watchdog_judge::judge::signals::SignalState::listen().map_err(failed)?;
             while !working.is_finished() {
                 tokio::select! {
-                    () = signals.reached(crate::judge::signals::SignalUrgency::Interrupted) => {
+                    () = signals.reached(watchdog_judge::judge::signals::SignalUrgency::Interrupted) => {
                         cancel.cancel();
                         break;
                     }

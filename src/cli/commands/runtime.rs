@@ -4,8 +4,8 @@ use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
 use crate::cli::failure::CommandFailure;
-use crate::judge::signals::SignalState;
 use watchdog_facts::verdict::Reason;
+use watchdog_judge::judge::signals::SignalState;
 use watchdog_process::headroom::check_headroom;
 
 /// Threads for work that blocks, beside those of a session: a judgement, a process that is waited for, a search, a lease that is renewed.

@@ -5,14 +5,14 @@ use serde_json::Value;
 
 use crate::cli::failure::CommandFailure;
 use crate::cli::terminal::CommandTerminal;
-use crate::judge::command_env::CommandEnv;
-use crate::judge::configuration::{
-    FILE as CONFIGURATION_FILE, bad as bad_configuration, read_named,
-};
-use crate::wire::explain_json::EXPLAIN_SCHEMA;
 use watchdog_core::config::{parse_bytes, schema as config_schema, to_json};
 use watchdog_facts::display::escape_to_one_line;
 use watchdog_git::Worktree;
+use watchdog_judge::judge::command_env::CommandEnv;
+use watchdog_judge::judge::configuration::{
+    FILE as CONFIGURATION_FILE, bad as bad_configuration, read_named,
+};
+use watchdog_judge::wire::explain_json::EXPLAIN_SCHEMA;
 
 /// What `check`, `run`, `loop`, `sweep` and `evaluate` print with `--json`.
 const VERDICT: &str = include_str!("../../../docs/schema/verdict.json");
@@ -126,10 +126,10 @@ mod tests {
     use serde_json::json;
 
     use super::*;
-    use crate::wire::verdict_json::{EndedLoop, Judgement};
     use watchdog_agent::preset::{AgentCapability, PresetCatalog};
     use watchdog_core::decision::termination::SpentUsage;
     use watchdog_facts::verdict::{Reason, Status, Verdict};
+    use watchdog_judge::wire::verdict_json::{EndedLoop, Judgement};
 
     fn keys(value: &Value) -> BTreeSet<&str> {
         value

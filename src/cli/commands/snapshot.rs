@@ -3,12 +3,12 @@
 use crate::cli::args::SnapshotArgs;
 use crate::cli::failure::CommandFailure;
 use crate::cli::terminal::CommandTerminal;
-use crate::judge::command_env::CommandEnv;
-use crate::judge::open_worktree::OpenWorktree;
-use crate::modes::record_baseline::BaselineOptions;
-use crate::modes::record_baseline::record_baseline;
-use crate::wire::baseline_json::NewBaseline;
-use crate::wire::trust_json::PersonDeed;
+use watchdog_judge::judge::command_env::CommandEnv;
+use watchdog_judge::judge::open_worktree::OpenWorktree;
+use watchdog_judge::modes::record_baseline::BaselineOptions;
+use watchdog_judge::modes::record_baseline::record_baseline;
+use watchdog_judge::wire::baseline_json::NewBaseline;
+use watchdog_judge::wire::trust_json::PersonDeed;
 
 use super::from_session::PrivilegedCommand;
 

@@ -8,21 +8,21 @@ use unicode_width::UnicodeWidthStr as _;
 use crate::cli::amounts::{age, grouped, size};
 use crate::cli::failure::CommandFailure;
 use crate::cli::terminal::CommandTerminal;
-use crate::clock::now;
-use crate::judge::command_env::CommandEnv;
-use crate::judge::open_worktree::OpenWorktree;
-use crate::rescue::{RestoreIntoError, restore_into_worktree};
-use crate::session::recorded;
-use crate::wire::snapshot_json::{
-    change_word, dropped_data, dropped_json, restored_data, restored_json, shown_snapshot_json,
-    snapshots_json,
-};
 use watchdog_facts::display::{LARGE, escape_for_display, escape_to_one_line, plural};
 use watchdog_facts::evidence::LeftOut;
 use watchdog_facts::shell_line::{WorktreeCommands, shell_word};
 use watchdog_facts::verdict::Reason;
 use watchdog_git::{
     RestoreError, RestoreResult, RestoreTarget, RestoredTo, SnapshotDiff, SnapshotSummary, Worktree,
+};
+use watchdog_judge::clock::now;
+use watchdog_judge::judge::command_env::CommandEnv;
+use watchdog_judge::judge::open_worktree::OpenWorktree;
+use watchdog_judge::rescue::{RestoreIntoError, restore_into_worktree};
+use watchdog_judge::session::recorded;
+use watchdog_judge::wire::snapshot_json::{
+    change_word, dropped_data, dropped_json, restored_data, restored_json, shown_snapshot_json,
+    snapshots_json,
 };
 use watchdog_store::journal::{event, kind};
 

@@ -13,21 +13,21 @@ use crate::cli::metrics_file;
 use crate::cli::row_lines;
 use crate::cli::table::{shown_path, style_of, table_lines, terminal_width};
 use crate::cli::terminal::CommandTerminal;
-use crate::clock::local_time::local_time;
-use crate::clock::{local_now, now};
-use crate::judge::command_env::CommandEnv;
-use crate::judge::live_session::SessionActivity;
 use crate::report::PathFilter;
 use crate::report::attention::{self, Attention, AttentionRank};
 use crate::report::metrics::{metrics, sum_all_days};
 use crate::report::overview::{OlderSpecs, ShownSpecs, StatusRow, overview, overview_of};
 use crate::report::same_faults::{FaultGroup, FaultKey, grouped};
-use crate::wire::metrics_text::{MetricSeries, metrics_text};
 use watchdog_core::decision::breaker::BreakerState;
 use watchdog_facts::display::{cut_text, escape_to_one_line, plural};
 use watchdog_facts::shell_line::WorktreeCommands;
 use watchdog_facts::verdict::{Reason, Status};
 use watchdog_git::Worktree;
+use watchdog_judge::clock::local_time::local_time;
+use watchdog_judge::clock::{local_now, now};
+use watchdog_judge::judge::command_env::CommandEnv;
+use watchdog_judge::judge::live_session::SessionActivity;
+use watchdog_judge::wire::metrics_text::{MetricSeries, metrics_text};
 use watchdog_store::open_store_to_read;
 
 /// Shows what is going on.

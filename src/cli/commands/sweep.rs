@@ -14,15 +14,15 @@ use crate::cli::progress_text::{clock, progress_line};
 use crate::cli::row_lines;
 use crate::cli::table::{shown_path, style_of, table_lines, terminal_width};
 use crate::cli::terminal::CommandTerminal;
-use crate::judge::command_env::CommandEnv;
-use crate::judge::judgement_input::Overrides;
-use crate::modes::sweep::sweep as sweep_all;
-use crate::modes::sweep::{SweepReport, SweepRequest, SweepTableRow};
 use crate::report::attention;
 use crate::report::same_faults::{FaultGroup, FaultKey, grouped};
 use watchdog_facts::display::{escape_to_one_line, plural};
 use watchdog_facts::shell_line::WorktreeCommands;
 use watchdog_facts::verdict::{Reason, Status};
+use watchdog_judge::judge::command_env::CommandEnv;
+use watchdog_judge::judge::judgement_input::Overrides;
+use watchdog_judge::modes::sweep::sweep as sweep_all;
+use watchdog_judge::modes::sweep::{SweepReport, SweepRequest, SweepTableRow};
 
 use super::runtime::in_runtime;
 

@@ -8,21 +8,21 @@ use crate::cli::table::table_lines;
 use crate::cli::terminal::CommandTerminal;
 
 use super::from_session::PrivilegedCommand;
-use crate::clock::now;
-use crate::judge::command_env::CommandEnv;
-use crate::modes::work::task_queue::{EffectiveTask, TaskQueue, change_data};
-use crate::tasks::graph;
-use crate::tasks::queue::{next, takes};
-use crate::tasks::task_board::{BoardTask, TaskBoard};
-use crate::tasks::task_transition::{TaskBoardError, TaskTransition};
-use crate::wire::task_json::{
-    ListedTasks, QueueTask, ShownTask, TaskStanding, no_next_task_json, set_task_json,
-    task_list_json,
-};
 use watchdog_core::config::task_file::TaskStatus;
 use watchdog_facts::display::{escape_for_display, escape_to_one_line};
 use watchdog_facts::shell_line::shell_word;
 use watchdog_facts::verdict::{Reason, Status};
+use watchdog_judge::clock::now;
+use watchdog_judge::judge::command_env::CommandEnv;
+use watchdog_judge::modes::work::task_queue::{EffectiveTask, TaskQueue, change_data};
+use watchdog_judge::tasks::graph;
+use watchdog_judge::tasks::queue::{next, takes};
+use watchdog_judge::tasks::task_board::{BoardTask, TaskBoard};
+use watchdog_judge::tasks::task_transition::{TaskBoardError, TaskTransition};
+use watchdog_judge::wire::task_json::{
+    ListedTasks, QueueTask, ShownTask, TaskStanding, no_next_task_json, set_task_json,
+    task_list_json,
+};
 
 use super::task_work;
 
@@ -475,7 +475,7 @@ fn set(
     let mut board = board(queue, shared)?;
     let before = known(&board, id)?.record.status;
     let change = if shared.dry_run {
-        crate::tasks::status::step_by_person(before, status, reason).map_err(|step| {
+        watchdog_judge::tasks::status::step_by_person(before, status, reason).map_err(|step| {
             refused(TaskBoardError::Illegal {
                 id: id.to_owned(),
                 step,

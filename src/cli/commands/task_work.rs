@@ -8,23 +8,23 @@ use crate::cli::args_task::{AgentPoolArgs, TaskRunArgs, TaskWorkArgs};
 use crate::cli::failure::CommandFailure;
 use crate::cli::live_view::LiveView;
 use crate::cli::terminal::CommandTerminal;
-use crate::judge::command_env::CommandEnv;
-use crate::judge::judgement_input::Overrides;
-use crate::modes::iterate::{LoopAgent, LoopView};
-use crate::modes::work::task_queue::TaskQueue;
-use crate::modes::work::{
-    AgentPoolOptions, AgentPoolReport, AgentPoolView, PoolAgent, TaskCheckout, TaskRunOptions,
-    run_agent_pool, run_task,
-};
-use crate::tasks::queue::{ready, takes};
-use crate::tasks::task_source::TaskSource;
-use crate::wire::task_work_json::{PlannedAgent, TaskPlan, pool_plan_json};
 use watchdog_core::config::settings::{AgentEntry, ConfigSettings};
 use watchdog_core::config::task_file::why_no_id;
 use watchdog_core::config::{CriteriaNumbers, PresetName};
 use watchdog_facts::display::escape_to_one_line;
 use watchdog_facts::shell_line::WorktreeCommands;
 use watchdog_facts::verdict::Status;
+use watchdog_judge::judge::command_env::CommandEnv;
+use watchdog_judge::judge::judgement_input::Overrides;
+use watchdog_judge::modes::iterate::{LoopAgent, LoopView};
+use watchdog_judge::modes::work::task_queue::TaskQueue;
+use watchdog_judge::modes::work::{
+    AgentPoolOptions, AgentPoolReport, AgentPoolView, PoolAgent, TaskCheckout, TaskRunOptions,
+    run_agent_pool, run_task,
+};
+use watchdog_judge::tasks::queue::{ready, takes};
+use watchdog_judge::tasks::task_source::TaskSource;
+use watchdog_judge::wire::task_work_json::{PlannedAgent, TaskPlan, pool_plan_json};
 use watchdog_process::MirrorTarget;
 
 use super::fleet::copies;

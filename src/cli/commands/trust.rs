@@ -7,22 +7,22 @@ use crate::cli::failure::CommandFailure;
 use crate::cli::terminal::CommandTerminal;
 
 use super::from_session::PrivilegedCommand;
-use crate::clock::now;
-use crate::judge::command_env::CommandEnv;
-use crate::judge::configuration::{
-    FILE as CONFIGURATION_FILE, MAX_BYTES, bad as bad_configuration,
-};
-use crate::judge::settle_anchor::criteria_trusted;
-use crate::modes::work::choose_queue;
-use crate::tasks;
-use crate::wire::trust_json::{
-    PersonDeed, all_trusted_json, revoked_json, trusted_json, trusted_tasks_json,
-};
 use watchdog_agent::preset::{AgentPreset, PresetProblem};
 use watchdog_core::config::task_file::parse_task;
 use watchdog_core::config::{ConfigError, ConfigProblem, parse_bytes};
 use watchdog_facts::display::{escape_for_display, escape_to_one_line};
 use watchdog_git::{HistoryPoint, Worktree};
+use watchdog_judge::clock::now;
+use watchdog_judge::judge::command_env::CommandEnv;
+use watchdog_judge::judge::configuration::{
+    FILE as CONFIGURATION_FILE, MAX_BYTES, bad as bad_configuration,
+};
+use watchdog_judge::judge::settle_anchor::criteria_trusted;
+use watchdog_judge::modes::work::choose_queue;
+use watchdog_judge::tasks;
+use watchdog_judge::wire::trust_json::{
+    PersonDeed, all_trusted_json, revoked_json, trusted_json, trusted_tasks_json,
+};
 use watchdog_store::open_store;
 use watchdog_store::task::{PinnedFile, TaskRecord};
 use watchdog_store::trust::{TrustGrant, TrustStore, fingerprint};

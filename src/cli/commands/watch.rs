@@ -7,11 +7,11 @@ use crate::cli::args_watch::WatchArgs;
 use crate::cli::failure::CommandFailure;
 use crate::cli::reader;
 use crate::cli::terminal::CommandTerminal;
-use crate::judge::command_env::CommandEnv;
-use crate::judge::judgement_input::Overrides;
-use crate::modes::watching::WatchRequest;
-use crate::modes::watching::watch as stay;
-use crate::wire::verdict_json::Judgement;
+use watchdog_judge::judge::command_env::CommandEnv;
+use watchdog_judge::judge::judgement_input::Overrides;
+use watchdog_judge::modes::watching::WatchRequest;
+use watchdog_judge::modes::watching::watch as stay;
+use watchdog_judge::wire::verdict_json::Judgement;
 
 use super::fleet::copies;
 use super::runtime::in_runtime;

@@ -5,12 +5,12 @@ use super::model::LiveModel;
 use crate::cli::amounts::age;
 use crate::cli::progress_text::{clock, dollars};
 use crate::cli::table::below_home;
-use crate::judge::live_session::SessionActivity;
 use crate::report::attention::{AttentionRank, attention};
 use crate::report::overview::StatusRow;
 use watchdog_core::decision::breaker::BreakerState;
 use watchdog_facts::display::escape_to_one_line;
 use watchdog_facts::verdict::Status;
+use watchdog_judge::judge::live_session::SessionActivity;
 
 /// Stands for what is not known, or not there.
 const UNKNOWN: &str = "–";

@@ -8,10 +8,10 @@ use super::draw::draw;
 use super::input::LiveInput;
 use super::model::LiveModel;
 use super::update::update;
-use crate::clock::{local_now, now};
 use crate::report::PathFilter;
 use crate::report::overview::overview;
 use watchdog_facts::shell_line::WorktreeCommands;
+use watchdog_judge::clock::{local_now, now};
 use watchdog_store::{StateDir, StoreError, open_store};
 
 /// A view of real records that is drawn into memory.

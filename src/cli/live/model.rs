@@ -11,10 +11,10 @@ use super::cells::{state_of, worktree_text};
 use super::live_data::{
     DetailTab, LiveRowKey, PlannedDeed, RowFacts, RowQuery, SnapshotChoice, TabContent,
 };
-use crate::judge::live_session::SessionLiveness;
 use crate::report::attention::AttentionRank;
 use crate::report::overview::StatusRow;
 use watchdog_facts::shell_line::WorktreeCommands;
+use watchdog_judge::judge::live_session::SessionLiveness;
 
 /// The order of the rows.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]

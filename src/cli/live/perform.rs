@@ -12,7 +12,7 @@ use watchdog_system::{handles, hold_process, signal_held};
 use super::input::LiveInput;
 use super::live_data::{DeedMeans, PlannedDeed, ProcessRequest};
 use crate::cli::held_back;
-use crate::judge::configuration::MAX_BYTES;
+use watchdog_judge::judge::configuration::MAX_BYTES;
 use watchdog_process::still_runs;
 use watchdog_system::read_regular_file;
 

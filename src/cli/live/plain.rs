@@ -16,14 +16,14 @@ use crate::cli::failure::CommandFailure;
 use crate::cli::reader;
 use crate::cli::table::{shown_path, style_of};
 use crate::cli::terminal::CommandTerminal;
-use crate::clock::local_now;
-use crate::judge::command_env::CommandEnv;
-use crate::judge::live_session::SessionLiveness;
 use crate::report::attention::{AttentionRank, attention};
 use crate::report::overview::{StatusOverview, StatusRow};
 use watchdog_facts::display::escape_to_one_line;
 use watchdog_facts::shell_line::WorktreeCommands;
 use watchdog_facts::verdict::Reason;
+use watchdog_judge::clock::local_now;
+use watchdog_judge::judge::command_env::CommandEnv;
+use watchdog_judge::judge::live_session::SessionLiveness;
 
 /// What makes a row another one: a clock that goes on does not.
 type RowStamp = (String, AttentionRank, Option<Timestamp>, String);

@@ -8,9 +8,9 @@ use std::time::Duration;
 use super::input::LiveInput;
 use super::live_data::LiveRowKey;
 use super::signals::spawn_reader;
-use crate::judge::live_session::live_session;
 use crate::report::overview::StatusRow;
 use watchdog_agent::transcript::ClaudeHome;
+use watchdog_judge::judge::live_session::live_session;
 use watchdog_store::StateDir;
 use watchdog_store::session::SessionRecord;
 

@@ -28,14 +28,14 @@ use crate::cli::args_status::StatusArgs;
 use crate::cli::commands::fleet;
 use crate::cli::failure::CommandFailure;
 use crate::cli::terminal::CommandTerminal;
-use crate::clock::local_now;
-use crate::judge::command_env::CommandEnv;
 use crate::report::PathFilter;
 use crate::report::overview::ShownSpecs;
-use crate::session::inside;
 use watchdog_facts::display::escape_to_one_line;
 use watchdog_facts::shell_line::WorktreeCommands;
 use watchdog_facts::verdict::Reason;
+use watchdog_judge::clock::local_now;
+use watchdog_judge::judge::command_env::CommandEnv;
+use watchdog_judge::session::inside;
 use watchdog_store::open_store;
 
 /// Clocks on the screen go on this often.

@@ -8,9 +8,9 @@ use std::time::{Duration, Instant};
 use jiff::Timestamp;
 
 use super::others_poll::OthersPoll;
-use crate::clock::now;
 use crate::report::PathFilter;
 use crate::report::overview::{ShownSpecs, StatusOverview, overview_of};
+use watchdog_judge::clock::now;
 use watchdog_store::{LocalStore, StateDir, StoreError, open_store_to_read};
 
 /// Between two readings.

@@ -8,13 +8,13 @@ use serde_json::json;
 
 use super::live_data::{LiveRowKey, RowFacts, ShownFact};
 use super::model::LiveModel;
-use crate::judge::live_session::{SessionActivity, SessionLiveness};
 use crate::report::overview::{OlderSpecs, StatusRow};
-use crate::wire::breaker_json::BreakerFields;
-use crate::wire::last_verdict::LastVerdict;
 use watchdog_core::decision::breaker::BreakerState;
 use watchdog_facts::shell_line::WorktreeCommands;
 use watchdog_facts::verdict::Reason;
+use watchdog_judge::judge::live_session::{SessionActivity, SessionLiveness};
+use watchdog_judge::wire::breaker_json::BreakerFields;
+use watchdog_judge::wire::last_verdict::LastVerdict;
 use watchdog_store::engine::StoredEvent;
 use watchdog_store::lock::LockHolder;
 use watchdog_store::looped::LoopRecord;

@@ -3,10 +3,10 @@
 use jiff::{Timestamp, Zoned};
 
 use crate::cli::amounts::{age, size};
-use crate::clock::local_time::local_time;
-use crate::wire::event_sentences::sentence;
 use watchdog_facts::display::{cut_text, escape_to_one_line, plural};
 use watchdog_git::SnapshotSummary;
+use watchdog_judge::clock::local_time::local_time;
+use watchdog_judge::wire::event_sentences::sentence;
 use watchdog_store::engine::StoredEvent;
 
 /// Bytes of a sentence.

@@ -3,10 +3,10 @@
 use super::deed::trust_deed;
 use super::live_data::{LiveRowKey, PlannedDeed};
 use crate::cli::commands::trust::commands_in;
-use crate::judge::configuration::{FILE as CONFIGURATION_FILE, MAX_BYTES};
 use watchdog_facts::display::escape_to_one_line;
 use watchdog_facts::shell_line::WorktreeCommands;
 use watchdog_git::Worktree;
+use watchdog_judge::judge::configuration::{FILE as CONFIGURATION_FILE, MAX_BYTES};
 use watchdog_system::read_regular_file;
 
 /// The deed, with what it allows; or why there is none.

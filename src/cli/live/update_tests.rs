@@ -5,10 +5,10 @@ use super::live_data::{DeedMeans, DetailTab, LiveRowKey, SnapshotChoice, TabCont
 use super::model::{FILTERS, ListOrder, LiveModel, LiveOverlay};
 use super::test_rows::{judged, looping, model, row, running, some_rows};
 use super::update::update;
-use crate::judge::live_session::{SessionActivity, SessionLiveness};
 use crate::report::overview::StatusRow;
 use crossterm::event::KeyCode;
 use watchdog_facts::verdict::Reason;
+use watchdog_judge::judge::live_session::{SessionActivity, SessionLiveness};
 
 fn press(model: &mut LiveModel, keys: &[KeyCode]) -> Vec<LiveEffect> {
     keys.iter()
@@ -228,7 +228,7 @@ fn menu(model: &mut LiveModel) -> Vec<(String, String)> {
 #[test]
 fn every_deed_names_its_command_and_none_is_offered_that_would_be_refused() {
     let open = |row: StatusRow| StatusRow {
-        breaker: crate::wire::breaker_json::BreakerFields {
+        breaker: watchdog_judge::wire::breaker_json::BreakerFields {
             strikes: 2,
             ..row.breaker.clone()
         },

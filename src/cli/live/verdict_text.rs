@@ -2,9 +2,9 @@
 
 use jiff::{Timestamp, Zoned};
 
-use crate::clock::local_time::local_time;
-use crate::wire::verdict_json::{ProbeView, VerdictView};
 use watchdog_facts::display::{escape_for_display, escape_to_one_line, plural};
+use watchdog_judge::clock::local_time::local_time;
+use watchdog_judge::wire::verdict_json::{ProbeView, VerdictView};
 
 /// Lines of a check's feedback that are shown.
 const FEEDBACK: usize = 30;

@@ -2,10 +2,10 @@
 
 use std::path::Path;
 
-use completion_watchdog::tasks::write_back::with_status;
 use watchdog_core::config::task_file::{
     StatusPosition, TASK_STATUSES, has_front_matter, parse_task, why_no_id,
 };
+use watchdog_judge::tasks::write_back::with_status;
 
 /// Reads an input as a task's file, and writes each status into it.
 pub fn run(input: &[u8]) {

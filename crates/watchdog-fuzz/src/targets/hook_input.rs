@@ -1,8 +1,8 @@
 //! What agents tell their hooks: nothing is made up, and a stop gives no output that only a tool may give.
 
-use completion_watchdog::hooks::{HookDialect, HookEvent, HookInput, context};
 use serde_json::Value;
 use watchdog_facts::context::SessionContext;
+use watchdog_judge::hooks::{HookDialect, HookEvent, HookInput, context};
 
 /// Reads an input in the words of each agent.
 pub fn run(input: &[u8]) {

@@ -1,8 +1,8 @@
 //! Plans of agents for rescue commits: every changed file in exactly one of them, and messages that a person would keep.
 
-use completion_watchdog::rescue::{check_plan, open_tasks};
 use serde_json::{Map, Value};
 use watchdog_facts::secret_shapes;
+use watchdog_judge::rescue::{check_plan, open_tasks};
 
 const FILES: [&str; 4] = ["src/a.rs", "b", "odd \n\"name\"", "./c"];
 const TASKS: &[u8] = b"# Tasks\n- [x] done\n- [ ] write a\n  * [ ] write b\n- [ ] write b\n";

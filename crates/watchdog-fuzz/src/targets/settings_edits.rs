@@ -2,9 +2,9 @@
 
 use std::time::Duration;
 
-use completion_watchdog::hooks::hook_text::{edit, installed, own_entries};
-use completion_watchdog::hooks::{HeldAgents, HookDialect, HookEntries};
 use serde_json::{Map, Value};
+use watchdog_judge::hooks::hook_text::{edit, installed, own_entries};
+use watchdog_judge::hooks::{HeldAgents, HookDialect, HookEntries};
 
 const PROGRAM: &str = "watchdog";
 

@@ -7,5 +7,5 @@ pub(crate) mod session_run;
 pub(crate) mod session_wait;
 pub(crate) mod sighted_agent;
 mod silence_watch;
-pub(crate) mod view;
-pub(crate) mod wrapped;
+pub mod view;
+pub mod wrapped;

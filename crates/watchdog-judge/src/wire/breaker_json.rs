@@ -4,7 +4,7 @@ use jiff::Timestamp;
 use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
 
-use watchdog_core::decision::breaker::{BreakerState, BreakerView};
+use watchdog_core::decision::breaker::{Breaker, BreakerState, BreakerView};
 
 /// A breaker as every place has it. Limit and cooldown are the configuration's, which not every place reads.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
@@ -21,6 +21,41 @@ pub struct BreakerFields {
     pub strikes: u32,
     /// Why the last strike was one.
     pub why: Option<String>,
+}
+
+impl BreakerFields {
+    /// As it is recorded. Its limit and cooldown are the configuration's, which nobody reads here: the last verdict (`judged`) told them.
+    pub fn from_record(breaker: Breaker, judged: Option<&Self>, now: Timestamp) -> Self {
+        let until = judged.and_then(|breaker| breaker.open_until);
+        let (state, since, why) = match &breaker {
+            Breaker::Closed { why, .. } => (BreakerState::Closed, None, why.clone()),
+            // As `watchdog breaker` shows it: once the cooldown is over.
+            Breaker::Open { since, why, .. }
+                if until.is_some_and(|until| *since < until && until <= now) =>
+            {
+                (BreakerState::HalfOpen, Some(*since), Some(why.clone()))
+            }
+            Breaker::Open { since, why, .. } => {
+                (BreakerState::Open, Some(*since), Some(why.clone()))
+            }
+            Breaker::HalfOpen { since, why, .. } => {
+                (BreakerState::HalfOpen, Some(*since), Some(why.clone()))
+            }
+        };
+        BreakerFields {
+            state,
+            strikes: breaker.strikes(),
+            limit: judged.and_then(|breaker| breaker.limit),
+            open_until: until.filter(|until| state == BreakerState::Open && now < *until),
+            since,
+            why,
+        }
+    }
+
+    /// Closed, and without a strike.
+    pub fn is_clean(&self) -> bool {
+        self.state == BreakerState::Closed && self.strikes == 0
+    }
 }
 
 impl From<&BreakerView> for BreakerFields {

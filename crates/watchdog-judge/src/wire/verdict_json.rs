@@ -347,7 +347,7 @@ mod tests {
     use super::*;
 
     /// Verdicts that the scenes of `tests/it` printed at format 3, 200 shapes with 40 reasons; times, ids and folders are masked.
-    const PRINTED: &str = include_str!("../../tests/fixtures/verdicts.jsonl");
+    const PRINTED: &str = include_str!("../../../../tests/fixtures/verdicts.jsonl");
 
     #[test]
     fn printed_verdicts_are_read_without_loss() {

@@ -19,4 +19,4 @@ pub fn fleet_event_json(event: &StoredEvent) -> Value {
 }
 
 /// JSON Schema (2020-12) of an event.
-pub const EVENT_SCHEMA: &str = include_str!("../../docs/schema/event.json");
+pub const EVENT_SCHEMA: &str = include_str!("../../../../docs/schema/event.json");

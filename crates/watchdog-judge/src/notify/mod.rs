@@ -5,7 +5,7 @@
 
 pub mod delivery;
 mod desktop;
-pub(crate) mod event_tail;
+pub mod event_tail;
 #[cfg(feature = "webhooks")]
 mod https_post;
 mod mail;
@@ -14,5 +14,5 @@ mod next_command;
 mod notified_program;
 mod receivers;
 pub(crate) mod rules;
-pub(crate) mod send;
+pub mod send;
 mod send_error;

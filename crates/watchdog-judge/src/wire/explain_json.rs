@@ -13,7 +13,7 @@ use super::verdict_json::RECORD;
 use super::worked_agents::WorkedSession;
 
 /// JSON Schema (2020-12) of an explanation.
-pub const EXPLAIN_SCHEMA: &str = include_str!("../../docs/schema/explain.json");
+pub const EXPLAIN_SCHEMA: &str = include_str!("../../../../docs/schema/explain.json");
 
 /// What the facts of a verdict tell.
 #[derive(Debug, Clone, Copy)]
