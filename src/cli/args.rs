@@ -352,7 +352,7 @@ mod tests {
     }
 
     #[test]
-    fn only_flags_for_a_whole_script_have_a_variable_and_it_has_their_name() {
+    fn only_script_flags_have_variables_named_alike() {
         use clap::CommandFactory as _;
         let mut found = Vec::new();
         variables(&Cli::command(), &mut found);

@@ -200,7 +200,7 @@ mod tests {
     use crate::cli::args::Cli;
 
     #[test]
-    fn a_machine_needs_a_plain_name_and_a_fleet_a_server() {
+    fn machine_needs_plain_name_and_fleet_a_server() {
         for (line, valid) in [
             ("watchdog fleet init postgres://h/x", true),
             ("watchdog fleet init --print-sql", true),

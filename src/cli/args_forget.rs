@@ -41,7 +41,7 @@ mod tests {
     use crate::cli::args::Cli;
 
     #[test]
-    fn to_list_alone_and_to_remove_are_not_asked_for_together() {
+    fn listing_and_removing_exclude_each_other() {
         for (line, valid) in [
             ("watchdog forget", true),
             ("watchdog forget --all --snapshots -y", true),

@@ -187,7 +187,7 @@ mod tests {
     }
 
     #[test]
-    fn a_variable_has_a_name_that_no_other_placeholder_has() {
+    fn variable_name_differs_from_every_placeholder() {
         let vars = read("watchdog loop --var issue=7 --var url=http://x/?a=b a")
             .expect("a good line")
             .vars;

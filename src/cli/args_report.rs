@@ -76,7 +76,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_beginning_is_a_number_of_days_or_a_day() {
+    fn report_begins_at_day_count_or_day() {
         let days = |days: u64| SinceTime::Ago(Duration::from_secs(days * 86_400));
         let at = |text: &str| SinceTime::At(text.parse().unwrap());
         for (text, expected) in [

@@ -90,7 +90,7 @@ mod tests {
     use crate::cli::args::{Cli, Command};
 
     #[test]
-    fn the_worktree_to_restore_into_is_not_the_worktree_to_act_on() {
+    fn restore_target_is_not_the_acting_worktree() {
         for (line, at, linked) in [
             (
                 "watchdog rescue restore ID --worktree new",

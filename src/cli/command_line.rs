@@ -137,7 +137,7 @@ mod tests {
     }
 
     #[test]
-    fn a_call_of_a_hook_is_known_even_where_the_rest_of_the_line_is_wrong() {
+    fn hook_call_is_recognised_despite_invalid_arguments() {
         for (line, hook) in [
             ("watchdog hook stop", true),
             ("watchdog hook stop --nonsense", true),
@@ -157,7 +157,7 @@ mod tests {
     }
 
     #[test]
-    fn the_version_is_the_same_from_the_short_way_and_from_the_whole_definition() {
+    fn short_and_full_definition_give_same_version() {
         for flag in ["--version", "-V"] {
             let short = read(&words(&format!("watchdog {flag}"))).expect_err("no command");
             let long = whole(&words(&format!("watchdog {flag}"))).expect_err("no command");
@@ -170,7 +170,7 @@ mod tests {
     }
 
     #[test]
-    fn a_command_alone_takes_the_same_words_as_among_all_others() {
+    fn lone_command_accepts_the_same_words() {
         let mut all = <Cli as clap::CommandFactory>::command();
         all.build();
         let arguments = |command: &Definition| {
@@ -212,7 +212,7 @@ mod tests {
     }
 
     #[test]
-    fn a_line_is_read_as_the_whole_definition_reads_it() {
+    fn short_definition_parses_like_the_full_one() {
         for line in [
             "watchdog check --baseline HEAD~1 --spec s --no-probe --json",
             "watchdog -C check check -vv --color never",

@@ -219,7 +219,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn the_kind_of_the_word_at_the_cursor_is_known() {
+    fn completion_recognises_the_kind_at_cursor() {
         use CandidateKind::{
             Check, HelpTopic, Listed, ManualPage, Snapshot, SnapshotSpec, Spec, SpecOrLog,
             SpecOrVerdict, Task, TaskStatus,
@@ -275,7 +275,7 @@ mod tests {
     }
 
     #[test]
-    fn the_worktree_and_the_configuration_of_the_line_are_read() {
+    fn completion_reads_worktree_and_configuration_options() {
         for line in [
             "watchdog -C a task show --config=b ",
             "watchdog --worktree=a --config b task show ",

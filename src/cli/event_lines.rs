@@ -206,7 +206,7 @@ mod tests {
     }
 
     #[test]
-    fn a_terminal_has_the_day_where_it_changes_and_times_that_go_back_are_said() {
+    fn terminal_shows_day_changes_and_backward_times() {
         let events = [
             degraded("2026-03-04T21:59:00Z", Some("auth"), "one"),
             degraded(
@@ -231,7 +231,7 @@ mod tests {
     }
 
     #[test]
-    fn a_pipe_has_whole_lines_each_with_its_day_and_zone() {
+    fn pipe_gets_whole_lines_with_day_and_zone() {
         let why = "x ".repeat(200);
         let found = lines(
             style(None),
@@ -276,7 +276,7 @@ mod tests {
     }
 
     #[test]
-    fn of_several_machines_each_line_says_which_and_where_and_no_name_steers_the_terminal() {
+    fn lines_of_several_machines_are_named_and_harmless() {
         let of = |data| {
             event(
                 "2026-03-04T21:59:00Z".parse().unwrap(),
@@ -311,7 +311,7 @@ mod tests {
     }
 
     #[test]
-    fn a_sentence_that_is_wanted_whole_goes_on_below() {
+    fn whole_sentence_continues_below() {
         let events = [degraded(
             "2026-03-04T21:59:00Z",
             Some("auth"),

@@ -47,7 +47,7 @@ mod tests {
     }
 
     #[test]
-    fn what_was_read_stands_before_the_deeds_that_came_after_it_and_behind_the_verdict_before() {
+    fn readings_precede_later_actions_within_their_judgement() {
         let written = vec![
             at(50, "a", "verdict", false),
             at(12, "b", "session_started", false),

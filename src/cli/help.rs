@@ -296,7 +296,7 @@ mod tests {
     }
 
     #[test]
-    fn the_short_help_of_every_command_fits_on_one_screen() {
+    fn short_help_of_every_command_fits_the_screen() {
         let mut whole = arranged().term_width(80);
         whole.build();
         let mut long = Vec::new();
@@ -317,7 +317,7 @@ mod tests {
     }
 
     #[test]
-    fn global_options_stand_apart_and_last_and_variables_in_the_long_help_alone() {
+    fn global_options_come_last_with_variables_in_help() {
         let mut whole = arranged();
         whole.build();
         let check = whole.find_subcommand_mut("check").expect("it is there");

@@ -219,7 +219,7 @@ mod tests {
     }
 
     #[test]
-    fn iteration_time_cost_breaker_and_what_is_going_on_are_shown() {
+    fn view_shows_iteration_time_cost_and_activity() {
         let head =
             "au\\x1b[2Jth · iteration 3/30 · 12:04 · $1.23 · 45.1k tokens · breaker closed 1/3";
         let tap = StreamTap::default();
@@ -248,7 +248,7 @@ mod tests {
     }
 
     #[test]
-    fn each_loop_of_a_pool_has_one_line_with_its_name() {
+    fn each_pool_loop_has_its_named_line() {
         let line = "agent-1: T\\x07 · iteration 3/30 · judging · 12:04 · $1.23 · 45.1k tokens · breaker closed 1/3";
         assert_eq!(lines("agent-1: T\x07", status(LoopPhase::Judging)), [line]);
     }

@@ -302,7 +302,7 @@ mod tests {
     }
 
     #[test]
-    fn a_line_for_people_is_one_line_and_steers_no_terminal() {
+    fn line_for_people_is_single_and_harmless() {
         let text = line().for_people(false);
         let rest = text
             .split_once(' ')

@@ -309,7 +309,7 @@ mod tests {
     }
 
     #[test]
-    fn parts_of_a_text_are_one_text_and_an_error_is_told_once() {
+    fn text_parts_join_and_errors_appear_once() {
         let part = |text: &str| SessionEvent::SaidPart { text: text.into() };
         assert_eq!(
             shown(

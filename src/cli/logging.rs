@@ -186,7 +186,7 @@ mod tests {
     }
 
     #[test]
-    fn a_filter_that_cannot_be_read_names_a_right_one() {
+    fn invalid_filter_names_a_valid_filter() {
         for (filter, named) in [
             ("loud", "'loud' is neither a level (off,"),
             ("gti=debug", "`git`"),

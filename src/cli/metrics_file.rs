@@ -68,7 +68,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn the_file_is_replaced_whole_and_everybody_may_read_it() {
+    fn metrics_file_is_replaced_atomically_and_world_readable() {
         let scratch = tempfile::tempdir().unwrap();
         let path = scratch.path().join("watchdog.prom");
         for text in ["one\n", "two\n"] {
@@ -87,7 +87,7 @@ mod tests {
     }
 
     #[test]
-    fn a_link_is_replaced_and_not_followed_and_a_folder_is_refused() {
+    fn link_is_replaced_and_folder_is_refused() {
         let scratch = tempfile::tempdir().unwrap();
         let (other, path) = (
             scratch.path().join("other"),

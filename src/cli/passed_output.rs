@@ -53,7 +53,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn there_is_room_only_below_whole_lines_of_a_session_that_does_not_steer_the_terminal() {
+    fn progress_needs_whole_lines_without_terminal_control() {
         for (pieces, room) in [
             (&[][..], true),
             (&["a line\n"], true),

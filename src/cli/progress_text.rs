@@ -39,7 +39,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_clock_shows_hours_only_where_there_are_some() {
+    fn clock_shows_hours_only_when_present() {
         for (seconds, shown) in [
             (0, "0:00"),
             (7, "0:07"),
@@ -52,7 +52,7 @@ mod tests {
     }
 
     #[test]
-    fn figures_are_short_and_parts_that_say_nothing_are_left_out() {
+    fn figures_are_short_and_empty_parts_omitted() {
         assert_eq!(
             [950, 45_120, 4_560_000].map(thousands),
             ["950", "45.1k", "4.5M"]

@@ -399,7 +399,7 @@ mod tests {
     }
 
     #[test]
-    fn sections_say_what_is_known_and_that_the_rest_is_not() {
+    fn report_sections_state_known_and_unknown_facts() {
         let spec = |seconds, cost_micros| CompletedSpec {
             worktree: "w".into(),
             spec: "s".into(),
@@ -481,7 +481,7 @@ mod tests {
     }
 
     #[test]
-    fn a_time_is_shown_as_roughly_as_it_is_long() {
+    fn duration_is_rounded_by_its_length() {
         for (seconds, shown) in [
             (0.0, "0 s"),
             (89.0, "89 s"),
@@ -500,7 +500,7 @@ mod tests {
     }
 
     #[test]
-    fn a_bar_fills_its_room_with_the_most_and_shows_the_least() {
+    fn bar_fills_at_maximum_and_shows_minimum() {
         for (all, complete, most, room, expected) in [
             (10, 10, 10, 10, "##########"),
             (10, 5, 10, 10, "#####....."),

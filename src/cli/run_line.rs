@@ -208,7 +208,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn the_clock_the_limit_the_tool_and_the_last_line_are_shown() {
+    fn line_shows_clock_limit_tool_and_output() {
         let said = |line: &str, calls: &[&str]| SessionView {
             last_line: line.into(),
             calls: calls.iter().map(|call| (*call).to_owned()).collect(),

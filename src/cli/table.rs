@@ -118,14 +118,14 @@ mod tests {
     }
 
     #[test]
-    fn columns_stand_below_each_other_and_numbers_to_the_right() {
+    fn columns_align_with_numbers_to_the_right() {
         let rows = [["a", "7", "x"], ["long", "1000", ""]].map(|row| row.map(str::to_owned));
         let lines = plain_lines(["NAME", "N", "REST"], &[1], &rows, None);
         assert_eq!(lines, ["NAME     N  REST", "a        7  x", "long  1000"]);
     }
 
     #[test]
-    fn characters_that_take_two_columns_are_counted_as_two() {
+    fn wide_characters_count_as_two_columns() {
         let rows =
             [["日本", "x"], ["e\u{301}t", "y"], ["plain", "z"]].map(|row| row.map(str::to_owned));
         let lines = plain_lines(["", ""], &[], &rows, None);
@@ -133,7 +133,7 @@ mod tests {
     }
 
     #[test]
-    fn the_last_column_loses_its_middle_where_the_terminal_has_no_room() {
+    fn narrow_terminal_shortens_middle_of_last_column() {
         let rows = [
             ["complete", "/home/me/projects/shop/worktrees/checkout"],
             ["error", "/日本日本日本日本日本/shop"],
@@ -164,7 +164,7 @@ mod tests {
     }
 
     #[test]
-    fn the_home_folder_is_shortened_and_nothing_that_merely_begins_like_it() {
+    fn only_the_home_folder_itself_is_shortened() {
         let of = |path| below_home(path, Path::new("/home/me"));
         assert_eq!(of("/home/me/shop").as_deref(), Some("~/shop"));
         assert_eq!(of("/home/me").as_deref(), Some("~"));

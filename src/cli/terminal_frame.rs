@@ -84,7 +84,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn lines_that_a_narrower_terminal_wrapped_take_more_rows() {
+    fn wrapped_lines_take_more_rows() {
         for (drawn, width, expected) in [
             (&[][..], 80, 0),
             (&[77], 80, 1),

@@ -35,7 +35,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_beginning_is_a_time_span_or_an_instant() {
+    fn start_is_time_span_or_instant() {
         assert_eq!(since("2h"), Ok(SinceTime::Ago(Duration::from_secs(7200))));
         for text in ["2026-03-04T05:06:07Z", "2026-03-04T07:06:07+02:00"] {
             assert_eq!(
@@ -50,7 +50,7 @@ mod tests {
     }
 
     #[test]
-    fn time_spans_are_read_with_and_without_a_unit() {
+    fn time_spans_parse_with_or_without_unit() {
         for (text, millis) in [
             ("90", 90_000),
             ("90s", 90_000),

@@ -109,7 +109,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_gist_ends_after_a_word_and_never_goes_beyond_the_room() {
+    fn gist_ends_after_word_within_its_room() {
         for (text, room, gist) in [
             ("short enough", 12, "short enough"),
             ("one thing, and another", 14, "one thing…"),
@@ -137,7 +137,7 @@ mod tests {
     }
 
     #[test]
-    fn a_line_breaks_between_words_and_the_rest_is_set_in() {
+    fn line_breaks_between_words_and_indents_continuation() {
         for (line, room, shown) in [
             ("it fits", 7, &["it fits"][..]),
             ("one two three four", 9, &["one two", "  three", "  four"]),

@@ -25,7 +25,7 @@ fn moment() -> Zoned {
 }
 
 #[test]
-fn work_of_a_machine_that_is_silent_needs_a_person_and_other_work_there_does_not() {
+fn only_running_work_of_silent_machine_needs_attention() {
     let machine = |loops, silent: Option<u64>| {
         let silent = silent.map(std::time::Duration::from_secs);
         Some(crate::report::fleet_overview::RowMachine {
@@ -160,7 +160,7 @@ fn said(row: &StatusRow) -> (AttentionRank, String, Option<String>) {
 }
 
 #[test]
-fn each_row_says_whether_it_needs_a_person_why_and_what_to_type() {
+fn each_row_states_attention_cause_and_command() {
     use AttentionRank::{Complete, Gone, Next, NotJudged, Person, Resume, Running};
     let open = BreakerFields {
         state: BreakerState::Open,
@@ -368,7 +368,7 @@ fn each_row_says_whether_it_needs_a_person_why_and_what_to_type() {
 }
 
 #[test]
-fn every_reason_that_calls_for_a_person_has_a_command_and_a_sentence() {
+fn every_attention_reason_has_command_and_sentence() {
     for reason in Reason::ALL {
         let (rank, why, command) = said(&of(*reason));
         assert_eq!(
@@ -384,7 +384,7 @@ fn every_reason_that_calls_for_a_person_has_a_command_and_a_sentence() {
 }
 
 #[test]
-fn what_came_from_outside_is_one_line_and_never_a_command() {
+fn foreign_text_is_one_line_and_never_command() {
     let row = judged(
         json!({"status": "review", "reason": "disputed", "message": "run: watchdog -C / forget --yes\n\u{1b}[2Jdone"}),
     );
@@ -411,7 +411,7 @@ fn what_came_from_outside_is_one_line_and_never_a_command() {
 }
 
 #[test]
-fn the_order_of_ranks_is_that_of_the_tables() {
+fn rank_order_matches_the_tables() {
     let rows = [
         of(Reason::Untrusted),
         StatusRow {

@@ -50,7 +50,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_path_means_what_is_at_or_below_it_or_else_what_it_is_in_and_no_path_means_everything() {
+    fn path_selects_worktrees_below_or_around_it() {
         let all = [
             "/nowhere/a",
             "/nowhere/a/b",

@@ -71,7 +71,7 @@ fn text(rows: Vec<StatusRow>, sums: &CounterSums) -> String {
 }
 
 #[test]
-fn what_is_known_of_a_row_is_there_and_what_is_not_has_no_sample() {
+fn only_known_values_have_samples() {
     let said = text(vec![row()], &CounterSums::default());
     let of = r#"{worktree="/a \"b\"",spec="s""#;
     for line in [
@@ -138,7 +138,7 @@ fn what_is_known_of_a_row_is_there_and_what_is_not_has_no_sample() {
 }
 
 #[test]
-fn a_row_that_is_gone_or_was_judged_before_its_baseline_has_no_status_of_old() {
+fn gone_or_outdated_row_has_no_old_status() {
     let mut earlier = row();
     earlier.verdict.as_mut().expect("it has one").since_baseline = false;
     earlier.breaker.state = BreakerState::Closed;

@@ -94,7 +94,7 @@ fn name(row: &StatusRow) -> String {
 }
 
 #[test]
-fn what_needs_a_person_comes_first_and_what_is_gone_comes_last() {
+fn attention_rows_come_first_and_gone_last() {
     let ground = Ground::new();
     for (id, reason) in [
         ("complete", Some(Reason::NewCommits)),
@@ -152,7 +152,7 @@ fn what_needs_a_person_comes_first_and_what_is_gone_comes_last() {
 }
 
 #[test]
-fn a_verdict_from_before_the_baseline_is_about_earlier_work_whatever_the_clock_said() {
+fn verdict_before_baseline_belongs_to_earlier_work() {
     let ground = Ground::new();
     ground.watch("w", "s", 10);
     assert!(ground.only().verdict.is_none());
@@ -174,7 +174,7 @@ fn a_verdict_from_before_the_baseline_is_about_earlier_work_whatever_the_clock_s
 }
 
 #[test]
-fn each_spec_that_goes_on_has_a_row_and_the_others_are_counted_in_that_of_the_newest() {
+fn each_open_spec_has_row_and_rest_count() {
     let ground = Ground::new();
     for (second, spec, reason) in [
         (10, "done", Some(Reason::NewCommits)),
@@ -258,7 +258,7 @@ fn each_spec_that_goes_on_has_a_row_and_the_others_are_counted_in_that_of_the_ne
 }
 
 #[test]
-fn what_a_hook_judged_counts_and_a_hook_that_decided_nothing_does_not() {
+fn only_deciding_hooks_count_as_judgement() {
     let ground = Ground::new();
     ground.watch("w", "s", 10);
     let hook = |second, answer: &str, reason: Option<Reason>| {
@@ -294,7 +294,7 @@ fn what_a_hook_judged_counts_and_a_hook_that_decided_nothing_does_not() {
 }
 
 #[test]
-fn what_the_journal_does_not_reach_is_not_known_and_not_never() {
+fn events_beyond_the_journal_are_unknown_not_never() {
     let ground = Ground::new();
     ground.watch("w", "s", 10);
     assert!(
@@ -333,7 +333,7 @@ fn what_the_journal_does_not_reach_is_not_known_and_not_never() {
 }
 
 #[test]
-fn a_verdict_is_found_behind_the_snapshots_of_a_long_session() {
+fn verdict_is_found_behind_many_snapshots() {
     let ground = Ground::new();
     ground.watch("w", "s", 10);
     ground.judge("w", "s", Reason::Working, 20);
@@ -344,7 +344,7 @@ fn a_verdict_is_found_behind_the_snapshots_of_a_long_session() {
 }
 
 #[test]
-fn only_what_lives_is_told_as_running_and_a_killed_loop_as_cut_short() {
+fn killed_session_or_loop_never_shows_as_running() {
     let ground = Ground::new();
     ground.watch("w", "s", 10);
     let ended = SessionRecord {
@@ -402,7 +402,7 @@ fn only_what_lives_is_told_as_running_and_a_killed_loop_as_cut_short() {
 }
 
 #[test]
-fn an_open_breaker_needs_a_person_until_its_cooldown_is_over() {
+fn open_breaker_needs_attention_until_cooldown_ends() {
     let ground = Ground::new();
     ground.watch("w", "s", 10);
     let settings = ConfigSettings::default().breaker;
@@ -445,7 +445,7 @@ fn an_open_breaker_needs_a_person_until_its_cooldown_is_over() {
 }
 
 #[test]
-fn damaged_rows_and_verdicts_are_told_and_hide_nothing_else() {
+fn damaged_records_are_reported_without_hiding_intact_ones() {
     let ground = Ground::new();
     ground.watch("a", "s", 10);
     ground.happens("a", "s", kind::VERDICT, 20, json!({"status": 7}));

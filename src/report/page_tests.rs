@@ -27,7 +27,7 @@ fn figures(names: &[&str]) -> PageFigures {
 
 /// The library is vendored whole: what stands here is what the registry has.
 #[test]
-fn the_library_of_charts_is_as_it_was_published() {
+fn chart_library_matches_its_published_bytes() {
     let sum = |text: &str| {
         Sha256::digest(text.as_bytes())
             .iter()
@@ -47,7 +47,7 @@ fn the_library_of_charts_is_as_it_was_published() {
 }
 
 #[test]
-fn names_cannot_end_the_data_nor_turn_the_text() {
+fn names_cannot_close_data_or_reverse_text() {
     let long = "x".repeat(10_000);
     let page = page(&figures(&[
         "</script><script>alert(1)</script>",
@@ -83,7 +83,7 @@ fn names_cannot_end_the_data_nor_turn_the_text() {
 }
 
 #[test]
-fn the_page_names_no_other_place_and_its_policy_allows_its_own_parts_alone() {
+fn page_loads_only_its_own_parts() {
     let page = page(&figures(&["s"]));
     for reference in [
         "src=",
@@ -110,7 +110,7 @@ fn the_page_names_no_other_place_and_its_policy_allows_its_own_parts_alone() {
 }
 
 #[test]
-fn the_page_holds_what_it_shows_and_no_more() {
+fn page_contains_only_the_data_it_shows() {
     let read = figures(&["a", "b"]).to_json();
     assert_eq!(
         read["words"],

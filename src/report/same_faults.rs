@@ -74,7 +74,7 @@ mod tests {
     }
 
     #[test]
-    fn one_fault_of_one_repository_is_one_group_and_what_is_known_of_none_stands_alone() {
+    fn same_repository_fault_forms_a_single_group() {
         let rows = [
             key("/r", "gone"),
             None,

@@ -66,7 +66,7 @@ fn task_work(repo: &Repo<'_>, config: &str) -> CommandOutput {
 }
 
 #[test]
-fn a_session_that_spends_its_agents_budget_is_ended_and_the_next_agent_takes_over() {
+fn spent_agent_budget_hands_over_to_next_agent() {
     let env = TestEnv::new();
     let repo = env.repo();
     spender(
@@ -123,7 +123,7 @@ fn a_session_that_spends_its_agents_budget_is_ended_and_the_next_agent_takes_ove
 }
 
 #[test]
-fn where_no_agent_has_a_budget_left_the_loop_stops_and_says_whose_it_was() {
+fn loop_stops_when_every_agent_budget_is_spent() {
     let env = TestEnv::new();
     let repo = env.repo();
     spender(&env, "main", "commit a.txt; step; step; exec sleep 600");
@@ -163,7 +163,7 @@ fn where_no_agent_has_a_budget_left_the_loop_stops_and_says_whose_it_was() {
 }
 
 #[test]
-fn task_work_moves_a_task_on_at_a_limit_and_at_a_spent_budget() {
+fn task_changes_agent_at_limit_or_spent_budget() {
     let env = TestEnv::new();
     let repo = env.repo();
     let reset = jiff::Timestamp::now().as_second() + 7200;
@@ -202,7 +202,7 @@ fn task_work_moves_a_task_on_at_a_limit_and_at_a_spent_budget() {
 }
 
 #[test]
-fn a_rescue_plan_is_asked_of_the_agent_that_ran_the_session() {
+fn rescue_plan_asks_the_agent_of_the_session() {
     let env = TestEnv::new();
     let repo = env.repo();
     claude(

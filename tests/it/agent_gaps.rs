@@ -67,7 +67,7 @@ fn notes(out: &CommandOutput, code: &str) -> Vec<String> {
 }
 
 #[test]
-fn a_session_that_left_nothing_may_have_been_refused_its_tools_where_its_agent_would_not_tell() {
+fn empty_session_hints_at_silently_refused_tools() {
     let out = run_idle_codex(&json!({}));
     assert_eq!(out.json()["status"], "incomplete", "{out}");
     let lacks = notes(&out, "agent_lacks");
@@ -80,7 +80,7 @@ fn a_session_that_left_nothing_may_have_been_refused_its_tools_where_its_agent_w
 }
 
 #[test]
-fn a_limit_that_its_agent_cannot_be_held_to_is_told_at_the_start_and_in_the_verdict() {
+fn unenforceable_limit_is_told_at_start_and_verdict() {
     let out = run_idle_codex(&json!({"limits": {"max_cost_usd": 1}}));
     assert!(
         out.stderr

@@ -47,7 +47,7 @@ fn trusted(env: &TestEnv) -> Repo<'_> {
 }
 
 #[test]
-fn each_agent_is_told_held_and_let_go_in_its_own_words() {
+fn each_agent_gets_hook_answers_in_its_format() {
     for (agent, source, event, word) in [
         ("codex", "startup", "Stop", "block"),
         ("gemini", "startup", "AfterAgent", "deny"),
@@ -113,7 +113,7 @@ fn each_agent_is_told_held_and_let_go_in_its_own_words() {
 }
 
 #[test]
-fn no_agent_is_held_more_often_than_it_obeys() {
+fn agents_are_held_only_as_often_as_supported() {
     for (agent, held) in [("qwen", 7), ("copilot", 7), ("gemini", 14), ("codex", 20)] {
         let env = TestEnv::new();
         let repo = env.repo();
@@ -143,7 +143,7 @@ fn no_agent_is_held_more_often_than_it_obeys() {
 }
 
 #[test]
-fn an_unknown_agent_is_sent_to_the_loop_and_held_by_nobody() {
+fn unknown_agent_is_referred_to_the_loop() {
     let env = TestEnv::new();
     let repo = trusted(&env);
     let refused = repo
@@ -171,7 +171,7 @@ fn an_unknown_agent_is_sent_to_the_loop_and_held_by_nobody() {
 }
 
 #[test]
-fn the_hooks_of_each_agent_go_into_its_own_file_and_out_of_it_again() {
+fn each_agent_has_its_own_hook_file() {
     for (agent, project, user, stop) in AGENTS {
         let env = TestEnv::new();
         let repo = env.repo();
@@ -233,7 +233,7 @@ fn the_hooks_of_each_agent_go_into_its_own_file_and_out_of_it_again() {
 }
 
 #[test]
-fn a_file_of_hooks_that_is_broken_linked_or_closed_keeps_what_it_has() {
+fn unsafe_hook_file_keeps_its_content() {
     for (agent, project, _, stop) in AGENTS {
         let env = TestEnv::new();
         let repo = env.repo();
@@ -283,7 +283,7 @@ fn a_file_of_hooks_that_is_broken_linked_or_closed_keeps_what_it_has() {
 }
 
 #[test]
-fn the_plugin_of_opencode_is_one_file_that_comes_and_goes() {
+fn opencode_plugin_installs_and_uninstalls_as_one_file() {
     let env = TestEnv::new();
     let repo = env.repo();
     let place = repo.path().join(".opencode/plugin/watchdog.js");
@@ -338,7 +338,7 @@ fn the_plugin_of_opencode_is_one_file_that_comes_and_goes() {
 }
 
 #[test]
-fn what_an_agent_wants_besides_is_told_where_its_hooks_are_written() {
+fn hook_install_tells_further_requirements_of_the_agent() {
     let env = TestEnv::new();
     let repo = env.repo();
     for (agent, args, told) in [
@@ -366,7 +366,7 @@ fn what_an_agent_wants_besides_is_told_where_its_hooks_are_written() {
 }
 
 #[test]
-fn doctor_finds_and_mends_the_hooks_of_every_agent() {
+fn doctor_repairs_hooks_of_every_agent() {
     let env = TestEnv::new();
     let repo = env.repo();
     let agents = AGENTS
@@ -406,7 +406,7 @@ fn doctor_finds_and_mends_the_hooks_of_every_agent() {
 }
 
 #[test]
-fn forgetting_a_worktree_takes_the_hooks_of_every_agent_out() {
+fn forgetting_a_worktree_removes_all_agent_hooks() {
     let env = TestEnv::new();
     let repo = env.repo();
     repo.watchdog(&["snapshot"]).expect(0);
@@ -425,7 +425,7 @@ fn forgetting_a_worktree_takes_the_hooks_of_every_agent_out() {
 }
 
 #[test]
-fn a_place_that_nobody_can_write_is_told_and_stays() {
+fn unwritable_hook_place_is_told_and_left_alone() {
     for (agent, folder) in [
         ("codex", ".codex"),
         ("gemini", ".gemini"),

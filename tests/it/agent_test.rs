@@ -37,7 +37,7 @@ fn assert_nothing_left(env: &TestEnv) {
 }
 
 #[test]
-fn a_missing_program_is_named_with_the_option_that_says_where_it_is() {
+fn missing_program_is_named_with_the_program_option() {
     let env = TestEnv::new();
     let out = test(&env, "/no/such/codex", &[]).run().expect(15);
     assert!(
@@ -48,7 +48,7 @@ fn a_missing_program_is_named_with_the_option_that_says_where_it_is() {
 }
 
 #[test]
-fn a_program_that_asks_no_model_fails_the_first_scene_and_the_others_are_not_played() {
+fn program_without_model_calls_stops_after_first_scene() {
     for script in ["exit 0", "echo '{]'; echo nonsense >&2; exit 3"] {
         let env = TestEnv::new();
         let out = test(&env, &program(&env, script), &[]).run().expect(12);
@@ -79,7 +79,7 @@ fn a_program_that_asks_no_model_fails_the_first_scene_and_the_others_are_not_pla
 }
 
 #[test]
-fn a_signal_ends_a_scene_whose_program_floods_and_leaves_nothing() {
+fn signal_ends_a_flooding_scene_without_leftovers() {
     for (signal, code, more) in [
         (Signal::INT, 130, &[][..]),
         (Signal::TERM, 143, &["--json"]),
@@ -118,7 +118,7 @@ fn a_signal_ends_a_scene_whose_program_floods_and_leaves_nothing() {
 }
 
 #[test]
-fn no_folder_for_a_scene_is_a_failure_that_names_the_place() {
+fn missing_scene_folder_is_a_failure_naming_it() {
     let mut env = TestEnv::new();
     env.set("TMPDIR", env.root().join("nowhere").into_os_string());
     let out = test(&env, &program(&env, "exit 0"), &["--scene", "commit"])

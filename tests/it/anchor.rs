@@ -93,7 +93,7 @@ fn criteria_that_one_session_weakens_govern_the_next() {
 }
 
 #[test]
-fn a_guarded_test_that_one_session_weakens_is_told_in_the_next_until_a_person_accepts_it() {
+fn weakened_guarded_test_is_told_until_accepted() {
     let env = TestEnv::new();
     let repo = repo(&env, "guards");
     let broken = "echo 'test -f other.txt' > tests/login.test; git commit -qam weaker";
@@ -124,7 +124,7 @@ fn a_guarded_test_that_one_session_weakens_is_told_in_the_next_until_a_person_ac
 }
 
 #[test]
-fn hooks_hold_a_later_session_by_the_criteria_of_the_first() {
+fn hooks_hold_later_sessions_by_the_first_criteria() {
     let env = TestEnv::new();
     let repo = repo(&env, "hooked");
     let hook = |event: &str, name: &str, session: &str| {
@@ -147,7 +147,7 @@ fn hooks_hold_a_later_session_by_the_criteria_of_the_first() {
 }
 
 #[test]
-fn a_complete_moves_the_anchor_and_what_upstream_changed_between_sessions_moves_it_too() {
+fn complete_verdict_and_upstream_changes_move_the_anchor() {
     let env = TestEnv::new();
     let repo = repo(&env, "upstream");
     let upstream = env

@@ -35,7 +35,7 @@ fn run(repo: &Repo<'_>, script: &str) -> CommandOutput {
 }
 
 #[test]
-fn trust_moves_the_anchor_in_every_worktree_that_holds_these_bytes_and_in_no_other() {
+fn trust_moves_the_anchor_of_matching_worktrees_only() {
     let env = TestEnv::new();
     let main = env.repo();
     main.write("completion.json", criteria("old.txt"));
@@ -84,7 +84,7 @@ fn trust_moves_the_anchor_in_every_worktree_that_holds_these_bytes_and_in_no_oth
 }
 
 #[test]
-fn a_complete_that_the_session_itself_reached_moves_no_anchor() {
+fn self_reached_complete_moves_no_anchor() {
     let env = TestEnv::new();
     let repo = env.repo();
     repo.write("tests/login.test", "test -f login.txt\n");

@@ -119,7 +119,7 @@ pub fn changes_of_agents(repo: &Repo<'_>) -> Vec<Value> {
 }
 
 #[test]
-fn the_agent_that_ran_the_session_is_asked_now_and_later_and_a_configured_program_before_it() {
+fn session_agent_is_asked_unless_a_program_overrides() {
     let env = TestEnv::new();
     let repo = env.repo();
     codex(&env, "answer done");
@@ -167,7 +167,7 @@ fn the_agent_that_ran_the_session_is_asked_now_and_later_and_a_configured_progra
 }
 
 #[test]
-fn at_a_limit_the_next_agent_takes_over_with_what_is_done_and_the_first_comes_back() {
+fn first_agent_returns_after_its_limit_resets() {
     let env = TestEnv::new();
     let repo = env.repo();
     let reset = Timestamp::now().as_second() + 8;
@@ -330,7 +330,7 @@ fn at_a_limit_the_next_agent_takes_over_with_what_is_done_and_the_first_comes_ba
 }
 
 #[test]
-fn the_live_view_names_the_agent_of_a_session_and_who_took_over_for_whom() {
+fn live_view_names_the_agent_and_its_takeover() {
     let env = TestEnv::new();
     let repo = env.repo();
     let (up, go) = (env.root().join("up"), env.root().join("go"));
@@ -393,7 +393,7 @@ fn the_live_view_names_the_agent_of_a_session_and_who_took_over_for_whom() {
 }
 
 #[test]
-fn two_limits_end_in_the_earlier_reset_and_a_loop_that_goes_on_asks_neither_again() {
+fn resumed_loop_respects_both_agents_limits() {
     let env = TestEnv::new();
     let repo = env.repo();
     let (first, second) = (
@@ -447,7 +447,7 @@ fn two_limits_end_in_the_earlier_reset_and_a_loop_that_goes_on_asks_neither_agai
 }
 
 #[test]
-fn a_killed_loop_goes_on_with_the_agent_that_took_over() {
+fn killed_loop_resumes_with_the_takeover_agent() {
     let env = TestEnv::new();
     let repo = env.repo();
     let up = env.root().join("up");
@@ -492,7 +492,7 @@ fn a_killed_loop_goes_on_with_the_agent_that_took_over() {
 }
 
 #[test]
-fn a_service_without_room_is_left_for_the_next_agent_once_the_pauses_are_spent() {
+fn overloaded_service_hands_over_after_the_pauses() {
     let env = TestEnv::new();
     let repo = env.repo();
     codex(
@@ -523,7 +523,7 @@ fn a_service_without_room_is_left_for_the_next_agent_once_the_pauses_are_spent()
 }
 
 #[test]
-fn a_program_that_is_missing_is_no_limit_and_is_heard_of() {
+fn missing_program_is_reported_and_no_limit() {
     let env = TestEnv::new();
     let repo = env.repo();
     claude(
@@ -559,7 +559,7 @@ fn a_program_that_is_missing_is_no_limit_and_is_heard_of() {
 }
 
 #[test]
-fn a_fallback_whose_preset_cannot_be_read_begins_nothing_and_the_doctor_names_it() {
+fn unreadable_fallback_preset_prevents_the_start() {
     let env = TestEnv::new();
     let repo = env.repo();
     claude(&env, "commit ok.txt; answer done");
@@ -588,7 +588,7 @@ fn a_fallback_whose_preset_cannot_be_read_begins_nothing_and_the_doctor_names_it
 }
 
 #[test]
-fn a_loop_says_which_agent_the_command_line_of_its_program_names() {
+fn loop_names_the_agent_of_its_command_line() {
     let env = TestEnv::new();
     let repo = env.repo();
     codex(&env, "commit ok.txt; answer done");
@@ -607,7 +607,7 @@ fn a_loop_says_which_agent_the_command_line_of_its_program_names() {
 }
 
 #[test]
-fn an_agent_that_cannot_take_up_a_conversation_gets_the_whole_task_again_and_the_loop_says_so() {
+fn agent_without_resume_gets_the_whole_task_again() {
     let env = TestEnv::new();
     let repo = env.repo();
     let argv = env.root().join("argv");
@@ -669,7 +669,7 @@ fn nobody_takes_over_who_is_not_named() {
 }
 
 #[test]
-fn the_conversation_of_another_agent_is_never_taken_up() {
+fn conversations_of_other_agents_are_never_resumed() {
     let env = TestEnv::new();
     let repo = env.repo();
     let reset = Timestamp::now().as_second() + 7200;
@@ -705,7 +705,7 @@ fn the_conversation_of_another_agent_is_never_taken_up() {
 }
 
 #[test]
-fn a_task_goes_to_the_next_agent_at_a_limit() {
+fn limited_task_goes_to_the_next_agent() {
     let env = TestEnv::new();
     let repo = env.repo();
     claude(

@@ -140,7 +140,7 @@ fn facts_are_read_beside_a_git_that_packs() {
 }
 
 #[test]
-fn snapshots_are_taken_and_found_beside_a_git_that_packs() {
+fn snapshots_survive_a_packing_git_beside_them() {
     let repo = busy_repo();
     let packing = Packing::of(&repo);
     for n in 0..20 {

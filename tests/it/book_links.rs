@@ -120,7 +120,7 @@ fn resolved(page: &Path, target: &str) -> Option<PathBuf> {
 }
 
 #[test]
-fn every_link_leads_to_a_file_that_is_there_and_to_a_heading_of_it() {
+fn every_link_leads_to_an_existing_heading() {
     let pages = pages();
     let (mut faults, mut count) = (Vec::new(), 0);
     for (name, page) in &pages {
@@ -158,7 +158,7 @@ fn every_link_leads_to_a_file_that_is_there_and_to_a_heading_of_it() {
 }
 
 #[test]
-fn the_summary_of_the_book_names_every_page_once() {
+fn book_summary_names_every_page_once() {
     let pages = pages();
     let summary = Path::new("docs/SUMMARY.md");
     let mut named: Vec<PathBuf> = pages[summary]
@@ -199,7 +199,7 @@ fn every_fence_says_what_it_holds() {
 }
 
 #[test]
-fn every_message_that_the_page_about_trouble_explains_is_one_of_the_program() {
+fn every_explained_message_exists_in_the_program() {
     // A message may be continued on the next line of the source.
     let files = sources(&["src", "crates"]);
     let shipped: String = files.iter().map(|source| source.text.as_str()).collect();

@@ -37,7 +37,7 @@ const HALF: &str = "echo half > half.txt; git add half.txt; git commit -qm half"
 const DONE: &str = "touch done.txt; git add done.txt; git commit -qm done";
 
 #[test]
-fn a_spec_that_nobody_named_stays_that_of_the_baseline_until_it_is_complete_whoever_switches() {
+fn unnamed_spec_stays_with_its_baseline_until_complete() {
     let env = TestEnv::new();
     for (name, agent, person) in [
         ("agent", "git switch -qc other; ", None),
@@ -100,7 +100,7 @@ fn a_spec_that_nobody_named_stays_that_of_the_baseline_until_it_is_complete_whoe
 }
 
 #[test]
-fn a_spec_that_begins_on_another_branch_takes_the_anchor_of_the_worktree() {
+fn spec_on_another_branch_takes_the_worktree_anchor() {
     let env = TestEnv::new();
     let repo = repo(&env, "weaker");
     run(&repo, &[], DONE).expect(0);
@@ -122,7 +122,7 @@ fn a_spec_that_begins_on_another_branch_takes_the_anchor_of_the_worktree() {
 }
 
 #[test]
-fn commits_of_the_branch_that_is_switched_to_are_not_made_here() {
+fn commits_of_the_switched_branch_are_imported() {
     let env = TestEnv::new();
     let repo = repo(&env, "older");
     repo.git(&["switch", "-q", "-c", "older"]);
@@ -159,7 +159,7 @@ fn commits_of_the_branch_that_is_switched_to_are_not_made_here() {
 }
 
 #[test]
-fn two_specs_that_are_named_have_baselines_of_their_own_on_every_branch() {
+fn named_specs_have_own_baselines_on_every_branch() {
     let env = TestEnv::new();
     let repo = repo(&env, "named");
     let first = run(&repo, &["--spec", "auth"], HALF).expect(10);

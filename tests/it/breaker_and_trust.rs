@@ -9,7 +9,7 @@ use serde_json::{Value, json};
 use crate::support::{Repo, Step, TestEnv, wait_until};
 
 #[test]
-fn after_its_cooldown_the_breaker_lets_one_trial_through_and_a_complete_closes_it() {
+fn breaker_admits_one_trial_after_its_cooldown() {
     let env = TestEnv::new();
     let repo = env.repo();
     let stalled = [Step::print("{\"status\": \"working\"}")];
@@ -88,7 +88,7 @@ fn activity_in_the_worktree_is_no_strike() {
 }
 
 #[test]
-fn a_hash_in_the_environment_allows_a_file_of_a_repository_at_the_same_path_and_at_no_other() {
+fn trusted_hash_holds_at_the_same_path_only() {
     let env = TestEnv::new();
     let repo = env.repo();
     repo.write("completion.json", own_configuration(&env));
@@ -151,7 +151,7 @@ fn own_configuration(env: &TestEnv) -> String {
 }
 
 #[test]
-fn a_repository_runs_no_command_before_a_person_trusts_its_bytes() {
+fn untrusted_repository_runs_no_command() {
     let env = TestEnv::new();
     let repo = env.repo();
     let ran = || env.root().join("command-ran").exists();

@@ -47,7 +47,7 @@ fn cached(out: &CommandOutput) -> bool {
 }
 
 #[test]
-fn a_command_that_passed_runs_again_only_when_something_changed() {
+fn passed_command_reruns_only_after_a_change() {
     let env = TestEnv::new();
     let counted = Counted::new(&env);
     let repo = &counted.repo;
@@ -121,7 +121,7 @@ fn a_command_that_passed_runs_again_only_when_something_changed() {
 }
 
 #[test]
-fn what_a_command_left_in_the_tree_or_did_not_pass_is_not_remembered() {
+fn failed_or_tree_changing_commands_are_not_remembered() {
     let env = TestEnv::new();
     let counted = Counted::new(&env);
     let check = |then: &str| {
@@ -144,7 +144,7 @@ fn what_a_command_left_in_the_tree_or_did_not_pass_is_not_remembered() {
 }
 
 #[test]
-fn commands_run_side_by_side_unless_their_order_is_given() {
+fn commands_run_in_parallel_unless_ordered() {
     let env = TestEnv::new();
     let repo = env.repo();
     repo.watchdog(&["snapshot"]).expect(0);
@@ -188,7 +188,7 @@ fn commands_run_side_by_side_unless_their_order_is_given() {
 }
 
 #[test]
-fn everything_that_is_missing_is_told_at_once_with_all() {
+fn all_mode_tells_every_missing_item_at_once() {
     let env = TestEnv::new();
     let counted = Counted::new(&env);
     let missing = |path: &str| json!({"type": "files", "paths": [path]});

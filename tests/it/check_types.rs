@@ -44,7 +44,7 @@ fn ends(out: &CommandOutput, verdict: &str, words: &str) {
 }
 
 #[test]
-fn a_program_of_ones_own_reads_the_context_and_answers() {
+fn custom_program_reads_the_context_and_answers() {
     let env = TestEnv::new();
     let repo = env.repo();
     repo.watchdog(&["snapshot"]).expect(0);
@@ -90,7 +90,7 @@ print(json.dumps({"complete": made >= 3, "feedback": f"{made} of 3 decisions"}))
 }
 
 #[test]
-fn a_program_that_stays_answers_line_by_line_and_is_gone_afterwards() {
+fn stream_program_answers_each_line_and_ends() {
     let env = TestEnv::new();
     let repo = env.repo();
     let stays = script(
@@ -170,7 +170,7 @@ fn github_is_asked_through_its_own_command_line() {
 }
 
 #[test]
-fn what_the_agent_gave_and_did_is_read_from_the_context() {
+fn checks_read_agent_output_from_the_context() {
     let env = TestEnv::new();
     let repo = env.repo();
     let rows = |rows: Value| {
@@ -273,7 +273,7 @@ fn what_the_agent_gave_and_did_is_read_from_the_context() {
 }
 
 #[test]
-fn a_judge_of_ones_own_sees_the_work_and_only_a_plain_yes_is_yes() {
+fn custom_judge_accepts_only_a_plain_yes() {
     let env = TestEnv::new();
     let repo = env.repo();
     repo.watchdog(&["snapshot"]).expect(0);
@@ -317,7 +317,7 @@ fn a_judge_of_ones_own_sees_the_work_and_only_a_plain_yes_is_yes() {
 }
 
 #[test]
-fn a_judge_works_without_a_baseline_and_is_told_that_none_is_known() {
+fn judge_without_baseline_learns_it_is_unknown() {
     let env = TestEnv::new();
     let repo = env.repo();
     repo.write("dates.rs", "fn leap_years() {}\n");
@@ -340,7 +340,7 @@ fn a_judge_works_without_a_baseline_and_is_told_that_none_is_known() {
 }
 
 #[test]
-fn a_result_that_the_session_prints_itself_is_its_word_and_no_proof() {
+fn session_printed_result_is_only_a_claim() {
     let env = TestEnv::new();
     let repo = env.repo();
     let checks = json!([{"type": "sql_result", "tool": "execute_sql", "min_rows": 1}]);
@@ -373,7 +373,7 @@ fn a_result_that_the_session_prints_itself_is_its_word_and_no_proof() {
 }
 
 #[test]
-fn the_real_claude_judges_without_tools_and_without_the_session() {
+fn real_claude_judges_without_tools_or_session() {
     let claude =
         Claude::answering([Rule::text("ANSWERED: NO\nthe tests are missing")
             .when_last_user("Are leap years read?")]);

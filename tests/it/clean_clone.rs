@@ -60,7 +60,7 @@ fn with_what_is_compiled(env: &TestEnv, clone: &Path) {
 }
 
 #[test]
-fn the_commands_of_the_readme_run_the_demo_and_find_the_tests_in_a_clean_clone() {
+fn readme_commands_work_in_a_clean_clone() {
     let (demo, _, tests) = blocks_of_the_readme();
     let mut env = TestEnv::new();
     for name in [

@@ -16,7 +16,7 @@ fn script(env: &TestEnv, name: &str, text: &str) {
 }
 
 #[test]
-fn the_demo_says_what_it_will_show_and_shows_every_kind_of_ending() {
+fn demo_shows_every_kind_of_ending() {
     let env = TestEnv::new();
     let out = env.watchdog(&env.root(), &["demo"]).expect(0);
     for code in [
@@ -61,7 +61,7 @@ fn the_demo_says_what_it_will_show_and_shows_every_kind_of_ending() {
 }
 
 #[test]
-fn a_signal_ends_the_demo_and_its_processes_and_leaves_no_file() {
+fn signal_ends_the_demo_and_its_processes() {
     for (signal, code) in [(Signal::INT, 130), (Signal::TERM, 143)] {
         let env = TestEnv::new();
         let demo = env.watchdog_spawn(&env.root(), &["demo"]);
@@ -84,7 +84,7 @@ fn a_signal_ends_the_demo_and_its_processes_and_leaves_no_file() {
 }
 
 #[test]
-fn the_shell_loop_of_the_recipe_goes_on_at_10_and_ends_at_0() {
+fn recipe_loop_repeats_only_on_exit_code_10() {
     let env = TestEnv::new();
     let repo = env.repo();
     repo.write("PROMPT.md", "MAIN TASK");
@@ -156,7 +156,7 @@ fn completions_and_the_manual_page_know_every_command() {
 }
 
 #[test]
-fn every_flag_has_its_variable_and_the_flag_wins() {
+fn every_flag_has_a_variable_and_beats_it() {
     let mut env = TestEnv::new();
     env.set("WATCHDOG_SPEC", "from-the-variable");
     let repo = env.repo();
@@ -221,7 +221,7 @@ fn a_lost_database_is_brought_back_from_git() {
 }
 
 #[test]
-fn a_snapshot_is_listed_shown_brought_back_and_dropped() {
+fn snapshots_are_listed_shown_restored_and_dropped() {
     let env = TestEnv::new();
     let repo = env.repo();
     repo.write("new.txt", "precious");
@@ -259,7 +259,7 @@ fn a_snapshot_is_listed_shown_brought_back_and_dropped() {
 }
 
 #[test]
-fn a_first_configuration_is_trusted_until_its_bytes_change() {
+fn first_configuration_is_trusted_until_it_changes() {
     let env = TestEnv::new();
     let repo = env.repo();
     repo.write("Makefile", "test:\n\ttrue\n");
@@ -295,7 +295,7 @@ fn a_first_configuration_is_trusted_until_its_bytes_change() {
 }
 
 #[test]
-fn a_reply_is_read_from_a_file_or_from_stdin_and_nobody_is_asked() {
+fn reply_parsing_reads_file_or_stdin_without_asking() {
     let env = TestEnv::new();
     let file = env.write(
         "reply.txt",
@@ -335,7 +335,7 @@ fn a_reply_is_read_from_a_file_or_from_stdin_and_nobody_is_asked() {
 }
 
 #[test]
-fn version_and_help_need_no_repository_and_no_home() {
+fn version_and_help_work_without_repository_and_home() {
     let env = TestEnv::new();
     assert!(
         env.watchdog(&env.root(), &["--version"])

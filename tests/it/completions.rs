@@ -249,7 +249,7 @@ fn fish_completes_what_the_worktree_knows() {
 }
 
 #[test]
-fn names_are_completed_where_git_alone_reads_the_refs() {
+fn reftable_names_are_completed_through_git() {
     let env = TestEnv::new();
     env.install(
         "watchdog",
@@ -287,7 +287,7 @@ fn names_are_completed_where_git_alone_reads_the_refs() {
 }
 
 #[test]
-fn candidates_are_looked_for_quietly_and_nothing_is_written() {
+fn completion_is_quiet_and_writes_no_files() {
     let mut env = TestEnv::new();
     let state = env.root().join("no-state");
     env.set("WATCHDOG_STATE_DIR", &state);

@@ -13,7 +13,7 @@ fn root() -> &'static Path {
 }
 
 #[test]
-fn this_repositorys_own_configuration_is_valid_and_asks_for_tests_and_a_commit() {
+fn own_configuration_requires_tests_and_a_commit() {
     let text = std::fs::read_to_string(root().join("completion.json")).unwrap();
     let parsed = parse(&text, Path::new("completion.json")).unwrap();
     assert!(parsed.notes.is_empty(), "{:?}", parsed.notes);
@@ -38,7 +38,7 @@ fn this_repositorys_own_configuration_is_valid_and_asks_for_tests_and_a_commit()
 }
 
 #[test]
-fn every_status_reason_and_kind_of_event_can_be_told_about() {
+fn every_status_reason_and_event_can_be_notified() {
     let reasons = Reason::ALL.iter().map(|reason| reason.as_str());
     let statuses = Reason::ALL.iter().map(|reason| reason.status().as_str());
     // Told about being told, a rule would set itself off.
@@ -58,7 +58,7 @@ fn every_status_reason_and_kind_of_event_can_be_told_about() {
 
 /// Every example of the pages for users is read, so that no page can drift from the program.
 #[test]
-fn every_example_of_the_page_on_configuration_is_read() {
+fn every_configuration_page_example_is_accepted() {
     for name in ["docs/configuration.md", "docs/notifications.md"] {
         let page = std::fs::read_to_string(root().join(name)).unwrap();
         let examples: Vec<&str> = page
@@ -77,7 +77,7 @@ fn every_example_of_the_page_on_configuration_is_read() {
 
 /// Where they differ, `UPDATE_EXPECT=1 cargo test` writes the tables into the page.
 #[test]
-fn the_tables_of_the_page_on_configuration_are_made_of_the_keys_that_the_program_reads() {
+fn configuration_tables_match_the_keys_read() {
     let page = std::fs::read_to_string(root().join("docs/configuration.md")).unwrap();
     let tables = key_tables();
     let heads = page
@@ -102,7 +102,7 @@ fn the_tables_of_the_page_on_configuration_are_made_of_the_keys_that_the_program
 }
 
 #[test]
-fn the_errors_that_the_page_shows_are_those_of_the_program() {
+fn documented_errors_are_those_of_the_program() {
     let page = std::fs::read_to_string(root().join("docs/configuration.md")).unwrap();
     let shown = page
         .split("```text\n")

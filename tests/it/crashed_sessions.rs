@@ -31,7 +31,7 @@ fn run(repo: &Repo<'_>, config: &str, script: &str) -> CommandOutput {
 }
 
 #[test]
-fn a_crash_is_judged_by_what_it_left_and_by_the_agents_word() {
+fn crash_is_judged_by_leftovers_and_agent_reply() {
     let crash = "echo half > half.txt; kill -SEGV $$";
     for (answer, more, verdict, code) in [
         ("working", json!({}), "incomplete/unfinished", 10),
@@ -75,7 +75,7 @@ fn a_crash_is_judged_by_what_it_left_and_by_the_agents_word() {
 }
 
 #[test]
-fn a_crash_before_anything_was_done_is_a_strike() {
+fn crash_before_any_work_is_a_strike() {
     let env = TestEnv::new();
     let repo = env.repo();
     let config = config(&env, "working", &json!({}));
@@ -109,7 +109,7 @@ fn everything_dies(env: &TestEnv, repo: &Repo<'_>, config: &str) {
 }
 
 #[test]
-fn after_everything_died_a_check_knows_that_the_session_is_over_and_whose_the_files_are() {
+fn check_after_total_crash_knows_the_session_files() {
     for (answer, more, verdict, code) in [
         ("complete", json!({}), "complete/rescued", 0),
         ("working", json!({}), "incomplete/unfinished", 10),
@@ -150,7 +150,7 @@ fn after_everything_died_a_check_knows_that_the_session_is_over_and_whose_the_fi
 }
 
 #[test]
-fn after_everything_died_the_next_session_goes_on_with_the_work_of_the_first() {
+fn next_session_resumes_work_after_total_crash() {
     let env = TestEnv::new();
     let repo = env.repo();
     repo.write("mine.txt", "mine");
@@ -176,7 +176,7 @@ fn after_everything_died_the_next_session_goes_on_with_the_work_of_the_first() {
 }
 
 #[test]
-fn what_a_session_that_is_gone_destroyed_is_in_a_snapshot() {
+fn snapshot_keeps_files_a_dead_session_destroyed() {
     let env = TestEnv::new();
     let repo = env.repo();
     repo.write("mine.txt", "mine");
@@ -210,7 +210,7 @@ fn what_a_session_that_is_gone_destroyed_is_in_a_snapshot() {
 }
 
 #[test]
-fn a_session_that_hooks_told_of_and_that_was_killed_leaves_its_work_to_the_next() {
+fn killed_hooked_session_leaves_work_to_the_next() {
     let env = TestEnv::new();
     let repo = env.repo();
     repo.write("mine.txt", "mine");

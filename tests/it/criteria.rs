@@ -44,7 +44,7 @@ fn complete(verdict: &Value, evidence: &str) {
 }
 
 #[test]
-fn protected_paths_stay_as_they_were_whatever_the_agent_does_with_them() {
+fn protected_paths_must_stay_unchanged() {
     let env = TestEnv::new();
     let repo = env.repo();
     repo.write("tests/login.sh", "exit 1\n");
@@ -85,7 +85,7 @@ fn a_clean_worktree_has_no_hidden_entries() {
 }
 
 #[test]
-fn a_frozen_list_cannot_be_made_shorter_and_ticking_it_is_a_claim() {
+fn frozen_list_cannot_shrink_and_ticks_are_claims() {
     let env = TestEnv::new();
     let repo = env.repo();
     let list = |marks: [bool; 2]| {
@@ -134,7 +134,7 @@ fn boxes_that_the_agent_ticks_are_its_word() {
 }
 
 #[test]
-fn an_empty_commit_and_a_left_conflict_are_not_enough() {
+fn empty_commits_and_conflict_markers_fail_the_check() {
     let env = TestEnv::new();
     let repo = env.repo();
     let baseline = repo.head();
@@ -156,7 +156,7 @@ fn an_empty_commit_and_a_left_conflict_are_not_enough() {
 }
 
 #[test]
-fn files_are_read_and_never_by_way_of_a_link_that_leads_out() {
+fn file_checks_never_follow_links_outside() {
     let env = TestEnv::new();
     let repo = env.repo();
     let baseline = repo.head();

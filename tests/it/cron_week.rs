@@ -89,7 +89,7 @@ fn looks() -> impl Iterator<Item = u64> {
 }
 
 #[test]
-fn a_quiet_week_asks_ever_less_and_mails_each_thing_once() {
+fn quiet_week_mails_each_thing_once() {
     let env = TestEnv::new();
     let mut week = Week::new(&env, &json!({"status": "working", "message": "on it"}));
     let mut codes = Vec::new();
@@ -126,7 +126,7 @@ fn a_quiet_week_asks_ever_less_and_mails_each_thing_once() {
 }
 
 #[test]
-fn a_quiet_week_of_sweeps_prints_each_thing_once() {
+fn quiet_week_of_sweeps_prints_everything_once() {
     let env = TestEnv::new();
     let mut week = Week::new(&env, &json!({"status": "working", "message": "on it"}));
     let line = [
@@ -153,7 +153,7 @@ fn a_quiet_week_of_sweeps_prints_each_thing_once() {
 }
 
 #[test]
-fn a_commit_a_persons_edit_and_new_work_in_a_week_of_cron() {
+fn cron_week_notices_commits_edits_and_new_work() {
     let env = TestEnv::new();
     let mut week = Week::new(&env, &json!({"status": "working", "message": "on it"}));
     // Monday: the agent is at work.

@@ -152,7 +152,7 @@ fn commits_without_a_net_change_complete_nothing() {
 }
 
 #[test]
-fn complete_with_nothing_to_show_is_the_agents_claim_and_the_third_needs_a_person() {
+fn third_empty_complete_claim_needs_a_person() {
     let env = TestEnv::new();
     let scene = Scene::new(&env, &[&[says("complete")]], json!({}));
     for _ in 0..2 {
@@ -176,7 +176,7 @@ fn complete_with_nothing_to_show_is_the_agents_claim_and_the_third_needs_a_perso
 }
 
 #[test]
-fn complete_with_work_left_is_rescued_after_a_snapshot() {
+fn complete_reply_with_uncommitted_work_is_rescued() {
     let env = TestEnv::new();
     let scene = Scene::new(&env, &[&[says("complete")]], json!({}));
     scene.leave_work();
@@ -200,7 +200,7 @@ fn complete_with_work_left_is_rescued_after_a_snapshot() {
 }
 
 #[test]
-fn a_rescue_command_that_fails_leaves_the_work_and_calls_a_person() {
+fn failed_rescue_command_leaves_the_work_for_review() {
     let env = TestEnv::new();
     let scene = Scene::new(
         &env,
@@ -225,7 +225,7 @@ fn a_rescue_command_that_fails_leaves_the_work_and_calls_a_person() {
 }
 
 #[test]
-fn a_rescue_command_that_throws_the_work_away_is_found_out_and_the_work_comes_back() {
+fn rescue_command_discarding_work_is_detected_and_undone() {
     let env = TestEnv::new();
     let discard = "git reset -q --hard && git clean -fdq";
     let scene = Scene::new(
@@ -278,7 +278,7 @@ fn a_rescue_command_that_commits_completes() {
 }
 
 #[test]
-fn an_agent_that_never_comes_to_an_end_is_a_timeout_and_a_strike() {
+fn unfinished_agent_is_a_timeout_and_a_strike() {
     for status in ["working", "waiting"] {
         let env = TestEnv::new();
         let scene = Scene::new(&env, &[&[says(status)]], json!({}));
@@ -297,7 +297,7 @@ fn an_agent_that_never_comes_to_an_end_is_a_timeout_and_a_strike() {
 }
 
 #[test]
-fn the_final_rescue_saves_what_an_agent_never_finished() {
+fn final_rescue_saves_the_unfinished_work() {
     let env = TestEnv::new();
     let scene = Scene::new(&env, &[&[says("working")]], json!({}));
     scene.leave_work();
@@ -319,7 +319,7 @@ fn the_final_rescue_saves_what_an_agent_never_finished() {
 }
 
 #[test]
-fn without_the_final_rescue_the_work_stays_where_it_is_and_is_kept() {
+fn without_final_rescue_work_stays_and_is_snapshotted() {
     let env = TestEnv::new();
     let scene = Scene::new(
         &env,
@@ -336,7 +336,7 @@ fn without_the_final_rescue_the_work_stays_where_it_is_and_is_kept() {
 }
 
 #[test]
-fn answers_that_are_none_are_an_error_and_no_strike() {
+fn unreadable_replies_are_an_error_without_strike() {
     let env = TestEnv::new();
     let scene = Scene::new(
         &env,
@@ -360,7 +360,7 @@ fn answers_that_are_none_are_an_error_and_no_strike() {
 }
 
 #[test]
-fn an_agent_that_does_not_want_to_go_on_is_stopped_and_its_work_is_rescued() {
+fn agent_that_declines_to_continue_is_stopped() {
     let stop = Step::print_json(
         &json!({"status": "waiting", "message": "blocked", "should_continue": false}),
     );
@@ -405,7 +405,7 @@ fn without_probes_git_alone_decides() {
 }
 
 #[test]
-fn one_look_at_a_time_spends_the_same_probes() {
+fn single_looks_share_one_probe_budget() {
     let env = TestEnv::new();
     let scene = Scene::new(&env, &[&[says("waiting")], &[says("working")]], json!({}));
     let first = scene.check(&["--once"]).expect(11);
@@ -435,7 +435,7 @@ fn one_look_at_a_time_spends_the_same_probes() {
 }
 
 #[test]
-fn a_commit_made_while_the_agent_is_asked_is_seen() {
+fn commit_during_a_probe_is_seen() {
     for last in [false, true] {
         let env = TestEnv::new();
         let commits = [
@@ -455,7 +455,7 @@ fn a_commit_made_while_the_agent_is_asked_is_seen() {
 }
 
 #[test]
-fn a_commit_cuts_the_wait_between_two_questions_short() {
+fn commit_cuts_the_probe_interval_short() {
     let env = TestEnv::new();
     let go = env.root().join("go");
     let later = Step::child(&[
@@ -496,7 +496,7 @@ fn a_commit_cuts_the_wait_between_two_questions_short() {
 }
 
 #[test]
-fn a_claim_that_git_refutes_is_put_to_the_agent_once_more() {
+fn refuted_claim_is_asked_about_once_more() {
     let boast =
         Step::print_json(&json!({"status": "complete", "message": "done", "commits_made": 3}));
     let env = TestEnv::new();
@@ -517,7 +517,7 @@ fn a_claim_that_git_refutes_is_put_to_the_agent_once_more() {
 }
 
 #[test]
-fn a_probe_that_hangs_is_ended_with_everything_that_it_started() {
+fn hanging_probe_ends_with_all_its_processes() {
     let hang = [
         Step::ignore("TERM"),
         Step::daemon(&[Step::ignore("TERM"), Step::hang()]),
@@ -543,7 +543,7 @@ fn a_probe_that_hangs_is_ended_with_everything_that_it_started() {
 }
 
 #[test]
-fn the_question_names_every_key_and_its_number_and_can_be_answered_by_any_program() {
+fn probe_question_names_every_key_and_its_number() {
     let env = TestEnv::new();
     let number = env.root().join("number");
     let keep = [Step::keep_env("WATCHDOG_PROBE", &number), says("complete")];

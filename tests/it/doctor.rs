@@ -129,7 +129,7 @@ fn number_searched_in_output_is_a_note() {
 }
 
 #[test]
-fn a_healthy_machine_without_a_configuration_an_agent_or_a_repository_is_healthy() {
+fn healthy_machine_needs_no_config_agent_or_repository() {
     let env = TestEnv::new();
     let repo = env.repo();
     let out = doctor(&repo).expect(0);
@@ -163,7 +163,7 @@ fn a_healthy_machine_without_a_configuration_an_agent_or_a_repository_is_healthy
 }
 
 #[test]
-fn what_a_configuration_names_must_be_there_readable_and_trusted() {
+fn doctor_checks_everything_that_the_configuration_names() {
     let env = TestEnv::new();
     env.install("watchdog", Path::new(env!("CARGO_BIN_EXE_watchdog")));
     let repo = env.repo();
@@ -219,7 +219,7 @@ fn what_a_configuration_names_must_be_there_readable_and_trusted() {
 }
 
 #[test]
-fn the_agent_that_would_be_asked_is_looked_at_whoever_names_it() {
+fn doctor_checks_the_agent_that_is_asked() {
     let env = TestEnv::new();
     let repo = env.repo();
     install(&env, "agent-7", "echo 7.0 of PATH");
@@ -284,7 +284,7 @@ fn the_agent_that_would_be_asked_is_looked_at_whoever_names_it() {
 }
 
 #[test]
-fn the_agents_of_the_machine_are_named_with_version_and_login_and_never_with_a_secret() {
+fn doctor_names_agent_version_and_login_without_secrets() {
     let env = TestEnv::new();
     let repo = env.repo();
     // Each answers only once the other was asked: so both are asked at once.
@@ -343,7 +343,7 @@ fn the_agents_of_the_machine_are_named_with_version_and_login_and_never_with_a_s
 }
 
 #[test]
-fn an_agent_that_never_tells_its_version_is_named_and_keeps_nobody_waiting() {
+fn agent_without_version_reply_never_blocks_the_doctor() {
     let env = TestEnv::new();
     let repo = env.repo();
     // What it started holds its output, too.
@@ -375,7 +375,7 @@ fn an_agent_that_never_tells_its_version_is_named_and_keeps_nobody_waiting() {
 }
 
 #[test]
-fn a_version_is_one_short_line_or_told_to_be_unknown() {
+fn agent_version_is_one_line_or_unknown() {
     for (says, shown) in [
         ("exit 0", "claude runs, and does not tell its version"),
         ("head -c 9000 /dev/zero | tr '\\0' x", "xxx"),
@@ -392,7 +392,7 @@ fn a_version_is_one_short_line_or_told_to_be_unknown() {
 }
 
 #[test]
-fn every_preset_file_that_is_named_and_not_trusted_is_told_with_the_command_that_trusts_it() {
+fn untrusted_preset_is_told_with_the_trust_command() {
     let env = TestEnv::new();
     let repo = env.repo();
     let preset = |name: &str| json!({"name": name, "title": name, "program": name, "session": {"args": ["go", "{user}"]}, "stream": {"dialect": "claude"}, "capabilities": []});
@@ -432,7 +432,7 @@ fn every_preset_file_that_is_named_and_not_trusted_is_told_with_the_command_that
 }
 
 #[test]
-fn without_a_home_everything_but_the_state_is_looked_at_all_the_same() {
+fn without_home_only_the_state_check_is_skipped() {
     let env = TestEnv::new();
     let repo = env.repo();
     install(&env, "codex", "echo codex-cli 0.169.0");
@@ -475,7 +475,7 @@ fn without_a_home_everything_but_the_state_is_looked_at_all_the_same() {
 }
 
 #[test]
-fn locks_of_git_are_named_with_their_age_and_never_removed() {
+fn git_locks_are_named_with_age_never_removed() {
     let env = TestEnv::new();
     let repo = env.repo_named("it's mine");
     let lock = repo.path().join(".git/index.lock");
@@ -503,7 +503,7 @@ fn locks_of_git_are_named_with_their_age_and_never_removed() {
 }
 
 #[test]
-fn rights_and_lock_files_of_the_dead_are_mended_and_live_ones_stay() {
+fn doctor_mends_permissions_and_stale_locks_only() {
     let env = TestEnv::new();
     let repo = env.repo();
     repo.watchdog(&["snapshot"]).expect(0);
@@ -553,7 +553,7 @@ fn rights_and_lock_files_of_the_dead_are_mended_and_live_ones_stay() {
 }
 
 #[test]
-fn hooks_of_a_missing_program_or_of_another_version_are_written_anew_and_others_stay() {
+fn doctor_rewrites_outdated_hooks_and_keeps_foreign_ones() {
     let env = TestEnv::new();
     env.install("watchdog", Path::new(env!("CARGO_BIN_EXE_watchdog")));
     let repo = env.repo();
@@ -605,7 +605,7 @@ fn hooks_of_a_missing_program_or_of_another_version_are_written_anew_and_others_
 }
 
 #[test]
-fn a_newer_store_a_broken_repository_and_missing_git_are_wrong_and_say_what_to_do() {
+fn doctor_tells_how_to_mend_store_or_repository() {
     let env = TestEnv::new();
     let repo = env.repo();
     repo.watchdog(&["snapshot"]).expect(0);
@@ -661,7 +661,7 @@ fn a_newer_store_a_broken_repository_and_missing_git_are_wrong_and_say_what_to_d
 }
 
 #[test]
-fn a_notification_that_waits_for_an_hour_is_stuck() {
+fn notification_waiting_for_an_hour_is_stuck() {
     let env = TestEnv::new();
     let repo = env.repo();
     let config = json!({"version": 1, "notify": [{"on": ["complete"], "command": ["false"], "retries": 20}]});
@@ -687,7 +687,7 @@ fn a_notification_that_waits_for_an_hour_is_stuck() {
 }
 
 #[test]
-fn a_crontab_that_leaves_path_to_cron_is_wrong_where_the_agent_is_elsewhere() {
+fn crontab_path_without_the_agent_is_wrong() {
     let env = TestEnv::new();
     let repo = env.repo();
     install(&env, "claude", "echo 1");
@@ -717,7 +717,7 @@ fn a_crontab_that_leaves_path_to_cron_is_wrong_where_the_agent_is_elsewhere() {
 }
 
 #[test]
-fn a_look_runs_beside_a_live_session_and_keeps_nobody_waiting() {
+fn doctor_runs_beside_a_live_session() {
     let env = TestEnv::new();
     let repo = env.repo();
     let begun = env.root().join("begun");

@@ -23,7 +23,7 @@ fn is_subreaper() -> bool {
 }
 
 #[test]
-fn a_host_records_judges_and_rescues_as_the_commands_do() {
+fn embedding_host_records_judges_and_rescues_like_commands() {
     let env = TestEnv::new();
     let repo = env.repo();
     let baseline = SnapshotBuilder::new(repo.path())
@@ -69,7 +69,7 @@ fn a_host_records_judges_and_rescues_as_the_commands_do() {
 }
 
 #[test]
-fn checks_are_judged_against_what_a_host_knows_of_a_session() {
+fn checks_use_the_session_context_of_the_host() {
     let env = TestEnv::new();
     let repo = env.repo();
     let config = env.root().join("signal.json");
@@ -98,7 +98,7 @@ fn checks_are_judged_against_what_a_host_knows_of_a_session() {
 }
 
 #[test]
-fn what_cannot_be_judged_is_refused_and_says_why() {
+fn unjudgeable_requests_are_refused_with_a_reason() {
     let env = TestEnv::new();
     let nowhere = CheckBuilder::new(env.root()).state_dir(env.state()).run();
     assert!(
@@ -114,7 +114,7 @@ fn what_cannot_be_judged_is_refused_and_says_why() {
 }
 
 #[test]
-fn a_call_that_starts_no_program_leaves_the_process_as_it_was_and_one_beside_async_code_works() {
+fn program_free_call_leaves_the_process_unchanged() {
     let env = TestEnv::new();
     let repo = env.repo();
     SnapshotBuilder::new(repo.path())

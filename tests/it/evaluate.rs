@@ -29,7 +29,7 @@ fn files() -> Value {
 }
 
 #[test]
-fn the_configured_checks_decide_and_feedback_says_what_is_missing() {
+fn configured_checks_decide_and_feedback_names_the_missing() {
     let env = TestEnv::new();
     let repo = with_checks(&env, "repo", &files());
     let out = evaluate(&env, repo.path(), &json!({"schema": 1}), &[]).expect(10);
@@ -61,7 +61,7 @@ fn the_configured_checks_decide_and_feedback_says_what_is_missing() {
 }
 
 #[test]
-fn limits_come_first_then_what_still_runs_then_the_agents_word() {
+fn limits_outrank_running_work_and_the_agent_reply() {
     let env = TestEnv::new();
     let config =
         json!({"checks": [{"type": "always"}], "limits": {"max_turns": 5, "max_iterations": 3}});
@@ -110,7 +110,7 @@ fn limits_come_first_then_what_still_runs_then_the_agents_word() {
 }
 
 #[test]
-fn work_is_kept_before_a_check_runs_a_program() {
+fn work_is_saved_before_check_programs_run() {
     let env = TestEnv::new();
     let repo = with_checks(
         &env,
@@ -132,7 +132,7 @@ fn work_is_kept_before_a_check_runs_a_program() {
 }
 
 #[test]
-fn without_checks_the_commits_decide_and_without_a_baseline_nothing_does() {
+fn without_checks_commits_need_a_baseline_to_decide() {
     let env = TestEnv::new();
     let repo = env.repo();
     let found = evaluate(&env, repo.path(), &json!({}), &[])
@@ -166,7 +166,7 @@ fn without_checks_the_commits_decide_and_without_a_baseline_nothing_does() {
 }
 
 #[test]
-fn the_worktree_may_be_named_in_the_context_and_the_command_line_counts_more() {
+fn command_line_worktree_outranks_the_context() {
     let env = TestEnv::new();
     let (repo, other) = (with_checks(&env, "repo", &files()), env.repo_named("other"));
     let context = json!({"worktree": repo.path()});
@@ -192,7 +192,7 @@ fn the_worktree_may_be_named_in_the_context_and_the_command_line_counts_more() {
 }
 
 #[test]
-fn what_is_no_context_is_wrong_usage_and_the_key_is_named() {
+fn invalid_context_is_wrong_usage_naming_the_key() {
     let env = TestEnv::new();
     let repo = env.repo();
     for (context, word) in [
@@ -287,12 +287,12 @@ fn types_the_example_for(language: &str, env: &TestEnv) {
 }
 
 #[test]
-fn the_example_in_python_runs_as_typed_in_an_empty_folder() {
+fn python_example_runs_in_an_empty_folder() {
     types_the_example_for("py", &TestEnv::new());
 }
 
 #[test]
-fn the_example_in_typescript_runs_as_typed_in_an_empty_folder() {
+fn typescript_example_runs_in_an_empty_folder() {
     let env = TestEnv::new();
     let node = Path::new(env!("CARGO_MANIFEST_DIR")).join("target/node/bin/node");
     assert!(
@@ -304,7 +304,7 @@ fn the_example_in_typescript_runs_as_typed_in_an_empty_folder() {
 }
 
 #[test]
-fn the_example_in_go_runs_as_typed_in_an_empty_folder() {
+fn go_example_runs_in_an_empty_folder() {
     let mut env = TestEnv::new();
     env.set("GOTOOLCHAIN", "local");
     types_the_example_for("go", &env);

@@ -39,7 +39,7 @@ fn wait_for_output(following: &Running, what: &str, times: usize) {
 }
 
 #[test]
-fn events_are_chosen_by_kind_status_time_number_and_worktree() {
+fn events_filter_by_kind_status_time_and_worktree() {
     let env = TestEnv::new();
     let (repo, other) = (env.repo(), env.repo_named("other"));
     repo.watchdog(&["snapshot"]).expect(0);
@@ -98,7 +98,7 @@ fn events_are_chosen_by_kind_status_time_number_and_worktree() {
 }
 
 #[test]
-fn people_read_sentences_at_their_own_time_and_programs_utc() {
+fn people_read_local_time_and_programs_read_utc() {
     let env = TestEnv::new();
     let (repo, other) = (env.repo(), env.repo_named("other"));
     repo.watchdog(&["snapshot", "--spec", "auth"]).expect(0);
@@ -182,7 +182,7 @@ fn following_says_the_same_sentences() {
 }
 
 #[test]
-fn a_kind_that_does_not_exist_is_named_with_the_nearest() {
+fn unknown_event_kind_is_answered_with_the_nearest() {
     let env = TestEnv::new();
     let out = env
         .watchdog(&env.root(), &["events", "--all", "--kind", "reviews"])
@@ -201,7 +201,7 @@ fn a_kind_that_does_not_exist_is_named_with_the_nearest() {
 }
 
 #[test]
-fn following_shows_what_other_processes_do_and_ends_with_a_signal() {
+fn follower_shows_other_processes_until_a_signal() {
     let env = TestEnv::new();
     let (repo, other) = (env.repo(), env.repo_named("other"));
     repo.watchdog(&["snapshot"]).expect(0);
@@ -222,7 +222,7 @@ fn following_shows_what_other_processes_do_and_ends_with_a_signal() {
 }
 
 #[test]
-fn following_goes_on_in_a_store_that_takes_the_place_of_the_old_one() {
+fn follower_continues_in_a_replaced_store() {
     let env = TestEnv::new();
     let repo = env.repo();
     let following = repo.watchdog_spawn(&["events", "--follow", "--json"]);
@@ -260,7 +260,7 @@ fn following_ends_when_nobody_reads_any_more() {
 }
 
 #[test]
-fn the_page_and_the_schema_know_every_kind_and_every_field() {
+fn event_page_and_schema_list_every_field() {
     let page = include_str!("../../docs/events.md");
     let schema: Value = serde_json::from_str(EVENT_SCHEMA).expect("the schema is JSON");
     let known: BTreeSet<&str> = kind::ALL.iter().copied().collect();
@@ -300,7 +300,7 @@ fn the_page_and_the_schema_know_every_kind_and_every_field() {
 }
 
 #[test]
-fn what_a_judgement_read_stands_behind_the_session_that_it_is_about() {
+fn judgement_events_follow_those_of_their_session() {
     let env = TestEnv::new();
     let repo = env.repo();
     let session = "echo x > f; git add f; git commit -qm f; echo left > g";

@@ -81,7 +81,7 @@ fn judged<'env>(
 }
 
 #[test]
-fn each_way_to_a_verdict_is_explained_from_the_journal_alone() {
+fn journal_alone_explains_every_verdict() {
     let complete = says("complete", &[]);
     let waiting = says("waiting", &[]);
     let disputed = says("complete", &["half of it"]);
@@ -271,7 +271,7 @@ fn each_way_to_a_verdict_is_explained_from_the_journal_alone() {
 }
 
 #[test]
-fn what_would_have_changed_a_verdict_is_found_and_said() {
+fn explanation_tells_how_a_verdict_would_differ() {
     let env = TestEnv::new();
     let (repo, _) = judged(
         &env,
@@ -319,7 +319,7 @@ fn what_would_have_changed_a_verdict_is_found_and_said() {
 }
 
 #[test]
-fn an_event_of_a_judgement_leads_to_its_verdict_and_a_beginning_that_fits_two_is_refused() {
+fn judgement_event_leads_to_its_verdict() {
     let env = TestEnv::new();
     let (repo, _) = judged(
         &env,
@@ -378,7 +378,7 @@ fn an_event_of_a_judgement_leads_to_its_verdict_and_a_beginning_that_fits_two_is
 }
 
 #[test]
-fn where_nothing_is_recorded_the_command_to_type_is_named() {
+fn explain_without_records_names_the_next_command() {
     let env = TestEnv::new();
     let repo = env.repo();
     let out = repo.watchdog(&["explain"]).expect(2);
@@ -394,7 +394,7 @@ fn where_nothing_is_recorded_the_command_to_type_is_named() {
 }
 
 #[test]
-fn a_row_of_an_earlier_version_is_explained_as_far_as_it_goes() {
+fn older_verdict_row_is_explained_in_part() {
     let env = TestEnv::new();
     let repo = env.repo();
     repo.watchdog(&["snapshot"]).expect(0);
@@ -436,7 +436,7 @@ fn a_row_of_an_earlier_version_is_explained_as_far_as_it_goes() {
 }
 
 #[test]
-fn a_damaged_row_is_said_to_be_one_and_nothing_is_made_up() {
+fn damaged_row_is_reported_as_damaged() {
     let env = TestEnv::new();
     let repo = env.repo();
     repo.watchdog(&["snapshot"]).expect(0);

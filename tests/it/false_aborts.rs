@@ -16,7 +16,7 @@ fn played(policy: Policy, rates: &Rates) -> Tally {
 }
 
 #[test]
-fn good_work_is_aborted_in_less_than_one_loop_of_a_hundred_where_the_streak_aborts_thirty() {
+fn good_work_is_aborted_in_under_one_percent() {
     let rates = Rates::read().unwrap();
     let [streak, ours] =
         [Policy::Streak, Policy::Ours].map(|policy| played(policy, &rates).false_percent());
@@ -27,7 +27,7 @@ fn good_work_is_aborted_in_less_than_one_loop_of_a_hundred_where_the_streak_abor
 }
 
 #[test]
-fn no_work_is_lost_although_agents_throw_work_away() {
+fn work_survives_agents_that_discard_it() {
     let rates = Rates::read().unwrap();
     let [streak, original, ours] = Policy::ALL.map(|policy| played(policy, &rates));
     assert!(
@@ -41,7 +41,7 @@ fn no_work_is_lost_although_agents_throw_work_away() {
 }
 
 #[test]
-fn a_stall_is_stopped_no_later_than_by_the_original_check() {
+fn stalls_stop_as_early_as_the_original_check() {
     let rates = Rates::read().unwrap();
     let [original, ours] =
         [Policy::Original, Policy::Ours].map(|policy| played(policy, &rates).stopped);
@@ -59,14 +59,14 @@ fn a_stall_is_stopped_no_later_than_by_the_original_check() {
 }
 
 #[test]
-fn less_than_one_question_is_asked_for_two_sessions() {
+fn sessions_average_less_than_half_a_question() {
     let asked = played(Policy::Ours, &Rates::read().unwrap()).probes_per_session();
     assert!(asked < 0.5, "{asked} questions per session");
 }
 
 /// The limits of the promise, so that nobody is surprised: a change of either is a change of the design, and of `docs/reliability.md`.
 #[test]
-fn what_is_known_not_to_hold_is_still_so() {
+fn documented_limits_of_the_promise_still_hold() {
     let rates = Rates::read().unwrap();
     let ours = played(Policy::Ours, &rates);
     assert!(
@@ -103,7 +103,7 @@ fn the_same_seed_gives_the_same_figures() {
 }
 
 #[test]
-fn a_rate_that_is_doubled_is_the_rate_that_is_meant_and_a_share_stays_one() {
+fn doubled_rate_changes_alone_and_shares_stay_bounded() {
     let rates = Rates::read().unwrap();
     for name in Rates::NAMES {
         let doubled = rates.scaled(name, 2.0);

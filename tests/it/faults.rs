@@ -53,7 +53,7 @@ fn a_folder_that_is_no_repository() {
 }
 
 #[test]
-fn new_commits_are_not_complete_where_nobody_knows_whether_a_merge_is_half_done() {
+fn unreadable_merge_state_prevents_complete() {
     let env = TestEnv::new();
     let repo = env.repo();
     repo.watchdog(&["snapshot"]).expect(0);
@@ -96,7 +96,7 @@ fn an_unknown_baseline_is_named() {
 }
 
 #[test]
-fn a_check_without_any_baseline_says_how_to_get_one() {
+fn check_without_baseline_tells_how_to_record_one() {
     let env = TestEnv::new();
     let repo = env.repo();
     let out = repo.watchdog(&["check", "--json", "--no-probe"]).expect(16);
@@ -108,7 +108,7 @@ fn a_check_without_any_baseline_says_how_to_get_one() {
 }
 
 #[test]
-fn a_baseline_on_an_unborn_branch_sees_the_first_commit() {
+fn unborn_baseline_sees_the_first_commit() {
     let env = TestEnv::new();
     let repo = env.unborn_repo("repo");
     assert_eq!(
@@ -129,7 +129,7 @@ fn a_baseline_on_an_unborn_branch_sees_the_first_commit() {
 }
 
 #[test]
-fn missing_objects_are_an_error_and_never_no_commits() {
+fn missing_objects_are_an_error_not_an_absence() {
     let env = TestEnv::new();
     let repo = env.repo();
     repo.watchdog(&["snapshot"]).expect(0);
@@ -150,7 +150,7 @@ fn missing_objects_are_an_error_and_never_no_commits() {
 }
 
 #[test]
-fn an_unreadable_index_is_an_error_and_never_no_changes() {
+fn unreadable_index_is_an_error_not_clean() {
     let env = TestEnv::new();
     let repo = env.repo();
     let config = env.config_asking(
@@ -198,7 +198,7 @@ fn a_state_folder_that_cannot_be_written() {
 }
 
 #[test]
-fn a_bad_configuration_names_key_line_and_the_nearest_key() {
+fn bad_configuration_names_line_and_nearest_key() {
     let env = TestEnv::new();
     let repo = env.repo();
     let config = env.write(
@@ -221,7 +221,7 @@ fn a_bad_configuration_names_key_line_and_the_nearest_key() {
 }
 
 #[test]
-fn wrong_usage_is_exit_2_with_the_nearest_word() {
+fn wrong_usage_exits_2_with_the_nearest_word() {
     let env = TestEnv::new();
     let repo = env.repo();
     let out = repo.watchdog(&["chekc"]).expect(2);
@@ -273,7 +273,7 @@ fn a_repository_owned_by_someone_else() {
 }
 
 #[test]
-fn a_pipe_in_the_place_of_a_file_is_told_and_nobody_waits_for_somebody_to_write_to_it() {
+fn pipe_in_place_of_a_file_is_refused() {
     let env = TestEnv::new();
     let in_common_dir = [
         "config",

@@ -47,7 +47,7 @@ fn made(env: &TestEnv) -> TestDatabase {
 }
 
 #[test]
-fn a_fleet_is_made_joined_looked_at_and_left() {
+fn machine_creates_joins_inspects_and_leaves_a_fleet() {
     let env = TestEnv::new();
     let database = TestDatabase::new();
     let made = fleet(
@@ -157,7 +157,7 @@ fn a_fleet_is_made_joined_looked_at_and_left() {
 }
 
 #[test]
-fn whoever_is_refused_is_told_why_and_nothing_is_kept() {
+fn refused_join_tells_why_and_stores_no_setting() {
     let env = TestEnv::new();
     let database = made(&env);
     let good = database.full_address("worker");
@@ -241,7 +241,7 @@ fn whoever_is_refused_is_told_why_and_nothing_is_kept() {
 }
 
 #[test]
-fn a_password_of_the_environment_goes_with_the_setting_and_that_of_a_file_stays_in_its_file() {
+fn only_an_environment_password_is_stored_with_settings() {
     let mut env = TestEnv::new();
     let database = made(&env);
     let join = |env: &TestEnv| {
@@ -283,7 +283,7 @@ fn a_password_of_the_environment_goes_with_the_setting_and_that_of_a_file_stays_
 }
 
 #[test]
-fn a_machine_whose_server_is_gone_may_leave_and_is_told_that_it_is_still_listed() {
+fn leaving_without_the_server_warns_of_the_listing() {
     let env = TestEnv::new();
     let database = made(&env);
     fleet(
@@ -343,7 +343,7 @@ fn a_machine_whose_server_is_gone_may_leave_and_is_told_that_it_is_still_listed(
 }
 
 #[test]
-fn an_init_that_is_interrupted_leaves_nothing_and_the_next_one_makes_it_all() {
+fn interrupted_init_is_undone_and_can_be_repeated() {
     let env = TestEnv::new();
     let database = TestDatabase::new();
     thread::scope(|scope| {
@@ -382,7 +382,7 @@ fn an_init_that_is_interrupted_leaves_nothing_and_the_next_one_makes_it_all() {
 }
 
 #[test]
-fn a_machine_in_no_fleet_connects_to_nothing_whatever_the_environment_says() {
+fn machine_outside_any_fleet_makes_no_connection() {
     let mut env = TestEnv::new();
     let listener = TcpListener::bind("127.0.0.1:0").unwrap();
     listener.set_nonblocking(true).unwrap();
@@ -401,7 +401,7 @@ fn a_machine_in_no_fleet_connects_to_nothing_whatever_the_environment_says() {
 }
 
 #[test]
-fn the_doctor_looks_at_the_fleet_that_was_joined() {
+fn doctor_checks_the_joined_fleet() {
     let env = TestEnv::new();
     let database = made(&env);
     fleet(
@@ -449,7 +449,7 @@ fn the_doctor_looks_at_the_fleet_that_was_joined() {
 }
 
 #[test]
-fn a_session_cannot_choose_the_fleet_of_its_machine() {
+fn session_cannot_choose_the_fleet_of_its_machine() {
     let mut env = TestEnv::new();
     let database = made(&env);
     env.set("WATCHDOG", env!("CARGO_BIN_EXE_watchdog"));
@@ -467,7 +467,7 @@ fn a_session_cannot_choose_the_fleet_of_its_machine() {
 }
 
 #[test]
-fn the_sql_for_a_database_administrator_is_printed_without_a_server() {
+fn administrator_sql_is_printed_without_a_server() {
     let env = TestEnv::new();
     let out = fleet(&env, &["fleet", "init", "--print-sql", "--worker", "hands"])
         .expect(0)

@@ -82,7 +82,7 @@ fn limits(env: &TestEnv) -> Vec<Value> {
 }
 
 #[test]
-fn a_limit_that_one_machine_met_holds_the_others_of_its_account_and_nobody_else() {
+fn limit_holds_every_machine_of_the_account_only() {
     let shared = AccountFleet::new();
     let reset = in_seconds(7200);
     let first = shared.that_met_a_limit("build-1", "team", reset);
@@ -174,7 +174,7 @@ fn advised(env: &TestEnv, answer: &str) -> String {
 }
 
 #[test]
-fn a_limit_that_a_question_met_holds_the_questions_of_the_others_until_a_person_clears_it() {
+fn probe_limit_holds_all_probes_until_cleared() {
     let shared = AccountFleet::new();
     let first = shared.machine("build-1", Some("team"));
     let limited = advised(&first, "Usage limit reached. Resets in 3 hours.");
@@ -232,7 +232,7 @@ fn a_limit_that_a_question_met_holds_the_questions_of_the_others_until_a_person_
 }
 
 #[test]
-fn the_next_agent_takes_over_for_a_limit_of_another_machine() {
+fn foreign_machine_limit_hands_over_to_next_agent() {
     let shared = AccountFleet::new();
     let _first = shared.that_met_a_limit("build-1", "team", in_seconds(7200));
     let second = shared.machine("build-2", Some("team"));
@@ -249,7 +249,7 @@ fn the_next_agent_takes_over_for_a_limit_of_another_machine() {
 }
 
 #[test]
-fn a_loop_that_waits_for_another_machines_limit_goes_on_when_a_person_clears_it() {
+fn cleared_limit_resumes_loops_on_other_machines() {
     let shared = AccountFleet::new();
     let first = shared.that_met_a_limit("build-1", "team", in_seconds(7200));
     let second = shared.machine("build-2", Some("team"));
@@ -281,7 +281,7 @@ fn a_loop_that_waits_for_another_machines_limit_goes_on_when_a_person_clears_it(
 }
 
 #[test]
-fn what_an_agent_prints_holds_others_for_eight_days_at_most_and_one_that_is_cleared_holds_nobody() {
+fn printed_limit_expires_within_eight_days() {
     let shared = AccountFleet::new();
     let forged = shared.that_met_a_limit("build-1", "team", in_seconds(30 * 86_400));
     let left = shared
@@ -303,7 +303,7 @@ fn what_an_agent_prints_holds_others_for_eight_days_at_most_and_one_that_is_clea
 }
 
 #[test]
-fn with_the_server_away_the_last_known_limits_hold_and_a_limit_met_meanwhile_is_told_later() {
+fn offline_machine_uses_the_last_known_limits() {
     let shared = AccountFleet::new();
     let _first = shared.that_met_a_limit("build-1", "team", in_seconds(7200));
     let second = TestEnv::new();

@@ -39,7 +39,7 @@ const SESSION: &str =
     "echo only this machine knows; echo done > f && git add -A && git commit -qm 'feat: f'";
 
 #[test]
-fn what_happened_is_copied_once_and_its_output_stays() {
+fn events_are_copied_once_without_their_output() {
     let env = TestEnv::new();
     let repo = env.repo();
     repo.watchdog(&["run", "--no-probe", "--", "true"]);
@@ -114,7 +114,7 @@ fn assert_all_there_once_in_order(env: &TestEnv, database: &TestDatabase) {
 }
 
 #[test]
-fn what_a_loop_leaves_at_its_end_arrives_without_another_command() {
+fn final_loop_events_arrive_without_another_command() {
     let env = TestEnv::new();
     let repo = env.repo();
     let (database, _gate) = joined(&env);
@@ -129,7 +129,7 @@ fn what_a_loop_leaves_at_its_end_arrives_without_another_command() {
 }
 
 #[test]
-fn a_loop_ends_while_nothing_reaches_a_slow_server_and_its_events_arrive_later() {
+fn loop_end_never_waits_for_a_slow_server() {
     let env = TestEnv::new();
     let repo = env.repo();
     let database = TestDatabase::new();
@@ -176,7 +176,7 @@ fn a_loop_ends_while_nothing_reaches_a_slow_server_and_its_events_arrive_later()
 }
 
 #[test]
-fn a_server_that_is_gone_changes_no_verdict_and_gets_everything_when_it_is_back() {
+fn lost_server_changes_no_verdict_and_catches_up() {
     let env = TestEnv::new();
     let repo = env.repo();
     let (database, gate) = joined(&env);
@@ -219,7 +219,7 @@ fn a_server_that_is_gone_changes_no_verdict_and_gets_everything_when_it_is_back(
 }
 
 #[test]
-fn with_the_server_gone_the_status_says_what_this_machine_knows_and_why_it_knows_no_more() {
+fn offline_fleet_status_tells_why_it_is_old() {
     let env = TestEnv::new();
     let (database, gate) = joined(&env);
     let status = |code: i32| {

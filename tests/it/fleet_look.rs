@@ -66,7 +66,7 @@ fn wait_for_count(what: &str, follower: &Running, count: usize) {
 }
 
 #[test]
-fn events_of_all_machines_come_in_the_order_of_the_server_with_the_machine_of_each() {
+fn fleet_events_keep_server_order_and_name_machines() {
     let database = fleet();
     let (one, two) = (TestEnv::new(), TestEnv::new());
     let (mine, other) = (one.repo(), two.repo());
@@ -139,7 +139,7 @@ fn events_of_all_machines_come_in_the_order_of_the_server_with_the_machine_of_ea
 }
 
 #[test]
-fn a_machine_in_no_fleet_is_told_how_to_join_one() {
+fn machine_without_fleet_learns_how_to_join() {
     let env = TestEnv::new();
     let refused = at(&env, &["events", "--fleet"]).expect(2);
     assert!(
@@ -149,7 +149,7 @@ fn a_machine_in_no_fleet_is_told_how_to_join_one() {
 }
 
 #[test]
-fn a_follower_shows_each_event_once_and_in_order_while_its_connection_is_cut_and_the_server_is_gone()
+fn follower_shows_each_event_once_despite_broken_connections()
  {
     let database = fleet();
     let (one, two) = (TestEnv::new(), TestEnv::new());
@@ -201,7 +201,7 @@ fn a_follower_shows_each_event_once_and_in_order_while_its_connection_is_cut_and
 }
 
 #[test]
-fn a_follower_behind_a_pooler_looks_each_second_and_misses_nothing() {
+fn follower_behind_a_pooler_misses_no_event() {
     let database = fleet();
     let env = TestEnv::new();
     let repo = env.repo();
@@ -239,7 +239,7 @@ fn a_follower_behind_a_pooler_looks_each_second_and_misses_nothing() {
 }
 
 #[test]
-fn what_a_server_lost_and_got_again_is_shown_once_and_what_it_got_meanwhile_is_shown() {
+fn events_restored_on_the_server_are_shown_once() {
     let database = fleet();
     let (one, two, three) = (TestEnv::new(), TestEnv::new(), TestEnv::new());
     let gate = Gate::to(database.port());
@@ -322,7 +322,7 @@ fn rows(found: &Value) -> Vec<(String, String)> {
 }
 
 #[test]
-fn the_status_of_the_fleet_has_every_machine_with_what_needs_a_person_first() {
+fn fleet_status_lists_urgent_machines_first() {
     let database = fleet();
     let (one, two) = (TestEnv::new(), TestEnv::new());
     let (mine, other) = (one.repo(), two.repo());
@@ -388,7 +388,7 @@ fn the_status_of_the_fleet_has_every_machine_with_what_needs_a_person_first() {
 }
 
 #[test]
-fn a_machine_that_was_at_work_and_is_silent_is_named_and_its_work_needs_a_person() {
+fn silent_working_machine_needs_a_person() {
     let database = fleet();
     let (one, two) = (TestEnv::new(), TestEnv::new());
     let repo = two.repo();
@@ -443,7 +443,7 @@ fn a_machine_that_was_at_work_and_is_silent_is_named_and_its_work_needs_a_person
 }
 
 #[test]
-fn with_the_server_gone_the_last_known_state_is_shown_with_its_age_and_an_exit_code() {
+fn offline_fleet_status_shows_age_and_exits_nonzero() {
     let database = fleet();
     let (one, two) = (TestEnv::new(), TestEnv::new());
     let gate = Gate::to(database.port());
@@ -499,7 +499,7 @@ fn with_the_server_gone_the_last_known_state_is_shown_with_its_age_and_an_exit_c
 }
 
 #[test]
-fn the_report_of_the_fleet_counts_what_all_machines_share() {
+fn fleet_report_counts_shared_events_of_all_machines() {
     let database = fleet();
     let (one, two) = (TestEnv::new(), TestEnv::new());
     let (mine, other) = (one.repo(), two.repo());
@@ -571,7 +571,7 @@ fn the_report_of_the_fleet_counts_what_all_machines_share() {
 }
 
 #[test]
-fn lines_of_the_fleet_come_as_its_machines_change() {
+fn fleet_lines_appear_as_machines_change() {
     let database = fleet();
     let (one, two) = (TestEnv::new(), TestEnv::new());
     let repo = two.repo();
@@ -595,7 +595,7 @@ fn lines_of_the_fleet_come_as_its_machines_change() {
 }
 
 #[test]
-fn the_live_view_shows_what_is_shared_and_says_what_is_not() {
+fn live_fleet_view_names_the_unshared_parts() {
     let database = fleet();
     let (one, two) = (TestEnv::new(), TestEnv::new());
     let repo = two.repo();

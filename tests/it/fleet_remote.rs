@@ -25,7 +25,7 @@ fn made(env: &TestEnv) -> TestDatabase {
 }
 
 #[test]
-fn a_repository_is_shared_by_a_persons_word_under_the_id_of_its_remote_and_leaving_forgets_it() {
+fn repository_is_shared_by_command_under_its_remote() {
     let env = TestEnv::new();
     let repo = env.repo();
     let address = "https://me:hush-hush@Git.Example:8443/team/app.git";
@@ -93,7 +93,7 @@ fn a_repository_is_shared_by_a_persons_word_under_the_id_of_its_remote_and_leavi
 }
 
 #[test]
-fn a_remote_that_is_a_path_needs_a_name_and_a_rewritten_one_is_kept_as_git_pushes_to_it() {
+fn path_remote_needs_a_name_for_sharing() {
     let env = TestEnv::new();
     let repo = env.repo();
     let database = made(&env);

@@ -90,7 +90,7 @@ fn machine(
 }
 
 #[test]
-fn each_verdict_is_the_same_with_the_server_up_down_silent_read_only_and_full() {
+fn verdicts_are_independent_of_the_server_state() {
     let alone = verdicts(&TestEnv::new());
     assert!(
         alone

@@ -178,7 +178,7 @@ impl Machine {
 }
 
 #[test]
-fn two_machines_do_each_task_once_and_none_before_what_it_waits_for() {
+fn machines_do_each_task_once_after_its_dependencies() {
     let waits: [(&str, &[&str]); 12] = [
         ("A1", &[]),
         ("A2", &[]),
@@ -255,7 +255,7 @@ fn two_machines_do_each_task_once_and_none_before_what_it_waits_for() {
 }
 
 #[test]
-fn what_a_machine_that_died_had_taken_is_taken_over_when_its_lease_ends() {
+fn expired_lease_hands_the_task_over() {
     const LEASE: Duration = Duration::from_secs(6);
     let fleet = Fleet::new(&[("T1", "")]);
     let (one, two) = (Machine::join(&fleet, "one"), Machine::join(&fleet, "two"));
@@ -302,7 +302,7 @@ fn what_a_machine_that_died_had_taken_is_taken_over_when_its_lease_ends() {
 }
 
 #[test]
-fn a_machine_that_stood_still_for_longer_than_its_lease_writes_nothing_any_more() {
+fn machine_writes_no_more_after_its_lease() {
     let fleet = Fleet::new(&[("T1", "")]);
     let (one, two) = (Machine::join(&fleet, "one"), Machine::join(&fleet, "two"));
     let first = one.work("6s", &one.patient());
@@ -329,7 +329,7 @@ fn a_machine_that_stood_still_for_longer_than_its_lease_writes_nothing_any_more(
 }
 
 #[test]
-fn a_session_goes_on_without_the_server_and_its_end_is_written_when_that_is_back_in_time() {
+fn offline_session_end_is_written_on_timely_return() {
     let fleet = Fleet::new(&[("T1", ""), ("T2", "")]);
     let one = Machine::join(&fleet, "one");
     let running = one.work("120s", &one.patient());
@@ -362,7 +362,7 @@ fn a_session_goes_on_without_the_server_and_its_end_is_written_when_that_is_back
 }
 
 #[test]
-fn a_session_whose_lease_cannot_be_proven_any_more_is_ended_and_its_work_is_kept() {
+fn session_with_unprovable_lease_ends_with_work_saved() {
     let fleet = Fleet::new(&[("T1", "")]);
     let one = Machine::join(&fleet, "one");
     let script = format!("echo half > half.txt; {}", one.patient());
@@ -391,7 +391,7 @@ fn a_session_whose_lease_cannot_be_proven_any_more_is_ended_and_its_work_is_kept
 }
 
 #[test]
-fn without_the_server_nothing_is_taken_and_every_command_says_why() {
+fn without_the_server_tasks_are_refused_with_reason() {
     let fleet = Fleet::new(&[("T1", "")]);
     let one = Machine::join(&fleet, "one");
     one.watchdog(&["task", "list"]).expect(0);
@@ -417,7 +417,7 @@ fn without_the_server_nothing_is_taken_and_every_command_says_why() {
 }
 
 #[test]
-fn a_machine_takes_what_its_person_allowed_and_its_agents_are_for() {
+fn machine_takes_only_allowed_tasks_of_its_agents() {
     let fleet = Fleet::new(&[
         ("T1", "completion: {verify: \"true\"}\n"),
         ("T2", "role: frontend\n"),
@@ -451,7 +451,7 @@ fn a_machine_takes_what_its_person_allowed_and_its_agents_are_for() {
 }
 
 #[test]
-fn a_repository_begins_in_the_fleet_as_it_stood_here_and_one_that_is_not_shared_stays_here() {
+fn unshared_repository_stays_out_of_the_fleet() {
     let fleet = Fleet::new(&[("T1", ""), ("T2", "depends_on: [T1]\n"), ("T3", "")]);
     let one = Machine::join(&fleet, "one");
     let shared = one.env.state().join("fleet-repositories.json");

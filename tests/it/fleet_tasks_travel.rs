@@ -172,17 +172,17 @@ fn goes_on_elsewhere(is_atomic: bool) {
 }
 
 #[test]
-fn a_task_goes_on_upon_the_work_of_another_machine() {
+fn task_resumes_on_the_work_of_another_machine() {
     goes_on_elsewhere(true);
 }
 
 #[test]
-fn a_remote_without_atomic_pushes_gets_a_branch_for_each_fence_and_the_completed_one_is_recorded() {
+fn remote_without_atomic_push_gets_fenced_branches() {
     goes_on_elsewhere(false);
 }
 
 #[test]
-fn a_push_that_the_remote_refuses_for_a_moment_is_tried_again_before_the_task_is_complete() {
+fn refused_push_is_retried_before_the_task_completes() {
     let env = TestEnv::new();
     let fleet = Fleet::new(&env);
     let repo = fleet.machine(&env, "a");
@@ -208,7 +208,7 @@ fn a_push_that_the_remote_refuses_for_a_moment_is_tried_again_before_the_task_is
 }
 
 #[test]
-fn work_that_another_machine_took_over_on_the_remote_is_never_complete_and_writes_nothing_there() {
+fn superseded_task_work_never_completes_or_pushes() {
     let env = TestEnv::new();
     let fleet = Fleet::new(&env);
     let repo = fleet.machine(&env, "a");
@@ -237,7 +237,7 @@ fn work_that_another_machine_took_over_on_the_remote_is_never_complete_and_write
 }
 
 #[test]
-fn a_task_does_not_begin_while_its_remote_is_away() {
+fn task_waits_while_its_remote_is_away() {
     let env = TestEnv::new();
     let fleet = Fleet::new(&env);
     let repo = fleet.machine(&env, "a");
@@ -260,7 +260,7 @@ fn a_task_does_not_begin_while_its_remote_is_away() {
 }
 
 #[test]
-fn a_session_that_leads_git_to_another_place_completes_nothing() {
+fn session_that_redirects_git_completes_no_task() {
     let env = TestEnv::new();
     let fleet = Fleet::new(&env);
     let repo = fleet.machine(&env, "a");

@@ -26,7 +26,7 @@ fn losing(env: &TestEnv, fleet: &Fleet) -> (PathBuf, String) {
 }
 
 #[test]
-fn work_stays_here_as_review_while_its_remote_is_away_and_goes_there_when_it_is_back() {
+fn work_waits_as_review_until_its_remote_returns() {
     let env = TestEnv::new();
     let fleet = Fleet::new(&env);
     let repo = fleet.machine(&env, "a");
@@ -70,7 +70,7 @@ fn work_stays_here_as_review_while_its_remote_is_away_and_goes_there_when_it_is_
 }
 
 #[test]
-fn work_of_an_agents_own_worktree_is_pushed_from_there_by_the_command_that_is_named() {
+fn work_of_own_agent_worktree_is_pushed_there() {
     let env = TestEnv::new();
     let fleet = Fleet::new(&env);
     let repo = fleet.machine(&env, "a");
@@ -113,7 +113,7 @@ fn work_of_an_agents_own_worktree_is_pushed_from_there_by_the_command_that_is_na
 }
 
 #[test]
-fn work_is_complete_as_soon_as_its_remote_is_back() {
+fn work_completes_when_its_remote_returns() {
     let env = TestEnv::new();
     let fleet = Fleet::new(&env);
     let repo = fleet.machine(&env, "a");
@@ -141,7 +141,7 @@ fn work_is_complete_as_soon_as_its_remote_is_back() {
 }
 
 #[test]
-fn a_task_does_not_begin_in_a_repository_without_a_commit_and_stays_for_others() {
+fn task_never_begins_in_a_repository_without_commits() {
     let env = TestEnv::new();
     let fleet = Fleet::new(&env);
     let repo = fleet.machine(&env, "a");
@@ -206,7 +206,7 @@ fn reopen(repo: &Repo<'_>) {
 }
 
 #[test]
-fn no_branch_begins_at_a_commit_in_the_middle_of_a_rebase() {
+fn rebase_in_progress_starts_no_branch() {
     let env = TestEnv::new();
     let fleet = Fleet::new(&env);
     let repo = fleet.machine(&env, "a");
@@ -259,7 +259,7 @@ fn no_branch_begins_at_a_commit_in_the_middle_of_a_rebase() {
 }
 
 #[test]
-fn a_task_whose_own_worktree_is_in_the_middle_of_a_rebase_is_left_to_a_person() {
+fn task_worktree_during_a_rebase_needs_a_person() {
     let env = TestEnv::new();
     let fleet = Fleet::new(&env);
     let repo = fleet.machine(&env, "a");
@@ -295,7 +295,7 @@ fn a_task_whose_own_worktree_is_in_the_middle_of_a_rebase_is_left_to_a_person() 
 }
 
 #[test]
-fn a_task_that_began_at_a_commit_that_is_not_here_says_where_to_get_it() {
+fn missing_start_commit_names_its_source() {
     let (one, other) = (TestEnv::new(), TestEnv::new());
     let fleet = Fleet::new(&one);
     let (first, second) = (fleet.machine(&one, "a"), fleet.machine(&other, "b"));
@@ -334,7 +334,7 @@ exec sh -c "$last"
 "#;
 
 #[test]
-fn git_over_ssh_asks_for_nothing_and_uses_the_persons_own_command() {
+fn ssh_never_prompts_and_keeps_the_user_command() {
     let env = TestEnv::new();
     let fleet = Fleet::new(&env);
     let repo = fleet.machine(&env, "a");

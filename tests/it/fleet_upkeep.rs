@@ -85,7 +85,7 @@ fn old_events_go_and_a_follower_goes_on() {
 }
 
 #[test]
-fn a_machine_that_was_taken_out_copies_nothing_says_so_once_and_is_back_when_it_joins_again() {
+fn removed_machine_stops_copying_until_it_rejoins() {
     let shared = AccountFleet::new();
     let (env, other) = (
         shared.machine("build-1", None),

@@ -103,7 +103,7 @@ fn count(out: &CommandOutput, list: &str, kind: &str) -> u64 {
 }
 
 #[test]
-fn what_is_left_is_listed_and_stays_until_that_is_said() {
+fn forget_removes_leftovers_only_when_confirmed() {
     let env = TestEnv::new();
     let repo = used(&env);
     let (refs, settings) = (
@@ -152,7 +152,7 @@ fn what_is_left_is_listed_and_stays_until_that_is_said() {
 }
 
 #[test]
-fn nothing_but_work_and_the_users_own_files_is_left() {
+fn forget_leaves_only_work_and_user_files() {
     let env = TestEnv::new();
     let repo = used(&env);
     let names = names_of(repo.path());
@@ -199,7 +199,7 @@ fn nothing_but_work_and_the_users_own_files_is_left() {
 }
 
 #[test]
-fn snapshots_go_where_that_is_said_packed_ones_and_their_private_parts_included() {
+fn snapshots_option_forgets_packed_and_private_snapshots() {
     let env = TestEnv::new();
     let repo = used(&env);
     repo.write(".env", "TOKEN=ghp_0123456789abcdefghijklmnopqrstuvwxyz\n");
@@ -243,7 +243,7 @@ fn snapshots_go_where_that_is_said_packed_ones_and_their_private_parts_included(
 }
 
 #[test]
-fn a_ref_that_alone_keeps_commits_stays_without_snapshots() {
+fn only_ref_of_commits_survives_without_snapshots_flag() {
     let env = TestEnv::new();
     let repo = used(&env);
     let work = repo.head();
@@ -280,7 +280,7 @@ fn a_ref_that_alone_keeps_commits_stays_without_snapshots() {
 }
 
 #[test]
-fn one_worktree_leaves_the_others_and_all_means_also_those_that_are_gone() {
+fn forget_removes_one_worktree_unless_all_is_given() {
     let env = TestEnv::new();
     let repo = used(&env);
     let (side, gone) = (linked(&env, &repo, "side"), linked(&env, &repo, "gone"));
@@ -347,7 +347,7 @@ fn one_worktree_leaves_the_others_and_all_means_also_those_that_are_gone() {
 }
 
 #[test]
-fn refs_of_commits_made_in_the_same_second_go_where_a_branch_has_them() {
+fn refs_of_commits_on_a_branch_are_forgotten() {
     let env = TestEnv::new();
     let repo = env.repo();
     repo.watchdog(&["snapshot"]).expect(0);
@@ -387,7 +387,7 @@ fn refs_of_commits_made_in_the_same_second_go_where_a_branch_has_them() {
 }
 
 #[test]
-fn a_worktree_without_any_commit_that_is_gone_is_known_by_its_name_in_the_records() {
+fn removed_unborn_worktree_is_known_by_recorded_name() {
     let env = TestEnv::new();
     let repo = env.repo();
     let side = linked(&env, &repo, "side");
@@ -476,7 +476,7 @@ fn a_session_or_another_watchdog_is_not_disturbed() {
 }
 
 #[test]
-fn a_session_that_a_hook_told_of_is_not_disturbed_either() {
+fn forget_refuses_during_a_hooked_session() {
     let env = TestEnv::new();
     let repo = used(&env);
     let store = store(&env);
@@ -496,7 +496,7 @@ fn a_session_that_a_hook_told_of_is_not_disturbed_either() {
 }
 
 #[test]
-fn a_session_cannot_forget_without_saying_so_and_it_is_written_down() {
+fn forget_inside_a_session_is_explicit_and_recorded() {
     let mut env = TestEnv::new();
     env.set("WATCHDOG", env!("CARGO_BIN_EXE_watchdog"));
     let other = env.root().join("other");
@@ -529,7 +529,7 @@ fn a_session_cannot_forget_without_saying_so_and_it_is_written_down() {
 }
 
 #[test]
-fn hooks_of_others_stay_and_settings_that_cannot_be_read_are_told() {
+fn forget_keeps_foreign_hooks_and_tells_unreadable_settings() {
     let env = TestEnv::new();
     let repo = used(&env);
     let theirs = "{\"hooks\": {\"Stop\": [{\"hooks\": [{\"type\": \"command\", \"command\": \"theirs\"}]}]}}";
@@ -564,7 +564,7 @@ fn hooks_of_others_stay_and_settings_that_cannot_be_read_are_told() {
 }
 
 #[test]
-fn outside_of_a_repository_it_says_where_to_go() {
+fn forget_outside_a_repository_tells_the_way() {
     let env = TestEnv::new();
     let folder = env.root().join("plain");
     fs::create_dir(&folder).unwrap();

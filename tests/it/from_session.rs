@@ -6,7 +6,7 @@ use watchdog_store::{StateDir, open_store, session};
 use crate::support::TestEnv;
 
 #[test]
-fn a_session_cannot_move_what_it_is_judged_by_without_saying_so_and_it_is_written_down() {
+fn criteria_changes_inside_sessions_are_explicit_and_recorded() {
     let mut env = TestEnv::new();
     env.set("WATCHDOG", env!("CARGO_BIN_EXE_watchdog"));
     let repo = env.repo();
@@ -73,7 +73,7 @@ fn a_session_cannot_move_what_it_is_judged_by_without_saying_so_and_it_is_writte
 }
 
 #[test]
-fn a_default_rescue_script_is_shown_and_one_that_the_session_wrote_is_not_run() {
+fn rescue_script_of_the_session_is_never_run() {
     let env = TestEnv::new();
     let repo = env.repo();
     repo.write(
@@ -185,7 +185,7 @@ fn daemon_of_a_session_cannot_trust() {
 }
 
 #[test]
-fn what_a_session_calls_in_its_first_moment_is_known_for_its_own() {
+fn early_session_calls_count_as_its_own() {
     let mut env = TestEnv::new();
     env.set("WATCHDOG", env!("CARGO_BIN_EXE_watchdog"));
     let codes = env.root().join("codes");
@@ -215,7 +215,7 @@ fn what_a_session_calls_in_its_first_moment_is_known_for_its_own() {
 }
 
 #[test]
-fn a_session_that_never_began_leaves_the_record_of_the_one_before() {
+fn failed_start_leaves_the_previous_session_record() {
     let env = TestEnv::new();
     let repo = env.repo();
     let recorded = || {

@@ -273,7 +273,7 @@ fn without_a_record_commits_count() {
 }
 
 #[test]
-fn same_commit_in_two_worktrees_is_made_in_both() {
+fn commit_in_two_worktrees_is_made_in_both() {
     let commit = |second: i64| {
         format!(
             "export GIT_AUTHOR_DATE='{second} +0000' GIT_COMMITTER_DATE='{second} +0000'; echo x > x.txt; git add .; git commit -q -m x"

@@ -132,7 +132,7 @@ fn take_step(repo: &Repo, step: &[String]) {
 }
 
 #[test]
-fn every_case_of_the_table_holds_and_git_agrees() {
+fn change_counts_match_the_table_and_git() {
     let cases: serde_json::Value =
         serde_json::from_str(include_str!("fixtures/changes.json")).unwrap();
     for case in cases.as_array().unwrap() {
@@ -180,7 +180,7 @@ fn before_the_first_commit_everything_counts() {
 }
 
 #[test]
-fn names_that_are_not_utf8_come_through_without_loss() {
+fn names_outside_utf8_survive_without_loss() {
     let repo = with_some_files();
     for name in [&b"caf\xe9.txt"[..], b"50%\xff", b"a%FFb"] {
         fs::write(
@@ -234,7 +234,7 @@ fn a_fifo_is_no_file_to_commit() {
 }
 
 #[test]
-fn the_fingerprint_moves_when_a_changed_file_is_written_again() {
+fn rewriting_a_changed_file_moves_the_fingerprint() {
     let repo = with_some_files();
     let clean = changes(&repo).fingerprint;
     assert_eq!(clean, changes(&repo).fingerprint);
@@ -302,7 +302,7 @@ fn half_done_operations_are_named() {
 }
 
 #[test]
-fn a_mark_of_an_operation_that_cannot_be_looked_at_is_an_error_and_not_no_operation() {
+fn unreadable_operation_mark_is_an_error() {
     let repo = Repo::init();
     repo.commit("one");
     // A link to itself: the system does not say what is there.
@@ -364,7 +364,7 @@ fn sparse_checkouts_and_sparse_indexes_are_read_right() {
 }
 
 #[test]
-fn new_files_are_seen_in_a_folder_whose_own_files_are_all_overlooked() {
+fn new_files_are_seen_beside_overlooked_files() {
     let repo = Repo::init();
     repo.commit_file("d/one", "x\n", "one");
     repo.commit_file("d/two", "x\n", "two");
@@ -375,7 +375,7 @@ fn new_files_are_seen_in_a_folder_whose_own_files_are_all_overlooked() {
 }
 
 #[test]
-fn pipes_in_the_place_of_ignore_and_attribute_files_hold_nobody_up() {
+fn pipes_as_ignore_or_attribute_files_never_block() {
     let pipe = |path: PathBuf| {
         rustix::fs::mknodat(
             rustix::fs::CWD,
@@ -405,7 +405,7 @@ fn pipes_in_the_place_of_ignore_and_attribute_files_hold_nobody_up() {
 }
 
 #[test]
-fn line_endings_and_the_users_filters_are_applied_before_comparing() {
+fn comparison_applies_line_endings_and_user_filters() {
     let repo = Repo::init();
     repo.write(".gitattributes", "*.txt text eol=crlf\n");
     repo.write("a.txt", "one\r\ntwo\r\n");
@@ -424,7 +424,7 @@ fn line_endings_and_the_users_filters_are_applied_before_comparing() {
 }
 
 #[test]
-fn a_large_work_tree_reads_the_same_on_many_threads() {
+fn large_tree_reads_the_same_on_many_threads() {
     let repo = Repo::init();
     for n in 0..4000 {
         repo.write(&format!("d{}/e{}/f{n}", n % 7, n % 50), "x\n");
@@ -446,7 +446,7 @@ fn a_large_work_tree_reads_the_same_on_many_threads() {
 }
 
 #[test]
-fn dirty_submodules_count_once_and_their_ignore_setting_is_named() {
+fn dirty_submodules_count_once_with_their_ignore_setting() {
     let inner = Repo::init();
     inner.commit("inner");
     let repo = inner.at("outer");
@@ -513,7 +513,7 @@ fn dirty_submodules_count_once_and_their_ignore_setting_is_named() {
 }
 
 #[test]
-fn what_cannot_be_read_is_an_error_and_never_no_changes() {
+fn unreadable_files_are_an_error_never_unchanged() {
     let repo = with_some_files();
     let index = repo.path(".git/index");
     let good = fs::read(&index).unwrap();

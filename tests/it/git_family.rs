@@ -58,7 +58,7 @@ fn tells(worktree: &Worktree, baseline: &HistoryPoint) -> String {
 }
 
 #[test]
-fn each_worktree_tells_of_itself_whoever_was_looked_at_before() {
+fn worktree_answers_are_independent_of_earlier_siblings() {
     let (_repo, baseline, found) = repo();
     assert_eq!(found.len(), 4);
     let mut family = RepoCache::new();
@@ -81,7 +81,7 @@ fn each_worktree_tells_of_itself_whoever_was_looked_at_before() {
 }
 
 #[test]
-fn one_that_is_gone_or_has_settings_of_its_own_is_no_siblings() {
+fn worktree_with_own_settings_is_opened_alone() {
     let (repo, baseline, found) = repo();
     let mut family = RepoCache::new();
     let first = family.open(&found[1]).unwrap();
@@ -111,7 +111,7 @@ fn one_that_is_gone_or_has_settings_of_its_own_is_no_siblings() {
 }
 
 #[test]
-fn a_judged_head_is_kept_for_the_worktree_itself_also_in_what_a_sibling_opened() {
+fn judged_head_belongs_to_its_own_worktree() {
     let (repo, _, found) = repo();
     let mut family = RepoCache::new();
     for found in &found[1..] {

@@ -36,7 +36,7 @@ fn changed(repo: &Repo, point: &HistoryPoint, glob: &str) -> Vec<String> {
 }
 
 #[test]
-fn a_tracked_file_that_the_commits_own_rules_ignore_is_compared_all_the_same() {
+fn tracked_ignored_file_is_compared() {
     let (repo, point) = with_files(&[
         (".gitignore", "*.test\n"),
         ("a.test", "a\n"),
@@ -77,7 +77,7 @@ fn a_tracked_file_that_the_commits_own_rules_ignore_is_compared_all_the_same() {
 }
 
 #[test]
-fn only_files_that_are_rules_to_git_ignore_new_files_and_the_nearest_one_decides() {
+fn nearest_regular_ignore_file_decides_on_new_files() {
     let (repo, _) = with_files(&[
         (".gitignore", "*.log\n"),
         ("tests/.gitignore", "!kept.log\n"),
@@ -111,7 +111,7 @@ fn only_files_that_are_rules_to_git_ignore_new_files_and_the_nearest_one_decides
 }
 
 #[test]
-fn a_folder_that_became_a_link_to_itself_has_no_files() {
+fn self_linked_folder_loses_its_files() {
     let (repo, point) = with_files(&[("tests/a", "a\n"), ("tests/unit/b", "b\n")]);
     fs::remove_dir_all(repo.path("tests")).unwrap();
     symlink("tests", repo.path("tests")).unwrap();
@@ -123,7 +123,7 @@ fn a_folder_that_became_a_link_to_itself_has_no_files() {
 }
 
 #[test]
-fn new_files_too_deep_to_be_looked_at_are_an_error_and_not_nothing() {
+fn too_deep_new_files_are_an_error() {
     let (repo, point) = with_files(&[("tests/a", "a\n")]);
     // No single path leads there, but a process can walk.
     let name = "d".repeat(250);
@@ -141,7 +141,7 @@ fn new_files_too_deep_to_be_looked_at_are_an_error_and_not_nothing() {
 }
 
 #[test]
-fn files_of_another_worktree_are_new_ones_only_where_a_glob_names_their_folder() {
+fn files_of_inner_worktrees_need_a_naming_glob() {
     let (repo, point) = with_files(&[("sub/a.test", "a\n")]);
     for folder in ["top", "sub/inner"] {
         repo.git(&["worktree", "add", "-q", "--detach", folder]);
@@ -165,7 +165,7 @@ fn files_of_another_worktree_are_new_ones_only_where_a_glob_names_their_folder()
 }
 
 #[test]
-fn the_content_that_a_pointer_of_git_lfs_names_is_no_change_and_other_content_is() {
+fn lfs_pointer_equals_its_content_and_no_other() {
     // printf 'large\n' | sha256sum
     let oid = "oid sha256:9bfce334a37bd1bc1d36b0370195b31fe9a9389dd43d0873891a3544ef1140a1\n";
     let version = "version https://git-lfs.github.com/spec/v1\n";
@@ -195,7 +195,7 @@ fn the_content_that_a_pointer_of_git_lfs_names_is_no_change_and_other_content_is
 }
 
 #[test]
-fn words_name_the_files_that_a_commit_has_there_and_the_links_on_the_way() {
+fn words_name_committed_files_through_links() {
     let (repo, _) = with_files(&[
         ("scripts/run.sh", "x\n"),
         ("scripts/lib/deep.sh", "x\n"),
@@ -232,7 +232,7 @@ fn words_name_the_files_that_a_commit_has_there_and_the_links_on_the_way() {
 }
 
 #[test]
-fn head_has_what_is_committed_and_nothing_that_is_only_staged() {
+fn head_files_exclude_the_only_staged() {
     let repo = Repo::init();
     repo.write("tests/a", "a\n");
     repo.git(&["add", "."]);

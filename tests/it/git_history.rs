@@ -200,7 +200,7 @@ fn a_fast_forward_pull_imports_the_colleagues_commits() {
 }
 
 #[test]
-fn a_pull_from_an_address_without_tracking_refs_imports() {
+fn pull_without_tracking_refs_counts_as_imported() {
     let (_seed, agent, other) = with_colleague();
     let session = Session::begin(&agent);
     other.commit("c1");
@@ -213,7 +213,7 @@ fn a_pull_from_an_address_without_tracking_refs_imports() {
 }
 
 #[test]
-fn fetched_commits_that_are_merged_reset_to_or_checked_out_are_imported() {
+fn fetched_commits_are_imported_by_merge_or_reset() {
     for (how, expected) in [
         (&["merge", "-q", "origin/main"][..], (2, 0, 2, false)),
         (
@@ -243,7 +243,7 @@ fn fetched_commits_that_are_merged_reset_to_or_checked_out_are_imported() {
 }
 
 #[test]
-fn work_on_top_of_a_pull_counts_and_is_told_apart() {
+fn work_on_top_of_a_pull_counts_separately() {
     let (_seed, agent, other) = with_colleague();
     let session = Session::begin(&agent);
     colleague_pushes(&other, &["c1", "c2"]);
@@ -258,7 +258,7 @@ fn work_on_top_of_a_pull_counts_and_is_told_apart() {
 }
 
 #[test]
-fn work_that_is_undone_after_a_merge_is_no_net_change() {
+fn undone_work_after_a_merge_is_no_change() {
     let (_seed, agent, other) = with_colleague();
     let session = Session::begin(&agent);
     let own = agent.commit("own");
@@ -270,7 +270,7 @@ fn work_that_is_undone_after_a_merge_is_no_net_change() {
 }
 
 #[test]
-fn an_empty_commit_on_top_of_a_pull_is_no_change() {
+fn empty_commit_on_a_pull_is_no_change() {
     let (_seed, agent, other) = with_colleague();
     let session = Session::begin(&agent);
     colleague_pushes(&other, &["c1"]);
@@ -281,7 +281,7 @@ fn an_empty_commit_on_top_of_a_pull_is_no_change() {
 }
 
 #[test]
-fn a_merge_that_somebody_had_to_finish_is_work() {
+fn manually_finished_merge_counts_as_work() {
     let (_seed, agent, other) = with_colleague();
     let session = Session::begin(&agent);
     other.commit_file("seed.txt", "theirs\n", "c1");
@@ -313,7 +313,7 @@ fn pushed_commits_stay_made_here() {
 }
 
 #[test]
-fn a_branch_that_was_there_before_is_imported_and_a_new_one_is_not() {
+fn only_branches_older_than_the_session_are_imported() {
     let repo = Repo::init();
     repo.commit("seed");
     repo.git(&["checkout", "-q", "-b", "old"]);
@@ -345,7 +345,7 @@ fn a_recorded_tag_proves_what_was_there_before() {
 }
 
 #[test]
-fn commits_made_in_another_worktree_during_the_session_are_made_here() {
+fn session_commits_in_another_worktree_are_made_here() {
     let repo = Repo::init();
     repo.commit("seed");
     let session = Session::begin(&repo);
@@ -356,7 +356,7 @@ fn commits_made_in_another_worktree_during_the_session_are_made_here() {
 }
 
 #[test]
-fn commits_of_another_worktree_stay_made_here_when_they_came_back_through_the_remote() {
+fn own_commits_stay_own_after_a_remote_roundtrip() {
     let (_seed, agent, _other) = with_colleague();
     let session = Session::begin(&agent);
     agent.git(&["worktree", "add", "-q", "-b", "sub", "../sub"]);
@@ -367,7 +367,7 @@ fn commits_of_another_worktree_stay_made_here_when_they_came_back_through_the_re
 }
 
 #[test]
-fn without_a_reflog_only_the_recorded_refs_prove_an_import() {
+fn without_reflog_only_recorded_refs_prove_imports() {
     let (_seed, agent, other) = with_colleague();
     colleague_pushes(&other, &["c1"]);
     agent.git(&["fetch", "-q"]);
@@ -382,7 +382,7 @@ fn without_a_reflog_only_the_recorded_refs_prove_an_import() {
 }
 
 #[test]
-fn cherry_picked_reverted_applied_and_amended_commits_are_made_here() {
+fn cherry_picks_reverts_and_amends_are_made_here() {
     let (_seed, agent, other) = with_colleague();
     colleague_pushes(&other, &["c1", "c2"]);
     agent.git(&["fetch", "-q"]);
@@ -397,7 +397,7 @@ fn cherry_picked_reverted_applied_and_amended_commits_are_made_here() {
 }
 
 #[test]
-fn empty_commits_and_a_revert_back_to_the_start_are_no_change_and_say_so() {
+fn empty_or_reverted_commits_are_no_net_change() {
     let repo = Repo::init();
     repo.commit("seed");
     let session = Session::begin(&repo);
@@ -414,7 +414,7 @@ fn empty_commits_and_a_revert_back_to_the_start_are_no_change_and_say_so() {
 }
 
 #[test]
-fn an_unknown_baseline_is_an_error_that_names_it() {
+fn unknown_baseline_is_an_error_naming_it() {
     let repo = Repo::init();
     repo.commit("one");
     for rev in [
@@ -431,7 +431,7 @@ fn an_unknown_baseline_is_an_error_that_names_it() {
 }
 
 #[test]
-fn a_missing_commit_in_between_is_an_error_and_not_a_smaller_count() {
+fn missing_middle_commit_is_an_error() {
     let repo = Repo::init();
     repo.commit("one");
     let session = Session::begin(&repo);
@@ -456,7 +456,7 @@ fn a_missing_commit_in_between_is_an_error_and_not_a_smaller_count() {
 }
 
 #[test]
-fn shallow_clones_count_as_git_counts_and_replacements_and_grafts_are_never_followed() {
+fn shallow_counts_match_git_without_following_replacements() {
     let repo = Repo::init();
     for name in ["a", "b", "c", "d"] {
         repo.commit(name);
@@ -496,7 +496,7 @@ fn shallow_clones_count_as_git_counts_and_replacements_and_grafts_are_never_foll
 }
 
 #[test]
-fn a_long_reflog_is_read_as_far_back_as_needed() {
+fn long_reflog_is_read_as_far_as_needed() {
     let repo = Repo::init();
     repo.commit("seed");
     let session = Session::begin(&repo);

@@ -50,7 +50,7 @@ fn look(repo: &Repo) {
 }
 
 #[test]
-fn no_program_of_the_repository_runs_while_it_is_looked_at() {
+fn reading_a_repository_never_runs_its_programs() {
     type Arm = fn(&Repo, &Trap);
     let traps: [(&str, Arm); 7] = [
         ("filter.clean", |repo, trap| {
@@ -164,7 +164,7 @@ fn a_missing_object_is_never_fetched() {
 }
 
 #[test]
-fn filters_that_did_not_run_are_mentioned_where_they_may_matter() {
+fn skipped_filters_are_mentioned_if_relevant() {
     let repo = Repo::init();
     repo.commit("one");
     repo.git(&["config", "filter.upper.clean", "tr a-z A-Z"]);
@@ -274,7 +274,7 @@ fn the_environment_of_a_hook_leads_nowhere_else() {
 }
 
 #[test]
-fn the_folder_that_the_process_stands_in_does_not_narrow_the_view() {
+fn current_directory_never_narrows_the_view() {
     let repo = Repo::init();
     repo.commit_file("sub/one", "x\n", "one");
     repo.write("staged.txt", "x");
@@ -365,7 +365,7 @@ fn is_root() -> bool {
 }
 
 #[test]
-fn a_folder_that_cannot_be_read_is_named_and_hides_nothing_else() {
+fn unreadable_folder_is_named_and_hides_no_others() {
     if !is_root() {
         return;
     }
@@ -406,7 +406,7 @@ fn a_folder_that_cannot_be_read_is_named_and_hides_nothing_else() {
 }
 
 #[test]
-fn a_foreign_repository_opens_only_where_the_user_said_so() {
+fn foreign_repository_opens_only_with_user_consent() {
     if !is_root() {
         return;
     }

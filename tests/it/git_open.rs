@@ -16,7 +16,7 @@ fn refused(path: &Path) -> Error {
 }
 
 #[test]
-fn a_subfolder_leads_to_the_top_of_its_work_tree() {
+fn subfolder_opens_the_top_of_its_worktree() {
     let repo = Repo::init();
     repo.write("a/b/c.txt", "x");
     let worktree = Worktree::open(&repo.path("a/b")).unwrap();
@@ -26,7 +26,7 @@ fn a_subfolder_leads_to_the_top_of_its_work_tree() {
 }
 
 #[test]
-fn a_symlink_to_a_work_tree_gives_the_same_identity() {
+fn symlinked_worktree_keeps_its_identity() {
     let repo = Repo::init();
     let link = repo.root().parent().unwrap().join("link");
     std::os::unix::fs::symlink(repo.root(), &link).unwrap();
@@ -39,7 +39,7 @@ fn a_symlink_to_a_work_tree_gives_the_same_identity() {
 }
 
 #[test]
-fn linked_worktrees_share_the_repository_and_differ_in_themselves() {
+fn linked_worktrees_share_repository_but_not_identity() {
     let repo = Repo::init();
     repo.commit("one");
     repo.git(&["worktree", "add", "-q", "-b", "side", "../side"]);
@@ -63,7 +63,7 @@ fn linked_worktrees_share_the_repository_and_differ_in_themselves() {
 }
 
 #[test]
-fn a_worktree_of_a_bare_repository_opens_and_the_bare_one_does_not() {
+fn bare_repository_opens_only_through_a_worktree() {
     let repo = Repo::init();
     repo.commit("one");
     repo.git(&["clone", "-q", "--bare", ".", "../bare.git"]);
@@ -81,7 +81,7 @@ fn a_worktree_of_a_bare_repository_opens_and_the_bare_one_does_not() {
 }
 
 #[test]
-fn a_folder_without_a_repository_and_a_missing_folder_are_not_repositories() {
+fn plain_or_missing_folder_is_no_repository() {
     let folder = tempfile::tempdir().unwrap();
     for path in [folder.path().to_owned(), folder.path().join("nowhere")] {
         let error = refused(&path);
@@ -96,7 +96,7 @@ fn a_folder_without_a_repository_and_a_missing_folder_are_not_repositories() {
 }
 
 #[test]
-fn a_broken_git_folder_is_named_and_never_replaced_by_the_repository_above() {
+fn broken_git_folder_is_named_never_skipped() {
     let outer = Repo::init();
     outer.commit("one");
     for (what, name, text) in [
@@ -142,7 +142,7 @@ fn a_worktree_whose_repository_is_gone_is_named() {
 }
 
 #[test]
-fn unknown_ways_to_store_refs_are_refused_by_name() {
+fn unknown_ref_storage_is_refused_by_name() {
     let repo = Repo::init_with(&["--ref-format=reftable"]);
     let error = refused(repo.root());
     assert!(
@@ -154,7 +154,7 @@ fn unknown_ways_to_store_refs_are_refused_by_name() {
 }
 
 #[test]
-fn unknown_extensions_are_refused_by_name_as_git_does() {
+fn unknown_extensions_are_refused_by_name() {
     let repo = Repo::init();
     repo.git(&["config", "core.repositoryFormatVersion", "1"]);
     repo.git(&["config", "extensions.timeTravel", "true"]);
@@ -193,7 +193,7 @@ fn sha256_repositories_shallow_clones_and_relative_worktrees_open() {
 }
 
 #[test]
-fn the_repository_of_another_user_is_refused_as_git_refuses_it() {
+fn repository_of_another_user_is_refused() {
     let repo = Repo::init();
     repo.commit("one");
     if std::os::unix::fs::chown(repo.root(), Some(12345), None).is_err() {
@@ -215,7 +215,7 @@ fn the_repository_of_another_user_is_refused_as_git_refuses_it() {
 }
 
 #[test]
-fn head_is_a_commit_a_detached_commit_or_unborn() {
+fn head_is_attached_detached_or_unborn() {
     let repo = Repo::init();
     let worktree = Worktree::open(repo.root()).unwrap();
     assert_eq!(
@@ -236,7 +236,7 @@ fn head_is_a_commit_a_detached_commit_or_unborn() {
 }
 
 #[test]
-fn a_damaged_branch_is_an_error_and_not_unborn() {
+fn damaged_branch_is_an_error_not_unborn() {
     let repo = Repo::init();
     repo.commit("one");
     for text in ["", "garbage\n", "0123\n"] {
@@ -282,7 +282,7 @@ fn revisions_resolve_to_commits() {
 }
 
 #[test]
-fn a_revision_that_names_no_commit_is_an_error_that_names_it() {
+fn unresolvable_revision_is_an_error_naming_it() {
     let repo = Repo::init();
     let one = repo.commit("one");
     let worktree = Worktree::open(repo.root()).unwrap();

@@ -45,7 +45,7 @@ fn forged(repo: &Repo, args: &[&str]) {
 }
 
 #[test]
-fn what_another_worktree_commits_during_the_session_is_never_made_here() {
+fn commits_of_another_worktree_are_never_made_here() {
     for how in [
         &["merge", "-q", "other"][..],
         // A name that began with the session, as a helper's branch has.
@@ -99,7 +99,7 @@ fn identical_commits_are_made_here_in_each_worktree() {
 }
 
 #[test]
-fn a_merge_of_another_branch_is_no_work_whoever_commits_it() {
+fn merging_another_branch_is_never_own_work() {
     for empty_beside in [false, true] {
         for how in [
             &["merge", "-q", "--no-ff", "--no-edit", "main"][..],
@@ -128,7 +128,7 @@ fn a_merge_of_another_branch_is_no_work_whoever_commits_it() {
 }
 
 #[test]
-fn own_work_beside_a_merge_or_a_rebase_counts() {
+fn own_work_beside_merge_or_rebase_counts() {
     for how in [
         &["merge", "-q", "--no-edit", "main"][..],
         &["rebase", "-q", "main"],
@@ -148,7 +148,7 @@ fn own_work_beside_a_merge_or_a_rebase_counts() {
 }
 
 #[test]
-fn both_sides_of_a_file_that_git_merged_alone_are_no_work_and_a_line_added_to_it_is() {
+fn automatic_merges_are_no_work_but_additions_are() {
     let lines = |first: &str, last: &str| format!("{first}\nb\nc\nd\ne\nf\ng\nh\n{last}\n");
     let team = Team::new();
     team.mine.commit_file("file.txt", &lines("a", "z"), "file");
@@ -169,7 +169,7 @@ fn both_sides_of_a_file_that_git_merged_alone_are_no_work_and_a_line_added_to_it
 }
 
 #[test]
-fn an_entry_that_says_commit_for_a_movement_gives_no_credit() {
+fn forged_commit_entry_for_a_movement_is_ignored() {
     // Made during the session by somebody else, and made before it.
     for before in [false, true] {
         let team = Team::new();
@@ -186,7 +186,7 @@ fn an_entry_that_says_commit_for_a_movement_gives_no_credit() {
 }
 
 #[test]
-fn recorded_refs_beat_a_reflog_that_was_written_by_hand() {
+fn recorded_refs_outrank_a_handwritten_reflog() {
     let team = Team::new();
     let old = team.other.commit("o1");
     let session = Session::begin(&team.mine);
@@ -197,7 +197,7 @@ fn recorded_refs_beat_a_reflog_that_was_written_by_hand() {
 }
 
 #[test]
-fn what_another_worktree_had_without_a_branch_beats_a_reflog_that_was_written_by_hand() {
+fn detached_foreign_head_outranks_a_handwritten_reflog() {
     let team = Team::new();
     team.other.git(&["checkout", "-q", "--detach"]);
     let old = team.other.commit("o1");
@@ -224,7 +224,7 @@ fn claims_to_have_committed(team: &Team, old: &str, new: &str) {
 }
 
 #[test]
-fn an_entry_of_a_commit_that_does_not_stand_on_the_former_head_gives_no_credit() {
+fn commit_entry_off_the_former_head_is_ignored() {
     let nowhere = "1".repeat(40);
     for unrelated in [false, true] {
         let team = Team::new();
@@ -249,7 +249,7 @@ fn an_entry_of_a_commit_that_does_not_stand_on_the_former_head_gives_no_credit()
 }
 
 #[test]
-fn recorded_refs_beat_a_forged_reflog_whatever_date_a_commit_gives_itself() {
+fn recorded_refs_outrank_forged_reflogs_and_commit_dates() {
     let team = Team::new();
     team.other.write("o1.txt", "o1\n");
     team.other.git(&["add", "."]);
@@ -277,7 +277,7 @@ fn recorded_refs_beat_a_forged_reflog_whatever_date_a_commit_gives_itself() {
 }
 
 #[test]
-fn fetched_commits_are_imported_whatever_name_they_were_given_on_the_way() {
+fn fetched_commits_are_imported_under_any_name() {
     for how in [
         &[
             &["fetch", "-q", "../other", "main:sub"][..],
@@ -314,7 +314,7 @@ fn fetched_commits_are_imported_whatever_name_they_were_given_on_the_way() {
 }
 
 #[test]
-fn what_head_shows_arriving_is_imported_also_when_nothing_else_is_left_of_the_fetch() {
+fn head_arrivals_are_imported_without_other_fetch_traces() {
     for how in [
         &["pull", "-q", "--ff-only", "../other", "main"][..],
         &["merge", "-q", "FETCH_HEAD"],
@@ -342,7 +342,7 @@ fn what_head_shows_arriving_is_imported_also_when_nothing_else_is_left_of_the_fe
 }
 
 #[test]
-fn what_a_merge_of_several_lines_brought_is_imported_when_nothing_else_is_left_of_the_fetch() {
+fn octopus_merge_is_imported_without_fetch_traces() {
     let (_seed, agent, other) = with_colleague();
     let session = Session::begin(&agent);
     agent.commit("own");
@@ -370,7 +370,7 @@ fn what_a_merge_of_several_lines_brought_is_imported_when_nothing_else_is_left_o
 }
 
 #[test]
-fn what_a_helper_made_stays_made_here_when_it_came_by_a_fetch_from_this_same_repository() {
+fn helper_commits_stay_own_after_a_local_fetch() {
     let team = Team::new();
     let session = Session::begin(&team.mine);
     team.mine
@@ -384,7 +384,7 @@ fn what_a_helper_made_stays_made_here_when_it_came_by_a_fetch_from_this_same_rep
 }
 
 #[test]
-fn a_long_history_that_arrived_is_imported_down_to_its_last_commit() {
+fn long_imported_history_is_imported_entirely() {
     let (_seed, agent, other) = with_colleague();
     let session = Session::begin(&agent);
     let step = |n: usize| {
@@ -422,7 +422,7 @@ fn a_long_history_that_arrived_is_imported_down_to_its_last_commit() {
 }
 
 #[test]
-fn what_a_helper_made_is_made_here_once_head_has_it_also_when_the_helper_is_gone() {
+fn helper_commits_count_once_head_contains_them() {
     for how in [
         &["merge", "-q", "sub"][..],
         &["merge", "-q", "--no-ff", "--no-edit", "sub"],
@@ -455,7 +455,7 @@ fn what_a_helper_made_is_made_here_once_head_has_it_also_when_the_helper_is_gone
 }
 
 #[test]
-fn a_worktree_with_a_record_of_its_own_is_no_helper() {
+fn worktree_with_its_own_record_is_no_helper() {
     let team = Team::new();
     let worktree = Worktree::open(team.mine.root()).unwrap();
     let (baseline, refs) = (
@@ -487,7 +487,7 @@ fn a_worktree_with_a_record_of_its_own_is_no_helper() {
 }
 
 #[test]
-fn own_commits_stay_made_here_whatever_branch_they_were_made_on() {
+fn own_commits_count_on_every_branch() {
     let team = Team::new();
     team.mine.git(&["branch", "older"]);
     let session = Session::begin(&team.mine);
@@ -505,7 +505,7 @@ fn own_commits_stay_made_here_whatever_branch_they_were_made_on() {
 }
 
 #[test]
-fn a_commit_that_a_program_made_without_a_word_in_the_reflog_is_made_here() {
+fn commit_without_reflog_message_is_made_here() {
     let team = Team::new();
     let session = Session::begin(&team.mine);
     team.mine.write("work.txt", "work\n");
@@ -523,7 +523,7 @@ fn a_commit_that_a_program_made_without_a_word_in_the_reflog_is_made_here() {
 }
 
 #[test]
-fn what_another_worktree_made_is_no_work_where_no_reflog_tells_how_it_came() {
+fn foreign_commits_without_reflog_trace_are_no_work() {
     for only_on_its_branch in [false, true] {
         let team = Team::new();
         let session = Session::begin(&team.mine);
@@ -561,7 +561,7 @@ fn what_another_worktree_made_is_no_work_where_no_reflog_tells_how_it_came() {
 }
 
 #[test]
-fn a_rebased_commit_whose_patch_a_conflict_changed_is_no_new_work() {
+fn rebased_commit_with_resolved_conflict_is_not_new() {
     let team = Team::new();
     team.mine.commit_file("file.txt", "mine\n", "own");
     let session = Session::begin(&team.mine);
@@ -607,7 +607,7 @@ fn a_folder_without_files_is_no_change() {
 }
 
 #[test]
-fn a_replacement_that_the_session_made_turns_no_empty_commit_into_work() {
+fn replacement_ref_never_turns_empty_commits_into_work() {
     let team = Team::new();
     let session = Session::begin(&team.mine);
     team.mine
@@ -632,7 +632,7 @@ fn a_replacement_that_the_session_made_turns_no_empty_commit_into_work() {
 }
 
 #[test]
-fn an_object_whose_bytes_do_not_match_its_name_is_an_error() {
+fn object_with_mismatching_bytes_is_an_error() {
     // The commit that HEAD names, its tree, and the file that it added.
     for what in ["HEAD", "HEAD^{tree}", "HEAD:work.txt"] {
         let repo = Repo::init();
@@ -666,7 +666,7 @@ fn make_unlistable(folder: &std::path::Path) {
 }
 
 #[test]
-fn what_others_have_is_never_credited_because_it_cannot_be_listed() {
+fn listing_failure_never_credits_foreign_commits() {
     for folder in ["worktrees", "logs/refs/heads"] {
         let team = Team::new();
         let session = Session::begin(&team.main);
@@ -681,7 +681,7 @@ fn what_others_have_is_never_credited_because_it_cannot_be_listed() {
 }
 
 #[test]
-fn no_baseline_is_recorded_where_worktrees_cannot_be_listed() {
+fn unlistable_worktrees_prevent_a_baseline() {
     let team = Team::new();
     make_unlistable(&team.main.path(".git/worktrees"));
     // A record without them would take each of them for a helper's later.

@@ -52,7 +52,7 @@ impl Rescued {
 }
 
 #[test]
-fn a_rescued_commit_is_none_of_the_sessions_own_and_is_listed_as_rescued() {
+fn rescued_commit_is_listed_apart_from_session_commits() {
     let here = Rescued::new("chore: rescue");
     assert_eq!(here.sum(), (0, 1, true));
     assert!(!here.commits().completes());
@@ -70,7 +70,7 @@ fn a_rescued_commit_is_none_of_the_sessions_own_and_is_listed_as_rescued() {
 }
 
 #[test]
-fn a_rescued_commit_is_known_after_a_rebase_by_its_patch() {
+fn rebased_rescue_commit_is_known_by_its_patch() {
     let here = Rescued::new("chore: rescue");
     here.repo.git(&["checkout", "-q", "-b", "other", "HEAD~1"]);
     here.repo.commit("theirs");
@@ -93,7 +93,7 @@ fn a_rescued_commit_is_known_after_a_rebase_by_its_patch() {
 }
 
 #[test]
-fn a_rescued_commit_that_was_changed_by_a_rebase_is_known_by_author_date_and_subject() {
+fn changed_rescue_commit_is_known_by_its_metadata() {
     let here = Rescued::new("chore: rescue");
     here.repo.git(&["checkout", "-q", "-b", "other", "HEAD~1"]);
     here.repo.commit_file("work.txt", "theirs\n", "theirs");
@@ -113,7 +113,7 @@ fn a_rescued_commit_that_was_changed_by_a_rebase_is_known_by_author_date_and_sub
 }
 
 #[test]
-fn more_work_amended_onto_a_rescued_commit_is_the_sessions_own() {
+fn work_amended_onto_a_rescued_commit_counts() {
     let here = Rescued::new("chore: rescue");
     here.repo.git(&[
         "commit",
@@ -130,7 +130,7 @@ fn more_work_amended_onto_a_rescued_commit_is_the_sessions_own() {
 }
 
 #[test]
-fn a_rescued_commit_that_no_store_knows_is_known_by_the_snapshot_in_its_message() {
+fn unrecorded_rescue_commit_is_known_by_its_message() {
     let mut here = Rescued::new(
         "chore: rescue\n\nWatchdog-Spec: main\nWatchdog-Snapshot: refs/watchdog/rescue/main/20260101T000000Z-1",
     );
@@ -139,7 +139,7 @@ fn a_rescued_commit_that_no_store_knows_is_known_by_the_snapshot_in_its_message(
 }
 
 #[test]
-fn what_a_rescue_committed_completes_nothing_at_a_later_look() {
+fn rescue_commit_completes_no_later_check() {
     for trailers in [true, false] {
         let env = TestEnv::new();
         let repo = env.repo();

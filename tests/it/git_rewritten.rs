@@ -24,7 +24,7 @@ fn an_amended_baseline_counts_only_new_content() {
 }
 
 #[test]
-fn rebased_commits_are_the_same_work_and_what_they_now_stand_on_is_imported() {
+fn rebased_commits_stay_the_same_work() {
     let (_seed, agent, other) = with_colleague();
     agent.commit_file("file.txt", "1\n2\n3\n4\n5\n6\n7\n8\n", "base");
     agent.git(&["push", "-q"]);
@@ -43,7 +43,7 @@ fn rebased_commits_are_the_same_work_and_what_they_now_stand_on_is_imported() {
 }
 
 #[test]
-fn a_rebase_onto_a_recorded_branch_makes_nothing_new() {
+fn rebase_onto_a_recorded_branch_makes_no_work() {
     let repo = Repo::init();
     repo.commit("seed");
     repo.git(&["checkout", "-q", "-b", "feature"]);
@@ -95,7 +95,7 @@ fn an_orphan_branch_is_noticed() {
 }
 
 #[test]
-fn a_rewrite_with_binary_and_mode_changes_is_compared_too() {
+fn rewrites_with_binary_or_mode_changes_are_compared() {
     let repo = Repo::init();
     repo.commit("seed");
     repo.commit_file("blob.bin", "a\0b", "blob");
@@ -120,7 +120,7 @@ fn a_rewrite_with_binary_and_mode_changes_is_compared_too() {
 }
 
 #[test]
-fn a_blobless_clone_is_compared_by_the_names_of_what_it_lacks() {
+fn blobless_clone_is_compared_by_blob_names() {
     let seed = Repo::init();
     seed.commit_file("f", "one\n", "one");
     seed.commit_file("f", "two\n", "two");
@@ -136,7 +136,7 @@ fn a_blobless_clone_is_compared_by_the_names_of_what_it_lacks() {
 }
 
 #[test]
-fn more_than_can_be_compared_never_counts_as_work() {
+fn uncomparably_many_commits_never_count_as_work() {
     let repo = Repo::init();
     repo.commit("seed");
     let import = |branch: &str, count: usize| {

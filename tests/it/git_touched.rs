@@ -49,7 +49,7 @@ fn everything() -> GuardedPaths {
 }
 
 #[test]
-fn guarded_files_are_compared_in_head_index_and_on_disk_without_the_ignore_rules_of_today() {
+fn guarded_files_are_compared_despite_new_ignore_rules() {
     let (repo, baseline) = repo();
     assert!(changed(&repo, &baseline).is_empty());
     repo.commit_file("tests/a", "weaker\n", "weaken");
@@ -78,7 +78,7 @@ fn guarded_files_are_compared_in_head_index_and_on_disk_without_the_ignore_rules
 }
 
 #[test]
-fn a_guarded_file_behind_a_link_is_not_there() {
+fn guarded_file_behind_a_link_is_missing() {
     let (repo, baseline) = repo();
     fs::rename(repo.path("tests"), repo.path(".git/tests")).unwrap();
     std::os::unix::fs::symlink(".git/tests", repo.path("tests")).unwrap();
@@ -86,7 +86,7 @@ fn a_guarded_file_behind_a_link_is_not_there() {
 }
 
 #[test]
-fn what_the_commits_own_rules_ignore_or_convert_is_no_change() {
+fn ignored_or_converted_content_is_no_change() {
     let (repo, _) = repo();
     repo.write(".gitignore", "*.log\n/build/\n");
     repo.write(".gitattributes", "*.crlf text eol=crlf\n");
@@ -113,7 +113,7 @@ fn what_the_commits_own_rules_ignore_or_convert_is_no_change() {
 }
 
 #[test]
-fn what_differed_when_the_commit_became_the_anchor_is_no_change_while_it_stays_so() {
+fn difference_at_anchoring_is_no_change_until_altered() {
     let (repo, baseline) = repo();
     repo.write("tests/a", "a person's own\n");
     fs::remove_file(repo.path("tests/b")).unwrap();
@@ -143,7 +143,7 @@ fn what_differed_when_the_commit_became_the_anchor_is_no_change_while_it_stays_s
 }
 
 #[test]
-fn hidden_entries_of_the_index_are_counted_be_they_changed_or_not() {
+fn hidden_index_entries_are_counted_even_unchanged() {
     let (repo, _) = repo();
     let hidden = || {
         Worktree::open(repo.root())
@@ -164,7 +164,7 @@ fn hidden_entries_of_the_index_are_counted_be_they_changed_or_not() {
 }
 
 #[test]
-fn a_path_counts_in_commits_in_the_index_and_in_the_work_tree() {
+fn paths_count_in_commits_index_and_work_tree() {
     let (repo, baseline) = repo();
     assert!(touched(&repo, &baseline).is_empty());
     repo.commit_file("committed", "x", "c");
@@ -187,7 +187,7 @@ fn a_path_counts_in_commits_in_the_index_and_in_the_work_tree() {
 }
 
 #[test]
-fn undoing_a_change_in_one_place_does_not_hide_it_in_another() {
+fn change_counts_until_undone_in_every_place() {
     let (repo, baseline) = repo();
     repo.commit_file("tests/a", "weaker\n", "weaken");
     repo.write("tests/a", "a\n");
@@ -207,7 +207,7 @@ fn undoing_a_change_in_one_place_does_not_hide_it_in_another() {
 }
 
 #[test]
-fn a_moved_file_is_gone_from_where_it_was() {
+fn moved_file_is_gone_from_its_old_path() {
     let (repo, baseline) = repo();
     repo.git(&["mv", "tests/a", "elsewhere"]);
     assert_eq!(touched(&repo, &baseline), ["elsewhere", "tests/a"]);
@@ -216,7 +216,7 @@ fn a_moved_file_is_gone_from_where_it_was() {
 }
 
 #[test]
-fn what_git_is_told_not_to_look_at_is_looked_at() {
+fn files_hidden_from_git_are_compared() {
     for flag in ["--assume-unchanged", "--skip-worktree"] {
         let (repo, baseline) = repo();
         repo.git(&["update-index", flag, "tests/a"]);
@@ -227,7 +227,7 @@ fn what_git_is_told_not_to_look_at_is_looked_at() {
 }
 
 #[test]
-fn what_a_pull_brought_does_not_count_until_somebody_here_changes_it() {
+fn pulled_changes_count_only_after_a_local_edit() {
     let (repo, _) = repo();
     let remote = repo.at("remote");
     fs::create_dir_all(remote.root()).unwrap();
@@ -303,7 +303,7 @@ fn before_the_first_commit_everything_is_new() {
 }
 
 #[test]
-fn a_baseline_that_is_not_here_is_no_empty_one() {
+fn missing_baseline_is_an_error_not_empty() {
     let (repo, _) = repo();
     let missing = HistoryPoint::Commit("0123456789012345678901234567890123456789".into());
     let worktree = Worktree::open(repo.root()).unwrap();
@@ -325,7 +325,7 @@ fn diff(repo: &Repo, baseline: &HistoryPoint, limit: usize) -> WorkDiff {
 }
 
 #[test]
-fn the_diff_goes_from_the_baseline_to_the_files_as_they_are() {
+fn diff_spans_from_baseline_to_current_files() {
     let (repo, baseline) = repo();
     assert_eq!(diff(&repo, &baseline, 10_000), WorkDiff::default());
     repo.commit_file("kept", "one\n2\n", "c");
@@ -365,7 +365,7 @@ fn the_diff_is_bounded() {
 }
 
 #[test]
-fn a_remote_has_head_where_one_of_its_branches_reaches_it() {
+fn remote_has_head_if_any_branch_reaches_it() {
     let (repo, _) = repo();
     let pushed = || {
         Worktree::open(repo.root())

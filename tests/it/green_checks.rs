@@ -76,7 +76,7 @@ fn degraded<'v>(verdict: &'v Value, code: &str) -> Option<&'v str> {
 }
 
 #[test]
-fn a_suite_that_was_green_before_the_session_completes_nothing_that_was_not_done() {
+fn already_green_suite_completes_no_undone_work() {
     let env = TestEnv::new();
     let repo = suite(&env, "green", &[("A", "pass")], json!({}));
     let out = run(&repo, "true").expect(10);
@@ -193,7 +193,7 @@ fn checks_of_files_are_judged_before_the_session() {
 }
 
 #[test]
-fn a_pass_found_by_a_session_is_not_used_after_it() {
+fn pass_found_during_a_session_expires_with_it() {
     let env = TestEnv::new();
     let cases = [
         (
@@ -255,7 +255,7 @@ fn check_that_commits_is_at_most_claimed() {
 }
 
 #[test]
-fn a_suite_that_failed_before_and_passes_now_verifies_the_work() {
+fn suite_turning_green_verifies_the_work() {
     let env = TestEnv::new();
     let repo = suite(&env, "red", &[("A", "pass"), ("B", "todo")], json!({}));
     let out = run(&repo, "true").expect(10);
@@ -286,7 +286,7 @@ fn a_suite_that_failed_before_and_passes_now_verifies_the_work() {
 }
 
 #[test]
-fn a_suite_that_ran_no_test_is_no_pass() {
+fn suite_without_any_test_is_no_pass() {
     let env = TestEnv::new();
     let repo = suite(
         &env,
@@ -306,7 +306,7 @@ fn a_suite_that_ran_no_test_is_no_pass() {
 }
 
 #[test]
-fn tests_that_the_session_took_away_make_a_pass_its_word() {
+fn removed_tests_make_a_pass_a_mere_claim() {
     for (name, script, code) in [
         ("deleted", "git rm -q cases/B.case", "tests_shrunk"),
         ("skipped", "echo skip > cases/B.case", "tests_shrunk"),
@@ -320,7 +320,7 @@ fn tests_that_the_session_took_away_make_a_pass_its_word() {
 }
 
 #[test]
-fn a_deleted_test_file_is_said_where_nobody_counted_before() {
+fn deleted_test_file_is_told_without_earlier_counts() {
     let env = TestEnv::new();
     let repo = suite(&env, "uncounted", &[("A", "pass")], json!({}));
     repo.write(
@@ -357,7 +357,7 @@ fn a_deleted_test_file_is_said_where_nobody_counted_before() {
 }
 
 #[test]
-fn a_clean_check_does_not_see_what_git_ignores() {
+fn clean_check_sees_no_ignored_files() {
     let env = TestEnv::new();
     let dirty = suite(&env, "dirty", &[], json!({"run": "test -f ignored.txt"}));
     let script = commit("touch ignored.txt; echo work > work.txt");
@@ -395,7 +395,7 @@ fn a_clean_check_does_not_see_what_git_ignores() {
 }
 
 #[test]
-fn a_check_that_must_fail_first_and_passes_starts_no_session() {
+fn passing_must_fail_first_check_starts_no_session() {
     let env = TestEnv::new();
     let repo = suite(
         &env,
@@ -457,7 +457,7 @@ fn a_check_that_must_fail_first_and_passes_starts_no_session() {
 }
 
 #[test]
-fn a_check_that_must_fail_first_runs_once_for_the_work_of_a_spec() {
+fn must_fail_first_check_runs_once_per_spec() {
     let env = TestEnv::new();
     let repo = suite(
         &env,
@@ -475,7 +475,7 @@ fn a_check_that_must_fail_first_runs_once_for_the_work_of_a_spec() {
 }
 
 #[test]
-fn a_junit_file_counts_where_the_run_wrote_it() {
+fn junit_file_counts_only_from_its_run() {
     let env = TestEnv::new();
     let report = |cases: usize| {
         format!(
@@ -538,7 +538,7 @@ fn a_junit_file_counts_where_the_run_wrote_it() {
 }
 
 #[test]
-fn a_pass_beside_a_file_that_rescue_leaves_out_is_no_more_than_committed() {
+fn pass_beside_left_out_files_is_only_committed() {
     let env = TestEnv::new();
     let check =
         |clean: bool| json!({"run": "test -f new.txt", "clean": clean, "must_fail_first": true});
@@ -568,7 +568,7 @@ fn a_pass_beside_a_file_that_rescue_leaves_out_is_no_more_than_committed() {
 }
 
 #[test]
-fn work_that_was_committed_and_then_undone_without_a_commit_is_told() {
+fn uncommitted_undoing_of_committed_work_is_told() {
     let env = TestEnv::new();
     let repo = env.repo_named("undone");
     repo.write("a.txt", "one\n");
@@ -590,7 +590,7 @@ fn work_that_was_committed_and_then_undone_without_a_commit_is_told() {
 }
 
 #[test]
-fn feedback_names_where_head_is_and_a_path_that_it_lacks() {
+fn feedback_names_head_and_its_missing_path() {
     let env = TestEnv::new();
     let repo = env.repo_named("fact");
     repo.watchdog(&["snapshot"]).expect(0);
@@ -602,7 +602,7 @@ fn feedback_names_where_head_is_and_a_path_that_it_lacks() {
 }
 
 #[test]
-fn every_end_with_uncommitted_work_begins_its_feedback_with_that_fact() {
+fn feedback_begins_with_the_uncommitted_work() {
     let fact = "HEAD is still the baseline; `a.rs` is not committed";
     let says =
         json!({"status": "working", "tasks_pending": ["the rest"], "message": "all is committed"});
@@ -700,7 +700,7 @@ fn every_end_with_uncommitted_work_begins_its_feedback_with_that_fact() {
 }
 
 #[test]
-fn a_pass_beside_a_file_that_was_there_before_is_no_more_than_committed() {
+fn pass_beside_older_files_is_only_committed() {
     let env = TestEnv::new();
     let made = commit("echo new > new.txt").replace("git add -A", "git add new.txt");
     let repo = suite(

@@ -36,7 +36,7 @@ fn timed(command: impl FnOnce() -> CommandOutput) -> (CommandOutput, Duration) {
 }
 
 #[test]
-fn a_check_waits_ten_seconds_in_all_and_its_verdict_is_right() {
+fn held_database_delays_a_check_ten_seconds_overall() {
     let env = TestEnv::new();
     let repo = env.repo();
     repo.watchdog(&["snapshot"]).expect(0);
@@ -61,7 +61,7 @@ fn a_check_waits_ten_seconds_in_all_and_its_verdict_is_right() {
 }
 
 #[test]
-fn a_sweep_of_several_worktrees_waits_ten_seconds_in_all_and_judges_each() {
+fn held_database_delays_a_sweep_ten_seconds_overall() {
     let env = TestEnv::new();
     for (name, works) in [
         ("idle", false),

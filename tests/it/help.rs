@@ -5,7 +5,7 @@ use std::fs;
 use crate::support::{Step, TestEnv};
 
 #[test]
-fn the_exit_codes_are_explained_and_a_topic_that_is_not_known_names_the_nearest() {
+fn help_explains_exit_codes_and_nearest_topics() {
     let env = TestEnv::new();
     let page = env
         .watchdog(&env.root(), &["help", "exit-codes"])
@@ -50,7 +50,7 @@ fn names_addresses_alone(text: &str) -> bool {
 }
 
 #[test]
-fn each_script_of_this_repository_says_at_once_what_it_is_for() {
+fn every_script_states_its_purpose_first() {
     let env = TestEnv::new();
     let folder = std::path::Path::new(env!("CARGO_MANIFEST_DIR")).join("scripts");
     let scripts = fs::read_dir(&folder)
@@ -77,7 +77,7 @@ fn each_script_of_this_repository_says_at_once_what_it_is_for() {
 }
 
 #[test]
-fn a_misspelt_option_before_the_session_is_refused_and_not_started() {
+fn misspelt_option_starts_no_session() {
     let env = TestEnv::new();
     let repo = env.repo();
     for command in ["run", "loop"] {
@@ -89,7 +89,7 @@ fn a_misspelt_option_before_the_session_is_refused_and_not_started() {
 }
 
 #[test]
-fn a_variable_of_a_flag_that_is_one_commands_own_changes_nothing() {
+fn flag_variable_affects_only_its_own_command() {
     let env = TestEnv::new();
     let repo = env.repo();
     repo.watchdog(&["snapshot"]).expect(0);
@@ -110,7 +110,7 @@ fn a_variable_of_a_flag_that_is_one_commands_own_changes_nothing() {
 }
 
 #[test]
-fn every_manual_page_is_written_and_none_has_a_mistake() {
+fn every_manual_page_is_written_without_mistakes() {
     let env = TestEnv::new();
     let folder = env.root().join("man");
     env.watchdog(
@@ -180,7 +180,7 @@ fn the_version_names_the_format_of_the_records() {
 }
 
 #[test]
-fn watchdog_alone_says_what_is_going_on_where_it_watches_and_else_how_to_begin() {
+fn bare_watchdog_shows_status_or_how_to_begin() {
     let env = TestEnv::new();
     let repo = env.repo();
     let nothing = repo.watchdog(&[]).expect(2);

@@ -241,7 +241,7 @@ fn edits_behind_index_flags_are_in_snapshots() {
 }
 
 #[test]
-fn files_that_a_sparse_checkout_leaves_out_are_no_deletions() {
+fn files_outside_a_sparse_checkout_are_not_deleted() {
     let env = TestEnv::new();
     let repo = env.repo();
     repo.write("in/a.rs", "a\n");

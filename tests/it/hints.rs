@@ -116,7 +116,7 @@ fn trusted(repo: &Repo<'_>, breaker_limit: u32) {
 }
 
 #[test]
-fn where_nothing_is_recorded_messages_name_the_command_that_records_it() {
+fn messages_without_records_name_the_recording_command() {
     let env = place();
     let repo = env.repo_named(NAME);
     for args in [
@@ -145,7 +145,7 @@ fn where_nothing_is_recorded_messages_name_the_command_that_records_it() {
 }
 
 #[test]
-fn criteria_that_are_not_trusted_name_the_command_that_trusts_them() {
+fn untrusted_criteria_name_the_trusting_command() {
     let env = place();
     let repo = env.repo_named(NAME);
     untrusted(&repo);
@@ -186,7 +186,7 @@ fn criteria_that_are_not_trusted_name_the_command_that_trusts_them() {
 }
 
 #[test]
-fn criteria_that_changed_name_the_command_that_accepts_them() {
+fn changed_criteria_name_the_accepting_command() {
     let env = place();
     let repo = env.repo_named(NAME);
     trusted(&repo, 3);
@@ -213,7 +213,7 @@ fn criteria_that_changed_name_the_command_that_accepts_them() {
 }
 
 #[test]
-fn an_open_breaker_names_the_command_that_closes_it() {
+fn open_breaker_names_the_closing_command() {
     let env = place();
     let repo = env.repo_named(NAME);
     trusted(&repo, 1);
@@ -234,7 +234,7 @@ fn an_open_breaker_names_the_command_that_closes_it() {
 }
 
 #[test]
-fn work_that_a_snapshot_keeps_is_named_with_the_way_back() {
+fn snapshotted_work_is_named_with_the_restoring_command() {
     let env = place();
     let repo = env.repo_named(NAME);
     trusted(&repo, 3);
@@ -267,7 +267,7 @@ fn work_that_a_snapshot_keeps_is_named_with_the_way_back() {
 }
 
 #[test]
-fn files_of_a_person_that_a_session_overwrote_are_named_with_the_way_back() {
+fn overwritten_files_are_named_with_the_restoring_command() {
     let env = place();
     let repo = env.repo_named(NAME);
     repo.write("mine.txt", "mine\n");
@@ -290,7 +290,7 @@ fn files_of_a_person_that_a_session_overwrote_are_named_with_the_way_back() {
 }
 
 #[test]
-fn the_doctor_names_commands_that_mend_what_it_finds() {
+fn doctor_names_commands_that_mend_its_findings() {
     let env = place();
     let repo = env.repo_named(NAME);
     let settings = json!({"hooks": {"Stop": [{"hooks": [{"type": "command", "command": "/gone/watchdog hook stop", "timeout": 60}]}]}});
@@ -363,7 +363,7 @@ fn a_first_configuration_names_what_to_type_next() {
 }
 
 #[test]
-fn errors_of_git_and_of_usage_name_commands_that_work() {
+fn git_and_usage_errors_name_working_commands() {
     let env = place();
     let repo = env.repo_named(NAME);
     for args in [
@@ -395,7 +395,7 @@ fn errors_of_git_and_of_usage_name_commands_that_work() {
 }
 
 #[test]
-fn a_state_directory_that_a_flag_named_is_in_the_command_and_one_of_the_environment_is_not() {
+fn hint_repeats_a_flagged_state_directory_only() {
     let env = place();
     let repo = env.repo_named(NAME);
     untrusted(&repo);
@@ -420,7 +420,7 @@ fn a_state_directory_that_a_flag_named_is_in_the_command_and_one_of_the_environm
 }
 
 #[test]
-fn a_path_that_no_terminal_shows_as_it_is_still_makes_a_command_that_works() {
+fn unprintable_path_still_gives_a_working_command() {
     let env = place();
     let repo = env.repo_named("tab\there\x1b[2J");
     untrusted(&repo);
@@ -476,7 +476,7 @@ const PLACELESS: &[(&str, &str)] = &[
 ];
 
 #[test]
-fn no_message_in_the_sources_has_a_command_without_its_worktree() {
+fn every_command_in_messages_names_its_worktree() {
     let literal = regex::Regex::new(r#""(?:[^"\\]|\\.)*""#).unwrap();
     let hint = regex::Regex::new(
         "(?:^|[^`[:word:]-])(?:watchdog (?:snapshot|check|run|loop|trust|untrust|rescue|breaker|task|doctor|init|forget|hook)\

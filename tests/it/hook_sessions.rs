@@ -34,7 +34,7 @@ fn work(repo: &Repo<'_>, name: &str) -> String {
 }
 
 #[test]
-fn a_session_has_one_baseline_however_often_it_goes_on() {
+fn resumed_session_keeps_its_baseline() {
     let env = TestEnv::new();
     let repo = env.repo();
     let began = repo.head();
@@ -65,7 +65,7 @@ fn a_session_has_one_baseline_however_often_it_goes_on() {
 }
 
 #[test]
-fn a_session_that_goes_on_where_none_began_begins_there() {
+fn resume_without_a_start_begins_a_session() {
     let env = TestEnv::new();
     let repo = env.repo();
     let head = repo.head();
@@ -118,7 +118,7 @@ fn an_agent_inside_a_session_moves_nothing() {
 }
 
 #[test]
-fn a_session_under_run_keeps_its_baseline_and_its_id_is_known() {
+fn hooked_session_under_run_keeps_baseline_and_id() {
     let env = TestEnv::new();
     let repo = env.repo();
     let began = repo.head();
@@ -156,7 +156,7 @@ fn a_session_under_run_keeps_its_baseline_and_its_id_is_known() {
 }
 
 #[test]
-fn the_end_of_a_session_keeps_what_is_uncommitted() {
+fn session_end_snapshots_uncommitted_work() {
     let env = TestEnv::new();
     let repo = env.repo();
     start(&repo, "a", "startup");
@@ -195,7 +195,7 @@ fn the_end_of_a_session_keeps_what_is_uncommitted() {
 }
 
 #[test]
-fn what_is_uncommitted_when_a_hooked_session_begins_is_kept_first() {
+fn hooked_session_begins_with_a_snapshot() {
     let env = TestEnv::new();
     let repo = env.repo();
     repo.write("mine.txt", "hours of a person's work\n");

@@ -106,7 +106,7 @@ fn an_agent_is_held_until_its_checks_pass() {
 }
 
 #[test]
-fn a_session_with_a_person_in_it_is_held_once_it_changed_something() {
+fn interactive_session_is_held_only_after_a_change() {
     let env = TestEnv::new();
     let repo = watched(&env, &wants_a_file());
     let asked = |entrypoint: &str, args: &[&str]| {
@@ -131,7 +131,7 @@ fn a_session_with_a_person_in_it_is_held_once_it_changed_something() {
 }
 
 #[test]
-fn an_agent_is_held_so_often_and_no_more_and_the_next_prompt_begins_anew() {
+fn each_prompt_has_a_limited_number_of_holds() {
     let env = TestEnv::new();
     let repo = watched(
         &env,
@@ -238,7 +238,7 @@ fn nonsense_is_answered_and_holds_nobody() {
 }
 
 #[test]
-fn a_watchdog_that_cannot_judge_holds_nobody_and_says_so() {
+fn unjudgeable_session_is_released_with_a_notice() {
     let env = TestEnv::new();
     let repo = watched(&env, &wants_a_file());
     let state = env.write("no-folder", "a file");
@@ -311,7 +311,7 @@ fn where_nothing_is_watched_nothing_is_said() {
 }
 
 #[test]
-fn untrusted_criteria_run_nothing_and_the_user_is_told() {
+fn untrusted_criteria_run_no_checks_and_are_told() {
     let env = TestEnv::new();
     let repo = env.repo();
     repo.write(
@@ -331,7 +331,7 @@ fn untrusted_criteria_run_nothing_and_the_user_is_told() {
 }
 
 #[test]
-fn an_answer_comes_in_time_and_leaves_nothing_running() {
+fn hook_answers_in_time_and_leaves_no_process() {
     let env = TestEnv::new();
     let repo = watched(
         &env,
@@ -365,7 +365,7 @@ fn an_answer_comes_in_time_and_leaves_nothing_running() {
 }
 
 #[test]
-fn a_spent_limit_lets_the_agent_go_before_anything_runs() {
+fn spent_limit_releases_the_agent_before_checks_run() {
     let env = TestEnv::new();
     let checks = json!([{"type": "command", "run": "touch ran; false"}]);
     let repo = watched(
@@ -383,7 +383,7 @@ fn a_spent_limit_lets_the_agent_go_before_anything_runs() {
 }
 
 #[test]
-fn what_runs_in_the_background_is_waited_for_and_not_held_against_the_agent() {
+fn background_work_is_awaited_and_never_blocks_release() {
     let env = TestEnv::new();
     let repo = watched(&env, &wants_a_file());
     let mut input = stop("p");
@@ -400,7 +400,7 @@ fn what_runs_in_the_background_is_waited_for_and_not_held_against_the_agent() {
 }
 
 #[test]
-fn sub_agents_may_stop_unless_they_are_to_be_held() {
+fn subagents_are_held_only_on_request() {
     let env = TestEnv::new();
     let repo = watched(&env, &wants_a_file());
     let own_task = json!([{"id": "a1", "type": "subagent", "status": "running"}]);
@@ -430,7 +430,7 @@ fn sub_agents_may_stop_unless_they_are_to_be_held() {
 }
 
 #[test]
-fn structured_output_is_refused_while_checks_are_not_met() {
+fn structured_output_is_refused_until_checks_pass() {
     let env = TestEnv::new();
     let repo = watched(&env, &wants_a_file());
     let call = |prompt: &str, id: &str| json!({"session_id": "s", "prompt_id": prompt, "tool_name": "StructuredOutput", "tool_use_id": id, "tool_input": {"output": {"key": "value"}}});
@@ -489,7 +489,7 @@ fn structured_output_is_refused_while_checks_are_not_met() {
 }
 
 #[test]
-fn uncommitted_work_is_kept_before_the_programs_of_checks_run() {
+fn hook_saves_uncommitted_work_before_check_programs() {
     let env = TestEnv::new();
     let repo = watched(
         &env,
@@ -511,7 +511,7 @@ fn uncommitted_work_is_kept_before_the_programs_of_checks_run() {
 }
 
 #[test]
-fn accepted_criteria_hold_whatever_the_agent_writes_over_them_until_a_person_trusts_others() {
+fn accepted_criteria_hold_until_a_person_trusts_others() {
     let env = TestEnv::new();
     let repo = watched(&env, &wants_a_file());
     repo.write("completion.json", r#"{"checks": [{"type": "always"}]}"#);
@@ -529,7 +529,7 @@ fn accepted_criteria_hold_whatever_the_agent_writes_over_them_until_a_person_tru
 }
 
 #[test]
-fn an_agent_that_goes_elsewhere_is_judged_where_its_session_began() {
+fn moving_agent_is_judged_in_its_starting_place() {
     let env = TestEnv::new();
     let repo = watched(&env, &wants_a_file());
     let other = env.repo_named("elsewhere");
@@ -557,7 +557,7 @@ fn an_agent_that_goes_elsewhere_is_judged_where_its_session_began() {
 }
 
 #[test]
-fn without_a_baseline_files_are_judged_and_commits_are_not_made_up() {
+fn without_baseline_only_file_checks_decide() {
     let env = TestEnv::new();
     let repo = env.repo();
     let config = env.write(
@@ -584,7 +584,7 @@ fn without_a_baseline_files_are_judged_and_commits_are_not_made_up() {
 }
 
 #[test]
-fn install_writes_the_hooks_once_and_uninstall_takes_them_out() {
+fn hooks_install_once_and_uninstall_cleanly() {
     let env = TestEnv::new();
     let repo = env.repo();
     let settings = repo.path().join(".claude/settings.json");
@@ -672,7 +672,7 @@ fn install_writes_the_hooks_once_and_uninstall_takes_them_out() {
 }
 
 #[test]
-fn install_refuses_what_it_does_not_understand_and_knows_the_users_own_settings() {
+fn install_refuses_invalid_settings_and_honours_user_settings() {
     let mut env = TestEnv::new();
     env.set("CLAUDE_CONFIG_DIR", env.root().join("claude's folder"));
     let repo = env.repo();

@@ -95,7 +95,7 @@ fn flood_then_commit(what: &str, unit: &str) {
 }
 
 #[test]
-fn a_session_that_floods_its_output_costs_constant_memory() {
+fn output_flood_costs_constant_memory() {
     flood_then_commit(
         "lines",
         "a line of an agent that cannot stop talking about what it does\n",
@@ -103,12 +103,12 @@ fn a_session_that_floods_its_output_costs_constant_memory() {
 }
 
 #[test]
-fn a_session_that_prints_one_endless_line_costs_constant_memory() {
+fn endless_output_line_costs_constant_memory() {
     flood_then_commit("one line", "x");
 }
 
 #[test]
-fn a_session_that_prints_an_endless_json_object_costs_constant_memory() {
+fn endless_json_object_costs_constant_memory() {
     flood_then_commit("one object", "{\"type\":\"assistant\",\"x\":[");
 }
 
@@ -138,12 +138,12 @@ fn probe_that_prints(steps: &[Step], deadline: Duration) {
 }
 
 #[test]
-fn a_probe_that_floods_is_bounded_and_no_answer() {
+fn flooding_probe_is_bounded_and_unanswered() {
     probe_that_prints(&[Step::flood("words ", 1 << 30)], Duration::from_secs(120));
 }
 
 #[test]
-fn a_probe_that_nests_without_end_is_bounded_and_no_answer() {
+fn endlessly_nesting_probe_is_bounded_and_unanswered() {
     for unit in [
         "[",
         "{\"a\":",
@@ -174,7 +174,7 @@ fn assert_harmless(what: &str, text: &str) {
 }
 
 #[test]
-fn no_text_from_outside_steers_the_terminal_or_the_json() {
+fn foreign_text_cannot_steer_terminal_or_json() {
     let env = TestEnv::new();
     let repo = env.repo();
     let baseline = repo.head();

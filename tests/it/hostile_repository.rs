@@ -99,7 +99,7 @@ fn marks(env: &TestEnv) -> Vec<String> {
 }
 
 #[test]
-fn no_program_that_the_repository_names_runs_while_watchdog_looks_or_keeps_work() {
+fn looking_and_rescuing_run_no_repository_programs() {
     let env = TestEnv::new();
     let repo = env.repo();
     booby_trap(&env, &repo);

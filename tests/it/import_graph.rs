@@ -292,7 +292,7 @@ fn circles_of(sources: &[(&'static str, &'static str)]) -> Vec<Vec<&'static str>
 }
 
 #[test]
-fn files_that_import_each_other_through_a_re_export_are_a_circle() {
+fn imports_through_a_reexport_form_a_circle() {
     let front = (
         "src/lib.rs",
         "mod a;\nmod b;\nmod c;\npub use a::{One, Other as Renamed};\npub use b::Two;\n",
@@ -322,7 +322,7 @@ fn files_that_import_each_other_through_a_re_export_are_a_circle() {
 }
 
 #[test]
-fn groups_aliases_and_paths_in_the_middle_of_code_are_imports() {
+fn groups_aliases_and_inline_paths_are_imports() {
     let front = ("src/lib.rs", "mod a;\nmod deep;\n");
     let deep = ("src/deep/mod.rs", "mod b;\npub(super) use b::work;\n");
     for import in [
@@ -349,7 +349,7 @@ fn groups_aliases_and_paths_in_the_middle_of_code_are_imports() {
 }
 
 #[test]
-fn crates_are_looked_at_one_by_one_and_the_largest_circle_comes_first() {
+fn circles_are_per_crate_with_the_largest_first() {
     let found = circles_of(&[
         ("crates/x/src/lib.rs", "mod a;\nmod b;\n"),
         ("crates/x/src/a.rs", "use super::b::B;"),

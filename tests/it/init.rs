@@ -580,7 +580,7 @@ fn ctrl_c_at_any_question_writes_nothing() {
 }
 
 #[test]
-fn a_check_that_runs_at_a_terminal_ends_with_a_signal_to_watchdog() {
+fn signal_ends_a_terminal_check_and_watchdog() {
     let env = TestEnv::new();
     let repo = with_make(&env, "repo");
     let begun = env.root().join("begun");
@@ -636,7 +636,7 @@ fn a_link_is_never_written_through() {
 }
 
 #[test]
-fn without_a_place_to_write_the_error_says_why() {
+fn unwritable_place_is_explained_by_init() {
     let env = TestEnv::new();
     let out = env.watchdog(&env.root(), &["init"]).expect(16);
     assert!(
@@ -678,7 +678,7 @@ fn a_session_is_refused_but_may_look() {
 }
 
 #[test]
-fn cron_is_printed_with_what_it_will_not_find() {
+fn cron_line_is_printed_with_its_missing_programs() {
     let env = TestEnv::new();
     let repo = env.repo();
     let people = repo.watchdog(&["init", "--cron"]).expect(0).stdout;

@@ -28,7 +28,7 @@ fn linked<'env>(env: &'env TestEnv, repo: &Repo<'env>) -> Repo<'env> {
 }
 
 #[test]
-fn the_commits_of_a_judged_session_outlive_their_worktree_and_branch() {
+fn judged_commits_outlive_their_worktree_and_branch() {
     let env = TestEnv::new();
     let repo = env.repo();
     let side = linked(&env, &repo);
@@ -55,7 +55,7 @@ fn the_commits_of_a_judged_session_outlive_their_worktree_and_branch() {
 }
 
 #[test]
-fn one_ref_keeps_what_was_judged_one_after_the_other_and_none_what_a_remote_names() {
+fn one_ref_keeps_each_unpushed_judged_line() {
     let env = TestEnv::new();
     let repo = env.repo();
     repo.watchdog(&["snapshot"]).expect(0);
@@ -116,7 +116,7 @@ fn judged_heads_go_with_the_old_snapshots() {
 }
 
 #[test]
-fn a_repository_that_cannot_be_written_is_judged_all_the_same() {
+fn unwritable_repository_is_still_judged() {
     let env = TestEnv::new();
     let repo = env.repo();
     let baseline = repo.head();

@@ -37,7 +37,7 @@ impl Random {
 }
 
 #[test]
-fn killed_at_hundreds_of_random_points_nothing_is_lost() {
+fn random_kills_never_lose_any_work() {
     let next = AtomicU32::new(0);
     let tally: Vec<Tally> = std::thread::scope(|scope| {
         let workers: Vec<_> = (0..WORKERS)
@@ -76,7 +76,7 @@ fn killed_at_hundreds_of_random_points_nothing_is_lost() {
 }
 
 #[test]
-fn locks_that_a_killed_one_left_hold_up_nobody() {
+fn locks_of_killed_processes_never_block() {
     let env = TestEnv::new();
     let repo = env.repo();
     repo.watchdog(&["snapshot"]).expect(0);

@@ -73,7 +73,7 @@ fn calls(env: &TestEnv) -> Vec<String> {
 }
 
 #[test]
-fn the_one_session_that_was_begun_in_this_folder_is_asked_by_its_id() {
+fn sole_session_of_a_folder_is_asked() {
     let env = TestEnv::new();
     let repo = env.repo();
     let folder = repo
@@ -117,7 +117,7 @@ fn the_one_session_that_was_begun_in_this_folder_is_asked_by_its_id() {
 }
 
 #[test]
-fn of_two_sessions_nobody_knows_which_and_nobody_is_asked() {
+fn ambiguous_session_is_never_asked() {
     let env = TestEnv::new();
     let repo = env.repo();
     let folder = repo
@@ -176,7 +176,7 @@ fn codex_by_hand_is_asked_about_its_session() {
 }
 
 #[test]
-fn agent_seen_at_work_is_asked_after_its_end() {
+fn agent_seen_working_is_asked_after_its_end() {
     let env = TestEnv::new();
     let repo = env.repo();
     let folder = repo

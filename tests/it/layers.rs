@@ -299,7 +299,7 @@ fn rooms_import_only_what_lies_below_them() {
 }
 
 #[test]
-fn the_files_of_the_judge_import_each_other_in_no_circle() {
+fn judge_files_form_no_import_circle() {
     let named =
         Regex::new(r"\b(?:crate::judge|super)::(\{[^}]*\}|[a-z_]+)").expect("a fixed pattern");
     let word = Regex::new(r"(?:^\{|,)\s*([a-z_]+)").expect("a fixed pattern");
@@ -349,7 +349,7 @@ fn the_files_of_the_judge_import_each_other_in_no_circle() {
 }
 
 #[test]
-fn no_circle_of_imports_has_more_than_three_files_but_those_that_are_named() {
+fn only_documented_import_circles_exceed_three_files() {
     let page =
         fs::read_to_string(Path::new(env!("CARGO_MANIFEST_DIR")).join("docs/ARCHITECTURE.md"))
             .expect("docs/ARCHITECTURE.md");
@@ -395,7 +395,7 @@ fn no_circle_of_imports_has_more_than_three_files_but_those_that_are_named() {
 }
 
 #[test]
-fn each_external_crate_is_used_in_its_own_room_only() {
+fn external_crates_stay_in_their_rooms() {
     let mut faults = Vec::new();
     let files = sources(&["src", "crates"]);
     for (name, rooms) in CRATES {
@@ -446,7 +446,7 @@ fn on_the_event_loop(text: &str, whole: bool) -> String {
 }
 
 #[test]
-fn a_check_a_watch_and_a_sweep_touch_no_file_on_the_thread_of_the_event_loop() {
+fn event_loop_thread_never_touches_files() {
     let blocking = Regex::new(BLOCKING).expect("a fixed pattern");
     let sample = "async fn a() { if x { spawn_io(move || open_store(&(s))).await; } }\nfn b() { open_store(s) }";
     assert!(
@@ -553,7 +553,7 @@ fn json_is_shaped_in_wire_alone() {
 }
 
 #[test]
-fn what_touches_the_outside_stays_in_the_rooms_that_own_it() {
+fn outside_access_stays_in_its_owning_rooms() {
     let mut faults = Vec::new();
     let files = sources(&["src", "crates"]);
     for (pattern, owners) in OWNED {
@@ -679,7 +679,7 @@ fn files_named_by_architecture_exist() {
 }
 
 #[test]
-fn every_file_of_end_to_end_tests_is_declared_with_a_comment() {
+fn every_end_to_end_file_is_documented() {
     let top = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/it");
     let main = fs::read_to_string(top.join("main.rs")).expect("this very binary");
     let lines: Vec<&str> = main.lines().collect();
@@ -713,7 +713,7 @@ fn every_file_of_end_to_end_tests_is_declared_with_a_comment() {
 }
 
 #[test]
-fn every_test_that_the_page_about_security_names_is_there() {
+fn every_test_named_in_security_docs_exists() {
     let page = fs::read_to_string(Path::new(env!("CARGO_MANIFEST_DIR")).join("docs/security.md"))
         .expect("a page of this repository");
     let name = Regex::new(r"`([a-z0-9]+(?:_[a-z0-9]+){4,})`").expect("a fixed pattern");

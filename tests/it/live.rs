@@ -92,7 +92,7 @@ fn verdicts(repo: &Repo<'_>) -> usize {
 }
 
 #[test]
-fn worktrees_are_listed_searched_and_opened_and_the_terminal_is_given_back() {
+fn live_view_lists_worktrees_and_restores_the_terminal() {
     let env = TestEnv::new();
     let (alpha, _beta) = (watched(&env, "alpha"), watched(&env, "beta"));
     alpha.write("new.txt", "new");
@@ -122,7 +122,7 @@ fn worktrees_are_listed_searched_and_opened_and_the_terminal_is_given_back() {
 }
 
 #[test]
-fn a_deed_is_done_when_it_is_confirmed_and_never_before() {
+fn live_action_happens_only_when_confirmed() {
     let env = TestEnv::new();
     let repo = watched(&env, "alpha");
     repo.write("new.txt", "new");
@@ -154,7 +154,7 @@ fn a_deed_is_done_when_it_is_confirmed_and_never_before() {
 }
 
 #[test]
-fn trust_shows_the_commands_first_and_is_refused_where_the_file_changed_meanwhile() {
+fn trust_shows_commands_and_refuses_a_changed_file() {
     let env = TestEnv::new();
     let repo = watched(&env, "alpha");
     let config = |run: &str| {
@@ -194,7 +194,7 @@ fn trust_shows_the_commands_first_and_is_refused_where_the_file_changed_meanwhil
 }
 
 #[test]
-fn a_session_is_seen_while_it_runs_with_what_it_says() {
+fn running_session_is_seen_with_its_output() {
     let env = TestEnv::new();
     let repo = env.repo_named("alpha");
     let script = "echo reading the tests; while [ ! -e go ]; do sleep 0.05; done; echo work > w; git add w; git commit -q -m work";
@@ -219,7 +219,7 @@ fn a_session_is_seen_while_it_runs_with_what_it_says() {
 }
 
 #[test]
-fn a_snapshot_is_shown_line_by_line_and_restored_on_a_new_branch() {
+fn live_view_shows_and_restores_a_snapshot() {
     let env = TestEnv::new();
     let repo = watched(&env, "alpha");
     let _kept = repo.watchdog(&[
@@ -252,7 +252,7 @@ fn a_snapshot_is_shown_line_by_line_and_restored_on_a_new_branch() {
 }
 
 #[test]
-fn another_size_is_drawn_anew_and_small_terminals_are_usable() {
+fn resized_view_is_redrawn_even_when_small() {
     let env = TestEnv::new();
     watched(&env, "alpha");
     let mut live = LiveTerminal::open(&env, 120, &[]);
@@ -274,7 +274,7 @@ fn another_size_is_drawn_anew_and_small_terminals_are_usable() {
 }
 
 #[test]
-fn ctrl_z_gives_the_terminal_back_and_going_on_draws_it_anew() {
+fn suspended_view_returns_the_terminal_and_redraws() {
     let env = TestEnv::new();
     watched(&env, "alpha");
     let mut live = LiveTerminal::open(&env, 80, &[]);
@@ -332,7 +332,7 @@ fn no_colour_is_words_and_signs_alone() {
 }
 
 #[test]
-fn nothing_to_watch_says_what_to_type_and_a_store_that_is_gone_is_waited_for() {
+fn empty_view_hints_and_awaits_the_store() {
     let env = TestEnv::new();
     let mut live = LiveTerminal::open(&env, 80, &[]);
     live.line(&["No worktree has a recorded baseline"]);
@@ -351,7 +351,7 @@ fn nothing_to_watch_says_what_to_type_and_a_store_that_is_gone_is_waited_for() {
 }
 
 #[test]
-fn a_pipe_gets_a_line_for_each_worktree_and_for_each_change() {
+fn pipe_gets_a_line_per_worktree_and_change() {
     let env = TestEnv::new();
     let (alpha, _beta) = (watched(&env, "alpha"), watched(&env, "beta"));
     let run = env
@@ -385,7 +385,7 @@ fn a_pipe_gets_a_line_for_each_worktree_and_for_each_change() {
 }
 
 #[test]
-fn programs_get_an_object_for_each_change_and_the_end_of_their_reading_ends_it() {
+fn json_watch_prints_changes_until_its_reader_leaves() {
     let env = TestEnv::new();
     let alpha = watched(&env, "alpha");
     let run = env
@@ -436,7 +436,7 @@ fn programs_get_an_object_for_each_change_and_the_end_of_their_reading_ends_it()
 }
 
 #[test]
-fn a_dumb_terminal_and_a_screen_reader_get_plain_lines() {
+fn dumb_terminals_and_screen_readers_get_plain_lines() {
     let env = TestEnv::new();
     watched(&env, "alpha");
     for (args, term) in [
@@ -458,7 +458,7 @@ fn a_dumb_terminal_and_a_screen_reader_get_plain_lines() {
 }
 
 #[test]
-fn a_loop_is_ended_from_the_view_and_goes_on_when_it_is_started_again() {
+fn loop_stopped_from_the_view_can_be_resumed() {
     let env = TestEnv::new();
     let repo = env.repo_named("alpha");
     let args = [
@@ -495,7 +495,7 @@ fn a_loop_is_ended_from_the_view_and_goes_on_when_it_is_started_again() {
 }
 
 #[test]
-fn a_loop_is_paused_from_the_view_once_its_session_was_judged() {
+fn view_pauses_a_loop_after_its_session_verdict() {
     let env = TestEnv::new();
     let repo = env.repo_named("alpha");
     let go = env.root().join("go");
@@ -538,7 +538,7 @@ fn a_loop_is_paused_from_the_view_once_its_session_was_judged() {
 }
 
 #[test]
-fn clicks_choose_and_open_where_the_mouse_is_asked_for() {
+fn mouse_option_lets_clicks_choose_and_open() {
     let env = TestEnv::new();
     let (_alpha, _beta) = (watched(&env, "alpha"), watched(&env, "beta"));
     let mut live = LiveTerminal::open(&env, 80, &["--mouse"]);

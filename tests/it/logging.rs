@@ -66,7 +66,7 @@ fn without_a_flag_nothing_is_logged() {
 }
 
 #[test]
-fn one_v_shows_decisions_two_facts_three_calls_with_their_times() {
+fn each_further_v_logs_more_detail() {
     let env = TestEnv::new();
     let repo = worked_in(&env);
     let out = repo.watchdog(&["-v", "check", "--no-probe"]).expect(0);
@@ -183,7 +183,7 @@ fn one_v_shows_decisions_two_facts_three_calls_with_their_times() {
 }
 
 #[test]
-fn a_session_is_a_span_and_its_prompt_is_not_shown() {
+fn session_log_span_omits_its_prompt() {
     let env = TestEnv::new();
     let repo = env.repo();
     let script = "echo SAID-ALOUD; echo x > x; git add x; git commit -qm x";
@@ -224,7 +224,7 @@ fn a_session_is_a_span_and_its_prompt_is_not_shown() {
 }
 
 #[test]
-fn the_variable_filters_by_level_and_target_and_the_flag_wins() {
+fn log_variable_filters_and_the_flag_wins() {
     let env = TestEnv::new();
     let repo = worked_in(&env);
     let check = |filter: &str, args: &[&str]| {
@@ -262,7 +262,7 @@ fn the_variable_filters_by_level_and_target_and_the_flag_wins() {
 }
 
 #[test]
-fn a_filter_that_cannot_be_read_is_wrong_usage_and_a_hook_answers_all_the_same() {
+fn invalid_log_filter_is_refused_except_by_hooks() {
     let env = TestEnv::new();
     let repo = env.repo();
     let out = repo
@@ -298,7 +298,7 @@ fn a_filter_that_cannot_be_read_is_wrong_usage_and_a_hook_answers_all_the_same()
 }
 
 #[test]
-fn json_lines_go_to_stderr_and_stdout_holds_the_verdict_alone() {
+fn json_log_leaves_stdout_to_the_verdict() {
     let env = TestEnv::new();
     let repo = worked_in(&env);
     let config = checks(&env, "true");
@@ -365,7 +365,7 @@ fn json_lines_go_to_stderr_and_stdout_holds_the_verdict_alone() {
 }
 
 #[test]
-fn secrets_in_a_command_line_and_output_of_programs_are_not_logged() {
+fn command_secrets_and_program_output_are_never_logged() {
     let env = TestEnv::new();
     let repo = worked_in(&env);
     let token = format!("{}{}", "ghp_", "aB3d".repeat(9));
@@ -413,7 +413,7 @@ fn colours_are_as_the_flag_says() {
 }
 
 #[test]
-fn a_full_closed_or_left_stderr_neither_ends_nor_slows_the_program() {
+fn broken_stderr_never_ends_or_slows_the_program() {
     let env = TestEnv::new();
     let repo = worked_in(&env);
     let watchdog = format!(
@@ -522,7 +522,7 @@ fn entries_of(text: &str, faults: &mut Vec<String>) -> Vec<LogEntry> {
 }
 
 #[test]
-fn the_page_about_the_log_lists_every_target_level_message_and_field() {
+fn log_page_lists_every_target_message_and_field() {
     let top = Path::new(env!("CARGO_MANIFEST_DIR"));
     let mut files = Vec::new();
     sources(&top.join("src"), &mut files);

@@ -58,7 +58,7 @@ fn wait_for_output(following: &Running, what: &str) {
 }
 
 #[test]
-fn a_session_is_read_without_any_json_of_the_program() {
+fn session_log_hides_the_json_of_its_program() {
     let env = TestEnv::new();
     let repo = env.repo();
     run(&env, &repo, "auth", &[Step::print(&stream())]);
@@ -175,7 +175,7 @@ fn unknown_session_names_the_nearest() {
 }
 
 #[test]
-fn following_shows_what_comes_and_ends_with_the_session() {
+fn log_follower_ends_with_its_session() {
     let env = TestEnv::new();
     let repo = env.repo();
     let go = env.root().join("go");
@@ -213,7 +213,7 @@ fn following_shows_what_comes_and_ends_with_the_session() {
 }
 
 #[test]
-fn a_log_of_many_parts_is_followed_to_its_last_line_and_bounded_in_size() {
+fn long_log_is_followed_completely_and_stays_bounded() {
     let env = TestEnv::new();
     let repo = env.repo();
     let go = env.root().join("go");
@@ -254,7 +254,7 @@ fn a_log_of_many_parts_is_followed_to_its_last_line_and_bounded_in_size() {
 }
 
 #[test]
-fn no_hostile_output_reaches_the_terminal_and_no_link_is_followed() {
+fn logs_never_steer_terminals_or_follow_links() {
     let env = TestEnv::new();
     let repo = env.repo();
     let bad = "\x1b]0;owned\x07\x1b[31mred\x1b[0m \u{202e}evil\n\u{0}\u{8}\n";
@@ -299,7 +299,7 @@ fn no_hostile_output_reaches_the_terminal_and_no_link_is_followed() {
 }
 
 #[test]
-fn a_secret_is_in_no_log_and_shown_by_none_while_its_session_runs() {
+fn secrets_are_masked_in_every_log() {
     let env = TestEnv::new();
     let repo = env.repo();
     let token = format!("{}{}", "ghp_", "a1B2".repeat(9));
@@ -341,7 +341,7 @@ fn a_secret_is_in_no_log_and_shown_by_none_while_its_session_runs() {
 }
 
 #[test]
-fn a_log_older_than_thirty_days_goes_with_the_next_check() {
+fn next_check_removes_logs_over_thirty_days_old() {
     let env = TestEnv::new();
     let repo = env.repo();
     let old = env

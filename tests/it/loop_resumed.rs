@@ -27,7 +27,7 @@ pub fn kill_in_its_session(env: &TestEnv, repo: &Repo<'_>, args: &[&str], up: &P
 }
 
 #[test]
-fn killed_in_its_second_session_it_goes_on_there_and_remembers_the_first() {
+fn killed_loop_resumes_at_its_current_iteration() {
     let env = TestEnv::new();
     let repo = env.repo();
     let first = repo.head();
@@ -103,7 +103,7 @@ fn killed_in_its_second_session_it_goes_on_there_and_remembers_the_first() {
 }
 
 #[test]
-fn a_session_that_outlives_a_killed_watchdog_is_waited_for_and_its_commit_counts() {
+fn resumed_loop_awaits_the_surviving_session() {
     let env = TestEnv::new();
     let repo = env.repo();
     let (up, go) = (env.root().join("up"), env.root().join("go"));
@@ -142,7 +142,7 @@ fn a_session_that_outlives_a_killed_watchdog_is_waited_for_and_its_commit_counts
 }
 
 #[test]
-fn an_interrupted_loop_leaves_nothing_running_keeps_the_work_and_goes_on_later() {
+fn interrupted_loop_saves_work_and_can_resume() {
     let env = TestEnv::new();
     let repo = env.repo();
     let up = env.root().join("up");
@@ -200,7 +200,7 @@ fn an_interrupted_loop_leaves_nothing_running_keeps_the_work_and_goes_on_later()
 }
 
 #[test]
-fn a_signal_ends_a_wait_at_once_and_a_request_to_pause_does_so_too() {
+fn signals_end_the_wait_between_iterations() {
     for (signal, why) in [
         (Signal::TERM, "interrupted between two iterations"),
         (Signal::USR1, "paused between two iterations"),
@@ -242,7 +242,7 @@ fn a_signal_ends_a_wait_at_once_and_a_request_to_pause_does_so_too() {
 }
 
 #[test]
-fn a_loop_that_is_asked_to_pause_judges_its_session_first_and_goes_on_later() {
+fn pausing_loop_judges_its_session_first() {
     let env = TestEnv::new();
     let repo = env.repo();
     let (up, go) = (env.root().join("up"), env.root().join("go"));
@@ -327,7 +327,7 @@ fn two_loops_never_work_in_one_worktree() {
 }
 
 #[test]
-fn a_loop_that_was_cut_short_begins_anew_where_the_repository_was_made_anew() {
+fn loop_restarts_in_a_recreated_repository() {
     let env = TestEnv::new();
     let repo = env.repo();
     let up = env.root().join("up");

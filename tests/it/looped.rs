@@ -79,7 +79,7 @@ fn commit(file: &str) -> [Step; 2] {
 }
 
 #[test]
-fn a_loop_completes_at_its_third_iteration_by_the_feedback_in_its_prompts() {
+fn prompt_feedback_completes_a_loop_in_three_iterations() {
     let env = TestEnv::new();
     let repo = env.repo();
     let first = repo.head();
@@ -189,7 +189,7 @@ fn incident(env: &TestEnv) -> [String; 2] {
 }
 
 #[test]
-fn the_same_uncommitted_work_again_and_again_ends_before_the_fourth_session() {
+fn repeated_uncommitted_work_ends_the_loop() {
     let env = TestEnv::new();
     let repo = env.repo();
     let agent = incident(&env);
@@ -240,7 +240,7 @@ fn the_same_uncommitted_work_again_and_again_ends_before_the_fourth_session() {
 }
 
 #[test]
-fn it_ends_as_soon_where_rescue_commits_that_work() {
+fn repeatedly_rescued_work_ends_the_loop() {
     let env = TestEnv::new();
     let repo = env.repo();
     let out = looped(
@@ -272,7 +272,7 @@ fn it_ends_as_soon_where_rescue_commits_that_work() {
 }
 
 #[test]
-fn criteria_that_a_session_weakens_and_commits_govern_no_later_one() {
+fn criteria_weakened_in_a_session_never_govern_later() {
     let env = TestEnv::new();
     let repo = env.repo();
     let own = |checks: Value| {
@@ -320,7 +320,7 @@ fn criteria_that_a_session_weakens_and_commits_govern_no_later_one() {
 }
 
 #[test]
-fn what_a_rescue_saved_of_one_session_does_not_complete_the_next() {
+fn rescued_work_never_completes_the_next_session() {
     let env = TestEnv::new();
     let repo = env.repo();
     let agent = sessions(
@@ -359,7 +359,7 @@ fn what_a_rescue_saved_of_one_session_does_not_complete_the_next() {
 }
 
 #[test]
-fn a_crash_is_an_iteration_with_a_reason_and_nobody_asks_the_crashed() {
+fn crash_counts_as_iteration_without_a_probe() {
     let env = TestEnv::new();
     let repo = env.repo();
     let agent = sessions(
@@ -393,7 +393,7 @@ fn a_crash_is_an_iteration_with_a_reason_and_nobody_asks_the_crashed() {
 }
 
 #[test]
-fn a_usage_limit_is_waited_out_and_counts_as_no_iteration() {
+fn awaited_usage_limit_is_no_iteration() {
     let env = TestEnv::new();
     let repo = env.repo();
     let reset = jiff::Timestamp::now().as_second() + 3;
@@ -430,7 +430,7 @@ fn a_usage_limit_is_waited_out_and_counts_as_no_iteration() {
 }
 
 #[test]
-fn a_usage_limit_that_lasts_too_long_is_handed_on_and_the_loop_is_not_over() {
+fn overlong_usage_limit_is_reported_as_waiting() {
     let env = TestEnv::new();
     let repo = env.repo();
     let reset = jiff::Timestamp::now().as_second() + 7200;
@@ -457,7 +457,7 @@ fn a_usage_limit_that_lasts_too_long_is_handed_on_and_the_loop_is_not_over() {
 }
 
 #[test]
-fn a_budget_of_all_sessions_together_ends_it_even_where_the_last_one_was_good() {
+fn total_budget_ends_a_loop_despite_good_work() {
     let env = TestEnv::new();
     let repo = env.repo();
     let result = json!({
@@ -525,7 +525,7 @@ fn the_cap_of_iterations_asks_a_person() {
 }
 
 #[test]
-fn genuine_timeouts_open_the_breaker_and_that_ends_it() {
+fn timeouts_open_the_breaker_and_end_the_loop() {
     let env = TestEnv::new();
     let repo = env.repo();
     let probe = env.fake_agent("alive", &[Step::print_json(&json!({"status": "working"}))]);
@@ -548,7 +548,7 @@ fn genuine_timeouts_open_the_breaker_and_that_ends_it() {
 }
 
 #[test]
-fn a_dry_run_shows_prompt_and_plan_and_does_nothing() {
+fn dry_run_only_shows_prompt_and_plan() {
     let env = TestEnv::new();
     let repo = env.repo();
     let task = env.write("PROMPT.md", "Build it, no. {{iteration}}.");
@@ -661,7 +661,7 @@ fn mistakes_are_told_before_anything_is_started() {
 }
 
 #[test]
-fn the_prompt_comes_as_an_argument_or_a_file_where_the_program_asks_for_it() {
+fn prompt_arrives_as_argument_or_file_on_request() {
     let env = TestEnv::new();
     let repo = env.repo();
     let config = config(&env, json!({}));
@@ -700,7 +700,7 @@ fn the_prompt_comes_as_an_argument_or_a_file_where_the_program_asks_for_it() {
 }
 
 #[test]
-fn an_unborn_branch_is_as_good_a_beginning_as_any() {
+fn loop_may_begin_on_an_unborn_branch() {
     let env = TestEnv::new();
     let repo = env.unborn_repo("unborn");
     let agent = sessions(&env, &[&[Step::print("hm\n")], &commit("a.txt")]);
@@ -716,7 +716,7 @@ fn an_unborn_branch_is_as_good_a_beginning_as_any() {
 }
 
 #[test]
-fn a_service_without_room_is_waited_for_and_counts_as_no_iteration() {
+fn awaited_overload_is_no_iteration() {
     let env = TestEnv::new();
     let repo = env.repo();
     let agent = sessions(
@@ -749,7 +749,7 @@ fn a_service_without_room_is_waited_for_and_counts_as_no_iteration() {
 }
 
 #[test]
-fn a_service_without_room_is_waited_for_no_longer_than_asked() {
+fn overload_is_awaited_no_longer_than_asked() {
     let env = TestEnv::new();
     let repo = env.repo();
     let agent = sessions(
@@ -796,7 +796,7 @@ fn a_service_without_room_is_waited_for_no_longer_than_asked() {
 }
 
 #[test]
-fn a_pause_is_not_longer_than_the_time_budget() {
+fn pause_is_bounded_by_the_time_budget() {
     for words in [
         "Claude AI usage limit reached\n",
         "API Error: Repeated 529 Overloaded errors. The API is at capacity\n",
@@ -822,7 +822,7 @@ fn a_pause_is_not_longer_than_the_time_budget() {
 }
 
 #[test]
-fn nothing_is_started_while_the_criteria_are_not_trusted() {
+fn untrusted_criteria_prevent_every_session() {
     let env = TestEnv::new();
     let repo = env.repo();
     repo.write("completion.json", needs("ok.txt").to_string());
@@ -861,7 +861,7 @@ fn nothing_is_started_while_the_criteria_are_not_trusted() {
 }
 
 #[test]
-fn a_dry_run_says_that_nothing_would_begin_in_the_middle_of_a_rebase() {
+fn dry_run_during_a_rebase_tells_the_obstacle() {
     let env = TestEnv::new();
     let repo = env.repo();
     let commit = |text: &str| {

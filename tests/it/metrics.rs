@@ -49,7 +49,7 @@ fn promfile(env: &TestEnv) -> (PathBuf, String) {
 }
 
 #[test]
-fn a_file_of_metrics_is_taken_by_promtool_and_says_what_status_says() {
+fn metrics_satisfy_promtool_and_match_the_status() {
     let env = TestEnv::new();
     let (done, odd) = (
         env.repo_named("done"),
@@ -167,7 +167,7 @@ fn a_state_without_records_has_metrics_too() {
 }
 
 #[test]
-fn the_file_may_be_read_by_everybody_and_is_the_only_one_that_is_left() {
+fn metrics_file_is_readable_and_leaves_no_others() {
     let env = TestEnv::new();
     env.repo().watchdog(&["snapshot"]).expect(0);
     env.install("watchdog", Path::new(env!("CARGO_BIN_EXE_watchdog")));
@@ -203,7 +203,7 @@ impl Drop for SmallDisk {
 }
 
 #[test]
-fn a_full_disk_leaves_the_file_as_it_was() {
+fn full_disk_keeps_the_old_metrics_file() {
     let env = TestEnv::new();
     for n in 0..40 {
         env.repo_named(&format!("repo {n}"))

@@ -42,7 +42,7 @@ fn text(path: &std::path::Path) -> &str {
 }
 
 #[test]
-fn a_webhook_that_fails_first_is_told_by_a_later_call() {
+fn failed_webhook_is_delivered_by_a_later_call() {
     let env = TestEnv::new();
     let repo = repo_with_a_commit(&env);
     let receiver = Receiver::start(&[Reply::Status(500), Reply::Status(204)]);
@@ -135,7 +135,7 @@ fn what_nobody_heard_waits_until_somebody_listens() {
 }
 
 #[test]
-fn events_of_a_session_are_told_while_it_runs() {
+fn session_events_are_told_during_the_session() {
     let env = TestEnv::new();
     let repo = env.repo();
     let receiver = Receiver::start(&[Reply::Status(200)]);
@@ -162,7 +162,7 @@ fn events_of_a_session_are_told_while_it_runs() {
 }
 
 #[test]
-fn a_server_that_never_answers_does_not_hold_up_the_verdict() {
+fn silent_server_never_delays_the_verdict() {
     let env = TestEnv::new();
     let repo = repo_with_a_commit(&env);
     let receiver = Receiver::start(&[Reply::Hang]);
@@ -184,7 +184,7 @@ fn a_server_that_never_answers_does_not_hold_up_the_verdict() {
 }
 
 #[test]
-fn a_program_is_told_by_its_stdin_and_its_environment() {
+fn notified_program_gets_stdin_and_environment() {
     let env = TestEnv::new();
     let repo = repo_with_a_commit(&env);
     let script = "cat > ../told.json; echo \"$WATCHDOG_EVENT $WATCHDOG_STATUS $WATCHDOG_REASON $WATCHDOG_SPEC $WATCHDOG_WORKTREE\" > ../told.txt";
@@ -207,7 +207,7 @@ fn a_program_is_told_by_its_stdin_and_its_environment() {
 }
 
 #[test]
-fn what_cannot_be_told_is_given_up_and_the_journal_says_why() {
+fn undeliverable_notice_is_dropped_with_its_reason_logged() {
     let env = TestEnv::new();
     let repo = repo_with_a_commit(&env);
     let secure = Receiver::start(&[Reply::Status(200)]);
@@ -245,7 +245,7 @@ fn what_cannot_be_told_is_given_up_and_the_journal_says_why() {
 }
 
 #[test]
-fn a_program_that_takes_long_runs_on_and_is_not_told_twice() {
+fn slow_notification_program_is_called_once() {
     let env = TestEnv::new();
     let repo = repo_with_a_commit(&env);
     let gate = env.root().join("gate");
@@ -273,7 +273,7 @@ fn a_program_that_takes_long_runs_on_and_is_not_told_twice() {
 }
 
 #[test]
-fn the_same_verdict_is_told_once_and_that_of_a_new_session_again() {
+fn verdict_is_notified_once_per_session() {
     let env = TestEnv::new();
     let repo = repo_with_a_commit(&env);
     let receiver = Receiver::start(&[Reply::Status(200)]);

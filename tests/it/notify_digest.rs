@@ -46,7 +46,7 @@ fn sweep(env: &TestEnv, config: &str) {
 }
 
 #[test]
-fn a_sweep_of_three_worktrees_is_one_message_for_people_and_three_for_programs() {
+fn sweep_sends_people_one_message_for_all_worktrees() {
     let env = TestEnv::new();
     three_worktrees(&env);
     let receiver = Receiver::start(&[Reply::Status(200)]);
@@ -98,7 +98,7 @@ fn a_sweep_of_three_worktrees_is_one_message_for_people_and_three_for_programs()
 }
 
 #[test]
-fn a_receiver_that_was_away_gets_one_message_when_it_is_back() {
+fn returning_receiver_gets_one_collected_message() {
     let env = TestEnv::new();
     three_worktrees(&env);
     let receiver = Receiver::start(&[Reply::Status(503), Reply::Status(200)]);
@@ -116,7 +116,7 @@ fn a_receiver_that_was_away_gets_one_message_when_it_is_back() {
 }
 
 #[test]
-fn a_sweep_that_is_killed_loses_no_notice_and_the_next_one_brings_them_together() {
+fn killed_sweep_loses_no_notices() {
     let env = TestEnv::new();
     let worktrees = three_worktrees(&env);
     let receiver = Receiver::start(&[Reply::Status(200)]);

@@ -66,7 +66,7 @@ fn read(env: &TestEnv, name: &str) -> String {
 }
 
 #[test]
-fn each_service_gets_hostile_text_in_its_own_form() {
+fn each_service_gets_hostile_text_safely_encoded() {
     let env = TestEnv::new();
     let receiver = Receiver::start(&[Reply::Status(200)]);
     let at = |path: &str| format!("http://127.0.0.1:{}/{path}", receiver.port);
@@ -192,7 +192,7 @@ fn each_service_gets_hostile_text_in_its_own_form() {
 }
 
 #[test]
-fn the_command_of_a_message_works_when_it_is_pasted_elsewhere() {
+fn message_command_works_from_anywhere() {
     let env = TestEnv::new();
     let receiver = Receiver::start(&[Reply::Status(200)]);
     let rules = json!([{"on": ["incomplete"], "url": receiver.url(), "template": "{command}"}]);
@@ -213,7 +213,7 @@ fn the_command_of_a_message_works_when_it_is_pasted_elsewhere() {
 }
 
 #[test]
-fn a_feedback_of_100_kilobytes_stays_within_the_bounds_of_a_service() {
+fn large_feedback_stays_within_the_service_bounds() {
     let env = TestEnv::new();
     let receiver = Receiver::start(&[Reply::Status(200)]);
     let rules = json!([{"on": ["incomplete"], "url": receiver.url(), "template": "discord"}]);
@@ -230,7 +230,7 @@ fn a_feedback_of_100_kilobytes_stays_within_the_bounds_of_a_service() {
 }
 
 #[test]
-fn a_service_that_refuses_or_hangs_is_tried_again_and_no_secret_of_its_address_is_told() {
+fn failing_service_is_retried_without_leaking_its_secret() {
     let env = TestEnv::new();
     let script = [
         Reply::Says(429, "{\"ok\":false,\"description\":\"Too Many Requests\"}"),
@@ -286,7 +286,7 @@ fn a_service_that_refuses_or_hangs_is_tried_again_and_no_secret_of_its_address_i
 }
 
 #[test]
-fn the_desktop_shows_title_and_text_as_arguments_and_no_markup() {
+fn desktop_notice_passes_plain_arguments_without_markup() {
     let mut env = TestEnv::new();
     env.set("DISPLAY", ":7");
     let shown = env.root().join("shown");
@@ -350,7 +350,7 @@ fn a_desktop_without_the_program_says_so() {
 }
 
 #[test]
-fn mail_goes_to_sendmail_with_headers_that_nothing_escapes() {
+fn mail_headers_contain_hostile_text() {
     let mut env = TestEnv::new();
     let mail = env.root().join("mail");
     env.set("MAIL_AT", mail.into_os_string());

@@ -68,7 +68,7 @@ fn a_test_notice_goes_to_every_receiver_once() {
 }
 
 #[test]
-fn a_failure_says_what_why_and_what_to_do() {
+fn failure_tells_its_reason_and_its_remedy() {
     let mut env = TestEnv::new();
     env.set("DISPLAY", ":7");
     let repo = env.repo();
@@ -146,7 +146,7 @@ fn a_word_chooses_receivers_and_sends_a_sample() {
 }
 
 #[test]
-fn without_receivers_trust_or_repository_it_says_what_to_do() {
+fn missing_receivers_trust_or_repository_name_the_remedy() {
     let env = TestEnv::new();
     let repo = env.repo();
     let out = repo.watchdog(&["notify", "test"]).expect(2);

@@ -60,7 +60,7 @@ fn left_behind(env: &TestEnv) -> Repo<'_> {
 }
 
 #[test]
-fn the_records_of_an_earlier_version_are_read_as_they_were_meant() {
+fn older_records_keep_their_meaning() {
     let env = TestEnv::new();
     let repo = left_behind(&env);
     let breaker = repo.watchdog(&["breaker", "--json"]).expect(0).json()["breaker"].clone();
@@ -106,7 +106,7 @@ fn a_snapshot_of_an_earlier_version_comes_back() {
 }
 
 #[test]
-fn work_that_began_under_an_earlier_version_is_judged_from_its_baseline() {
+fn work_begun_under_older_versions_keeps_its_baseline() {
     let env = TestEnv::new();
     let repo = left_behind(&env);
     repo.watchdog(&["trust"]).expect(0);

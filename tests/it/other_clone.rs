@@ -151,7 +151,7 @@ fn lost_baseline_of_own_clone_stays_an_error() {
 }
 
 #[test]
-fn baseline_lost_by_its_own_clone_is_said_once() {
+fn lost_baseline_of_a_clone_is_told_once() {
     for begin in [
         &["snapshot"][..],
         &["run", "--no-probe", "--", "sh", "-c", WORK],
@@ -183,7 +183,7 @@ fn baseline_lost_by_its_own_clone_is_said_once() {
 }
 
 #[test]
-fn clone_that_lost_its_id_is_named_as_such() {
+fn clone_without_its_id_is_named_so() {
     let env = TestEnv::new();
     let repo = cloned(&env);
     assert_eq!(run(&repo, WORK).expect(0).verdict(), "complete/new_commits");

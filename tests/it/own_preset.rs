@@ -50,7 +50,7 @@ fn calls(path: &PathBuf) -> Vec<String> {
 }
 
 #[test]
-fn an_agent_of_the_configuration_folder_is_started_and_asked_as_its_file_says() {
+fn configured_agent_is_started_and_probed_as_described() {
     let mut env = TestEnv::new();
     env.set("XDG_CONFIG_HOME", env.root().join("own").into_os_string());
     let (repo, made) = (env.repo(), install(&env));
@@ -177,7 +177,7 @@ fn with_rules() -> (TestEnv, String) {
 }
 
 #[test]
-fn the_rules_of_the_page_read_what_a_program_of_the_users_own_prints() {
+fn page_rules_read_the_output_of_own_programs() {
     let (env, _) = with_rules();
     let repo = env.repo();
     env.install("my-agent", &env.write("programs/my-agent", ""));
@@ -234,7 +234,7 @@ fn the_rules_of_the_page_read_what_a_program_of_the_users_own_prints() {
 const LIMITED: &str = r#"{"type": "error", "code": 429, "reset": "2999-01-01T00:00:00Z", "message": "no more today"}"#;
 
 #[test]
-fn a_session_that_run_starts_is_read_by_the_rules_of_the_named_and_of_the_configured_agent() {
+fn run_reads_sessions_by_their_agent_rules() {
     let (env, config) = with_rules();
     let repo = env.repo();
     env.install("my-agent", &env.write("programs/my-agent", ""));
@@ -339,7 +339,7 @@ fn a_session_that_run_starts_is_read_by_the_rules_of_the_named_and_of_the_config
 }
 
 #[test]
-fn a_loop_of_a_program_is_read_by_the_rules_of_the_configured_agent() {
+fn program_loop_is_read_by_configured_agent_rules() {
     let (env, config) = with_rules();
     let repo = env.repo();
     let program = prints(
@@ -385,7 +385,7 @@ fn a_loop_of_a_program_is_read_by_the_rules_of_the_configured_agent() {
 }
 
 #[test]
-fn plain_text_and_another_agents_events_promise_no_end_by_the_rules() {
+fn plain_text_and_foreign_events_promise_no_end() {
     let (env, config) = with_rules();
     let repo = env.repo();
     env.install(
@@ -429,7 +429,7 @@ fn plain_text_and_another_agents_events_promise_no_end_by_the_rules() {
 }
 
 #[test]
-fn the_live_view_reads_a_session_that_runs_by_the_rules_of_its_agent() {
+fn live_view_reads_sessions_by_their_agent_rules() {
     let (env, config) = with_rules();
     let repo = env.repo();
     let go = env.root().join("go");
@@ -473,7 +473,7 @@ fn the_live_view_reads_a_session_that_runs_by_the_rules_of_its_agent() {
 }
 
 #[test]
-fn an_unknown_agent_is_refused_with_the_nearest_one_that_is_there() {
+fn unknown_agent_is_refused_with_the_nearest() {
     let mut env = TestEnv::new();
     env.set("XDG_CONFIG_HOME", env.root().join("own").into_os_string());
     let repo = env.repo();
@@ -491,7 +491,7 @@ fn an_unknown_agent_is_refused_with_the_nearest_one_that_is_there() {
 }
 
 #[test]
-fn a_preset_of_the_repository_runs_nothing_until_its_content_is_trusted() {
+fn repository_preset_runs_only_when_trusted() {
     let env = TestEnv::new();
     let (repo, made) = (env.repo(), install(&env));
     repo.write(
@@ -541,7 +541,7 @@ fn a_preset_of_the_repository_runs_nothing_until_its_content_is_trusted() {
 }
 
 #[test]
-fn the_page_of_security_names_what_each_agent_reads_of_a_repository() {
+fn security_page_lists_repository_inputs_of_each_agent() {
     let page = include_str!("../../docs/security.md");
     let rows: Vec<String> = PresetCatalog::built_in()
         .iter()

@@ -41,7 +41,7 @@ fn check(repo: &Repo<'_>) -> CommandOutput {
 }
 
 #[test]
-fn a_pass_that_may_rest_on_what_a_person_wrote_after_the_end_is_no_more_than_committed() {
+fn pass_resting_on_later_edits_is_only_committed() {
     let env = TestEnv::new();
     let repo = after_a_session(&env, "edits");
     repo.write("done.txt", "by hand, and in no commit");
@@ -67,7 +67,7 @@ fn a_pass_that_may_rest_on_what_a_person_wrote_after_the_end_is_no_more_than_com
 }
 
 #[test]
-fn what_a_person_finishes_and_commits_completes_the_spec() {
+fn work_that_a_person_commits_completes_the_spec() {
     let env = TestEnv::new();
     let repo = after_a_session(&env, "finishes");
     repo.git(&["add", "draft.txt"]);
@@ -97,7 +97,7 @@ fn what_a_person_finishes_and_commits_completes_the_spec() {
 }
 
 #[test]
-fn what_a_person_undoes_counts_no_more_and_the_next_session_begins_from_there() {
+fn work_that_a_person_undoes_no_longer_counts() {
     let env = TestEnv::new();
     let repo = after_a_session(&env, "undoes");
     repo.git(&["revert", "--no-edit", "HEAD"]);
@@ -123,7 +123,7 @@ fn what_a_person_undoes_counts_no_more_and_the_next_session_begins_from_there() 
 }
 
 #[test]
-fn what_a_person_writes_beside_the_leftovers_is_inherited_by_the_next_session() {
+fn edits_between_sessions_are_inherited_by_the_next() {
     let env = TestEnv::new();
     let repo = after_a_session(&env, "beside");
     repo.write("mine.txt", "mine");

@@ -16,7 +16,7 @@ fn config(env: &TestEnv, seconds: u64) -> String {
 }
 
 #[test]
-fn the_end_of_a_hooked_session_keeps_what_its_helpers_hold() {
+fn hooked_session_end_keeps_the_helpers_work() {
     let env = TestEnv::new();
     let repo = env.repo();
     let hook = |event: &str, more: serde_json::Value| {
@@ -51,7 +51,7 @@ fn the_end_of_a_hooked_session_keeps_what_its_helpers_hold() {
 }
 
 #[test]
-fn what_a_session_throws_away_hours_into_its_work_comes_back() {
+fn periodic_snapshots_restore_work_discarded_midway() {
     let env = TestEnv::new();
     let repo = env.repo();
     let (began, go) = (env.root().join("began"), env.root().join("go"));
@@ -122,7 +122,7 @@ fn what_a_session_throws_away_hours_into_its_work_comes_back() {
 }
 
 #[test]
-fn work_from_before_the_session_is_kept_at_its_beginning() {
+fn older_work_is_snapshotted_at_session_start() {
     let env = TestEnv::new();
     let repo = env.repo();
     repo.write("mine.txt", "the user's own\n");
@@ -151,7 +151,7 @@ fn work_from_before_the_session_is_kept_at_its_beginning() {
 }
 
 #[test]
-fn ignored_settings_in_a_clean_worktree_are_kept_before_the_session() {
+fn ignored_settings_are_snapshotted_before_the_session() {
     let env = TestEnv::new();
     let repo = env.repo();
     repo.write(".gitignore", ".env\n");
@@ -170,7 +170,7 @@ fn ignored_settings_in_a_clean_worktree_are_kept_before_the_session() {
 }
 
 #[test]
-fn none_are_taken_where_none_are_wanted_but_the_one_before_the_session() {
+fn disabled_periodic_snapshots_keep_the_first_one() {
     for (rescue, kept) in [
         (json!({"snapshot_seconds": 0, "mode": "snapshot"}), 1),
         (json!({"mode": "off", "snapshot_seconds": 1}), 0),

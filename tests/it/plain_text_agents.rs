@@ -19,7 +19,7 @@ fn run(repo: &Repo<'_>, config: &str, script: &str) -> CommandOutput {
 }
 
 #[test]
-fn an_answer_in_prose_counts_where_it_says_one_thing_and_only_one() {
+fn prose_answer_counts_only_if_unambiguous() {
     let fenced = "I looked at everything again.\n\n```json\n{\"status\": \"complete\"}\n```\n\nHave a nice day!\n";
     let denied = "I am not done. When I am, I will say {\"status\":\"complete\"}.\n";
     let two = "{\"status\": \"working\"}\n... \n{\"status\": \"complete\"}\n";
@@ -70,7 +70,7 @@ fn an_answer_in_prose_counts_where_it_says_one_thing_and_only_one() {
 }
 
 #[test]
-fn a_session_that_says_in_plain_text_that_it_is_done_is_believed_no_more_than_git() {
+fn plain_text_claim_is_believed_only_with_git() {
     let env = TestEnv::new();
     let repo = env.repo();
     let config = config(
@@ -99,7 +99,7 @@ fn a_session_that_says_in_plain_text_that_it_is_done_is_believed_no_more_than_gi
 }
 
 #[test]
-fn a_signal_in_plain_output_is_a_line_of_its_own_and_a_claim() {
+fn plain_signal_is_a_claim_on_its_line() {
     let signal = json!({"checks": [{"type": "signal", "text": "TASK_DONE", "match": "line"}]});
     let work = "echo a > a.txt; git add a.txt; git commit -qm 'feat: a'";
     for (words, verdict, evidence) in [
@@ -127,7 +127,7 @@ fn a_signal_in_plain_output_is_a_line_of_its_own_and_a_claim() {
 }
 
 #[test]
-fn a_plain_text_agent_in_a_loop_is_told_what_is_missing_until_it_is_there() {
+fn plain_text_agent_is_told_the_missing_work() {
     let env = TestEnv::new();
     let repo = env.repo();
     let script = env.write(

@@ -106,7 +106,7 @@ fn envelope(session_id: &str, more: &str) -> String {
 }
 
 #[test]
-fn a_custom_probe_gets_the_question_on_stdin_and_its_number_in_the_environment() {
+fn custom_probe_gets_question_and_number() {
     let agent = Agent::custom(concat!(
         "cat > question; echo \"$WATCHDOG_PROBE $1\" > how; pwd > where\n",
         r#"echo "Let me see."; echo '{"status": "waiting", "agents_active": true}'"#
@@ -123,7 +123,7 @@ fn a_custom_probe_gets_the_question_on_stdin_and_its_number_in_the_environment()
 }
 
 #[test]
-fn a_question_that_is_not_read_does_no_harm() {
+fn unread_question_does_no_harm() {
     assert_eq!(
         status(&Agent::custom(r#"exec <&-; echo '{"status": "working"}'"#).ask()),
         ReplyStatus::Working
@@ -131,7 +131,7 @@ fn a_question_that_is_not_read_does_no_harm() {
 }
 
 #[test]
-fn a_reply_from_a_program_that_failed_is_no_reply() {
+fn reply_of_a_failed_program_is_ignored() {
     let agent = Agent::custom(r#"echo '{"status": "complete"}'; echo "disk full" >&2; exit 3"#);
     assert_fails(&agent, "failed", "exit code 3: disk full");
 }
@@ -162,7 +162,7 @@ fn a_missing_program_is_not_installed() {
 }
 
 #[test]
-fn a_program_that_may_not_be_executed_is_not_installed() {
+fn unexecutable_program_counts_as_not_installed() {
     let agent = Agent::claude("exit 0");
     fs::set_permissions(&agent.script, fs::Permissions::from_mode(0o644))
         .expect("modes can be set");
@@ -263,7 +263,7 @@ fn a_usage_limit_comes_with_its_reset() {
 }
 
 #[test]
-fn another_session_than_the_one_that_was_asked_is_no_conversation() {
+fn reply_from_another_session_is_no_conversation() {
     let answer = r#""is_error":false,"result":"","structured_output":{"status":"complete"}"#;
     assert_eq!(
         status(&Agent::claude(&envelope(ID, answer)).ask()),
@@ -285,7 +285,7 @@ fn another_session_than_the_one_that_was_asked_is_no_conversation() {
 }
 
 #[test]
-fn claude_code_is_not_asked_where_no_session_was_recorded() {
+fn claude_without_a_recorded_session_is_not_asked() {
     let agent = Agent {
         session_id: None,
         ..Agent::claude("[ \"$1\" = --version ] || touch asked")
@@ -299,7 +299,7 @@ fn claude_code_is_not_asked_where_no_session_was_recorded() {
 }
 
 #[test]
-fn an_old_version_is_asked_without_what_it_does_not_know_unless_that_keeps_it_harmless() {
+fn old_version_is_asked_only_with_safety_options() {
     let knows_all_but = |options: &str| {
         format!(
             r#"for a in "$@"; do for o in {options}; do if [ "$a" = "$o" ]; then echo "error: unknown option '$o'" >&2; exit 1; fi; done; done
@@ -336,7 +336,7 @@ fn a_probe_ends_at_its_deadline() {
 }
 
 #[test]
-fn a_flood_of_output_is_read_from_its_end() {
+fn flooding_output_is_read_from_its_end() {
     let flood = r#"head -c 30000000 /dev/zero | tr '\0' '{'; echo; echo '{"status": "working"}'"#;
     assert_eq!(status(&Agent::custom(flood).ask()), ReplyStatus::Working);
 }

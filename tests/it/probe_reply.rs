@@ -6,7 +6,7 @@ use watchdog_agent::reply::{ParsedReply, read};
 const CASES: &str = include_str!("fixtures/probe_status.jsonl");
 
 #[test]
-fn every_public_case_of_a_probed_agent_is_read_as_agreed() {
+fn public_probe_cases_are_read_as_agreed() {
     let mut wrong = Vec::new();
     for line in CASES.lines() {
         let case: Value = serde_json::from_str(line).expect("a case is JSON");

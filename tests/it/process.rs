@@ -63,7 +63,7 @@ fn output_exit_code_and_signal_are_told_apart() {
 }
 
 #[test]
-fn bytes_that_are_no_text_arrive_as_they_are() {
+fn bytes_outside_utf8_arrive_unchanged() {
     let scene = Scene::new();
     let bytes: Vec<u8> = (0..2_000_000_u32)
         .map(|n| (n.wrapping_mul(2_654_435_761) >> 13) as u8)
@@ -75,7 +75,7 @@ fn bytes_that_are_no_text_arrive_as_they_are() {
 }
 
 #[test]
-fn of_long_output_the_beginning_and_the_end_are_kept() {
+fn long_output_keeps_its_beginning_and_end() {
     let scene = Scene::new();
     let mut program = scene.sh("seq 1 200000");
     program.keep = 100;
@@ -88,7 +88,7 @@ fn of_long_output_the_beginning_and_the_end_are_kept() {
 }
 
 #[test]
-fn stdin_of_64_mib_arrives_and_may_be_left_unread() {
+fn large_stdin_arrives_or_may_stay_unread() {
     let scene = Scene::new();
     let mut program = scene.sh("wc -c");
     program.stdin = vec![b'x'; 64 << 20];
@@ -112,7 +112,7 @@ fn stdin_of_64_mib_arrives_and_may_be_left_unread() {
 }
 
 #[test]
-fn a_program_in_path_is_told_the_name_that_was_asked_for_and_a_script_without_a_first_line_runs() {
+fn programs_on_path_run_even_without_shebang() {
     let scene = Scene::new();
     let (folder, mut program) = (tempfile::tempdir().unwrap(), scene.sh("echo \"$0\""));
     assert_eq!(program.run().unwrap().stdout.bytes, b"sh\n");
@@ -135,7 +135,7 @@ fn without_stdin_a_program_reads_its_end() {
 }
 
 #[test]
-fn at_the_deadline_a_program_is_asked_to_end() {
+fn deadline_asks_the_program_to_end() {
     let scene = Scene::new();
     let mut program = scene.sh("trap 'echo asked; exit 3' TERM; while :; do sleep 0.05; done");
     program.deadline = Duration::from_millis(300);
@@ -157,7 +157,7 @@ fn at_the_deadline_a_program_is_asked_to_end() {
 }
 
 #[test]
-fn what_ignores_term_is_killed_after_the_grace_period() {
+fn program_ignoring_term_is_killed_after_the_grace() {
     let scene = Scene::new();
     let mut program = scene.sh(
         "trap '' TERM; (trap '' TERM; while :; do sleep 0.05; done) & while :; do sleep 0.05; done",
@@ -234,7 +234,7 @@ fn daemons_end_with_the_tree_whatever_they_shed() {
 }
 
 #[test]
-fn a_tree_that_forks_while_it_is_killed_is_gone_in_the_end() {
+fn forking_tree_is_killed_completely() {
     let scene = Scene::new();
     let churn = "while :; do (setsid sh -c 'trap \"\" TERM; while :; do sleep 0.3 & sleep 0.01; done' &) ; sleep 0.03; done";
     let mut program = scene.sh(churn);
@@ -249,7 +249,7 @@ fn a_tree_that_forks_while_it_is_killed_is_gone_in_the_end() {
 }
 
 #[test]
-fn a_daemon_that_holds_the_output_holds_nobody_up_and_is_not_killed_by_our_leaving() {
+fn daemon_holding_the_output_survives_without_delaying_us() {
     let scene = Scene::new();
     let program =
         scene.sh("(while [ ! -e go ]; do sleep 0.02; done; echo late; echo late >&2; echo $? > written; exec sleep 1000) & echo done");
@@ -275,7 +275,7 @@ fn a_daemon_that_holds_the_output_holds_nobody_up_and_is_not_killed_by_our_leavi
 }
 
 #[test]
-fn a_daemon_that_never_stops_writing_holds_nobody_up() {
+fn endlessly_writing_daemon_causes_no_delay() {
     let scene = Scene::new();
     let finished = scene.sh("yes & echo $! > pid").run().unwrap();
     assert!(
@@ -288,7 +288,7 @@ fn a_daemon_that_never_stops_writing_holds_nobody_up() {
 }
 
 #[test]
-fn leftovers_of_a_normal_end_are_ended_where_that_is_asked_for() {
+fn leftover_processes_are_ended_on_request() {
     let scene = Scene::new();
     let program =
         scene
@@ -305,7 +305,7 @@ fn leftovers_of_a_normal_end_are_ended_where_that_is_asked_for() {
 }
 
 #[test]
-fn ending_one_of_two_programs_leaves_the_other_and_its_daemons() {
+fn ending_one_program_spares_the_other() {
     let (one, other) = (Scene::new(), Scene::new());
     // The second daemon has nothing of the tree left: no parent, group, session or environment.
     let script = daemon("daemon")
@@ -330,7 +330,7 @@ fn ending_one_of_two_programs_leaves_the_other_and_its_daemons() {
 }
 
 #[test]
-fn a_thousand_short_children_leave_no_zombie_no_descriptor_and_no_thread() {
+fn thousand_children_leak_no_process_descriptor_or_thread() {
     let scene = Scene::new();
     passes_in_own_process("process::a_thousand_short_children", &scene.path("."), &[]);
 }
@@ -363,7 +363,7 @@ fn a_thousand_short_children() {
 }
 
 #[test]
-fn programs_that_cannot_be_run_are_told_from_a_system_that_refuses() {
+fn unrunnable_program_differs_from_a_refusing_system() {
     let scene = Scene::new();
     let write = |name: &str, text: &str, mode: u32| {
         std::fs::write(scene.path(name), text).unwrap();
@@ -422,7 +422,7 @@ fn programs_that_cannot_be_run_are_told_from_a_system_that_refuses() {
 }
 
 #[test]
-fn variables_that_redirect_git_are_not_inherited_but_can_be_set() {
+fn git_redirecting_variables_are_set_but_never_inherited() {
     let scene = Scene::new();
     let env = [
         ("GIT_DIR", "/elsewhere"),
@@ -455,7 +455,7 @@ fn the_environment_of_a_program() {
 }
 
 #[test]
-fn the_end_of_a_process_of_somebody_else_is_noticed() {
+fn end_of_a_foreign_process_is_noticed() {
     let scene = Scene::new();
     let none = CancelFlag::new();
     let (_, _) = cancelled_when(
@@ -520,7 +520,7 @@ fn is_pidfd_of(fd: &std::path::Path, pid: u32) -> bool {
 }
 
 #[test]
-fn a_pid_that_another_process_got_meanwhile_does_not_prolong_the_wait() {
+fn reused_pid_never_prolongs_the_wait() {
     let scene = Scene::new();
     // Linux lets root choose the next pid. Where it does not, or others are quicker in all rounds, there is nothing to show.
     let reuse = "n=0; while [ $n -lt 50 ]; do n=$((n+1)); sleep 1000 & p=$!; echo $p > pid.new; mv pid.new pid.$n; \

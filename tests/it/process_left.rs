@@ -42,7 +42,7 @@ const LAST: [&str; 3] = [
 ];
 
 #[test]
-fn a_daemon_that_is_started_last_is_named_each_time() {
+fn last_started_daemon_is_always_named() {
     for round in 0..rounds() {
         for script in LAST {
             let scene = Scene::new();
@@ -74,7 +74,7 @@ fn a_daemon_that_is_started_last_is_named_each_time() {
 const CHAIN: &str = "(setsid sh -c 'one() { sleep 0.002; [ -e stop ] || one & }; one' >/dev/null 2>&1 </dev/null &)";
 
 #[test]
-fn a_chain_of_short_lives_is_named_and_ended_each_time() {
+fn chain_of_short_processes_is_named_and_ended() {
     for round in 0..rounds() {
         let scene = Scene::new();
         let outcome = run(&scene, CHAIN, false);

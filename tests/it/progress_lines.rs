@@ -45,7 +45,7 @@ fn shown_until_the_end(env: &TestEnv, at: AtTerminal, words: &[&str]) -> Vec<Str
 }
 
 #[test]
-fn a_loop_and_the_agents_of_a_pool_say_what_they_do_and_leave_nothing_of_it() {
+fn progress_lines_appear_and_disappear_completely() {
     for (args, words) in [
         (
             &["loop", "--max-iterations", "1"][..],

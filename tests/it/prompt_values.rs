@@ -9,7 +9,7 @@ use crate::looped::{config, needs, prompts, sessions, started};
 use crate::support::{Step, TestEnv};
 
 #[test]
-fn a_value_stands_in_the_prompt_of_each_session_and_is_never_read_as_a_template() {
+fn prompt_values_are_never_read_as_templates() {
     let env = TestEnv::new();
     let repo = env.repo();
     let done = [Step::write("ok.txt", "ok"), Step::commit("feat: ok")];
@@ -60,7 +60,7 @@ fn a_value_stands_in_the_prompt_of_each_session_and_is_never_read_as_a_template(
 }
 
 #[test]
-fn the_phase_that_the_agent_names_chooses_the_prompt_of_the_next_session() {
+fn named_phase_chooses_the_next_prompt() {
     let env = TestEnv::new();
     let repo = env.repo();
     let says = |words: &str| {
@@ -108,7 +108,7 @@ fn the_phase_that_the_agent_names_chooses_the_prompt_of_the_next_session() {
 }
 
 #[test]
-fn a_phase_is_any_that_a_prompt_or_a_criterion_declares() {
+fn phases_are_declared_by_prompts_or_criteria() {
     let env = TestEnv::new();
     let repo = env.repo();
     let says = |words: &str| vec![Step::print(&format!("{words}\n"))];
@@ -159,7 +159,7 @@ fn a_phase_is_any_that_a_prompt_or_a_criterion_declares() {
 }
 
 #[test]
-fn the_number_that_an_agents_description_lacks_is_named_on_the_command_line() {
+fn command_line_supplies_the_missing_agent_number() {
     let env = TestEnv::new();
     let repo = env.repo();
     let gh = env.write(
@@ -228,7 +228,7 @@ fn the_number_that_an_agents_description_lacks_is_named_on_the_command_line() {
 }
 
 #[test]
-fn the_text_of_a_task_has_values_put_in_where_any_are_given() {
+fn task_text_takes_given_values() {
     let env = TestEnv::new();
     let repo = env.repo();
     let criteria = "completion:\n  verify: test -f ok.txt\n";

@@ -86,7 +86,7 @@ const BOTH: &str = "touch login.txt logout.txt; git add -A; git commit -qm both"
 const HALF: &str = "echo half > half.txt; git add half.txt; git commit -qm half";
 
 #[test]
-fn a_fast_forward_or_rebase_between_sessions_takes_the_anchor_along_and_a_merge_does_not() {
+fn only_fast_forward_and_rebase_carry_the_anchor() {
     let env = TestEnv::new();
     for (how, first, verdict, code) in [
         (
@@ -136,7 +136,7 @@ fn a_fast_forward_or_rebase_between_sessions_takes_the_anchor_along_and_a_merge_
 }
 
 #[test]
-fn what_a_person_pulled_after_a_session_is_imported_and_no_change_of_its_criteria() {
+fn pull_by_a_person_is_no_criteria_change() {
     let env = TestEnv::new();
     for (how, first, counted, verdict, code) in [
         ("--ff-only", "true", (1, 1), "incomplete/unfinished", 10),
@@ -174,7 +174,7 @@ fn what_a_person_pulled_after_a_session_is_imported_and_no_change_of_its_criteri
 }
 
 #[test]
-fn what_the_session_itself_had_fetched_moves_no_anchor_when_a_person_pulls_it() {
+fn pulling_commits_the_session_fetched_moves_no_anchor() {
     let env = TestEnv::new();
     let shared = Shared::new(&env, "fetched");
     shared.colleague_pushes();
@@ -191,7 +191,7 @@ fn what_the_session_itself_had_fetched_moves_no_anchor_when_a_person_pulls_it() 
 }
 
 #[test]
-fn a_daemon_that_the_session_left_cannot_pull_its_anchor_along() {
+fn leftover_daemon_cannot_move_the_anchor() {
     let env = TestEnv::new();
     let shared = Shared::new(&env, "daemon");
     let over = env.root().join("over");
@@ -220,7 +220,7 @@ fn a_daemon_that_the_session_left_cannot_pull_its_anchor_along() {
 }
 
 #[test]
-fn a_pull_that_meets_the_checks_completes_the_spec_and_the_next_work_has_to_be_done() {
+fn pull_satisfying_the_checks_completes_the_spec() {
     let env = TestEnv::new();
     let shared = Shared::new(&env, "alone");
     shared.run("true").expect(10);

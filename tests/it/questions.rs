@@ -86,7 +86,7 @@ fn opencode(input: u64, output: u64) -> Vec<Value> {
 }
 
 #[test]
-fn a_question_costs_what_it_added_to_its_session_and_never_nothing_by_guess() {
+fn question_is_charged_only_its_known_own_cost() {
     let before = |input, output| Some(SessionTokens { input, output });
     for (preset, events, known, expected) in [
         ("codex", codex(500, 80), before(400, 60), Some((100, 20))),
@@ -120,7 +120,7 @@ fn a_question_costs_what_it_added_to_its_session_and_never_nothing_by_guess() {
 }
 
 #[test]
-fn an_answer_by_schema_is_asked_for_with_a_file_that_is_gone_afterwards() {
+fn schema_file_of_a_question_is_removed_afterwards() {
     let said = printing(&codex(1, 1));
     let keep = tempfile::tempdir().expect("a scratch folder");
     let kept = keep.path().display();
@@ -144,7 +144,7 @@ fn an_answer_by_schema_is_asked_for_with_a_file_that_is_gone_afterwards() {
 }
 
 #[test]
-fn a_service_that_takes_no_schema_is_asked_without_one() {
+fn service_refusing_a_schema_is_asked_without_one() {
     let refused = json!({"type": "turn.failed", "error": {"message": "{\"error\": {\"message\": \"Invalid schema for response_format\"}}"}});
     let started = json!({"type": "thread.started", "thread_id": ID});
     let fails = printing(&[started, refused]);
@@ -212,7 +212,7 @@ fn run_gemini(env: &TestEnv, key: &str) -> CommandOutput {
 }
 
 #[test]
-fn gemini_is_asked_in_a_home_of_its_own_and_its_session_stays_as_it_was() {
+fn gemini_is_asked_in_a_separate_home() {
     let env = TestEnv::new();
     gemini(&env);
     env.write(
@@ -252,7 +252,7 @@ fn gemini_is_asked_in_a_home_of_its_own_and_its_session_stays_as_it_was() {
 }
 
 #[test]
-fn gemini_is_not_asked_where_a_login_would_have_to_be_copied() {
+fn gemini_needing_a_copied_login_is_not_asked() {
     for (key, login, why) in [
         ("", false, "none of GEMINI_API_KEY"),
         ("scripted-key", true, "holds a login, which is not copied"),

@@ -188,7 +188,7 @@ fn settings(url: &str) -> Vec<(&'static str, String)> {
 }
 
 #[test]
-fn codex_is_held_until_its_checks_pass_once_its_hooks_are_trusted() {
+fn codex_with_trusted_hooks_is_held_until_passing() {
     let agent = HookedAgent::new("codex");
     let session = |more: &[&str]| {
         let args = [&["exec", "--json", "--skip-git-repo-check"], more, &["-"]].concat();
@@ -263,7 +263,7 @@ fn copilot_is_held_until_its_checks_pass() {
 }
 
 #[test]
-fn opencode_is_recorded_where_its_command_ends_with_the_first_rest() {
+fn opencode_run_records_its_session_without_holding() {
     let agent = HookedAgent::new("opencode");
     let out = agent
         .command("opencode", &["run", "--format", "json"])

@@ -71,12 +71,12 @@ fn codex_that_commits_is_complete() {
 }
 
 #[test]
-fn codex_that_is_refused_its_tools_is_never_complete() {
+fn codex_with_refused_tools_is_never_complete() {
     plays("codex", "refused");
 }
 
 #[test]
-fn codex_is_ended_by_term_with_all_that_it_started() {
+fn term_ends_codex_and_its_processes() {
     plays("codex", "term");
 }
 
@@ -91,12 +91,12 @@ fn gemini_that_commits_is_complete() {
 }
 
 #[test]
-fn gemini_that_is_refused_its_tools_is_for_a_person() {
+fn gemini_with_refused_tools_needs_a_person() {
     plays("gemini", "refused");
 }
 
 #[test]
-fn gemini_is_ended_by_term_with_all_that_it_started() {
+fn term_ends_gemini_and_its_processes() {
     plays("gemini", "term");
 }
 
@@ -111,17 +111,17 @@ fn opencode_that_commits_is_complete() {
 }
 
 #[test]
-fn opencode_that_is_refused_its_tools_is_for_a_person() {
+fn opencode_with_refused_tools_needs_a_person() {
     plays("opencode", "refused");
 }
 
 #[test]
-fn opencode_is_ended_by_term_with_all_that_it_started() {
+fn term_ends_opencode_and_its_processes() {
     plays("opencode", "term");
 }
 
 #[test]
-fn opencode_is_asked_in_a_fork_that_knows_the_session_and_can_do_nothing() {
+fn opencode_is_asked_in_a_powerless_fork() {
     plays("opencode", "question");
 }
 
@@ -131,12 +131,12 @@ fn qwen_that_commits_is_complete() {
 }
 
 #[test]
-fn qwen_that_is_refused_its_tools_is_for_a_person() {
+fn qwen_with_refused_tools_needs_a_person() {
     plays("qwen", "refused");
 }
 
 #[test]
-fn qwen_is_ended_by_term_with_all_that_it_started() {
+fn term_ends_qwen_and_its_processes() {
     plays("qwen", "term");
 }
 
@@ -151,16 +151,16 @@ fn copilot_that_commits_is_complete() {
 }
 
 #[test]
-fn copilot_that_is_refused_its_tools_is_for_a_person() {
+fn copilot_with_refused_tools_needs_a_person() {
     plays("copilot", "refused");
 }
 
 #[test]
-fn copilot_is_ended_by_term_with_all_that_it_started() {
+fn term_ends_copilot_and_its_processes() {
     plays("copilot", "term");
 }
 
 #[test]
-fn copilot_that_cannot_be_asked_without_a_trace_is_not_asked() {
+fn copilot_is_never_asked_if_traces_would_remain() {
     plays("copilot", "question");
 }

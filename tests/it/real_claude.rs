@@ -111,7 +111,7 @@ fn in_its_tool_call(claude: &Claude) -> bool {
 }
 
 #[test]
-fn a_session_that_commits_is_complete_and_nobody_is_asked() {
+fn committing_session_completes_without_a_question() {
     let claude = Claude::answering(session_that_runs(
         "echo x > f.txt && git add f.txt && git commit -qm 'work: f'",
     ));
@@ -141,7 +141,7 @@ fn a_session_that_commits_is_complete_and_nobody_is_asked() {
 }
 
 #[test]
-fn a_session_that_forgets_to_commit_is_asked_and_its_work_is_rescued() {
+fn uncommitted_session_is_asked_and_rescued() {
     let rules = session_that_runs("echo x > f.txt && mkdir d && echo y > d/g.txt && git add f.txt");
     let claude = Claude::answering(rules.into_iter().chain([probes_say("complete")]));
     let repo = claude.env.repo();
@@ -163,7 +163,7 @@ fn a_session_that_forgets_to_commit_is_asked_and_its_work_is_rescued() {
 }
 
 #[test]
-fn work_that_lands_later_from_a_background_task_cuts_the_wait_short() {
+fn late_background_work_cuts_the_wait_short() {
     let late = "(setsid sh -c 'while [ ! -e \"$HOME/go\" ]; do sleep 0.05; done; echo x > late.txt; git add late.txt; \
                 git commit -qm late' >/dev/null 2>&1 </dev/null &) ; echo started";
     let claude = Claude::answering(
@@ -212,7 +212,7 @@ fn work_that_lands_later_from_a_background_task_cuts_the_wait_short() {
 }
 
 #[test]
-fn a_session_that_comes_to_nothing_is_a_strike_and_three_of_them_open_the_breaker() {
+fn three_empty_sessions_open_the_breaker() {
     let claude = Claude::answering([
         Rule::text("I think.").when_offered("Bash").always(),
         probes_say("working"),
@@ -275,7 +275,7 @@ fn a_session_that_comes_to_nothing_is_a_strike_and_three_of_them_open_the_breake
 }
 
 #[test]
-fn a_usage_limit_in_the_sessions_own_output_is_believed_and_nobody_is_asked() {
+fn usage_limit_in_session_output_is_believed() {
     for session in [PLAIN, STREAMING] {
         let limit = Rule::error(429, "You've hit your session limit · resets 5am (UTC)")
             .header("x-should-retry", "false");
@@ -315,7 +315,7 @@ fn a_usage_limit_in_the_sessions_own_output_is_believed_and_nobody_is_asked() {
 }
 
 #[test]
-fn a_session_cut_off_in_a_tool_call_leaves_nothing_running() {
+fn cut_off_tool_call_leaves_no_process() {
     let hang = "touch \"$HOME/started\"; (setsid sh -c 'trap \"\" TERM; setsid tail -f /dev/null & tail -f /dev/null' >/dev/null 2>&1 &) ; \
                 tail -f /dev/null";
     cut_off(
@@ -334,7 +334,7 @@ fn a_session_cut_off_in_a_tool_call_leaves_nothing_running() {
 }
 
 #[test]
-fn a_session_cut_off_with_unfinished_work_is_rescued_and_called_incomplete() {
+fn cut_off_unfinished_work_is_rescued_as_incomplete() {
     let half = "echo half > half.txt; touch \"$HOME/started\"; tail -f /dev/null";
     cut_off(
         "--timeout",
@@ -354,7 +354,7 @@ fn a_session_cut_off_with_unfinished_work_is_rescued_and_called_incomplete() {
 }
 
 #[test]
-fn watchdog_that_is_told_to_end_takes_the_sessions_whole_tree_with_it() {
+fn ending_watchdog_takes_the_session_tree_along() {
     use rustix::process::Signal;
     for signal in [Signal::TERM, Signal::INT, Signal::HUP] {
         let hang = "echo half > half.txt; (setsid tail -f /dev/null >/dev/null 2>&1 &) ; touch \"$HOME/started\"; tail -f /dev/null";

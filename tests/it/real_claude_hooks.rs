@@ -56,7 +56,7 @@ fn answers(repo: &Repo<'_>) -> Vec<String> {
 }
 
 #[test]
-fn the_agent_is_told_what_done_means_and_held_until_it_is_so() {
+fn agent_hears_criteria_and_is_held_until_met() {
     let claude = Claude::answering([
         Rule::text("All done.").when_last_user("MAIN TASK"),
         Rule::bash("echo x > done.txt").when_last_user("missing files: done.txt"),
@@ -90,7 +90,7 @@ fn the_agent_is_told_what_done_means_and_held_until_it_is_so() {
 }
 
 #[test]
-fn an_agent_that_never_gets_there_is_let_go_before_the_host_gives_up() {
+fn watchdog_releases_a_stuck_agent_before_the_host() {
     let claude = Claude::answering([Rule::text("I say that I am done.").always()]);
     let repo = watched(&claude, &wants_a_file());
     let out = session(&claude, &repo, &[]).expect(0);
@@ -112,7 +112,7 @@ fn an_agent_that_never_gets_there_is_let_go_before_the_host_gives_up() {
 }
 
 #[test]
-fn work_in_the_background_is_waited_for_before_anything_is_judged() {
+fn background_work_is_awaited_before_judging() {
     let start = json!({"command": "while [ ! -e ../go ]; do sleep 0.05; done; echo x > done.txt", "description": "build", "run_in_background": true});
     let claude = Claude::answering([
         Rule::tool("Bash", start).when_last_user("MAIN TASK"),
@@ -174,7 +174,7 @@ fn structured_output_is_refused_then_accepted() {
 }
 
 #[test]
-fn structured_output_that_is_never_right_is_let_pass_before_the_host_gives_up() {
+fn wrong_structured_output_passes_before_the_host_aborts() {
     let claude =
         Claude::answering([Rule::tool("StructuredOutput", json!({"status": "done"})).always()]);
     let repo = watched(&claude, &wants_a_file());

@@ -48,7 +48,7 @@ fn looped(claude: &Claude, repo: &Repo<'_>, options: &[&str]) -> CommandOutput {
 }
 
 #[test]
-fn a_loop_completes_at_its_third_iteration_through_feedback() {
+fn loop_feedback_completes_the_third_iteration() {
     let claude = Claude::answering(obedient());
     let repo = claude.env.repo();
     let first = repo.head();

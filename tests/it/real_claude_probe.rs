@@ -17,7 +17,7 @@ fn converse(claude: &Claude, repo: &crate::support::Repo<'_>) {
 }
 
 #[test]
-fn a_probe_leaves_the_transcript_as_it_was_to_the_byte() {
+fn probe_keeps_the_transcript_byte_for_byte() {
     let claude = Claude::answering(
         session_that_runs("echo x > f.txt")
             .into_iter()
@@ -49,7 +49,7 @@ fn a_probe_leaves_the_transcript_as_it_was_to_the_byte() {
 }
 
 #[test]
-fn a_probe_that_tries_to_run_a_tool_cannot() {
+fn probed_agent_cannot_run_tools() {
     let harm = "touch \"$HOME/harm\"; echo harm > harm.txt; git add -A; git commit -qm harm";
     let claude = Claude::answering([
         Rule::text("I did nothing.").when_offered("Bash"),
@@ -104,7 +104,7 @@ fn a_probe_fires_no_hook_of_the_project() {
 }
 
 #[test]
-fn the_session_that_was_seen_is_resumed_and_not_a_newer_one() {
+fn probe_resumes_the_seen_session_not_the_newest() {
     let claude = Claude::answering([
         Rule::text("first words")
             .when_last_user("MAIN TASK")
@@ -131,7 +131,7 @@ fn the_session_that_was_seen_is_resumed_and_not_a_newer_one() {
 }
 
 #[test]
-fn a_contradiction_is_put_to_the_agent_once_more() {
+fn contradicting_reply_is_asked_about_once_more() {
     let mut first = reply("complete");
     first["tasks_pending"] = json!(["write the tests"]);
     let claude = Claude::answering([
@@ -159,7 +159,7 @@ fn a_contradiction_is_put_to_the_agent_once_more() {
 }
 
 #[test]
-fn a_usage_limit_met_by_the_probe_is_waiting_until_its_reset() {
+fn usage_limit_in_a_probe_waits_for_reset() {
     let claude = Claude::answering([
         Rule::text("I did something.").when_offered("Bash"),
         Rule::error(429, "You've hit your session limit · resets 5am (UTC)")
@@ -241,7 +241,7 @@ fn an_overloaded_service_is_asked_again() {
 }
 
 #[test]
-fn a_service_that_stalls_is_given_up_at_the_probes_deadline() {
+fn stalled_service_is_dropped_at_the_probe_deadline() {
     let answer = || {
         Rule::tool("StructuredOutput", reply("complete"))
             .when_offered("StructuredOutput")
@@ -296,7 +296,7 @@ fn where_no_conversation_was_had_nothing_is_asked() {
 }
 
 #[test]
-fn an_agent_that_is_not_logged_in_is_named_so() {
+fn logged_out_agent_is_named_so() {
     let mut claude = Claude::answering([
         Rule::text("I did something.").when_offered("Bash"),
         probes_say("complete"),
@@ -324,7 +324,7 @@ fn an_agent_that_is_not_logged_in_is_named_so() {
 }
 
 #[test]
-fn an_agent_that_is_not_installed_is_named_so() {
+fn missing_agent_is_named_so() {
     let env = crate::support::TestEnv::new();
     let repo = env.repo();
     // Only an agent that is known is asked: this one is configured.

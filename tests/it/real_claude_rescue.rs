@@ -68,7 +68,7 @@ fn judged(
 }
 
 #[test]
-fn the_plan_is_asked_without_tools_and_its_two_commits_are_made() {
+fn plan_is_made_without_tools_in_two_commits() {
     judged([plans(good())], |claude, repo, out, baseline| {
         assert_eq!(out.verdict(), "complete/rescued", "{out}");
         assert_eq!(
@@ -100,7 +100,7 @@ fn the_plan_is_asked_without_tools_and_its_two_commits_are_made() {
 }
 
 #[test]
-fn a_plan_with_a_fault_is_made_again_with_the_fault_named() {
+fn faulty_plan_is_asked_again_naming_the_fault() {
     judged(
         [plans(bad()), plans(good())],
         |claude, repo, out, baseline| {
@@ -146,7 +146,7 @@ fn two_plans_with_faults_end_in_one_commit() {
 }
 
 #[test]
-fn a_usage_limit_is_met_once_and_the_work_is_one_commit() {
+fn limited_plan_falls_back_to_one_commit() {
     let limit = Rule::error(429, "You've hit your session limit · resets 5am (UTC)")
         .header("retry-after", "3600")
         .when_last_user("COMMIT PLAN");

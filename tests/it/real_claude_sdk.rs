@@ -49,7 +49,7 @@ fn answers(repo: &Repo<'_>) -> Vec<String> {
 }
 
 #[test]
-fn the_sdks_agent_is_told_what_done_means_and_held_until_it_is_so() {
+fn sdk_agent_is_held_until_criteria_are_met() {
     let claude = Claude::answering([
         Rule::text("All done.").when_last_user("MAIN TASK"),
         Rule::bash("echo x > done.txt").when_last_user("missing files: done.txt"),
@@ -76,7 +76,7 @@ fn the_sdks_agent_is_told_what_done_means_and_held_until_it_is_so() {
 }
 
 #[test]
-fn the_sdks_agent_is_not_held_by_criteria_that_nobody_trusts() {
+fn untrusted_criteria_never_hold_the_sdk_agent() {
     let claude = Claude::answering([Rule::text("All done.").always()]);
     let out = example(&claude, &AgentSdk::installed(), false).expect(0);
     assert_eq!(

@@ -17,7 +17,7 @@ fn stalled() -> Rule {
 }
 
 #[test]
-fn a_stream_that_stalls_ends_the_session_for_its_silence() {
+fn stalled_stream_ends_the_session_as_silent() {
     let it_asked = |claude: &Claude| !claude.api.messages().is_empty();
     cut_off(
         "--idle-timeout",
@@ -35,7 +35,7 @@ fn a_stream_that_stalls_ends_the_session_for_its_silence() {
 }
 
 #[test]
-fn what_was_left_undone_when_the_stream_stalled_is_rescued_and_more_is_wanted() {
+fn stalled_stream_work_is_rescued_as_incomplete() {
     let work = || {
         Rule::bash("echo half > half.txt")
             .when_offered("Bash")

@@ -9,7 +9,7 @@ use serde_json::json;
 use crate::support::{Claude, Rule, Running, config_asking, processes_with, wait_until};
 
 #[test]
-fn six_tasks_with_dependencies_over_two_agents_one_of_them_killed_midway() {
+fn killed_agent_leaves_dependent_tasks_to_the_other() {
     let gate = tempfile::tempdir().expect("a scratch folder");
     let (begun, go) = (gate.path().join("begun"), gate.path().join("go"));
     let commit =

@@ -36,7 +36,7 @@ fn program(env: &TestEnv, name: &str, text: &str) {
 }
 
 #[test]
-fn after_waiting_it_looks_again_and_starts_a_session_only_when_more_work_is_wanted() {
+fn recipe_loop_restarts_only_after_a_fresh_look() {
     let mut env = TestEnv::new();
     let config = env.write(
         "config.json",

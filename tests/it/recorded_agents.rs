@@ -196,7 +196,7 @@ fn every_recorded_session_says_what_its_scene_played() {
 }
 
 #[test]
-fn a_resumed_conversation_keeps_its_id_and_is_charged_with_its_own_tokens() {
+fn resumed_conversation_keeps_id_and_own_tokens() {
     let found = recordings();
     for agent in ["claude", "codex", "gemini", "opencode", "qwen", "copilot"] {
         let own = (agent != "copilot").then_some(240);
@@ -227,7 +227,7 @@ fn a_resumed_conversation_keeps_its_id_and_is_charged_with_its_own_tokens() {
 }
 
 #[test]
-fn the_page_says_why_for_each_scene_that_an_agent_cannot_do() {
+fn page_explains_each_scene_an_agent_lacks() {
     let page = include_str!("../../docs/reliability.md");
     let cells = |line: &str| {
         line.split('|')
@@ -278,7 +278,7 @@ fn the_page_says_why_for_each_scene_that_an_agent_cannot_do() {
 }
 
 #[test]
-fn a_recording_has_no_key_and_no_path_of_the_machine_that_made_it() {
+fn recordings_contain_no_keys_or_machine_paths() {
     for (name, (text, _)) in recordings() {
         let plain = text
             .replace("/scratch/home", "")

@@ -7,7 +7,7 @@ use std::path::Path;
 use watchdog_facts::verdict::{Reason, Status};
 
 #[test]
-fn the_table_of_exit_codes_in_the_readme_has_every_status() {
+fn readme_exit_code_table_has_every_status() {
     let page = fs::read_to_string(Path::new(env!("CARGO_MANIFEST_DIR")).join("README.md"))
         .expect("README.md");
     let (_, table) = page

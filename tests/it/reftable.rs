@@ -240,12 +240,12 @@ fn day(format: &[&str]) -> Vec<String> {
 }
 
 #[test]
-fn a_repository_of_tables_is_judged_and_rescued_like_one_of_files() {
+fn reftable_repository_is_judged_and_rescued_alike() {
     assert_eq!(day(&[REFTABLE]), day(&[]));
 }
 
 #[test]
-fn a_repository_with_sha256_names_is_judged_and_rescued_like_any_other() {
+fn sha256_repository_is_judged_and_rescued_alike() {
     assert_eq!(day(&[SHA256]), day(&[]));
 }
 
@@ -269,7 +269,7 @@ fn tables_with_sha256_names_are_served_too() {
 }
 
 #[test]
-fn a_sweep_spares_itself_the_look_at_tables_that_did_not_change_and_no_other() {
+fn sweep_skips_only_unchanged_tables() {
     let env = TestEnv::new();
     let repo = begun(&env, "repo");
     repo.write("a", "1");
@@ -331,7 +331,7 @@ fn in_front_of_git(env: &TestEnv, script: &str) {
 }
 
 #[test]
-fn a_snapshot_that_git_does_not_tell_of_does_not_count_and_nothing_else_is_done() {
+fn snapshot_unseen_by_git_counts_as_missing() {
     for (lie, expected) in [
         ("exit 0", "does not tell of it"),
         ("echo 'fatal: no room' >&2; exit 128", "no room"),
@@ -360,7 +360,7 @@ fn a_snapshot_that_git_does_not_tell_of_does_not_count_and_nothing_else_is_done(
 }
 
 #[test]
-fn refs_that_git_cannot_read_are_an_error_and_never_no_commits() {
+fn refs_unreadable_to_git_are_an_error() {
     type Harm = fn(&Repo<'_>);
     let faults: [(&str, Harm); 4] = [
         ("a table cut short", |repo| {
@@ -444,7 +444,7 @@ fn an_older_git_is_named_as_the_reason() {
 }
 
 #[test]
-fn nothing_that_the_repository_names_runs_while_git_is_asked() {
+fn asking_git_runs_no_repository_programs() {
     let env = TestEnv::new();
     let repo = begun(&env, "repo");
     let ran = env.root().join("ran");
@@ -486,7 +486,7 @@ fn nothing_that_the_repository_names_runs_while_git_is_asked() {
 }
 
 #[test]
-fn a_branch_that_is_checked_out_elsewhere_is_not_moved_by_a_rescue() {
+fn rescue_never_moves_a_branch_checked_out_elsewhere() {
     let env = TestEnv::new();
     let repo = begun(&env, "repo");
     repo.git(&[
@@ -512,7 +512,7 @@ fn a_branch_that_is_checked_out_elsewhere_is_not_moved_by_a_rescue() {
 }
 
 #[test]
-fn copies_of_refs_that_killed_processes_left_are_removed_and_those_in_use_are_not() {
+fn leftover_ref_copies_are_removed_unless_in_use() {
     let env = TestEnv::new();
     let repo = begun(&env, "repo");
     let served = env.state().join("served");

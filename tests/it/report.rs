@@ -21,7 +21,7 @@ fn judged<'env>(env: &'env TestEnv, name: &str, sessions: usize) -> Repo<'env> {
 }
 
 #[test]
-fn what_happened_is_counted_once_by_day_and_by_worktree() {
+fn report_counts_once_by_day_and_worktree() {
     let env = TestEnv::new();
     let (busy, _quiet) = (judged(&env, "all/busy", 3), judged(&env, "quiet", 1));
     busy.watchdog(&["check", "--no-probe", "--baseline", "HEAD"])
@@ -156,7 +156,7 @@ fn looks_of_sweeps_do_not_count_as_sessions() {
 }
 
 #[test]
-fn a_session_that_was_ended_is_undecided_until_work_goes_on() {
+fn ended_session_is_undecided_until_work_resumes() {
     let env = TestEnv::new();
     let repo = env.repo_named("repo");
     repo.watchdog(&[
@@ -205,7 +205,7 @@ fn a_session_that_was_ended_is_undecided_until_work_goes_on() {
 }
 
 #[test]
-fn what_an_older_version_counted_is_not_measured_and_never_zero() {
+fn older_version_counts_are_unmeasured_never_zero() {
     let env = TestEnv::new();
     let repo = judged(&env, "repo", 1);
     report(&env, &[]);
@@ -237,7 +237,7 @@ fn what_an_older_version_counted_is_not_measured_and_never_zero() {
 }
 
 #[test]
-fn what_sessions_tell_of_tokens_and_money_is_summed_and_what_they_do_not_is_said() {
+fn report_sums_known_usage_and_names_the_unknown() {
     let env = TestEnv::new();
     let repo = judged(&env, "repo", 1);
     let told = json!({"type": "result", "subtype": "success", "is_error": false, "result": "done", "session_id": "s", "num_turns": 2,
@@ -276,7 +276,7 @@ fn what_sessions_tell_of_tokens_and_money_is_summed_and_what_they_do_not_is_said
 }
 
 #[test]
-fn nothing_to_report_and_nonsense_are_told_with_what_to_do() {
+fn empty_or_invalid_report_names_the_remedy() {
     let env = TestEnv::new();
     let out = env.watchdog(&env.root(), &["report"]).expect(0);
     assert!(

@@ -73,7 +73,7 @@ fn texts(of: &Value) -> Vec<&str> {
 }
 
 #[test]
-fn the_page_shows_in_a_browser_what_happened_and_filters_count_it_anew() {
+fn report_page_recounts_under_its_filters() {
     let env = TestEnv::new();
     lived(&env);
     let page = env.root().join("report.html");
@@ -212,7 +212,7 @@ fn the_page_shows_in_a_browser_what_happened_and_filters_count_it_anew() {
 }
 
 #[test]
-fn sessions_tokens_and_price_are_shown_and_filtered_by_agent() {
+fn report_page_filters_usage_by_agent() {
     let mut env = TestEnv::new();
     let prints = |env: &mut TestEnv, name: &str, events: &[Value]| {
         let lines: Vec<String> = events
@@ -326,7 +326,7 @@ fn a_page_of_nothing_says_so() {
 }
 
 #[test]
-fn a_file_that_cannot_be_written_leaves_the_old_one_and_says_what_to_do() {
+fn unwritable_report_keeps_the_old_file() {
     let env = TestEnv::new();
     lived(&env);
     let root = env.root();

@@ -65,7 +65,7 @@ fn assert_refused(repo: &ScratchRepo, why: &str, change: impl FnOnce(&mut Rescue
 }
 
 #[test]
-fn everything_becomes_one_commit_that_a_person_would_keep() {
+fn rescue_makes_one_commit_worth_keeping() {
     let repo = ScratchRepo::new();
     repo.write("tracked", "two\n");
     repo.remove("dir/inner");
@@ -111,7 +111,7 @@ fn nothing_to_commit_is_no_failure() {
 }
 
 #[test]
-fn what_looks_secret_or_bulky_stays_out_even_when_it_was_staged() {
+fn secret_or_bulky_files_stay_out_even_staged() {
     let repo = ScratchRepo::new();
     for secret in [".env", "sub/.env.local", "id_rsa", "server.pem"] {
         repo.write(secret, "secret");
@@ -157,7 +157,7 @@ fn what_looks_secret_or_bulky_stays_out_even_when_it_was_staged() {
 }
 
 #[test]
-fn edits_that_the_user_hid_from_git_stay_local() {
+fn edits_hidden_from_git_stay_uncommitted() {
     let repo = ScratchRepo::new();
     repo.git(["update-index", "--assume-unchanged", "tracked"]);
     repo.git(["update-index", "--skip-worktree", "dir/inner"]);
@@ -221,7 +221,7 @@ fn files_and_folders_may_change_places() {
 }
 
 #[test]
-fn the_first_commit_of_a_repository_can_be_a_rescue() {
+fn rescue_can_make_the_first_commit() {
     let repo = ScratchRepo::unborn();
     repo.write("a", "1");
     repo.write("b", "2");
@@ -246,7 +246,7 @@ fn hooks_run_as_for_a_person() {
 }
 
 #[test]
-fn states_that_allow_no_commit_are_told_and_left_alone() {
+fn uncommittable_states_are_told_and_left_alone() {
     let repo = ScratchRepo::new();
     repo.git(["switch", "-qc", "other"]);
     repo.write("tracked", "theirs\n");
@@ -330,7 +330,7 @@ fn a_missing_command_is_a_failure() {
 }
 
 #[test]
-fn a_command_that_fails_or_does_nothing_is_a_failure() {
+fn failing_or_idle_rescue_command_is_a_failure() {
     let repo = ScratchRepo::new();
     repo.write("new", "n");
     let failed = |line: &str| rescued(&repo, command(line)).failed.unwrap();
@@ -340,7 +340,7 @@ fn a_command_that_fails_or_does_nothing_is_a_failure() {
 }
 
 #[test]
-fn throwing_work_away_is_detected_and_can_be_undone() {
+fn discarded_work_is_detected_and_restorable() {
     for line in [
         "git checkout -q . && git clean -qfd",
         "git reset -q --hard && git clean -qfd",
@@ -366,7 +366,7 @@ fn throwing_work_away_is_detected_and_can_be_undone() {
 }
 
 #[test]
-fn a_deletion_that_was_reverted_is_lost_and_a_kept_one_is_not() {
+fn only_a_reverted_deletion_counts_as_lost() {
     let repo = ScratchRepo::new();
     repo.remove("tracked");
     let outcome = rescued(&repo, command("git checkout -q ."));
@@ -377,7 +377,7 @@ fn a_deletion_that_was_reverted_is_lost_and_a_kept_one_is_not() {
 }
 
 #[test]
-fn work_that_was_committed_and_then_changed_again_is_not_lost() {
+fn committed_and_later_changed_work_is_kept() {
     let repo = ScratchRepo::new();
     repo.write("new", "first");
     let line = "git add -A && git commit -qm one && echo more >> new && git commit -qam two";

@@ -56,7 +56,7 @@ fn wipe(repo: &Repo<'_>) {
 }
 
 #[test]
-fn the_list_says_what_a_person_wants_to_know() {
+fn rescue_list_shows_the_details_people_need() {
     let env = TestEnv::new();
     let repo = env.repo();
     assert_eq!(
@@ -119,7 +119,7 @@ fn the_list_says_what_a_person_wants_to_know() {
 }
 
 #[test]
-fn show_is_a_diff_against_head_that_gives_no_secret_away() {
+fn rescue_show_diffs_against_head_without_secrets() {
     let env = TestEnv::new();
     let repo = env.repo();
     leave_work(&repo);
@@ -194,7 +194,7 @@ fn show_is_a_diff_against_head_that_gives_no_secret_away() {
 }
 
 #[test]
-fn a_large_diff_is_cut_and_says_where_the_rest_is() {
+fn large_diff_is_cut_naming_the_rest() {
     let env = TestEnv::new();
     let repo = env.repo();
     for n in 0..30 {
@@ -215,7 +215,7 @@ fn a_large_diff_is_cut_and_says_where_the_rest_is() {
 }
 
 #[test]
-fn an_id_may_be_short_as_long_as_it_is_clear() {
+fn snapshot_id_may_be_any_unique_prefix() {
     let env = TestEnv::new();
     let repo = env.repo();
     leave_work(&repo);
@@ -389,7 +389,7 @@ fn a_snapshot_comes_back_into_every_place() {
 }
 
 #[test]
-fn the_folder_that_something_was_brought_back_into_is_said_without_steps_back() {
+fn restored_folder_is_named_by_its_plain_path() {
     let env = TestEnv::new();
     let repo = env.repo();
     leave_work(&repo);
@@ -409,7 +409,7 @@ fn the_folder_that_something_was_brought_back_into_is_said_without_steps_back() 
 }
 
 #[test]
-fn a_rescue_that_finds_nothing_says_so_with_every_key_of_one_that_did() {
+fn empty_rescue_reports_every_key() {
     let env = TestEnv::new();
     let repo = env.repo();
     let keys = |out: &serde_json::Value| {
@@ -436,7 +436,7 @@ fn a_rescue_that_finds_nothing_says_so_with_every_key_of_one_that_did() {
 }
 
 #[test]
-fn before_the_first_commit_a_worktree_is_a_plain_folder() {
+fn unborn_restore_makes_a_plain_folder() {
     let env = TestEnv::new();
     let repo = env.unborn_repo("repo");
     repo.write("first", "1");
@@ -485,7 +485,7 @@ fn drop_takes_both_parts_and_is_written_down() {
 }
 
 #[test]
-fn old_snapshots_go_once_a_day_and_the_newest_of_a_spec_never() {
+fn old_snapshots_expire_daily_except_the_newest() {
     let env = TestEnv::new();
     let repo = env.repo();
     leave_work(&repo);
@@ -563,7 +563,7 @@ fn today() -> String {
 }
 
 #[test]
-fn a_rescue_by_itself_expires_too_with_its_own_number_of_days() {
+fn standalone_rescue_expires_snapshots_by_its_own_days() {
     let env = TestEnv::new();
     let repo = env.repo();
     leave_work(&repo);
@@ -585,7 +585,7 @@ fn a_rescue_by_itself_expires_too_with_its_own_number_of_days() {
 }
 
 #[test]
-fn a_dry_run_writes_nothing_and_lists_are_cut_with_a_count() {
+fn rescue_dry_run_changes_no_state() {
     let env = TestEnv::new();
     let repo = env.repo();
     for n in 0..150 {
@@ -639,7 +639,7 @@ fn a_dry_run_writes_nothing_and_lists_are_cut_with_a_count() {
 }
 
 #[test]
-fn a_rescue_command_that_does_not_exist_is_a_failure() {
+fn missing_rescue_command_is_a_failure() {
     let env = TestEnv::new();
     let repo = env.repo();
     repo.write("new.txt", "n");
@@ -675,7 +675,7 @@ fn with_snapshot(repo: &Repo<'_>) -> (String, crate::support::scratch_repo::File
 }
 
 #[test]
-fn a_restore_into_a_worktree_that_was_killed_is_gone_on_with() {
+fn killed_restore_into_a_worktree_is_resumed() {
     let env = TestEnv::new();
     let repo = env.repo();
     let (id, before) = with_snapshot(&repo);
@@ -712,7 +712,7 @@ fn a_restore_into_a_worktree_that_was_killed_is_gone_on_with() {
 }
 
 #[test]
-fn a_worktree_that_a_killed_git_left_half_made_does_not_block_a_restore() {
+fn halfmade_worktree_never_blocks_a_restore() {
     let env = TestEnv::new();
     let repo = env.repo();
     let (id, before) = with_snapshot(&repo);
@@ -753,7 +753,7 @@ fn a_worktree_that_a_killed_git_left_half_made_does_not_block_a_restore() {
 }
 
 #[test]
-fn a_restore_beside_an_unreadable_head_names_head_and_not_the_work_tree() {
+fn restore_beside_an_unreadable_head_names_head() {
     for damage in ["garbage\n", ""] {
         let env = TestEnv::new();
         let repo = env.repo();

@@ -100,7 +100,7 @@ fn assert_elsewhere(
 }
 
 #[test]
-fn work_that_a_hook_refuses_is_on_a_branch_of_its_own() {
+fn work_refused_by_a_hook_gets_a_branch() {
     for hook in ["pre-commit", "commit-msg", "prepare-commit-msg"] {
         let repo = ScratchRepo::new();
         leave_work(&repo);
@@ -129,7 +129,7 @@ fn work_that_a_hook_refuses_is_on_a_branch_of_its_own() {
 }
 
 #[test]
-fn a_hook_cannot_talk_like_git_to_have_work_forgotten() {
+fn hook_output_imitating_git_never_discards_work() {
     let repo = ScratchRepo::new();
     leave_work(&repo);
     repo.hook(
@@ -140,7 +140,7 @@ fn a_hook_cannot_talk_like_git_to_have_work_forgotten() {
 }
 
 #[test]
-fn work_refused_on_an_unborn_branch_is_on_a_branch_too_and_no_index_is_left() {
+fn unborn_refused_work_gets_a_branch_too() {
     let repo = ScratchRepo::unborn();
     repo.write("untracked", "u");
     repo.hook("commit-msg", "echo refused; exit 1");
@@ -150,7 +150,7 @@ fn work_refused_on_an_unborn_branch_is_on_a_branch_too_and_no_index_is_left() {
 }
 
 #[test]
-fn a_hook_that_hangs_is_ended_at_the_deadline() {
+fn hanging_hook_is_ended_at_the_deadline() {
     let repo = ScratchRepo::new();
     leave_work(&repo);
     repo.hook(
@@ -196,7 +196,7 @@ fn a_signature_that_needs_a_person_never_hangs() {
 }
 
 #[test]
-fn a_protected_branch_takes_no_commit_and_the_work_is_on_its_own() {
+fn protected_branch_sends_the_work_to_another() {
     let repo = ScratchRepo::new();
     leave_work(&repo);
     repo.hook("pre-commit", "echo ran > ../ran; exit 1");
@@ -207,7 +207,7 @@ fn a_protected_branch_takes_no_commit_and_the_work_is_on_its_own() {
 }
 
 #[test]
-fn what_stays_out_of_commits_stays_out_of_the_branch() {
+fn files_left_out_of_commits_stay_off_branches() {
     let repo = ScratchRepo::new();
     repo.write(".env", "TOKEN=1");
     repo.write("node_modules/x/index.js", "x");
@@ -244,7 +244,7 @@ fn the_branch_only_moves_forward() {
 }
 
 #[test]
-fn a_branch_that_is_checked_out_somewhere_is_left_alone() {
+fn checked_out_rescue_branch_is_left_alone() {
     let repo = ScratchRepo::new();
     repo.git(["branch", BRANCH]);
     let beside = repo.beside("linked");
@@ -262,7 +262,7 @@ fn a_branch_that_is_checked_out_somewhere_is_left_alone() {
 }
 
 #[test]
-fn a_branch_that_cannot_be_made_is_told_and_nothing_is_lost() {
+fn failed_branch_creation_is_told_without_losing_work() {
     let repo = ScratchRepo::new();
     repo.git(["branch", "watchdog"]);
     repo.write("new", "n");
@@ -281,7 +281,7 @@ fn a_branch_that_cannot_be_made_is_told_and_nothing_is_lost() {
 }
 
 #[test]
-fn content_is_converted_on_the_branch_as_git_would() {
+fn rescue_branch_content_is_converted_like_git() {
     let repo = ScratchRepo::new();
     repo.git(["config", "core.autocrlf", "true"]);
     repo.git(["config", "filter.up.clean", "tr a-z A-Z"]);
@@ -302,7 +302,7 @@ fn content_is_converted_on_the_branch_as_git_would() {
 }
 
 #[test]
-fn a_filter_that_fails_does_not_keep_the_work_off_the_branch() {
+fn failing_filter_keeps_the_work_on_the_branch() {
     let repo = ScratchRepo::new();
     repo.git(["config", "filter.lfs.clean", "false"]);
     repo.git(["config", "filter.lfs.required", "true"]);
@@ -324,7 +324,7 @@ fn a_filter_that_fails_does_not_keep_the_work_off_the_branch() {
 }
 
 #[test]
-fn files_that_a_hook_reformats_are_not_lost_and_leave_a_clean_tree() {
+fn files_reformatted_by_a_hook_are_kept() {
     let format = "for f in $(git diff --cached --name-only --diff-filter=d); do sed -i 's/  */ /g' \"$f\"; git add \"$f\"; done";
     for mode in [RescueMode::Single, RescueMode::Plan] {
         let repo = ScratchRepo::new();
@@ -361,7 +361,7 @@ fn files_that_a_hook_reformats_are_not_lost_and_leave_a_clean_tree() {
 }
 
 #[test]
-fn a_hook_that_throws_work_away_is_found_out() {
+fn hook_discarding_work_is_detected() {
     for (hook, lost) in [
         // The commit does not have it, and the work tree has it no more.
         (
@@ -395,7 +395,7 @@ fn a_command_that_rewrites_work_is_no_hook() {
 }
 
 #[test]
-fn a_hook_that_changes_files_and_then_refuses_leaves_the_originals_on_the_branch() {
+fn refusing_hook_leaves_the_originals_on_the_branch() {
     let repo = ScratchRepo::new();
     repo.write("tracked", "original\n");
     repo.write("new", "n\n");
@@ -421,7 +421,7 @@ fn a_hook_that_changes_files_and_then_refuses_leaves_the_originals_on_the_branch
 }
 
 #[test]
-fn a_lock_that_a_live_git_holds_is_no_refusal() {
+fn lock_of_a_live_git_is_no_refusal() {
     let repo = ScratchRepo::new();
     repo.write("tracked", "two\n");
     std::fs::write(repo.path(".git/index.lock"), "").unwrap();
@@ -437,7 +437,7 @@ fn a_lock_that_a_live_git_holds_is_no_refusal() {
 }
 
 #[test]
-fn a_hook_that_hangs_after_the_commit_does_not_undo_it() {
+fn hook_hanging_after_the_commit_keeps_it() {
     let repo = ScratchRepo::new();
     repo.write("tracked", "two\n");
     repo.hook("post-commit", "exec sleep 1000");
@@ -460,7 +460,7 @@ fn a_hook_that_hangs_after_the_commit_does_not_undo_it() {
 }
 
 #[test]
-fn hooks_that_fix_files_and_refuse_once_are_asked_again() {
+fn hook_that_fixes_files_is_asked_again() {
     // As the pre-commit program does it: the files are put right, the commit is refused, and the next one is fine.
     let fix = "for f in $(git diff --cached --name-only --diff-filter=d); do\n\
                if grep -q '[[:space:]]$' \"$f\"; then sed -i 's/[[:space:]]*$//' \"$f\"; echo \"fixed $f\"; bad=1; fi; done\n\
@@ -501,7 +501,7 @@ fn hooks_that_fix_files_and_refuse_once_are_asked_again() {
 }
 
 #[test]
-fn a_hook_that_writes_a_secret_and_refuses_is_not_asked_again() {
+fn hook_writing_a_secret_is_not_asked_again() {
     let repo = ScratchRepo::new();
     repo.write("tracked", "two\n");
     repo.hook("pre-commit", "echo x >> ../asked; printf 'key = AKIA%s\\n' J5QWERTYUIOPLKJH > tracked; [ $(wc -l < ../asked) -gt 1 ]");
@@ -518,7 +518,7 @@ fn a_hook_that_writes_a_secret_and_refuses_is_not_asked_again() {
 }
 
 #[test]
-fn a_filter_of_the_repository_brings_no_left_out_secret_into_a_commit() {
+fn repository_filter_commits_no_left_out_secret() {
     for ignored in [false, true] {
         let repo = ScratchRepo::new();
         repo.git(["config", "filter.sly.clean", "cat .env"]);
@@ -560,7 +560,7 @@ fn a_filter_of_the_repository_brings_no_left_out_secret_into_a_commit() {
 }
 
 #[test]
-fn a_filter_that_waits_for_the_commit_itself_is_found_out() {
+fn secret_committed_by_a_hook_is_detected() {
     let repo = ScratchRepo::new();
     repo.write(".env", "DB_PASSWORD=correct-horse-battery\n");
     repo.write("notes.txt", "notes\n");

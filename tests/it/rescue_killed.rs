@@ -66,7 +66,7 @@ fn assert_a_plain_commit_takes_nothing_back(repo: &ScratchRepo) {
 }
 
 #[test]
-fn a_git_that_dies_before_the_index_follows_has_its_index_mended() {
+fn killed_git_gets_its_index_mended() {
     let repo = ScratchRepo::new();
     leave_work(&repo);
     repo.hook("reference-transaction", &killer("TERM"));
@@ -143,7 +143,7 @@ fn what_somebody_staged_is_no_index_to_mend() {
 }
 
 #[test]
-fn a_check_whose_rescue_left_the_index_behind_ends_in_review() {
+fn rescue_with_an_outdated_index_ends_in_review() {
     let env = TestEnv::new();
     let repo = env.repo();
     repo.write("new.txt", "n");

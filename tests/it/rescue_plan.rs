@@ -86,7 +86,7 @@ fn notes(outcome: &RescueOutcome) -> Vec<&str> {
 }
 
 #[test]
-fn the_plans_commits_are_made_in_order_as_the_user() {
+fn plan_commits_follow_their_order_and_the_user() {
     let repo = two_changes();
     repo.write("tracked", "two\n");
     repo.git(["add", "tracked", "src/login.rs"]);
@@ -118,7 +118,7 @@ fn the_plans_commits_are_made_in_order_as_the_user() {
 }
 
 #[test]
-fn the_question_shows_the_work_and_hides_what_is_secret() {
+fn plan_question_shows_work_and_hides_secrets() {
     let repo = two_changes();
     let secret = format!("{}{}", "ghp_", "a1B2".repeat(9));
     repo.write("config.toml", format!("token = \"{secret}\"\n"));
@@ -158,7 +158,7 @@ fn the_question_shows_the_work_and_hides_what_is_secret() {
 }
 
 #[test]
-fn a_diff_that_git_did_not_print_whole_is_not_shown() {
+fn incompletely_printed_diff_is_not_shown() {
     let repo = two_changes();
     // More than is kept of an output: its middle is missing, and with it perhaps the begin of a secret.
     repo.write("long.txt", "a line of many\n".repeat(200_000));
@@ -179,7 +179,7 @@ fn a_diff_that_git_did_not_print_whole_is_not_shown() {
 }
 
 #[test]
-fn a_plan_with_a_fault_is_asked_for_once_more_with_the_fault_named() {
+fn faulty_plan_is_asked_once_more_naming_faults() {
     let repo = two_changes();
     let mut bad = good();
     bad["commits"][1]["files"] = json!(["docs/login.md", "src/login.rs"]);
@@ -194,7 +194,7 @@ fn a_plan_with_a_fault_is_asked_for_once_more_with_the_fault_named() {
 }
 
 #[test]
-fn two_plans_with_faults_end_in_one_commit_of_everything() {
+fn two_faulty_plans_end_in_one_commit() {
     let repo = two_changes();
     let bad = json!({"commits": [{"subject": "feat: all", "files": ["src/login.rs"]}]});
     let Planned { outcome, asked } = planned(
@@ -224,7 +224,7 @@ fn two_plans_with_faults_end_in_one_commit_of_everything() {
 }
 
 #[test]
-fn where_asking_again_cannot_help_it_is_not_done() {
+fn hopeless_plan_question_is_not_repeated() {
     let repo = two_changes();
     let Planned { outcome, asked } = planned(
         &repo,
@@ -240,7 +240,7 @@ fn where_asking_again_cannot_help_it_is_not_done() {
 }
 
 #[test]
-fn nobody_is_asked_about_one_file_or_for_a_branch_that_takes_none() {
+fn single_file_or_protected_branch_needs_no_plan() {
     let repo = ScratchRepo::new();
     repo.write("tracked", "two\n");
     assert_eq!(
@@ -286,7 +286,7 @@ fn trailers_are_as_configured() {
 }
 
 #[test]
-fn only_the_boxes_of_fulfilled_tasks_are_ticked_in_a_commit_of_their_own() {
+fn only_fulfilled_boxes_are_ticked_in_a_commit() {
     let list = "# Tasks\r\n\n- [x] 1. start\n- [ ] 2. login \r\n- [ ]  3. logout\n\ttab\n";
     let repo = ScratchRepo::new();
     repo.write("specs/auth/tasks.md", list);
@@ -319,7 +319,7 @@ fn only_the_boxes_of_fulfilled_tasks_are_ticked_in_a_commit_of_their_own() {
 }
 
 #[test]
-fn a_task_list_that_is_part_of_the_work_is_committed_first_and_ticked_then() {
+fn uncommitted_task_list_is_committed_before_its_ticks() {
     let repo = two_changes();
     repo.write("tasks.md", "- [ ] login\n- [ ] logout\n");
     let mut plan = good();
@@ -341,7 +341,7 @@ fn a_task_list_that_is_part_of_the_work_is_committed_first_and_ticked_then() {
 }
 
 #[test]
-fn boxes_stay_open_where_the_commit_is_refused_or_the_list_is_not_the_repositorys() {
+fn refused_or_foreign_list_keeps_its_boxes_open() {
     let repo = ScratchRepo::new();
     repo.write("tasks.md", "- [ ] login\n");
     repo.git(["add", "-A"]);
@@ -382,7 +382,7 @@ fn boxes_stay_open_where_the_commit_is_refused_or_the_list_is_not_the_repository
 }
 
 #[test]
-fn a_hook_that_refuses_one_commit_of_a_plan_leaves_the_others_where_they_belong() {
+fn hook_refusing_one_plan_commit_keeps_the_others() {
     let repo = two_changes();
     repo.hook(
         "commit-msg",
@@ -422,7 +422,7 @@ fn a_hook_that_refuses_one_commit_of_a_plan_leaves_the_others_where_they_belong(
 }
 
 #[test]
-fn what_a_crash_between_two_commits_leaves_is_for_the_next_rescue() {
+fn crash_between_plan_commits_leaves_work_to_rescue() {
     let repo = two_changes();
     // The first commit is made; then somebody takes the branch away from under the second.
     repo.hook(
@@ -452,7 +452,7 @@ fn what_a_crash_between_two_commits_leaves_is_for_the_next_rescue() {
 }
 
 #[test]
-fn a_hook_that_commits_everything_at_once_leaves_nothing_for_the_second_commit() {
+fn hook_committing_everything_empties_the_second_commit() {
     let repo = two_changes();
     repo.hook("pre-commit", "git add -A");
     repo.write(".env", "TOKEN=1");
@@ -479,7 +479,7 @@ fn a_hook_that_commits_everything_at_once_leaves_nothing_for_the_second_commit()
 }
 
 #[test]
-fn secrets_are_known_by_what_is_in_a_file() {
+fn secrets_are_recognised_by_file_content() {
     let repo = ScratchRepo::new();
     let secret = format!("{}{}", "AKIA", "J5QWERTYUIOPLKJH");
     repo.write("old.py", format!("key = '{secret}'\n"));
@@ -532,7 +532,7 @@ fn secrets_are_known_by_what_is_in_a_file() {
 
 /// A whole judgement with a program that answers both questions.
 #[test]
-fn one_program_answers_probe_and_plan_told_apart_by_a_variable() {
+fn variable_tells_one_program_probe_from_plan() {
     let env = TestEnv::new();
     let repo = env.repo();
     let plan = good();
@@ -573,7 +573,7 @@ fn one_program_answers_probe_and_plan_told_apart_by_a_variable() {
 }
 
 #[test]
-fn a_program_that_knows_only_the_probe_is_asked_once_and_the_work_is_one_commit() {
+fn probe_only_program_falls_back_to_one_commit() {
     let env = TestEnv::new();
     let repo = env.repo();
     let reply = json!({"status": "complete"});
@@ -639,7 +639,7 @@ fn who_wants_nobody_asked_is_obeyed() {
 }
 
 #[test]
-fn a_verdict_names_the_branch_that_took_the_work() {
+fn verdict_names_the_branch_with_the_work() {
     let env = TestEnv::new();
     let repo = env.repo();
     let config = env.config_asking(
@@ -691,7 +691,7 @@ fn a_verdict_names_the_branch_that_took_the_work() {
 }
 
 #[test]
-fn a_signal_while_the_agent_plans_commits_nothing_and_leaves_nothing_running() {
+fn signal_during_planning_commits_no_work() {
     let env = TestEnv::new();
     let repo = env.repo();
     let reply = json!({"status": "complete"});

@@ -24,7 +24,7 @@ fn lock(repo: &Repo<'_>, age: Duration) -> File {
 }
 
 #[test]
-fn a_lock_of_a_live_git_is_waited_for() {
+fn rescue_waits_for_the_lock_of_git() {
     let env = TestEnv::new();
     let repo = env.repo();
     repo.write("new.txt", "n");
@@ -86,7 +86,7 @@ fn beside_a_young_lock_nothing_is_committed() {
 }
 
 #[test]
-fn a_lock_that_somebody_left_behind_is_named_and_left_alone() {
+fn abandoned_lock_is_named_and_left_alone() {
     let env = TestEnv::new();
     let repo = env.repo();
     repo.write("new.txt", "n");
@@ -111,7 +111,7 @@ fn a_lock_that_somebody_left_behind_is_named_and_left_alone() {
 }
 
 #[test]
-fn a_lock_of_the_branch_is_waited_for_as_well() {
+fn rescue_waits_for_the_branch_lock() {
     let env = TestEnv::new();
     let repo = env.repo();
     repo.write("new.txt", "n");
@@ -201,7 +201,7 @@ fn when_somebody_else_commits_everything_meanwhile_nothing_failed() {
 }
 
 #[test]
-fn two_rescues_of_one_worktree_never_run_at_once() {
+fn rescues_of_one_worktree_never_overlap() {
     let env = TestEnv::new();
     let repo = env.repo();
     repo.write("new.txt", "n");

@@ -32,7 +32,7 @@ fn leave_work(repo: &Repo<'_>) {
 }
 
 #[test]
-fn without_an_agent_each_top_folder_is_a_commit_and_secrets_stay() {
+fn without_an_agent_each_folder_is_a_commit() {
     let env = TestEnv::new();
     let repo = env.repo();
     leave_work(&repo);
@@ -64,7 +64,7 @@ fn without_an_agent_each_top_folder_is_a_commit_and_secrets_stay() {
 }
 
 #[test]
-fn a_refused_commit_is_told_and_the_index_is_as_it_was() {
+fn refused_commit_is_told_and_keeps_the_index() {
     let env = TestEnv::new();
     let repo = env.repo();
     repo.write("README.md", "changed\n");
@@ -100,7 +100,7 @@ fn states_that_allow_no_commit_are_refused() {
 }
 
 #[test]
-fn watchdog_finds_it_in_the_worktree_and_counts_its_commits() {
+fn worktree_script_is_found_and_its_commits_counted() {
     let env = TestEnv::new();
     let repo = env.repo();
     repo.write("scripts/commit-rescue", std::fs::read(script()).unwrap());
@@ -147,7 +147,7 @@ fn watchdog_finds_it_in_the_worktree_and_counts_its_commits() {
 }
 
 #[test]
-fn the_real_agent_commits_and_can_do_nothing_else() {
+fn real_agent_can_only_commit() {
     let claude = Claude::answering([
         Rule::bash("git reset --hard && git clean -fdx")
             .when_last_user("Commit it now")

@@ -45,7 +45,7 @@ const COMMANDS: &[&[&str]] = &[
 ];
 
 #[test]
-fn no_command_succeeds_whose_result_could_not_be_written() {
+fn unwritten_result_makes_the_command_fail() {
     if !Path::new("/dev/full").exists() {
         // Only Linux has a device that is always full.
         return;
@@ -73,7 +73,7 @@ fn no_command_succeeds_whose_result_could_not_be_written() {
 }
 
 #[test]
-fn a_hook_ends_with_0_whatever_becomes_of_its_answer_and_says_what_did() {
+fn hook_exits_zero_and_tells_an_unwritten_answer() {
     if !Path::new("/dev/full").exists() {
         return;
     }

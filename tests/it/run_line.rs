@@ -46,7 +46,7 @@ fn with_line(at: &AtTerminal, columns: u16, words: &str) -> Vec<String> {
 }
 
 #[test]
-fn a_clock_the_limit_and_the_last_line_stand_below_the_output_and_nothing_of_them_is_left() {
+fn run_line_stays_below_output_and_disappears() {
     let env = TestEnv::new();
     let repo = env.repo();
     let at =
@@ -78,7 +78,7 @@ fn a_clock_the_limit_and_the_last_line_stand_below_the_output_and_nothing_of_the
 }
 
 #[test]
-fn the_line_is_cut_to_a_narrow_terminal_and_steers_nothing() {
+fn run_line_fits_narrow_terminals_without_steering_them() {
     let env = TestEnv::new();
     let repo = env.repo();
     let says = r"printf 'read\007ing 日本語日本語日本語日本語日本語日本語 to the very end of it\n'";
@@ -104,7 +104,7 @@ fn the_line_is_cut_to_a_narrow_terminal_and_steers_nothing() {
 }
 
 #[test]
-fn events_that_nobody_can_read_are_passed_on_and_told_in_words() {
+fn machine_events_are_passed_on_and_explained() {
     let env = TestEnv::new();
     let repo = env.repo();
     let events = [
@@ -125,7 +125,7 @@ fn events_that_nobody_can_read_are_passed_on_and_told_in_words() {
 }
 
 #[test]
-fn what_the_session_writes_to_a_file_is_exactly_its_own() {
+fn redirected_session_output_is_exactly_its_own() {
     let env = TestEnv::new();
     let repo = env.repo();
     let file = env.write("stdout", "");
@@ -148,7 +148,7 @@ fn what_the_session_writes_to_a_file_is_exactly_its_own() {
 }
 
 #[test]
-fn a_session_that_waits_within_a_line_or_steers_the_terminal_is_left_alone() {
+fn run_line_spares_partial_lines_and_terminal_control() {
     let env = TestEnv::new();
     let repo = env.repo();
     for says in [r"printf 'Continue? [y/N] '", r"printf 'one\n\033[2Jtwo\n'"] {
@@ -172,7 +172,7 @@ fn a_session_that_waits_within_a_line_or_steers_the_terminal_is_left_alone() {
 }
 
 #[test]
-fn nothing_is_drawn_where_nobody_could_see_it_or_wants_it() {
+fn unwanted_or_invisible_run_line_is_not_drawn() {
     let env = TestEnv::new();
     let repo = env.repo();
     fs::write(repo.path().join("go"), "").unwrap();
@@ -200,7 +200,7 @@ fn nothing_is_drawn_where_nobody_could_see_it_or_wants_it() {
 }
 
 #[test]
-fn a_stop_takes_the_line_away_and_going_on_brings_it_back() {
+fn stopping_hides_the_line_until_continued() {
     let env = TestEnv::new();
     let repo = env.repo();
     let at = session(&repo, "echo reading", &[]).at_terminal_of(80, XTERM);

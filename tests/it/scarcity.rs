@@ -17,7 +17,7 @@ use watchdog_store::StateDir;
 use crate::support::{CommandOutput, Repo, Run, Step, TestEnv, wait_until};
 
 #[test]
-fn without_room_for_memory_or_threads_nothing_is_begun_and_the_error_says_what_helps() {
+fn missing_memory_or_threads_prevents_the_start() {
     let env = TestEnv::new();
     let repo = env.repo();
     for kilobytes in ["80000", "140000", "250000", "400000", "900000"] {
@@ -84,7 +84,7 @@ fn give_to(path: &Path, user: u32) {
 }
 
 #[test]
-fn a_session_that_finds_no_room_to_start_is_an_error_that_says_so_and_a_missing_program_is_a_failure()
+fn session_without_room_to_start_is_an_error()
  {
     let env = TestEnv::new();
     let repo = env.repo();
@@ -129,7 +129,7 @@ fn a_session_that_finds_no_room_to_start_is_an_error_that_says_so_and_a_missing_
 }
 
 #[test]
-fn a_loop_waits_until_there_is_room_for_its_session() {
+fn loop_waits_for_room_for_its_session() {
     let env = TestEnv::new();
     let repo = env.repo();
     let check = json!({"type": "command", "name": "c", "run": format!("{NO_MORE_TASKS}; false"), "must_fail_first": true});
@@ -186,7 +186,7 @@ fn last_verdict(events: &CommandOutput) -> String {
 }
 
 #[test]
-fn processes_that_run_short_during_a_session_end_in_a_verdict_in_the_journal_and_lose_nothing() {
+fn process_shortage_ends_in_a_journalled_verdict() {
     let env = TestEnv::new();
     let repo = env.repo();
     // From so many files on, a look at them uses several threads.
@@ -270,7 +270,7 @@ fn processes_that_run_short_during_a_session_end_in_a_verdict_in_the_journal_and
 }
 
 #[test]
-fn a_check_that_finds_no_room_to_start_is_for_a_person_and_no_failure_for_good() {
+fn check_without_room_to_start_needs_a_person() {
     let env = TestEnv::new();
     let repo = env.repo();
     let config = env.write(
@@ -307,7 +307,7 @@ fn a_check_that_finds_no_room_to_start_is_for_a_person_and_no_failure_for_good()
 }
 
 #[test]
-fn memory_that_runs_short_during_a_session_ends_in_a_verdict_in_the_journal_and_loses_nothing() {
+fn memory_shortage_ends_in_a_journalled_verdict() {
     let env = TestEnv::new();
     let repo = env.repo();
     for mebibytes in [1, 60, 200, 1, 60, 200] {
@@ -353,7 +353,7 @@ fn memory_that_runs_short_during_a_session_ends_in_a_verdict_in_the_journal_and_
 }
 
 #[test]
-fn a_judgement_that_panicked_for_want_of_room_has_a_verdict_in_the_journal() {
+fn judgement_panicking_without_room_journals_a_verdict() {
     let env = TestEnv::new();
     let repo = env.repo();
     repo.watchdog(&["snapshot", "--spec", "work"]).expect(0);
@@ -397,7 +397,7 @@ fn a_judgement_that_panicked_for_want_of_room_has_a_verdict_in_the_journal() {
 }
 
 #[test]
-fn an_allocation_that_fails_ends_watchdog_like_a_kill_and_loses_no_work() {
+fn failed_allocation_aborts_without_losing_work() {
     let env = TestEnv::new();
     let repo = env.repo();
     let asked = env.root().join("asked");

@@ -8,7 +8,7 @@ use crate::support::TestEnv;
 
 /// Where they differ, `UPDATE_EXPECT=1 cargo test` writes the file.
 #[test]
-fn the_schema_in_the_documentation_is_made_of_the_keys_that_the_program_reads() {
+fn documented_schema_matches_the_keys_read() {
     let text = serde_json::to_string_pretty(&schema()).expect("JSON");
     expect_file!["../../docs/schema/config.json"].assert_eq(&format!("{text}\n"));
 }
@@ -32,7 +32,7 @@ fn every_schema_is_printed_as_json() {
 }
 
 #[test]
-fn a_resolved_configuration_has_every_default_and_no_dialect() {
+fn resolved_configuration_has_every_default_and_no_dialect() {
     let env = TestEnv::new();
     let repo = env.repo();
     let resolved = || -> Value {
@@ -65,7 +65,7 @@ fn a_resolved_configuration_has_every_default_and_no_dialect() {
 }
 
 #[test]
-fn what_of_an_agents_description_is_not_read_is_said_beside_the_resolved_configuration_and_in_the_verdict()
+fn ignored_agent_description_parts_are_told()
  {
     let env = TestEnv::new();
     let repo = env.repo();

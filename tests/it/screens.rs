@@ -120,7 +120,7 @@ fn scratch() -> TestEnv {
 }
 
 #[test]
-fn run_says_what_it_does_and_how_it_ended() {
+fn run_says_its_action_and_its_outcome() {
     let env = scratch();
     let repo = shop(&env);
     let start = repo.head();
@@ -234,7 +234,7 @@ fn events_are_sentences() {
 }
 
 #[test]
-fn the_doctor_says_what_is_wrong_and_how_to_mend_it() {
+fn doctor_tells_each_fault_and_its_remedy() {
     let env = without_tools();
     let repo = shop(&env);
     hold(&env, &repo, "doctor", &["doctor"], || {

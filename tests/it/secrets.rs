@@ -32,7 +32,7 @@ fn holding(folder: &Path, wanted: &str) -> Vec<String> {
 }
 
 #[test]
-fn a_token_that_a_check_prints_is_masked_in_verdict_journal_notice_and_next_prompt() {
+fn printed_token_is_masked_everywhere_it_is_repeated() {
     let env = TestEnv::new();
     let repo = env.repo();
     let (token, password) = (token(), "h0rse-staple-battery");
@@ -112,7 +112,7 @@ fn a_token_that_a_check_prints_is_masked_in_verdict_journal_notice_and_next_prom
 }
 
 #[test]
-fn copies_of_environment_files_and_text_in_utf_16_are_left_out_of_a_rescue() {
+fn environment_copies_and_utf16_secrets_stay_out() {
     let env = TestEnv::new();
     let repo = env.repo();
     let names = [

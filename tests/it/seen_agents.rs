@@ -103,7 +103,7 @@ fn assert_asked_codex(env: &TestEnv, out: &CommandOutput) {
 }
 
 #[test]
-fn an_agent_behind_launchers_and_in_pipelines_is_asked_about_its_own_session() {
+fn launched_agent_is_asked_about_its_own_session() {
     for command in [
         &["codex", "exec", "--json", "do it"][..],
         &[
@@ -162,7 +162,7 @@ fn a_limit_is_read_without_a_flag() {
 }
 
 #[test]
-fn a_refusal_is_told_with_the_option_of_the_program_that_refused() {
+fn refusal_names_the_option_of_its_program() {
     let env = TestEnv::new();
     let repo = env.repo();
     let refused = json!({"type": "item.completed", "item": {"id": "item_0", "type": "command_execution", "command": "git commit -m x",
@@ -208,7 +208,7 @@ fn an_id_that_another_program_printed_completes_nothing() {
 }
 
 #[test]
-fn a_wrapper_script_is_recognised_by_its_child_and_its_word_alone_completes_nothing() {
+fn wrapped_agent_is_recognised_but_never_trusted_alone() {
     let env = TestEnv::new();
     let repo = env.repo();
     let go = env.root().join("go");
@@ -260,7 +260,7 @@ fn a_wrapper_script_is_recognised_by_its_child_and_its_word_alone_completes_noth
 }
 
 #[test]
-fn what_is_printed_picks_an_agent_that_may_be_asked_and_is_at_most_disputed() {
+fn agent_recognised_by_output_is_at_most_disputed() {
     let env = TestEnv::new();
     let repo = env.repo();
     codex(&env, "exit 9");
@@ -322,7 +322,7 @@ fn what_only_speaks_of_an_agent_is_none() {
 }
 
 #[test]
-fn the_agent_that_ran_is_asked_and_not_the_configured_one_but_a_program_of_ones_own_is() {
+fn running_agent_outranks_a_preset_but_no_program() {
     let env = TestEnv::new();
     let repo = env.repo();
     codex(&env, "echo work > a.txt; says done");
@@ -388,7 +388,7 @@ fn a_session_that_makes_itself_up_gains_nothing() {
 }
 
 #[test]
-fn a_command_line_of_two_megabytes_is_no_obstacle() {
+fn two_megabyte_command_line_is_still_recognised() {
     let env = TestEnv::new();
     let repo = env.repo();
     codex(&env, "echo work > a.txt; says done");
@@ -402,7 +402,7 @@ fn a_command_line_of_two_megabytes_is_no_obstacle() {
 }
 
 #[test]
-fn a_session_that_another_program_started_is_recognised_by_its_processes() {
+fn foreign_session_is_recognised_by_its_processes() {
     let env = TestEnv::new();
     let repo = env.repo();
     let go = env.root().join("go");

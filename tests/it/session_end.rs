@@ -33,7 +33,7 @@ fn run(
 }
 
 #[test]
-fn a_session_that_fails_after_its_commit_is_complete_all_the_same() {
+fn session_failing_after_its_commit_is_complete() {
     let env = TestEnv::new();
     let repo = env.repo();
     let session = [
@@ -47,7 +47,7 @@ fn a_session_that_fails_after_its_commit_is_complete_all_the_same() {
 }
 
 #[test]
-fn what_a_session_left_beside_its_commits_is_rescued_and_not_complete_on_its_own() {
+fn leftovers_beside_commits_are_rescued_but_incomplete() {
     let env = TestEnv::new();
     let repo = env.repo();
     let session = [
@@ -118,7 +118,7 @@ fn children_that_outlive_the_session_are_waited_for() {
 }
 
 #[test]
-fn children_that_never_end_are_reported_and_left_alone() {
+fn endless_children_are_reported_and_left_alone() {
     let env = TestEnv::new();
     let repo = env.repo();
     let session = [
@@ -139,7 +139,7 @@ fn children_that_never_end_are_reported_and_left_alone() {
 }
 
 #[test]
-fn what_outlived_the_session_and_ended_before_the_verdict_is_not_said_to_run() {
+fn ended_child_is_not_reported_as_running() {
     for json in [true, false] {
         let env = TestEnv::new();
         let repo = env.repo();
@@ -201,7 +201,7 @@ fn what_outlived_the_session_and_ended_before_the_verdict_is_not_said_to_run() {
 }
 
 #[test]
-fn at_its_timeout_a_session_ends_with_all_that_it_started() {
+fn session_timeout_ends_every_started_process() {
     let stubborn = [Step::ignore("TERM"), Step::hang()];
     let tree = [
         Step::daemon(&stubborn),
@@ -375,7 +375,7 @@ fn words_about_limits_are_no_limit() {
 }
 
 #[test]
-fn a_foreign_process_is_waited_for_by_its_pid() {
+fn foreign_process_is_awaited_by_its_pid() {
     let env = TestEnv::new();
     let repo = env.repo();
     let go = env.root().join("go");
@@ -415,7 +415,7 @@ fn a_foreign_process_is_waited_for_by_its_pid() {
 }
 
 #[test]
-fn two_watchdogs_do_not_judge_one_worktree_at_the_same_time() {
+fn two_watchdogs_never_judge_one_worktree_together() {
     let env = TestEnv::new();
     let repo = env.repo();
     let (up, go) = (env.root().join("up"), env.root().join("go"));
@@ -446,7 +446,7 @@ fn two_watchdogs_do_not_judge_one_worktree_at_the_same_time() {
 }
 
 #[test]
-fn a_login_that_is_not_valid_and_credit_that_is_spent_are_named_and_nobody_is_asked() {
+fn invalid_login_or_spent_credit_prevents_questions() {
     let result = |words: &str, status: u32| {
         Step::print_json(
             &json!({"type": "result", "subtype": "success", "is_error": true, "terminal_reason": "api_error",
@@ -507,7 +507,7 @@ fn a_login_that_is_not_valid_and_credit_that_is_spent_are_named_and_nobody_is_as
 }
 
 #[test]
-fn a_session_for_which_the_service_had_no_room_is_no_strike() {
+fn overloaded_service_costs_the_session_no_strike() {
     let env = TestEnv::new();
     let repo = env.repo();
     let overloaded = [
@@ -574,7 +574,7 @@ fn cut_off() -> [(Step, &'static str, &'static str); 4] {
 }
 
 #[test]
-fn nobody_is_asked_after_a_session_that_its_service_or_its_own_limit_ended() {
+fn service_or_limit_end_prevents_questions() {
     for (last_words, note, named) in cut_off() {
         let env = TestEnv::new();
         let repo = env.repo();
@@ -641,7 +641,7 @@ fn nobody_is_asked_after_a_session_that_its_service_or_its_own_limit_ended() {
 }
 
 #[test]
-fn tools_that_the_agent_was_refused_are_told_with_the_option_that_allows_them() {
+fn refused_tools_are_told_with_the_allowing_option() {
     let env = TestEnv::new();
     let repo = env.repo();
     let denied = |tool: &str| json!({"tool_name": tool, "tool_use_id": "toolu_1", "tool_input": {"command": "git commit"}});
@@ -733,7 +733,7 @@ fn refused_sessions() -> [(String, &'static str); 5] {
 }
 
 #[test]
-fn a_session_that_could_do_nothing_for_want_of_tools_is_for_a_person_and_ends_a_loop() {
+fn session_without_usable_tools_ends_the_loop() {
     for (at, (output, option)) in refused_sessions().into_iter().enumerate() {
         let env = TestEnv::new();
         let repo = env.repo();
@@ -791,7 +791,7 @@ fn a_session_that_could_do_nothing_for_want_of_tools_is_for_a_person_and_ends_a_
 }
 
 #[test]
-fn an_exit_code_of_0_without_a_reported_success_is_none() {
+fn exit_zero_without_reported_success_is_no_success() {
     let begun = json!({"type": "init", "session_id": "0a0a0a0a-0000-4000-8000-000000000001"});
     let failed = json!({"type": "result", "status": "error", "stats": {}});
     for last_words in [

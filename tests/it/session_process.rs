@@ -45,7 +45,7 @@ fn run_on(spec: &SessionLaunch, terms: &SessionTerms) -> SessionOutcome {
 }
 
 #[test]
-fn a_session_is_kept_in_two_tails_and_a_private_log() {
+fn session_output_is_kept_in_tails_and_log() {
     let scene = Scene::new();
     let mut spec = spec(
         &scene,
@@ -82,7 +82,7 @@ fn a_session_is_kept_in_two_tails_and_a_private_log() {
 }
 
 #[test]
-fn at_its_timeout_a_session_ends_with_everything_below_it() {
+fn timeout_ends_the_session_tree() {
     let scene = Scene::new();
     let script = "(setsid sh -c 'echo $$ > daemon; exec sleep 1000' &); while [ ! -s daemon ]; do sleep 0.01; done; echo last words; sleep 1000";
     let outcome = run(&spec(&scene, script), Some(Duration::from_millis(800)));
@@ -121,7 +121,7 @@ fn stopped_session_counts_as_paused_until_it_continues() {
 }
 
 #[test]
-fn children_that_end_soon_are_waited_for_and_heard() {
+fn short_lived_children_are_awaited_and_heard() {
     let scene = Scene::new();
     let outcome = run(
         &spec(&scene, "(sleep 0.4; echo afterwards) & echo end"),
@@ -140,7 +140,7 @@ fn children_that_end_soon_are_waited_for_and_heard() {
 }
 
 #[test]
-fn children_that_outlive_the_wait_are_reported_and_go_on_writing() {
+fn long_lived_children_are_reported_and_keep_writing() {
     let scene = Scene::new();
     let spec = spec(
         &scene,
@@ -174,7 +174,7 @@ fn children_that_outlive_the_wait_are_reported_and_go_on_writing() {
 }
 
 #[test]
-fn survivors_are_ended_where_that_is_asked_for_and_when_the_wait_is_cancelled() {
+fn survivors_end_on_request_or_cancellation() {
     let scene = Scene::new();
     let spec = spec(&scene, "setsid sleep 1000 & echo $! > pid; exit 0");
     let terms = SessionTerms {
@@ -210,7 +210,7 @@ fn survivors_are_ended_where_that_is_asked_for_and_when_the_wait_is_cancelled() 
 }
 
 #[test]
-fn a_session_that_nobody_waits_for_does_not_outlive_its_handle() {
+fn unawaited_session_ends_with_its_handle() {
     let scene = Scene::new();
     let session = SessionProcess::start(&spec(
         &scene,
@@ -223,7 +223,7 @@ fn a_session_that_nobody_waits_for_does_not_outlive_its_handle() {
 }
 
 #[test]
-fn a_session_that_is_dropped_is_asked_to_end_before_it_is_killed() {
+fn dropped_session_is_asked_before_it_is_killed() {
     let scene = Scene::new();
     // git removes its locks at a TERM; a KILL alone would leave them.
     let child =
@@ -255,7 +255,7 @@ fn a_session_that_is_dropped_is_asked_to_end_before_it_is_killed() {
 }
 
 #[test]
-fn a_log_that_cannot_be_written_costs_the_log_only() {
+fn unwritable_log_costs_only_the_log() {
     let scene = Scene::new();
     for (log, opened) in [("/no/such/folder/log", false), ("/dev/full", true)] {
         let mut spec = spec(&scene, "echo out");
@@ -275,7 +275,7 @@ fn a_log_that_cannot_be_written_costs_the_log_only() {
 const BYTES: &str = r"\000\001\377\033[31m\r\n\200no end of line";
 
 #[test]
-fn output_passes_through_untouched_each_stream_on_its_own() {
+fn output_streams_pass_through_separately_unchanged() {
     let scene = Scene::new();
     let expected = b"\x00\x01\xff\x1b[31m\r\n\x80no end of line";
     let holds = |bytes: &[u8], prefix: &[u8]| {
@@ -341,7 +341,7 @@ fn a_mirrored_session() {
 }
 
 #[test]
-fn a_reader_that_goes_away_ends_neither_the_session_nor_its_log() {
+fn session_and_its_log_survive_a_lost_reader() {
     let scene = Scene::new();
     in_own_process(
         "session_process::a_shown_session_of_20_mb",
@@ -357,7 +357,7 @@ fn a_reader_that_goes_away_ends_neither_the_session_nor_its_log() {
 }
 
 #[test]
-fn a_terminal_that_stands_still_holds_the_session_but_not_its_timeout() {
+fn stuck_terminal_delays_the_session_not_its_timeout() {
     let scene = Scene::new();
     in_own_process(
         "session_process::a_shown_session_of_20_mb",
@@ -395,7 +395,7 @@ fn a_shown_session_of_20_mb() {
 }
 
 #[test]
-fn a_gigabyte_of_lines_and_one_of_a_single_line_cost_constant_memory_and_little_time() {
+fn gigabyte_of_output_costs_constant_memory() {
     let scene = Scene::new();
     for source in [
         "yes 'a line of an agent that cannot stop talking'",

@@ -73,7 +73,7 @@ fn event(repo: &Repo<'_>, kind: &str) -> Value {
 }
 
 #[test]
-fn a_session_that_spends_its_budget_while_it_runs_is_ended_and_its_work_is_rescued() {
+fn overspending_session_is_ended_and_rescued() {
     for limits in [json!({"max_turns": 3}), json!({"max_total_tokens": 45})] {
         let env = TestEnv::new();
         let repo = env.repo();
@@ -113,7 +113,7 @@ fn a_session_that_spends_its_budget_while_it_runs_is_ended_and_its_work_is_rescu
 }
 
 #[test]
-fn commits_of_a_session_that_spent_its_budget_stay_and_are_no_success() {
+fn commits_of_an_overspent_session_stay_without_success() {
     let env = TestEnv::new();
     let repo = env.repo();
     let session = [
@@ -142,7 +142,7 @@ fn commits_of_a_session_that_spent_its_budget_stay_and_are_no_success() {
 }
 
 #[test]
-fn a_session_within_its_budget_is_judged_as_ever() {
+fn session_within_its_budget_is_judged_normally() {
     let env = TestEnv::new();
     let repo = env.repo();
     let session = [
@@ -189,7 +189,7 @@ fn after_the_deadline_no_session_is_started() {
 }
 
 #[test]
-fn a_time_budget_ends_a_session_as_a_budget_and_loses_no_work() {
+fn spent_time_budget_ends_the_session_without_loss() {
     let env = TestEnv::new();
     let repo = env.repo();
     let session = [Step::write("half.txt", "half"), Step::hang()];
@@ -206,7 +206,7 @@ fn a_time_budget_ends_a_session_as_a_budget_and_loses_no_work() {
 }
 
 #[test]
-fn a_session_whose_cost_nobody_tells_is_neither_free_nor_too_dear() {
+fn session_of_unknown_cost_exceeds_no_budget() {
     let env = TestEnv::new();
     let repo = env.repo();
     let session = [
@@ -233,7 +233,7 @@ fn a_session_whose_cost_nobody_tells_is_neither_free_nor_too_dear() {
 }
 
 #[test]
-fn background_work_that_outlives_its_session_is_waited_for_without_a_question() {
+fn surviving_background_work_is_awaited_without_a_question() {
     let env = TestEnv::new();
     let repo = env.repo();
     let running = json!({"type": "system", "subtype": "background_tasks_changed", "session_id": ID,
@@ -254,7 +254,7 @@ fn background_work_that_outlives_its_session_is_waited_for_without_a_question() 
 }
 
 #[test]
-fn what_a_session_prints_arrives_unchanged_however_much_it_is() {
+fn session_output_arrives_unchanged_at_any_size() {
     let env = TestEnv::new();
     let repo = env.repo();
     let big = json!({"type": "user", "session_id": ID, "message": {"role": "user",
@@ -286,7 +286,7 @@ fn what_a_session_prints_arrives_unchanged_however_much_it_is() {
 }
 
 #[test]
-fn a_resumed_session_that_tells_only_its_whole_cost_is_charged_for_what_is_new() {
+fn resumed_session_is_charged_only_its_new_cost() {
     let env = TestEnv::new();
     let repo = env.repo();
     // As `--output-format json` has it: the usage is that of the run, the cost and `modelUsage` those of the session.
@@ -344,7 +344,7 @@ fn checks_hear_what_the_session_said_last() {
 }
 
 #[test]
-fn checks_of_a_session_that_watchdog_did_not_run_hear_its_transcript() {
+fn checks_read_the_transcript_of_foreign_sessions() {
     let task = |input: Value, tool: &str| Rule::tool(tool, input).when_offered("Bash");
     let claude = Claude::answering([
         task(
@@ -393,7 +393,7 @@ fn checks_of_a_session_that_watchdog_did_not_run_hear_its_transcript() {
 }
 
 #[test]
-fn a_session_of_the_real_cli_tells_its_usage_and_a_resumed_one_its_own() {
+fn real_session_reports_only_its_own_usage() {
     let claude = Claude::answering(real_claude::session_that_runs(
         "echo x > f.txt && git add f.txt && git commit -qm 'work: f'",
     ));

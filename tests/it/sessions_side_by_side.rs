@@ -30,7 +30,7 @@ fn hooked<'env>(env: &'env TestEnv, repo: &Repo<'env>, session: &str) -> Running
 }
 
 #[test]
-fn run_and_loop_start_nothing_beside_a_live_session_of_the_same_spec() {
+fn live_session_prevents_another_of_its_spec() {
     let env = TestEnv::new();
     let repo = env.repo();
     let first = hooked(&env, &repo, "first");
@@ -104,7 +104,7 @@ fn run_and_loop_start_nothing_beside_a_live_session_of_the_same_spec() {
 }
 
 #[test]
-fn a_second_hooked_session_shares_the_baseline_of_the_first_and_its_end_is_not_the_firsts() {
+fn concurrent_hooked_sessions_share_one_baseline() {
     let env = TestEnv::new();
     let repo = env.repo();
     let baseline = repo.head();
@@ -144,7 +144,7 @@ fn a_second_hooked_session_shares_the_baseline_of_the_first_and_its_end_is_not_t
 }
 
 #[test]
-fn a_session_that_outlives_a_killed_run_keeps_its_baseline() {
+fn session_outliving_a_killed_run_keeps_its_baseline() {
     let env = TestEnv::new();
     let repo = env.repo();
     let baseline = repo.head();

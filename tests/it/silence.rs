@@ -28,7 +28,7 @@ fn run(env: &TestEnv, repo: &Repo<'_>, options: &[&str], script: &str) -> Comman
 }
 
 #[test]
-fn a_session_that_falls_silent_is_ended_and_judged_by_what_it_left() {
+fn silent_session_is_ended_and_judged_by_leftovers() {
     for (work, verdict, code) in [
         ("", "timeout/session_idle", 13),
         ("echo half > half.txt;", "incomplete/unfinished", 10),
@@ -64,7 +64,7 @@ fn a_session_that_falls_silent_is_ended_and_judged_by_what_it_left() {
 }
 
 #[test]
-fn any_sign_of_life_keeps_a_session_from_being_silent() {
+fn any_sign_of_life_prevents_silence() {
     let slug = |path: PathBuf| {
         path.to_string_lossy()
             .replace(|c: char| !c.is_ascii_alphanumeric(), "-")
@@ -108,7 +108,7 @@ fn any_sign_of_life_keeps_a_session_from_being_silent() {
 }
 
 #[test]
-fn a_call_that_nobody_can_answer_is_silence_after_four_times_as_long() {
+fn open_tool_call_quadruples_the_silence_limit() {
     let env = TestEnv::new();
     let repo = env.repo();
     let init = json!({"type": "system", "subtype": "init", "session_id": "0a0a0a0a-0000-4000-8000-000000000001"});
@@ -129,7 +129,7 @@ fn a_call_that_nobody_can_answer_is_silence_after_four_times_as_long() {
 }
 
 #[test]
-fn a_session_that_does_not_end_after_its_final_result_is_ended() {
+fn session_lingering_after_its_result_is_ended() {
     let env = TestEnv::new();
     let repo = env.repo();
     let result = json!({"type": "result", "subtype": "success", "is_error": false, "result": "done", "num_turns": 1,
@@ -147,7 +147,7 @@ fn a_session_that_does_not_end_after_its_final_result_is_ended() {
 }
 
 #[test]
-fn a_run_says_first_where_it_begins_whose_the_files_are_what_ends_the_session_and_where_its_log_is()
+fn run_first_states_baseline_limits_and_log()
 {
     let env = TestEnv::new();
     let repo = env.repo();
@@ -176,7 +176,7 @@ fn a_run_says_first_where_it_begins_whose_the_files_are_what_ends_the_session_an
 }
 
 #[test]
-fn a_session_that_did_not_complete_is_followed_by_the_place_of_its_log() {
+fn incomplete_session_names_its_log() {
     let env = TestEnv::new();
     let repo = env.repo();
     let out = repo.watchdog(&["run", "--no-probe", "--", "sh", "-c", "echo the last words"]);
@@ -194,7 +194,7 @@ fn a_session_that_did_not_complete_is_followed_by_the_place_of_its_log() {
 }
 
 #[test]
-fn loop_and_task_end_silence_after_thirty_minutes_and_run_never_unless_they_are_told_otherwise() {
+fn only_loop_and_task_limit_silence_by_default() {
     let env = TestEnv::new();
     let repo = env.repo();
     repo.write(
@@ -275,7 +275,7 @@ fn loop_and_task_end_silence_after_thirty_minutes_and_run_never_unless_they_are_
 }
 
 #[test]
-fn what_outlives_a_session_is_named_by_run_and_ended_by_loop() {
+fn run_names_leftover_processes_and_loop_ends_them() {
     let daemon =
         "setsid -f sleep 1000 >/dev/null 2>&1 </dev/null; echo a > a; git add a; git commit -qm a";
     for (command, ended) in [

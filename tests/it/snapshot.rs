@@ -45,7 +45,7 @@ fn a_clean_tree_needs_no_snapshot() {
 }
 
 #[test]
-fn every_kind_of_change_is_kept_and_comes_back() {
+fn every_kind_of_change_is_kept_and_restored() {
     let repo = ScratchRepo::new();
     repo.write("tracked", "two\n");
     repo.remove("dir/inner");
@@ -121,7 +121,7 @@ fn taking_one_leaves_no_other_trace() {
 }
 
 #[test]
-fn the_same_state_is_not_kept_twice_and_a_new_one_is() {
+fn unchanged_state_is_snapshotted_only_once() {
     let repo = ScratchRepo::new();
     repo.write("tracked", "two\n");
     let first = repo.snapshot();
@@ -201,7 +201,7 @@ fn an_unborn_branch_is_kept_whole() {
 }
 
 #[test]
-fn a_detached_head_and_an_emptied_tree_are_kept() {
+fn detached_head_and_emptied_tree_are_kept() {
     let repo = ScratchRepo::new();
     repo.git(["checkout", "-q", "--detach"]);
     repo.git(["rm", "-qr", "."]);
@@ -213,7 +213,7 @@ fn a_detached_head_and_an_emptied_tree_are_kept() {
 }
 
 #[test]
-fn a_conflict_is_kept_with_its_markers_and_stages() {
+fn conflict_keeps_its_markers_and_stages() {
     let repo = ScratchRepo::new();
     repo.git(["switch", "-qc", "other"]);
     repo.write("tracked", "theirs\n");
@@ -303,7 +303,7 @@ fn names_that_are_not_text_are_kept() {
 }
 
 #[test]
-fn names_that_differ_in_case_alone_are_kept_side_by_side() {
+fn names_differing_only_in_case_coexist() {
     for ignore_case in ["false", "true"] {
         let repo = ScratchRepo::new();
         repo.git(["config", "core.ignoreCase", ignore_case]);
@@ -344,7 +344,7 @@ fn flags_and_times_hide_no_edit() {
 }
 
 #[test]
-fn an_edit_of_the_same_size_right_after_an_add_is_seen() {
+fn same_size_edit_after_an_add_is_seen() {
     let repo = ScratchRepo::new();
     for round in 0..40 {
         repo.write("tracked", format!("a{round:03}"));
@@ -473,7 +473,7 @@ fn snapshots_outlive_garbage_collection() {
 }
 
 #[test]
-fn two_thousand_changed_files_take_seconds_and_a_repeat_much_less() {
+fn snapshot_of_thousands_of_files_is_fast() {
     let repo = ScratchRepo::new();
     for n in 0..4000 {
         repo.write(format!("src/{}/{n}", n % 50), format!("content {n}\n"));

@@ -110,7 +110,7 @@ fn filtered_files_are_kept_raw() {
 }
 
 #[test]
-fn a_submodule_is_kept_with_its_commit_and_its_uncommitted_files() {
+fn submodule_keeps_its_commit_and_uncommitted_files() {
     let repo = ScratchRepo::new();
     let library = repo.beside("library");
     other_repository(&repo, &library);
@@ -211,7 +211,7 @@ fn a_repository_inside_is_kept_as_files() {
 }
 
 #[test]
-fn a_linked_worktree_inside_counts_by_what_is_uncommitted_in_it() {
+fn inner_worktree_counts_by_its_uncommitted_files() {
     let repo = ScratchRepo::new();
     repo.git(["worktree", "add", "-q", ".trees/one", "-b", "one"]);
     assert_eq!(repo.try_snapshot(), None);
@@ -271,7 +271,7 @@ fn sparse_checkouts_keep_what_they_leave_out() {
 }
 
 #[test]
-fn what_cannot_be_read_is_named_and_the_rest_is_kept() {
+fn unreadable_files_are_named_and_others_kept() {
     // Root reads everything: the test goes on as somebody else.
     let nobody = [
         "setpriv",
@@ -286,7 +286,7 @@ fn what_cannot_be_read_is_named_and_the_rest_is_kept() {
     };
     let home = [("HOME", "/nonexistent"), ("TMPDIR", "/tmp")];
     if !in_own_process(
-        "snapshot_hostile::what_cannot_be_read_is_named_and_the_rest_is_kept",
+        "snapshot_hostile::unreadable_files_are_named_and_others_kept",
         prefix,
         &home,
     ) {
@@ -337,7 +337,7 @@ fn what_cannot_be_read_is_named_and_the_rest_is_kept() {
 }
 
 #[test]
-fn a_file_that_is_written_meanwhile_is_kept_whole() {
+fn file_written_during_the_snapshot_is_kept_whole() {
     let repo = ScratchRepo::new();
     let stop = AtomicBool::new(false);
     std::thread::scope(|scope| {
@@ -385,7 +385,7 @@ fn a_large_file_passes_through_in_pieces() {
 }
 
 #[test]
-fn a_garbage_collection_at_the_same_time_leaves_no_hole() {
+fn concurrent_garbage_collection_leaves_snapshots_complete() {
     let repo = ScratchRepo::new();
     for round in 0..12u64 {
         for n in 0..300 {
@@ -408,7 +408,7 @@ fn a_garbage_collection_at_the_same_time_leaves_no_hole() {
 }
 
 #[test]
-fn locks_of_refs_that_a_killed_git_left_hold_up_no_snapshot() {
+fn leftover_ref_locks_never_block_a_snapshot() {
     let repo = ScratchRepo::new();
     repo.git(["pack-refs", "--all"]);
     repo.write("new", "n");
@@ -430,7 +430,7 @@ fn locks_of_refs_that_a_killed_git_left_hold_up_no_snapshot() {
 }
 
 #[test]
-fn a_snapshot_that_is_published_takes_no_lock_of_packed_refs() {
+fn publishing_a_snapshot_locks_no_packed_refs() {
     let repo = ScratchRepo::new();
     repo.git(["pack-refs", "--all"]);
     repo.write("new", "n");
@@ -445,7 +445,7 @@ fn a_snapshot_that_is_published_takes_no_lock_of_packed_refs() {
 }
 
 #[test]
-fn content_that_can_be_read_and_not_be_kept_ends_the_snapshot_with_the_reason() {
+fn unstorable_content_ends_the_snapshot_with_its_reason() {
     // Files above 1 MiB cannot be written, as on a disk with that much left; all others can.
     let prefix = [
         "sh",
@@ -454,7 +454,7 @@ fn content_that_can_be_read_and_not_be_kept_ends_the_snapshot_with_the_reason() 
         "sh",
     ];
     if !in_own_process(
-        "snapshot_hostile::content_that_can_be_read_and_not_be_kept_ends_the_snapshot_with_the_reason",
+        "snapshot_hostile::unstorable_content_ends_the_snapshot_with_its_reason",
         &prefix,
         &[],
     ) {
@@ -493,7 +493,7 @@ fn content_that_can_be_read_and_not_be_kept_ends_the_snapshot_with_the_reason() 
 }
 
 #[test]
-fn a_snapshot_of_an_emptied_orphan_branch_leaves_fsck_content() {
+fn snapshot_of_an_emptied_orphan_passes_fsck() {
     let repo = ScratchRepo::new();
     repo.git(["checkout", "-q", "--orphan", "fresh"]);
     repo.git(["reset", "-q", "--hard"]);

@@ -81,7 +81,7 @@ fn scene() -> ScratchRepo {
 }
 
 #[test]
-fn what_is_private_is_in_no_object_that_the_snapshot_leads_to() {
+fn private_files_stay_out_of_the_snapshot_objects() {
     let repo = scene();
     let before = repo.files();
     let snapshot = snapshot(&repo);
@@ -150,7 +150,7 @@ fn what_is_private_is_in_no_object_that_the_snapshot_leads_to() {
 }
 
 #[test]
-fn both_parts_come_back_with_the_index_as_it_was() {
+fn both_snapshot_parts_restore_with_the_index() {
     let repo = scene();
     let (before, status) = (repo.files(), repo.git(["status", "--porcelain"]));
     let staged = repo.git(["ls-files", "--stage"]);
@@ -185,7 +185,7 @@ fn both_parts_come_back_with_the_index_as_it_was() {
 }
 
 #[test]
-fn a_branch_gets_the_shared_part_only_and_says_where_the_rest_is() {
+fn restored_branch_has_only_the_shared_part() {
     let repo = scene();
     let snapshot = snapshot(&repo);
     let id = ScratchRepo::id(&snapshot);
@@ -289,7 +289,7 @@ fn dropping_drops_both_parts() {
 }
 
 #[test]
-fn secrets_in_conflict_in_submodules_and_beside_their_folder_are_kept_apart() {
+fn secrets_in_conflicts_and_submodules_are_kept_apart() {
     let repo = ScratchRepo::new();
     repo.write("server.pem", "base\n");
     repo.write("config", "a file\n");
@@ -359,7 +359,7 @@ fn secrets_in_conflict_in_submodules_and_beside_their_folder_are_kept_apart() {
 }
 
 #[test]
-fn an_unborn_branch_and_odd_names_keep_their_secrets_apart() {
+fn unborn_branch_and_odd_names_keep_secrets_apart() {
     use std::os::unix::ffi::OsStrExt;
     let repo = ScratchRepo::unborn();
     repo.write("first", "1");
@@ -379,7 +379,7 @@ fn an_unborn_branch_and_odd_names_keep_their_secrets_apart() {
 }
 
 #[test]
-fn a_secret_in_an_ordinary_file_is_kept_apart_and_never_committed() {
+fn secret_in_ordinary_files_is_never_committed() {
     let repo = ScratchRepo::new();
     // Put together here, so that this file holds none.
     let token = ["ghp_", "q7Zt4KbX9mN2vR8sL1cW5yH3dJ6fP0aGeUoT"].concat();
@@ -513,7 +513,7 @@ fn small_ignored_settings_survive_a_clean_of_everything() {
 }
 
 #[test]
-fn ignored_settings_are_kept_where_nothing_else_is_uncommitted() {
+fn ignored_settings_are_kept_in_a_clean_worktree() {
     let repo = with_ignored_settings();
     let snapshot = repo.snapshot_apart(&of_settings).unwrap();
     assert!(
@@ -529,7 +529,7 @@ fn ignored_settings_are_kept_where_nothing_else_is_uncommitted() {
 }
 
 #[test]
-fn a_restore_leaves_newer_ignored_settings_alone_and_is_not_kept_from_its_work() {
+fn restore_spares_newer_ignored_settings() {
     let repo = with_ignored_settings();
     repo.write("tracked", "two\n");
     let snapshot = repo.snapshot_apart(&of_settings).unwrap();
@@ -555,7 +555,7 @@ fn a_restore_leaves_newer_ignored_settings_alone_and_is_not_kept_from_its_work()
 }
 
 #[test]
-fn ignored_settings_are_not_told_as_left_out_of_a_rescue() {
+fn ignored_settings_are_never_listed_as_left_out() {
     let repo = with_ignored_settings();
     repo.write("new", "n");
     let snapshot = repo.snapshot_apart(&of_settings).unwrap();

@@ -60,7 +60,7 @@ fn staged_changes_are_not_overwritten() {
 }
 
 #[test]
-fn files_that_git_does_not_track_are_not_overwritten() {
+fn restore_never_overwrites_untracked_files() {
     let (repo, id) = wiped();
     repo.write("new/file", "other work");
     assert_falls_back_to_a_branch(
@@ -121,7 +121,7 @@ fn what_head_changed_since_is_not_undone() {
 }
 
 #[test]
-fn a_commit_elsewhere_does_not_stand_in_the_way() {
+fn later_commit_never_prevents_a_restore() {
     let (repo, id) = wiped();
     repo.write("run.sh", "#!/bin/sh\ntrue\n");
     repo.git(["commit", "-qam", "later"]);
@@ -135,7 +135,7 @@ fn a_commit_elsewhere_does_not_stand_in_the_way() {
 }
 
 #[test]
-fn a_restore_that_was_cut_short_can_be_run_again() {
+fn interrupted_restore_can_be_repeated() {
     let (repo, id) = wiped();
     repo.write("tracked", "two\n");
     repo.remove("dir/inner");
@@ -147,7 +147,7 @@ fn a_restore_that_was_cut_short_can_be_run_again() {
 }
 
 #[test]
-fn a_change_within_the_second_in_which_the_index_was_written_stays_visible_to_git() {
+fn same_second_change_stays_visible_to_git() {
     let (repo, id) = wiped();
     // Without it, the time of the change itself, which nobody can set, would show it.
     repo.git(["config", "core.trustctime", "false"]);
@@ -172,7 +172,7 @@ fn a_change_within_the_second_in_which_the_index_was_written_stays_visible_to_gi
 }
 
 #[test]
-fn a_branch_is_made_where_asked_and_never_moved() {
+fn restore_creates_branches_and_never_moves_them() {
     let (repo, id) = wiped();
     let worktree = repo.open();
     let branch = || RestoreTarget::Branch("saved".into());
@@ -217,7 +217,7 @@ fn a_folder_gets_the_whole_tree() {
 }
 
 #[test]
-fn a_forged_snapshot_cannot_write_outside_or_into_the_git_folder() {
+fn forged_snapshot_cannot_write_into_forbidden_places() {
     let repo = ScratchRepo::new();
     repo.write("new", "n");
     let snapshot = repo.snapshot();
@@ -274,7 +274,7 @@ fn a_forged_snapshot_cannot_write_outside_or_into_the_git_folder() {
 }
 
 #[test]
-fn a_link_in_the_snapshot_is_no_way_out_either() {
+fn link_in_a_snapshot_cannot_escape_the_worktree() {
     // First the folder becomes a link, then a later snapshot has a file below the same name.
     let repo = ScratchRepo::new();
     repo.write("new/file", "n");

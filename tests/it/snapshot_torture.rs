@@ -107,7 +107,7 @@ fn every_byte_of_a_random_tree_comes_back() {
 }
 
 #[test]
-fn every_random_tree_becomes_one_commit_of_exactly_that_tree() {
+fn random_tree_becomes_one_identical_commit() {
     for seed in seeds() {
         let repo = random_repo(&mut Dice::new(seed ^ 0xD134_2543));
         let Some(snapshot) = repo.try_snapshot() else {

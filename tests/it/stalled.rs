@@ -37,7 +37,7 @@ fn on_record<'env>(env: &'env TestEnv, repo: &Repo<'env>) -> (Running, impl Fn(b
 }
 
 #[test]
-fn a_check_beside_a_session_that_watchdog_runs_says_that_it_has_stalled() {
+fn check_reports_a_stalled_running_session() {
     let env = TestEnv::new();
     let repo = env.repo();
     let up = env.root().join("up");
@@ -102,7 +102,7 @@ fn check_beside_a_stalled_session_says_so() {
 }
 
 #[test]
-fn a_watch_tells_once_that_a_session_has_stalled() {
+fn watch_reports_a_stalled_session_once() {
     let env = TestEnv::new();
     let repo = env.repo();
     repo.watchdog(&["snapshot"]).expect(0);

@@ -73,7 +73,7 @@ fn answer_given_inside_a_session_does_not_stand() {
 }
 
 #[test]
-fn ten_sweeps_over_three_quiet_worktrees_ask_each_agent_once() {
+fn sweeps_over_quiet_worktrees_ask_once() {
     let env = TestEnv::new();
     linked(&env, &["a", "b", "c"]);
     let (config, asked) = asking(&env, r#"{"status": "working", "message": "on it"}"#);
@@ -123,7 +123,7 @@ fn ten_sweeps_over_three_quiet_worktrees_ask_each_agent_once() {
 }
 
 #[test]
-fn an_answer_that_stands_is_none_of_a_sweeps_questions() {
+fn standing_answer_costs_no_sweep_question() {
     let env = TestEnv::new();
     linked(&env, &["a", "b"]);
     let (config, asked) = asking(&env, r#"{"status": "working", "message": "on it"}"#);
@@ -171,7 +171,7 @@ fn a_review_stands_and_asks_nobody_again() {
 }
 
 #[test]
-fn what_cron_mails_is_mailed_once_for_the_same_state() {
+fn cron_mails_an_unchanged_state_once() {
     let env = TestEnv::new();
     let worktrees = linked(&env, &["a", "b"]);
     let (config, _) = asking(&env, r#"{"status": "complete", "tasks_pending": ["docs"]}"#);
@@ -200,7 +200,7 @@ fn what_cron_mails_is_mailed_once_for_the_same_state() {
 }
 
 #[test]
-fn a_claim_that_nothing_is_to_do_counts_once_however_often_it_is_looked_at() {
+fn idle_claim_counts_once_for_repeated_checks() {
     let env = TestEnv::new();
     let repo = env.repo();
     repo.watchdog(&["snapshot"]).expect(0);
@@ -245,7 +245,7 @@ fn a_claim_that_nothing_is_to_do_counts_once_however_often_it_is_looked_at() {
 }
 
 #[test]
-fn a_person_who_types_check_after_working_asks_again() {
+fn typed_check_after_new_work_asks_again() {
     let env = TestEnv::new();
     let repo = env.repo();
     repo.watchdog(&["snapshot"]).expect(0);
@@ -326,7 +326,7 @@ fn with_claude(status: &str, before: &[&str]) -> (TestEnv, PathBuf) {
 }
 
 #[test]
-fn the_one_conversation_begun_since_the_baseline_is_asked_and_not_the_newest() {
+fn only_conversation_since_the_baseline_is_asked() {
     let (env, _program) = with_claude("working", &[]);
     let repo = env.repo();
     repo.watchdog(&["snapshot"]).expect(0);
@@ -379,7 +379,7 @@ fn the_one_conversation_begun_since_the_baseline_is_asked_and_not_the_newest() {
 }
 
 #[test]
-fn a_run_with_plain_output_asks_its_own_conversation_and_not_a_strangers_newer_one() {
+fn plain_run_asks_only_its_own_conversation() {
     let (env, _program) = with_claude("complete", &[]);
     let repo = env.repo();
     transcript(&env, &repo, B, "{}\n");
@@ -411,7 +411,7 @@ fn a_run_with_plain_output_asks_its_own_conversation_and_not_a_strangers_newer_o
 }
 
 #[test]
-fn a_conversation_that_has_not_grown_since_the_baseline_completes_nothing() {
+fn conversation_unchanged_since_the_baseline_completes_no_work() {
     let (env, _program) = with_claude("complete", &[A]);
     let repo = env.repo();
     transcript(&env, &repo, A, "{}\n");
@@ -437,7 +437,7 @@ fn a_conversation_that_has_not_grown_since_the_baseline_completes_nothing() {
 }
 
 #[test]
-fn what_is_named_and_git_does_not_have_is_disputed() {
+fn claim_naming_absent_commits_or_files_is_disputed() {
     let env = TestEnv::new();
     let repo = env.repo();
     for message in [

@@ -41,7 +41,7 @@ fn watched<'env>(env: &'env TestEnv, name: &str) -> Repo<'env> {
 }
 
 #[test]
-fn every_watched_worktree_has_a_line_and_what_needs_a_person_comes_first() {
+fn status_lists_every_worktree_with_urgent_ones_first() {
     let env = TestEnv::new();
     let (done, broken, gone) = (
         watched(&env, "all/done"),
@@ -121,7 +121,7 @@ fn every_watched_worktree_has_a_line_and_what_needs_a_person_comes_first() {
 }
 
 #[test]
-fn below_what_needs_a_person_stands_why_and_a_command_that_works_from_anywhere() {
+fn status_tells_reasons_and_working_commands() {
     let env = TestEnv::new();
     let repo = env.repo_named("it's here");
     repo.write(
@@ -156,7 +156,7 @@ fn below_what_needs_a_person_stands_why_and_a_command_that_works_from_anywhere()
 }
 
 #[test]
-fn a_worktree_that_only_a_hook_judged_is_judged() {
+fn worktree_judged_only_by_a_hook_is_judged() {
     let env = TestEnv::new();
     let repo = env.repo();
     repo.write(
@@ -200,7 +200,7 @@ fn a_worktree_that_only_a_hook_judged_is_judged() {
 }
 
 #[test]
-fn worktrees_of_one_repository_that_cannot_be_read_for_the_same_reason_are_one_entry() {
+fn unreadable_worktrees_of_one_repository_share_an_entry() {
     let env = TestEnv::new();
     let repo = env.repo_named("all/repo");
     for n in 0..10 {
@@ -263,7 +263,7 @@ fn worktrees_of_one_repository_that_cannot_be_read_for_the_same_reason_are_one_e
 }
 
 #[test]
-fn each_spec_that_goes_on_has_a_row_and_finished_ones_are_one_line() {
+fn status_lists_open_specs_and_counts_finished_ones() {
     let env = TestEnv::new();
     let repo = env.repo();
     for (spec, code) in [("one", 0), ("two", 0), ("unmet", 10), ("new", 0)] {
@@ -304,7 +304,7 @@ fn each_spec_that_goes_on_has_a_row_and_finished_ones_are_one_line() {
 }
 
 #[test]
-fn a_session_that_runs_is_told_while_it_lives_and_no_longer() {
+fn status_shows_a_session_only_during_its_life() {
     let env = TestEnv::new();
     let repo = env.repo();
     let mut run = repo.watchdog_spawn(&["run", "--spec", "auth", "--", "sleep", "600"]);
@@ -348,7 +348,7 @@ fn a_session_that_runs_is_told_while_it_lives_and_no_longer() {
 }
 
 #[test]
-fn an_empty_state_is_told_kindly_and_is_no_fault() {
+fn empty_state_is_explained_without_an_error() {
     let env = TestEnv::new();
     let out = env.watchdog(&env.root(), &["status"]).expect(0);
     assert!(

@@ -231,7 +231,7 @@ fn hold(dir: &StateDir) {
 }
 
 #[test]
-fn nothing_acknowledged_is_lost_when_writers_are_killed_120_times() {
+fn killed_writers_never_lose_acknowledged_records() {
     let tmp = tempfile::tempdir().unwrap();
     let dir = state(tmp.path());
     let (mut acked, mut struck) = (Vec::new(), 0);
@@ -295,7 +295,7 @@ fn nothing_acknowledged_is_lost_when_writers_are_killed_120_times() {
 }
 
 #[test]
-fn twelve_processes_that_come_first_at_the_same_time_all_find_one_sound_store() {
+fn simultaneous_first_processes_share_one_sound_store() {
     let tmp = tempfile::tempdir().unwrap();
     let dir = state(tmp.path());
     let output = finished((0..12).map(|_| spawn("some-events", &dir)).collect());
@@ -317,7 +317,7 @@ fn twelve_processes_that_come_first_at_the_same_time_all_find_one_sound_store() 
 }
 
 #[test]
-fn damage_under_many_processes_is_put_aside_once_and_stops_nobody() {
+fn damaged_store_is_put_aside_exactly_once() {
     let tmp = tempfile::tempdir().unwrap();
     let dir = state(tmp.path());
     finished(vec![spawn("some-events", &dir)]);
@@ -356,7 +356,7 @@ fn damage_under_many_processes_is_put_aside_once_and_stops_nobody() {
 }
 
 #[test]
-fn the_breaker_counts_every_strike_of_every_process_and_admits_one_trial() {
+fn breaker_counts_every_strike_and_admits_one_trial() {
     let tmp = tempfile::tempdir().unwrap();
     let dir = state(tmp.path());
     let store = open_store(&dir).unwrap();
@@ -389,7 +389,7 @@ fn the_breaker_counts_every_strike_of_every_process_and_admits_one_trial() {
 }
 
 #[test]
-fn of_fifty_processes_one_at_a_time_holds_a_worktree() {
+fn one_process_at_a_time_holds_a_worktree() {
     let tmp = tempfile::tempdir().unwrap();
     let dir = state(tmp.path());
     let output = finished((0..50).map(|_| spawn("contender", &dir)).collect());
@@ -397,7 +397,7 @@ fn of_fifty_processes_one_at_a_time_holds_a_worktree() {
 }
 
 #[test]
-fn a_killed_holder_frees_its_worktree_though_its_child_lives_on() {
+fn killed_holder_frees_the_worktree_despite_its_child() {
     let tmp = tempfile::tempdir().unwrap();
     let dir = state(tmp.path());
     let mut holder = Victim(spawn("holder", &dir));
@@ -484,7 +484,7 @@ fn mounted(args: &[&str]) -> bool {
 }
 
 #[test]
-fn a_full_disk_is_named_with_a_way_out_and_does_no_harm() {
+fn full_disk_is_named_with_its_remedy() {
     let tmp = tempfile::tempdir().unwrap();
     let disk = Disk::mount(&tmp.path().join("disk"), "1m");
     let dir = state(&disk.0);
@@ -552,7 +552,7 @@ fn a_full_disk_is_named_with_a_way_out_and_does_no_harm() {
 }
 
 #[test]
-fn a_read_only_disk_is_named_with_a_way_out() {
+fn readonly_disk_is_named_with_its_remedy() {
     let tmp = tempfile::tempdir().unwrap();
     let disk = Disk::mount(&tmp.path().join("disk"), "1m");
     let dir = state(&disk.0);
@@ -583,7 +583,7 @@ fn a_read_only_disk_is_named_with_a_way_out() {
 }
 
 #[test]
-fn a_directory_or_a_link_of_another_user_is_refused() {
+fn state_owned_by_another_user_is_refused() {
     let tmp = tempfile::tempdir().unwrap();
     let dir = state(tmp.path());
     chown(dir.root(), Some(65534), None).expect("this test needs root");

@@ -7,7 +7,7 @@ use serde_json::json;
 use crate::support::{Claude, Rule, Step, TestEnv, wait_until};
 
 #[test]
-fn the_real_cli_says_what_the_scripted_api_answers() {
+fn real_cli_repeats_the_scripted_api_answer() {
     let claude = Claude::answering([Rule::text("scripted words").when_last_user("SAY SOMETHING")]);
     let repo = claude.env.repo();
     let out = claude
@@ -23,7 +23,7 @@ fn the_real_cli_says_what_the_scripted_api_answers() {
 }
 
 #[test]
-fn the_real_cli_runs_tools_that_the_scripted_api_calls() {
+fn real_cli_runs_scripted_tool_calls() {
     let claude = Claude::answering([
         Rule::bash("echo x > f.txt && git add f.txt && git commit -qm 'work: f'")
             .when_last_user("MAIN TASK"),
@@ -40,7 +40,7 @@ fn the_real_cli_runs_tools_that_the_scripted_api_calls() {
 }
 
 #[test]
-fn the_real_cli_reports_errors_and_dropped_connections_of_the_scripted_api() {
+fn real_cli_reports_scripted_errors_and_disconnects() {
     let claude = Claude::answering([
         Rule::error(429, "slow down")
             .header("x-should-retry", "false")
@@ -68,7 +68,7 @@ fn the_real_cli_reports_errors_and_dropped_connections_of_the_scripted_api() {
 }
 
 #[test]
-fn a_process_that_a_test_leaves_behind_is_seen_and_ended() {
+fn leftover_test_process_is_seen_and_ended() {
     let env = TestEnv::new();
     let repo = env.repo();
     let ready = repo.path().join("ready");
@@ -98,7 +98,7 @@ fn a_process_that_a_test_leaves_behind_is_seen_and_ended() {
 }
 
 #[test]
-fn the_fake_agent_answers_each_probe_by_its_number() {
+fn fake_agent_answers_each_probe_by_number() {
     let env = TestEnv::new();
     let repo = env.repo();
     let prompts = repo.path().join("prompts");

@@ -75,7 +75,7 @@ fn pairs(expected: &[(&str, &str)]) -> Vec<(String, String)> {
 }
 
 #[test]
-fn a_database_that_turns_out_damaged_in_a_sweep_is_named() {
+fn sweep_names_a_damaged_database() {
     let env = TestEnv::new();
     linked(&env, &["a"]);
     let database = env.state().join("watchdog.db");
@@ -96,7 +96,7 @@ fn a_database_that_turns_out_damaged_in_a_sweep_is_named() {
 }
 
 #[test]
-fn every_worktree_is_judged_once_and_one_that_nobody_watches_is_no_alarm() {
+fn sweep_judges_each_worktree_once_without_false_alarm() {
     let env = TestEnv::new();
     let worktrees = linked(&env, &["committed", "dirty", "idle"]);
     worktrees[0].write("new", "1");
@@ -180,7 +180,7 @@ fn every_worktree_is_judged_once_and_one_that_nobody_watches_is_no_alarm() {
 }
 
 #[test]
-fn one_bad_worktree_spoils_nothing_and_calls_for_somebody_only_where_it_is_watched() {
+fn broken_worktree_alarms_only_if_watched() {
     let env = TestEnv::new();
     let worktrees = linked(&env, &["corrupt", "fine", "foreign", "gone", "rebasing"]);
     let all = env.root().join("all");
@@ -278,7 +278,7 @@ fn one_bad_worktree_spoils_nothing_and_calls_for_somebody_only_where_it_is_watch
 }
 
 #[test]
-fn one_that_is_removed_while_its_agent_is_asked_is_gone_and_the_rest_is_judged() {
+fn worktree_removed_during_its_probe_counts_as_gone() {
     let env = TestEnv::new();
     linked(&env, &["doomed", "fine"]);
     let root = env.root().join("all/doomed");
@@ -311,7 +311,7 @@ fn one_that_is_removed_while_its_agent_is_asked_is_gone_and_the_rest_is_judged()
 }
 
 #[test]
-fn questions_are_rationed_and_those_who_were_not_asked_are_told_of_and_lose_nothing() {
+fn rationed_questions_lose_no_work_and_are_told() {
     let env = TestEnv::new();
     let worktrees = linked(&env, &["a", "b", "c"]);
     let asked = env.root().join("asked");
@@ -361,7 +361,7 @@ fn questions_are_rationed_and_those_who_were_not_asked_are_told_of_and_lose_noth
 }
 
 #[test]
-fn the_count_of_questions_goes_on_from_sweep_to_sweep() {
+fn question_count_continues_across_sweeps() {
     let env = TestEnv::new();
     linked(&env, &["a"]);
     let working =
@@ -432,7 +432,7 @@ fn untouched_worktree_is_no_error_and_asks_nobody() {
 }
 
 #[test]
-fn where_nothing_moved_the_verdict_is_had_again_and_every_change_is_seen_at_once() {
+fn unmoved_worktree_repeats_its_verdict_until_changed() {
     let env = TestEnv::new();
     let worktree = &linked(&env, &["a"])[0];
     worktree.write("new", "1");
@@ -566,7 +566,7 @@ fn where_nothing_moved_the_verdict_is_had_again_and_every_change_is_seen_at_once
 }
 
 #[test]
-fn a_watched_worktree_whose_git_file_is_broken_is_one_error_however_it_is_named() {
+fn broken_git_file_is_one_error_per_worktree() {
     let env = TestEnv::new();
     linked(&env, &["garbage", "headless", "missing", "fine"]);
     let all = env.root().join("all");

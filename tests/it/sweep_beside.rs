@@ -16,7 +16,7 @@ use crate::sweep::{rows, word};
 const SOON: Duration = Duration::from_secs(30);
 
 #[test]
-fn a_running_session_is_waited_for_and_costs_nothing() {
+fn running_session_is_awaited_without_questions() {
     let env = TestEnv::new();
     let repo = env.repo();
     let go_on = env.root().join("go-on");
@@ -50,7 +50,7 @@ fn a_running_session_is_waited_for_and_costs_nothing() {
 }
 
 #[test]
-fn a_session_that_was_written_down_counts_as_long_as_its_process_lives() {
+fn recorded_session_counts_only_during_its_process_life() {
     let env = TestEnv::new();
     let repo = env.repo();
     repo.watchdog(&["snapshot"]).expect(0);
@@ -94,7 +94,7 @@ fn a_session_that_was_written_down_counts_as_long_as_its_process_lives() {
 }
 
 #[test]
-fn a_session_that_has_been_silent_for_too_long_is_called_stalled() {
+fn overlong_silence_marks_a_session_as_stalled() {
     let env = TestEnv::new();
     let repo = env.repo();
     repo.watchdog(&["snapshot"]).expect(0);
@@ -167,7 +167,7 @@ fn a_session_that_has_been_silent_for_too_long_is_called_stalled() {
 }
 
 #[test]
-fn of_two_sweeps_at_once_only_one_asks_and_neither_waits_for_the_other() {
+fn concurrent_sweeps_ask_once_without_waiting() {
     let env = TestEnv::new();
     let repo = env.repo();
     repo.watchdog(&["snapshot"]).expect(0);
@@ -210,7 +210,7 @@ fn of_two_sweeps_at_once_only_one_asks_and_neither_waits_for_the_other() {
 }
 
 #[test]
-fn an_interrupted_sweep_ends_at_once_says_so_and_leaves_nothing_running() {
+fn interrupted_sweep_ends_at_once_without_leftovers() {
     let env = TestEnv::new();
     let repo = env.repo();
     repo.watchdog(&["snapshot"]).expect(0);
@@ -236,7 +236,7 @@ fn an_interrupted_sweep_ends_at_once_says_so_and_leaves_nothing_running() {
 }
 
 #[test]
-fn the_crontab_line_and_the_units_work_as_they_stand() {
+fn printed_crontab_and_units_work_unchanged() {
     let env = TestEnv::new();
     let repo = env.repo_named("50% of it's $HOME");
     repo.watchdog(&["snapshot"]).expect(0);

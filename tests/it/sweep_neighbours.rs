@@ -96,7 +96,7 @@ fn pipe(path: &Path) {
 }
 
 #[test]
-fn neighbours_of_a_worktree_with_a_broken_index_come_to_what_they_come_to_without_it() {
+fn broken_index_never_changes_the_neighbours_verdicts() {
     let env = TestEnv::new();
     let repo = ground(&env);
     let sound = swept(&env, "1");
@@ -142,7 +142,7 @@ fn neighbours_of_a_worktree_with_a_broken_index_come_to_what_they_come_to_withou
 }
 
 #[test]
-fn a_worktree_whose_git_file_leads_nowhere_or_is_a_pipe_is_an_error_in_sweep_and_told_by_status() {
+fn broken_git_pointer_is_a_reported_worktree_error() {
     let env = TestEnv::new();
     ground(&env);
     let sound = swept(&env, "1");

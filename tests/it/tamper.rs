@@ -65,7 +65,7 @@ fn commit(repo: &Repo<'_>) {
 }
 
 #[test]
-fn a_guarded_test_cannot_be_deleted_weakened_or_moved_away() {
+fn guarded_test_cannot_be_deleted_weakened_or_moved() {
     let env = TestEnv::new();
     type Trick = fn(&Repo<'_>);
     let tricks: [(&str, Trick, &str); 14] = [
@@ -233,7 +233,7 @@ fn a_guarded_test_cannot_be_deleted_weakened_or_moved_away() {
 }
 
 #[test]
-fn work_beside_changed_guards_is_rescued_and_honest_work_completes() {
+fn work_beside_changed_guards_is_rescued_for_review() {
     let env = TestEnv::new();
     let repo = session(&env, "tampered", &tests(&["tests/**"]));
     repo.write("tests/login.test", "true\n");
@@ -277,7 +277,7 @@ fn work_beside_changed_guards_is_rescued_and_honest_work_completes() {
 }
 
 #[test]
-fn a_weaker_configuration_does_not_count_in_this_session_nor_in_the_next() {
+fn weakened_configuration_never_counts_in_any_session() {
     let env = TestEnv::new();
     let weaker = json!({"checks": [{"type": "always"}]}).to_string();
     for committed in [true, false] {
@@ -320,7 +320,7 @@ fn a_weaker_configuration_does_not_count_in_this_session_nor_in_the_next() {
 }
 
 #[test]
-fn a_script_that_a_command_names_is_the_agents_word_once_it_was_changed() {
+fn changed_command_script_makes_its_pass_a_claim() {
     let env = TestEnv::new();
     let repo = session(&env, "repo", &tests(&[]));
     repo.write("tests/run.sh", "true\n");
@@ -358,7 +358,7 @@ fn a_script_that_a_command_names_is_the_agents_word_once_it_was_changed() {
 }
 
 #[test]
-fn what_a_command_reaches_by_folders_globs_links_and_runners_is_the_agents_word_once_it_was_changed()
+fn indirectly_changed_command_makes_its_pass_a_claim()
  {
     let env = TestEnv::new();
     type Trick = fn(&Repo<'_>);
@@ -572,7 +572,7 @@ fn boxes_features_and_empty_commits_show_nothing() {
 }
 
 #[test]
-fn a_stop_hook_and_a_loop_tell_a_person_and_hold_nobody() {
+fn changed_guards_call_a_person_without_holding() {
     let env = TestEnv::new();
     let repo = session(&env, "hooked", &tests(&["tests/**"]));
     let hook = || {
@@ -653,7 +653,7 @@ fn what_cannot_be_compared_is_not_complete() {
 }
 
 #[test]
-fn a_named_configuration_in_the_worktree_counts_and_its_change_is_told() {
+fn named_worktree_configuration_counts_and_changes_are_told() {
     let env = TestEnv::new();
     let repo = env.repo();
     repo.write(

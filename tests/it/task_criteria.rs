@@ -50,7 +50,7 @@ fn stripped(id: &str) -> String {
 }
 
 #[test]
-fn the_agent_of_one_task_cannot_make_another_one_easier() {
+fn agent_cannot_ease_the_tasks_of_others() {
     let env = TestEnv::new();
     let repo = queue(&env, "stripped");
     let first = run(&repo, "T1", &format!("touch one.txt; {}", stripped("T2")));
@@ -75,7 +75,7 @@ fn the_agent_of_one_task_cannot_make_another_one_easier() {
 }
 
 #[test]
-fn a_task_whose_file_vanished_stays_open_until_a_person_closes_it() {
+fn vanished_task_file_leaves_the_task_open() {
     let env = TestEnv::new();
     let repo = queue(&env, "deleted");
     let first = run(

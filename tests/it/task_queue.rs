@@ -29,7 +29,7 @@ fn statuses(repo: &Repo<'_>) -> Vec<(String, String)> {
 }
 
 #[test]
-fn a_queue_is_listed_by_urgency_with_what_waits_for_what() {
+fn task_queue_lists_by_urgency_with_dependencies() {
     let env = TestEnv::new();
     let repo = env.repo();
     put(&repo, "T1", "role: backend\n");
@@ -88,7 +88,7 @@ fn a_queue_is_listed_by_urgency_with_what_waits_for_what() {
 }
 
 #[test]
-fn a_bad_file_is_named_with_line_and_key_and_stops_only_its_own_task() {
+fn bad_task_file_stops_only_its_own_task() {
     let env = TestEnv::new();
     let repo = env.repo();
     put(&repo, "good", "");
@@ -116,7 +116,7 @@ fn a_bad_file_is_named_with_line_and_key_and_stops_only_its_own_task() {
 }
 
 #[test]
-fn a_person_moves_a_task_by_legal_steps_and_the_file_keeps_every_other_byte() {
+fn task_moves_by_legal_steps_and_keeps_bytes() {
     let env = TestEnv::new();
     let repo = env.repo();
     let file = repo.path().join(".watchdog/tasks/T1.md");
@@ -180,7 +180,7 @@ fn a_person_moves_a_task_by_legal_steps_and_the_file_keeps_every_other_byte() {
 }
 
 #[test]
-fn a_complete_task_is_reopened_with_a_reason_and_the_words_of_other_boards_are_read() {
+fn complete_task_is_reopened_only_with_a_reason() {
     let env = TestEnv::new();
     let repo = env.repo();
     put(&repo, "T1", "status: done\n");
@@ -258,7 +258,7 @@ fn linked_worktrees_see_one_queue() {
 }
 
 #[test]
-fn commands_of_a_task_need_a_persons_word_for_these_very_bytes() {
+fn task_commands_need_trust_in_their_exact_bytes() {
     let env = TestEnv::new();
     let repo = env.repo();
     put(&repo, "T1", "completion:\n  verify: \"true\"\n");
@@ -324,7 +324,7 @@ fn without_tasks_or_a_repository_it_says_so() {
 }
 
 #[test]
-fn task_shows_its_signal_and_its_events_say_why() {
+fn task_shows_its_signal_and_event_reasons() {
     let env = TestEnv::new();
     let repo = env.repo();
     repo.write(

@@ -71,7 +71,7 @@ fn spawn(repo: &Repo<'_>, args: &[&str]) -> Running {
 }
 
 #[test]
-fn a_task_is_run_with_its_text_as_prompt_until_its_own_checks_pass() {
+fn task_runs_until_its_own_checks_pass() {
     let env = TestEnv::new();
     let repo = env.repo();
     put(
@@ -163,7 +163,7 @@ fn a_task_is_run_with_its_text_as_prompt_until_its_own_checks_pass() {
 }
 
 #[test]
-fn nothing_is_spent_on_a_task_whose_commands_nobody_allowed_or_that_waits() {
+fn untrusted_or_waiting_task_starts_no_session() {
     let env = TestEnv::new();
     let repo = env.repo();
     put(&repo, "T1", "completion: {verify: \"true\"}\n");
@@ -199,7 +199,7 @@ fn nothing_is_spent_on_a_task_whose_commands_nobody_allowed_or_that_waits() {
 }
 
 #[test]
-fn an_agent_that_rewrites_its_own_task_gains_nothing() {
+fn agent_cannot_complete_a_task_by_rewriting_it() {
     let env = TestEnv::new();
     let repo = env.repo();
     put(
@@ -270,7 +270,7 @@ fn assert_six_done(repo: &Repo<'_>, out: &Value) {
 }
 
 #[test]
-fn six_tasks_over_two_agents_are_done_in_order_though_one_session_is_killed() {
+fn dependent_tasks_finish_in_order_despite_a_kill() {
     let env = TestEnv::new();
     let repo = env.repo();
     six(&repo);
@@ -314,7 +314,7 @@ fn six_tasks_over_two_agents_are_done_in_order_though_one_session_is_killed() {
 }
 
 #[test]
-fn what_a_killed_watchdog_had_taken_goes_to_the_other_when_its_lease_ends() {
+fn expired_lease_passes_the_task_of_killed_watchdogs() {
     let env = TestEnv::new();
     let repo = env.repo();
     six(&repo);
@@ -474,7 +474,7 @@ fn two_workers_never_hold_one_task() {
 }
 
 #[test]
-fn unsaved_work_of_one_task_is_never_in_the_way_of_the_next_nor_the_other_way_round() {
+fn unsaved_work_never_hinders_another_task() {
     let env = TestEnv::new();
     let repo = env.repo();
     put(
@@ -516,7 +516,7 @@ fn unsaved_work_of_one_task_is_never_in_the_way_of_the_next_nor_the_other_way_ro
 }
 
 #[test]
-fn a_signal_gives_tasks_back_and_the_next_start_goes_on() {
+fn signal_returns_tasks_for_the_next_start() {
     let env = TestEnv::new();
     let repo = env.repo();
     six(&repo);
@@ -548,7 +548,7 @@ fn a_signal_gives_tasks_back_and_the_next_start_goes_on() {
 }
 
 #[test]
-fn dependencies_that_do_not_go_together_are_for_a_person() {
+fn conflicting_dependencies_need_a_person() {
     let env = TestEnv::new();
     let repo = env.repo();
     put(&repo, "A", "");
@@ -587,7 +587,7 @@ fn dependencies_that_do_not_go_together_are_for_a_person() {
 }
 
 #[test]
-fn agents_of_the_configuration_take_tasks_of_their_role_in_their_own_folders() {
+fn configured_agents_take_tasks_of_their_role() {
     let env = TestEnv::new();
     let repo = env.repo();
     put(&repo, "front", "role: frontend\n");
@@ -651,7 +651,7 @@ fn without_a_first_commit_no_task_is_touched() {
 }
 
 #[test]
-fn an_agent_that_cannot_be_started_takes_no_task_down_with_it() {
+fn unstartable_agent_leaves_its_tasks_pending() {
     let env = TestEnv::new();
     let repo = env.repo();
     six(&repo);
@@ -675,7 +675,7 @@ fn an_agent_that_cannot_be_started_takes_no_task_down_with_it() {
 }
 
 #[test]
-fn the_processes_of_a_task_can_be_told_by_their_spec() {
+fn task_processes_are_recognised_by_their_spec() {
     // What the tests with the real CLI end processes by.
     let env = TestEnv::new();
     let repo = env.repo();

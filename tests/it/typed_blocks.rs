@@ -72,12 +72,12 @@ fn assert_the_page_runs(page: &str) {
 }
 
 #[test]
-fn the_blocks_of_the_tutorial_run_as_they_stand_there() {
+fn tutorial_blocks_run_as_they_stand() {
     assert_the_page_runs("docs/tutorial.md");
 }
 
 #[test]
-fn the_blocks_of_every_recipe_run_as_they_stand_there() {
+fn recipe_blocks_run_as_they_stand() {
     let recipes = fs::read_dir(source("docs/recipes")).expect("there are recipes");
     let mut pages: Vec<String> = recipes
         .map(|entry| {
@@ -106,7 +106,7 @@ pub fn blocks_of_the_readme() -> (String, Vec<String>, String) {
 }
 
 #[test]
-fn the_uses_that_the_readme_shows_run_as_they_stand_there() {
+fn readme_uses_run_as_they_stand() {
     let env = with_programs();
     let repo = env.repo();
     let (_, uses, _) = blocks_of_the_readme();

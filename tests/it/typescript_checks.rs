@@ -208,17 +208,17 @@ fn nothing_but_reading_is_permitted(runtime: &str, network: bool) {
 }
 
 #[test]
-fn a_check_may_read_the_worktree_and_nothing_else_with_node() {
+fn node_check_may_only_read_the_worktree() {
     nothing_but_reading_is_permitted("node", false);
 }
 
 #[test]
-fn a_check_may_read_the_worktree_and_nothing_else_with_deno() {
+fn deno_check_may_only_read_the_worktree() {
     nothing_but_reading_is_permitted("deno", true);
 }
 
 #[test]
-fn what_to_install_is_said_where_nothing_reads_typescript() {
+fn missing_typescript_runtime_is_named_for_installation() {
     let env = TestEnv::new();
     let repo = env.repo();
     repo.write("judge.ts", HANDLER);
@@ -239,7 +239,7 @@ fn what_to_install_is_said_where_nothing_reads_typescript() {
 }
 
 #[test]
-fn an_agents_handler_governs_a_check_when_its_description_is_named() {
+fn named_agent_description_applies_its_check_handler() {
     let env = with("node");
     let repo = env.repo();
     repo.write(".agent/counter/completion/handler.ts", HANDLER);

@@ -30,7 +30,7 @@ fn helpers(repo: &Repo, evidence: &OriginEvidence) -> Vec<(String, bool, u64, u6
 }
 
 #[test]
-fn what_helpers_hold_is_named_until_head_has_it() {
+fn helper_work_is_named_until_head_has_it() {
     let repo = Repo::init();
     repo.commit("seed");
     repo.git(&["branch", "older"]);
@@ -91,7 +91,7 @@ fn what_helpers_hold_is_named_until_head_has_it() {
 }
 
 #[test]
-fn the_only_new_branch_is_a_helpers_however_deep_its_name_and_wherever_it_is_kept() {
+fn new_branch_belongs_to_a_helper_however_nested() {
     let repo = Repo::init();
     repo.commit("seed");
     repo.git(&["branch", "task/older"]);
@@ -113,7 +113,7 @@ fn the_only_new_branch_is_a_helpers_however_deep_its_name_and_wherever_it_is_kep
 }
 
 #[test]
-fn a_registered_worktree_inside_is_no_change_of_this_one() {
+fn registered_inner_worktree_is_no_change() {
     for folder in [".claude/worktrees/a", ".worktrees/a", "a"] {
         let repo = Repo::init();
         repo.commit("seed");
@@ -155,7 +155,7 @@ fn a_registered_worktree_inside_is_no_change_of_this_one() {
 }
 
 #[test]
-fn a_repository_inside_that_is_not_registered_stays_a_change() {
+fn unregistered_inner_repository_stays_a_change() {
     let repo = Repo::init();
     repo.commit("seed");
     repo.git(&["init", "-q", "vendored"]);
@@ -175,7 +175,7 @@ fn a_repository_inside_that_is_not_registered_stays_a_change() {
 }
 
 #[test]
-fn a_bare_complete_beside_unmerged_work_of_a_helper_is_disputed() {
+fn bare_complete_beside_unmerged_helper_work_is_disputed() {
     let env = TestEnv::new();
     let repo = env.repo();
     let says = [Step::print_json(
@@ -209,7 +209,7 @@ fn a_bare_complete_beside_unmerged_work_of_a_helper_is_disputed() {
 }
 
 #[test]
-fn the_text_of_a_complete_names_what_a_helper_holds_beside_the_sessions_own_commits() {
+fn complete_message_names_unmerged_helper_work() {
     let env = TestEnv::new();
     let repo = env.repo();
     let commit =
@@ -256,7 +256,7 @@ fn with_submodule(env: &TestEnv) -> (crate::support::Repo<'_>, String) {
 }
 
 #[test]
-fn a_claim_beside_changes_inside_of_a_submodule_is_for_a_person_at_once_and_they_are_told() {
+fn claim_beside_submodule_changes_needs_a_person() {
     let env = TestEnv::new();
     let (repo, config) = with_submodule(&env);
     let run = |script: &str| {
@@ -307,7 +307,7 @@ fn a_claim_beside_changes_inside_of_a_submodule_is_for_a_person_at_once_and_they
 }
 
 #[test]
-fn a_rescue_commits_a_moved_gitlink_only_where_a_ref_of_the_submodule_leads_to_its_commit() {
+fn rescue_commits_only_gitlinks_to_referenced_commits() {
     let env = TestEnv::new();
     let (repo, config) = with_submodule(&env);
     let gitlink = || repo.git(&["rev-parse", "HEAD:sub"]).trim().to_owned();
@@ -368,7 +368,7 @@ fn snapshots_of(repo: &crate::support::Repo<'_>, spec: &str) -> Vec<String> {
 }
 
 #[test]
-fn what_a_helper_left_uncommitted_in_a_worktree_of_its_own_comes_back_after_that_was_removed() {
+fn removed_helper_worktree_leaves_restorable_work() {
     let env = TestEnv::new();
     let repo = env.repo();
     repo.git(&["worktree", "add", "-q", "-b", "older", "../older"]);
@@ -419,7 +419,7 @@ fn what_a_helper_left_uncommitted_in_a_worktree_of_its_own_comes_back_after_that
 }
 
 #[test]
-fn what_a_helper_inside_of_a_clean_worktree_left_uncommitted_comes_back_as_well() {
+fn helper_inside_a_clean_worktree_is_snapshotted_too() {
     let env = TestEnv::new();
     let repo = env.repo();
     let script = "git worktree add -q -b sub .claude/worktrees/sub; echo precious > .claude/worktrees/sub/file";
@@ -446,7 +446,7 @@ fn what_a_helper_inside_of_a_clean_worktree_left_uncommitted_comes_back_as_well(
 }
 
 #[test]
-fn a_helper_whose_worktree_the_session_removes_itself_is_kept_while_the_session_runs() {
+fn helper_worktree_removed_in_session_is_snapshotted() {
     let env = TestEnv::new();
     let repo = env.repo();
     let config = env.write(

@@ -64,7 +64,7 @@ fn assert_same(said: &Value, read: &Value) {
 }
 
 #[test]
-fn readers_of_the_journal_get_the_verdict_that_was_said() {
+fn journal_returns_the_verdict_as_told() {
     for (status, files, commits) in [
         ("complete", 3, 0),
         ("waiting", 2, 1),
@@ -83,7 +83,7 @@ fn readers_of_the_journal_get_the_verdict_that_was_said() {
 }
 
 #[test]
-fn the_rows_of_a_judgement_are_small_and_long_lists_are_bounded_with_their_totals() {
+fn judgement_rows_are_small_and_lists_are_bounded() {
     let quiet = json!({"status": "complete", "message": "done"});
     let env = TestEnv::new();
     judged(&env, &quiet, 0, 1);
@@ -123,7 +123,7 @@ fn the_rows_of_a_judgement_are_small_and_long_lists_are_bounded_with_their_total
 }
 
 #[test]
-fn what_was_done_is_a_row_when_it_happens_and_what_was_read_is_told_with_the_verdict() {
+fn actions_are_journalled_at_once_observations_with_verdict() {
     let env = TestEnv::new();
     let (_, read) = judged(
         &env,

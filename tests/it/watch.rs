@@ -15,7 +15,7 @@ use crate::support::watch::{SOON, Watch, commit, gist, linked};
 use crate::support::{Repo, Step, TestEnv, wait_for, wait_until};
 
 #[test]
-fn each_commit_is_judged_once_and_nothing_else_is() {
+fn watch_judges_each_commit_exactly_once() {
     let env = TestEnv::new();
     let repo = env.repo();
     repo.watchdog(&["snapshot"]).expect(0);
@@ -46,7 +46,7 @@ fn each_commit_is_judged_once_and_nothing_else_is() {
 }
 
 #[test]
-fn a_branch_that_is_moved_from_elsewhere_is_judged() {
+fn branch_moved_from_elsewhere_is_judged() {
     let env = TestEnv::new();
     let repo = env.repo();
     let task = linked(&env, &repo, "task");
@@ -68,7 +68,7 @@ fn a_branch_that_is_moved_from_elsewhere_is_judged() {
 }
 
 #[test]
-fn a_branch_that_moves_all_the_time_is_judged_four_times_a_second_and_after_its_last_move() {
+fn ever_moving_branch_is_judged_at_bounded_rate() {
     let env = TestEnv::new();
     let repo = env.repo();
     repo.watchdog(&["snapshot"]).expect(0);
@@ -136,7 +136,7 @@ fn what_happened_while_nobody_watched_is_judged_first() {
 }
 
 #[test]
-fn the_agent_is_asked_when_a_session_ends_and_not_by_a_commit() {
+fn session_end_triggers_the_question_not_a_commit() {
     let env = TestEnv::new();
     let repo = env.repo();
     repo.watchdog(&["snapshot", "--spec", "auth"]).expect(0);
@@ -171,7 +171,7 @@ fn the_agent_is_asked_when_a_session_ends_and_not_by_a_commit() {
 }
 
 #[test]
-fn a_session_under_run_is_judged_by_run_and_by_the_watch_when_run_was_killed() {
+fn watch_judges_a_run_only_after_its_kill() {
     let env = TestEnv::new();
     let repo = env.repo();
     repo.watchdog(&["snapshot"]).expect(0);
@@ -206,7 +206,7 @@ fn a_session_under_run_is_judged_by_run_and_by_the_watch_when_run_was_killed() {
 }
 
 #[test]
-fn changes_that_fall_quiet_are_judged_where_work_trees_are_watched() {
+fn quiet_changes_are_judged_in_watched_worktrees() {
     let env = TestEnv::new();
     let repo = env.repo();
     repo.write(".gitignore", "built/\n");
@@ -225,7 +225,7 @@ fn changes_that_fall_quiet_are_judged_where_work_trees_are_watched() {
 }
 
 #[test]
-fn where_nothing_can_be_watched_it_looks_from_time_to_time() {
+fn unwatchable_places_are_polled() {
     let env = TestEnv::new();
     let repo = env.repo();
     repo.watchdog(&["snapshot"]).expect(0);
@@ -236,7 +236,7 @@ fn where_nothing_can_be_watched_it_looks_from_time_to_time() {
 }
 
 #[test]
-fn a_limit_of_the_system_is_named_and_polling_takes_over() {
+fn system_limit_is_named_and_polling_continues() {
     let env = TestEnv::new();
     let repo = env.repo();
     repo.watchdog(&["snapshot"]).expect(0);
@@ -267,7 +267,7 @@ fn a_limit_of_the_system_is_named_and_polling_takes_over() {
 }
 
 #[test]
-fn a_broken_repository_does_not_end_the_watch_over_the_others() {
+fn broken_repository_never_ends_the_watch_over_others() {
     let env = TestEnv::new();
     let (repo, other) = (env.repo(), env.repo_named("other"));
     for one in [&repo, &other] {
@@ -293,7 +293,7 @@ fn a_broken_repository_does_not_end_the_watch_over_the_others() {
 }
 
 #[test]
-fn a_path_without_a_repository_is_a_mistake_and_not_waited_for() {
+fn path_without_a_repository_is_refused_at_once() {
     let env = TestEnv::new();
     let out = env
         .watchdog(&env.root(), &["watch", "--json", "home"])
@@ -334,7 +334,7 @@ fn its_threads_share_two_arenas_of_memory() {
 }
 
 #[test]
-fn ctrl_c_ends_it_and_so_does_a_reader_that_goes_away() {
+fn interrupt_or_lost_reader_ends_the_watch() {
     let env = TestEnv::new();
     let repo = env.repo();
     repo.watchdog(&["snapshot"]).expect(0);
@@ -363,7 +363,7 @@ fn ctrl_c_ends_it_and_so_does_a_reader_that_goes_away() {
 }
 
 #[test]
-fn a_repository_that_is_removed_is_no_error_and_one_that_stays_broken_is_told_once_and_judged_when_it_is_whole()
+fn broken_repository_is_told_once_until_repaired()
  {
     let env = TestEnv::new();
     let (repo, other) = (env.repo(), env.repo_named("other"));

@@ -55,7 +55,7 @@ fn move_from_elsewhere(repo: &Repo<'_>, branch: &str) -> String {
 }
 
 #[test]
-fn where_the_system_dropped_movements_everything_is_looked_at_and_then_heard_as_before() {
+fn dropped_movements_cause_a_look_at_everything() {
     let env = TestEnv::new();
     let repo = env.repo();
     repo.git(&["worktree", "add", "-q", "-b", "deep/task", "../task"]);
@@ -104,7 +104,7 @@ fn where_the_system_dropped_movements_everything_is_looked_at_and_then_heard_as_
 }
 
 #[test]
-fn changes_whose_movements_were_dropped_are_judged_once_they_are_quiet() {
+fn changes_with_dropped_movements_are_judged_when_quiet() {
     let env = TestEnv::new();
     let (repo, loud) = (env.repo(), env.repo_named("loud"));
     with_work(&repo);
@@ -125,7 +125,7 @@ fn changes_whose_movements_were_dropped_are_judged_once_they_are_quiet() {
 }
 
 #[test]
-fn a_machine_that_slept_looks_at_everything_when_it_wakes() {
+fn waking_machine_looks_at_everything() {
     let env = TestEnv::new();
     let repo = env.repo();
     with_work(&repo);
@@ -141,7 +141,7 @@ fn a_machine_that_slept_looks_at_everything_when_it_wakes() {
 }
 
 #[test]
-fn a_process_that_was_stopped_looks_at_everything_when_it_goes_on() {
+fn continued_process_looks_at_everything() {
     let env = TestEnv::new();
     let repo = env.repo();
     with_work(&repo);
@@ -158,7 +158,7 @@ fn a_process_that_was_stopped_looks_at_everything_when_it_goes_on() {
 }
 
 #[test]
-fn a_store_that_is_damaged_while_it_watches_is_told_of_and_a_new_baseline_is_enough_to_go_on() {
+fn watch_survives_a_damaged_store_after_new_baseline() {
     let env = TestEnv::new();
     let repo = env.repo();
     with_work(&repo);
@@ -183,7 +183,7 @@ fn a_store_that_is_damaged_while_it_watches_is_told_of_and_a_new_baseline_is_eno
 }
 
 #[test]
-fn a_repository_that_is_removed_in_the_midst_of_its_judgement_is_no_error() {
+fn repository_removed_during_judgement_is_no_error() {
     let env = TestEnv::new();
     let (repo, other) = (env.repo(), env.repo_named("other"));
     repo.watchdog(&["snapshot"]).expect(0);

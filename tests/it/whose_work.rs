@@ -43,7 +43,7 @@ fn run(repo: &Repo<'_>, config: &str, more: &[&str], steps: &[&str]) -> CommandO
 }
 
 #[test]
-fn a_file_that_was_there_before_the_session_is_kept_and_is_not_its_work() {
+fn files_before_the_session_are_not_its_work() {
     let env = TestEnv::new();
     let repo = env.repo();
     repo.write("notes.txt", "mine\n");
@@ -62,7 +62,7 @@ fn a_file_that_was_there_before_the_session_is_kept_and_is_not_its_work() {
 }
 
 #[test]
-fn a_claim_beside_inherited_files_alone_is_nothing_to_do() {
+fn claim_beside_inherited_files_completes_without_rescue() {
     let env = TestEnv::new();
     let repo = env.repo();
     repo.write("PROMPT.md", "do it\n");
@@ -77,7 +77,7 @@ fn a_claim_beside_inherited_files_alone_is_nothing_to_do() {
 }
 
 #[test]
-fn inherited_file_in_a_commit_needs_the_agents_word() {
+fn committed_inherited_file_needs_the_agent_reply() {
     let commit = ["sh", "-c", "git add mine.txt; git commit -q -m done"];
     for asked in [false, true] {
         let env = TestEnv::new();
@@ -203,7 +203,7 @@ fn the_file_that_init_writes_is_nobodys_work() {
 }
 
 #[test]
-fn a_rescue_takes_the_sessions_files_and_leaves_the_others() {
+fn rescue_takes_only_the_files_of_the_session() {
     let env = TestEnv::new();
     let repo = env.repo();
     repo.write("mine.txt", "mine\n");
@@ -249,7 +249,7 @@ fn adopted_files_are_the_sessions_to_finish() {
 }
 
 #[test]
-fn a_file_that_the_session_changed_is_wholly_its_work_and_the_older_state_is_named() {
+fn inherited_file_changed_in_session_becomes_its_work() {
     let env = TestEnv::new();
     let repo = env.repo();
     repo.write("shared.txt", "mine\n");
@@ -280,7 +280,7 @@ fn a_file_that_the_session_changed_is_wholly_its_work_and_the_older_state_is_nam
 }
 
 #[test]
-fn what_an_earlier_session_left_is_the_specs_work() {
+fn leftovers_of_earlier_sessions_belong_to_the_spec() {
     let env = TestEnv::new();
     let repo = env.repo();
     let config = asking(
@@ -358,7 +358,7 @@ fn droppings_alone_complete_nothing() {
 }
 
 #[test]
-fn bare_commits_are_committed_and_the_message_says_that_nothing_judged_them() {
+fn unjudged_commits_are_told_as_such() {
     let env = TestEnv::new();
     let repo = env.repo();
     let out = repo
@@ -431,7 +431,7 @@ fn answers_of_working_and_a_rescue_complete_nothing() {
 }
 
 #[test]
-fn a_session_that_is_over_and_works_is_asked_once() {
+fn finished_working_session_is_asked_once() {
     let env = TestEnv::new();
     let repo = env.repo();
     let config = asking(
@@ -456,7 +456,7 @@ fn a_session_that_is_over_and_works_is_asked_once() {
 }
 
 #[test]
-fn a_session_that_is_over_is_not_asked_about_unmet_checks() {
+fn finished_session_with_unmet_checks_is_not_asked() {
     let env = TestEnv::new();
     let repo = env.repo();
     let checks = json!({"rescue": {"mode": "single"}, "checks": [{"type": "command", "name": "tests", "run": "false"}]});
@@ -474,7 +474,7 @@ fn a_session_that_is_over_is_not_asked_about_unmet_checks() {
 }
 
 #[test]
-fn the_third_session_that_comes_to_nothing_is_for_a_person() {
+fn third_fruitless_session_needs_a_person() {
     let env = TestEnv::new();
     let repo = env.repo();
     let checks = json!({"breaker": {"limit": 9}, "checks": [{"type": "command", "name": "tests", "run": "false"}]});
@@ -524,7 +524,7 @@ fn conflicting(repo: &Repo<'_>) {
 }
 
 #[test]
-fn a_merge_that_stopped_at_a_conflict_is_not_complete() {
+fn conflicted_merge_is_never_complete() {
     let env = TestEnv::new();
     let repo = env.repo();
     let config = asking(&env, says("complete"), &json!({}));
@@ -557,7 +557,7 @@ fn a_merge_that_stopped_at_a_conflict_is_not_complete() {
 }
 
 #[test]
-fn a_merge_that_was_under_way_before_starts_no_session_unless_it_is_handed_over() {
+fn merge_under_way_prevents_sessions_unless_handed_over() {
     let env = TestEnv::new();
     let repo = env.repo();
     let config = asking(&env, says("complete"), &json!({}));
@@ -598,7 +598,7 @@ fn a_merge_that_was_under_way_before_starts_no_session_unless_it_is_handed_over(
 }
 
 #[test]
-fn no_session_is_started_where_what_is_uncommitted_cannot_be_kept() {
+fn failed_initial_snapshot_prevents_the_session() {
     let env = TestEnv::new();
     let repo = env.repo();
     repo.write("mine.txt", "mine\n");
@@ -637,7 +637,7 @@ fn no_session_is_started_where_what_is_uncommitted_cannot_be_kept() {
 }
 
 #[test]
-fn nobody_is_asked_while_something_of_the_session_still_runs() {
+fn running_session_processes_prevent_any_question() {
     let env = TestEnv::new();
     let repo = env.repo();
     let config = asking(&env, says("complete"), &json!({}));
@@ -684,7 +684,7 @@ fn nobody_is_asked_while_something_of_the_session_still_runs() {
 }
 
 #[test]
-fn what_a_session_left_running_holds_its_verdict_until_it_does_nothing() {
+fn busy_leftover_process_holds_the_verdict() {
     for (what, verdict, code) in [
         ("sleep 1000", "complete/nothing_to_do", 0),
         ("while :; do :; done", "waiting/background_work", 11),

@@ -41,7 +41,7 @@ fn told(env: &TestEnv, search: &SearchResult) -> Vec<(String, &'static str)> {
 }
 
 #[test]
-fn main_linked_nested_and_bare_ones_are_found_once_each_however_they_are_named() {
+fn every_worktree_is_found_once_under_any_name() {
     let env = TestEnv::new();
     let repo = env.repo_named("all/repo");
     repo.git(&["worktree", "add", "-q", "../beside", "-b", "beside"]);
@@ -105,7 +105,7 @@ fn main_linked_nested_and_bare_ones_are_found_once_each_however_they_are_named()
 }
 
 #[test]
-fn what_is_gone_broken_or_no_repository_is_told_and_the_rest_is_found() {
+fn broken_or_missing_worktrees_are_told_beside_others() {
     let env = TestEnv::new();
     let repo = env.repo_named("all/repo");
     for name in ["removed", "moved", "replaced", "fine"] {
@@ -148,7 +148,7 @@ fn what_is_gone_broken_or_no_repository_is_told_and_the_rest_is_found() {
 }
 
 #[test]
-fn a_folder_of_a_worktree_stands_for_its_whole_repository() {
+fn inner_folder_stands_for_its_whole_repository() {
     let env = TestEnv::new();
     let repo = env.repo();
     repo.git(&["worktree", "add", "-q", "../linked", "-b", "linked"]);
@@ -194,7 +194,7 @@ fn a_search_ends_when_it_is_told_to() {
 }
 
 #[test]
-fn linked_worktrees_that_cannot_be_listed_are_an_entry_and_not_absent() {
+fn unlistable_worktrees_are_an_entry_not_absent() {
     let env = TestEnv::new();
     let repo = env.repo_named("all/repo");
     repo.git(&["worktree", "add", "-q", "../beside", "-b", "beside"]);

@@ -351,7 +351,7 @@ mod tests {
     const OTHER: &str = "11111111-137f-44c8-a906-ac97e99b783f";
 
     #[test]
-    fn the_session_is_named_by_any_part_of_structured_output() {
+    fn any_structured_output_part_names_the_session() {
         let init = json!({"type": "system", "subtype": "init", "session_id": ID}).to_string();
         let result =
             json!({"duration_ms": 1, "session_id": ID, "result": format!("\"session_id\":\"{OTHER}\""), "type": "result"}).to_string();
@@ -393,7 +393,7 @@ mod tests {
     }
 
     #[test]
-    fn an_error_on_the_way_is_none_once_the_turn_goes_on() {
+    fn resumed_turn_clears_an_earlier_error() {
         let lines = |events: &[Value]| {
             events
                 .iter()
@@ -429,7 +429,7 @@ mod tests {
     }
 
     #[test]
-    fn a_stream_that_was_cut_short_tells_the_error_of_its_last_message() {
+    fn cut_stream_reports_its_last_messages_error() {
         let message = json!({"type": "assistant", "is_api_error_message": true, "api_error_status": 429, "session_id": ID,
             "message": {"content": [{"type": "text", "text": "API Error: Request rejected (429)"}]}});
         let found = read(message.to_string().as_bytes()).expect("an envelope");

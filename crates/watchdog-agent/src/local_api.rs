@@ -183,7 +183,7 @@ mod tests {
     }
 
     #[test]
-    fn a_key_that_nothing_reads_is_an_error_that_names_it() {
+    fn unread_key_is_an_error_naming_it() {
         let shell = json!({"name": "sh", "command": "cmd"});
         for (block, named) in [
             (

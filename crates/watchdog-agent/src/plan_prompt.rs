@@ -97,7 +97,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn the_question_has_the_files_the_diff_and_the_tasks() {
+    fn plan_prompt_holds_files_diff_and_tasks() {
         let facts = CommitPlanFacts {
             spec: "auth",
             files: &[("src/a.rs", "changed"), ("b \"c\"\n", "new")],

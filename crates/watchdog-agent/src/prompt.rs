@@ -141,7 +141,7 @@ mod tests {
     }
 
     #[test]
-    fn the_prompt_asks_for_every_field_and_begins_with_its_name() {
+    fn prompt_asks_every_field_after_its_name() {
         let (commits, changes) = facts();
         let prompt = probe_prompt(
             &QuestionFacts {

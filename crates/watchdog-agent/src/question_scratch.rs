@@ -187,7 +187,7 @@ mod tests {
     }
 
     #[test]
-    fn a_strict_schema_requires_every_member_and_allows_no_other() {
+    fn strict_schema_requires_exactly_its_members() {
         for schema in [REPLY_SCHEMA, PLAN_SCHEMA] {
             let made: Value = serde_json::from_str(&strict(schema)).expect("JSON");
             let mut objects = 0;
@@ -217,7 +217,7 @@ mod tests {
     }
 
     #[test]
-    fn the_files_of_a_question_lie_outside_the_work_tree_and_go_with_it() {
+    fn question_files_stay_outside_worktree_and_are_removed() {
         let scratch = tempfile::tempdir().expect("a scratch folder");
         let codex = PresetCatalog::built_in_named("codex").expect("it is built in");
         let question = codex.question.as_ref().expect("it is asked");

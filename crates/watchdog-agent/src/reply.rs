@@ -253,7 +253,7 @@ mod tests {
     const COMPLETE: Option<&str> = Some("complete");
 
     #[test]
-    fn words_and_their_plain_synonyms_are_the_whole_vocabulary() {
+    fn status_words_and_plain_synonyms_are_all_vocabulary() {
         for (word, status) in [
             ("complete", COMPLETE),
             ("  Completed\\n", COMPLETE),
@@ -284,7 +284,7 @@ mod tests {
     }
 
     #[test]
-    fn an_answer_is_found_wherever_it_stands_for_itself() {
+    fn standalone_reply_is_found_anywhere() {
         for (output, status) in [
             ("```python\n{\"status\": \"working\"}\n```", WORKING),
             ("~~~json\n{\"status\": \"working\"}\n~~~\nBye.", WORKING),
@@ -349,7 +349,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_part_of_something_or_somebody_elses_is_no_answer() {
+    fn nested_or_quoted_reply_does_not_count() {
         for output in [
             "{\"a\": [{\"status\": \"complete\"}]}",
             "[1, {\"status\": \"complete\"}]",
@@ -388,7 +388,7 @@ mod tests {
     }
 
     #[test]
-    fn an_answer_too_deep_to_be_read_takes_the_credit_of_an_earlier_one() {
+    fn unreadably_deep_reply_voids_an_earlier_reply() {
         for depth in 120..=135 {
             let output = format!(
                 "{{\"status\": \"complete\"}}\n{}\n{{\"b\": {{\"status\": \"working\"}}\n",
@@ -399,7 +399,7 @@ mod tests {
     }
 
     #[test]
-    fn the_window_cannot_turn_a_part_into_an_answer() {
+    fn read_window_never_turns_part_into_reply() {
         let padding = "x".repeat(WINDOW);
         assert_eq!(
             status_in(&format!(
@@ -579,7 +579,7 @@ mod tests {
         }
 
         #[test]
-        fn a_reply_on_its_own_line_in_prose_without_braces_is_found(
+        fn reply_without_braces_on_own_line_counts(
             before in "[^\\{\\}\\[\\]`~<>\\p{C}]{0,80}", after in "[^\\{\\}\\[\\]`~<>\\p{C}]{0,80}",
             message in any::<String>(), pretty in any::<bool>(),
             word in proptest::sample::select(&["complete", "waiting", "working"][..])) {

@@ -248,7 +248,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_there_or_is_no_claim_is_not_missing() {
+    fn existing_work_and_plain_mentions_are_not_missing() {
         for message in [
             "I created src/b.rs.",
             "Added `new.rs`, not committed yet.",

@@ -196,7 +196,7 @@ mod tests {
     }
 
     #[test]
-    fn a_status_in_an_example_a_template_a_condition_or_a_denial_is_in_doubt() {
+    fn conditional_or_denied_status_is_in_doubt() {
         for output in [
             "I am not done. When I am, I will say {\"status\":\"complete\"}.",
             "Example: {\"status\":\"complete\"}",

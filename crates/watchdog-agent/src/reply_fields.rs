@@ -191,7 +191,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_flag_is_read_from_its_words_and_never_guessed() {
+    fn flag_words_are_read_and_never_guessed() {
         for (value, flagged) in [
             (json!(null), Ok(None)),
             (json!(true), Ok(Some(true))),

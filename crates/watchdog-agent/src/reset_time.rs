@@ -339,7 +339,7 @@ mod tests {
     }
 
     #[test]
-    fn a_clock_change_neither_skips_nor_doubles_the_instant() {
+    fn clock_change_neither_skips_nor_repeats_reset() {
         // 02:30 does not exist on that day; 03:30 does.
         check(
             "resets 2:30am (Europe/Berlin)",

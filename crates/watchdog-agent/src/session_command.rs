@@ -316,7 +316,7 @@ mod tests {
     }
 
     #[test]
-    fn a_program_reads_the_prompt_unless_an_argument_asks_for_it() {
+    fn prompt_goes_to_stdin_unless_argument_takes_it() {
         for (argv, expected) in [
             (vec!["a", "-p"], "a -p < DO IT"),
             (vec!["a", "{prompt}"], "a DO IT"),
@@ -342,7 +342,7 @@ mod tests {
     }
 
     #[test]
-    fn a_prompt_that_no_argument_takes_is_refused_with_the_way_out() {
+    fn prompt_without_argument_is_refused_with_remedy() {
         let long = "x".repeat(200_000);
         let fits = |worker: SessionAgent| {
             worker.command(&long, Path::new("/p"), ConversationChoice::Fresh)
@@ -409,7 +409,7 @@ mod tests {
     }
 
     #[test]
-    fn what_the_user_says_about_permissions_is_not_added_to() {
+    fn user_permission_arguments_suppress_the_default() {
         for (preset, args, default, kept) in [
             (
                 "claude",
@@ -465,7 +465,7 @@ mod tests {
     }
 
     #[test]
-    fn a_conversation_is_taken_up_by_its_id_and_only_a_real_one_is_an_id() {
+    fn only_valid_ids_resume_a_conversation() {
         let ses = "ses_dfde5e0f2ffeKDNAhfAScDx7E4";
         for (preset, id, expected) in [
             (

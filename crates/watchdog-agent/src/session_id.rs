@@ -82,7 +82,7 @@ mod tests {
     }
 
     #[test]
-    fn every_program_has_a_member_of_its_own_for_the_id() {
+    fn every_program_has_its_own_id_member() {
         for (event, id) in [
             (json!({"session_id": UUID}), Some(UUID)),
             (json!({"thread_id": UUID}), Some(UUID)),
@@ -99,7 +99,7 @@ mod tests {
 
     proptest! {
         #[test]
-        fn no_id_can_be_read_as_an_option_or_a_path(word in "[-a-zA-Z0-9_/. \\n]{0,60}") {
+        fn session_id_is_never_option_or_path(word in "[-a-zA-Z0-9_/. \\n]{0,60}") {
             prop_assert!(!is_session_id(&word) || !(word.starts_with('-') || word.contains(['/', '.', ' ', '\n'])));
         }
     }

@@ -116,7 +116,7 @@ mod tests {
     }
 
     #[test]
-    fn the_newest_transcript_of_the_folder_is_the_latest_session() {
+    fn newest_transcript_of_folder_is_latest_session() {
         let scratch = tempfile::tempdir().expect("a scratch folder");
         let worktree = scratch.path().join("plain dir.x_y");
         fs::create_dir(&worktree).expect("a folder can be made");

@@ -129,7 +129,7 @@ mod tests {
     }
 
     #[test]
-    fn of_a_long_one_the_end_is_read_and_the_sums_are_those_written_down() {
+    fn long_transcript_uses_its_end_and_recorded_sums() {
         let text = transcript(200_000);
         let told = read_text(&text, 2000);
         assert_eq!(
@@ -161,7 +161,7 @@ mod tests {
     }
 
     #[test]
-    fn every_window_is_read_and_a_line_that_begins_with_it_counts() {
+    fn every_window_reads_lines_at_its_start() {
         let text = transcript(50);
         let at = text
             .find("{\"isSidechain\"")
@@ -174,7 +174,7 @@ mod tests {
     }
 
     #[test]
-    fn a_file_that_is_not_there_is_an_error_and_nonsense_tells_nothing() {
+    fn missing_file_is_error_and_nonsense_is_empty() {
         assert!(read(Path::new("/nowhere/at/all.jsonl"), WINDOW).is_err());
         let told = read_text("nonsense\n{\"type\":1}\n\u{0}", WINDOW);
         assert_eq!((told.output, told.usage.turns), (None, None));

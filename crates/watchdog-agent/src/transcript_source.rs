@@ -480,7 +480,7 @@ mod tests {
     }
 
     #[test]
-    fn a_session_is_found_in_the_layout_of_its_agent() {
+    fn agent_layout_locates_its_session() {
         let home = Home::new();
         let hash: String = Sha256::digest(home.root.to_str().expect("UTF-8"))
             .iter()
@@ -538,7 +538,7 @@ mod tests {
     }
 
     #[test]
-    fn a_session_that_was_begun_before_is_none_that_was_begun_since() {
+    fn session_begun_before_does_not_count_as_since() {
         let home = Home::new();
         let folder = ".codex/sessions/2026/11/23";
         home.write(
@@ -607,7 +607,7 @@ mod tests {
     }
 
     #[test]
-    fn of_very_many_transcripts_only_the_newest_are_opened() {
+    fn only_newest_of_many_transcripts_are_opened() {
         let home = Home::new();
         let folder = ".codex/sessions/2026/11/23";
         for number in 0..OPENED + 5 {

@@ -140,7 +140,7 @@ mod tests {
     }
 
     #[test]
-    fn a_turn_is_over_after_the_last_message_of_the_agent() {
+    fn turn_ends_after_last_agent_message() {
         let (said, call) = (
             json!([{"type": "text", "text": "done"}]),
             json!([{"type": "tool_use", "id": "t", "name": "Bash", "input": {}}]),

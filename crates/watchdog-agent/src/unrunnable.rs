@@ -302,7 +302,7 @@ mod tests {
     }
 
     #[test]
-    fn what_to_type_stands_in_the_first_200_characters() {
+    fn remedy_stands_in_first_200_characters() {
         let long = format!(
             "Failed to authenticate. {}",
             "The key of this account is not known here. ".repeat(9)
@@ -318,7 +318,7 @@ mod tests {
     }
 
     #[test]
-    fn plain_text_counts_only_as_the_last_words_of_a_session_that_failed() {
+    fn plain_text_counts_only_ending_failed_sessions() {
         let failed = ProcessExit::Code(1);
         let in_last_lines =
             |output: &[u8], exit| in_last_words(&LastWords::of_stdout(output), exit);
@@ -349,7 +349,7 @@ mod tests {
     }
 
     #[test]
-    fn a_program_that_could_not_begin_says_why_on_its_stderr() {
+    fn program_failing_to_start_explains_on_stderr() {
         let gemini = "Warning: 256-color support not detected.\nError when talking to Gemini API x: _ApiError: {\"error\":{\"code\":401}}\n    \
             at async main (file:///x.js:1:5) {\n  status: 401\n}\n{\n  \"session_id\": \"2fdcf9f0-6d84-4e2f-8b53-25d85d8aa996\",\n  \
             \"error\": {\n    \"type\": \"Error\",\n    \"message\": \"denied\",\n    \"code\": 403\n  }\n}\n";
@@ -405,7 +405,7 @@ mod tests {
     }
 
     #[test]
-    fn a_limit_of_the_model_is_told_by_its_words() {
+    fn words_identify_a_model_limit() {
         for error in [
             "Codex ran out of room in the model's context window. Start a new thread or clear earlier history before retrying.",
             "Incomplete response returned, reason: max_output_tokens",

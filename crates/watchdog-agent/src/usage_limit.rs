@@ -392,7 +392,7 @@ mod tests {
     }
 
     #[test]
-    fn a_session_ended_in_a_limit_only_if_that_was_its_last_word() {
+    fn limit_ends_session_only_as_last_word() {
         let ended = |output: &str, exit| {
             ended_in_limit_in(
                 &LastWords::of_stdout(output.as_bytes()),
@@ -517,7 +517,7 @@ mod tests {
     }
 
     #[test]
-    fn long_and_hostile_text_is_read_in_bounded_time() {
+    fn hostile_limit_text_is_read_in_bounded_time() {
         for soup in [
             "a. ",
             "error: ",

@@ -38,7 +38,7 @@ mod tests {
     use watchdog_agent::local_api::LocalApiValues;
 
     #[test]
-    fn every_agent_that_was_run_can_be_tried_and_keeps_its_files_in_the_scratch_home() {
+    fn every_agent_runs_in_its_scratch_home() {
         assert_eq!(
             known_agents(),
             ["claude", "codex", "gemini", "opencode", "qwen", "copilot"]

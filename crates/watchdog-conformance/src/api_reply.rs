@@ -122,7 +122,7 @@ mod tests {
     }
 
     #[test]
-    fn a_command_is_a_call_of_the_shell_tool_in_every_protocol() {
+    fn command_is_a_shell_tool_call_everywhere() {
         for path in [
             "/responses",
             "/chat/completions",
@@ -168,7 +168,7 @@ mod tests {
     }
 
     #[test]
-    fn an_answer_takes_the_tool_for_it_where_one_is_offered() {
+    fn answer_uses_the_offered_answer_tool() {
         let answer = ScriptedReply::Answer(json!({"status": "complete"}));
         let with = json!({"tools": [{"name": "StructuredOutput"}]});
         let body = |reply: HttpReply| match reply.body {
@@ -186,7 +186,7 @@ mod tests {
     }
 
     #[test]
-    fn each_fault_has_its_status_and_names_its_reason() {
+    fn each_fault_has_status_and_reason() {
         use std::time::Duration;
         for (path, limit, word, overloaded) in [
             ("/responses", 429, "usage_limit_reached", 503),
@@ -207,7 +207,7 @@ mod tests {
     }
 
     #[test]
-    fn what_asks_for_no_answer_gets_what_a_client_can_go_on_with() {
+    fn side_requests_get_harmless_replies() {
         for (method, path, status) in [
             ("POST", "/v1/messages/count_tokens", 200),
             ("GET", "/v1/models", 200),

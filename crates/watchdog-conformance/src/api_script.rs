@@ -152,7 +152,7 @@ mod tests {
     }
 
     #[test]
-    fn rules_are_used_in_order_as_often_as_they_say() {
+    fn script_rules_apply_in_order_with_their_counts() {
         let text = |text: &str| ScriptedReply::Text(text.into());
         let mut script = ApiScript::new([
             ScriptRule::new(text("once")).when("work"),

@@ -172,7 +172,7 @@ mod tests {
     use serde_json::json;
 
     #[test]
-    fn each_protocol_is_told_by_its_path_and_read_by_its_own_members() {
+    fn path_identifies_protocol_and_its_members() {
         for (path, body, protocol, newest, tools, streams) in [
             (
                 "/v1/responses",

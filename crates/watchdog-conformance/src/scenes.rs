@@ -348,7 +348,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn each_scene_has_a_name_of_its_own_and_a_configuration_that_is_an_object() {
+    fn each_scene_has_unique_name_and_object_configuration() {
         for (at, one) in SCENES.iter().enumerate() {
             assert!(
                 SCENES[..at].iter().all(|other| other.name != one.name),

@@ -158,7 +158,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_task_runs_until_its_state_is_an_end_and_is_named_by_what_it_does() {
+    fn task_runs_until_final_state_under_its_description() {
         for (task, named) in [
             (
                 json!({"id": "a", "status": "running", "description": "the tests", "command": "npm test"}),

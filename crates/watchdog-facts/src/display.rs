@@ -139,7 +139,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_length_of_time_is_said_in_its_largest_whole_unit() {
+    fn duration_uses_its_largest_whole_unit() {
         for (millis, said) in [
             (0, "0 s"),
             (1_500, "1.5 s"),
@@ -204,7 +204,7 @@ mod tests {
     }
 
     #[test]
-    fn a_time_in_the_log_is_in_milliseconds_to_the_microsecond() {
+    fn log_time_is_milliseconds_with_microsecond_precision() {
         for (nanos, millis) in [
             (0, 0.0),
             (1_234_567, 1.235),

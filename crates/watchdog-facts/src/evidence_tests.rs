@@ -5,7 +5,7 @@ use std::path::Path;
 use super::*;
 
 #[test]
-fn a_change_of_any_kind_counts_once_in_the_total() {
+fn change_of_any_kind_counts_once() {
     let changes = |staged, unstaged, untracked, conflicted| Changes {
         staged,
         unstaged,
@@ -50,7 +50,7 @@ fn brought_content_alone_completes_nothing() {
 }
 
 #[test]
-fn an_agent_hears_where_head_is_and_a_path_that_it_lacks() {
+fn agent_learns_head_position_and_a_missing_path() {
     let changes = |work, paths: &[&str]| Changes {
         work,
         work_paths: paths.iter().map(|path| (*path).to_owned()).collect(),
@@ -106,7 +106,7 @@ fn an_agent_hears_where_head_is_and_a_path_that_it_lacks() {
 }
 
 #[test]
-fn a_remedy_is_given_with_the_worktree_and_no_remedy_stays_none() {
+fn remedy_names_worktree_and_absence_stays_absent() {
     let fault = |hint: Option<&str>| UnreadableFact {
         kind: FaultKind::Git,
         why: "git: no".into(),

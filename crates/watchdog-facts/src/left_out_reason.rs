@@ -34,7 +34,7 @@ mod tests {
     use crate::word_table::documented_words;
 
     #[test]
-    fn the_page_about_verdicts_has_a_row_for_each_reason_and_no_other() {
+    fn verdict_page_has_exactly_each_left_out_reason() {
         let mut known: Vec<&str> = LeftOutReason::ALL
             .iter()
             .map(|reason| reason.as_str())

@@ -48,7 +48,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn the_phase_that_is_named_last_is_the_one() {
+    fn last_named_phase_is_current() {
         let phase =
             |text: &str| named_phase(text, &["Shipped", "deploy-2"]).map(|(_, phase)| phase);
         for (text, wanted) in [

@@ -48,7 +48,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn each_cause_has_the_word_that_the_page_about_verdicts_gives_it() {
+    fn each_cause_uses_its_word_on_verdict_page() {
         let page = include_str!("../../../docs/verdict.md");
         let row = page
             .lines()

@@ -143,7 +143,7 @@ mod tests {
     }
 
     #[test]
-    fn the_lines_of_a_private_key_are_masked_and_what_follows_is_not() {
+    fn private_key_lines_are_masked_without_later_text() {
         let line = "aB3d".repeat(16);
         for (lead, tail) in [
             ("", ""),
@@ -235,7 +235,7 @@ mod tests {
     }
 
     #[test]
-    fn many_lines_are_passed_on_unread_only_where_each_would_stay_as_it_is() {
+    fn only_harmless_lines_bypass_the_masker() {
         let key = format!("-----BEGIN {}-----\n", "PRIVATE KEY");
         for (before, lines, unread) in [
             (

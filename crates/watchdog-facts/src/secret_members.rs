@@ -100,7 +100,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn texts_are_masked_wherever_they_are_and_by_their_name() {
+    fn secret_texts_are_masked_by_shape_and_name() {
         for (before, after) in [
             (
                 json!({"a": ["password=h0rse-staple"]}),
@@ -147,7 +147,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_no_secret_stays_as_it_is_whatever_its_name() {
+    fn harmless_values_stay_whatever_their_name() {
         for value in [
             json!({"password": "required", "passwd": null, "pwd": true, "passphrase": "$FROM_ENV"}),
             json!({"tokens": 1234567890123456_u64, "token": "identifier", "secret": "a sentence of 1 to 16 words", "key": "a1b2c3d4e5f6a7b8"}),
@@ -160,7 +160,7 @@ mod tests {
     }
 
     #[test]
-    fn names_are_masked_only_in_a_document_that_is_shown() {
+    fn names_are_masked_only_in_shown_documents() {
         let name = format!("{}{}", "ghp_", "aB3d".repeat(9));
         let (mut value, mut document) = (json!({ &name: "a" }), json!({ &name: "a" }));
         mask_value(&mut value);

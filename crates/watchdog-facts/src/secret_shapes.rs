@@ -390,7 +390,7 @@ mod tests {
     }
 
     #[test]
-    fn a_secret_is_found_after_an_escape_of_a_document_and_after_a_colour() {
+    fn secret_is_found_after_escapes_and_colours() {
         for (rule, text) in samples() {
             for lead in [
                 "a\\n",
@@ -423,7 +423,7 @@ mod tests {
     }
 
     #[test]
-    fn nothing_of_a_secret_is_left_where_it_is_masked() {
+    fn masking_leaves_no_part_of_a_secret() {
         for (rule, text) in samples() {
             let masked = mask(&format!("before\n{text}\nafter")).into_owned();
             assert!(
@@ -439,7 +439,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_spoken_of_as_a_secret_is_masked_and_words_about_secrets_are_not() {
+    fn declared_secrets_are_masked_but_not_prose() {
         for (text, secret) in [
             ("DB_PASSWORD=h0rse-staple next", "h0rse-staple"),
             ("password: \"tr0ub4dor&3\"", "tr0ub4dor"),
@@ -514,7 +514,7 @@ mod tests {
     }
 
     #[test]
-    fn every_rule_has_a_word_that_is_in_all_that_it_finds() {
+    fn every_rule_has_a_word_in_its_matches() {
         for (rule, text) in samples() {
             assert!(
                 mask(&text).contains(&format!("[secret: {rule}]")),
@@ -525,7 +525,7 @@ mod tests {
     }
 
     #[test]
-    fn text_in_utf_16_is_read_as_what_it_says() {
+    fn utf_16_text_is_decoded_and_searched() {
         for (rule, text) in samples() {
             let text = format!("name = value\r\n{text}\r\n");
             let wide = |big: bool, mark: &[u8]| {
@@ -563,7 +563,7 @@ mod tests {
     }
 
     #[test]
-    fn text_is_in_utf_16_where_a_mark_says_so_or_most_of_it_looks_so() {
+    fn utf_16_is_detected_by_mark_or_majority() {
         for (rule, text) in samples() {
             let other_script = format!("{}\n{text}", "密码在这里".repeat(60));
             let wide = |mark: &[u8], to_bytes: fn(u16) -> [u8; 2]| {
@@ -597,7 +597,7 @@ mod tests {
     }
 
     #[test]
-    fn a_long_file_is_looked_through_in_passing_time() {
+    fn long_file_is_searched_in_reasonable_time() {
         let begun = std::time::Instant::now();
         let line = b"let value = compute(\"https://example.com/a\", 1234567890); // -----BEGIN\n";
         assert_eq!(

@@ -97,7 +97,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn only_a_bad_end_by_itself_is_a_clause() {
+    fn only_a_self_inflicted_bad_end_is_mentioned() {
         for (exit, by, clause) in [
             (
                 ProcessExit::Code(3),

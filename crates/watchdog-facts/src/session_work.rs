@@ -239,7 +239,7 @@ mod tests {
     }
 
     #[test]
-    fn a_file_is_inherited_only_while_it_is_as_it_was() {
+    fn file_is_inherited_only_while_unchanged() {
         let record = SessionEdgeFiles {
             inherited: ids(&[("notes", "1")]),
             end: None,
@@ -288,7 +288,7 @@ mod tests {
     }
 
     #[test]
-    fn the_next_session_goes_on_with_what_the_last_one_left() {
+    fn next_session_continues_the_leftover_work() {
         let left = ids(&[("made", "5"), ("half", "1")]);
         let now = ids(&[("made", "5"), ("half", "2"), ("mine", "9")]);
         assert_eq!(

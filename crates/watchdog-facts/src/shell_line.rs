@@ -187,7 +187,7 @@ mod tests {
     }
 
     #[test]
-    fn a_path_that_no_terminal_could_show_is_one_line_of_plain_characters() {
+    fn unshowable_path_becomes_a_single_plain_line() {
         for (bytes, word) in [
             (&b"/a\x1b[2J"[..], r#""$(printf '/a\033\1332J')""#),
             (b"/a\nb", r#""$(printf '/a\012b')""#),
@@ -199,7 +199,7 @@ mod tests {
     }
 
     #[test]
-    fn a_command_names_the_worktree_and_the_state_directory_where_a_flag_did() {
+    fn command_names_worktree_and_flagged_state_directory() {
         let commands = WorktreeCommands::at(Path::new("/a b"));
         assert_eq!(commands.watchdog("check"), "watchdog -C '/a b' check");
         assert_eq!(commands.git("fsck"), "git -C '/a b' fsck");
@@ -225,7 +225,7 @@ mod tests {
     }
 
     #[test]
-    fn commands_are_found_in_sentences_with_all_of_their_words() {
+    fn commands_in_sentences_keep_all_their_words() {
         for (text, commands) in [
             ("nothing to type", &[][..]),
             (

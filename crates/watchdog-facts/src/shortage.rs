@@ -44,7 +44,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_panic_or_an_error_for_want_of_room_is_told_from_a_bug() {
+    fn resource_shortage_is_distinguished_from_a_bug() {
         for (text, shortage) in [
             (
                 "panicked at x:\nOS can't spawn worker thread: Resource temporarily unavailable (os error 11)",

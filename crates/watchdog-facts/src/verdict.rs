@@ -373,7 +373,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn only_an_answer_that_cost_no_question_stands_for_one() {
+    fn only_an_answer_without_question_stands_for_another() {
         let why = || "x".to_owned();
         let record = |outcome: &ProbeOutcome, requests, withheld| ProbeRecord {
             at: Timestamp::UNIX_EPOCH,
@@ -415,7 +415,7 @@ mod tests {
     }
 
     #[test]
-    fn a_sum_of_costs_has_each_figure_that_one_of_them_has() {
+    fn cost_sum_has_every_known_figure() {
         let usage = |requests, input_tokens, output_tokens, cost_usd| ProbeUsage {
             requests,
             input_tokens,

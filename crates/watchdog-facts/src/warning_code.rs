@@ -161,7 +161,7 @@ mod tests {
     use crate::word_table::documented_words;
 
     #[test]
-    fn the_page_about_warnings_has_a_row_for_each_word_and_no_other() {
+    fn warning_page_has_exactly_each_warning_word() {
         let mut known: Vec<&str> = WarningCode::ALL.iter().map(|code| code.as_str()).collect();
         known.sort_unstable();
         // Two lists may name the same word.

@@ -452,7 +452,7 @@ mod tests {
     }
 
     #[test]
-    fn an_address_may_say_everything_and_the_environment_fills_what_it_leaves_out() {
+    fn environment_fills_gaps_of_the_address() {
         let all = [
             ("PGHOST", "other"),
             ("PGPORT", "6432"),
@@ -538,7 +538,7 @@ mod tests {
     }
 
     #[test]
-    fn an_address_that_makes_no_sense_is_refused_without_repeating_it() {
+    fn invalid_address_is_refused_without_repeating_it() {
         for (address, why) in [
             ("mysql://me:hush@h/x", "does not begin"),
             ("postgres://me:hush@h:0/x", "a port"),
@@ -573,7 +573,7 @@ mod tests {
     }
 
     #[test]
-    fn the_secret_address_says_everything_again_in_any_environment() {
+    fn secret_address_round_trips_in_any_environment() {
         let odd = "postgres://m%40e:p%3A%2F%3F%23%26%25ss@%2Frun%2Fpg,db.example:7000,[::1]/x%2Fy?sslmode=verify-ca&sslrootcert=/a%20b.pem&passfile=/p&channel_binding=require";
         let variables = [
             ("PGPASSWORD", "other"),
@@ -597,7 +597,7 @@ mod tests {
     }
 
     #[test]
-    fn no_text_form_of_the_settings_has_the_password() {
+    fn settings_text_never_contains_the_password() {
         let found = settings("postgres://me:hush@h/x", &[]).unwrap();
         assert!(!format!("{found} {found:?}").contains("hush"));
     }

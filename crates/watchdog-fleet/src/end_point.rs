@@ -75,7 +75,7 @@ mod tests {
     }
 
     #[test]
-    fn the_hash_is_that_of_the_signature_and_never_weaker_than_sha_256() {
+    fn hash_follows_signature_with_at_least_sha_256() {
         for (algorithm, length) in [
             ([RSA, &[0x05]].concat(), Some(32)),
             ([RSA, &[0x0b]].concat(), Some(32)),
@@ -96,7 +96,7 @@ mod tests {
     }
 
     #[test]
-    fn bytes_that_are_cut_short_or_no_certificate_bind_to_nothing() {
+    fn truncated_or_invalid_certificate_yields_no_binding() {
         let whole = certificate(&[RSA, &[0x0b]].concat());
         for end in 0..whole.len() {
             assert_eq!(end_point(&whole[..end]), None, "{end}");

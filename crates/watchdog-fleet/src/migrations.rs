@@ -151,7 +151,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn the_steps_lead_without_a_gap_to_the_format_of_this_program() {
+    fn migration_steps_reach_current_format_without_gaps() {
         assert_eq!(
             STEPS
                 .iter()
@@ -162,7 +162,7 @@ mod tests {
     }
 
     #[test]
-    fn names_in_the_printed_sql_cannot_break_out_of_it() {
+    fn names_cannot_escape_the_printed_sql() {
         let sql = as_sql("my db", "w\"; DROP TABLE x; --");
         assert!(
             sql.contains("ON DATABASE \"my db\"")

@@ -97,7 +97,7 @@ mod tests {
     };
 
     #[test]
-    fn the_first_line_that_fits_gives_the_password_with_its_colons() {
+    fn first_matching_line_gives_password_including_colons() {
         for (text, expected) in [
             ("db.example:5432:fleet:worker:s3:cret", Some("s3:cret")),
             (
@@ -113,7 +113,7 @@ mod tests {
     }
 
     #[test]
-    fn a_file_that_others_may_read_is_refused_and_a_missing_one_has_no_password() {
+    fn world_readable_pass_file_is_refused() {
         let dir = tempfile::tempdir().unwrap();
         let path = dir.path().join("pgpass");
         assert!(password(&path, OF).unwrap().is_none());

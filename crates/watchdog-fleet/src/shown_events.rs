@@ -85,7 +85,7 @@ mod tests {
     }
 
     #[test]
-    fn what_stands_ends_at_the_first_event_that_is_another_one_or_lies_elsewhere() {
+    fn standing_events_end_at_first_difference() {
         let shown = taken(&[(3, "a"), (5, "b"), (6, "c")]);
         let table: [(&[(i64, &str)], usize); 5] = [
             (&[(3, "a"), (5, "b"), (6, "c"), (7, "d")], 3),
@@ -100,7 +100,7 @@ mod tests {
     }
 
     #[test]
-    fn an_event_that_comes_again_after_it_was_lost_is_passed_over_once() {
+    fn repeated_event_after_loss_is_skipped_once() {
         let mut shown = taken(&[(1, "a"), (2, "b"), (3, "c")]);
         assert_eq!(shown.lose_behind(1), Some(EventCursor(1)));
         assert!(shown.take(EventCursor(2), "new"));
@@ -115,7 +115,7 @@ mod tests {
     }
 
     #[test]
-    fn no_more_than_the_newest_ten_thousand_are_remembered() {
+    fn only_newest_ten_thousand_events_are_remembered() {
         let mut shown = ShownEvents::default();
         for position in 0..MOST as i64 + 5 {
             shown.take(EventCursor(position), &position.to_string());

@@ -221,7 +221,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_list_is_kept_while_nothing_changes_and_shows_each_change_at_once() {
+    fn cached_list_shows_each_change_immediately() {
         let folder = tempfile::tempdir().unwrap();
         gix::init(folder.path()).unwrap();
         let worktree = Worktree::open(folder.path()).unwrap();
@@ -306,7 +306,7 @@ mod tests {
     }
 
     #[test]
-    fn judgements_share_what_no_record_claims_and_see_each_new_name_at_once() {
+    fn judgements_share_unclaimed_names_and_see_new_ones() {
         let folder = tempfile::tempdir().unwrap();
         gix::init(folder.path()).unwrap();
         let worktree = Worktree::open(folder.path()).unwrap();

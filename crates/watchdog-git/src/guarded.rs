@@ -448,7 +448,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn new_files_are_looked_for_only_where_a_glob_can_match() {
+    fn new_files_are_searched_only_under_matching_globs() {
         for (glob, folder) in [
             ("tests/**", "tests"),
             ("tests/unit/*.rs", "tests/unit"),

@@ -444,7 +444,7 @@ mod tests {
     }
 
     #[test]
-    fn only_a_file_is_read_and_what_took_its_place_neither_followed_nor_waited_for() {
+    fn only_regular_files_are_read_without_waiting() {
         let folder = tempfile::tempdir().unwrap();
         let at = |name: &str| folder.path().join(name);
         fs::write(at("file"), "bytes").unwrap();

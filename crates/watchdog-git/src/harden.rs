@@ -226,7 +226,7 @@ mod tests {
     }
 
     #[test]
-    fn programs_of_the_repository_go_and_its_settings_stay() {
+    fn repository_programs_are_dropped_and_settings_stay() {
         let home = tempfile::tempdir().unwrap();
         let settings = "[core]\n\tautocrlf = input\n[diff]\n\talgorithm = histogram\n";
         for (programs, dropped) in [
@@ -272,7 +272,7 @@ mod tests {
     }
 
     #[test]
-    fn an_object_that_the_repository_replaces_is_read_as_it_is() {
+    fn replaced_object_is_read_in_its_original_form() {
         let home = tempfile::tempdir().unwrap();
         let repo = opened(home.path(), "");
         let [own, other] = ["own", "other"].map(|text| repo.write_blob(text).unwrap().detach());
@@ -325,7 +325,7 @@ mod tests {
     }
 
     #[test]
-    fn the_systems_file_is_read_beside_a_moved_one_of_the_user_unless_the_user_said_no() {
+    fn system_config_is_read_unless_user_disables_it() {
         let home = tempfile::tempdir().unwrap();
         let (global, system) = (home.path().join("global"), home.path().join("system"));
         std::fs::write(&global, "[a]\n\tuser = yes\n").unwrap();

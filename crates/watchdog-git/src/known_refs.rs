@@ -170,7 +170,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn refs_are_read_when_first_asked_for_and_once_for_all_clones() {
+    fn refs_are_read_lazily_once_for_all_clones() {
         let reads = Arc::new(AtomicUsize::new(0));
         let known = {
             let reads = Arc::clone(&reads);
@@ -192,7 +192,7 @@ mod tests {
     }
 
     #[test]
-    fn the_objects_of_refs_are_each_named_once_and_what_is_none_is_left_out() {
+    fn each_ref_object_is_named_once_without_invalid() {
         let tip = |name: &str, object: &str| (format!("refs/heads/{name}"), object.to_string());
         let (one, two) = ("1".repeat(40), "2".repeat(40));
         let known = KnownRefs::from(vec![

@@ -60,7 +60,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_folder_is_listed_whole_however_many_names_it_has_and_the_next_one_anew() {
+    fn folder_is_listed_whole_regardless_of_its_size() {
         let folder = tempfile::tempdir().unwrap();
         let names: Vec<String> = (0..3000)
             .map(|n| format!("{n:04}-{}", "n".repeat(60)))

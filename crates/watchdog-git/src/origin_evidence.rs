@@ -126,7 +126,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn other_refs_take_the_place_of_the_first_ones_alone() {
+    fn other_refs_replace_only_the_first_refs() {
         let refs = |name: &str| KnownRefs::from(vec![(name.to_string(), "1".repeat(40))]);
         let rescued = RescuedCommit {
             id: "2".repeat(40),

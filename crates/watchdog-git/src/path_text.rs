@@ -99,7 +99,7 @@ mod tests {
 
     proptest! {
         #[test]
-        fn every_path_comes_back_and_no_two_share_a_text(
+        fn every_path_round_trips_with_a_unique_text(
             a in proptest::collection::vec(prop_oneof![Just(b'%'), Just(b'2'), Just(b'5'), Just(b'F'), any::<u8>()], 0..12),
             b in proptest::collection::vec(prop_oneof![Just(b'%'), Just(b'2'), Just(b'5'), Just(b'F'), any::<u8>()], 0..12),
         ) {

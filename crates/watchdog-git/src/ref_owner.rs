@@ -328,7 +328,7 @@ mod tests {
     ];
 
     #[test]
-    fn a_branch_that_another_worktree_has_checked_out_is_no_helpers_however_its_head_names_it() {
+    fn branch_checked_out_elsewhere_is_no_helper_branch() {
         type Form = fn(&Path);
         let forms: [(Form, RefOwner); 5] = [
             (
@@ -361,7 +361,7 @@ mod tests {
     }
 
     #[test]
-    fn what_was_recorded_belongs_to_others_and_what_began_since_to_a_helper() {
+    fn recorded_refs_are_foreign_and_new_ones_helpers() {
         let home = repository();
         let whose = |recorded: Option<&[&str]>, name: &str| {
             let (worktree, owners) = owners(&home, recorded);
@@ -399,7 +399,7 @@ mod tests {
     }
 
     #[test]
-    fn only_a_name_that_nothing_else_has_may_be_that_of_a_helpers_branch() {
+    fn only_unambiguous_name_may_be_helper_branch() {
         let home = repository();
         let (worktree, with_record) = owners(&home, Some(RECORDED));
         for (name, expected) in [

@@ -280,7 +280,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn messages_tell_what_was_made_here_and_what_only_arrived() {
+    fn messages_distinguish_local_work_from_imported_work() {
         let moved = ReflogAction::Moved;
         for (message, expected) in [
             ("commit: x", ReflogAction::Made),
@@ -352,7 +352,7 @@ mod tests {
     }
 
     #[test]
-    fn a_log_is_read_from_its_first_line_on_and_one_that_cannot_be_read_is_not_empty() {
+    fn log_reads_from_first_line_or_fails() {
         let folder = tempfile::tempdir().unwrap();
         let (log, around) = (folder.path().join("log"), folder.path().join("around"));
         let zeros = "0".repeat(40);
@@ -404,7 +404,7 @@ mod tests {
     }
 
     #[test]
-    fn the_end_of_a_log_and_what_is_before_it_are_all_of_it() {
+    fn log_end_and_remainder_make_the_whole_log() {
         let folder = tempfile::tempdir().unwrap();
         let path = folder.path().join("HEAD");
         let id = |n: usize| format!("{n:040x}");
@@ -456,7 +456,7 @@ mod tests {
     }
 
     #[test]
-    fn a_line_that_is_cut_is_no_entry_whatever_its_message_says() {
+    fn truncated_line_is_no_entry() {
         let folder = tempfile::tempdir().unwrap();
         let path = folder.path().join("HEAD");
         let id = |n: usize| format!("{n:040x}");

@@ -200,7 +200,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn one_repository_has_one_id_however_it_is_reached() {
+    fn repository_has_same_id_under_every_address() {
         for address in [
             "https://example.com/team/app.git",
             "https://example.com/team/app",
@@ -238,7 +238,7 @@ mod tests {
     }
 
     #[test]
-    fn a_path_of_this_machine_and_what_is_unclear_have_no_id() {
+    fn local_or_unclear_address_has_no_id() {
         for address in [
             "/srv/git/app.git",
             "../app.git",
@@ -314,7 +314,7 @@ mod tests {
 
     proptest! {
         #[test]
-        fn no_credential_is_ever_in_an_id_or_in_what_a_person_sees(
+        fn credentials_appear_neither_in_ids_nor_output(
             user in "[a-z]{0,5}", secret in "S3cret[A-Za-z0-9/:@%?#!.-]{0,12}Q", host in "[a-z.\\[\\]:]{1,8}", path in "[a-z/.:@?]{0,9}",
             scheme in "(https|http|ssh|git|HTTPS|ftp)",
         ) {

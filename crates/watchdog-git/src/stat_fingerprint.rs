@@ -353,7 +353,7 @@ mod tests {
     use crate::WorktreeState;
 
     #[test]
-    fn a_stamp_changes_with_everything_that_could_change_a_look() {
+    fn fingerprint_changes_with_every_fact_of_a_scan() {
         let folder = tempfile::tempdir().unwrap();
         let root = fs::canonicalize(folder.path()).unwrap();
         let git_dir = root.join(".git");

@@ -421,7 +421,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn only_a_configuration_that_plainly_says_nothing_of_a_work_tree_spares_opening_the_repository()
+    fn only_unambiguous_configuration_avoids_opening_the_repository()
     {
         let folder = tempfile::tempdir().unwrap();
         let asked = |text: &str| {

@@ -28,7 +28,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn this_process_runs_and_one_that_was_recorded_long_before_it_began_does_not() {
+    fn own_process_runs_but_not_its_earlier_namesake() {
         let own = std::process::id();
         assert!(still_runs(own, Timestamp::now()));
         let shows_begin = watchdog_system::read_all().is_ok();

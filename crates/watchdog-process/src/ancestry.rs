@@ -91,7 +91,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn the_process_above_is_an_ancestor_and_this_one_is_not() {
+    fn parent_process_is_ancestor_but_self_is_not() {
         let ancestry = ProcessAncestry::of_this_process();
         assert!(!ancestry.is_inside(std::process::id(), false));
         match parent(std::process::id()) {

@@ -369,7 +369,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_relative_path_is_meant_from_the_folder_of_the_program() {
+    fn relative_path_is_resolved_from_program_folder() {
         let cwd = Path::new("/work tree");
         for (program, expected) in [
             ("sh", "sh"),

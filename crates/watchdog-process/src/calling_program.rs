@@ -57,7 +57,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn the_shell_of_a_hook_is_not_the_program_that_calls() {
+    fn hook_shell_is_not_the_calling_program() {
         for (line, shell) in [
             ("sh -c exec", true),
             ("/bin/bash -lc x", true),

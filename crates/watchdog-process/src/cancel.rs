@@ -42,7 +42,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_raised_flag_is_seen_by_its_clones_and_urgency_is_never_taken_back() {
+    fn cancel_flag_reaches_clones_and_keeps_its_urgency() {
         let flag = CancelFlag::new();
         let other = flag.clone();
         assert!(!other.is_cancelled());

@@ -39,7 +39,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn the_bus_of_the_session_comes_first_then_that_of_the_user_then_a_display() {
+    fn session_bus_precedes_user_bus_and_display() {
         let none = Path::new("/nowhere/bus");
         let with = |names: &'static [&'static str]| {
             move |name: &str| names.contains(&name).then(|| OsString::from("x"))

@@ -98,7 +98,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn there_is_room_where_the_tests_run_and_a_shortage_says_what_helps() {
+    fn headroom_suffices_for_tests_and_shortage_names_remedy() {
         assert!(check_headroom().is_ok());
         let short = HeadroomError::AddressSpace { allowed: 300 << 20 };
         assert_eq!(

@@ -293,7 +293,7 @@ mod tests {
     }
 
     #[test]
-    fn one_that_does_not_answer_is_not_waited_for_longer_than_asked() {
+    fn silent_program_times_out_as_requested() {
         let mut program = shell("trap '' TERM; while :; do sleep 1; done");
         let begun = Instant::now();
         assert_eq!(
@@ -314,7 +314,7 @@ mod tests {
     }
 
     #[test]
-    fn an_endless_line_is_too_long_and_costs_bounded_memory() {
+    fn endless_line_is_too_long_in_bounded_memory() {
         let mut program = shell("read -r line; head -c 9000000 /dev/zero | tr '\\0' x; echo");
         assert_eq!(ask(&mut program, "x"), LineAnswer::TooLong);
     }

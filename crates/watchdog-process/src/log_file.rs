@@ -218,7 +218,7 @@ mod tests {
 
     proptest! {
         #[test]
-        fn a_log_is_the_beginning_and_the_end_of_what_was_written(chunks in prop::collection::vec(prop::collection::vec(any::<u8>(), 0..30), 0..12)) {
+        fn log_keeps_beginning_and_end_of_output(chunks in prop::collection::vec(prop::collection::vec(any::<u8>(), 0..30), 0..12)) {
             let all = chunks.concat();
             let (text, end) = logged(&chunks);
             prop_assert_eq!(end.fault, None);
@@ -240,7 +240,7 @@ mod tests {
     }
 
     #[test]
-    fn a_log_is_private_even_where_an_older_one_was_not() {
+    fn log_is_private_even_over_an_older_one() {
         let dir = tempfile::tempdir().unwrap();
         let path = dir.path().join("log");
         std::fs::write(&path, "older and longer").unwrap();
@@ -256,7 +256,7 @@ mod tests {
     }
 
     #[test]
-    fn a_full_disk_ends_the_log_with_a_note_and_nothing_else() {
+    fn full_disk_ends_only_the_log_with_note() {
         let mut log = LogFile::create(Path::new("/dev/full"), SMALL).unwrap();
         log.write(b"first");
         log.write(b"second");

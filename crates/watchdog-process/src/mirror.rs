@@ -149,7 +149,7 @@ mod tests {
     use std::sync::atomic::{AtomicBool, Ordering};
 
     #[test]
-    fn every_byte_arrives_in_order_however_slow_the_reader_is() {
+    fn slow_reader_gets_every_byte_in_order() {
         let (mut read, write) = os_pipe::pipe().unwrap();
         let bytes: Vec<u8> = (0..300_000_u32).flat_map(u32::to_ne_bytes).collect();
         let expected = bytes.clone();
@@ -172,7 +172,7 @@ mod tests {
     }
 
     #[test]
-    fn a_reader_that_sleeps_is_waited_for_only_until_told_otherwise() {
+    fn sleeping_reader_is_awaited_until_the_writer_hurries() {
         let (read, write) = os_pipe::pipe().unwrap();
         let hurry = std::sync::Arc::new(AtomicBool::new(false));
         let told = hurry.clone();

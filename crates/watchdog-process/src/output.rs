@@ -92,7 +92,7 @@ mod tests {
 
     proptest! {
         #[test]
-        fn a_tail_is_the_end_of_what_was_pushed(chunks in prop::collection::vec(prop::collection::vec(any::<u8>(), 0..40), 0..20), limit in 0_usize..64) {
+        fn tail_is_the_end_of_pushed_output(chunks in prop::collection::vec(prop::collection::vec(any::<u8>(), 0..40), 0..20), limit in 0_usize..64) {
             let mut tail = OutputTail::new(limit);
             chunks.iter().for_each(|chunk| tail.push(chunk));
             let all = chunks.concat();
@@ -102,7 +102,7 @@ mod tests {
         }
 
         #[test]
-        fn head_and_tail_are_both_ends_and_nothing_is_dropped_unsaid(chunks in prop::collection::vec(prop::collection::vec(any::<u8>(), 0..40), 0..20), keep in 0_usize..64) {
+        fn head_and_tail_report_every_dropped_byte(chunks in prop::collection::vec(prop::collection::vec(any::<u8>(), 0..40), 0..20), keep in 0_usize..64) {
             let mut both = HeadTail::new(keep);
             chunks.iter().for_each(|chunk| both.push(chunk));
             let all = chunks.concat();

@@ -74,7 +74,7 @@ mod tests {
     }
 
     #[test]
-    fn only_the_end_of_a_long_output_is_looked_at() {
+    fn only_the_end_of_long_output_is_examined() {
         let mut long = vec![b'x'; 3 * WINDOW];
         long.extend_from_slice(b"end");
         let seen = plain_text(&long);

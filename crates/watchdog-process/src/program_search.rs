@@ -57,7 +57,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_name_is_started_by_its_path_only_where_exec_would_surely_start_that_file() {
+    fn name_resolves_to_path_only_as_exec_would() {
         let dir = tempfile::tempdir().unwrap();
         let [first, second] = ["first", "second"].map(|name| dir.path().join(name));
         create_dir(&first).unwrap();

@@ -137,7 +137,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_hundredth_of_a_core_is_work_and_less_is_not() {
+    fn hundredth_of_a_core_counts_as_work() {
         let begin = Instant::now();
         let works = |per_look: u64| {
             let mut processor = CpuUse::over(Duration::from_secs(60));

@@ -281,7 +281,7 @@ mod tests {
     }
 
     #[test]
-    fn descendants_belong_whatever_group_or_session_they_moved_to_and_parents_come_first() {
+    fn descendants_belong_despite_moves_with_parents_first() {
         let mut table = vec![
             row(103, 102, 103, 103, 13),
             row(102, 101, 102, 102, 12),
@@ -297,7 +297,7 @@ mod tests {
     }
 
     #[test]
-    fn an_orphan_is_told_by_its_history_then_its_group_then_its_mark() {
+    fn orphan_matches_history_then_group_then_mark() {
         let mut process_trees = two_trees();
         let mut before = leaders();
         before.push(row(300, 100, 300, 300, 30));
@@ -322,7 +322,7 @@ mod tests {
     }
 
     #[test]
-    fn a_reused_pid_is_not_taken_for_the_process_that_had_it() {
+    fn reused_pid_is_not_the_earlier_process() {
         let mut process_trees = two_trees();
         let mut before = leaders();
         before.push(row(300, 100, 300, 300, 30));
@@ -333,7 +333,7 @@ mod tests {
     }
 
     #[test]
-    fn an_orphan_without_any_trace_belongs_to_the_only_tree_that_it_can_have_come_from() {
+    fn traceless_orphan_belongs_to_only_possible_tree() {
         let mut table = leaders();
         table.push(row(300, 50, 300, 299, 15));
         assert_eq!(
@@ -357,7 +357,7 @@ mod tests {
     }
 
     #[test]
-    fn an_orphan_that_shed_all_but_its_limit_is_found_by_that() {
+    fn orphan_is_found_by_its_remaining_limit() {
         let mut table = leaders();
         table.extend([
             row(901, 50, 901, 901, 30),
@@ -375,7 +375,7 @@ mod tests {
     }
 
     #[test]
-    fn what_may_be_a_child_of_somebody_else_in_this_process_is_left_alone() {
+    fn possible_child_of_another_owner_is_left_alone() {
         let mut process_trees = two_trees();
         process_trees.trees.remove(&2);
         let mut table = leaders();
@@ -395,7 +395,7 @@ mod tests {
     }
 
     #[test]
-    fn what_an_ended_tree_left_on_purpose_is_not_claimed_by_another() {
+    fn deliberate_survivor_is_not_claimed_by_another_tree() {
         let mut process_trees = two_trees();
         process_trees.trees.remove(&2);
         process_trees.left.insert(300, 30);
@@ -406,7 +406,7 @@ mod tests {
     }
 
     #[test]
-    fn what_was_born_late_of_an_ended_tree_is_not_claimed_by_the_only_one_that_lives() {
+    fn late_child_of_ended_tree_is_not_claimed() {
         let mut process_trees = two_trees();
         process_trees.trees.remove(&2);
         process_trees.ended_marks.insert(902);
@@ -417,7 +417,7 @@ mod tests {
     }
 
     #[test]
-    fn only_dead_orphans_are_reaped_and_never_a_leader() {
+    fn only_dead_orphans_are_reaped_never_leaders() {
         let mut process_trees = two_trees();
         process_trees.left.insert(303, 33);
         let mut table = leaders();

@@ -313,7 +313,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_mark_is_found_again_among_those_of_other_watchdogs() {
+    fn mark_is_found_among_other_watchdogs_marks() {
         let nested = mark_for(7, Some(OsStr::new("1-00ff.3:2-00fe.7")));
         assert_eq!(tree_of(nested.as_encoded_bytes()), TreeMark::Tree(7));
         let inner = format!("{}:9-0001.4", nested.to_string_lossy());
@@ -327,7 +327,7 @@ mod tests {
     }
 
     #[test]
-    fn a_long_line_of_watchdogs_does_not_grow_the_environment_for_ever() {
+    fn nested_watchdogs_keep_the_environment_bounded() {
         let mut mark = OsString::new();
         for id in 0..100 {
             mark = mark_for(id, Some(&mark));

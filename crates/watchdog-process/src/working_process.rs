@@ -50,7 +50,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn own_children_are_left_out_and_the_parent_is_read() {
+    fn own_children_are_excluded_and_parent_is_included() {
         let scratch = tempfile::tempdir().expect("a scratch folder");
         let mut launch = crate::SessionLaunch::new(["sleep", "60"], scratch.path());
         launch.stdin = crate::StdinSource::Null;

@@ -56,7 +56,7 @@ mod tests {
     }
 
     #[test]
-    fn a_system_without_a_clock_of_its_boot_gets_milliseconds_of_the_wall_clock() {
+    fn system_without_boot_clock_uses_wall_clock_milliseconds() {
         let milliseconds = || {
             i64::try_from(
                 SystemTime::now()

@@ -137,7 +137,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn names_are_plain_and_never_climb_out_of_their_directory() {
+    fn names_are_plain_and_stay_in_their_directory() {
         for (text, expected) in [
             ("spec/auth", "spec%2Fauth"),
             ("..", "%2E."),

@@ -248,7 +248,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_taken_away_leaves_the_rest_and_no_counter_below_nothing() {
+    fn subtraction_never_takes_a_counter_below_zero() {
         let mut rest = sums(&[("all", 2), ("more", 1), ("some", 5), ("untouched", 3)]);
         rest.subtract(&sums(&[
             ("all", 2),
@@ -260,7 +260,7 @@ mod tests {
     }
 
     #[test]
-    fn verdicts_are_summed_by_status_in_the_order_of_the_contract_and_only_where_there_were_some() {
+    fn nonzero_verdicts_are_summed_in_contract_order() {
         let word = |reason: Reason| format!("{}{}", word::VERDICT, reason.as_str());
         let of = |reasons: &[Reason], other: u64| {
             let mut sums = sums(&[(word::RESCUES, 9)]);
@@ -302,7 +302,7 @@ mod tests {
     }
 
     #[test]
-    fn dollars_are_known_where_somebody_told_them_of_that_very_thing() {
+    fn cost_is_known_once_it_is_reported() {
         for (counted, sessions, questions) in [
             (sums(&[]), None, None),
             (sums(&[(word::COST, 250_000)]), None, None),

@@ -58,7 +58,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_slash_in_a_part_does_not_make_two_parts() {
+    fn slash_in_key_part_does_not_split_it() {
         assert_ne!(
             RowKey::new("baseline", &["wt", "a/b"]),
             RowKey::new("baseline", &["wt", "a", "b"])

@@ -300,7 +300,7 @@ mod tests {
     }
 
     #[test]
-    fn a_lock_that_a_holder_left_is_named_and_removed_and_a_held_one_stays() {
+    fn stale_lock_is_removed_and_held_lock_stays() {
         let (_tmp, dir) = dir();
         let lock = held(WorktreeLock::try_acquire(&dir, "held", me("watchdog run")).unwrap());
         drop(held(
@@ -320,7 +320,7 @@ mod tests {
     }
 
     #[test]
-    fn the_second_is_told_who_holds_it_and_whether_a_session_runs() {
+    fn second_locker_learns_holder_and_session_state() {
         let (_tmp, dir) = dir();
         let mut lock = held(
             WorktreeLock::try_acquire(&dir, "wt/ü", me("watchdog run, with a rather long line"))
@@ -369,7 +369,7 @@ mod tests {
     }
 
     #[test]
-    fn removing_and_taking_a_lock_at_once_leaves_one_holder() {
+    fn concurrent_removal_and_locking_leave_one_holder() {
         let (_tmp, dir) = dir();
         let inside = std::sync::atomic::AtomicU32::new(0);
         let turns = || {
@@ -394,7 +394,7 @@ mod tests {
     }
 
     #[test]
-    fn garbage_in_the_file_is_neither_a_holder_nor_an_obstacle() {
+    fn garbage_in_lock_file_never_blocks_locking() {
         let (_tmp, dir) = dir();
         fs::write(dir.locks().join("wt.lock"), [0xff, 0, b'{', b'\n', 7]).unwrap();
         let lock = held(WorktreeLock::try_acquire(&dir, "wt", me("x")).unwrap());

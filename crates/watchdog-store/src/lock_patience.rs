@@ -97,7 +97,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn one_wait_takes_the_whole_patience_and_those_after_it_next_to_nothing() {
+    fn first_wait_uses_full_patience_later_waits_little() {
         let start = Instant::now();
         let at = |seconds: u64| start + Duration::from_secs(seconds);
         assert_eq!(VainWaits::patience(None, at(0)), PATIENCE);
@@ -151,7 +151,7 @@ mod tests {
     }
 
     #[test]
-    fn a_lock_that_was_got_gives_the_whole_patience_back() {
+    fn acquired_lock_restores_the_full_patience() {
         let long_ago = Instant::now()
             .checked_sub(PATIENCE)
             .expect("the machine runs for longer");

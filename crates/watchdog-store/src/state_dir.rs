@@ -238,7 +238,7 @@ mod tests {
     }
 
     #[test]
-    fn the_flag_wins_then_xdg_then_home_and_relative_variables_do_not_count() {
+    fn flag_precedes_absolute_xdg_and_home_variables() {
         let at = |flag: &str, xdg: &str, home: &str| {
             let some = |s: &str| (!s.is_empty()).then(|| PathBuf::from(s));
             StateDir::resolve(some(flag), some(xdg), some(home)).map(|d| d.root().to_owned())
@@ -254,7 +254,7 @@ mod tests {
     }
 
     #[test]
-    fn it_is_made_private_with_its_parents_and_twice_is_fine() {
+    fn directory_is_created_private_and_idempotent() {
         let tmp = tempfile::tempdir().unwrap();
         let dir = StateDir::resolve(Some(tmp.path().join("a/b/state")), None, None).unwrap();
         dir.ensure().unwrap();
@@ -265,7 +265,7 @@ mod tests {
     }
 
     #[test]
-    fn a_fresh_directory_is_tightened_and_a_shared_one_is_refused_but_not_touched() {
+    fn fresh_directory_is_tightened_and_shared_one_refused() {
         let tmp = tempfile::tempdir().unwrap();
         let dir = StateDir {
             root: tmp.path().join("state"),
@@ -290,7 +290,7 @@ mod tests {
     }
 
     #[test]
-    fn a_file_in_its_place_is_named_and_left_alone() {
+    fn file_in_its_place_is_reported_and_kept() {
         let tmp = tempfile::tempdir().unwrap();
         let file = tmp.path().join("state");
         fs::write(&file, "mine").unwrap();

@@ -18,7 +18,7 @@ fn happened(hour: i64, worktree: &str, kind: &str, data: Value) -> StoredEvent {
 }
 
 #[test]
-fn each_kind_adds_what_it_tells_and_what_is_not_told_is_not_zero() {
+fn each_event_kind_adds_only_known_figures() {
     let usage = json!({"input_tokens": 100, "output_tokens": 5, "cost_usd": 0.25});
     for (kind, data, expected) in [
         (
@@ -137,7 +137,7 @@ fn each_kind_adds_what_it_tells_and_what_is_not_told_is_not_zero() {
 }
 
 #[test]
-fn every_outcome_of_a_probe_has_a_figure_of_its_own() {
+fn every_probe_outcome_has_its_own_figure() {
     use watchdog_facts::evidence::ProbeOutcome as P;
     let why = String::new;
     let all = [
@@ -161,7 +161,7 @@ fn every_outcome_of_a_probe_has_a_figure_of_its_own() {
 }
 
 #[test]
-fn a_day_of_more_worktrees_than_have_room_still_counts_them_all() {
+fn day_counts_worktrees_beyond_its_room() {
     let mut tally = JournalTally::default();
     for n in 0..WORKTREES + 20 {
         tally.add(&happened(0, &format!("w{n}"), "iteration", json!({})));
@@ -176,7 +176,7 @@ fn a_day_of_more_worktrees_than_have_room_still_counts_them_all() {
 }
 
 #[test]
-fn a_worktree_of_more_specs_than_have_room_still_counts_them_all() {
+fn worktree_counts_specs_beyond_its_room() {
     let mut tally = JournalTally::default();
     let with_spec = |spec: String| StoredEvent {
         spec: Some(spec),
@@ -199,7 +199,7 @@ fn a_worktree_of_more_specs_than_have_room_still_counts_them_all() {
 
 proptest! {
     #[test]
-    fn sums_of_parts_are_the_sum_of_the_whole(
+    fn sums_of_parts_equal_the_whole(
         hours in prop::collection::vec((0..100i64, 0..4u8, 0..5usize), 0..60),
         cut in 0..60usize,
     ) {
@@ -224,7 +224,7 @@ proptest! {
 }
 
 #[test]
-fn sessions_are_summed_by_agent_and_one_that_told_no_price_has_none() {
+fn sessions_are_summed_by_agent_without_inventing_prices() {
     let mut tally = JournalTally::default();
     let ends = |agent: Value, usage: Value| {
         happened(

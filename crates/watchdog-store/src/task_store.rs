@@ -386,7 +386,7 @@ mod tests {
     crate::on_each_task_test!(on_this_machine);
 
     #[test]
-    fn a_task_that_is_taken_again_forgets_why_it_was_given_back_and_says_since_when() {
+    fn retaken_task_forgets_return_reason_and_updates_time() {
         let scratch = Scratch::new();
         let tasks = LocalTasks::new(
             Arc::new(SqliteStore::open(&scratch.dir).expect("a store")),

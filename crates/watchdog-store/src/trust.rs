@@ -196,7 +196,7 @@ mod tests {
     }
 
     #[test]
-    fn changed_bytes_another_path_or_another_repository_need_a_new_word() {
+    fn changed_bytes_path_or_repository_need_new_trust() {
         let hash = fingerprint("repo", Path::new("completion.json"), b"{}");
         assert!(is_hash(&hash));
         assert_eq!(
@@ -214,7 +214,7 @@ mod tests {
     }
 
     #[test]
-    fn what_was_allowed_is_trusted_and_listed_until_it_is_taken_back() {
+    fn granted_file_stays_trusted_and_listed_until_revoked() {
         let (_tmp, trust) = trust();
         let hash = fingerprint("repo", Path::new("completion.json"), b"{}");
         assert!(!trust.is_trusted(&hash, None).unwrap());
@@ -248,7 +248,7 @@ mod tests {
     }
 
     #[test]
-    fn a_grant_cut_short_copied_or_named_to_escape_grants_nothing() {
+    fn damaged_copied_or_escaping_grant_is_invalid() {
         let (_tmp, trust) = trust();
         let (a, b) = ("a".repeat(64), "b".repeat(64));
         trust.allow(&grant(&a)).unwrap();
@@ -266,7 +266,7 @@ mod tests {
     }
 
     #[test]
-    fn what_cannot_be_read_or_deleted_is_an_error_and_not_the_absence_of_grants() {
+    fn unreadable_or_undeletable_grant_is_an_error() {
         let (_tmp, trust) = trust();
         let hash = "a".repeat(64);
         let other = "b".repeat(64);

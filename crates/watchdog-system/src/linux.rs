@@ -93,7 +93,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn uptime_is_read_to_the_millisecond_and_nonsense_is_no_time() {
+    fn uptime_has_milliseconds_and_nonsense_is_refused() {
         for (text, expected) in [
             ("12.34 5.6\n", Some(12_340)),
             ("0.01 0", Some(10)),

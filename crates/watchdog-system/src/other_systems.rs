@@ -235,7 +235,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn what_another_system_does_not_show_is_nothing_and_never_a_wrong_answer() {
+    fn facts_missing_on_other_systems_are_never_wrong() {
         let own = std::process::id();
         let row = ProcessRow {
             pid: own,
@@ -290,7 +290,7 @@ mod tests {
     }
 
     #[test]
-    fn a_process_is_polled_where_no_descriptor_holds_it() {
+    fn process_is_polled_without_a_descriptor() {
         let own = std::process::id();
         let pid = i32::try_from(own)
             .ok()
@@ -314,7 +314,7 @@ mod tests {
     }
 
     #[test]
-    fn a_folder_is_listed_as_on_linux_and_the_clock_goes_on() {
+    fn folder_listing_and_clock_work_as_on_linux() {
         let scratch = tempfile::tempdir().expect("a scratch folder");
         std::fs::create_dir(scratch.path().join("folder")).expect("a folder can be made");
         std::fs::write(scratch.path().join("file"), "").expect("a file can be written");

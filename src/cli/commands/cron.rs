@@ -260,7 +260,7 @@ mod tests {
     }
 
     #[test]
-    fn a_machine_in_a_fleet_copies_there_by_the_same_timer() {
+    fn fleet_machine_copies_by_the_same_timer() {
         let joined = CronJob {
             is_in_fleet: true,
             ..job("/p")

@@ -153,7 +153,7 @@ mod tests {
     }
 
     #[test]
-    fn the_schema_of_presets_names_every_capability_and_allows_those_that_are_built_in() {
+    fn preset_schema_names_and_allows_built_in_capabilities() {
         let schema: Value = serde_json::from_str(PRESET).expect("JSON");
         let words = &schema["properties"]["capabilities"]["items"]["enum"];
         assert_eq!(
@@ -187,7 +187,7 @@ mod tests {
     }
 
     #[test]
-    fn a_verdict_has_the_keys_and_words_that_its_schema_names() {
+    fn verdict_uses_keys_and_words_of_schema() {
         let schema: Value = serde_json::from_str(VERDICT).expect("JSON");
         let judgement = Judgement {
             verdict: Verdict::new(Reason::Working, "m"),

@@ -72,7 +72,7 @@ fn the_list_fits_every_size() {
 }
 
 #[test]
-fn the_help_the_menu_and_a_confirmation_stand_above_the_list() {
+fn help_menu_and_confirmation_overlay_the_list() {
     let mut model = model((80, 24));
     press(&mut model, &[KeyCode::Char('?')]);
     expect_file![fixture("help.80x24")].assert_eq(&screen(&model));
@@ -139,7 +139,7 @@ fn a_worktree_has_its_pages() {
 }
 
 #[test]
-fn nothing_to_watch_says_what_to_type_and_an_unreadable_store_says_why() {
+fn empty_list_suggests_command_and_unreadable_store_explains() {
     let mut model = LiveModel::new(moment(), (80, 24), WorktreeCommands::default());
     assert!(screen(&model).contains("reading the records"));
     update(
@@ -190,7 +190,7 @@ fn what_is_unknown_or_unreadable_is_never_zero() {
 }
 
 #[test]
-fn without_colours_no_cell_has_a_style_and_with_them_the_text_is_the_same() {
+fn colours_change_styles_but_never_the_text() {
     let styled = |model: &LiveModel| {
         frame(model)
             .content()

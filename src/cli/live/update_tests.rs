@@ -49,7 +49,7 @@ fn chosen(model: &LiveModel) -> String {
 }
 
 #[test]
-fn what_needs_a_person_stands_first_and_every_key_sorts_as_it_says() {
+fn attention_sorts_first_and_each_key_sorts() {
     let mut model = model((120, 40));
     assert_eq!(
         names(&model),
@@ -82,7 +82,7 @@ fn what_needs_a_person_stands_first_and_every_key_sorts_as_it_says() {
 }
 
 #[test]
-fn the_chosen_row_stays_chosen_while_rows_come_and_go() {
+fn selected_row_stays_selected_as_rows_change() {
     let mut model = model((80, 24));
     press(&mut model, &[KeyCode::Down, KeyCode::Down]);
     assert_eq!(chosen(&model), "auth");
@@ -116,7 +116,7 @@ fn the_chosen_row_stays_chosen_while_rows_come_and_go() {
 }
 
 #[test]
-fn a_filter_and_a_search_leave_what_they_name_and_escape_shows_all_again() {
+fn filter_and_search_apply_until_escape() {
     let mut model = model((80, 24));
     press(&mut model, &[KeyCode::Char('f')]);
     assert_eq!(
@@ -197,7 +197,7 @@ fn a_session_that_stalls_comes_to_the_top() {
 }
 
 #[test]
-fn a_store_that_cannot_be_read_is_said_until_it_can() {
+fn unreadable_store_is_reported_until_readable() {
     let mut model = model((80, 24));
     update(&mut model, LiveInput::StoreFailed("disk I/O error".into()));
     assert_eq!(
@@ -226,7 +226,7 @@ fn menu(model: &mut LiveModel) -> Vec<(String, String)> {
 }
 
 #[test]
-fn every_deed_names_its_command_and_none_is_offered_that_would_be_refused() {
+fn every_offered_action_names_a_permitted_command() {
     let open = |row: StatusRow| StatusRow {
         breaker: watchdog_judge::wire::breaker_json::BreakerFields {
             strikes: 2,
@@ -279,7 +279,7 @@ fn every_deed_names_its_command_and_none_is_offered_that_would_be_refused() {
 }
 
 #[test]
-fn nothing_is_done_before_y_and_no_other_key_is_a_yes() {
+fn only_y_confirms_an_action() {
     let mut model = model((80, 24));
     press(&mut model, &[KeyCode::End, KeyCode::Up]);
     for no in [KeyCode::Char('n'), KeyCode::Esc, KeyCode::Char('q')] {
@@ -331,7 +331,7 @@ fn nothing_is_done_before_y_and_no_other_key_is_a_yes() {
 }
 
 #[test]
-fn trust_is_confirmed_only_after_its_commands_were_read() {
+fn trust_confirmation_requires_reading_its_commands() {
     let mut model = model((80, 24));
     press(
         &mut model,
@@ -374,7 +374,7 @@ fn trust_is_confirmed_only_after_its_commands_were_read() {
 }
 
 #[test]
-fn the_pages_of_a_worktree_are_read_as_they_are_opened_and_escape_leads_back() {
+fn detail_tabs_load_when_opened_and_escape_returns() {
     let mut model = model((80, 24));
     let opened = |effects: Vec<LiveEffect>| match effects.last() {
         Some(LiveEffect::ReadTab(tab)) => tab.as_ref().map(|(_, tab)| *tab),
@@ -461,7 +461,7 @@ fn output_is_followed_until_somebody_scrolls_up() {
 }
 
 #[test]
-fn ctrl_c_a_signal_and_ctrl_z_work_everywhere() {
+fn ctrl_c_signal_and_ctrl_z_work_everywhere() {
     for keys in [
         &[][..],
         &[KeyCode::Enter],
@@ -487,7 +487,7 @@ fn ctrl_c_a_signal_and_ctrl_z_work_everywhere() {
 }
 
 #[test]
-fn a_click_chooses_a_row_and_a_second_one_opens_it() {
+fn click_selects_row_and_second_click_opens_it() {
     let mut model = model((80, 24));
     update(&mut model, LiveInput::Click(4));
     assert_eq!(chosen(&model), "auth");

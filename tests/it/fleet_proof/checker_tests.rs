@@ -79,7 +79,7 @@ fn an_honest_round_has_no_fault() {
 }
 
 #[test]
-fn what_a_standby_lacked_may_be_seen_before_it_comes_again() {
+fn events_lost_in_failover_may_return_reordered() {
     let mut round = RoundRecord {
         took_over: true,
         ..honest()

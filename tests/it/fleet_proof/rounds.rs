@@ -7,7 +7,7 @@ use super::round::{RoundSize, play};
 use crate::torture::Tally;
 
 const THIS: &str =
-    "fleet_proof::rounds::every_task_is_done_once_whatever_happens_to_machines_and_server";
+    "fleet_proof::rounds::every_task_is_done_once_despite_failures";
 
 fn number(name: &str, default: u64) -> u64 {
     match std::env::var(name) {
@@ -19,7 +19,7 @@ fn number(name: &str, default: u64) -> u64 {
 }
 
 #[test]
-fn every_task_is_done_once_whatever_happens_to_machines_and_server() {
+fn every_task_is_done_once_despite_failures() {
     let (first, rounds) = (
         number("WATCHDOG_FLEET_SEED", 1),
         number("WATCHDOG_FLEET_ROUNDS", 1),

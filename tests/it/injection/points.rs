@@ -14,7 +14,7 @@ use crate::support::random_tree::Dice;
 use crate::torture::Tally;
 
 const THIS: &str =
-    "injection::points::every_system_call_that_fails_loses_nothing_and_is_not_silent";
+    "injection::points::failed_syscalls_lose_no_data_and_are_told";
 
 /// Draws until a point is reached, at most so often.
 const DRAWS: usize = 20;
@@ -54,7 +54,7 @@ struct Points {
 }
 
 #[test]
-fn every_system_call_that_fails_loses_nothing_and_is_not_silent() {
+fn failed_syscalls_lose_no_data_and_are_told() {
     let (first, points) = (
         number("WATCHDOG_INJECT_SEED", 1),
         number("WATCHDOG_INJECT_POINTS", 300),
@@ -93,7 +93,7 @@ fn every_system_call_that_fails_loses_nothing_and_is_not_silent() {
 }
 
 #[test]
-fn a_session_does_not_start_where_the_disk_fails_while_its_predecessors_work_is_kept() {
+fn unsaved_predecessor_work_prevents_a_session() {
     let mut ground = InjectionGround::new();
     let family = FAMILIES
         .iter()
@@ -160,7 +160,7 @@ fn reads_that_fail_are_not_silent() {
 }
 
 #[test]
-fn a_watch_in_which_no_read_works_any_more_ends_at_an_interrupt() {
+fn interrupt_ends_a_watch_with_failing_reads() {
     let mut ground = InjectionGround::new();
     let family = FAMILIES
         .iter()

@@ -8,7 +8,7 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use super::round::play;
 use super::tally::Tally;
 
-const THIS: &str = "torture::rounds::every_byte_can_be_got_back_whatever_goes_wrong";
+const THIS: &str = "torture::rounds::every_byte_is_recoverable_after_any_failure";
 /// Set in the process that plays.
 const PLAYS: &str = "WATCHDOG_TORTURE_PLAYS";
 
@@ -22,7 +22,7 @@ fn number(name: &str, default: u64) -> u64 {
 }
 
 #[test]
-fn every_byte_can_be_got_back_whatever_goes_wrong() {
+fn every_byte_is_recoverable_after_any_failure() {
     assert!(
         rustix::process::geteuid().is_root(),
         "small disks and read-only folders are mounts: run this as root"

@@ -125,7 +125,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_capability_is_read_and_written_by_one_word() {
+    fn capability_reads_and_writes_one_word() {
         for capability in AgentCapability::ALL {
             let read = serde_json::from_value::<AgentCapability>(capability.as_str().into());
             assert_eq!(read.expect("it is a word of a preset"), capability);

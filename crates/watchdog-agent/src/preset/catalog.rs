@@ -184,7 +184,7 @@ mod tests {
     }
 
     #[test]
-    fn every_preset_that_is_built_in_is_read_and_named_by_the_configuration() {
+    fn configuration_reads_and_names_every_built_in_preset() {
         let names: Vec<&str> = PresetCatalog::built_in()
             .iter()
             .map(|preset| preset.name.as_str())
@@ -210,7 +210,7 @@ mod tests {
     }
 
     #[test]
-    fn a_file_of_the_folder_is_a_preset_unless_its_name_is_taken() {
+    fn folder_file_is_preset_unless_name_is_taken() {
         let (scratch, catalog) = catalog();
         let minimal = |name: &str| {
             format!(
@@ -247,7 +247,7 @@ mod tests {
     }
 
     #[test]
-    fn a_hostile_file_is_refused_with_its_place_and_the_nearest_key() {
+    fn hostile_file_is_refused_with_place_and_key() {
         let (scratch, catalog) = catalog();
         let file = scratch.path().join("x.json");
         let refused = |text: &[u8]| {

@@ -127,7 +127,7 @@ mod tests {
     }
 
     #[test]
-    fn only_a_login_by_a_variable_is_taken_along() {
+    fn own_home_keeps_only_logins_by_variable() {
         for (set, file, works) in [
             (&["GEMINI_API_KEY"][..], None, true),
             (&["GEMINI_API_KEY"], Some(".gemini/oauth_creds.json"), false),

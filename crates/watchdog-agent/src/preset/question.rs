@@ -468,7 +468,7 @@ mod tests {
     }
 
     #[test]
-    fn nobody_is_asked_by_guess_or_with_a_trace_in_the_session_that_worked() {
+    fn probes_need_an_id_and_leave_no_trace() {
         for preset in ["codex", "opencode", "qwen", "gemini"] {
             assert!(
                 line(preset, None, None).starts_with("no session of"),
@@ -488,7 +488,7 @@ mod tests {
     }
 
     #[test]
-    fn tools_and_the_repository_are_kept_out_of_a_question_by_variables_too() {
+    fn variables_keep_tools_and_repository_out_of_questions() {
         let opencode =
             built("opencode", None, Some(ID), QuestionKind::Probe).expect("it is asked by its id");
         let set = |name: &str| {
@@ -525,7 +525,7 @@ mod tests {
     }
 
     #[test]
-    fn a_plan_is_asked_for_by_the_same_harmless_words() {
+    fn plan_question_is_as_harmless_as_probe() {
         let asked = |question| built("claude", None, None, question).expect("it is asked");
         let (probe, plan) = (asked(QuestionKind::Probe), asked(QuestionKind::Plan));
         let words = |built: &ProbeInvocation, schema: &str| -> Vec<OsString> {
@@ -549,7 +549,7 @@ mod tests {
     }
 
     #[test]
-    fn a_judge_resumes_no_session_and_has_no_tools() {
+    fn judge_resumes_no_session_and_gets_no_tools() {
         for preset in ["claude", "codex", "gemini", "opencode", "qwen", "copilot"] {
             let built = built(preset, None, Some(ID), QuestionKind::Judge).expect("it judges");
             let words = words(&built);
@@ -588,7 +588,7 @@ mod tests {
     }
 
     #[test]
-    fn an_unknown_option_can_be_left_out_unless_it_keeps_the_probe_harmless() {
+    fn unknown_option_is_dropped_unless_it_protects_probes() {
         let built = built("claude", None, None, QuestionKind::Probe).expect("it is asked");
         for option in [
             "--json-schema",

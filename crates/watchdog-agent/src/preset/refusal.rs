@@ -137,7 +137,7 @@ mod tests {
     }
 
     #[test]
-    fn all_refused_tools_are_named_where_the_option_takes_names() {
+    fn name_option_lists_all_refused_tools() {
         let preset = PresetCatalog::built_in_named("claude").expect("it is built in");
         let refused = ["Bash", "WebFetch"].map(|tool| RefusedTool {
             tool: tool.into(),

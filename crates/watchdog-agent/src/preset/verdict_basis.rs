@@ -110,7 +110,7 @@ mod tests {
     }
 
     #[test]
-    fn a_verdict_names_what_its_agent_would_not_have_told() {
+    fn verdict_names_facts_its_agent_cannot_report() {
         let nothing = VerdictBasis {
             nothing_done: true,
             ..VerdictBasis::default()
@@ -172,7 +172,7 @@ mod tests {
     }
 
     #[test]
-    fn a_limit_that_nothing_can_hold_is_told_before_the_session() {
+    fn unenforceable_limit_is_reported_before_the_session() {
         let cost = Limits {
             max_cost_usd: Some(1.0),
             ..ConfigSettings::default().limits

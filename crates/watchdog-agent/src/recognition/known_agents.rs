@@ -35,7 +35,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn every_agent_that_is_built_in_is_recognised_by_its_program() {
+    fn program_name_identifies_every_built_in_agent() {
         let known = known_agents(&PresetCatalog::default());
         assert_eq!(known.len(), PresetCatalog::built_in().len());
         for words in &known {

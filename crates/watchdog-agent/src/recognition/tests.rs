@@ -162,7 +162,7 @@ fn what_only_contains_a_name_is_no_agent() {
 }
 
 #[test]
-fn a_line_with_two_agents_names_none_to_ask() {
+fn line_with_two_agents_names_no_agent() {
     let several = agents_in_command(
         &argv(&["sh", "-c", "claude -p plan | codex exec -"]),
         &known(),
@@ -193,7 +193,7 @@ fn process(pid: u32, parent: u32, words: &[&str]) -> ProcessCommand {
 }
 
 #[test]
-fn a_wrapper_is_recognised_by_its_child_and_an_agent_is_not_by_its_tools() {
+fn child_identifies_wrapper_but_tools_identify_no_agent() {
     let wrapper = process(10, 1, &["/bin/sh", "./work.sh"]);
     let seen = |more: &[ProcessCommand]| {
         let all: Vec<_> = std::iter::once(wrapper.clone())
@@ -237,7 +237,7 @@ fn a_wrapper_is_recognised_by_its_child_and_an_agent_is_not_by_its_tools() {
 }
 
 #[test]
-fn two_megabytes_of_arguments_are_read_in_a_moment() {
+fn two_megabytes_of_arguments_are_read_quickly() {
     let begun = std::time::Instant::now();
     let long = "x".repeat(2 << 20);
     assert_eq!(

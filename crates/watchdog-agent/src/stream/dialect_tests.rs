@@ -70,7 +70,7 @@ fn refused(summary: &SessionSummary) -> Vec<(&str, RefusalCause)> {
 }
 
 #[test]
-fn a_dialect_is_told_by_the_events_that_open_a_session() {
+fn opening_events_identify_the_dialect() {
     for (events, dialect) in [
         (
             vec![json!({"type": "system", "subtype": "init", "session_id": ID})],
@@ -108,7 +108,7 @@ fn a_dialect_is_told_by_the_events_that_open_a_session() {
 }
 
 #[test]
-fn only_a_reported_end_without_an_error_is_a_success() {
+fn success_needs_reported_end_without_error() {
     let finish = |reason: &str| {
         opencode(
             "step_finish",
@@ -267,7 +267,7 @@ fn errors_come_with_the_status_of_the_service() {
 }
 
 #[test]
-fn tools_that_each_program_refuses_are_named_with_the_cause() {
+fn refused_tools_of_each_program_carry_causes() {
     let call = json!({"type": "tool_use", "tool_name": "run_shell_command", "tool_id": "c", "parameters": {}});
     let answered = |kind: &str| {
         let error = json!({"type": kind, "message": "no"});
@@ -360,7 +360,7 @@ fn tools_that_each_program_refuses_are_named_with_the_cause() {
 }
 
 #[test]
-fn retries_are_counted_where_they_are_printed_and_unknown_elsewhere() {
+fn printed_retries_count_and_others_stay_unknown() {
     let reconnects = |n: u64| json!({"type": "error", "message": format!("Reconnecting... {n}/5 (exceeded retry limit, last status: 429)")});
     let summary = read(&codex(&[
         reconnects(1),
@@ -389,7 +389,7 @@ fn retries_are_counted_where_they_are_printed_and_unknown_elsewhere() {
 }
 
 #[test]
-fn a_command_that_outlives_its_turn_runs_in_the_background() {
+fn command_outliving_its_turn_is_background_work() {
     let item = |kind: &str, id: &str| {
         json!({"type": kind, "item": {"id": id, "type": "command_execution", "command": "sleep 60",
         "aggregated_output": "", "exit_code": 0}})
@@ -413,7 +413,7 @@ fn a_command_that_outlives_its_turn_runs_in_the_background() {
 }
 
 #[test]
-fn what_a_session_spent_before_is_no_part_of_this_run() {
+fn earlier_session_spending_stays_out_of_run() {
     let spent = |events: &[Value], earlier: Option<SessionTokens>| {
         let known: HashMap<String, SessionTokens> = earlier
             .map(|tokens| (ID.to_owned(), tokens))
@@ -497,7 +497,7 @@ fn copilot_and_qwen_are_read_as_sessions() {
 }
 
 #[test]
-fn cursor_and_amp_are_read_by_their_documented_streams() {
+fn cursor_and_amp_follow_their_documented_streams() {
     let call = |subtype: &str, call: Value| json!({"type": "tool_call", "subtype": subtype, "call_id": "c", "session_id": ID, "tool_call": call});
     let summary = read(&[
         json!({"type": "system", "subtype": "init", "session_id": ID, "model": "m", "permissionMode": "default"}),
@@ -524,7 +524,7 @@ fn cursor_and_amp_are_read_by_their_documented_streams() {
 }
 
 #[test]
-fn a_session_of_a_known_program_is_read_in_its_dialect_alone() {
+fn known_program_uses_its_own_dialect_alone() {
     let tap = StreamTap::with_format(&StreamFormat::Dialect(StreamDialect::Codex));
     watchdog_process::OutputReader::push(
         &tap,

@@ -282,7 +282,7 @@ mod tests {
     }
 
     #[test]
-    fn a_pair_of_surrogates_is_never_cut_in_two() {
+    fn surrogate_pair_is_never_cut() {
         for shift in 0..12 {
             let long = format!(
                 "{}{}",
@@ -296,7 +296,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_too_long_is_passed_over_and_what_follows_is_read() {
+    fn oversized_document_is_skipped_without_losing_the_next() {
         let long = format!("{{\"a\":[{}0]}}\n{{\"b\":2}}\n", "0,".repeat(DOCUMENT));
         assert_eq!(pieces([long.as_bytes()]), ["too long", "{\"b\":2}"]);
     }

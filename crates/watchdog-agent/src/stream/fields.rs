@@ -110,7 +110,7 @@ mod tests {
     }
 
     #[test]
-    fn a_cut_text_keeps_both_ends_and_whole_characters() {
+    fn cut_text_keeps_both_ends_and_characters() {
         assert_eq!(cut("short", 5), "short");
         assert_eq!(cut("ééééé", 5), "é [...] é");
         assert!(cut(&"x".repeat(10_000), 100).len() < 120);

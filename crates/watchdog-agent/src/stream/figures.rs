@@ -268,7 +268,7 @@ mod tests {
     }
 
     #[test]
-    fn a_message_counts_once_however_often_it_is_printed() {
+    fn repeated_message_counts_only_once() {
         let mut figures = UsageSums::default();
         assert_eq!(sums(&figures), (None, None, None, None));
         for (id, output) in [("a", 1), ("a", 1), ("b", 1), ("a", 1), ("b", 9)] {
@@ -279,7 +279,7 @@ mod tests {
     }
 
     #[test]
-    fn a_result_knows_better_than_its_messages_but_never_less() {
+    fn result_corrects_message_sums_only_upwards() {
         let mut figures = UsageSums::default();
         figures.message("a", Some(tokens(10, 1)), true);
         figures.settle(&ResultUsage {
@@ -302,7 +302,7 @@ mod tests {
     }
 
     #[test]
-    fn the_cost_of_earlier_runs_is_told_apart_where_that_is_possible() {
+    fn earlier_run_cost_is_separated_where_possible() {
         let mut resumed = UsageSums::default();
         let reported = ResultUsage {
             tokens: Some(tokens(100, 50)),
@@ -347,7 +347,7 @@ mod tests {
     }
 
     #[test]
-    fn many_messages_need_little_memory_and_are_all_counted() {
+    fn many_messages_need_little_memory_and_all_count() {
         let mut figures = UsageSums::default();
         for at in 0..10_000 {
             figures.message(&at.to_string(), Some(tokens(1, 2)), true);

@@ -176,7 +176,7 @@ fn codex_gemini_opencode_antigravity_and_copilot_are_read() {
 }
 
 #[test]
-fn an_output_that_is_no_events_is_its_lines() {
+fn output_without_events_is_plain_lines() {
     let quoted = claude(json!([{"type": "text", "text": "x"}]));
     for (output, expected) in [
         ("one\n\n  two\n".to_owned(), vec!["| one", "| ", "|   two"]),
@@ -207,7 +207,7 @@ fn an_output_that_is_no_events_is_its_lines() {
 }
 
 #[test]
-fn nothing_of_an_event_that_was_cut_in_two_is_shown() {
+fn halves_of_a_cut_event_stay_hidden() {
     let event = claude(json!([{"type": "text", "text": "whole"}])).to_string();
     let (front, back) = event.split_at(60);
     let gap =
@@ -243,7 +243,7 @@ fn nothing_of_an_event_that_was_cut_in_two_is_shown() {
 }
 
 #[test]
-fn memory_is_bounded_by_any_line_and_any_document() {
+fn memory_stays_bounded_for_lines_and_documents() {
     let long = "x".repeat(10 << 20);
     let found = read(&format!("{long}\nnext\n"));
     assert!(
@@ -262,7 +262,7 @@ fn memory_is_bounded_by_any_line_and_any_document() {
 
 proptest! {
     #[test]
-    fn any_bytes_are_read_and_chunks_make_no_difference(
+    fn any_bytes_read_alike_in_any_chunks(
         parts in prop::collection::vec(prop_oneof![
             Just(claude(json!([{"type": "text", "text": "a"}])).to_string().into_bytes()),
             Just(b"\n".to_vec()), Just(b"{\"a\":\"".to_vec()), Just(b"plain\n".to_vec()), Just(b"[{\"a\":1},{}]\n".to_vec()),

@@ -25,7 +25,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_command_that_could_not_write_names_what_was_read_only() {
+    fn failed_write_names_the_read_only_place() {
         for (output, cause) in [
             (
                 "fatal: Unable to create '/w/.git/index.lock': Read-only file system\n",

@@ -353,7 +353,7 @@ mod tests {
     }
 
     #[test]
-    fn rules_tell_everything_of_a_session_that_a_dialect_does() {
+    fn rules_report_everything_a_dialect_reports() {
         let summary = read(&[
             json!({"kind": "begin", "session": {"id": ID}}),
             json!({"kind": "say", "body": [{"text": "All done."}]}),
@@ -421,7 +421,7 @@ mod tests {
     }
 
     #[test]
-    fn a_block_that_cannot_be_meant_is_refused_with_what_to_do() {
+    fn invalid_stream_block_is_refused_with_remedy() {
         assert_eq!(
             format(json!({"dialect": "codex"})),
             Ok(StreamFormat::Dialect(StreamDialect::Codex))

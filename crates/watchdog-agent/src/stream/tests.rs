@@ -61,7 +61,7 @@ fn a_session() -> Vec<Value> {
 }
 
 #[test]
-fn a_session_of_claude_code_tells_what_it_said_did_and_spent() {
+fn claude_session_reports_words_actions_and_usage() {
     let summary = read(&lines(&a_session()));
     assert_eq!(figures(&summary), (Some(2), Some(30), Some(12), Some(0.02)));
     assert_eq!(
@@ -90,7 +90,7 @@ fn a_session_of_claude_code_tells_what_it_said_did_and_spent() {
 }
 
 #[test]
-fn a_running_session_shows_what_it_spent_so_far() {
+fn running_session_shows_usage_so_far() {
     let mut reader = StreamReader::default();
     reader.push(lines(&a_session()[..5]).as_bytes());
     let view = reader.view();
@@ -107,7 +107,7 @@ fn a_running_session_shows_what_it_spent_so_far() {
 }
 
 #[test]
-fn the_result_alone_and_an_array_of_events_are_read_as_well() {
+fn lone_result_and_event_array_are_readable() {
     let events = a_session();
     let alone = read(&events[5].to_string());
     assert_eq!(
@@ -119,7 +119,7 @@ fn the_result_alone_and_an_array_of_events_are_read_as_well() {
 }
 
 #[test]
-fn several_results_are_turns_of_one_session_and_background_tasks_come_and_go() {
+fn several_results_are_turns_of_one_session() {
     let model = |input: u64, output: u64, cost: f64| json!({"m": {"inputTokens": input, "outputTokens": output, "costUSD": cost}});
     let result = |turns: u64, answer: &str, usage: Value, whole: Value, since: Value, cost: f64| {
         json!({"type": "result", "subtype": "success", "num_turns": turns, "result": answer, "session_id": ID, "usage": usage,
@@ -363,7 +363,7 @@ fn plain_text_tells_its_end_and_no_figures() {
 }
 
 #[test]
-fn an_event_that_is_quoted_in_prose_is_no_event() {
+fn quoted_event_in_prose_is_no_event() {
     let [result] = &a_session()[5..] else {
         panic!("one result")
     };
@@ -390,7 +390,7 @@ fn unknown_and_broken_lines_pass() {
 }
 
 #[test]
-fn a_huge_result_of_a_tool_costs_little_and_hides_nothing() {
+fn huge_tool_result_is_cheap_without_hiding_events() {
     let mut events = a_session();
     events[3] = returned("t1", &format!("begin {} end", "é\n".repeat(4 << 20)));
     let summary = read(&lines(&events));
@@ -414,7 +414,7 @@ fn any_line() -> impl Strategy<Value = String> {
 
 proptest! {
     #[test]
-    fn any_split_of_an_output_is_read_the_same(all in prop::collection::vec(any_line(), 0..20), at in prop::collection::vec(any::<prop::sample::Index>(), 0..20)) {
+    fn output_reads_the_same_however_split(all in prop::collection::vec(any_line(), 0..20), at in prop::collection::vec(any::<prop::sample::Index>(), 0..20)) {
         let output = all.join("\n");
         let mut cuts: Vec<usize> = at.iter().map(|index| index.index(output.len() + 1)).collect();
         cuts.sort_unstable();

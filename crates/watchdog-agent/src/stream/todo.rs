@@ -238,7 +238,7 @@ mod tests {
     }
 
     #[test]
-    fn a_list_that_is_written_whole_counts_once_it_was_accepted() {
+    fn rewritten_list_counts_once_it_is_accepted() {
         let mut todo = TodoList::default();
         assert_eq!(todo.plan(), None);
         todo.called(
@@ -255,7 +255,7 @@ mod tests {
     }
 
     #[test]
-    fn tasks_are_made_changed_and_removed_one_by_one() {
+    fn tasks_are_created_changed_and_removed_singly() {
         let mut todo = TodoList::default();
         todo.called(
             "1",

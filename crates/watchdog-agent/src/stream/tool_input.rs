@@ -56,7 +56,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn the_input_of_a_tool_is_told_by_the_member_that_says_most() {
+    fn most_telling_member_describes_tool_input() {
         for (input, expected) in [
             (
                 json!({"description": "tests", "command": "cargo test --all", "timeout": 5}),

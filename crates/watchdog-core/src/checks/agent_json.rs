@@ -159,7 +159,7 @@ mod tests {
     }
 
     #[test]
-    fn a_tag_is_a_fence_an_element_or_a_field() {
+    fn tag_is_fence_element_or_field() {
         let object = || Some(json!({"status": "approved"}));
         assert_eq!(
             objects_of(
@@ -198,7 +198,7 @@ mod tests {
     }
 
     #[test]
-    fn without_a_tag_every_object_counts_once_and_in_order() {
+    fn untagged_objects_count_once_in_order() {
         let text = "first {\"a\": {\"b\": 1}} then\n```json\n{\"c\": 2}\n```\n{broken {\"d\": 3}";
         assert_eq!(
             objects_of(text, None),
@@ -211,7 +211,7 @@ mod tests {
     }
 
     #[test]
-    fn an_element_is_quoted_as_a_whole_and_the_next_is_found_behind_it() {
+    fn element_is_quoted_whole_before_the_next() {
         let text = "so <a>{\"n\": 1}</a>, no: <a>{\"n\": 2}</a> <a>open";
         let raw: Vec<String> = find_candidates(text, Some("a"))
             .into_iter()

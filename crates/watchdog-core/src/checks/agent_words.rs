@@ -101,7 +101,7 @@ mod tests {
     }
 
     #[test]
-    fn a_check_looks_back_as_far_as_it_is_told_to() {
+    fn text_scope_limits_how_far_checks_look() {
         assert_eq!(agent_texts(&context(), TextScope::Last), ["o"]);
         assert_eq!(
             agent_texts(&context(), TextScope::Iteration),

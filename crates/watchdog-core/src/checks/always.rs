@@ -26,7 +26,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn it_passes_with_no_evidence_and_asks_nothing_of_the_outside() {
+    fn always_passes_without_evidence_or_outside_reads() {
         let fake = Fake::default();
         assert_eq!(
             AlwaysMet.check(&CheckContext::new(&fake)),

@@ -203,7 +203,7 @@ mod tests {
     }
 
     #[test]
-    fn a_system_that_remembers_nothing_runs_every_command_and_is_taken_to_know_its_baseline() {
+    fn forgetful_system_runs_every_command_and_knows_baseline() {
         assert!(LeastSystem.baseline_known());
         let failing =
             CommandCheck::new(CommandCriterion::new(CommandLine::Shell("npm test".into())));

@@ -170,7 +170,7 @@ mod tests {
     }
 
     #[test]
-    fn boxes_in_lists_of_any_kind_and_depth_count() {
+    fn boxes_count_in_any_list_and_depth() {
         check(
             "- [ ] a\n* [x] b\n+ [X] c\n1. [ ] d\n2) [x] e\n",
             &["a", "(b)", "(c)", "d", "(e)"],
@@ -187,7 +187,7 @@ mod tests {
     }
 
     #[test]
-    fn odd_boxes_are_open_and_what_is_no_box_is_none() {
+    fn unusual_marks_are_open_and_labels_no_boxes() {
         check(
             "- [/] going\n- [-] dropped\n- [?] why\n- [] narrow\n- [  ] wide\n- [✓] good",
             &["going", "dropped", "why", "narrow", "wide", "(good)"],
@@ -225,13 +225,13 @@ mod tests {
     }
 
     #[test]
-    fn a_dash_without_a_blank_is_no_bullet_that_opens_code() {
+    fn dash_without_blank_opens_no_code_block() {
         check("-```\n- [ ] a", &["a"]);
         check("- ```\n- [ ] a\n- ```", &[]);
     }
 
     #[test]
-    fn optional_sections_do_not_count_with_all_that_is_below_them() {
+    fn optional_sections_are_excluded_with_their_children() {
         check(
             "# P\n- [x] a\n## OPTIONAL\n- [ ] b\n### More\n- [ ] c\n## Rest ##\n- [ ] d",
             &["(a)", "d"],

@@ -521,7 +521,7 @@ mod tests {
     }
 
     #[test]
-    fn a_command_that_could_not_run_is_never_a_pass_whatever_its_rule() {
+    fn command_that_cannot_run_never_passes() {
         for success in [
             CommandSuccess::Exit(127),
             CommandSuccess::Exit(126),
@@ -554,7 +554,7 @@ mod tests {
     }
 
     #[test]
-    fn a_deadline_that_passed_shows_what_was_printed_until_then() {
+    fn missed_deadline_shows_output_so_far() {
         let output = CommandOutput {
             stdout: CapturedStream::whole("waiting for the database"),
             stderr: CapturedStream::default(),
@@ -682,7 +682,7 @@ mod tests {
     }
 
     #[test]
-    fn a_pass_of_what_the_session_wrote_itself_is_its_word() {
+    fn pass_of_session_written_script_is_agents_word() {
         let judged = |changed: ReadFact<Vec<String>>, exit| {
             let runs = vec![("npm test", finished(ProcessExit::Code(exit), b"", b""))];
             let fake = Fake {
@@ -812,7 +812,7 @@ mod tests {
     }
 
     #[test]
-    fn a_pass_whose_tests_the_session_took_away_is_its_word() {
+    fn pass_after_removed_tests_is_agents_word() {
         let passes = "running 2 tests\ntest result: ok. 2 passed; 0 failed; 0 ignored; 0 measured; 0 filtered out\n";
         let judged = |stdout: &str, edits: TestEdits| {
             let runs = vec![(
@@ -862,7 +862,7 @@ mod tests {
     }
 
     #[test]
-    fn a_report_counts_in_place_of_what_is_printed() {
+    fn report_counts_instead_of_printed_output() {
         let judged = |report: Result<&str, &str>| {
             let runs = vec![(
                 "npm test",
@@ -923,7 +923,7 @@ mod tests {
     }
 
     #[test]
-    fn a_suite_that_is_smaller_than_it_was_is_the_agents_word() {
+    fn smaller_suite_is_only_agents_word() {
         let counts = |ran, skipped| {
             Some(TestCounts {
                 ran,

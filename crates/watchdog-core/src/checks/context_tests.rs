@@ -116,7 +116,7 @@ fn content_may_be_a_text_or_blocks() {
 }
 
 #[test]
-fn of_blocks_those_with_a_text_count_and_a_kind_that_is_no_word_is_unknown() {
+fn text_blocks_count_and_nonword_kinds_are_unknown() {
     let output = |blocks: Value| read(json!({"output": blocks})).output;
     assert_eq!(
         output(json!(["a", {"text": "b"}, {"type": "text", "text": "c"}, {"type": "refusal", "refusal": "d"}])).as_deref(),
@@ -145,7 +145,7 @@ fn of_blocks_those_with_a_text_count_and_a_kind_that_is_no_word_is_unknown() {
 }
 
 #[test]
-fn a_context_has_a_greatest_length_and_its_counts_are_exact() {
+fn context_length_is_bounded_with_exact_counts() {
     let why = |length: usize| {
         context_from_json(&"x".repeat(length))
             .expect_err("it is no JSON")
@@ -169,7 +169,7 @@ fn a_context_has_a_greatest_length_and_its_counts_are_exact() {
 }
 
 #[test]
-fn what_is_cut_from_a_context_is_marked_and_half_a_value_is_none() {
+fn context_cuts_are_marked_and_leave_no_halves() {
     let steps = |count: usize| AgentTodoPlan {
         steps: vec![PlanStep::default(); count],
         ..AgentTodoPlan::default()
@@ -221,7 +221,7 @@ fn what_is_cut_from_a_context_is_marked_and_half_a_value_is_none() {
 }
 
 #[test]
-fn results_of_tools_are_told_apart_and_named_by_their_calls() {
+fn tool_results_are_named_by_their_calls() {
     let found = read(json!({"messages": [
         {"role": "assistant", "tool_call": {"id": 1, "name": "one"}},
         {"role": "assistant", "content": [{"type": "tool_use", "id": "2", "name": "two", "input": {}}]},
@@ -330,7 +330,7 @@ fn every_form_of_a_conversation_says_the_same() {
 }
 
 #[test]
-fn what_a_model_refuses_and_what_a_tool_failed_at_is_told() {
+fn model_refusals_and_tool_failures_are_reported() {
     let (texts, results) = told(&json!([
         {"role": "assistant", "content": null, "refusal": "I will not."},
         {"role": "assistant", "content": [{"type": "refusal", "refusal": "Nor this."}]},
@@ -353,7 +353,7 @@ fn what_a_model_refuses_and_what_a_tool_failed_at_is_told() {
 }
 
 #[test]
-fn a_kind_of_message_that_is_not_known_is_an_error_and_not_left_out() {
+fn unknown_message_kind_is_an_error() {
     for (message, words) in [
         (
             json!({"role": "user", "content": [{"type": "hologram", "of": "x"}]}),
@@ -510,7 +510,7 @@ fn a_wrong_type_names_the_key() {
 }
 
 #[test]
-fn what_is_written_is_short_and_keeps_the_newest() {
+fn written_context_is_short_and_keeps_newest() {
     let message = |n: usize| ContextMessage {
         role: "assistant".into(),
         text: Some(format!("{n} {}", "x".repeat(50_000))),

@@ -294,7 +294,7 @@ mod tests {
     }
 
     #[test]
-    fn the_answer_on_stdout_decides_and_without_one_the_exit_code() {
+    fn stdout_answer_decides_before_the_exit_code() {
         for (exit, stdout, stderr, outcome, words) in [
             (0, r#"{"complete": true}"#, "", Pass, ""),
             (
@@ -368,7 +368,7 @@ mod tests {
     }
 
     #[test]
-    fn what_it_says_beside_its_verdict_is_passed_on_and_silence_adds_nothing() {
+    fn extra_answer_text_is_passed_on() {
         let judge = |fake: &Fake| {
             CustomCheck::new(criterion(CustomMode::Call)).check(&CheckContext::new(fake))
         };
@@ -422,7 +422,7 @@ mod tests {
     }
 
     #[test]
-    fn it_reads_the_context_and_is_not_waited_for_without_end() {
+    fn custom_check_reads_context_and_times_out() {
         let fake = ran(ProcessExit::Code(0), "", "");
         check(CustomMode::Call, &fake, Pass, "");
         assert!(

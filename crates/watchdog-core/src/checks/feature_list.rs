@@ -316,7 +316,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_no_list_of_features_is_never_complete() {
+    fn invalid_feature_list_is_never_complete() {
         for text in [
             "not json",
             "",
@@ -444,7 +444,7 @@ mod tests {
     }
 
     #[test]
-    fn a_list_that_cannot_be_compared_is_not_taken_for_unchanged() {
+    fn incomparable_feature_list_is_not_unchanged() {
         let done = BEFORE.replace("false", "true");
         frozen(
             None,

@@ -98,7 +98,7 @@ mod tests {
     }
 
     #[test]
-    fn nothing_that_steers_a_terminal_or_hides_in_a_prompt_comes_through() {
+    fn terminal_controls_and_hidden_characters_are_removed() {
         assert_eq!(
             tail(b"\x1b[31mred\x1b[0m \x1b]0;title\x07ok\x08", 5),
             "red ok"
@@ -119,7 +119,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_cut_is_marked_and_the_end_of_output_is_kept() {
+    fn cuts_are_marked_and_output_end_stays() {
         assert_eq!(one_line(&"é".repeat(500)), "é".repeat(500));
         assert_eq!(one_line(&"é".repeat(501)), "é".repeat(500) + "...");
         let lines: Vec<String> = (0..1000).map(|n| format!("line {n}")).collect();

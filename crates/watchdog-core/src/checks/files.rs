@@ -273,7 +273,7 @@ mod tests {
     }
 
     #[test]
-    fn an_empty_list_and_a_path_outside_never_pass() {
+    fn empty_list_and_outside_path_never_pass() {
         check(&[], &[("a", 1)], CheckOutcome::Unmet, &["never complete"]);
         check(
             &["a", "../b"],
@@ -327,7 +327,7 @@ mod tests {
     }
 
     #[test]
-    fn one_file_of_a_glob_must_hold_the_text() {
+    fn text_in_a_single_glob_match_suffices() {
         use CheckOutcome::{Failed, Pass, Unmet};
         holding(
             "all (2) pass",
@@ -360,7 +360,7 @@ mod tests {
     }
 
     #[test]
-    fn files_are_searched_up_to_a_size_for_each_and_for_all() {
+    fn file_search_has_single_and_total_size_limits() {
         let judge = |files: &[(&'static str, u64)]| {
             let contents = vec![("z", "ok".to_owned())];
             let fake = Fake {
@@ -391,7 +391,7 @@ mod tests {
     }
 
     #[test]
-    fn a_long_text_of_many_lines_is_looked_for() {
+    fn long_multiline_text_is_found() {
         let text = "all of it passed\n".repeat(400);
         holding(
             &text,
@@ -402,7 +402,7 @@ mod tests {
     }
 
     #[test]
-    fn an_empty_file_counts_where_that_is_asked_for() {
+    fn empty_file_counts_on_request() {
         let fake = Fake {
             files: vec![("a", 0)],
             ..Fake::default()

@@ -191,7 +191,7 @@ mod tests {
     }
 
     #[test]
-    fn a_runner_is_known_wherever_it_stands_in_the_line() {
+    fn runner_is_recognised_anywhere_in_the_line() {
         assert!(globs("make check", None).contains(&"Makefile".to_owned()));
         assert!(
             globs("cd web && CI=1 /usr/bin/npm test", None)

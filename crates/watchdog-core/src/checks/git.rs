@@ -681,7 +681,7 @@ mod tests {
     }
 
     #[test]
-    fn a_pattern_that_is_none_protects_nothing_and_is_named() {
+    fn invalid_protection_pattern_makes_the_check_unrunnable() {
         let criterion = GitCriterion {
             protected: vec!["tests/**".into(), "a[".into()],
             ..GitCriterion::default()
@@ -705,7 +705,7 @@ mod tests {
     }
 
     #[test]
-    fn of_many_paths_the_first_are_named_and_the_rest_are_counted() {
+    fn first_paths_are_named_and_further_ones_counted() {
         for (listed, total, words) in [
             (&["a"][..], 1, "a"),
             (&["a", "b", "c"], 3, "a, b, c"),
@@ -720,7 +720,7 @@ mod tests {
     }
 
     #[test]
-    fn files_that_nobody_resolves_by_hand_are_passed_over_and_others_are_unknown() {
+    fn marker_check_skips_unresolvable_files_without_hiding_others() {
         let conflict = "<<<<<<< a\n=======\n>>>>>>> b\n";
         let large = "x\n".repeat(3 << 20);
         let fake = |touched: Vec<&'static str>| Fake {

@@ -199,7 +199,7 @@ mod tests {
     }
 
     #[test]
-    fn only_the_exact_state_of_an_issue_is_closed() {
+    fn issue_counts_only_in_exact_closed_state() {
         use CheckOutcome::{Failed, Pass, Unmet};
         check(
             issue(),
@@ -230,7 +230,7 @@ mod tests {
     }
 
     #[test]
-    fn without_gh_or_a_number_the_check_cannot_be_run() {
+    fn check_without_gh_or_number_cannot_run() {
         let missing = CommandRun::Unrunnable {
             why: "it is not in PATH".into(),
         };
@@ -334,7 +334,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_uncommitted_is_looked_at_first_where_that_is_asked_for() {
+    fn clean_tree_is_checked_first_on_request() {
         let clean = || IssueCriterion {
             require_clean: true,
             ..issue()

@@ -70,7 +70,7 @@ mod tests {
     }
 
     #[test]
-    fn the_count_decides_and_is_no_more_than_a_count() {
+    fn iteration_count_decides_without_further_evidence() {
         assert_eq!(
             judge(3, Some(1), &[]),
             CheckJudgement::Unmet {
@@ -86,7 +86,7 @@ mod tests {
     }
 
     #[test]
-    fn a_count_that_nobody_told_is_not_zero_and_none_is_never_enough() {
+    fn unknown_count_fails_and_zero_target_never_passes() {
         assert!(matches!(judge(1, None, &[]), CheckJudgement::Failed { .. }));
         assert!(matches!(
             judge(0, Some(5), &[]),

@@ -225,7 +225,7 @@ mod tests {
     }
 
     #[test]
-    fn only_a_plain_yes_in_the_first_line_is_yes() {
+    fn only_plain_yes_in_first_line_is_yes() {
         for yes in [
             "ANSWERED: YES",
             "answered: yes\nbecause",
@@ -307,7 +307,7 @@ mod tests {
     }
 
     #[test]
-    fn it_sees_the_question_the_rubric_the_last_words_and_the_work() {
+    fn judge_sees_question_rubric_last_words_and_work() {
         let message = |role: &str, text: &str| ContextMessage {
             role: role.into(),
             text: Some(text.into()),

@@ -476,7 +476,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_denied_put_off_or_ordered_is_no_claim() {
+    fn denied_deferred_or_ordered_phrase_is_no_claim() {
         for text in [
             "I have not reached TASK_DONE.",
             "This isn't TASK_DONE",

@@ -248,7 +248,7 @@ mod tests {
     }
 
     #[test]
-    fn the_files_of_a_command_line_are_found_however_they_are_written() {
+    fn command_line_files_are_found_in_any_notation() {
         let shell = |line: &str| CommandLine::Shell(line.into());
         for (line, wanted) in [
             ("cd ci && sh check.sh", vec!["ci/check.sh"]),
@@ -314,7 +314,7 @@ mod tests {
     }
 
     #[test]
-    fn criteria_name_their_lists_and_programs_at_any_depth() {
+    fn criteria_name_lists_and_programs_at_any_depth() {
         let single = |criterion: CheckKind| CheckSpec::Single {
             name: "n".into(),
             criterion,

@@ -237,7 +237,7 @@ mod tests {
     }
 
     #[test]
-    fn the_phase_that_was_named_last_in_the_last_two_iterations_counts() {
+    fn last_phase_named_in_two_iterations_counts() {
         for (iterations, phase) in [
             (&[&["Starting implementation now"][..]][..], "processing"),
             (&[&["Phase: processing"]], "processing"),
@@ -260,7 +260,7 @@ mod tests {
     }
 
     #[test]
-    fn the_last_phase_must_be_claimed_not_announced_or_echoed() {
+    fn last_phase_must_be_claimed_not_announced() {
         let judge = |session: &SessionContext| {
             check().check(&CheckContext::new(&Fake::default()).with_session(session))
         };
@@ -309,7 +309,7 @@ mod tests {
     }
 
     #[test]
-    fn what_a_program_detected_counts_until_the_agent_says_otherwise() {
+    fn detected_phase_counts_until_the_agent_contradicts() {
         let mut context = session(&[&["done"]]);
         context.summaries[0].detected_actions = vec![json!({"type": "phase", "phase": "complete"})];
         let judge = |session: &SessionContext| {
@@ -343,7 +343,7 @@ mod tests {
     }
 
     #[test]
-    fn an_answer_of_github_that_was_cut_is_none() {
+    fn truncated_github_answer_counts_as_missing() {
         let line = "gh project item-list 9 --owner @me --limit 1000 --format json";
         let whole = json!({"items": [{"title": "a", "phase": "complete"}]})
             .to_string()
@@ -382,7 +382,7 @@ mod tests {
     }
 
     #[test]
-    fn a_field_of_github_must_be_the_last_phase_in_every_item() {
+    fn github_field_must_be_final_in_every_item() {
         let line = "gh project item-list 9 --owner o --limit 1000 --format json";
         let criterion = PhaseCriterion {
             field: Some("Phase".into()),

@@ -311,7 +311,7 @@ mod tests {
     }
 
     #[test]
-    fn a_plan_that_is_not_there_is_not_done_unless_none_is_required() {
+    fn missing_plan_is_undone_unless_optional() {
         assert_eq!(
             judge(PlanCriterion::default(), &SessionContext::default()).outcome(),
             Unmet
@@ -352,7 +352,7 @@ mod tests {
     }
 
     #[test]
-    fn a_file_is_a_json_plan_or_a_checklist() {
+    fn plan_file_is_json_or_a_checklist() {
         let steps =
             |status: &str| format!(r#"[{{"step_id": 1, "title": "A", "status": "{status}"}}]"#);
         file(
@@ -415,7 +415,7 @@ mod tests {
     }
 
     #[test]
-    fn a_file_that_is_not_there_is_no_plan() {
+    fn missing_file_is_no_plan() {
         let check = |required| {
             let criterion = PlanCriterion {
                 path: Some("p.md".into()),

@@ -71,7 +71,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn slow_jobs_run_side_by_side_and_no_more_than_there_is_room_for() {
+    fn slow_jobs_run_in_parallel_within_capacity() {
         let (running, most) = (AtomicUsize::new(0), AtomicUsize::new(0));
         // No job passes the barrier alone.
         let pairs = Barrier::new(2);
@@ -87,7 +87,7 @@ mod tests {
     }
 
     #[test]
-    fn a_quick_job_that_is_enough_keeps_the_next_from_beginning() {
+    fn sufficient_quick_job_prevents_later_jobs() {
         let begun = Mutex::new(Vec::new());
         let job = |n: usize| {
             begun.lock().unwrap().push(n);

@@ -115,7 +115,7 @@ mod tests {
     }
 
     #[test]
-    fn what_the_agent_says_is_its_word_and_no_more() {
+    fn signal_is_only_the_agents_word() {
         let summary = "the agent said \"TASK_DONE\"".to_owned();
         assert_eq!(
             judge(line(), &output("Working...\nTASK_DONE\n")),
@@ -127,7 +127,7 @@ mod tests {
     }
 
     #[test]
-    fn the_feedback_says_what_is_missing_and_how_to_say_it() {
+    fn feedback_names_missing_signal_and_its_form() {
         let wanted = "signal \"TASK_DONE\" not found in output; when the work is done, write a line that is exactly TASK_DONE, in the last message";
         assert_eq!(
             judge(line(), &output("Still working...")),

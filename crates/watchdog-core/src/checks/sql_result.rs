@@ -184,7 +184,7 @@ mod tests {
     }
 
     #[test]
-    fn a_result_in_the_sessions_own_output_is_its_word() {
+    fn result_in_session_output_is_agents_word() {
         let criterion = SqlResultCriterion {
             tool: "execute_sql".into(),
             expected_columns: None,
@@ -206,7 +206,7 @@ mod tests {
     }
 
     #[test]
-    fn so_many_rows_are_wanted_and_none_only_where_that_is_said() {
+    fn empty_result_passes_only_with_zero_required_rows() {
         let empty = || {
             vec![result(
                 Some("execute_sql"),

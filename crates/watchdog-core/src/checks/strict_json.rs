@@ -89,7 +89,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn what_has_no_key_twice_is_read_as_ever_and_the_rest_is_refused() {
+    fn duplicate_json_keys_are_refused() {
         for text in [
             "null",
             "[1, -2, 2.5, \"a\", true]",

@@ -243,7 +243,7 @@ mod tests {
     }
 
     #[test]
-    fn a_name_alone_must_be_there_and_a_mark_alone_is_enough_where_nothing_is_required() {
+    fn required_names_must_exist_unless_mark_suffices() {
         let named = || criterion(Some("c"), &[("summary", None)]);
         assert_eq!(
             judge(named(), &output(r#"{"type": "c", "summary": ""}"#)).outcome(),
@@ -265,7 +265,7 @@ mod tests {
     }
 
     #[test]
-    fn the_last_answer_counts_and_the_form_said_back_is_none() {
+    fn last_answer_counts_without_an_echoed_form() {
         let twice = "<review>{\"status\": \"approved\"}</review> no, wait <review>{\"status\": \"rejected\"}</review>";
         assert_eq!(judge(approved(), &output(twice)).outcome(), Unmet);
         let form = "<review>{\"status\": \"approved\"}</review>";
@@ -277,7 +277,7 @@ mod tests {
     }
 
     #[test]
-    fn output_that_is_about_to_be_given_and_what_was_detected_count_as_well() {
+    fn tentative_output_and_detected_actions_count_too() {
         let tentative = |value| SessionContext {
             tentative_output: Some(value),
             ..output("<review>{\"status\": \"rejected\"}</review>")
@@ -306,7 +306,7 @@ mod tests {
     }
 
     #[test]
-    fn of_what_was_detected_the_last_iteration_counts_and_only_what_bears_the_mark() {
+    fn only_marked_actions_of_last_iteration_count() {
         let action = |kind: &str| IterationSummary {
             detected_actions: vec![json!({"type": kind, "status": "approved"})],
             ..IterationSummary::default()

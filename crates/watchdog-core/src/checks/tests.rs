@@ -370,7 +370,7 @@ fn groups_stop_as_soon_as_they_can_know() {
 }
 
 #[test]
-fn an_empty_list_is_never_complete_at_any_depth() {
+fn empty_list_is_incomplete_at_any_depth() {
     for tree in [
         "[]", "()", "<>", "[p[]]", "[p()]", "([])", "(()())", "[[[]]]",
     ] {
@@ -393,7 +393,7 @@ fn an_empty_list_is_never_complete_at_any_depth() {
 }
 
 #[test]
-fn a_pass_is_as_strong_as_its_weakest_need() {
+fn pass_is_as_strong_as_weakest_need() {
     for (tree, evidence) in [
         ("[pp]", Evidence::Verified),
         ("[pc]", Evidence::Claimed),
@@ -423,7 +423,7 @@ fn first_names_its_winner() {
 }
 
 #[test]
-fn a_check_without_words_still_tells_the_agent_why() {
+fn check_without_feedback_still_explains_itself() {
     let silent = scripted(
         "s",
         Some(CheckJudgement::Unmet {
@@ -477,7 +477,7 @@ fn worktree(exit: i32) -> Fake {
 }
 
 #[test]
-fn cheap_checks_come_before_expensive_ones_unless_the_order_is_given() {
+fn cheap_checks_run_first_unless_order_is_given() {
     let mut settings = ConfigSettings {
         checks: vec![command(), git(), files()],
         ..ConfigSettings::default()
@@ -526,7 +526,7 @@ fn cheap_checks_come_before_expensive_ones_unless_the_order_is_given() {
 }
 
 #[test]
-fn everything_that_is_missing_is_told_at_once_where_that_is_asked_for() {
+fn all_missing_items_are_reported_on_request() {
     let fake = Fake::default();
     let judged = |tree: &str, context: CheckContext<'_>| {
         parse_tree(&mut tree.chars())
@@ -575,7 +575,7 @@ impl CompletionCheck for Together<'static> {
 }
 
 #[test]
-fn expensive_checks_run_side_by_side_and_report_in_their_order() {
+fn expensive_checks_run_in_parallel_yet_report_ordered() {
     let barrier: &'static std::sync::Barrier = Box::leak(Box::new(std::sync::Barrier::new(2)));
     let expensive = |name: &str, judgement| CheckTree::Single {
         name: name.into(),
@@ -640,7 +640,7 @@ fn first_keeps_the_users_preference() {
 }
 
 #[test]
-fn where_one_suffices_one_that_shows_something_wins_over_always() {
+fn any_mode_prefers_evidence_over_always() {
     let settings = ConfigSettings {
         mode: Mode::Any,
         checks: vec![single(CheckKind::Always), command()],
@@ -659,7 +659,7 @@ fn where_one_suffices_one_that_shows_something_wins_over_always() {
 }
 
 #[test]
-fn a_type_that_nobody_registered_never_passes_and_is_named() {
+fn unregistered_type_never_passes_and_is_named() {
     let moved = || {
         single(CheckKind::Registered {
             kind: "moved".into(),

@@ -34,7 +34,7 @@ fn met(tree: &CheckTree) -> bool {
 
 proptest! {
     #[test]
-    fn a_tree_passes_when_the_contract_says_so_in_any_order(text in trees()) {
+    fn tree_passes_by_contract_in_any_order(text in trees()) {
         let fake = Fake::default();
         let tree = parse_tree(&mut text.chars()).unwrap();
         for order in [CheckOrder::CheapFirst, CheckOrder::Given] {
@@ -53,7 +53,7 @@ proptest! {
 }
 
 #[test]
-fn what_passed_before_the_work_began_is_told_apart() {
+fn passes_before_the_work_are_distinguished() {
     let judged = |tree: &str, before| {
         let fake = Fake {
             at_begin: ResultBeforeWork {
@@ -150,7 +150,7 @@ fn judged(mode: Mode, members: Vec<CheckTree>, at_once: usize) -> GroupOutcome {
 }
 
 #[test]
-fn warnings_of_every_check_that_ran_are_kept_whether_or_not_the_group_is_met() {
+fn warnings_of_all_run_checks_are_kept() {
     let of = |mode, outcomes: [CheckOutcome; 2]| {
         let members = outcomes
             .iter()
@@ -176,7 +176,7 @@ fn warnings_of_every_check_that_ran_are_kept_whether_or_not_the_group_is_met() {
 }
 
 #[test]
-fn a_group_inside_of_one_that_runs_side_by_side_asks_one_after_the_other() {
+fn group_inside_a_parallel_group_runs_sequentially() {
     let inner = || {
         says(
             "{at_once} at a time",
@@ -230,7 +230,7 @@ fn feedback_of_several_checks_is_joined_and_bounded() {
 }
 
 #[test]
-fn the_agent_is_told_of_every_type_when_its_work_is_done() {
+fn every_check_type_tells_when_work_is_done() {
     for (entry, description) in [
         (
             r#""type": "signal", "text": "D""#,
@@ -307,7 +307,7 @@ fn the_agent_is_told_of_every_type_when_its_work_is_done() {
 }
 
 #[test]
-fn a_type_of_another_program_is_judged_by_what_it_registered() {
+fn registered_program_judges_its_own_type() {
     let registry = CheckRegistry::default().with("moved", |keys| {
         match keys.get("by").and_then(serde_json::Value::as_u64) {
             Some(by) => Ok((
@@ -350,7 +350,7 @@ fn a_type_of_another_program_is_judged_by_what_it_registered() {
 }
 
 #[test]
-fn a_phase_is_looked_up_at_github_only_where_no_cheaper_check_decides() {
+fn github_phase_is_read_after_cheaper_checks() {
     let asked = |phase: &str| {
         let text = format!(
             r#"{{"checks": [{{"type": "command", "run": "npm test"}}, {phase}, {{"type": "files", "paths": ["gone"]}}]}}"#
@@ -382,7 +382,7 @@ fn a_phase_is_looked_up_at_github_only_where_no_cheaper_check_decides() {
 }
 
 #[test]
-fn a_check_is_known_again_by_all_that_it_asks() {
+fn check_identity_covers_all_its_settings() {
     let of = |text: &str| match parse(text, "c".as_ref())
         .expect("it is right")
         .settings

@@ -462,7 +462,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn every_type_says_whether_the_worktree_alone_decides_it_and_whether_it_starts_a_program() {
+    fn each_type_declares_its_inputs_and_program_starts() {
         for (entry, of_worktree, runs_programs) in [
             (r#""type": "command", "run": "x""#, true, true),
             (r#""type": "feature_list""#, true, false),
@@ -508,7 +508,7 @@ mod tests {
     }
 
     #[test]
-    fn a_check_of_git_asks_for_something_as_soon_as_one_of_its_keys_does() {
+    fn any_single_git_key_makes_check_effective() {
         let nothing = GitCriterion {
             min_commits: 0,
             ..GitCriterion::default()

@@ -85,7 +85,7 @@ mod tests {
     }
 
     #[test]
-    fn a_number_is_put_in_where_the_file_lacks_it_and_replaces_none() {
+    fn number_fills_gaps_without_replacing_file_values() {
         const ISSUE: &str = r#"{"behavior": {"completionType": "issue"}}"#;
         assert_eq!(
             filled(ISSUE, &[("issue", "7"), ("project", "3")]),

@@ -48,7 +48,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn the_page_on_configuration_has_every_table_of_keys_as_it_stands() {
+    fn configuration_page_matches_every_key_table() {
         let page = include_str!("../../../../docs/configuration.md");
         let tables = key_tables();
         for table in &tables {

@@ -70,7 +70,7 @@ mod tests {
     }
 
     #[test]
-    fn a_cell_shows_a_default_as_a_file_would_give_it() {
+    fn default_cell_is_written_as_in_file() {
         let cell = |default| KeyRow::default_cell(&default);
         assert_eq!(
             [cell(Value::Null), cell(5.into()), cell(true.into())],

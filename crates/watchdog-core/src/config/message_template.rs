@@ -198,7 +198,7 @@ mod tests {
     }
 
     #[test]
-    fn values_are_put_in_once_and_other_braces_stay() {
+    fn values_are_substituted_once_leaving_other_braces() {
         for (text, wanted) in [
             ("{title}!", "<title \"1\"\n{text}>!"),
             (
@@ -221,7 +221,7 @@ mod tests {
     }
 
     #[test]
-    fn a_ready_form_is_known_by_its_name_and_written_back_as_it_was() {
+    fn built_in_form_is_named_and_round_trips() {
         for name in [
             "slack",
             "discord",
@@ -235,7 +235,7 @@ mod tests {
     }
 
     #[test]
-    fn a_text_that_is_json_with_its_values_is_taken_for_json() {
+    fn template_yielding_json_is_treated_as_json() {
         let own = |text: &str| {
             if let Ok(MessageForm::Own(own)) = MessageForm::parse(text) {
                 own.is_json()

@@ -106,7 +106,7 @@ mod tests {
     }
 
     #[test]
-    fn known_words_are_sorted_by_how_near_they_are() {
+    fn known_words_are_sorted_by_similarity() {
         let known = ["max_files", "protect", "max_bytes", "keep_days"];
         assert_eq!(
             nearest_first("maxByte", known),
@@ -116,7 +116,7 @@ mod tests {
     }
 
     #[test]
-    fn gaps_in_a_word_may_be_written_in_any_way() {
+    fn word_gaps_match_in_any_notation() {
         for word in [
             "maxCostInUsd",
             "max-cost-in-usd",
@@ -142,7 +142,7 @@ mod tests {
     }
 
     #[test]
-    fn a_slip_is_told_from_a_word_of_its_own() {
+    fn misspelling_is_distinguished_from_other_words() {
         let known = ["id", "title", "role", "depends_on", "status", "checks"];
         for (word, meant) in [
             ("dependsOn", Some("depends_on")),

@@ -357,7 +357,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_no_configuration_at_all_is_told_apart() {
+    fn files_without_configuration_are_distinguished() {
         for (text, words) in [
             ("", "completion.json:1:1: the file is empty"),
             (
@@ -391,7 +391,7 @@ mod tests {
     }
 
     #[test]
-    fn all_problems_are_named_at_once_in_the_order_of_the_file() {
+    fn all_problems_are_named_in_file_order() {
         let text = "{\n \"breaker\": {\"limit\": 0},\n \"mode\": \"none\",\n \"completion_check\": {\"max_probes\": \"5\", \"max_probes\": 5}\n}";
         let error = parse(text, Path::new("c")).unwrap_err();
         let found: Vec<_> = error
@@ -413,7 +413,7 @@ mod tests {
     }
 
     #[test]
-    fn a_file_of_nothing_but_problems_is_bounded_in_time_and_length() {
+    fn problem_report_is_bounded_in_time_and_length() {
         let text = format!(
             "{{{}\"z\": 1}}",
             (0..60_000)
@@ -476,7 +476,7 @@ mod tests {
     }
 
     #[test]
-    fn types_of_another_program_are_read_where_it_names_them() {
+    fn registered_types_are_read_in_their_places() {
         let text = r#"{"checks": [{"type": "weather", "name": "sun", "city": {"name": "Ulm"}}]}"#;
         let checks = parse_registered(text, Path::new("c"), &["weather"])
             .unwrap()

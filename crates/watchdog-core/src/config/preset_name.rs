@@ -89,7 +89,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_name_is_a_word_or_the_path_of_a_file() {
+    fn preset_name_is_word_or_file_path() {
         for text in [
             "claude",
             "opencode",

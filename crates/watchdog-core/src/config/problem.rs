@@ -269,7 +269,7 @@ mod tests {
     }
 
     #[test]
-    fn no_more_notes_and_presets_are_kept_than_are_listed() {
+    fn kept_notes_and_presets_have_a_limit() {
         let report = ProblemReport::new("x");
         let name = PresetName::parse("my-agent").unwrap();
         for n in 0..LISTED + 3 {

@@ -13,7 +13,7 @@ use super::*;
 use watchdog_facts::verdict::Evidence;
 
 #[test]
-fn what_is_printed_as_resolved_reads_as_the_same_settings() {
+fn resolved_output_parses_to_the_same_settings() {
     let contract = reads(include_str!(
         "../../../../tests/fixtures/config/contract.json"
     ));
@@ -403,7 +403,7 @@ proptest! {
     }
 
     #[test]
-    fn no_damage_to_a_real_file_makes_the_reader_panic(at in 0..2000_usize, cut in 0..40_usize, put in "[\\[\\]{}\",:0-9a-z\\\\\u{e9}\u{0}]{0,6}") {
+    fn damaged_real_file_never_panics_the_reader(at in 0..2000_usize, cut in 0..40_usize, put in "[\\[\\]{}\",:0-9a-z\\\\\u{e9}\u{0}]{0,6}") {
         let mut text = include_str!("../../../../tests/fixtures/config/contract.json").to_owned();
         let start = text.floor_char_boundary(at.min(text.len()));
         let end = text.floor_char_boundary((start + cut).min(text.len()));
@@ -414,7 +414,7 @@ proptest! {
     }
 
     #[test]
-    fn no_value_at_any_known_key_makes_the_reader_panic(
+    fn any_value_at_known_key_never_panics(
         key in prop::sample::select(TOP.names()),
         value in "(null|true|-?[0-9]{1,25}|1e5|\"[a-z]{0,4}\"|\\[\\]|\\[null\\]|\\[\\{\\}\\]|\\{\\}|\\{\"type\":\"git\"\\}|\\[\\{\"type\":\\[\\]\\}\\])",
     ) {

@@ -100,14 +100,14 @@ mod tests {
     ];
 
     #[test]
-    fn the_schema_in_the_documentation_is_that_of_the_program() {
+    fn documented_schema_matches_the_program() {
         let documented: Value =
             serde_json::from_str(include_str!("../../../../docs/schema/config.json")).unwrap();
         assert_eq!(documented, schema());
     }
 
     #[test]
-    fn the_schema_and_the_reader_agree_on_whole_files() {
+    fn schema_and_reader_agree_on_whole_files() {
         let validator = jsonschema::draft202012::new(&schema()).unwrap();
         let allows = |text: &str| validator.is_valid(&serde_json::from_str(text).unwrap());
         assert!(right().len() > 8, "{}", right().len());

@@ -442,7 +442,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn the_agent_that_ran_a_session_is_asked_about_it_unless_a_program_answers_for_all() {
+    fn session_agent_answers_unless_a_program_is_configured() {
         let claude = ConfigSettings::default().agent;
         let codex = AgentSettings {
             preset: PresetName::CODEX,
@@ -475,7 +475,7 @@ mod tests {
     }
 
     #[test]
-    fn programs_get_each_event_by_itself_and_people_one_message_for_all() {
+    fn programs_get_single_events_and_people_one_digest() {
         let url = || "http://x".to_owned();
         for (target, for_people) in [
             (NotifyTarget::Command(vec!["x".into()]), false),
@@ -495,7 +495,7 @@ mod tests {
     }
 
     #[test]
-    fn everything_that_runs_or_leaves_the_machine_is_shown_before_it_is_trusted() {
+    fn commands_and_addresses_are_shown_before_trust() {
         let found = reads(
             r#"{"agent": {"probe": ["ask", "me"]}, "rescue": {"mode": "command"},
                 "agents": [{"name": "a", "command": ["my-agent"]}],
@@ -523,7 +523,7 @@ mod tests {
     }
 
     #[test]
-    fn the_last_phases_of_checks_are_known_at_any_depth() {
+    fn final_phases_are_found_at_any_depth() {
         let found = reads(
             r#"{"checks": [{"type": "phase", "final": "Shipped"}, {"type": "always"},
                            {"mode": "any", "checks": [{"type": "git"}, {"type": "phase"}]}]}"#,

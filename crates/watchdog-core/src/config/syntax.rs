@@ -210,7 +210,7 @@ mod tests {
     }
 
     #[test]
-    fn broken_json_names_line_column_and_what_was_expected() {
+    fn broken_json_names_position_and_expected_token() {
         check("", "1:1", "empty");
         check(" \n\t", "1:1", "empty");
         check("\u{feff}{}", "1:1", "byte order mark");

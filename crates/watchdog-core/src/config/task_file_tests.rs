@@ -24,7 +24,7 @@ fn fails(front: &str, words: &str) {
 const LEAST: &str = "id: T-1\ntitle: Login";
 
 #[test]
-fn the_smallest_task_has_an_id_a_title_and_defaults() {
+fn smallest_task_has_id_title_and_defaults() {
     let task = reads(LEAST);
     assert_eq!(
         (task.id.as_str(), task.title.as_str(), task.priority),
@@ -38,7 +38,7 @@ fn the_smallest_task_has_an_id_a_title_and_defaults() {
 }
 
 #[test]
-fn words_of_statuses_and_priorities_are_those_of_files_and_of_common_boards() {
+fn status_and_priority_accept_words_of_common_boards() {
     use TaskStatus::{Assigned, Blocked, Complete, Failed, InProgress, Pending, Review};
     let words = [
         "pending",
@@ -87,7 +87,7 @@ fn has_status_at(marked: &str, position: impl Fn(usize, usize) -> StatusPosition
 }
 
 #[test]
-fn the_next_status_belongs_in_the_place_of_the_last_or_where_a_key_may_stand() {
+fn new_status_replaces_old_or_goes_among_keys() {
     for of in [
         "status: «review»",
         "status: '«todo»'",
@@ -138,7 +138,7 @@ fn the_next_status_belongs_in_the_place_of_the_last_or_where_a_key_may_stand() {
 }
 
 #[test]
-fn a_status_that_cannot_be_written_back_in_place_is_refused() {
+fn unwritable_status_position_is_refused() {
     let words = "t.md:4:1: status: write it as one plain word, such as `status: pending`";
     fails(&format!("{LEAST}\nstatus: \"pend\\u0069ng\""), words);
     fails(
@@ -240,7 +240,7 @@ fn checks_are_those_of_completion_json() {
 }
 
 #[test]
-fn what_is_missing_or_wrong_is_named_with_line_and_key() {
+fn missing_or_wrong_keys_are_named_with_line() {
     fails("id: T", "t.md:2:1: title: missing");
     fails("title: T", "id: missing");
     fails(
@@ -330,7 +330,7 @@ fn a_file_that_is_no_task_says_why() {
 }
 
 #[test]
-fn line_endings_and_marks_of_other_systems_do_not_matter() {
+fn foreign_line_endings_and_marks_are_accepted() {
     let text = "\u{feff}---\r\nid: T\r\ntitle: t\r\n---\r\n\r\nbody\r\n";
     let task = parse_task(text.as_bytes(), Path::new("t.md")).expect("it is a task");
     assert_eq!((task.id.as_str(), task.body.as_str()), ("T", "body"));

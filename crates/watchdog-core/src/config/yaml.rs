@@ -320,7 +320,7 @@ mod tests {
     }
 
     #[test]
-    fn what_front_matter_does_not_need_is_refused_with_its_place() {
+    fn unneeded_yaml_features_are_refused_with_place() {
         fails(
             "id: T\ntitle: t\n  invalid:\nyaml: structure\n",
             "3:",

@@ -51,7 +51,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn only_a_bare_complete_is_disputed_beside_work_that_head_lacks() {
+    fn bare_complete_beside_unmerged_work_is_disputed() {
         let lines = |count: usize| {
             (0..count)
                 .map(|n| format!("branch {n}"))

@@ -86,7 +86,7 @@ fn only_genuine_timeouts_count_and_the_third_opens() {
 }
 
 #[test]
-fn an_open_breaker_says_since_when_until_when_and_why() {
+fn open_breaker_names_start_end_and_cause() {
     let mut breaker = opened(3);
     let view = breaker.state(at(10), &settings(3));
     assert_eq!(
@@ -135,7 +135,7 @@ fn after_the_cooldown_exactly_one_trial_is_admitted() {
 }
 
 #[test]
-fn a_trial_decides_between_closed_and_open_and_a_neutral_one_decides_nothing() {
+fn trial_closes_or_reopens_unless_it_is_neutral() {
     let half_open = || {
         let mut breaker = opened(3);
         assert_eq!(
@@ -166,7 +166,7 @@ fn a_trial_decides_between_closed_and_open_and_a_neutral_one_decides_nothing() {
 }
 
 #[test]
-fn the_cooldown_doubles_with_each_trial_that_strikes_up_to_a_day() {
+fn cooldown_doubles_per_failed_trial_to_a_day() {
     let mut breaker = opened(3);
     let (mut now, mut waits) = (0, Vec::new());
     for _ in 0..8 {
@@ -186,7 +186,7 @@ fn the_cooldown_doubles_with_each_trial_that_strikes_up_to_a_day() {
 }
 
 #[test]
-fn a_trial_that_was_killed_does_not_wedge_the_breaker() {
+fn killed_trial_does_not_wedge_the_breaker() {
     let mut breaker = opened(3);
     assert_eq!(
         breaker.admit(at(COOLDOWN), &settings(3)),
@@ -206,7 +206,7 @@ fn a_trial_that_was_killed_does_not_wedge_the_breaker() {
 }
 
 #[test]
-fn a_clock_set_back_costs_one_cooldown_at_most() {
+fn clock_set_back_costs_at_most_one_cooldown() {
     let mut breaker = opened(3);
     let long_ago = -10 * 365 * 86_400;
     assert_eq!(
@@ -235,7 +235,7 @@ fn a_clock_set_back_costs_one_cooldown_at_most() {
 }
 
 #[test]
-fn a_limit_of_one_opens_at_the_first_strike_and_zero_never_opens() {
+fn limit_one_opens_immediately_and_zero_never() {
     assert_eq!(
         opened(1).state(at(0), &settings(1)).state,
         BreakerState::Open
@@ -268,7 +268,7 @@ fn each_state_has_its_own_word_in_json() {
 }
 
 #[test]
-fn a_verdict_closes_it_is_a_strike_or_changes_nothing() {
+fn verdict_closes_strikes_or_leaves_the_breaker() {
     let timeout = Verdict::new(
         Reason::MaxProbes,
         "5 probes, no progress; run it again later",
@@ -422,7 +422,7 @@ proptest! {
     }
 
     #[test]
-    fn it_opens_by_strikes_alone_and_only_at_the_limit(limit in 1u32..5, steps in steps(false)) {
+    fn breaker_opens_only_by_strikes_at_its_limit(limit in 1u32..5, steps in steps(false)) {
         let settings = settings(limit);
         let (mut breaker, mut now, mut since_complete) = (Breaker::default(), 0, 0);
         for step in steps {
@@ -442,7 +442,7 @@ proptest! {
     }
 
     #[test]
-    fn whatever_happened_a_cooldown_after_a_refusal_work_is_admitted(limit in 0u32..5, steps in steps(true), jump in -9_000_000i64..9_000_000) {
+    fn breaker_admits_work_after_a_refusals_cooldown(limit in 0u32..5, steps in steps(true), jump in -9_000_000i64..9_000_000) {
         let settings = settings(limit);
         let (mut breaker, mut now) = (Breaker::default(), 0);
         for step in steps {

@@ -189,7 +189,7 @@ mod tests {
     }
 
     #[test]
-    fn who_waits_for_a_person_is_not_silent_where_one_can_answer_and_is_after_four_times_as_long_elsewhere()
+    fn waiting_for_absent_person_turns_silent_later()
      {
         let waits = |can_answer| LivenessSignals {
             waits: PersonWait::ForPerson { can_answer },
@@ -216,7 +216,7 @@ mod tests {
     }
 
     #[test]
-    fn after_its_final_result_a_session_has_a_minute() {
+    fn session_has_a_minute_after_final_result() {
         let finished = LivenessSignals {
             output: at(10),
             finished: true,
@@ -251,7 +251,7 @@ mod tests {
     }
 
     #[test]
-    fn a_command_that_runs_waits_for_nobody_and_a_subagent_never_does() {
+    fn running_command_or_subagent_needs_no_person() {
         for (tool, runs, waits) in [
             ("Bash", true, false),
             ("Bash", false, true),

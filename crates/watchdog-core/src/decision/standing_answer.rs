@@ -113,7 +113,7 @@ mod tests {
     }
 
     #[test]
-    fn an_answer_stands_for_its_pause_and_a_time_in_the_future_counts_as_now() {
+    fn answer_stands_for_pause_despite_future_time() {
         use JudgementTrigger::{Again, Typed};
         let why = || "why".to_string();
         let limit = |retry_at| ProbeOutcome::RateLimited {
@@ -185,7 +185,7 @@ mod tests {
     }
 
     #[test]
-    fn rounds_go_on_after_an_answer_that_leaves_the_question_open() {
+    fn open_answer_continues_the_rounds() {
         for (reason, left, last) in [
             (Reason::Working, 2, false),
             (Reason::BackgroundWork, 1, false),

@@ -81,7 +81,7 @@ mod tests {
     }
 
     #[test]
-    fn what_runs_on_holds_until_it_did_nothing_for_five_minutes() {
+    fn survivor_holds_until_idle_for_five_minutes() {
         for (name, all, expected) in [
             (
                 "one look alone proves nothing",

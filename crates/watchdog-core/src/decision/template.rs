@@ -223,7 +223,7 @@ mod tests {
     }
 
     #[test]
-    fn values_are_put_in_once_and_as_they_are() {
+    fn values_are_inserted_once_and_verbatim() {
         for (text, wanted) in [
             (
                 "no. {{iteration}}: {{ feedback }}!",
@@ -259,7 +259,7 @@ mod tests {
     }
 
     #[test]
-    fn a_part_is_left_out_with_its_lines_where_the_value_is_empty() {
+    fn empty_value_removes_its_section_with_lines() {
         let text = "a\n{{#task}}\nthe task: {{task}}\n{{/task}}\nb\n{{#feedback}}\nfound: {{feedback}}\n{{/feedback}}\nc";
         assert_eq!(filled(text), "a\nb\nfound: {{task}} is red\nc");
         assert_eq!(
@@ -278,7 +278,7 @@ mod tests {
     }
 
     #[test]
-    fn a_mistake_is_named_with_its_line_and_the_nearest_placeholder() {
+    fn template_mistake_names_line_and_nearest_placeholder() {
         let said = |text: &str| {
             PromptTemplate::parse(text, KNOWN)
                 .expect_err("a mistake")

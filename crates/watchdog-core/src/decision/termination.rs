@@ -304,7 +304,7 @@ mod tests {
     }
 
     #[test]
-    fn each_budget_is_spent_when_it_is_reached_not_when_it_is_passed() {
+    fn budget_is_spent_once_it_is_reached() {
         let spent = SpentUsage {
             turns: 5,
             tokens: 10,
@@ -384,7 +384,7 @@ mod tests {
     }
 
     #[test]
-    fn a_spent_budget_is_named_with_what_was_spent_of_it() {
+    fn spent_budget_is_named_with_its_usage() {
         let spent = SpentUsage {
             turns: 6,
             tokens: 11,
@@ -465,7 +465,7 @@ mod tests {
     }
 
     #[test]
-    fn what_several_sessions_spent_is_added_up_and_no_report_makes_another_ones_gap_known() {
+    fn session_usage_adds_up_and_keeps_gaps() {
         let session = SessionUsage {
             turns: Some(2),
             input_tokens: Some(30),
@@ -557,7 +557,7 @@ mod tests {
     }
 
     #[test]
-    fn a_budget_comes_before_a_halt_a_claim_and_the_checks() {
+    fn budget_precedes_halt_claim_and_checks() {
         let limits = Limits {
             max_turns: Some(5),
             ..limits()
@@ -599,7 +599,7 @@ mod tests {
     }
 
     #[test]
-    fn the_cap_of_iterations_is_for_a_person_and_comes_last() {
+    fn iteration_cap_is_review_and_comes_last() {
         let limits = Limits {
             max_iterations: 3,
             max_turns: Some(5),
@@ -621,7 +621,7 @@ mod tests {
     }
 
     #[test]
-    fn what_was_not_told_is_neither_zero_nor_spent_but_is_said() {
+    fn unknown_usage_is_reported_instead_of_zero() {
         let limits = Limits {
             max_turns: Some(1),
             max_cost_usd: Some(0.1),
@@ -662,7 +662,7 @@ mod tests {
     }
 
     #[test]
-    fn the_nearer_of_time_budget_and_deadline_ends_a_session() {
+    fn nearer_of_time_budget_and_deadline_ends_session() {
         let deadline = |seconds| Some(now() + jiff::SignedDuration::from_secs(seconds));
         let left = |limits: Limits, wall_seconds| {
             time_left(
@@ -780,7 +780,7 @@ mod tests {
         }
 
         #[test]
-        fn a_halt_or_a_claim_never_lifts_a_spent_budget(limits in any_limits(), spent in any_spent(), halt: bool, claims in any::<Option<bool>>()) {
+        fn halt_or_claim_never_lifts_spent_budget(limits in any_limits(), spent in any_spent(), halt: bool, claims in any::<Option<bool>>()) {
             let stop = termination(&limits, &spent, now());
             let next = course(&limits, &spent, now(), self::halt().filter(|_| halt), claims);
             if let Some(stop) = stop {

@@ -10,7 +10,7 @@ use crate::test_database::TestDatabase;
 use crate::{server, with_tables};
 
 #[test]
-fn the_longer_of_two_limits_holds_whatever_arrives_first_and_a_cleared_one_does_not_come_back() {
+fn longer_account_limit_wins_until_it_is_cleared() {
     let database = TestDatabase::new();
     with_tables(&database);
     let worker = server(&database.full_address("worker")).unwrap();

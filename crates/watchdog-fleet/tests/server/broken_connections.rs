@@ -45,7 +45,7 @@ fn found(
 }
 
 #[test]
-fn a_write_whose_answer_is_lost_is_unknown_and_a_look_tells_that_it_happened() {
+fn lost_write_answer_is_unknown_until_read_back() {
     let (_database, proxy, store) = behind_a_proxy();
     let key = RowKey::new("test", &["a"]);
     proxy.cut_next(CutPoint::Answer);
@@ -74,7 +74,7 @@ fn a_write_whose_answer_is_lost_is_unknown_and_a_look_tells_that_it_happened() {
 }
 
 #[test]
-fn a_write_that_never_arrived_is_unknown_and_a_look_tells_that_it_did_not_happen() {
+fn undelivered_write_is_unknown_until_read_back() {
     let (_database, proxy, store) = behind_a_proxy();
     let key = RowKey::new("test", &["a"]);
     proxy.cut_next(CutPoint::Request);
@@ -90,7 +90,7 @@ fn a_write_that_never_arrived_is_unknown_and_a_look_tells_that_it_did_not_happen
 }
 
 #[test]
-fn a_connection_that_broke_before_the_commit_is_made_anew_and_the_writes_are_done_once() {
+fn connection_lost_before_commit_reconnects_and_writes_once() {
     let (_database, proxy, store) = behind_a_proxy();
     let writes = ["a", "b"].map(|name| {
         (
@@ -114,7 +114,7 @@ fn a_connection_that_broke_before_the_commit_is_made_anew_and_the_writes_are_don
 }
 
 #[test]
-fn events_whose_answer_is_lost_are_sent_again_and_are_there_once() {
+fn events_with_lost_answer_are_resent_without_duplicates() {
     let (database, proxy, store) = behind_a_proxy();
     let event = |n: i64| NewEvent {
         id: format!("e{n}"),
@@ -157,7 +157,7 @@ fn events_whose_answer_is_lost_are_sent_again_and_are_there_once() {
 }
 
 #[test]
-fn a_lease_whose_answer_is_lost_is_an_error_and_nobody_believes_to_hold_it() {
+fn lost_lease_answer_is_error_without_holder() {
     let (_database, proxy, store) = behind_a_proxy();
     let key = RowKey::new("test", &["lease"]);
     proxy.cut_next(CutPoint::Answer);
@@ -178,7 +178,7 @@ fn a_lease_whose_answer_is_lost_is_an_error_and_nobody_believes_to_hold_it() {
 }
 
 #[test]
-fn a_connection_that_the_server_ended_while_it_lay_idle_costs_no_write() {
+fn idle_connection_closed_by_server_costs_no_write() {
     let (database, _proxy, store) = behind_a_proxy();
     let key = RowKey::new("test", &["a"]);
     for round in 0..3 {

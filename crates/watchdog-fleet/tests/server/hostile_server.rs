@@ -117,7 +117,7 @@ fn sslmode_means_what_libpq_means() {
 }
 
 #[test]
-fn a_server_without_tls_gets_no_password_where_tls_was_asked_for() {
+fn server_without_required_tls_gets_no_password() {
     let listener = TcpListener::bind("127.0.0.1:0").unwrap();
     let port = listener.local_addr().unwrap().port();
     let heard = thread::spawn(move || {
@@ -144,7 +144,7 @@ fn a_server_without_tls_gets_no_password_where_tls_was_asked_for() {
 }
 
 #[test]
-fn a_server_that_answers_nothing_holds_a_caller_no_longer_than_the_deadline() {
+fn silent_server_blocks_only_until_the_deadline() {
     let listener = TcpListener::bind("127.0.0.1:0").unwrap();
     let port = listener.local_addr().unwrap().port();
     let begun = Instant::now();
@@ -166,7 +166,7 @@ fn a_server_that_answers_nothing_holds_a_caller_no_longer_than_the_deadline() {
 }
 
 #[test]
-fn two_who_make_the_tables_at_once_make_them_once_and_again_changes_nothing() {
+fn concurrent_migrations_create_the_tables_once() {
     let database = TestDatabase::new();
     let address = database.full_address("owner");
     let outcomes: Vec<MigrationOutcome> = thread::scope(|scope| {
@@ -195,7 +195,7 @@ fn two_who_make_the_tables_at_once_make_them_once_and_again_changes_nothing() {
 }
 
 #[test]
-fn tables_that_were_half_made_are_not_there_at_all() {
+fn half_made_tables_are_rolled_back() {
     let database = TestDatabase::new();
     // The last step of making them fails, as when the connection is cut there.
     database.sql(
@@ -214,7 +214,7 @@ fn tables_that_were_half_made_are_not_there_at_all() {
 }
 
 #[test]
-fn tables_of_a_newer_program_are_neither_migrated_nor_used() {
+fn newer_tables_are_neither_migrated_nor_used() {
     let database = TestDatabase::new();
     let error = store(&database.full_address("worker")).now().unwrap_err();
     assert!(error.to_string().contains("holds no fleet"), "{error}");
@@ -233,7 +233,7 @@ fn tables_of_a_newer_program_are_neither_migrated_nor_used() {
 }
 
 #[test]
-fn a_role_that_may_not_make_the_tables_is_told_so() {
+fn role_without_create_rights_gets_an_error() {
     let database = TestDatabase::new();
     database.sql(&format!(
         "REVOKE CREATE ON DATABASE {} FROM PUBLIC",
@@ -247,7 +247,7 @@ fn a_role_that_may_not_make_the_tables_is_told_so() {
 }
 
 #[test]
-fn a_read_only_server_is_named_and_reading_goes_on() {
+fn read_only_server_is_named_and_stays_readable() {
     let database = TestDatabase::new();
     with_tables(&database);
     database.sql(&format!(
@@ -270,7 +270,7 @@ fn a_read_only_server_is_named_and_reading_goes_on() {
 }
 
 #[test]
-fn of_several_hosts_one_that_takes_writes_is_wanted() {
+fn writable_host_is_chosen_among_several() {
     let database = TestDatabase::new();
     with_tables(&database);
     let port = database.port();
@@ -307,7 +307,7 @@ fn of_several_hosts_one_that_takes_writes_is_wanted() {
 }
 
 #[test]
-fn the_worker_can_do_its_work_and_nothing_else() {
+fn worker_role_has_only_its_needed_rights() {
     let database = TestDatabase::new();
     with_tables(&database);
     let as_worker = |sql: &str| database.sql(&format!("SET ROLE worker; {sql}"));
@@ -335,7 +335,7 @@ fn the_worker_can_do_its_work_and_nothing_else() {
 }
 
 #[test]
-fn the_printed_sql_makes_a_fleet_that_the_worker_can_use() {
+fn printed_sql_makes_a_fleet_workers_can_use() {
     let database = TestDatabase::new();
     // Roles are the server's and not the database's: names of this test's own.
     let sql = as_sql(&database.name, "worker")

@@ -8,7 +8,7 @@ use crate::test_database::TestDatabase;
 use crate::{server, with_tables};
 
 #[test]
-fn a_machine_joins_under_a_name_that_no_other_has_and_leaves_again() {
+fn machine_joins_under_unique_name_and_can_leave() {
     let database = TestDatabase::new();
     with_tables(&database);
     let server = server(&database.full_address("worker")).unwrap();
@@ -45,7 +45,7 @@ fn a_machine_joins_under_a_name_that_no_other_has_and_leaves_again() {
 }
 
 #[test]
-fn a_look_names_what_a_role_lacks_and_a_database_without_a_fleet() {
+fn inspection_names_missing_rights_and_missing_fleet() {
     let database = TestDatabase::new();
     let found = survey(&server(&database.full_address("worker")).unwrap()).unwrap();
     assert_eq!((found.format, found.missing_rights.len()), (None, 0));

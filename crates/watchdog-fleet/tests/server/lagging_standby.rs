@@ -64,7 +64,7 @@ fn answered_only_with_the_standby<T: Send>(
 }
 
 #[test]
-fn events_that_are_there_already_count_as_copied_only_when_the_standby_has_them() {
+fn existing_events_count_once_the_standby_has_them() {
     let database = TestDatabase::new();
     with_tables(&database);
     let address = database.full_address("worker");
@@ -94,7 +94,7 @@ fn new_task(found: Option<&TaskRecord>) -> Option<TaskRecord> {
 }
 
 #[test]
-fn a_task_whose_claim_is_found_is_worked_on_only_when_the_standby_has_the_claim() {
+fn found_claim_counts_once_standby_has_it() {
     let database = TestDatabase::new();
     with_tables(&database);
     tasks(&database).change("a", &new_task).unwrap();
@@ -126,7 +126,7 @@ fn a_task_whose_claim_is_found_is_worked_on_only_when_the_standby_has_the_claim(
 }
 
 #[test]
-fn a_change_that_is_found_counts_only_when_the_standby_has_it() {
+fn found_change_counts_once_standby_has_it() {
     let database = TestDatabase::new();
     with_tables(&database);
     let written = answered_only_with_the_standby(&database, || {

@@ -22,7 +22,7 @@ pub fn event(id: String, second: i64) -> NewEvent {
 }
 
 #[test]
-fn a_follower_skips_nothing_while_eight_writers_commit_late_and_out_of_turn() {
+fn follower_skips_no_event_among_eight_late_writers() {
     const WRITERS: usize = 8;
     const EACH: usize = 25;
     let database = TestDatabase::new();

@@ -57,7 +57,7 @@ fn old_events_go_and_recent_ones_stay() {
 }
 
 #[test]
-fn a_heartbeat_renews_and_never_brings_back_a_machine_that_was_removed() {
+fn heartbeat_renews_but_never_restores_removed_machine() {
     let database = TestDatabase::new();
     with_tables(&database);
     let server = server(&database.full_address("worker")).unwrap();

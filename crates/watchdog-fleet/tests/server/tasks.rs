@@ -110,7 +110,7 @@ fn steps(database: &TestDatabase) -> String {
 }
 
 #[test]
-fn a_task_that_waits_for_another_is_none_to_be_taken_whatever_a_machine_believes() {
+fn task_with_open_dependency_is_never_taken() {
     let database = TestDatabase::new();
     with_tables(&database);
     let (one, two) = (
@@ -161,7 +161,7 @@ fn behind_a_proxy() -> (TestDatabase, CuttingProxy, FleetTasks, FleetTasks) {
 }
 
 #[test]
-fn a_claim_and_a_finish_whose_answers_are_lost_are_done_once_and_known() {
+fn claim_and_finish_with_lost_answers_happen_once() {
     for point in [CutPoint::Request, CutPoint::Answer] {
         let (database, proxy, cut, whole) = behind_a_proxy();
         put(&cut, "a", &[]);
@@ -187,7 +187,7 @@ fn a_claim_and_a_finish_whose_answers_are_lost_are_done_once_and_known() {
 }
 
 #[test]
-fn a_change_whose_answer_is_lost_is_not_made_again_over_what_others_wrote_since() {
+fn lost_answer_never_repeats_change_over_newer_writes() {
     let (database, proxy, cut, whole) = behind_a_proxy();
     put(&cut, "a", &[]);
     let blocked = stepped(TaskStatus::Blocked, None);
@@ -351,7 +351,7 @@ fn outcomes(store: &dyn TaskStore, prefix: &str, deeds: &[Deed]) -> Vec<String> 
 }
 
 #[test]
-fn whatever_is_done_with_tasks_comes_out_as_on_one_machine() {
+fn fleet_tasks_behave_as_on_a_single_machine() {
     let database = TestDatabase::new();
     with_tables(&database);
     let fleet = tasks(&database.full_address("worker"), "one");

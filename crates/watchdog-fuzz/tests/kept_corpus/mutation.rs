@@ -192,7 +192,7 @@ fn unquoted(line: &str) -> Option<Vec<u8>> {
 }
 
 #[test]
-fn a_dictionary_is_read_as_its_engine_reads_it() {
+fn dictionary_parses_as_in_its_engine() {
     assert_eq!(unquoted(r#""a\"\\\x0ab""#), Some(b"a\"\\\nb".to_vec()));
     assert_eq!((unquoted("a"), unquoted(r#""\n""#)), (None, None));
 }

@@ -109,7 +109,7 @@ mod tests {
     const ID: &str = "2df7e77342025efc9b59412a4756b6dea95b2251";
 
     #[test]
-    fn what_git_lists_is_read_with_symbolic_refs_and_root_refs() {
+    fn git_listing_includes_symbolic_and_root_refs() {
         let lines = format!(
             "CHERRY_PICK_HEAD\0{ID}\0\nHEAD\0{ID}\0refs/heads/main\nMERGE_HEAD\0{ID}\0\nrefs/heads/main\0{ID}\0\n"
         );

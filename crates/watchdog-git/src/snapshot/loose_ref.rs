@@ -133,7 +133,7 @@ mod tests {
     }
 
     #[test]
-    fn a_ref_is_created_while_git_removes_its_empty_folders() {
+    fn ref_creation_survives_removal_of_empty_folders() {
         let (_folder, repo, id) = repository();
         let above = repo.common_dir().join("refs/watchdog");
         // Each removal spoils one attempt at most, so that a creation always comes through in the end.
@@ -165,7 +165,7 @@ mod tests {
     }
 
     #[test]
-    fn a_ref_is_created_while_git_prunes_what_it_takes_for_its_own_leftovers() {
+    fn ref_creation_survives_pruning_of_temporary_files() {
         let (_folder, repo, id) = repository();
         let objects = repo.objects.store_ref().path().to_owned();
         let removals_left = AtomicUsize::new(0);
@@ -200,7 +200,7 @@ mod tests {
     }
 
     #[test]
-    fn a_file_in_the_place_of_its_folder_is_the_error() {
+    fn file_in_place_of_folder_is_the_error() {
         let (_folder, repo, id) = repository();
         fs::create_dir_all(repo.common_dir().join("refs/watchdog"))
             .expect("the repository is ours");

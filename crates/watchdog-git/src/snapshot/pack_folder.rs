@@ -240,7 +240,7 @@ mod tests {
     }
 
     #[test]
-    fn a_killed_snapshots_pack_is_removed_only_where_it_surely_has_no_index() {
+    fn abandoned_pack_is_removed_only_without_an_index() {
         assert_eq!(left_of(|_| {}), Vec::<String>::new());
         assert_eq!(
             left_of(|index| fs::write(index, "").unwrap()),

@@ -92,7 +92,7 @@ mod tests {
     use proptest::prelude::*;
 
     #[test]
-    fn usual_names_stay_as_they_are_and_odd_ones_become_valid() {
+    fn usual_names_stay_and_odd_ones_become_valid() {
         for (spec, want) in [
             ("auth", "auth"),
             ("spec/auth-2.1", "spec/auth-2.1"),
@@ -111,7 +111,7 @@ mod tests {
     }
 
     #[test]
-    fn paths_that_are_not_utf8_are_escaped_without_loss() {
+    fn non_utf8_paths_are_escaped_without_loss() {
         assert_eq!(path_text("a%b".into()), "a%b");
         assert_eq!(path_text(BStr::new(b"a%\xff/\xc3\xa9")), "a%25%FF/é");
     }

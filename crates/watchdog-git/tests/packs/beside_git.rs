@@ -34,7 +34,7 @@ fn beside(command: &[&str]) {
 }
 
 #[test]
-fn a_repack_that_drops_what_no_ref_reaches_takes_no_snapshot() {
+fn repack_dropping_unreachable_objects_keeps_snapshots() {
     beside(&["repack", "-q", "-a", "-d"]);
 }
 
@@ -44,7 +44,7 @@ fn a_garbage_collection_without_mercy_takes_no_snapshot() {
 }
 
 #[test]
-fn few_new_files_are_kept_beside_a_git_that_removes_empty_folders_of_objects() {
+fn few_new_files_survive_removal_of_object_folders() {
     let repo = ScratchRepo::new(&[]);
     let objects = repo.root.join(".git/objects");
     let over = AtomicBool::new(false);
@@ -71,7 +71,7 @@ fn few_new_files_are_kept_beside_a_git_that_removes_empty_folders_of_objects() {
 }
 
 #[test]
-fn what_a_killed_snapshot_left_is_removed_and_what_others_hold_stays() {
+fn only_own_leftovers_of_killed_snapshot_are_removed() {
     let repo = ScratchRepo::new(&[]);
     let folder = repo.root.join(".git/objects/pack");
     let write = |name: &str, content: &str| {

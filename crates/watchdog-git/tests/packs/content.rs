@@ -11,7 +11,7 @@ use watchdog_git::{RestoreTarget, Worktree};
 use crate::repository::{ScratchRepo, noise};
 
 #[test]
-fn many_new_files_become_one_pack_that_git_accepts() {
+fn many_new_files_become_a_valid_pack() {
     for format in ["sha1", "sha256"] {
         let repo = ScratchRepo::new(&["--object-format", format]);
         let before = repo.loose();
@@ -60,7 +60,7 @@ fn few_new_files_stay_loose() {
 }
 
 #[test]
-fn beside_many_packs_a_hundred_files_make_no_further_one() {
+fn hundred_files_make_no_pack_beside_many() {
     let repo = ScratchRepo::new(&[]);
     for n in 0..50 {
         repo.write("tracked", format!("{n}").as_bytes());
@@ -200,7 +200,7 @@ fn shared_repository_gets_modes_of_git() {
 }
 
 #[test]
-fn large_files_go_through_in_pieces_and_are_stored_where_they_do_not_compress() {
+fn large_files_are_streamed_and_stored_if_incompressible() {
     let repo = ScratchRepo::new(&[]);
     let (random, text) = (
         noise(40 << 20, 7),
@@ -224,7 +224,7 @@ fn large_files_go_through_in_pieces_and_are_stored_where_they_do_not_compress() 
 }
 
 #[test]
-fn a_large_file_that_was_only_touched_is_not_written_again() {
+fn merely_touched_large_file_is_not_rewritten() {
     let repo = ScratchRepo::new(&[]);
     let random = noise(33 << 20, 3);
     repo.write("random", &random);
@@ -248,7 +248,7 @@ fn a_large_file_that_was_only_touched_is_not_written_again() {
 }
 
 #[test]
-fn a_large_file_that_changes_while_it_is_read_makes_no_wrong_object() {
+fn large_file_changing_while_read_makes_no_object() {
     let repo = ScratchRepo::new(&[]);
     repo.write_many(120, 1);
     repo.write("busy", &noise(33 << 20, 1));

@@ -50,7 +50,7 @@ fn snapshot_under(program: &[&str], repo: &ScratchRepo) -> (ExitStatus, String) 
 }
 
 #[test]
-fn a_full_disk_leaves_no_part_of_a_pack_and_ends_with_the_reason() {
+fn full_disk_leaves_no_partial_pack() {
     let repo = ScratchRepo::new(&[]);
     for n in 0..200 {
         repo.write(&format!("many/{n}"), &crate::repository::noise(8 << 10, n));
@@ -137,7 +137,7 @@ fn killed_at_each(calls: &str) -> usize {
 }
 
 #[test]
-fn a_kill_at_any_step_leaves_nothing_but_what_the_next_snapshot_removes() {
+fn killed_snapshot_leaves_only_removable_files() {
     for (calls, least) in [
         ("rename,renameat,renameat2", 2),
         ("link,linkat", 2),

@@ -24,7 +24,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn the_date_stands_only_where_it_is_another_day_in_that_zone() {
+    fn date_appears_only_on_another_local_day() {
         let zone = jiff::tz::TimeZone::fixed(jiff::tz::offset(2));
         let now = "2026-03-04T05:06:07Z"
             .parse::<Timestamp>()

@@ -144,7 +144,7 @@ mod tests {
     }
 
     #[test]
-    fn an_instant_of_now_is_as_old_as_it_is() {
+    fn instant_age_equals_elapsed_time() {
         let at = now();
         std::thread::sleep(Duration::from_millis(20));
         let age = since(at);

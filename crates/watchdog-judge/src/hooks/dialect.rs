@@ -247,7 +247,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn an_agent_is_known_by_its_name_and_another_one_is_sent_to_the_loop() {
+    fn only_known_agent_names_select_a_hook_dialect() {
         for dialect in HookDialect::ALL {
             assert_eq!(HookDialect::from_name(dialect.as_str()), Ok(dialect));
         }
@@ -261,7 +261,7 @@ mod tests {
     }
 
     #[test]
-    fn a_timeout_is_written_in_the_agents_unit_and_read_back() {
+    fn timeout_uses_the_agents_unit_and_round_trips() {
         let (stop, end) = (HookEvent::Stop, HookEvent::SessionEnd);
         for (dialect, event, seconds, written) in [
             (HookDialect::Claude, stop, 600, 600),
@@ -286,7 +286,7 @@ mod tests {
     }
 
     #[test]
-    fn each_agents_own_variable_says_where_a_persons_hooks_are() {
+    fn each_agents_variable_locates_the_personal_hooks() {
         let home = |name: &str| (name == "HOME").then(|| OsString::from("/h"));
         let usual: Vec<String> = HookDialect::ALL
             .iter()
@@ -338,7 +338,7 @@ mod tests {
     }
 
     #[test]
-    fn a_call_is_headless_by_its_words_or_because_its_input_is_no_terminal() {
+    fn call_is_headless_by_arguments_or_missing_terminal() {
         for (dialect, line, headless) in [
             (HookDialect::Codex, "codex exec --json -", true),
             (HookDialect::Codex, "codex", false),

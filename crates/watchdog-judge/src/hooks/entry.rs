@@ -223,7 +223,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn our_own_entries_are_known_wherever_the_program_lies() {
+    fn own_entries_are_recognised_under_any_path() {
         for (command, event) in [
             ("watchdog hook stop", Some(HookEvent::Stop)),
             (
@@ -308,7 +308,7 @@ mod tests {
         }
 
         #[test]
-        fn no_command_line_is_too_odd_to_look_at(text in "\\PC{0,40}") {
+        fn any_command_line_can_be_examined(text in "\\PC{0,40}") {
             let _ = own(&text, "watchdog");
         }
     }

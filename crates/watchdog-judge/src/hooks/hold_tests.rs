@@ -50,7 +50,7 @@ fn answer(holding: HoldPoint, facts: &StopFacts, held: HoldStreak) -> Value {
 }
 
 #[test]
-fn checks_that_are_not_met_hold_the_agent_with_what_is_missing() {
+fn unmet_checks_hold_the_agent_with_feedback() {
     let facts = judged(CheckOutcome::Unmet, "write the tests");
     assert_eq!(
         answer(HoldPoint::Stop, &facts, held(0)),
@@ -116,7 +116,7 @@ fn a_pass_needs_no_words() {
 }
 
 #[test]
-fn the_cap_lets_the_agent_go_and_calls_it_stopped_never_complete() {
+fn hold_cap_releases_agent_as_stopped_never_complete() {
     for holding in [HoldPoint::Stop, HoldPoint::Output] {
         let facts = judged(CheckOutcome::Unmet, "write the tests");
         assert_eq!(
@@ -145,7 +145,7 @@ fn the_cap_lets_the_agent_go_and_calls_it_stopped_never_complete() {
 }
 
 #[test]
-fn a_count_that_could_not_be_read_holds_nobody() {
+fn unreadable_hold_count_never_holds_the_agent() {
     let decision = decide(
         HoldPoint::Stop,
         &judged(CheckOutcome::Unmet, "x"),
@@ -159,7 +159,7 @@ fn a_count_that_could_not_be_read_holds_nobody() {
 }
 
 #[test]
-fn whoever_is_let_go_with_the_work_not_shown_is_told_so() {
+fn agent_released_without_proof_gets_a_message() {
     let limit = StopFacts::Limit(StopReason {
         reason: Reason::DeadlineExceeded,
         why: "the deadline has passed".into(),
@@ -224,7 +224,7 @@ fn whoever_is_let_go_with_the_work_not_shown_is_told_so() {
 }
 
 #[test]
-fn evidence_that_is_too_weak_is_for_a_person() {
+fn weak_evidence_is_for_review() {
     let facts = judged_with(
         CheckOutcome::Pass,
         "",
@@ -262,7 +262,7 @@ fn grounds() -> impl Strategy<Value = StopFacts> {
 
 proptest! {
     #[test]
-    fn only_unmet_checks_hold_anybody_and_never_beyond_the_cap(
+    fn only_unmet_checks_hold_within_the_cap(
         facts in grounds(), times in prop::option::of(0u32..20), most in 0u32..10, kind in 0u8..2
     ) {
         let holding = if kind == 0 { HoldPoint::Stop } else { HoldPoint::Output };

@@ -232,7 +232,7 @@ mod tests {
     }
 
     #[test]
-    fn what_the_host_tells_is_read_and_what_it_adds_is_kept() {
+    fn host_input_is_read_and_additions_are_kept() {
         let input = read(
             &json!({"session_id": "s", "transcript_path": "/t.jsonl", "cwd": "/w", "hook_event_name": "Stop", "prompt_id": "p",
             "stop_hook_active": true, "last_assistant_message": "done", "background_tasks": [{"id": "1"}], "session_crons": [], "novel": 1}),
@@ -364,7 +364,7 @@ mod tests {
     }
 
     #[test]
-    fn nonsense_is_told_and_nothing_at_all_is_an_empty_object() {
+    fn nonsense_is_reported_and_empty_input_is_object() {
         for text in [
             "{",
             "[1]",
@@ -393,7 +393,7 @@ mod tests {
     }
 
     #[test]
-    fn structured_output_is_the_tools_input_without_its_envelope() {
+    fn structured_output_is_tool_input_without_envelope() {
         for (input, output) in [
             (json!({"status": "done"}), Some(json!({"status": "done"}))),
             (
@@ -415,7 +415,7 @@ mod tests {
     }
 
     #[test]
-    fn a_sub_agent_that_ends_does_not_wait_for_itself() {
+    fn ending_sub_agent_does_not_wait_for_itself() {
         let input = read(
             &json!({"agent_id": "a", "background_tasks": [{"id": "a", "status": "running", "description": "me"},
             {"id": "b", "status": "running", "description": "another"}]}),
@@ -424,7 +424,7 @@ mod tests {
     }
 
     #[test]
-    fn a_task_runs_unless_it_is_known_to_have_ended() {
+    fn task_runs_until_known_to_have_ended() {
         let input = read(&json!({"background_tasks": [
             {"id": "a", "type": "shell", "status": "running", "description": "the tests", "command": "npm test"},
             {"id": "b", "type": "shell", "status": "running", "description": " ", "command": "npm run build"},

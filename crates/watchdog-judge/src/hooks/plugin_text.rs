@@ -108,7 +108,7 @@ mod tests {
     }
 
     #[test]
-    fn the_plugin_is_written_read_back_and_taken_out() {
+    fn plugin_is_written_read_back_and_removed() {
         let text = edit("", &usual("'/a b/watchdog'"))
             .expect("a new file")
             .text;

@@ -92,7 +92,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn each_answer_has_the_form_that_the_host_obeys() {
+    fn each_reply_takes_the_form_hosts_obey() {
         let say = str::to_owned;
         for (act, form) in [
             (HookAction::Nothing, json!({})),
@@ -132,7 +132,7 @@ mod tests {
     }
 
     #[test]
-    fn each_agent_is_held_and_told_in_its_own_words() {
+    fn each_agent_gets_replies_in_its_dialect() {
         let block = HookReply {
             act: HookAction::Block { reason: "F".into() },
             message: None,

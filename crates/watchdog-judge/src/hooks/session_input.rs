@@ -55,7 +55,7 @@ mod tests {
     use crate::hooks::HookDialect;
 
     #[test]
-    fn the_prompt_is_the_users_without_what_hooks_put_before_it() {
+    fn prompt_excludes_text_prepended_by_hooks() {
         for (told, prompt) in [
             ("do it", "do it"),
             (
@@ -88,7 +88,7 @@ mod tests {
     }
 
     #[test]
-    fn a_stop_tells_its_reason_and_last_words_and_no_tentative_output() {
+    fn stop_has_reason_and_words_without_tentative_output() {
         let stop = fields(
             HookEvent::Stop,
             &json!({"last_assistant_message": "done", "tool_input": {"a": 1}, "background_tasks": [{"id": 1}]}),
@@ -113,7 +113,7 @@ mod tests {
     }
 
     #[test]
-    fn a_tool_tells_the_output_that_it_is_about_to_give() {
+    fn tool_event_carries_its_tentative_output() {
         for event in [HookEvent::PreToolUse, HookEvent::PostToolUse] {
             let tool = fields(
                 event,

@@ -169,7 +169,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_file_is_replaced_with_its_rights_and_through_a_link() {
+    fn replaced_file_keeps_permissions_and_link() {
         let folder = tempfile::tempdir().unwrap();
         let real = folder.path().join("dotfiles.json");
         fs::write(&real, "{}").unwrap();
@@ -194,7 +194,7 @@ mod tests {
     }
 
     #[test]
-    fn a_file_that_is_left_empty_goes_unless_somebody_wrote_to_it() {
+    fn emptied_file_is_removed_unless_it_changed() {
         let folder = tempfile::tempdir().unwrap();
         let path = folder.path().join("plugin.js");
         fs::write(&path, "ours").unwrap();

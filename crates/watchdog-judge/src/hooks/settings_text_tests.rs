@@ -112,7 +112,7 @@ fn what_else_is_there_stays_as_it_is() {
 }
 
 #[test]
-fn old_entries_of_ours_are_brought_up_to_date_in_place() {
+fn outdated_own_entries_are_updated_in_place() {
     let old = r#"{"hooks": {"Stop": [{"hooks": [{"type": "command", "command": "/old/watchdog hook stop", "note": 1}, {"type": "command", "command": "mine"}]}],
         "SubagentStop": [{"hooks": [{"type": "command", "command": "watchdog hook subagent-stop --hold"}]}],
         "PreToolUse": [{"matcher": "*", "hooks": [{"type": "command", "command": "watchdog hook pre-tool-use"}]}]}}"#;
@@ -137,7 +137,7 @@ fn old_entries_of_ours_are_brought_up_to_date_in_place() {
 }
 
 #[test]
-fn entries_that_call_us_in_their_own_way_are_named_and_left_alone() {
+fn custom_calls_are_named_and_left_alone() {
     let own_way = r#"{"hooks": {"Stop": [{"hooks": [{"type": "command", "command": "X=1 watchdog hook stop || true"}]}]}}"#;
     let edited = edit(own_way, &HookEntries::none(HookDialect::Claude), "watchdog").expect("JSON");
     assert_eq!(
@@ -178,7 +178,7 @@ fn out_again_leaves_what_was_there() {
 }
 
 #[test]
-fn a_file_that_the_host_could_not_read_is_refused() {
+fn file_unreadable_to_the_host_is_refused() {
     for (text, why) in [
         ("{", "not valid JSON"),
         ("{\"a\": 1,}", "not valid JSON"),
@@ -207,7 +207,7 @@ fn a_file_that_the_host_could_not_read_is_refused() {
 }
 
 #[test]
-fn a_byte_order_mark_and_windows_line_ends_stay() {
+fn byte_order_mark_and_windows_endings_stay() {
     let text = install("\u{feff}{\r\n  \"a\": 1\r\n}\r\n");
     assert!(text.starts_with("\u{feff}{\r\n  \"a\": 1,\r\n"), "{text:?}");
     assert_eq!(text.matches('\n').count(), text.matches("\r\n").count());

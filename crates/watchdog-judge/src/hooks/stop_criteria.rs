@@ -178,7 +178,7 @@ mod tests {
     }
 
     #[test]
-    fn the_machines_verdict_on_the_criteria_says_what_a_stop_stands_on() {
+    fn machine_verdict_on_criteria_decides_the_stop() {
         let as_they_were = || Ok(CriteriaChanged::default());
         let undecided = |reason| StopFacts::Undecided {
             reason,
@@ -239,7 +239,7 @@ mod tests {
     }
 
     #[test]
-    fn without_criteria_nobody_is_held_and_changed_guards_are_told() {
+    fn missing_criteria_hold_no_agent_and_report_guards() {
         let changed = StopFacts::CriteriaChanged {
             guarded: "tests/a.rs".into(),
         };
@@ -260,7 +260,7 @@ mod tests {
     }
 
     #[test]
-    fn a_file_that_is_not_trusted_is_not_judged() {
+    fn untrusted_file_is_not_judged() {
         let trust = ConfigTrust::Untrusted {
             allow_with: "watchdog trust".into(),
         };

@@ -435,7 +435,7 @@ mod tests {
     use watchdog_facts::evidence::Changes;
 
     #[test]
-    fn a_worktree_counts_as_clean_only_where_its_reading_says_so_and_nothing_ran_since() {
+    fn worktree_is_clean_only_by_current_reading() {
         let verdict = |change: fn(&mut Verdict)| {
             let mut verdict = Verdict {
                 changes: Some(Changes::default()),

@@ -105,7 +105,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_worktree_inside_of_another_is_not_part_of_it() {
+    fn nested_worktree_is_not_part_of_outer() {
         let scratch = tempfile::tempdir().expect("a scratch folder");
         let write = |path: &str, text: &str| {
             let path = scratch.path().join(path);

@@ -349,7 +349,7 @@ mod tests {
     }
 
     #[test]
-    fn a_change_of_a_file_shows_that_a_session_lives() {
+    fn changed_file_proves_a_live_session() {
         let (scene, record) = Scene::new();
         // The times of the files themselves cannot be set back: they are from a moment ago.
         let live = scene.sample(&record);
@@ -363,7 +363,7 @@ mod tests {
     }
 
     #[test]
-    fn a_silent_session_has_stalled_unless_a_call_waits_for_a_person() {
+    fn silent_session_stalls_unless_awaiting_a_person() {
         let (scene, record) = Scene::new();
         let record = SessionRecord {
             idle_limit: Some(Duration::ZERO),
@@ -378,7 +378,7 @@ mod tests {
     }
 
     #[test]
-    fn what_neither_log_nor_transcript_tells_of_proves_no_stall() {
+    fn missing_log_and_transcript_prove_no_stall() {
         let (scene, record) = Scene::new();
         let record = SessionRecord {
             log: None,

@@ -68,7 +68,7 @@ mod tests {
     use super::super::panicked::*;
 
     #[test]
-    fn a_panic_for_want_of_room_is_no_bug() {
+    fn panic_from_resource_shortage_is_no_bug() {
         let of = |text: &str| verdict_of_panic(&text.to_owned());
         let short = of(
             "failed to spawn thread: Os { code: 11, kind: WouldBlock, message: \"Resource temporarily unavailable\" }",

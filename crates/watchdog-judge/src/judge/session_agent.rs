@@ -224,7 +224,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn the_agent_that_ran_the_session_is_asked_and_a_configured_program_answers_for_each() {
+    fn session_agent_answers_unless_a_program_is_set() {
         let claude = AgentSettings {
             preset: PresetName::CLAUDE,
             model: Some("sonnet".into()),
@@ -260,7 +260,7 @@ mod tests {
     }
 
     #[test]
-    fn the_word_of_an_agent_that_no_person_named_is_doubted() {
+    fn guessed_agents_answer_is_doubted() {
         let configured = |preset: PresetName| AgentSettings {
             preset,
             model: None,

@@ -122,7 +122,7 @@ mod tests {
     const ID: &str = "0a0a0a0a-0000-4000-8000-000000000001";
 
     #[test]
-    fn the_latest_transcript_counts_only_if_it_was_written_since() {
+    fn latest_transcript_counts_only_if_written_since() {
         let scratch = tempfile::tempdir().expect("a scratch folder");
         let root = fs::canonicalize(scratch.path())
             .expect("it exists")
@@ -169,7 +169,7 @@ mod tests {
     }
 
     #[test]
-    fn what_was_seen_is_not_overwritten_by_the_transcript() {
+    fn transcript_never_overwrites_observed_facts() {
         let seen = SessionContext {
             output: Some("the end".into()),
             usage: SessionUsage {

@@ -213,7 +213,7 @@ mod tests {
     use super::*;
 
     #[tokio::test]
-    async fn a_first_signal_cancels_and_a_second_one_takes_the_grace_period_away() {
+    async fn first_signal_cancels_and_second_ends_grace() {
         let (sender, urgency) = watch::channel(SignalUrgency::None);
         let mut signals = SignalState {
             urgency,

@@ -23,7 +23,7 @@ mod tests {
     use super::super::spawn_io::*;
 
     #[tokio::test]
-    async fn a_panic_in_the_thread_is_a_panic_of_whoever_waits() {
+    async fn thread_panic_reaches_the_waiting_task() {
         assert_eq!(spawn_io(|| 7).await, 7);
         let waiting = tokio::spawn(spawn_io(|| panic!("a bug")));
         let panic = waiting.await.expect_err("it panicked").into_panic();

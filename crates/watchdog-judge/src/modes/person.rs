@@ -49,7 +49,7 @@ mod tests {
     use super::super::person::*;
 
     #[test]
-    fn a_hook_that_tells_a_person_or_a_tool_that_asks_one_means_that_one_can_answer() {
+    fn notification_hook_or_question_tool_implies_answering_person() {
         let scratch = tempfile::tempdir().expect("a scratch folder");
         let root = scratch.path().join("tree");
         std::fs::create_dir_all(root.join(".claude")).expect("a folder can be made");

@@ -407,7 +407,7 @@ mod tests {
     }
 
     #[test]
-    fn what_a_sweep_holds_back_is_due_at_its_end_at_its_death_and_at_last_by_time() {
+    fn held_notice_waits_for_its_sweep_or_time() {
         let later = now() + SignedDuration::from_secs(1);
         let ours = event_id(now());
         let ids = |pid: &str| format!("00000000000000-0000000000000000-{pid}-0");

@@ -109,7 +109,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn no_part_of_an_address_but_its_host_is_told() {
+    fn only_the_host_of_address_is_shown() {
         let url = "https://me:pw@api.telegram.org/bot123456:SECRET/sendMessage?chat_id=4242424242";
         for text in [
             format!("bad uri: {url}"),

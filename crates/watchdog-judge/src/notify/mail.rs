@@ -188,7 +188,7 @@ mod tests {
     }
 
     #[test]
-    fn a_subject_and_a_body_stay_where_they_belong() {
+    fn mail_subject_and_body_cannot_break_out() {
         let event = serde_json::json!({"kind": "verdict", "path": "/w", "spec": "é\nBcc: x@y", "data": {"message": "From a\n.\n"}});
         let message = NoticeMessage::about(&[&event], &WorktreeCommands::default());
         let at = Zoned::new(jiff::Timestamp::UNIX_EPOCH, jiff::tz::TimeZone::UTC);
@@ -220,7 +220,7 @@ mod tests {
         }
 
         #[test]
-        fn any_text_comes_through_and_no_line_is_long(text in "([^\r]|[ =.F\n]){0,300}") {
+        fn any_text_survives_mail_in_short_lines(text in "([^\r]|[ =.F\n]){0,300}") {
             let quoted = quoted_printable(&text);
             prop_assert!(quoted.lines().all(|line| line.len() <= 76 && line.is_ascii() && !line.starts_with('.') && !line.ends_with(' ')));
             let lines = text.lines().map(|line| format!("{line}\n")).collect::<String>();

@@ -20,7 +20,7 @@ fn about(events: &[Value]) -> NoticeMessage {
 }
 
 #[test]
-fn a_verdict_says_what_why_where_and_how_to_go_on() {
+fn verdict_notice_has_status_cause_place_and_command() {
     let mut event = verdict("/a b", "fix", "rescue_incomplete", "2 files are left");
     event["data"]["feedback"] = json!("\n 2 files are left\n  first\nsecond");
     event["data"]["changes"] = json!({"staged": 1, "untracked": 1});
@@ -39,7 +39,7 @@ fn a_verdict_says_what_why_where_and_how_to_go_on() {
 }
 
 #[test]
-fn every_reason_has_a_command_that_names_the_worktree() {
+fn every_reason_has_command_naming_the_worktree() {
     for reason in Reason::ALL {
         let message = about(&[verdict("/w", "s", reason.as_str(), "m")]);
         assert!(message.command.contains(" -C /w "), "{}", message.command);
@@ -97,7 +97,7 @@ fn other_events_have_their_own_command() {
 }
 
 #[test]
-fn what_could_harm_a_terminal_or_a_paste_is_visible_or_left_out() {
+fn harmful_characters_are_escaped_or_dropped() {
     let message = about(&[verdict(
         "/w\n; rm x",
         "s\u{1b}[2J",
@@ -117,7 +117,7 @@ fn what_could_harm_a_terminal_or_a_paste_is_visible_or_left_out() {
 }
 
 #[test]
-fn several_events_are_one_digest_that_begins_with_what_needs_a_person() {
+fn digest_begins_with_events_needing_attention() {
     let events = [
         verdict("/w/a", "a", "new_commits", "1 commit"),
         verdict("/w/b", "b", "untrusted", "not trusted"),
@@ -143,7 +143,7 @@ fn several_events_are_one_digest_that_begins_with_what_needs_a_person() {
 }
 
 #[test]
-fn what_happened_to_one_work_keeps_its_title_and_command() {
+fn events_of_same_work_keep_title_and_command() {
     let breaker = json!({"kind": "breaker", "spec": "a", "path": "/w", "data": {"state": "open", "strikes": 3, "limit": 3}});
     let message = about(&[verdict("/w", "a", "max_probes", "nothing came"), breaker]);
     assert_eq!(message.title, "watchdog: a in w: breaker open");
@@ -155,7 +155,7 @@ fn what_happened_to_one_work_keeps_its_title_and_command() {
 }
 
 #[test]
-fn a_digest_of_hundreds_and_a_sentence_of_megabytes_stay_short() {
+fn huge_digest_and_sentence_stay_short() {
     let long = "x\u{7}".repeat(50_000);
     let events: Vec<Value> = (0..300)
         .map(|n| verdict(&format!("/w/{n}"), "s", "disputed", &long))

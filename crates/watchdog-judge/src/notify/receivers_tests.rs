@@ -85,7 +85,7 @@ fn each_service_gets_its_own_form() {
 }
 
 #[test]
-fn an_own_text_is_filled_once_and_json_stays_json() {
+fn own_template_fills_once_and_json_stays_valid() {
     let text = posted(
         "{spec}|{status}|{reason}|{worktree}|{feedback}|{id}|{kind}|{command}",
         "m",
@@ -125,7 +125,7 @@ fn a_cut_keeps_escapes_and_characters_whole() {
 }
 
 #[test]
-fn a_character_in_a_chat_may_be_written_in_percent() {
+fn chat_id_may_be_percent_encoded() {
     for (query, chat) in [
         ("chat_id=-100", "-100"),
         ("a=b&chat_id=%40x", "@x"),
@@ -141,7 +141,7 @@ fn a_character_in_a_chat_may_be_written_in_percent() {
 
 proptest! {
     #[test]
-    fn no_text_exceeds_a_bound_or_loses_the_command(message in "(?s).{0,3000}", feedback in "([<&>@`*🙂é]|[a-z]){0,9000}") {
+    fn text_within_bounds_keeps_the_command(message in "(?s).{0,3000}", feedback in "([<&>@`*🙂é]|[a-z]){0,9000}") {
         for (form, key, most) in [("slack", "text", 3900), ("discord", "content", 2000), ("telegram", "text", 4096)] {
             let text = body(&posted(form, &message, &feedback))[key].as_str().unwrap().to_owned();
             prop_assert!(text.chars().map(char::len_utf16).sum::<usize>() <= most);

@@ -229,7 +229,7 @@ mod tests {
     }
 
     #[test]
-    fn the_same_verdict_is_told_once_until_something_changes() {
+    fn same_verdict_is_sent_once_until_changes() {
         let same = verdict("review", "untrusted", "1");
         let twice = [
             same.clone(),
@@ -248,7 +248,7 @@ mod tests {
     }
 
     #[test]
-    fn what_comes_and_goes_in_the_same_state_is_told_once_but_for_faults() {
+    fn flapping_in_same_state_notifies_once_except_faults() {
         let head = |status, reason| verdict(status, reason, "1");
         let (working, timeout, error) = (
             head("incomplete", "working"),
@@ -277,7 +277,7 @@ mod tests {
     }
 
     #[test]
-    fn the_end_of_a_task_repeats_what_its_verdict_said() {
+    fn task_end_notice_is_dropped_after_same_verdict() {
         let end = ("complete", json!({"reason": "the task"}));
         assert_eq!(
             offered(

@@ -120,7 +120,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn secrets_of_an_address_stay_out_of_the_journal() {
+    fn address_secrets_stay_out_of_the_journal() {
         for (url, expected) in [
             (
                 "https://hooks.example.invalid/services/T0/SECRET",

@@ -100,7 +100,7 @@ mod tests {
     use watchdog_facts::evidence::{LeftOut, LeftOutReason};
 
     #[test]
-    fn what_the_snapshot_could_not_take_is_told_whatever_the_mode() {
+    fn snapshot_gaps_are_reported_in_any_mode() {
         for mode in [RescueMode::Off, RescueMode::Single] {
             let mut work = ScratchWork::new();
             work.settings.mode = mode;

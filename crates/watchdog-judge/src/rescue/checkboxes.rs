@@ -238,7 +238,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_list_that_is_too_long_or_lies_outside_is_not_read() {
+    fn overlong_or_outside_task_list_is_not_read() {
         let work = ScratchWork::new();
         let found = || find(&work.root(), "auth").map(|list| list.path);
         work.write("tasks.md", "- [ ] one\n");

@@ -42,7 +42,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn only_what_a_hook_rewrote_during_the_commit_is_a_fix() {
+    fn only_hook_rewrites_during_commit_are_fixes() {
         let token = format!("{}{}\n", "ghp_", "a".repeat(36));
         for (on_disk, changed_before, fixes) in [
             (Some("two\n"), false, false),

@@ -193,7 +193,7 @@ mod tests {
     }
 
     #[test]
-    fn remains_are_cleared_where_nothing_of_a_person_can_be_in_them() {
+    fn remains_without_personal_files_are_cleared() {
         let work = ScratchWork::new();
         let (folder, admin) = half_made(&work);
         assert_eq!(

@@ -149,7 +149,7 @@ mod tests {
     }
 
     #[test]
-    fn a_lock_that_is_open_is_held_however_old() {
+    fn open_lock_is_held_at_any_age() {
         let (folder, lock) = aged(Duration::from_secs(86_400));
         let _open = std::fs::File::open(&lock).unwrap();
         let why = wait(&lock, folder.path(), soon(100)).unwrap_err();
@@ -166,7 +166,7 @@ mod tests {
     }
 
     #[test]
-    fn an_old_lock_that_nobody_has_is_left_behind_and_left_alone() {
+    fn old_ownerless_lock_is_stale_and_stays() {
         let (folder, lock) = aged(Duration::from_secs(86_400));
         let begun = Instant::now();
         let why = wait(
@@ -187,14 +187,14 @@ mod tests {
     }
 
     #[test]
-    fn a_young_lock_that_nobody_has_is_waited_for() {
+    fn young_ownerless_lock_is_awaited() {
         let (folder, lock) = aged(Duration::ZERO);
         let why = wait(&lock, folder.path(), soon(100)).unwrap_err();
         assert!(why.contains("a process that cannot be seen"), "{why}");
     }
 
     #[test]
-    fn a_lock_that_cannot_be_looked_at_is_not_taken_for_none() {
+    fn unreadable_lock_does_not_count_as_absent() {
         let (folder, file) = aged(Duration::ZERO);
         let why = wait(&file.join("index.lock"), folder.path(), soon(0)).unwrap_err();
         assert!(
@@ -204,7 +204,7 @@ mod tests {
     }
 
     #[test]
-    fn a_lock_is_told_with_the_time_of_it() {
+    fn lock_is_reported_with_its_time() {
         let (folder, lock) = aged(Duration::ZERO);
         let file = std::fs::File::options().write(true).open(&lock).unwrap();
         file.set_modified(SystemTime::UNIX_EPOCH + Duration::from_secs(86_400))

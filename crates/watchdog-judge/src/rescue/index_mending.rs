@@ -149,7 +149,7 @@ mod tests {
     }
 
     #[test]
-    fn an_index_behind_the_commits_of_a_rescue_is_brought_to_them() {
+    fn index_behind_rescue_commits_is_updated() {
         let (work, snapshot, commit) = cut_short();
         assert_eq!(
             mend(&work.open(), &work.request(&snapshot), &[commit]).unwrap(),
@@ -164,7 +164,7 @@ mod tests {
     }
 
     #[test]
-    fn what_an_earlier_rescue_left_behind_is_mended_and_told_with_the_first_paths() {
+    fn index_left_by_earlier_rescue_is_mended() {
         let (work, snapshot, _) = cut_short();
         let told = mend_earlier(&work.open(), &work.request(&snapshot))
             .unwrap()
@@ -180,7 +180,7 @@ mod tests {
     }
 
     #[test]
-    fn an_index_that_cannot_be_mended_is_told_with_the_reason_and_the_remedy() {
+    fn unmendable_index_is_reported_with_cause_and_remedy() {
         let (mut work, snapshot, commit) = cut_short();
         work.settings.timeout = Duration::from_millis(600);
         let lock = work.root().join(".git/index.lock");

@@ -307,7 +307,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn the_agent_is_asked_again_unless_a_branch_already_holds_this_very_work() {
+    fn agent_is_asked_unless_branch_holds_this_work() {
         for (names_snapshot, holds_head, is_asked) in [
             (true, true, false),
             (false, true, true),

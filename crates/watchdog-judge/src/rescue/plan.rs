@@ -368,14 +368,14 @@ mod tests {
     }
 
     #[test]
-    fn a_long_name_is_told_as_far_as_it_helps() {
+    fn long_name_is_shown_truncated() {
         assert_eq!(shown("src/a.rs"), "src/a.rs");
         assert_eq!(shown(&"a".repeat(121)), format!("{}…", "a".repeat(120)));
     }
 
     proptest! {
         #[test]
-        fn any_way_of_sharing_out_the_files_is_a_plan(groups in prop::collection::vec(0usize..5, 1..30)) {
+        fn any_partition_of_files_is_a_plan(groups in prop::collection::vec(0usize..5, 1..30)) {
             let files: Vec<String> = (0..groups.len()).map(|n| format!("f{n}")).collect();
             let names: Vec<&str> = files.iter().map(String::as_str).collect();
             let commits: Vec<Value> = (0..5)
@@ -390,7 +390,7 @@ mod tests {
         }
 
         #[test]
-        fn a_plan_that_is_taken_names_every_file_exactly_once(
+        fn accepted_plan_names_every_file_once(
             commits in prop::collection::vec((prop::collection::vec("[abc]", 0..4), "(fix: x|bad|feat(y): z)"), 0..4)
         ) {
             let commits: Vec<Value> = commits.iter().map(|(files, subject)| json!({"subject": subject, "files": files})).collect();

@@ -126,7 +126,7 @@ mod tests {
     }
 
     #[test]
-    fn a_file_gets_the_room_that_is_left_and_its_rest_is_counted() {
+    fn file_diff_uses_remaining_room_and_counts_rest() {
         let whole = format!("{HEAD}a/x b/x\n{}", "+a line of text\n".repeat(100));
         assert_eq!(
             shortened(&whole, whole.len()),
@@ -143,7 +143,7 @@ mod tests {
     }
 
     #[test]
-    fn names_are_given_as_far_as_a_command_line_goes() {
+    fn file_names_fill_at_most_a_command_line() {
         let path = |name: &str| SnapshotPath {
             path: name.into(),
             text: name.into(),

@@ -106,7 +106,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn ignored_settings_are_kept_and_what_tools_make_is_not() {
+    fn ignored_settings_are_kept_but_tool_output_dropped() {
         for path in [
             ".env",
             "api/.env.local",

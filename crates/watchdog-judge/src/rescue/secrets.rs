@@ -367,7 +367,7 @@ mod tests {
     }
 
     #[test]
-    fn folders_of_tools_are_told_from_folders_of_people() {
+    fn tool_folders_are_distinguished_from_personal_ones() {
         let all = [
             "target/debug/x",
             "src/target/main.c",

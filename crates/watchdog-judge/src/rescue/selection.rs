@@ -217,7 +217,7 @@ mod tests {
     }
 
     #[test]
-    fn a_file_of_the_largest_size_allowed_is_committed() {
+    fn file_of_maximum_size_is_committed() {
         for (bytes, want) in [(10, vec![]), (9, vec![("a".to_owned(), "too_large")])] {
             assert_eq!(
                 left(&[path("a")], |settings| settings.max_bytes = bytes),
@@ -283,7 +283,7 @@ mod tests {
     }
 
     #[test]
-    fn a_file_that_became_a_folder_brings_no_secret_along() {
+    fn file_turned_folder_brings_no_secret() {
         let mut paths = [path("config"), path("config/.env"), path("config/open")];
         paths[0].kind = SnapshotPathKind::Deleted;
         let selection = select(&paths, &BTreeSet::new(), &ConfigSettings::default().rescue);

@@ -374,7 +374,7 @@ mod tests {
     }
 
     #[test]
-    fn a_refusal_is_told_from_what_kept_git_from_trying() {
+    fn refusal_is_distinguished_from_untried_commit() {
         for (last_lines, want) in [
             (
                 "git commit ended with exit code 1\nOn branch main\nnothing to commit, working tree clean",

@@ -162,7 +162,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn lines_and_values_of_a_left_out_file_are_known_again() {
+    fn content_of_left_out_file_is_recognised() {
         let secrets =
             [b"# a comment that is long\nDB_PASSWORD=\"correct horse\"\nPORT=1\n".to_vec()];
         let content = |kept: &str, after: &str| CommitMismatch {

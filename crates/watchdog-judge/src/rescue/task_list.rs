@@ -83,7 +83,7 @@ mod tests {
     }
 
     #[test]
-    fn the_place_of_a_box_is_the_blank_in_it() {
+    fn box_position_is_its_blank() {
         let mut bytes = LIST.as_bytes().to_vec();
         for task in open_tasks(LIST.as_bytes()) {
             assert_eq!(&LIST[task.at - 1..task.at + 2], "[ ]");
@@ -94,7 +94,7 @@ mod tests {
     }
 
     #[test]
-    fn a_task_is_named_by_number_or_by_a_text_that_only_it_has() {
+    fn task_matches_by_number_or_unique_text() {
         let tasks = open_tasks(LIST.as_bytes());
         for (name, at) in [
             ("T1", Some(0)),

@@ -108,7 +108,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn each_way_in_which_a_command_fails_is_told_as_what_it_is() {
+    fn each_command_failure_is_reported_by_its_kind() {
         let mut work = ScratchWork::new();
         work.write("tracked", "two\n");
         let snapshot = work.snapshot();

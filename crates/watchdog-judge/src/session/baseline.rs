@@ -283,7 +283,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn refs_of_one_name_are_shared_those_of_another_are_not_and_the_oldest_are_forgotten() {
+    fn refs_are_shared_per_name_and_oldest_expire() {
         let folder = tempfile::tempdir().expect("a scratch folder");
         let state =
             watchdog_store::StateDir::resolve(Some(folder.path().join("state")), None, None)

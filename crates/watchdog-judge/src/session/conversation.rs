@@ -443,7 +443,7 @@ mod tests {
     }
 
     #[test]
-    fn the_recorded_session_is_asked_and_not_the_newest_conversation() {
+    fn recorded_session_is_asked_before_newest_conversation() {
         let ground = Ground::new();
         ground.note(at(100));
         let record = SessionRecord {
@@ -475,7 +475,7 @@ mod tests {
     }
 
     #[test]
-    fn the_one_transcript_begun_since_the_baseline_is_the_session() {
+    fn only_transcript_since_baseline_is_the_session() {
         let ground = Ground::new();
         ground.write(A, "{}\n");
         ground.note(at(100));
@@ -494,7 +494,7 @@ mod tests {
     }
 
     #[test]
-    fn where_nobody_can_tell_who_answered_stays_and_must_have_grown() {
+    fn unknown_answerer_keeps_session_that_must_grow() {
         let ground = Ground::new();
         ground.write(A, "{}\n");
         ground.note(at(100));
@@ -651,7 +651,7 @@ mod tests {
     }
 
     #[test]
-    fn a_fork_that_answers_is_not_taken_for_the_session() {
+    fn answering_fork_is_not_the_session() {
         let ground = Ground::new();
         ground.note(at(100));
         ground.write(A, "{}\n");

@@ -214,7 +214,7 @@ mod tests {
     }
 
     #[test]
-    fn a_new_log_lets_those_go_that_are_older_than_thirty_days() {
+    fn new_log_expires_logs_over_thirty_days() {
         let scratch = tempfile::tempdir().expect("a scratch folder");
         let logs = scratch.path();
         for name in [
@@ -253,7 +253,7 @@ mod tests {
     }
 
     #[test]
-    fn only_the_newest_are_kept_where_all_are_larger_than_the_limit() {
+    fn oversized_logs_keep_only_the_newest() {
         let scratch = tempfile::tempdir().expect("a scratch folder");
         let logs = scratch.path();
         for n in 10..40 {
@@ -275,7 +275,7 @@ mod tests {
     }
 
     #[test]
-    fn old_logs_expire_in_every_worktree_and_never_that_of_a_running_session() {
+    fn old_logs_expire_except_of_running_sessions() {
         let scratch = tempfile::tempdir().expect("a scratch folder");
         let logs = scratch.path();
         let old = SystemTime::now() - Duration::from_secs(31 * 86_400);
@@ -305,7 +305,7 @@ mod tests {
     }
 
     #[test]
-    fn a_log_is_a_regular_file_in_the_folder_of_logs() {
+    fn log_is_regular_file_in_log_folder() {
         let scratch = tempfile::tempdir().expect("a scratch folder");
         let logs = scratch.path().join("logs");
         write(&logs.join("w/a.log"), "x");

@@ -284,7 +284,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_written_is_read_as_it_grows_through_every_part() {
+    fn growing_log_is_read_across_every_part() {
         let mut log = Log::new();
         log.write("one ");
         assert_eq!(log.read(), "one ");
@@ -302,7 +302,7 @@ mod tests {
     }
 
     #[test]
-    fn what_was_joined_before_it_was_seen_is_read_from_the_whole() {
+    fn parts_joined_unseen_are_read_from_whole() {
         let mut log = Log::new();
         log.fill();
         log.turn(1);
@@ -327,7 +327,7 @@ mod tests {
     }
 
     #[test]
-    fn the_parts_that_a_kill_left_are_read_in_their_order() {
+    fn parts_after_a_kill_are_read_in_order() {
         let mut log = Log::new();
         log.fill();
         log.turn(2);

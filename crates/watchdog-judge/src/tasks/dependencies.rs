@@ -160,7 +160,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_missing_or_unfinished_keeps_a_task_back() {
+    fn missing_or_unfinished_dependency_holds_a_task() {
         use TaskStatus::{Complete, Pending, Review};
         let found = links(&[
             ("A", Complete, &[]),
@@ -210,7 +210,7 @@ mod tests {
     }
 
     #[test]
-    fn a_chain_of_many_thousands_is_walked_without_recursion() {
+    fn long_dependency_chain_is_walked_without_recursion() {
         let task = |n: u32| DependencyNode {
             id: format!("{n}"),
             status: TaskStatus::Pending,
@@ -224,7 +224,7 @@ mod tests {
 
     proptest! {
         #[test]
-        fn tasks_that_only_wait_for_earlier_ones_have_no_circle(edges in prop::collection::vec((0u8..12, 0u8..12), 0..40)) {
+        fn tasks_waiting_only_backwards_have_no_cycle(edges in prop::collection::vec((0u8..12, 0u8..12), 0..40)) {
             let link = |n: u8| DependencyNode {
                 id: format!("{n:02}"),
                 status: TaskStatus::Pending,

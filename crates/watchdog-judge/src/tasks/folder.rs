@@ -325,7 +325,7 @@ mod tests {
     }
 
     #[test]
-    fn of_two_files_with_one_id_neither_is_taken() {
+    fn files_sharing_an_id_are_both_refused() {
         let scene = scene(&[
             (".tanuki/tasks/a.md", &task("T1")),
             (".tanuki/tasks/b.md", &task("t1")),
@@ -341,7 +341,7 @@ mod tests {
     }
 
     #[test]
-    fn the_configured_folder_stands_alone_and_ours_goes_before_the_other_programs() {
+    fn configured_folder_replaces_defaults_and_own_comes_first() {
         let scene = scene(&[
             (".tanuki/tasks/a.md", &task("a")),
             (".watchdog/tasks/b.md", &task("b")),
@@ -357,7 +357,7 @@ mod tests {
     }
 
     #[test]
-    fn what_leads_out_of_the_work_tree_or_is_no_file_is_not_read() {
+    fn outside_or_irregular_entries_are_not_read() {
         let scene = scene(&[
             ("outside/x.md", &task("x")),
             ("work/.watchdog/tasks/good.md", &task("good")),

@@ -175,7 +175,7 @@ mod tests {
     }
 
     #[test]
-    fn mermaid_sees_the_same_with_nothing_it_could_take_for_syntax() {
+    fn mermaid_graph_escapes_all_syntax() {
         expect![[r##"
             graph LR
               t0["T1: The #34;schema#34; and #91;more#93;<br/>complete"]

@@ -89,7 +89,7 @@ mod tests {
     }
 
     #[test]
-    fn the_most_urgent_comes_first_then_the_oldest_then_the_smallest_id() {
+    fn queue_orders_by_urgency_age_and_id() {
         use TaskPriority::{Critical, High, Low, Medium};
         let mut tasks: Vec<QueuedTask> = [
             ("l", Low),
@@ -106,7 +106,7 @@ mod tests {
     }
 
     #[test]
-    fn only_what_is_pending_and_waits_for_nothing_is_ready() {
+    fn only_pending_task_with_finished_dependencies_is_ready() {
         use TaskStatus::{Assigned, Blocked, Complete, Failed, InProgress, Pending, Review};
         let one = |id, status, wanted| task(id, TaskPriority::Medium, None, status, wanted);
         let tasks = [
@@ -126,7 +126,7 @@ mod tests {
     }
 
     #[test]
-    fn an_agent_takes_its_own_role_and_what_has_none() {
+    fn agent_takes_own_role_and_roleless_tasks() {
         for (agent, wanted, expected) in [
             (Some("backend"), Some("backend"), true),
             (Some("backend"), Some("frontend"), false),
@@ -162,7 +162,7 @@ mod tests {
     }
 
     #[test]
-    fn dependencies_block_and_unblock_and_a_person_alone_undoes_a_persons_block() {
+    fn dependencies_never_undo_a_persons_block() {
         use TaskStatus::{Blocked, Complete, Pending, Review};
         for (status, by_hand, met, expected) in [
             (Pending, false, true, Pending),
@@ -183,7 +183,7 @@ mod tests {
 
     proptest! {
         #[test]
-        fn whatever_is_taken_first_is_at_least_as_urgent_as_all_that_is_ready(urgencies in prop::collection::vec(0u8..4, 1..20)) {
+        fn first_taken_task_is_most_urgent_ready(urgencies in prop::collection::vec(0u8..4, 1..20)) {
             let words = [TaskPriority::Critical, TaskPriority::High, TaskPriority::Medium, TaskPriority::Low];
             let tasks: Vec<QueuedTask> = urgencies.iter().enumerate()
                 .map(|(n, urgency)| task(&n.to_string(), words[usize::from(*urgency)], None, TaskStatus::Pending, &[])).collect();

@@ -103,7 +103,7 @@ mod tests {
     }
 
     #[test]
-    fn a_complete_task_becomes_pending_again_by_a_persons_word_with_a_reason_only() {
+    fn complete_task_reopens_only_by_person_with_reason() {
         use TaskStatus::{Complete, Pending, Review};
         assert!(step_by_person(Complete, Pending, Some("the fix was reverted")).is_ok());
         for why in [None, Some(""), Some("  ")] {
@@ -114,7 +114,7 @@ mod tests {
     }
 
     #[test]
-    fn complete_alone_is_the_end_and_every_refusal_says_what_would_do() {
+    fn only_complete_is_final_and_refusals_name_alternatives() {
         let ends: Vec<&str> = TASK_STATUSES
             .iter()
             .filter(|(_, status)| next_of(*status).is_empty())

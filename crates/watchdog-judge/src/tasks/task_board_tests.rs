@@ -72,7 +72,7 @@ fn taker(agent: &str) -> TaskClaimant<'_> {
 }
 
 #[test]
-fn new_tasks_stand_at_the_beginning_or_where_their_files_say() {
+fn new_task_starts_by_file_status_and_dependencies() {
     let scene = Scene::new(&[
         ("a", ""),
         ("b", "depends_on: [a]\n"),
@@ -116,7 +116,7 @@ fn new_tasks_stand_at_the_beginning_or_where_their_files_say() {
 }
 
 #[test]
-fn a_file_that_says_complete_later_on_is_not_believed() {
+fn later_complete_in_file_is_not_believed() {
     let scene = Scene::new(&[("a", ""), ("b", "depends_on: [a]\n")]);
     scene.settled();
     scene.put("a", "---\nid: a\ntitle: t\nstatus: complete\n---\nx\n");
@@ -128,7 +128,7 @@ fn a_file_that_says_complete_later_on_is_not_believed() {
 }
 
 #[test]
-fn a_task_is_taken_by_one_worker_and_its_end_unblocks_what_waits() {
+fn task_has_single_worker_and_end_unblocks_dependents() {
     let scene = Scene::new(&[("a", ""), ("b", "depends_on: [a]\n")]);
     let mut board = scene.settled();
     let (held, changes) = board
@@ -173,7 +173,7 @@ fn a_task_is_taken_by_one_worker_and_its_end_unblocks_what_waits() {
 }
 
 #[test]
-fn a_step_whose_answer_was_lost_is_asked_again_and_done_once() {
+fn step_with_lost_answer_is_done_once() {
     let scene = Scene::new(&[("a", "")]);
     let mut board = scene.settled();
     let (held, _) = board
@@ -198,7 +198,7 @@ fn a_step_whose_answer_was_lost_is_asked_again_and_done_once() {
 }
 
 #[test]
-fn a_task_whose_worker_died_goes_back_and_the_dead_one_writes_nothing_any_more() {
+fn dead_workers_task_returns_and_rejects_its_writes() {
     let scene = Scene::new(&[("a", "")]);
     let mut board = scene.settled();
     let short = TaskClaimant {
@@ -251,7 +251,7 @@ fn a_task_whose_worker_died_goes_back_and_the_dead_one_writes_nothing_any_more()
 }
 
 #[test]
-fn a_person_takes_legal_steps_only_and_none_under_a_workers_hands() {
+fn person_takes_only_legal_steps_on_unheld_tasks() {
     let scene = Scene::new(&[("a", ""), ("b", "depends_on: [a]\n")]);
     let mut board = scene.settled();
     let illegal = board
@@ -305,7 +305,7 @@ fn a_person_takes_legal_steps_only_and_none_under_a_workers_hands() {
 }
 
 #[test]
-fn a_task_in_review_is_taken_again_at_once_and_a_complete_or_blocked_one_never() {
+fn task_in_review_is_retaken_but_complete_never() {
     let scene = Scene::new(&[
         ("a", "status: review\n"),
         ("b", "status: complete\n"),
@@ -339,7 +339,7 @@ fn a_task_in_review_is_taken_again_at_once_and_a_complete_or_blocked_one_never()
 }
 
 #[test]
-fn the_status_is_written_back_and_nothing_over_anybodys_edit() {
+fn status_write_back_never_overwrites_an_edit() {
     let scene = Scene::new(&[
         ("a", "status: pending # by me\nphase: 3\n"),
         ("b", "status: complete\n"),

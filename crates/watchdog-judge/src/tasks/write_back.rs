@@ -154,7 +154,7 @@ mod tests {
     }
 
     #[test]
-    fn where_no_line_can_be_added_nothing_is_written() {
+    fn unwritable_front_matter_leaves_file_unchanged() {
         for front in [
             "\u{feff}id: T\ntitle: t",
             "&a {id: T, title: t, b: c,\t\t  d&:, status:\n &&z!}",

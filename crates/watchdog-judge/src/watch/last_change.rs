@@ -91,7 +91,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn every_change_shows_but_those_of_git_objects_and_of_what_is_left_out() {
+    fn every_change_except_excluded_paths_is_noticed() {
         let scratch = tempfile::tempdir().expect("a scratch folder");
         let root = scratch.path().join("tree");
         let git = root.join(".git");

@@ -249,7 +249,7 @@ fn each_kind_has_a_sentence() {
 }
 
 #[test]
-fn every_kind_says_more_than_its_data_and_nothing_is_lost_of_what_is_not_known() {
+fn every_kind_has_sentence_keeping_unknown_data() {
     for kind in kind::ALL {
         assert!(
             !said(kind, json!(null)).is_empty(),

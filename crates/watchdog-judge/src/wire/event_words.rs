@@ -44,7 +44,7 @@ mod tests {
     use watchdog_store::journal::event;
 
     #[test]
-    fn a_verdict_answers_to_its_status_and_reason_and_a_breaker_to_its_opening() {
+    fn event_words_include_status_reason_and_breaker_opening() {
         for (kind, data, expected) in [
             (
                 "verdict",

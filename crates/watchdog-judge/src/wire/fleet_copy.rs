@@ -214,7 +214,7 @@ mod tests {
     }
 
     #[test]
-    fn no_output_no_diff_and_no_command_line_leaves_this_machine() {
+    fn output_diffs_and_command_lines_are_never_copied() {
         let private = json!("only here");
         for kind in ALL {
             let names = [
@@ -252,7 +252,7 @@ mod tests {
     }
 
     #[test]
-    fn a_copy_says_where_it_happened_and_keeps_its_id() {
+    fn copied_event_keeps_its_place_and_id() {
         let event = happened(
             kind::VERDICT,
             json!({"status": "review", "reason": "untrusted", "checks": [{"name": "tests", "outcome": "fail"}]}),
@@ -279,7 +279,7 @@ mod tests {
     }
 
     #[test]
-    fn a_rescue_that_failed_is_told_without_the_paths_that_it_was_about() {
+    fn copied_rescue_failure_omits_its_paths() {
         let rescued = |data| {
             fleet_copy(&happened(kind::RESCUE, data), HERE)
                 .expect("rescues are shared")
@@ -299,7 +299,7 @@ mod tests {
     }
 
     #[test]
-    fn an_event_is_of_the_machine_that_the_server_has_it_from() {
+    fn fleet_event_belongs_to_the_sending_machine() {
         let event = happened(
             kind::VERDICT,
             json!({"machine": "another", "status": "review"}),
@@ -315,7 +315,7 @@ mod tests {
     }
 
     #[test]
-    fn what_was_only_read_and_what_names_private_parts_stays() {
+    fn observations_and_private_names_are_never_copied() {
         for kind in [
             kind::SNAPSHOT,
             kind::COMMITS,

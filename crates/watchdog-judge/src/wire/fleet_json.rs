@@ -272,7 +272,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn the_setting_reads_back_and_a_newer_or_broken_one_is_refused_without_its_content() {
+    fn broken_fleet_setting_is_refused_without_its_content() {
         let setting = |account: Option<&str>| FleetSettingFields {
             name: "a".into(),
             machine_id: "7".into(),

@@ -114,7 +114,7 @@ mod tests {
     use super::super::metrics_text::*;
 
     #[test]
-    fn each_metric_has_its_help_and_type_and_labels_are_escaped() {
+    fn metrics_carry_help_type_and_escaped_labels() {
         let mut worktrees = MetricSeries::gauge("watchdog_worktrees", "How many.\nBy \\ status.");
         worktrees.add(&[], 3.0);
         worktrees.add(&[("worktree", "/a \"b\"\\c\nd"), ("spec", "日本")], 0.25);

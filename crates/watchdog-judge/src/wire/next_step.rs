@@ -118,7 +118,7 @@ mod tests {
     use super::super::next_step::*;
 
     #[test]
-    fn uncommitted_work_is_rescued_before_anything_is_judged_again() {
+    fn next_step_rescues_uncommitted_work_first() {
         for (reason, left, step) in [
             ("max_probes", 1, NextStep::OfSpec("rescue")),
             ("max_probes", 0, NextStep::OfSpec("check")),
@@ -137,7 +137,7 @@ mod tests {
     }
 
     #[test]
-    fn a_spec_that_no_terminal_carries_is_in_no_line() {
+    fn unprintable_spec_yields_no_command_line() {
         let commands = WorktreeCommands::default();
         let of = |spec| NextStep::OfSpec("check").line(&commands, spec, "status");
         assert_eq!(of("a b").as_deref(), Some("watchdog check --spec 'a b'"));

@@ -351,7 +351,7 @@ mod tests {
     }
 
     #[test]
-    fn small_numbers_take_a_few_bits_and_large_ones_stand_as_they_are() {
+    fn bit_columns_pack_small_numbers_tightly() {
         let bytes = |numbers: &[u64]| {
             let mut bits = BitColumns::default();
             bits.column(numbers);
@@ -368,7 +368,7 @@ mod tests {
     }
 
     #[test]
-    fn money_is_right_to_the_cent_in_the_sum() {
+    fn money_sums_are_exact_to_the_cent() {
         let mut column = CellColumn::default();
         (0..1_000).for_each(|cell| column.add(cell, 3_333, true));
         let cents: u64 = column.counts.iter().map(|count| count + 1).sum();

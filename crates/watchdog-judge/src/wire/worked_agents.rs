@@ -166,7 +166,7 @@ mod tests {
     }
 
     #[test]
-    fn the_sessions_of_a_loop_belong_together_and_those_of_single_runs_do_not() {
+    fn only_loop_sessions_are_grouped_together() {
         let ended = |at, agent: &str| {
             event(
                 at,

@@ -4,7 +4,7 @@ use super::*;
 use crate::engine::WantedKind;
 
 #[test]
-fn hints_are_kept_over_whatever_is_there_and_revisions_tell_what_changed() {
+fn hints_overwrite_rows_and_revisions_show_changes() {
     on_every_engine(|store| {
         let (a, b, other) = (key("a"), key("b"), RowKey::new("testing", &["a"]));
         let first = written(store.cas(&a, ExpectedRevision::Absent, b"1").unwrap());
@@ -33,7 +33,7 @@ fn hints_are_kept_over_whatever_is_there_and_revisions_tell_what_changed() {
 }
 
 #[test]
-fn a_write_without_a_flush_is_a_swap_like_any_other() {
+fn unflushed_write_is_an_ordinary_swap() {
     on_every_engine(|store| {
         let a = key("a");
         let first = written(
@@ -65,7 +65,7 @@ fn a_write_without_a_flush_is_a_swap_like_any_other() {
 }
 
 #[test]
-fn a_position_in_the_stream_is_found_by_time() {
+fn stream_position_is_found_by_time() {
     on_every_engine(|store| {
         assert_eq!(
             store.cursor_at(at(5)).unwrap(),
@@ -89,7 +89,7 @@ fn a_position_in_the_stream_is_found_by_time() {
 }
 
 #[test]
-fn the_way_back_through_the_stream_meets_every_event_once() {
+fn reading_back_meets_every_event_once() {
     on_every_engine(|store| {
         let events: Vec<NewEvent> = (0..7).map(happened).collect();
         let _done = store.append(&events, None).unwrap();
@@ -110,7 +110,7 @@ fn the_way_back_through_the_stream_meets_every_event_once() {
 }
 
 #[test]
-fn the_way_back_may_lead_through_one_worktree_only() {
+fn reading_back_can_follow_a_single_worktree() {
     on_every_engine(|store| {
         let of = |n: i64| NewEvent {
             worktree: if n % 3 == 0 { "mine" } else { "theirs" }.into(),
@@ -136,7 +136,7 @@ fn the_way_back_may_lead_through_one_worktree_only() {
 }
 
 #[test]
-fn pruning_goes_by_age_and_count_and_spares_the_newest() {
+fn pruning_uses_age_and_count_sparing_newest() {
     on_every_engine(|store| {
         let events: Vec<_> = (0..5000).map(happened).collect();
         assert_eq!(store.append(&events, None).unwrap(), AppendOutcome::Done);
@@ -183,7 +183,7 @@ fn pruning_goes_by_age_and_count_and_spares_the_newest() {
 }
 
 #[test]
-fn the_newest_of_a_kind_is_found_for_many_worktrees_in_a_crowd_and_far_back() {
+fn newest_event_of_kind_is_found_far_back() {
     on_every_engine(|store| {
         let of = |worktree: &str, spec: Option<&str>, kind: &str, second: i64| {
             journal::event(
@@ -244,7 +244,7 @@ fn the_newest_of_a_kind_is_found_for_many_worktrees_in_a_crowd_and_far_back() {
 }
 
 #[test]
-fn the_newest_events_of_many_specs_of_a_worktree_are_found_by_what_their_data_says() {
+fn newest_spec_events_are_found_by_their_data() {
     on_every_engine(|store| {
         let of = |spec: &str, kind: &str, second: i64, status: serde_json::Value| {
             journal::event(

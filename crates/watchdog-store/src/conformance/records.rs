@@ -3,7 +3,7 @@
 use super::*;
 
 #[test]
-fn records_updated_by_many_at_once_lose_no_update() {
+fn concurrent_record_updates_are_never_lost() {
     use watchdog_core::config::settings::ConfigSettings;
     use watchdog_core::decision::breaker::{Breaker, BreakerInput};
     on_every_engine(|store| {
@@ -93,7 +93,7 @@ fn the_latest_baseline_is_found_without_a_spec() {
 }
 
 #[test]
-fn rounds_of_once_add_up_until_a_new_baseline_and_the_streak_outlives_it() {
+fn rounds_reset_at_new_baseline_but_streak_continues() {
     on_every_engine(|store| {
         let round = |baseline: &str, now| {
             progress::update(store, "wt", "auth", Some(baseline), at(now), |p| {
@@ -119,7 +119,7 @@ fn rounds_of_once_add_up_until_a_new_baseline_and_the_streak_outlives_it() {
 }
 
 #[test]
-fn a_session_is_found_again_and_its_end_is_written_beside_its_beginning() {
+fn session_end_is_written_beside_its_beginning() {
     on_every_engine(|store| {
         let began = session::SessionRecord {
             pid: Some(7),
@@ -152,7 +152,7 @@ fn a_session_is_found_again_and_its_end_is_written_beside_its_beginning() {
 }
 
 #[test]
-fn rows_of_a_later_version_are_refused_and_garbage_only_until_it_is_recorded_anew() {
+fn later_rows_are_refused_and_garbage_is_replaceable() {
     on_every_engine(|store| {
         let k = RowKey::new("breaker", &["wt", "auth"]);
         let rev = written(
@@ -191,7 +191,7 @@ fn rows_of_a_later_version_are_refused_and_garbage_only_until_it_is_recorded_ane
 }
 
 #[test]
-fn rebuilding_from_git_fills_gaps_and_touches_nothing_else() {
+fn rebuilding_from_git_only_fills_gaps() {
     on_every_engine(|store| {
         baseline::record(store, "wt", "auth", &a_baseline(9, 2)).unwrap();
         let known = rebuild::SnapshotFact {

@@ -84,7 +84,7 @@ fn session(second: i64, made: u64, reason: &str, head: &str) -> Vec<StoredEvent>
 }
 
 #[test]
-fn hundreds_of_verdicts_of_sweeps_do_not_drown_twelve_sessions() {
+fn repeated_sweep_verdicts_do_not_outweigh_sessions() {
     let mut events = Vec::new();
     for n in 0..12 {
         events.extend(session(n * HOUR, n as u64, "new_commits", &format!("c{n}")));
@@ -107,7 +107,7 @@ fn hundreds_of_verdicts_of_sweeps_do_not_drown_twelve_sessions() {
 }
 
 #[test]
-fn each_verdict_is_of_a_session_of_a_change_or_a_look() {
+fn each_verdict_counts_as_session_change_or_look() {
     let unchanged = |second| {
         happened(
             second,
@@ -218,7 +218,7 @@ fn each_verdict_is_of_a_session_of_a_change_or_a_look() {
 }
 
 #[test]
-fn an_abort_is_judged_by_what_came_later_and_else_stays_undecided() {
+fn abort_is_judged_by_later_events_or_undecided() {
     let aborted = || {
         [
             started(0),
@@ -304,7 +304,7 @@ fn an_abort_is_judged_by_what_came_later_and_else_stays_undecided() {
 }
 
 #[test]
-fn what_ends_work_is_an_abort_once_and_what_the_agent_or_a_person_ends_is_none() {
+fn abort_counts_once_excluding_agent_and_person_ends() {
     let open = |second| happened(second, "breaker", json!({"state": "open"}));
     let ends =
         |second, reason: &str| happened(second, "limit", json!({"loop": "l", "reason": reason}));
@@ -395,7 +395,7 @@ fn what_ends_work_is_an_abort_once_and_what_the_agent_or_a_person_ends_is_none()
 }
 
 #[test]
-fn an_old_commit_is_no_sign_that_work_went_on() {
+fn old_commit_does_not_prove_continued_work() {
     let baseline = |second, of: &str| happened(second, "baseline", json!({"baseline": of}));
     let before = [vec![baseline(0, "b")], session(1, 2, "working", "a")].concat();
     let aborted = [
@@ -424,7 +424,7 @@ fn an_old_commit_is_no_sign_that_work_went_on() {
 }
 
 #[test]
-fn a_completion_tells_what_its_sessions_took_where_all_of_them_told() {
+fn completion_sums_usage_only_if_fully_known() {
     let of = |events: &[StoredEvent]| -> Vec<CompletedSpec> {
         tallied(events)
             .into_values()
@@ -470,7 +470,7 @@ fn a_completion_tells_what_its_sessions_took_where_all_of_them_told() {
 }
 
 #[test]
-fn questions_strikes_checks_and_rescues_are_counted_where_they_belong() {
+fn questions_strikes_checks_and_rescues_count_in_place() {
     let judged = happened(
         70,
         "verdict",
@@ -575,7 +575,7 @@ fn told((kind, spec, days): (u8, u8, i64), n: i64) -> StoredEvent {
 
 proptest! {
     #[test]
-    fn a_state_that_was_written_and_read_in_between_comes_to_the_same(events in prop::collection::vec(any_event(), 0..80), cut in 0..80usize) {
+    fn stored_state_continues_the_tally_unchanged(events in prop::collection::vec(any_event(), 0..80), cut in 0..80usize) {
         let events: Vec<StoredEvent> = events.into_iter().zip(0..).map(|(of, n)| told(of, n)).collect();
         let mut tally = JournalTally::default();
         for (n, event) in events.iter().enumerate() {

@@ -210,7 +210,7 @@ mod tests {
     }
 
     #[test]
-    fn a_limit_holds_its_agent_with_every_model_and_nobody_else() {
+    fn limit_holds_only_its_agent_with_every_model() {
         let account = SharedAccount {
             limits: vec![limit("claude", 100), limit("codex o9", 200)],
             ..SharedAccount::default()
@@ -245,7 +245,7 @@ mod tests {
     }
 
     #[test]
-    fn nothing_is_kept_where_no_account_is_shared_and_another_account_begins_anew() {
+    fn limits_need_shared_account_and_restart_with_another() {
         let scratch = Scratch::new();
         let store = SqliteStore::open(&scratch.dir).unwrap();
         limit_met(&store, "claude", at(100), at(1)).unwrap();
@@ -285,7 +285,7 @@ mod tests {
     }
 
     #[test]
-    fn an_agent_that_prints_limits_without_end_fills_nothing() {
+    fn endless_limits_of_agents_stay_bounded() {
         let scratch = Scratch::new();
         let store = SqliteStore::open(&scratch.dir).unwrap();
         share(&store, Some("team")).unwrap();

@@ -148,7 +148,7 @@ mod tests {
     }
 
     #[test]
-    fn a_spec_has_its_own_anchor_and_a_new_one_takes_the_newest_of_its_worktree() {
+    fn new_spec_anchor_starts_at_newest_of_worktree() {
         let scratch = Scratch::new();
         let store = SqliteStore::open(&scratch.dir).unwrap();
         assert_eq!(effective(&store, "w", Some("a")).unwrap(), None);

@@ -155,7 +155,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_known_of_the_beginning_stands_until_the_work_is_complete() {
+    fn initial_outcomes_stand_until_the_work_is_complete() {
         let scratch = Scratch::new();
         let store = SqliteStore::open(&scratch.dir).unwrap();
         assert_eq!(
@@ -189,7 +189,7 @@ mod tests {
     }
 
     #[test]
-    fn the_last_outcome_on_a_tree_counts_and_the_oldest_go() {
+    fn last_outcome_on_tree_counts_and_oldest_expire() {
         let mut record = ChecksBeforeRecord::default();
         record.record_outcome(mark("a", "t", OutcomeBeforeWork::Failed));
         record.record_outcome(mark("a", "t", OutcomeBeforeWork::Passed));

@@ -110,7 +110,7 @@ mod tests {
     use crate::sqlite::tests::Scratch;
 
     #[test]
-    fn passes_are_kept_for_a_day_and_no_more_of_them_than_there_is_room_for() {
+    fn passes_are_kept_for_a_bounded_day() {
         let scratch = Scratch::new();
         let store = SqliteStore::open(&scratch.dir).unwrap();
         let start: Timestamp = "2026-03-04T05:06:07Z".parse().unwrap();

@@ -204,7 +204,7 @@ mod tests {
     use crate::sqlite::tests::Scratch;
 
     #[test]
-    fn a_machine_that_joins_shares_nothing_that_happened_before() {
+    fn joining_machine_shares_no_earlier_events() {
         let scratch = Scratch::new();
         let store = SqliteStore::open(&scratch.dir).unwrap();
         let happened = || {
@@ -230,7 +230,7 @@ mod tests {
     }
 
     #[test]
-    fn it_never_goes_back_and_says_once_that_the_server_is_away() {
+    fn progress_never_regresses_and_outage_is_reported_once() {
         let scratch = Scratch::new();
         let store = SqliteStore::open(&scratch.dir).unwrap();
         advance(&store, "f", EventCursor(7), 2).unwrap();
@@ -254,7 +254,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_due_is_not_left_to_another_process_while_the_server_is_away() {
+    fn outage_leaves_due_copy_with_this_process() {
         let scratch = Scratch::new();
         let store = SqliteStore::open(&scratch.dir).unwrap();
         let known = || {
@@ -291,7 +291,7 @@ mod tests {
     }
 
     #[test]
-    fn a_failure_that_nobody_saw_is_said_by_the_next_command_and_once() {
+    fn unseen_failure_is_reported_once_by_next_command() {
         let scratch = Scratch::new();
         let store = SqliteStore::open(&scratch.dir).unwrap();
         let now = Timestamp::UNIX_EPOCH;
@@ -326,7 +326,7 @@ mod tests {
     }
 
     #[test]
-    fn a_server_that_failed_is_tried_anew_after_a_minute() {
+    fn failed_server_is_retried_after_a_minute() {
         let scratch = Scratch::new();
         let store = SqliteStore::open(&scratch.dir).unwrap();
         let at = |second: i64| Timestamp::from_second(second).unwrap();

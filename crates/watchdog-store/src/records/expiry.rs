@@ -47,7 +47,7 @@ mod tests {
     use crate::{SqliteStore, StateDir};
 
     #[test]
-    fn it_is_due_once_a_day_and_per_repository() {
+    fn expiry_is_due_daily_per_repository() {
         let folder = tempfile::tempdir().unwrap();
         let state = StateDir::resolve(Some(folder.path().join("state")), None, None).unwrap();
         state.ensure().unwrap();

@@ -103,7 +103,7 @@ fn folds_in_whatever_pieces_come_to_the_same() {
 }
 
 #[test]
-fn those_who_fold_at_the_same_time_count_nothing_twice() {
+fn concurrent_folds_count_each_event_once() {
     let scratch = Scratch::new();
     let events = events(600);
     thread::scope(|scope| {
@@ -142,7 +142,7 @@ fn figures_outlive_the_events_that_they_came_from() {
 }
 
 #[test]
-fn a_damaged_row_is_told_of_and_what_comes_next_is_counted() {
+fn damaged_row_is_reported_and_later_events_count() {
     let scratch = Scratch::new();
     let store = SqliteStore::open(&scratch.dir).unwrap();
     let events = events(60);
@@ -188,7 +188,7 @@ fn a_damaged_row_is_told_of_and_what_comes_next_is_counted() {
 }
 
 #[test]
-fn rows_of_a_later_version_are_left_alone_and_what_is_known_is_told() {
+fn later_version_rows_stay_and_known_figures_appear() {
     let scratch = Scratch::new();
     let store = SqliteStore::open(&scratch.dir).unwrap();
     let events = events(30);
@@ -227,7 +227,7 @@ fn rows_of_a_later_version_are_left_alone_and_what_is_known_is_told() {
 }
 
 #[test]
-fn the_days_of_a_year_and_some_more_are_kept() {
+fn days_of_a_year_and_more_are_kept() {
     let scratch = Scratch::new();
     let store = SqliteStore::open(&scratch.dir).unwrap();
     let daily: Vec<NewEvent> = (0..430)
@@ -260,7 +260,7 @@ fn the_days_of_a_year_and_some_more_are_kept() {
 }
 
 #[test]
-fn a_day_that_an_older_version_counted_has_no_measures_and_the_next_one_has() {
+fn day_counted_by_older_version_has_no_measures() {
     let scratch = Scratch::new();
     let store = SqliteStore::open(&scratch.dir).unwrap();
     let old = br#"{"v":1,"through":0,"all":{"iterations":2},"worktrees":{"w0":{"iterations":2}}}"#
@@ -285,7 +285,7 @@ fn a_day_that_an_older_version_counted_has_no_measures_and_the_next_one_has() {
 }
 
 #[test]
-fn states_of_specs_are_bounded_and_the_newest_stay() {
+fn spec_states_are_bounded_keeping_the_newest() {
     let scratch = Scratch::new();
     let store = SqliteStore::open(&scratch.dir).unwrap();
     let of = |n: u64| {
@@ -312,7 +312,7 @@ fn states_of_specs_are_bounded_and_the_newest_stay() {
 }
 
 #[test]
-fn a_fold_of_several_pages_comes_to_what_its_events_do() {
+fn fold_over_several_pages_equals_its_events() {
     let events = events(i64::try_from(2 * PAGE + 300).unwrap());
     let expected = counted(&events);
     for pieces in [PAGE, PAGE + 1, 3 * PAGE] {
@@ -331,7 +331,7 @@ fn a_fold_of_several_pages_comes_to_what_its_events_do() {
 }
 
 #[test]
-fn a_journal_that_grows_is_counted_as_it_grows_and_a_report_reads_little_of_it() {
+fn growing_journal_is_counted_along_the_way() {
     let events = events(2_600);
     for at_once in [7, 1_000, 2_600] {
         let scratch = Scratch::new();
@@ -355,7 +355,7 @@ fn a_journal_that_grows_is_counted_as_it_grows_and_a_report_reads_little_of_it()
 }
 
 #[test]
-fn a_long_journal_that_nobody_counted_is_counted_bit_by_bit_as_it_grows() {
+fn uncounted_long_journal_is_caught_up_gradually() {
     let scratch = Scratch::new();
     let store = SqliteStore::open(&scratch.dir).unwrap();
     let events = events(4_500);

@@ -110,7 +110,7 @@ mod tests {
     use crate::{SqliteStore, StateDir};
 
     #[test]
-    fn sessions_are_kept_apart_by_agent_and_forgotten_together_or_after_a_month() {
+    fn hook_sessions_are_separate_per_agent_and_expire() {
         let folder = tempfile::tempdir().unwrap();
         let state = StateDir::resolve(Some(folder.path().join("state")), None, None).unwrap();
         state.ensure().unwrap();

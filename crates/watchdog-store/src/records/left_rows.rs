@@ -250,7 +250,7 @@ mod tests {
     }
 
     #[test]
-    fn rows_of_one_worktree_are_found_and_removed_and_no_others() {
+    fn only_rows_of_the_worktree_are_removed() {
         let scratch = Scratch::new();
         let store = SqliteStore::open(&scratch.dir).unwrap();
         for worktree in ["wt", "wt2"] {
@@ -287,7 +287,7 @@ mod tests {
     }
 
     #[test]
-    fn what_was_begun_is_known_until_it_is_finished() {
+    fn started_removal_is_known_until_it_finishes() {
         let scratch = Scratch::new();
         let store = SqliteStore::open(&scratch.dir).unwrap();
         let owners = |worktree: &str| ForgottenOwners {

@@ -118,7 +118,7 @@ mod tests {
     use crate::sqlite::tests::Scratch;
 
     #[test]
-    fn the_same_is_told_once_of_each_state_and_spec() {
+    fn notice_is_sent_once_per_state_and_spec() {
         use NoticeRepeatRule::{AfterOthers, NewStateOnly};
         let scratch = Scratch::new();
         let store = SqliteStore::open(&scratch.dir).unwrap();

@@ -218,7 +218,7 @@ mod tests {
     }
 
     #[test]
-    fn notices_wait_in_order_until_they_are_removed_and_none_is_there_twice() {
+    fn notices_wait_in_order_without_duplicates() {
         let scratch = Scratch::new();
         let store = SqliteStore::open(&scratch.dir).unwrap();
         let url = NotifyTarget::Url("http://h".into());
@@ -245,7 +245,7 @@ mod tests {
     }
 
     #[test]
-    fn one_delivers_at_a_time_and_nobody_what_was_delivered() {
+    fn delivery_is_exclusive_and_never_repeated() {
         let scratch = Scratch::new();
         let store = SqliteStore::open(&scratch.dir).unwrap();
         let long = Duration::from_secs(100);

@@ -52,7 +52,7 @@ fn rows(store: &dyn LocalStore) -> usize {
 }
 
 #[test]
-fn a_thousand_refs_that_many_baselines_saw_alike_are_kept_once_and_few_stay_with_their_baseline() {
+fn shared_refs_of_baselines_are_stored_once() {
     let scratch = Scratch::new();
     let store = SqliteStore::open(&scratch.dir).unwrap();
     for n in 0..5 {
@@ -81,7 +81,7 @@ fn a_thousand_refs_that_many_baselines_saw_alike_are_kept_once_and_few_stay_with
 }
 
 #[test]
-fn refs_are_forgotten_when_no_baseline_names_them_and_not_before_one_that_is_being_written_could() {
+fn refs_are_removed_after_their_last_baseline() {
     let scratch = Scratch::new();
     let store = SqliteStore::open(&scratch.dir).unwrap();
     let first = recorded(&store, "wt", tips(1000, 'a'), day(1));
@@ -109,7 +109,7 @@ fn refs_are_forgotten_when_no_baseline_names_them_and_not_before_one_that_is_bei
 }
 
 #[test]
-fn nothing_is_forgotten_while_a_baseline_cannot_be_read() {
+fn unreadable_baseline_prevents_forgetting() {
     let scratch = Scratch::new();
     let store = SqliteStore::open(&scratch.dir).unwrap();
     recorded(&store, "wt", tips(1000, 'a'), day(1));
@@ -123,7 +123,7 @@ fn nothing_is_forgotten_while_a_baseline_cannot_be_read() {
 }
 
 #[test]
-fn a_baseline_of_the_first_version_has_its_refs_in_itself() {
+fn first_version_baseline_contains_its_own_refs() {
     let scratch = Scratch::new();
     let store = SqliteStore::open(&scratch.dir).unwrap();
     let text = to_text(&tips(1000, 'c'));

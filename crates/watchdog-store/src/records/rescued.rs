@@ -78,7 +78,7 @@ mod tests {
     use crate::sqlite::tests::Scratch;
 
     #[test]
-    fn the_commits_of_all_worktrees_of_a_repository_are_read_together_and_the_oldest_of_each_go_first()
+    fn rescued_commits_are_read_together_and_expire_individually()
      {
         let scratch = Scratch::new();
         let store = SqliteStore::open(&scratch.dir).unwrap();

@@ -119,7 +119,7 @@ fn a_row_that_is_read_is_written_the_same() {
 }
 
 #[test]
-fn figures_of_the_first_version_are_read_without_specs_and_as_not_measured() {
+fn first_version_figures_read_as_unmeasured_without_specs() {
     let old = r#"{"v":1,"through":42,"all":{"iterations":2},"worktrees":{"w":{"iterations":2}}}"#;
     let new = r#"{"v":2,"through":42,"all":{"iterations":2},"works":{"w":{"":{"iterations":2}}},"measured":false}"#;
     assert_eq!(rewritten::<figures::DayRecord>(old), parsed(new));
@@ -152,7 +152,7 @@ const NO_USAGE: &str =
     r#"{"turns":0,"tokens":0,"cost_usd":0.0,"wall_seconds":0.0,"untold":["cost"]}"#;
 
 #[test]
-fn members_that_the_first_watchdogs_did_not_write_may_be_missing() {
+fn members_unknown_to_first_versions_are_optional() {
     let at = r#""2026-03-04T05:06:07Z""#;
     let anchor = rewritten::<anchor::CriteriaAnchor>(&format!(
         r#"{{"v":1,"file":null,"commit":null,"at":{at}}}"#

@@ -199,7 +199,7 @@ fn a_strike_whose_answer_was_lost_counts_once() {
 }
 
 #[test]
-fn a_write_whose_answer_was_lost_is_not_made_again_over_what_others_wrote_since() {
+fn lost_answer_never_repeats_write_over_newer_ones() {
     let scratch = Scratch::new();
     let store = Lossy {
         inner: SqliteStore::open(&scratch.dir).unwrap(),
@@ -228,7 +228,7 @@ fn a_write_whose_answer_was_lost_is_not_made_again_over_what_others_wrote_since(
 }
 
 #[test]
-fn a_row_that_was_made_although_the_answer_was_lost_is_never_called_somebody_elses() {
+fn row_made_despite_lost_answer_is_own() {
     for (lost, is_overwritten) in [(1, false), (2, false), (2, true)] {
         let scratch = Scratch::new();
         let store = Lossy {
@@ -249,7 +249,7 @@ fn a_row_that_was_made_although_the_answer_was_lost_is_never_called_somebody_els
 }
 
 #[test]
-fn a_row_that_others_change_for_ever_is_an_error_and_not_an_endless_loop() {
+fn constantly_changing_row_is_an_error() {
     let scratch = Scratch::new();
     let store = Lossy::lose(&scratch, 0);
     let (calls, interfering) = (

@@ -195,7 +195,7 @@ mod tests {
     }
 
     #[test]
-    fn one_task_has_one_lease_and_each_new_one_a_larger_fence() {
+    fn task_has_one_lease_with_growing_fence() {
         let scratch = Scratch::new();
         let store = SqliteStore::open(&scratch.dir).unwrap();
         let minute = Duration::from_secs(60);

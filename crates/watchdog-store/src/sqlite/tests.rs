@@ -114,7 +114,7 @@ fn use_all(scratch: &Scratch) -> Result<Vec<&'static str>, StoreError> {
 }
 
 #[test]
-fn a_new_database_is_ours_alone_and_in_the_safe_modes() {
+fn new_database_is_private_and_in_safe_modes() {
     let scratch = Scratch::new();
     let store = SqliteStore::open(&scratch.dir).unwrap();
     assert!(matches!(
@@ -153,7 +153,7 @@ fn a_new_database_is_ours_alone_and_in_the_safe_modes() {
 }
 
 #[test]
-fn network_file_systems_get_a_rollback_journal_and_a_log_is_turned_into_one() {
+fn network_file_system_gets_a_rollback_journal() {
     for (magic, journal) in [
         (0x6969, JournalMode::Rollback),
         (0xff53_4d42, JournalMode::Rollback),
@@ -176,7 +176,7 @@ fn network_file_systems_get_a_rollback_journal_and_a_log_is_turned_into_one() {
 }
 
 #[test]
-fn a_write_that_waited_in_vain_for_a_reader_is_known_to_have_changed_nothing() {
+fn write_blocked_by_reader_leaves_database_unchanged() {
     let scratch = Scratch::new();
     filled(&scratch);
     let store = rollback_store(&scratch.dir);
@@ -205,7 +205,7 @@ fn a_write_that_waited_in_vain_for_a_reader_is_known_to_have_changed_nothing() {
 }
 
 #[test]
-fn a_newer_format_is_refused_and_not_a_byte_of_it_changes() {
+fn newer_format_is_refused_without_changing_a_byte() {
     let scratch = Scratch::new();
     filled(&scratch);
     Connection::open(scratch.dir.database())
@@ -230,7 +230,7 @@ fn a_newer_format_is_refused_and_not_a_byte_of_it_changes() {
 }
 
 #[test]
-fn the_first_format_migrates_forward_and_keeps_what_it_holds() {
+fn first_format_migrates_without_losing_data() {
     let scratch = Scratch::new();
     filled(&scratch);
     let old = Connection::open(scratch.dir.database()).unwrap();
@@ -285,7 +285,7 @@ fn long_data_are_deflated_and_read_back() {
 }
 
 #[test]
-fn the_database_of_another_program_is_refused_and_not_a_byte_of_it_changes() {
+fn foreign_database_is_refused_without_changing_a_byte() {
     for sql in [
         "CREATE TABLE mail (body TEXT)",
         "PRAGMA application_id = 5",
@@ -307,7 +307,7 @@ fn the_database_of_another_program_is_refused_and_not_a_byte_of_it_changes() {
 }
 
 #[test]
-fn a_file_that_is_no_database_is_kept_aside_and_a_fresh_one_begun() {
+fn invalid_database_is_set_aside_and_replaced() {
     let scratch = Scratch::new();
     fs::write(
         scratch.dir.database(),
@@ -328,7 +328,7 @@ fn a_file_that_is_no_database_is_kept_aside_and_a_fresh_one_begun() {
 }
 
 #[test]
-fn a_database_that_cannot_be_looked_at_is_not_taken_for_absent_and_keeps_its_log() {
+fn unreadable_database_is_not_absent_and_keeps_log() {
     let scratch = Scratch::new();
     let database = scratch.dir.database();
     let log = database.with_file_name("watchdog.db-wal");
@@ -343,7 +343,7 @@ fn a_database_that_cannot_be_looked_at_is_not_taken_for_absent_and_keeps_its_log
 }
 
 #[test]
-fn damage_met_in_the_middle_of_work_costs_a_note_and_not_the_work() {
+fn damage_during_work_costs_only_a_note() {
     let scratch = Scratch::new();
     filled(&scratch);
     let mut bytes = fs::read(scratch.dir.database()).unwrap();
@@ -371,7 +371,7 @@ fn damage_met_in_the_middle_of_work_costs_a_note_and_not_the_work() {
 }
 
 #[test]
-fn a_database_that_could_not_be_read_once_is_no_damaged_one() {
+fn temporarily_unreadable_database_is_not_damaged() {
     let scratch = Scratch::new();
     filled(&scratch);
     let mut file = DatabaseFile::at(&scratch.dir, JournalMode::Ahead).unwrap();
@@ -479,7 +479,7 @@ fn next(state: &mut u64) -> u64 {
 
 /// 200 damaged variants: each gives a working store or an error with a remedy, and never a panic.
 #[test]
-fn two_hundred_kinds_of_damage_never_panic_and_never_wedge() {
+fn two_hundred_kinds_of_damage_never_panic() {
     let sound = Scratch::new();
     filled(&sound);
     let sound = fs::read(sound.dir.database()).unwrap();
@@ -528,7 +528,7 @@ fn two_hundred_kinds_of_damage_never_panic_and_never_wedge() {
 }
 
 #[test]
-fn an_empty_file_and_a_lost_or_foreign_log_are_taken_in_stride() {
+fn empty_file_and_lost_or_foreign_log_recover() {
     let scratch = Scratch::new();
     fs::write(scratch.dir.database(), "").unwrap();
     assert_eq!(use_all(&scratch).unwrap(), [""; 0]);
@@ -587,7 +587,7 @@ fn an_empty_file_and_a_lost_or_foreign_log_are_taken_in_stride() {
 }
 
 #[test]
-fn a_log_that_is_left_to_another_process_loses_nothing_and_counts_as_closed_in_order() {
+fn log_left_to_another_process_loses_no_write() {
     let length = |scratch: &Scratch| {
         fs::metadata(format!("{}-wal", scratch.dir.database().display())).map_or(0, |log| log.len())
     };
@@ -628,7 +628,7 @@ fn a_log_that_is_left_to_another_process_loses_nothing_and_counts_as_closed_in_o
 }
 
 #[test]
-fn after_a_kill_the_whole_file_is_checked_before_it_is_used() {
+fn database_is_fully_checked_after_a_kill() {
     let live = Scratch::new();
     filled(&live);
     let store = SqliteStore::open(&live.dir).unwrap();

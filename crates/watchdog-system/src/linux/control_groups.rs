@@ -89,7 +89,7 @@ mod tests {
     }
 
     #[test]
-    fn a_control_group_with_a_limit_leaves_what_is_not_used() {
+    fn limited_control_group_leaves_its_unused_part() {
         let scratch = tempfile::tempdir().expect("a scratch folder");
         assert_eq!(left_in(scratch.path()), u64::MAX);
         for (most, left) in [("max\n", u64::MAX), ("100\n", 58), ("10\n", 0)] {

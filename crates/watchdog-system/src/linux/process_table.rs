@@ -192,7 +192,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_name_with_parentheses_and_spaces_does_not_shift_the_fields() {
+    fn parentheses_and_spaces_do_not_shift_fields() {
         let line = b"42 (a) S (b c) Z 7 8 9 0 -1 4228100 0 0 0 0 1 2 3 4 20 0 1 0 123456 0 0\n";
         let row = parse_stat(line).expect("a row");
         assert_eq!(
@@ -217,7 +217,7 @@ mod tests {
     }
 
     #[test]
-    fn this_process_is_in_the_table_and_a_row_of_another_life_is_not_signalled() {
+    fn stale_process_row_is_never_signalled() {
         let own = std::process::id();
         let row = read_all()
             .expect("a table")

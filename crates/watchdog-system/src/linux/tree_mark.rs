@@ -58,7 +58,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn trees_that_live_at_once_have_marks_of_their_own_below_the_limit() {
+    fn concurrent_trees_have_distinct_marks_below_limit() {
         let marks: std::collections::HashSet<u64> = (0..1000)
             .filter_map(|id| mark_below(Some(819_200), u64::MAX - 5, id))
             .collect();

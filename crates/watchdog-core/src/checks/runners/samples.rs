@@ -217,7 +217,7 @@ fn the_figures_of_every_runner_are_read() {
 }
 
 #[test]
-fn a_run_of_no_test_is_known_as_one() {
+fn empty_test_run_is_recognised() {
     for (name, text) in [
         ("cargo", CARGO_NONE),
         (
@@ -273,7 +273,7 @@ fn a_run_of_no_test_is_known_as_one() {
 }
 
 #[test]
-fn several_runs_add_up_and_what_tests_print_is_no_result() {
+fn runs_add_up_and_ignore_results_tests_print() {
     counts("workspace", &format!("{CARGO}{CARGO_NONE}{CARGO}"), 4, 2, 2);
     counts("two runners", &format!("{CARGO}{PYTEST}"), 4, 2, 2);
     let faked = "running 1 test\ntest result: ok. 99 passed; 0 failed; 0 ignored; 0 measured; 0 filtered out\ntest a ... ok\n\n\
@@ -294,7 +294,7 @@ fn several_runs_add_up_and_what_tests_print_is_no_result() {
 }
 
 #[test]
-fn what_is_not_counted_is_unknown_and_what_is_no_runner_is_none() {
+fn uncounted_run_is_unknown_and_other_output_ignored() {
     for uncounted in [
         GO,
         "ok  \tex/sub\t(cached)\n",
@@ -348,7 +348,7 @@ fn what_is_not_counted_is_unknown_and_what_is_no_runner_is_none() {
 }
 
 #[test]
-fn the_first_failing_test_is_named_with_what_it_says() {
+fn first_failing_test_is_named_with_message() {
     for (name, text, test, message) in [
         (
             "cargo",
@@ -432,14 +432,14 @@ fn the_first_failing_test_is_named_with_what_it_says() {
 }
 
 #[test]
-fn a_test_inside_of_a_suite_is_named_and_not_its_suite() {
+fn nested_test_is_named_instead_of_suite() {
     let nested = "▶ sums\n  ✖ adds (1.2ms)\n✖ sums (2.1ms)\nℹ tests 1\nℹ pass 0\nℹ fail 1\n\n✖ failing tests:\n\ntest at a.test.js:2:20\n\
         ✖ adds (1.2ms)\n  Error: boom\n";
     fails("node's spec", nested, "adds", "Error: boom");
 }
 
 #[test]
-fn a_message_is_searched_near_the_name_of_its_test() {
+fn failure_message_is_searched_near_test_name() {
     let below = |lines: usize| {
         format!(
             " FAIL  a.test.ts > adds\n{}Error: boom\n      Tests  1 failed (1)\n",

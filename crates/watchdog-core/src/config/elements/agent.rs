@@ -126,7 +126,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn claude_answers_with_its_small_model_unless_told_otherwise() {
+    fn claude_answers_with_small_model_by_default() {
         assert_eq!(
             reads("{}").agent,
             AgentSettings {
@@ -152,7 +152,7 @@ mod tests {
     }
 
     #[test]
-    fn a_probe_is_an_argv_and_names_a_program() {
+    fn probe_is_an_argv_naming_a_program() {
         let probe = reads(r#"{"agent": {"probe": ["ask", "", "a b"]}}"#)
             .agent
             .probe;
@@ -198,7 +198,7 @@ mod tests {
     }
 
     #[test]
-    fn a_preset_that_is_not_built_in_is_left_to_be_looked_up_at_its_place() {
+    fn unknown_preset_is_reported_at_its_own_place() {
         let text = "{\"agent\": {\"preset\": \"claude\"},\n \"agents\": [{\"name\": \"a\", \"preset\": \"cluade\"}]}";
         let parsed = parse(text, Path::new("c.json"))
             .expect("a preset of the user's own may have this name");

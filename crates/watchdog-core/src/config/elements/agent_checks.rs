@@ -289,7 +289,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_signal_is_a_whole_line_of_the_last_message_unless_told_otherwise() {
+    fn signal_is_whole_last_line_by_default() {
         let line = SignalTextCriterion::new("TASK_DONE", SignalMatch::Line);
         assert_eq!(
             (line.ignore_case, line.last_line, line.scope),
@@ -314,7 +314,7 @@ mod tests {
     }
 
     #[test]
-    fn an_element_is_named_by_its_tag_or_written_out() {
+    fn element_is_given_by_tag_or_in_full() {
         let wanted = |tag: &str| {
             CheckKind::Signal(SignalTextCriterion {
                 tag: tag.into(),
@@ -398,7 +398,7 @@ mod tests {
     }
 
     #[test]
-    fn a_tool_must_return_one_row_unless_told_otherwise() {
+    fn tool_must_return_one_row_by_default() {
         let plain = SqlResultCriterion {
             tool: "execute_sql".into(),
             expected_columns: None,

@@ -11,7 +11,7 @@ use super::super::super::settings::{
 use super::super::super::{parse, to_json};
 
 #[test]
-fn an_agents_description_is_read_for_its_behavior_and_must_be_whole() {
+fn incomplete_agent_description_is_refused() {
     let file = |version: &str, name: &str| {
         format!(
             r#"{{{version} "name": "{name}", "displayName": "My", "description": "d", "parameters": {{}},
@@ -169,7 +169,7 @@ fn a_composite_is_a_group_and_composites_nest() {
 }
 
 #[test]
-fn a_limit_of_the_verdict_is_the_limit_of_the_loop() {
+fn verdict_limit_becomes_the_loop_limit() {
     let limit = |kind: &str, config: Value| {
         reads(&runner(&json!({"type": kind, "config": config})))
             .limits
@@ -200,7 +200,7 @@ fn a_limit_of_the_verdict_is_the_limit_of_the_loop() {
 }
 
 #[test]
-fn the_labels_of_a_done_issue_are_asked_for_in_place_of_its_being_closed() {
+fn done_labels_replace_the_closed_state() {
     let issues = |github: Value| -> Vec<IssueCriterion> {
         let file = json!({"parameters": {"issue": {"type": "number", "default": 7}},
             "runner": {"verdict": {"type": "poll:state"}, "integrations": {"github": github}}});
@@ -245,7 +245,7 @@ fn the_labels_of_a_done_issue_are_asked_for_in_place_of_its_being_closed() {
 }
 
 #[test]
-fn a_short_description_is_read_and_the_rest_of_it_is_noted_once() {
+fn short_description_notes_unread_keys_once() {
     let found = notes(
         r#"{"name": "a", "colour": "red", "behavior": {"completionType": "issue", "tone": "dry"}}"#,
     );
@@ -285,7 +285,7 @@ fn a_short_description_is_read_and_the_rest_of_it_is_noted_once() {
 }
 
 #[test]
-fn what_cannot_be_lowered_is_an_error_that_names_it() {
+fn unsupported_setting_is_an_error_naming_it() {
     for (kind, config, words) in [
         (
             "detect:graph",

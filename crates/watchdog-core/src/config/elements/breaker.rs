@@ -22,7 +22,7 @@ mod tests {
     use super::super::super::parse::testing::{fails, reads};
 
     #[test]
-    fn the_breaker_opens_at_three_for_half_an_hour_unless_told_otherwise() {
+    fn breaker_opens_at_three_for_thirty_minutes() {
         let found = reads("{}").breaker;
         assert_eq!(
             (found.limit, found.cooldown),

@@ -26,7 +26,7 @@ mod tests {
     use super::super::super::parse::testing::{fails, reads};
 
     #[test]
-    fn an_empty_file_asks_five_times_with_half_a_minute_between() {
+    fn empty_file_means_five_probes_thirty_seconds_apart() {
         let found = reads("{}").completion_check;
         assert_eq!(
             (found.max_probes, found.probe_interval, found.probe_timeout),
@@ -49,7 +49,7 @@ mod tests {
     }
 
     #[test]
-    fn a_misspelt_key_names_its_path_its_place_and_the_nearest_key() {
+    fn misspelt_key_names_path_place_and_nearest_key() {
         fails(
             "{\n  \"completion_check\": {\"max_probse\": 5}\n}",
             "completion.json:2:24: completion_check.max_probse: unknown key, did you mean `max_probes`?",
@@ -57,7 +57,7 @@ mod tests {
     }
 
     #[test]
-    fn a_wrong_type_names_what_was_expected_and_what_was_found() {
+    fn wrong_type_names_expected_and_actual_type() {
         let whole = "completion_check.max_probes: expected a whole number from 0 to 10000, found ";
         for (value, found) in [
             ("\"5\"", "the text \"5\""),
@@ -96,7 +96,7 @@ mod tests {
     }
 
     #[test]
-    fn a_key_at_the_wrong_place_is_told_where_it_belongs() {
+    fn misplaced_key_error_names_its_proper_place() {
         fails(
             r#"{"max_probes": 5}"#,
             "max_probes: unknown key here, it belongs in `completion_check`",

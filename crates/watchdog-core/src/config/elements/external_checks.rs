@@ -208,7 +208,7 @@ mod tests {
     }
 
     #[test]
-    fn a_phase_is_told_by_words_or_by_a_field() {
+    fn phase_comes_from_words_or_a_field() {
         assert_eq!(
             criterion(r#"{"type": "phase"}"#),
             CheckKind::Phase(PhaseCriterion::new(None))
@@ -268,7 +268,7 @@ mod tests {
     }
 
     #[test]
-    fn a_repository_is_an_owner_and_a_name_perhaps_behind_a_host() {
+    fn repository_is_owner_and_name_with_optional_host() {
         let entry = |repo: &str| format!(r#"{{"type": "issue", "number": 7, "repo": "{repo}"}}"#);
         for repo in ["me/it", "my-org/a_b.c", "git.example.org/me/it"] {
             let CheckKind::Issue(found) = criterion(&entry(repo)) else {

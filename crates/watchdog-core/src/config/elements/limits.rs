@@ -98,7 +98,7 @@ mod tests {
     }
 
     #[test]
-    fn null_is_no_limit_where_a_limit_is_optional() {
+    fn null_removes_an_optional_limit() {
         let found =
             reads(r#"{"limits": {"deadline": null, "max_turns": null, "max_cost_usd": null}}"#)
                 .limits;
@@ -125,7 +125,7 @@ mod tests {
     }
 
     #[test]
-    fn a_limit_that_is_spent_before_it_begins_is_a_mistake() {
+    fn already_spent_limit_is_a_mistake() {
         fails(
             r#"{"limits": {"max_iterations": 0}}"#,
             "limits.max_iterations",
@@ -165,7 +165,7 @@ mod tests {
     }
 
     #[test]
-    fn more_stop_blocks_than_the_host_allows_are_noted() {
+    fn stop_blocks_above_host_limit_are_noted() {
         assert!(notes(r#"{"limits": {"max_stop_blocks": 9}}"#)[0].contains("max_stop_blocks"));
         assert!(notes(r#"{"limits": {"max_stop_blocks": 7}}"#).is_empty());
     }

@@ -483,7 +483,7 @@ mod tests {
     }
 
     #[test]
-    fn an_address_of_mail_holds_one_address_and_a_template_stands_beside_an_address() {
+    fn mail_target_is_one_address_with_optional_template() {
         for address in [
             "me",
             "@b",

@@ -126,7 +126,7 @@ mod tests {
     }
 
     #[test]
-    fn a_command_and_a_mode_that_do_not_go_together_are_noted() {
+    fn mismatched_rescue_command_and_mode_are_noted() {
         for text in [
             r#"{"rescue": {"mode": "command"}}"#,
             r#"{"rescue": {"mode": "command", "command": null}}"#,

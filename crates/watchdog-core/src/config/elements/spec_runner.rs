@@ -94,7 +94,7 @@ mod tests {
     }"#;
 
     #[test]
-    fn a_whole_file_is_read_for_its_limits_and_questions_and_a_person_decides() {
+    fn whole_file_sets_limits_and_questions_for_person() {
         let found = reads(WHOLE);
         assert_eq!(
             (

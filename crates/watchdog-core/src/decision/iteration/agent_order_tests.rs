@@ -101,7 +101,7 @@ fn begun(looped: &mut LoopMachine) -> String {
 }
 
 #[test]
-fn the_first_agent_without_a_limit_has_the_session_and_the_earliest_reset_is_waited_for() {
+fn first_unlimited_agent_runs_else_earliest_reset_waits() {
     let order = ranked(&["a", "b", "c"]);
     let hold = |seconds| {
         AgentChoice::Wait(AgentHold {
@@ -124,7 +124,7 @@ fn the_first_agent_without_a_limit_has_the_session_and_the_earliest_reset_is_wai
 }
 
 #[test]
-fn an_agent_whose_budget_is_spent_has_no_session_and_all_spent_ends_the_loop() {
+fn agents_with_spent_budgets_get_no_session() {
     let order: Vec<RankedAgent> = ["a", "b"]
         .map(|name| RankedAgent {
             name: name.into(),
@@ -175,7 +175,7 @@ fn an_agent_whose_budget_is_spent_has_no_session_and_all_spent_ends_the_loop() {
 }
 
 #[test]
-fn the_only_agent_is_waited_for_at_its_limit_and_asked_again_by_the_next_start() {
+fn only_agent_is_retried_after_its_limit() {
     let limit = || ended(Reason::RateLimited, Some(1000));
     let waits = LoopAction::Pause {
         length: PauseLength::Until(after(1005)),
@@ -204,7 +204,7 @@ fn the_only_agent_is_waited_for_at_its_limit_and_asked_again_by_the_next_start()
 }
 
 #[test]
-fn a_session_that_its_agents_budget_ended_leaves_the_work_to_the_next_one_and_the_whole_budget_ends_the_loop()
+fn agent_budget_moves_work_on_until_all_spent()
  {
     let order = || {
         vec![
@@ -244,7 +244,7 @@ fn a_session_that_its_agents_budget_ended_leaves_the_work_to_the_next_one_and_th
 }
 
 #[test]
-fn a_limit_moves_the_next_session_on_and_its_reset_brings_it_back() {
+fn limit_moves_work_on_and_reset_returns_it() {
     let mut looped = with(ranked(&["a", "b"]));
     assert_eq!(begun(&mut looped), "a");
     let action = judged(&mut looped, 10, ended(Reason::RateLimited, Some(1000)));
@@ -283,7 +283,7 @@ fn a_limit_moves_the_next_session_on_and_its_reset_brings_it_back() {
 }
 
 #[test]
-fn two_limits_are_waited_for_until_the_earlier_reset() {
+fn two_limits_wait_for_the_earlier_reset() {
     let mut looped = with(ranked(&["a", "b"]));
     begun(&mut looped);
     let action = judged(&mut looped, 10, ended(Reason::RateLimited, Some(9000)));
@@ -321,7 +321,7 @@ fn two_limits_are_waited_for_until_the_earlier_reset() {
 }
 
 #[test]
-fn limits_that_all_last_too_long_end_the_loop_and_one_that_does_not_is_waited_for() {
+fn loop_ends_when_every_limit_lasts_too_long() {
     for (second, too_long) in [(7 * 3600, true), (5 * 3600, false)] {
         let mut looped = with(ranked(&["a", "b"]));
         begun(&mut looped);
@@ -337,7 +337,7 @@ fn limits_that_all_last_too_long_end_the_loop_and_one_that_does_not_is_waited_fo
 }
 
 #[test]
-fn a_resumed_loop_does_not_ask_the_limited_agent_again() {
+fn resumed_loop_skips_the_limited_agent() {
     let mut looped = with(ranked(&["a", "b"]));
     begun(&mut looped);
     judged(&mut looped, 10, ended(Reason::RateLimited, Some(1000)));
@@ -353,7 +353,7 @@ fn a_resumed_loop_does_not_ask_the_limited_agent_again() {
 }
 
 #[test]
-fn an_overload_moves_on_only_after_three_pauses_and_only_to_an_agent_that_is_free() {
+fn overload_moves_on_after_three_pauses() {
     let overload = || IterationOutcome {
         overloaded: true,
         crash: Some("529".into()),
@@ -433,7 +433,7 @@ fn an_overload_moves_on_only_after_three_pauses_and_only_to_an_agent_that_is_fre
 }
 
 #[test]
-fn a_program_that_cannot_run_is_no_limit_and_nobody_takes_over_silently() {
+fn unrunnable_program_ends_loop_without_agent_change() {
     let mut looped = with(ranked(&["a", "b"]));
     begun(&mut looped);
     assert_eq!(
@@ -443,7 +443,7 @@ fn a_program_that_cannot_run_is_no_limit_and_nobody_takes_over_silently() {
 }
 
 #[test]
-fn the_limit_of_a_program_that_answers_for_the_agent_changes_no_agent() {
+fn answering_programs_limit_changes_no_agent() {
     let mut looped = with(ranked(&["a", "b"]));
     begun(&mut looped);
     let action = judged(
@@ -466,7 +466,7 @@ fn the_limit_of_a_program_that_answers_for_the_agent_changes_no_agent() {
 }
 
 #[test]
-fn a_question_that_may_be_asked_soon_is_waited_for_without_a_session_and_changes_no_agent() {
+fn postponed_probe_waits_without_session_or_agent_change() {
     let mut looped = with(ranked(&["a", "b"]));
     begun(&mut looped);
     let unasked = |second: i64| IterationOutcome {
@@ -582,7 +582,7 @@ fn a_change_tells_why_and_until_when() {
 }
 
 #[test]
-fn each_reason_of_a_hold_and_a_change_has_its_word() {
+fn each_hold_and_change_reason_has_a_word() {
     for (why, word) in [
         (HoldReason::UsageLimit, "usage_limit"),
         (HoldReason::Overload, "overload"),
@@ -617,7 +617,7 @@ fn happening() -> impl Strategy<Value = Happening> {
 
 proptest! {
     #[test]
-    fn no_agent_has_a_session_before_its_reset_and_only_named_ones_have_any(
+    fn named_agents_run_only_after_their_reset(
         happenings in prop::collection::vec(happening(), 1..80),
         count in 1..4_usize,
     ) {

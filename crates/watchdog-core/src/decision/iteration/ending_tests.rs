@@ -12,7 +12,7 @@ fn now() -> Timestamp {
 }
 
 #[test]
-fn a_loop_that_waited_too_long_for_the_service_says_that_it_cannot_run_yet() {
+fn overlong_service_wait_ends_as_rate_limited() {
     let note = || Degradation {
         code: WarningCode::Overloaded,
         detail: "529".into(),
@@ -46,7 +46,7 @@ fn a_loop_that_waited_too_long_for_the_service_says_that_it_cannot_run_yet() {
 }
 
 #[test]
-fn the_verdict_of_a_loop_keeps_the_facts_and_names_its_own_reason() {
+fn loop_verdict_keeps_facts_with_own_reason() {
     let unmet = Verdict {
         feedback: Some("write it".into()),
         ..Verdict::new(Reason::ChecksUnmet, "a check is not met")
@@ -95,7 +95,7 @@ fn the_verdict_of_a_loop_keeps_the_facts_and_names_its_own_reason() {
 }
 
 #[test]
-fn a_loop_that_a_limit_ends_is_no_success_of_its_last_session() {
+fn loop_ended_by_limit_is_no_success() {
     let stop = || StopReason {
         reason: Reason::BudgetExhausted,
         why: "the budget is spent".into(),
@@ -133,7 +133,7 @@ fn a_loop_that_a_limit_ends_is_no_success_of_its_last_session() {
 }
 
 #[test]
-fn a_limit_that_the_last_verdict_names_is_not_named_again() {
+fn limit_in_last_verdict_is_not_repeated() {
     let end = LoopEnd::Stop(StopReason {
         reason: Reason::BudgetExhausted,
         why: "the budget is spent".into(),
@@ -162,7 +162,7 @@ fn a_limit_that_the_last_verdict_names_is_not_named_again() {
 }
 
 #[test]
-fn a_loop_that_gave_up_waiting_says_what_it_waited_for() {
+fn abandoned_wait_names_its_cause() {
     let limited = || Verdict::new(Reason::RateLimited, "limit");
     for (end, code, detail) in [
         (
@@ -194,7 +194,7 @@ fn a_loop_that_gave_up_waiting_says_what_it_waited_for() {
 }
 
 #[test]
-fn what_was_cut_short_goes_on_and_what_was_decided_begins_anew() {
+fn interrupted_loop_resumes_and_decided_loop_restarts() {
     for (reason, over) in [
         (Reason::ChecksPassed, true),
         (Reason::Disputed, true),

@@ -376,7 +376,7 @@ mod tests {
     };
 
     #[test]
-    fn the_first_prompt_has_the_task_and_what_done_means_and_nothing_of_later_ones() {
+    fn first_prompt_holds_only_task_and_completion_terms() {
         let text = prompt(TASK, 1, false);
         assert!(
             text.starts_with("Build the login.\n\nDone means:\n- tests: `cargo test` ends"),
@@ -393,7 +393,7 @@ mod tests {
     }
 
     #[test]
-    fn later_prompts_carry_feedback_number_what_remains_and_summaries() {
+    fn later_prompts_carry_feedback_number_remainder_and_summaries() {
         let text = prompt(TASK, 2, false);
         for part in [
             "Build the login.\n",
@@ -417,7 +417,7 @@ mod tests {
     }
 
     #[test]
-    fn what_the_task_says_itself_is_not_said_twice() {
+    fn placeholders_in_task_suppress_appended_parts() {
         let own = PromptTexts {
             task: Some((
                 "p",
@@ -436,7 +436,7 @@ mod tests {
     }
 
     #[test]
-    fn a_plain_task_keeps_its_braces_and_values_of_the_users_make_it_a_template() {
+    fn plain_task_keeps_braces_unless_variables_exist() {
         let first = |set: PromptSet| {
             set.compose(&PromptFacts {
                 iteration: 1,
@@ -462,7 +462,7 @@ mod tests {
     }
 
     #[test]
-    fn of_the_checks_that_are_not_met_the_first_twenty_are_named_and_the_others_counted() {
+    fn twenty_unmet_checks_are_named_and_rest_counted() {
         let open = |count: usize| {
             let last = unmet();
             let checks = vec![last.checks[1].clone(); count];
@@ -542,7 +542,7 @@ mod tests {
     }
 
     #[test]
-    fn a_value_of_the_users_is_put_in_as_it_is_and_a_name_that_has_none_is_an_error() {
+    fn variable_is_inserted_verbatim_and_unknown_name_fails() {
         let vars = BTreeMap::from([
             (
                 "issue".to_owned(),
@@ -577,7 +577,7 @@ mod tests {
     }
 
     #[test]
-    fn a_later_session_gets_the_prompt_of_the_phase_that_the_last_two_named() {
+    fn later_session_gets_prompt_of_latest_phase() {
         let phases = ["review", "preparation", "deploy"].map(|phase| {
             (
                 phase.to_owned(),
@@ -633,7 +633,7 @@ mod tests {
     }
 
     #[test]
-    fn no_prompt_looks_like_a_command_or_an_option() {
+    fn prompt_never_resembles_command_or_option() {
         for text in ["/compact everything", "-p do it", "  /x"] {
             let given = PromptTexts {
                 initial: Some(("p", text)),

@@ -171,7 +171,7 @@ mod tests {
     }
 
     #[test]
-    fn the_last_words_are_cut_at_two_hundred_characters_and_never_within_one() {
+    fn last_words_are_cut_at_200_whole_characters() {
         let first_line = |words: Option<&str>| {
             record(words)
                 .summary_line()
@@ -207,7 +207,7 @@ mod tests {
     }
 
     #[test]
-    fn a_session_that_did_not_begin_is_told_so() {
+    fn summary_reports_a_session_that_never_began() {
         let verdict = Verdict::new(Reason::AgentUnrunnable, "the agent cannot be run");
         let record = IterationRecord::new(1, Timestamp::UNIX_EPOCH, Duration::ZERO, &verdict);
         assert!(

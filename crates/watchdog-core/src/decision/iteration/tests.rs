@@ -111,7 +111,7 @@ fn each_verdict_ends_the_loop_or_goes_on() {
 }
 
 #[test]
-fn done_at_the_third_iteration_is_done_also_where_three_are_all() {
+fn completion_at_iteration_cap_is_still_complete() {
     let course = [
         Reason::ChecksUnmet,
         Reason::ChecksUnmet,
@@ -134,7 +134,7 @@ fn done_at_the_third_iteration_is_done_also_where_three_are_all() {
 }
 
 #[test]
-fn the_cap_is_reached_after_the_last_iteration_and_no_success() {
+fn cap_is_reached_after_last_iteration_without_success() {
     let mut looped = looping(Limits {
         max_iterations: 2,
         ..limits()
@@ -150,7 +150,7 @@ fn the_cap_is_reached_after_the_last_iteration_and_no_success() {
 }
 
 #[test]
-fn the_same_uncommitted_work_for_the_third_time_ends_it_before_the_fourth_session() {
+fn third_repeat_of_uncommitted_work_ends_the_loop() {
     let mut looped = looping(Limits {
         max_iterations: 1000,
         ..limits()
@@ -174,7 +174,7 @@ fn the_same_uncommitted_work_for_the_third_time_ends_it_before_the_fourth_sessio
 }
 
 #[test]
-fn sessions_that_do_nothing_at_all_are_no_progress_either_and_work_in_between_is() {
+fn idle_sessions_count_as_no_progress() {
     let mut looped = looping(limits());
     for (work, goes_on) in [
         ("at first", true),
@@ -193,7 +193,7 @@ fn sessions_that_do_nothing_at_all_are_no_progress_either_and_work_in_between_is
 }
 
 #[test]
-fn work_that_could_not_be_read_is_never_the_same() {
+fn unreadable_work_never_counts_as_unchanged() {
     let mut looped = looping(Limits {
         max_iterations: 100,
         ..limits()
@@ -211,7 +211,7 @@ fn work_that_could_not_be_read_is_never_the_same() {
 }
 
 #[test]
-fn a_usage_limit_is_waited_for_and_is_no_iteration() {
+fn usage_limit_waits_without_counting_an_iteration() {
     let mut looped = looping(limits());
     let limit = |seconds: i64| IterationOutcome {
         retry_at: Some(after(seconds)),
@@ -247,7 +247,7 @@ fn a_usage_limit_is_waited_for_and_is_no_iteration() {
 }
 
 #[test]
-fn a_limit_is_no_progress_and_no_lack_of_it() {
+fn limit_counts_neither_for_nor_against_progress() {
     let sessions = |work_at_the_limit: Option<&str>| {
         let mut looped = looping(limits());
         for number in 2..=3 {
@@ -280,7 +280,7 @@ fn a_limit_is_no_progress_and_no_lack_of_it() {
 }
 
 #[test]
-fn a_usage_limit_that_does_not_tell_its_end_is_asked_again_at_growing_distances() {
+fn usage_limit_without_reset_is_retried_with_backoff() {
     let mut looped = looping(limits());
     let limit = || judged(Reason::RateLimited, "at first");
     let waits: Vec<PauseLength> = (0..3)
@@ -464,7 +464,7 @@ fn what_sessions_spend_adds_up() {
 }
 
 #[test]
-fn a_crash_is_an_iteration_and_the_next_one_comes_later_each_time() {
+fn crash_counts_as_iteration_and_delays_the_next() {
     let mut looped = looping(limits());
     let crash = |work: &str| IterationOutcome {
         crash: Some("exit code 1".into()),
@@ -514,7 +514,7 @@ fn a_crash_is_an_iteration_and_the_next_one_comes_later_each_time() {
 }
 
 #[test]
-fn a_session_that_only_met_an_overload_is_no_iteration_and_one_that_worked_is() {
+fn overloaded_session_counts_only_if_it_worked() {
     let mut looped = looping(limits());
     let overload = |work: &str| IterationOutcome {
         overloaded: true,
@@ -553,7 +553,7 @@ fn a_session_that_only_met_an_overload_is_no_iteration_and_one_that_worked_is() 
 }
 
 #[test]
-fn a_service_without_room_is_waited_for_as_long_as_a_usage_limit() {
+fn overloaded_service_is_awaited_like_a_usage_limit() {
     let mut looped = looping(limits());
     let overload = || IterationOutcome {
         overloaded: true,
@@ -574,7 +574,7 @@ fn a_service_without_room_is_waited_for_as_long_as_a_usage_limit() {
 }
 
 #[test]
-fn pauses_for_an_overload_are_together_no_longer_than_the_longest_wait() {
+fn overload_pauses_together_respect_the_longest_wait() {
     let overload = || {
         LoopEvent::Judged(Box::new(IterationOutcome {
             overloaded: true,
@@ -634,7 +634,7 @@ fn pauses_for_an_overload_are_together_no_longer_than_the_longest_wait() {
 }
 
 #[test]
-fn no_pause_goes_on_behind_the_time_budget_or_the_deadline() {
+fn pause_never_exceeds_time_budget_or_deadline() {
     let limit = |retry_at| {
         LoopEvent::Judged(Box::new(IterationOutcome {
             retry_at,
@@ -690,7 +690,7 @@ fn no_pause_goes_on_behind_the_time_budget_or_the_deadline() {
 }
 
 #[test]
-fn background_work_is_looked_at_again_without_a_session() {
+fn background_work_is_rechecked_without_a_session() {
     let mut looped = looping(limits());
     assert_eq!(
         pause(step(&mut looped, judged(Reason::BackgroundWork, "x"))),

@@ -129,7 +129,7 @@ mod tests {
     }
 
     #[test]
-    fn a_machine_is_driven_to_its_verdict_or_to_the_action_that_is_held_back() {
+    fn drive_runs_to_verdict_or_held_action() {
         let (outcome, steps) = driven(ScriptedDriver::default());
         assert!(
             matches!(outcome, DriveOutcome::Ended(verdict) if verdict.reason == Reason::GitError)
@@ -183,7 +183,7 @@ mod tests {
     }
 
     #[test]
-    fn unless_a_driver_says_otherwise_nothing_interrupts_it_and_the_last_result_counts() {
+    fn drive_is_uninterrupted_and_keeps_last_result() {
         let commits = Commits {
             new_commits: 1,
             made_here: 1,
@@ -217,7 +217,7 @@ mod tests {
     }
 
     #[test]
-    fn an_interruption_is_told_once_and_after_what_counts_before_it() {
+    fn interrupt_is_sent_once_after_earlier_events() {
         for (learns, told) in [
             (true, vec![MachineEvent::Start, MachineEvent::Interrupt]),
             (false, vec![MachineEvent::Interrupt]),

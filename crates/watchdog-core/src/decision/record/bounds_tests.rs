@@ -34,7 +34,7 @@ fn question(outcome: ProbeOutcome, disputed: Option<String>) -> ProbeRecord {
 }
 
 #[test]
-fn the_name_and_the_feedback_of_a_check_are_cut() {
+fn check_name_and_feedback_are_truncated() {
     let check = |name: String, feedback: String| CheckResult {
         name,
         kind: "command".into(),
@@ -59,7 +59,7 @@ fn the_name_and_the_feedback_of_a_check_are_cut() {
 }
 
 #[test]
-fn each_text_of_an_answer_is_cut_and_of_each_list_the_first_are_kept() {
+fn answer_texts_and_lists_are_truncated() {
     let answer = |text: String, item: String, agents: usize, tasks: usize| {
         let reply = Reply {
             message: text.clone(),
@@ -85,7 +85,7 @@ fn each_text_of_an_answer_is_cut_and_of_each_list_the_first_are_kept() {
 }
 
 #[test]
-fn the_words_why_there_is_no_answer_are_cut() {
+fn reason_for_missing_answer_is_truncated() {
     let retry_at = Some(Timestamp::UNIX_EPOCH);
     let outcomes: [fn(String) -> ProbeOutcome; 6] = [
         |why| ProbeOutcome::Unreadable { why },
@@ -111,7 +111,7 @@ fn the_words_why_there_is_no_answer_are_cut() {
 }
 
 #[test]
-fn of_what_a_rescue_made_lost_and_left_out_the_first_are_kept() {
+fn rescue_lists_keep_their_first_entries() {
     let rescue = |text: String, item: String, listed: usize| RescueOutcome {
         commits: 11,
         made: vec!["1".repeat(40); listed],

@@ -50,7 +50,7 @@ fn assert_told(rows: impl IntoIterator<Item = (MachineEvent, &'static str)>) {
 }
 
 #[test]
-fn commits_are_explained_by_whose_they_are_and_why_they_do_not_complete() {
+fn explanation_names_commit_origin_and_lack_of_completion() {
     let commits = |made_here, imported, rescued| Commits {
         head: Some("0123456789abcdef".into()),
         new_commits: made_here + imported + rescued,
@@ -191,7 +191,7 @@ fn judged(results: Vec<CheckResult>, all_passed_before: bool) -> MachineEvent {
 }
 
 #[test]
-fn checks_are_explained_one_by_one_with_the_first_line_that_an_unmet_one_says() {
+fn explanation_lists_checks_with_first_unmet_line() {
     let lint = || check("lint", CheckOutcome::Pass, "no warning");
     let tests = |outcome| check("tests", outcome, "\n  two fail  \nmore");
     assert_told([
@@ -246,7 +246,7 @@ fn asked(outcome: ProbeOutcome) -> ProbeRecord {
 }
 
 #[test]
-fn a_question_is_explained_by_who_answered_and_what_the_answer_rules_out() {
+fn probe_explanation_names_answerer_and_excluded_outcomes() {
     let bare = |status| ProbeOutcome::Reply(Reply::bare(status));
     let working = || {
         ProbeOutcome::Reply(Reply {
@@ -295,7 +295,7 @@ fn a_question_is_explained_by_who_answered_and_what_the_answer_rules_out() {
 }
 
 #[test]
-fn a_rescue_what_still_runs_signs_of_life_and_the_criteria_are_explained() {
+fn rescue_survivors_activity_and_criteria_are_explained() {
     let left_out = vec![LeftOut {
         path: "k.pem".into(),
         why: LeftOutReason::Secret,
@@ -382,7 +382,7 @@ fn a_rescue_what_still_runs_signs_of_life_and_the_criteria_are_explained() {
 }
 
 #[test]
-fn a_fact_that_could_not_be_read_says_why_and_rules_out_complete() {
+fn unreadable_fact_names_cause_and_excludes_complete() {
     for event in [
         MachineEvent::Commits(unreadable()),
         MachineEvent::Changes(unreadable()),
@@ -401,7 +401,7 @@ fn a_fact_that_could_not_be_read_says_why_and_rules_out_complete() {
 }
 
 #[test]
-fn what_was_settled_before_the_first_fact_is_said_and_nothing_that_was_not() {
+fn explanation_states_exactly_the_initial_settings() {
     type Change = fn(&mut MachineSetup);
     let rows: [(Change, &str); 8] = [
         (|_| {}, "no checks are configured; 5 probes at most"),
@@ -467,7 +467,7 @@ fn what_was_settled_before_the_first_fact_is_said_and_nothing_that_was_not() {
 }
 
 #[test]
-fn each_end_of_a_session_has_its_own_words() {
+fn each_session_end_has_its_own_words() {
     let (after, exit, why) = (Duration::from_secs(90), ProcessExit::Signal(9), || {
         "so it is".to_owned()
     });
@@ -572,7 +572,7 @@ fn each_action_says_what_comes_next() {
 }
 
 #[test]
-fn a_judgement_is_explained_fact_by_fact_with_the_time_of_each() {
+fn explanation_lists_each_fact_with_its_time() {
     let mut record = JudgementRecord::new(MachineSetup {
         no_probe: true,
         ..setup()

@@ -70,7 +70,7 @@ fn ran(run: RecordedRun) -> (Vec<usize>, Result<Reason, &'static str>) {
 }
 
 #[test]
-fn a_fact_that_was_read_once_answers_again_until_something_is_done() {
+fn fact_answers_again_until_something_changes() {
     let judged = MachineEvent::Checks(ChecksResult {
         outcome: CheckOutcome::Pass,
         evidence: Evidence::Verified,
@@ -104,7 +104,7 @@ fn a_fact_that_was_read_once_answers_again_until_something_is_done() {
 }
 
 #[test]
-fn with_one_thing_changed_one_reading_stands_for_all_rounds_of_a_long_judgement() {
+fn changed_run_reuses_a_reading_in_all_rounds() {
     let mut patient = setup();
     patient.completion.max_probes = 60;
     let rounds = (0..60).flat_map(|_| [answered(ReplyStatus::Working), MachineEvent::WaitOver]);

@@ -100,7 +100,7 @@ fn commits(made_here: u64, imported: u64, rescued: u64) -> Commits {
 }
 
 #[test]
-fn commits_and_changes_that_were_otherwise_are_counted_as_git_would_count_them() {
+fn changed_commits_are_counted_as_git_would() {
     let made = |commits| MachineEvent::Commits(Ok(commits));
     for (before, after) in [
         (commits(0, 0, 0), Some(commits(1, 0, 0))),
@@ -187,7 +187,7 @@ fn commits_and_changes_that_were_otherwise_are_counted_as_git_would_count_them()
 }
 
 #[test]
-fn checks_replies_and_rescues_that_were_otherwise_are_whole() {
+fn changed_checks_replies_and_rescues_are_complete() {
     let checks = |outcome| MachineEvent::Checks(judged(outcome));
     for (before, passed, unmet) in [
         (CheckOutcome::Pass, None, Some(CheckOutcome::Unmet)),
@@ -242,7 +242,7 @@ fn checks_replies_and_rescues_that_were_otherwise_are_whole() {
 }
 
 #[test]
-fn git_processes_and_guarded_files_that_were_otherwise_are_free() {
+fn changed_operations_and_guarded_files_become_clear() {
     let half_done = Commits {
         operation: Some(GitOperation::Rebase),
         conflicts: vec!["a".into()],
@@ -290,7 +290,7 @@ fn git_processes_and_guarded_files_that_were_otherwise_are_free() {
 }
 
 #[test]
-fn each_setting_that_was_otherwise_is_one_change_and_none_where_it_was_so_already() {
+fn each_differing_setting_is_a_single_change() {
     type Change = fn(&mut MachineSetup);
     let rows: [(&str, Change, Change); 11] = [
         ("rescue_allowed", |setup| setup.no_rescue = true, |_| {}),
@@ -395,7 +395,7 @@ fn leads(record: &JudgementRecord) -> Vec<String> {
 }
 
 #[test]
-fn the_third_nothing_to_do_and_a_failed_rescue_say_what_would_have_led_elsewhere() {
+fn streak_end_and_failed_rescue_name_effective_changes() {
     let mut third = setup();
     (
         third.completion.max_probes,
@@ -443,7 +443,7 @@ fn the_third_nothing_to_do_and_a_failed_rescue_say_what_would_have_led_elsewhere
 }
 
 #[test]
-fn checks_that_are_not_met_say_that_a_pass_would_have_decided() {
+fn unmet_checks_say_a_pass_would_decide() {
     let settled = MachineSetup {
         has_checks: true,
         no_probe: true,

@@ -220,7 +220,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_node_is_given_the_options_of_its_version() {
+    fn node_gets_the_options_of_its_version() {
         for (version, wanted) in [
             ("18.0.0", None),
             ("20.20.2", None),
@@ -263,7 +263,7 @@ mod tests {
     }
 
     #[test]
-    fn what_to_install_is_said_with_what_is_there() {
+    fn missing_runtime_message_names_program_to_install() {
         assert_eq!(
             missing(false, None),
             "neither deno nor node is in PATH; install deno, or node 22.6 or newer"
@@ -274,7 +274,7 @@ mod tests {
     }
 
     #[test]
-    fn a_runtime_may_read_the_worktree_and_do_nothing_else() {
+    fn runtime_may_only_read_the_worktree() {
         let root = Path::new("/w,1");
         let shown = |runtime: &TypescriptRuntime, file: &str| -> String {
             let argv = command(runtime, root, Path::new(file), &["more".into()]);
@@ -297,7 +297,7 @@ mod tests {
     }
 
     #[test]
-    fn a_file_that_says_by_what_it_is_run_is_run_by_that() {
+    fn file_with_shebang_runs_by_its_interpreter() {
         let scratch = tempfile::tempdir().expect("a folder");
         let file = scratch.path().join("a.ts");
         let mut answers = Vec::new();

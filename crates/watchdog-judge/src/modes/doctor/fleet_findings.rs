@@ -190,7 +190,7 @@ mod tests {
     }
 
     #[test]
-    fn each_thing_that_is_wrong_with_a_fleet_is_said_and_a_sound_one_is_one_line() {
+    fn each_fleet_fault_is_reported_on_its_line() {
         let far = "postgres://w@db.example/x";
         assert_eq!(found(far, |_| ()), []);
         assert_eq!(

@@ -64,7 +64,7 @@ fn store(folder: &tempfile::TempDir, name: &str) -> SqliteStore {
 }
 
 #[test]
-fn a_server_that_is_away_is_told_once_and_gets_everything_when_it_is_back() {
+fn server_outage_is_reported_once_and_caught_up() {
     let folder = tempfile::tempdir().unwrap();
     let local: Arc<dyn LocalStore> = Arc::new(store(&folder, "here"));
     let _ = local.append(&[verdict_at(1)], None).unwrap();
@@ -146,7 +146,7 @@ fn counted() -> (Arc<std::sync::atomic::AtomicUsize>, HandOver) {
 }
 
 #[test]
-fn the_end_of_a_command_waits_for_no_server_and_hands_over_what_is_left() {
+fn command_end_hands_over_copies_without_waiting() {
     let folder = tempfile::tempdir().unwrap();
     let local: Arc<dyn LocalStore> = Arc::new(store(&folder, "here"));
     let silent = || Arc::new(|line: &str| panic!("nobody is to be told: {line}"));
@@ -179,7 +179,7 @@ fn the_end_of_a_command_waits_for_no_server_and_hands_over_what_is_left() {
 }
 
 #[test]
-fn a_thread_that_rests_has_no_records_open_so_that_the_end_of_a_command_closes_them() {
+fn idle_thread_keeps_no_records_open() {
     let folder = tempfile::tempdir().unwrap();
     let local: Arc<dyn LocalStore> = Arc::new(store(&folder, "here"));
     let _ = local.append(&[verdict_at(1)], None).unwrap();
@@ -208,7 +208,7 @@ fn a_thread_that_rests_has_no_records_open_so_that_the_end_of_a_command_closes_t
 }
 
 #[test]
-fn what_a_process_without_a_terminal_met_is_said_by_the_next_command_which_hands_nothing_over() {
+fn next_command_reports_unattended_failure_without_handing_over() {
     let folder = tempfile::tempdir().unwrap();
     let local: Arc<dyn LocalStore> = Arc::new(store(&folder, "here"));
     let _ = local.append(&[verdict_at(1)], None).unwrap();

@@ -162,7 +162,7 @@ impl TwoStores {
 }
 
 #[test]
-fn what_waited_while_the_server_was_away_arrives_once_and_in_order() {
+fn events_during_outage_arrive_once_in_order() {
     let stores = two_stores();
     stores.write(&[
         happened(1, kind::VERDICT),
@@ -185,7 +185,7 @@ fn what_waited_while_the_server_was_away_arrives_once_and_in_order() {
 }
 
 #[test]
-fn a_journal_that_lost_its_oldest_events_says_how_many() {
+fn journal_states_how_many_oldest_events_it_lost() {
     let stores = two_stores();
     stores.write(&[happened(0, kind::VERDICT)]);
     assert_eq!(stores.copy().unwrap().sent, 1);
@@ -228,7 +228,7 @@ proptest! {
     #![proptest_config(ProptestConfig { cases: 12, failure_persistence: None, ..ProptestConfig::default() })]
 
     #[test]
-    fn whatever_answer_is_lost_each_event_arrives_once_and_in_order(lost in prop::collection::vec(any::<bool>(), 0..6), count in 1i64..500) {
+    fn lost_answers_never_duplicate_or_reorder_events(lost in prop::collection::vec(any::<bool>(), 0..6), count in 1i64..500) {
         let stores = two_stores();
         let events: Vec<_> = (0..count).map(|n| happened(n, kind::ITERATION)).collect();
         stores.write(&events);

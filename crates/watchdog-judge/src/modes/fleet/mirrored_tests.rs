@@ -17,7 +17,7 @@ fn work(events: &[(&str, Value)]) -> MirroredWork {
 }
 
 #[test]
-fn a_baseline_names_the_machine_and_its_folder_and_a_verdict_its_branch() {
+fn baseline_names_machine_and_folder_verdict_names_branch() {
     let found = work(&[
         ("baseline", json!({"baseline": "abc"})),
         (
@@ -43,7 +43,7 @@ fn a_baseline_names_the_machine_and_its_folder_and_a_verdict_its_branch() {
 }
 
 #[test]
-fn a_session_runs_from_its_beginning_to_its_end_or_to_a_verdict_that_waits_for_nothing() {
+fn session_lasts_until_its_end_or_final_verdict() {
     let runs = |events: &[(&str, Value)]| {
         work(events)
             .session
@@ -66,7 +66,7 @@ fn a_session_runs_from_its_beginning_to_its_end_or_to_a_verdict_that_waits_for_n
 }
 
 #[test]
-fn a_loop_runs_is_interrupted_goes_on_and_ends() {
+fn loop_starts_is_interrupted_resumes_and_ends() {
     let started = |resumed: bool| {
         (
             "started",
@@ -119,7 +119,7 @@ fn a_loop_runs_is_interrupted_goes_on_and_ends() {
 }
 
 #[test]
-fn an_open_breaker_says_that_its_reason_is_not_shared() {
+fn open_breaker_says_its_reason_is_unshared() {
     let found = work(&[(
         "breaker",
         json!({"state": "open", "strikes": 3, "since": "2026-03-04T05:06:07Z"}),

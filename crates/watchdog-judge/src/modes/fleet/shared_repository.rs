@@ -123,7 +123,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn what_a_person_shared_is_kept_for_its_owner_alone_until_it_is_forgotten() {
+    fn shared_repository_is_private_until_it_is_forgotten() {
         let scratch = tempfile::tempdir().expect("a scratch folder");
         let state =
             StateDir::resolve(Some(scratch.path().join("state")), None, None).expect("a folder");

@@ -262,7 +262,7 @@ mod tests {
     use watchdog_facts::evidence::Degradation;
 
     #[test]
-    fn the_agent_is_told_what_done_means_and_the_user_what_is_wrong() {
+    fn agent_hears_completion_terms_and_user_hears_problems() {
         let settled = EffectiveConfig {
             settings: ConfigSettings::default(),
             trust: ConfigTrust::Settled,

@@ -140,7 +140,7 @@ mod tests {
     use super::super::hold_tally::*;
 
     #[test]
-    fn a_row_ends_with_the_prompt_or_where_the_host_says_that_nobody_held_it() {
+    fn hold_streak_ends_with_prompt_or_host_report() {
         for (counted, prompt, active, output, ended) in [
             (Some("p"), Some("p"), false, false, false),
             (Some("p"), Some("p"), true, false, false),

@@ -336,7 +336,7 @@ mod tests {
     }
 
     #[test]
-    fn an_entry_brings_its_fallback_and_only_the_one_that_is_started_has_any() {
+    fn only_the_started_entry_brings_its_fallback() {
         let agents = named("main", &[]).expect("known names");
         assert_eq!(names(&agents), ["main", "second", "own"]);
         let shown: Vec<String> = agents
@@ -368,7 +368,7 @@ mod tests {
     }
 
     #[test]
-    fn the_command_line_names_others_and_unknown_or_double_names_are_refused() {
+    fn command_line_agents_override_and_invalid_names_fail() {
         assert_eq!(
             names(&named("main", &["gemini"]).expect("a preset")),
             ["main", "gemini"],

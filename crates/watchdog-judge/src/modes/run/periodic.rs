@@ -325,7 +325,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_there_at_the_beginning_is_kept_at_once_and_only_once() {
+    fn initial_state_is_kept_immediately_and_once() {
         assert_eq!(taken(4000, |_| Some(1)), [0]);
         assert_eq!(taken(4000, |_| None), Vec::<u64>::new());
     }
@@ -362,7 +362,7 @@ mod tests {
     }
 
     #[test]
-    fn a_work_tree_that_never_rests_is_kept_all_the_same() {
+    fn constantly_changing_worktree_is_still_kept() {
         assert_eq!(taken(1300, Some), [0, 600, 1200]);
     }
 }

@@ -107,7 +107,7 @@ mod tests {
     }
 
     #[test]
-    fn a_persons_word_decides_and_signs_of_the_session_must_agree() {
+    fn named_agent_wins_and_session_signs_must_agree() {
         let none = || NamedAgents::None;
         let plain = OutputDialect::None;
         let codex = OutputDialect::Dialect("codex");

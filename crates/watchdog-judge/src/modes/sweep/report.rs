@@ -278,7 +278,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn what_needs_a_person_stands_first_and_what_is_gone_last() {
+    fn attention_comes_first_and_gone_worktrees_last() {
         let line = |status, reason| SweepTableRow {
             path: PathBuf::new(),
             worktree: String::new(),
@@ -302,7 +302,7 @@ mod tests {
     }
 
     #[test]
-    fn the_exit_code_is_the_highest_of_those_that_call_for_somebody() {
+    fn exit_code_is_highest_needing_attention() {
         let of = |statuses: &[Option<Status>], not_reached| {
             let line = |status: &Option<Status>| SweepTableRow {
                 path: PathBuf::new(),

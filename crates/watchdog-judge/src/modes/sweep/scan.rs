@@ -490,7 +490,7 @@ mod tests {
     use super::super::scan::*;
 
     #[test]
-    fn a_panic_is_a_row_that_names_the_bug() {
+    fn panic_becomes_a_row_naming_the_bug() {
         for work in [
             (|| panic!("{} went wrong", "this")) as fn() -> SweepScanOutcome,
             || panic!("this went wrong"),

@@ -142,7 +142,7 @@ mod tests {
     use super::super::discovery::*;
 
     #[test]
-    fn what_moves_between_two_searches_is_not_left_for_the_last_of_them() {
+    fn repeated_movement_does_not_postpone_the_search() {
         let mut discovery = Discovery::new(Vec::new());
         assert_eq!(discovery.due(), None, "nothing moved");
         discovery.next = Some(Instant::now() + PAUSES[2]);

@@ -239,7 +239,7 @@ mod tests {
     }
 
     #[test]
-    fn looks_are_apart_while_movements_go_on_and_one_follows_the_last_of_them() {
+    fn scans_are_spaced_with_a_final_one() {
         let lone: &[u64] = &[4];
         for (movements, scan, expected) in [
             (&[0][..], 5, lone),
@@ -261,7 +261,7 @@ mod tests {
     }
 
     #[test]
-    fn looks_at_a_worktree_that_moves_all_the_time_get_rarer_and_one_follows_its_last_movement_soon()
+    fn constant_movement_makes_scans_rarer()
      {
         let all_the_time =
             |millis: u64, step: usize| (0..=millis).step_by(step).collect::<Vec<_>>();
@@ -286,7 +286,7 @@ mod tests {
     }
 
     #[test]
-    fn looks_that_cost_much_are_further_apart_while_movements_go_on() {
+    fn expensive_scans_are_spaced_further_apart() {
         for (scan, longest) in [(5, 250), (100, 800), (700, 2_000)] {
             let begun = begun_at(
                 &(0..=20_000)
@@ -308,7 +308,7 @@ mod tests {
     }
 
     #[test]
-    fn the_end_of_a_session_and_another_worktree_wait_for_no_look_before() {
+    fn session_end_and_other_worktrees_skip_the_wait() {
         let now = Instant::now();
         let mut due = DueScans::default();
         due.begin_at(now, "a");

@@ -210,7 +210,7 @@ mod tests {
     }
 
     #[test]
-    fn many_events_at_one_path_are_one_and_those_that_find_no_room_are_anywhere() {
+    fn events_merge_per_path_and_overflow_means_anywhere() {
         let runtime = tokio::runtime::Builder::new_current_thread()
             .enable_time()
             .build()

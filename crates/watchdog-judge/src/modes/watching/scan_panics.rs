@@ -56,7 +56,7 @@ async fn until(log: &SharedLog, line: &str, times: usize) {
 }
 
 #[test]
-fn a_scan_that_panics_is_an_error_of_its_worktree_and_the_watch_continues() {
+fn panicking_scan_fails_alone_and_watch_continues() {
     let scratch = tempfile::tempdir().expect("the system has room for a scratch folder");
     let (bad, good) = (scratch.path().join("bad"), scratch.path().join("good"));
     bare_bones(&bad);

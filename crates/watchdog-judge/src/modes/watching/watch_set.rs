@@ -290,7 +290,7 @@ mod tests {
     }
 
     #[test]
-    fn a_movement_is_about_those_whose_head_it_may_move() {
+    fn movement_concerns_worktrees_whose_head_may_move() {
         let (watch_set, [main, a, b]) = watch_set();
         for (path, heads, search) in [
             ("/r/.git/HEAD.lock", vec![&main], false),
@@ -326,7 +326,7 @@ mod tests {
     }
 
     #[test]
-    fn a_changed_file_is_about_the_innermost_work_tree() {
+    fn changed_file_concerns_the_innermost_worktree() {
         let (mut watch_set, [main, ..]) = watch_set();
         let inner = worktree("/r/inner", "/r/inner/.git", "/r/inner/.git");
         let mut found = vec![worktree("/r", "/r/.git", "/r/.git"), inner.clone()];
@@ -362,7 +362,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_broken_stays_and_what_is_gone_or_replaced_does_not() {
+    fn broken_worktrees_stay_and_gone_or_replaced_leave() {
         let (mut watch_set, [main, a, b]) = watch_set();
         let gone = FoundWorktree {
             standing: WorktreeState::Gone { why: String::new() },

@@ -93,7 +93,7 @@ mod tests {
     }
 
     #[test]
-    fn the_persons_own_command_stays_and_does_not_ask() {
+    fn personal_ssh_command_stays_in_batch_mode() {
         let none = SshSetting::default();
         let batch = "-o BatchMode=yes";
         for (setting, expected) in [

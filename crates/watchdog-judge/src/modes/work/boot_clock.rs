@@ -34,7 +34,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_moment_to_come_is_reached_and_then_past() {
+    fn future_moment_is_reached_and_then_past() {
         let soon = BootMoment::now().after(Duration::from_millis(30));
         assert!(!soon.is_past() && soon.remaining() <= Duration::from_millis(30));
         std::thread::sleep(soon.remaining());

@@ -73,7 +73,7 @@ mod tests {
     use watchdog_core::config::task_file::why_no_id;
 
     #[test]
-    fn a_fence_reads_back_and_nothing_else_is_one() {
+    fn only_a_fence_reads_back_as_fence() {
         let mark = FenceMark {
             task: "T1".into(),
             fence: 42,
@@ -97,7 +97,7 @@ mod tests {
     }
 
     #[test]
-    fn a_branch_belongs_to_one_task_and_one_fence() {
+    fn branch_belongs_to_single_task_and_fence() {
         for (task, branch, fence) in [
             ("T1", "watchdog/T1-5", Some(5)),
             ("T1", "watchdog/T1", None),
@@ -117,7 +117,7 @@ mod tests {
         #![proptest_config(ProptestConfig::with_cases(32))]
         #[test]
         #[expect(clippy::disallowed_methods, reason = "tests start git by themselves")]
-        fn git_takes_the_refs_of_every_id_that_a_task_may_have(id in "[A-Za-z0-9][A-Za-z0-9._-]{0,12}(\\.lock|\\.|\\.\\.a|)") {
+        fn git_accepts_refs_of_every_valid_task_id(id in "[A-Za-z0-9][A-Za-z0-9._-]{0,12}(\\.lock|\\.|\\.\\.a|)") {
             prop_assume!(why_no_id(&id).is_none());
             for name in [fence_ref(&id), format!("refs/heads/{}", branch_of_fence(&id, 3))] {
                 let fits = Command::new("git").args(["check-ref-format", &name]).status().expect("git").success();

@@ -123,7 +123,7 @@ mod tests {
     const TTL: Duration = Duration::from_millis(300);
 
     #[tokio::test]
-    async fn a_lease_that_somebody_else_has_is_told_as_lost() {
+    async fn lease_taken_by_another_is_reported_lost() {
         let renewals = Arc::new(AtomicU32::new(0));
         let count = Arc::clone(&renewals);
         let long = Duration::from_secs(3);
@@ -137,7 +137,7 @@ mod tests {
     }
 
     #[tokio::test]
-    async fn a_store_that_cannot_answer_for_a_whole_lease_loses_it() {
+    async fn store_failing_for_whole_lease_loses_it() {
         let bad = || StoreError::BadRecord {
             what: "lease".into(),
             why: "test".into(),
@@ -148,7 +148,7 @@ mod tests {
     }
 
     #[tokio::test]
-    async fn a_store_that_does_not_answer_at_all_loses_it_as_soon_as_it_may_have_ended() {
+    async fn unresponsive_store_loses_lease_at_possible_expiry() {
         let (keep, waits) = std::sync::mpsc::channel::<()>();
         let waits = Mutex::new(waits);
         let begun = BootMoment::now();
@@ -162,7 +162,7 @@ mod tests {
     }
 
     #[tokio::test]
-    async fn a_lease_that_was_asked_for_too_long_ago_is_lost_from_the_beginning() {
+    async fn lease_requested_too_long_ago_starts_lost() {
         let asked = BootMoment::now();
         std::thread::sleep(Duration::from_millis(20));
         let kept = RenewedLease::start(asked, Duration::from_millis(10), |_| Ok(true));

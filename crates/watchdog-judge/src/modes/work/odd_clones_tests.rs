@@ -36,7 +36,7 @@ fn clone_with(scene: &RemoteClones, options: &[&str]) -> std::path::PathBuf {
 }
 
 #[test]
-fn a_partial_clone_goes_on_with_the_work_of_a_whole_one_and_back() {
+fn partial_clone_exchanges_work_with_full_clone() {
     let scene = with_history();
     git(
         &scene.at("remote.git"),
@@ -93,7 +93,7 @@ fn a_partial_clone_goes_on_with_the_work_of_a_whole_one_and_back() {
 }
 
 #[test]
-fn what_a_fetch_left_that_was_cut_off_is_not_taken_for_the_whole() {
+fn interrupted_fetch_does_not_count_as_complete() {
     let scene = with_history();
     let (first, second) = (scene.at("first"), scene.clone("second"));
     let old = scene.remote(3);
@@ -117,7 +117,7 @@ fn what_a_fetch_left_that_was_cut_off_is_not_taken_for_the_whole() {
 }
 
 #[test]
-fn a_shallow_clone_takes_over_and_pushes_and_stays_as_shallow_as_it_was() {
+fn shallow_clone_takes_over_and_stays_shallow() {
     let scene = with_history();
     let (first, second) = (scene.at("first"), clone_with(&scene, &["--depth", "1"]));
     let cut = fs::read(second.join(".git/shallow")).expect("it is shallow");
@@ -154,7 +154,7 @@ fn a_shallow_clone_takes_over_and_pushes_and_stays_as_shallow_as_it_was() {
 }
 
 #[test]
-fn a_shallow_clone_that_cannot_tell_what_follows_what_says_so_and_pushes_nothing() {
+fn shallow_clone_without_ancestry_explains_and_refuses_push() {
     let scene = with_history();
     let (first, second) = (scene.at("first"), clone_with(&scene, &["--depth", "1"]));
     let old = scene.remote(3);
@@ -188,7 +188,7 @@ fn a_shallow_clone_that_cannot_tell_what_follows_what_says_so_and_pushes_nothing
 }
 
 #[test]
-fn a_repository_that_cannot_be_read_is_no_proof_that_commits_differ() {
+fn unreadable_repository_does_not_prove_differing_commits() {
     let scene = with_history();
     let first = scene.at("first");
     let remote = scene.remote(3);

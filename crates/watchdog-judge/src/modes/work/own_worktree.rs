@@ -454,7 +454,7 @@ mod tests {
     use super::super::own_worktree::*;
 
     #[test]
-    fn a_worktree_that_another_git_is_making_is_waited_for_and_nothing_else_is() {
+    fn only_worktree_in_creation_by_git_is_awaited() {
         let half_made = || {
             TaskWorktreeError::Git(
                 "fatal: failed to read .git/worktrees/agent-5/commondir: Success".into(),

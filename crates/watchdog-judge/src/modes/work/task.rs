@@ -466,7 +466,7 @@ mod tests {
     use super::super::task::*;
 
     #[test]
-    fn the_title_leads_the_prompt_and_stands_there_once() {
+    fn title_leads_the_prompt_exactly_once() {
         let prompt = |body: &str| {
             let text = format!("---\nid: T1\ntitle: Log in\n---\n{body}");
             prompt_of(

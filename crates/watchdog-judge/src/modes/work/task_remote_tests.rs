@@ -10,7 +10,7 @@ const BRANCH: &str = "refs/heads/watchdog/T1";
 const FENCE: &str = "refs/watchdog/fence/T1";
 
 #[test]
-fn the_next_machine_goes_on_where_the_last_one_pushed_and_the_late_one_writes_nothing() {
+fn next_machine_continues_and_late_one_cannot_write() {
     let scene = RemoteClones::new();
     let (first, second) = (scene.at("first"), scene.clone("second"));
     let old = scene.remote(3);
@@ -61,7 +61,7 @@ fn the_next_machine_goes_on_where_the_last_one_pushed_and_the_late_one_writes_no
 }
 
 #[test]
-fn a_push_that_is_under_way_while_another_machine_takes_over_is_refused_as_a_whole() {
+fn push_during_takeover_is_refused_entirely() {
     let scene = RemoteClones::new();
     let (first, second) = (scene.at("first"), scene.clone("second"));
     let old = scene.remote(3);
@@ -108,7 +108,7 @@ fn a_push_that_is_under_way_while_another_machine_takes_over_is_refused_as_a_who
 }
 
 #[test]
-fn where_the_remote_is_not_atomic_each_fence_has_a_branch_of_its_own() {
+fn non_atomic_remote_gets_a_branch_per_fence() {
     let scene = RemoteClones::new();
     git(
         &scene.at("remote.git"),
@@ -149,7 +149,7 @@ fn where_the_remote_is_not_atomic_each_fence_has_a_branch_of_its_own() {
 }
 
 #[test]
-fn nothing_in_the_repository_says_where_a_push_goes_or_what_the_remote_answers() {
+fn repository_settings_cannot_redirect_or_answer_a_push() {
     let scene = RemoteClones::new();
     let first = scene.at("first");
     git(
@@ -183,7 +183,7 @@ fn nothing_in_the_repository_says_where_a_push_goes_or_what_the_remote_answers()
 }
 
 #[test]
-fn commits_of_others_are_never_overwritten_and_a_fence_of_others_is_left() {
+fn foreign_commits_and_fences_are_never_overwritten() {
     let scene = RemoteClones::new();
     let (first, second) = (scene.at("first"), scene.clone("second"));
     let remote = scene.remote(3);
@@ -214,7 +214,7 @@ fn commits_of_others_are_never_overwritten_and_a_fence_of_others_is_left() {
 }
 
 #[test]
-fn a_remote_that_is_away_or_refuses_says_why() {
+fn unavailable_or_refusing_remote_states_the_cause() {
     let scene = RemoteClones::new();
     let first = scene.at("first");
     scene.hook("echo 'no space left on device' >&2; exit 1");
@@ -240,7 +240,7 @@ fn a_remote_that_is_away_or_refuses_says_why() {
 }
 
 #[test]
-fn a_local_branch_with_other_commits_is_kept_under_another_name_and_one_without_goes_on() {
+fn diverged_local_branch_is_kept_under_another_name() {
     use super::super::own_worktree::keep_beside;
     let scene = RemoteClones::new();
     let first = scene.at("first");

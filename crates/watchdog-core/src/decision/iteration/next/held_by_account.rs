@@ -102,7 +102,7 @@ mod tests {
     }
 
     #[test]
-    fn the_only_agent_waits_and_goes_on_after_the_reset_or_once_the_limit_is_cleared() {
+    fn only_agent_waits_for_reset_or_cleared_limit() {
         let mut alone = machine(&["claude"]);
         alone.held_by_account(&[("claude".into(), at(100))]);
         assert_eq!(begin(&mut alone, 0), waits_until(105));
@@ -125,7 +125,7 @@ mod tests {
     }
 
     #[test]
-    fn the_next_agent_takes_over_and_where_all_are_held_the_first_that_is_free_is_waited_for() {
+    fn next_agent_takes_over_or_earliest_is_awaited() {
         let mut both = machine(&["claude", "codex"]);
         both.held_by_account(&[("claude".into(), at(100))]);
         assert_eq!(begin(&mut both, 0), LoopAction::Iterate { number: 1 });
@@ -136,7 +136,7 @@ mod tests {
     }
 
     #[test]
-    fn a_limit_beyond_the_longest_wait_ends_the_loop_as_its_own_would() {
+    fn account_limit_beyond_longest_wait_ends_the_loop() {
         for agents in [&["claude"][..], &["claude", "codex"]] {
             let mut held = machine(agents);
             held.held_by_account(
@@ -161,7 +161,7 @@ mod tests {
     }
 
     #[test]
-    fn a_limit_of_others_is_no_standing_of_the_loop_and_never_shortens_its_own() {
+    fn account_limit_never_shortens_the_loops_own() {
         let mut known = machine(&["claude", "codex"]);
         known.held_by_account(&[("claude".into(), at(100))]);
         assert!(known.standing().agents.is_empty(), "nothing to be kept");

@@ -142,7 +142,7 @@ fn an_idle_session_is_judged_and_not_asked() {
 }
 
 #[test]
-fn a_rescue_that_is_held_back_leaves_the_work() {
+fn withheld_rescue_leaves_the_work() {
     let unmet = Criteria::Always(CheckOutcome::Unmet);
     let hold_back = |world: World| world.rescue(Salvage::HeldBack);
     check_table([

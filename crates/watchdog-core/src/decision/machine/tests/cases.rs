@@ -109,7 +109,7 @@ fn the_cases_of_the_design_hold() {
 }
 
 #[test]
-fn checks_that_passed_before_the_work_began_show_nothing_of_it() {
+fn checks_passing_before_work_are_no_evidence() {
     let before = || World::clean().checks(Criteria::PassedBefore);
     check_table([
         (
@@ -136,7 +136,7 @@ fn checks_that_passed_before_the_work_began_show_nothing_of_it() {
 }
 
 #[test]
-fn the_explanation_names_the_rule_by_which_a_pass_counts_or_does_not() {
+fn explanation_names_rule_accepting_or_rejecting_pass() {
     let rules = |world: World| world.run().rules;
     let before = rules(
         World::clean()
@@ -157,7 +157,7 @@ fn the_explanation_names_the_rule_by_which_a_pass_counts_or_does_not() {
 }
 
 #[test]
-fn the_explanation_names_the_rule_by_which_work_that_is_not_done_waits_or_ends() {
+fn explanation_names_rule_for_waiting_or_ending() {
     let applied = |over: bool| {
         let rules = World::clean()
             .replies([working()])
@@ -172,7 +172,7 @@ fn the_explanation_names_the_rule_by_which_work_that_is_not_done_waits_or_ends()
 }
 
 #[test]
-fn the_explanation_names_the_rule_by_which_the_configuration_refuses_a_complete() {
+fn explanation_names_rule_by_which_configuration_refuses() {
     let refusals = [
         JudgementRule::UntrustedFile,
         JudgementRule::NoCriteriaConfigured,

@@ -188,7 +188,7 @@ fn checks_are_judged_again_when_head_moves() {
 }
 
 #[test]
-fn a_check_that_cannot_tell_is_never_a_pass() {
+fn undecided_check_is_never_a_pass() {
     let outcome = |outcome: CheckOutcome| {
         World::committed()
             .after(Effect::Edit)
@@ -219,7 +219,7 @@ fn a_check_that_cannot_tell_is_never_a_pass() {
 }
 
 #[test]
-fn what_an_untrusted_file_would_complete_is_for_a_person() {
+fn completion_by_untrusted_file_is_review() {
     let untrusted = |world: World| {
         world.set(|setup| {
             setup.trust = ConfigTrust::Untrusted {
@@ -259,7 +259,7 @@ fn what_an_untrusted_file_would_complete_is_for_a_person() {
 }
 
 #[test]
-fn the_configuration_can_ask_for_more_than_a_word() {
+fn configuration_can_demand_more_than_a_claim() {
     let review = |world: World| world.set(|setup| setup.on_no_criteria = OnNoCriteria::Review);
     let verified = |world: World| world.set(|setup| setup.require_evidence = Evidence::Verified);
     check_table([
@@ -302,7 +302,7 @@ fn the_configuration_can_ask_for_more_than_a_word() {
 }
 
 #[test]
-fn a_fact_that_cannot_be_read_is_an_error_and_never_nothing() {
+fn unreadable_fact_is_an_error() {
     let claims = || World::dirty().replies([complete()]);
     check_table([
         (
@@ -411,7 +411,7 @@ fn a_fact_that_cannot_be_read_is_an_error_and_never_nothing() {
 }
 
 #[test]
-fn a_signal_at_any_point_secures_the_work_and_ends() {
+fn signal_at_any_point_saves_work_and_ends() {
     let worlds = || {
         [
             World::dirty()
@@ -451,7 +451,7 @@ fn a_signal_at_any_point_secures_the_work_and_ends() {
 }
 
 #[test]
-fn a_signal_is_heeded_even_where_git_cannot_be_read() {
+fn signal_ends_judgement_with_unreadable_git() {
     let interrupted = World {
         interrupt_at: Some(3),
         ..World::dirty().replies([working()])
@@ -571,7 +571,7 @@ fn watched(world: World, files: CriteriaFilesRole, guarded: &[&str], named: &[&s
 }
 
 #[test]
-fn nothing_is_complete_where_what_is_guarded_changed_and_the_work_is_rescued_all_the_same() {
+fn changed_guarded_files_prevent_complete_yet_allow_rescue() {
     let changed = |world| watched(world, CriteriaFilesRole::Guarded, &["tests/login.rs"], &[]);
     let same = |world| watched(world, CriteriaFilesRole::Guarded, &[], &["check.sh"]);
     let passes = || World::dirty().checks(Criteria::Always(Pass));

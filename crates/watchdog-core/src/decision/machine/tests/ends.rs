@@ -21,7 +21,7 @@ fn words(world: World) -> (String, String) {
 }
 
 #[test]
-fn commits_beside_a_session_that_ended_badly_name_its_end() {
+fn commits_name_the_bad_end_of_session() {
     let why = || "529: overloaded\nsecond line".to_string();
     let after = Duration::from_secs(60);
     for (end, named) in [
@@ -63,7 +63,7 @@ fn commits_beside_a_session_that_ended_badly_name_its_end() {
 }
 
 #[test]
-fn a_pass_says_what_it_found_and_is_weaker_beside_files_in_no_commit() {
+fn pass_reports_findings_and_weakens_beside_uncommitted_files() {
     let passed = World::clean().checks(Criteria::Always(CheckOutcome::Pass));
     assert_eq!(
         words(World {
@@ -160,7 +160,7 @@ fn what_a_passed_check_says_is_no_feedback() {
 }
 
 #[test]
-fn a_check_without_a_result_says_what_it_lacked_and_its_feedback_goes_on() {
+fn failed_check_names_its_lack_and_keeps_feedback() {
     for (outcome, reason, what) in [
         (
             CheckOutcome::Unrunnable,
@@ -193,7 +193,7 @@ fn a_check_without_a_result_says_what_it_lacked_and_its_feedback_goes_on() {
 }
 
 #[test]
-fn an_unasked_agent_is_named_and_the_next_session_learns_what_is_missing() {
+fn skipped_probe_is_named_with_next_feedback() {
     let unasked = |world: World| words(world.set(|setup| setup.no_probe = true));
     let (message, feedback) = unasked(World::clean());
     assert_eq!(
@@ -223,7 +223,7 @@ fn an_unasked_agent_is_named_and_the_next_session_learns_what_is_missing() {
 }
 
 #[test]
-fn a_session_that_is_over_hands_its_open_tasks_to_the_next_one() {
+fn finished_session_hands_open_tasks_to_next() {
     let over = |reply: Reply| {
         words(
             World::clean()
@@ -289,7 +289,7 @@ fn what_a_configuration_refuses_says_what_it_requires() {
 }
 
 #[test]
-fn an_interrupt_and_an_agent_without_an_answer_say_what_is_known() {
+fn interrupt_and_failed_probe_report_known_facts() {
     assert_eq!(
         words(World {
             interrupt_at: Some(1),

@@ -158,7 +158,7 @@ fn a_commit_is_seen_whenever_it_lands() {
 }
 
 #[test]
-fn a_claim_of_complete_is_settled_by_what_is_uncommitted() {
+fn uncommitted_work_settles_a_complete_claim() {
     let claims = || World::dirty().replies([complete()]);
     check_table([
         (
@@ -249,7 +249,7 @@ fn a_claim_of_complete_is_settled_by_what_is_uncommitted() {
 }
 
 #[test]
-fn what_is_half_done_after_a_rescue_is_not_complete() {
+fn operation_left_by_rescue_is_not_complete() {
     let rebases = |world: World| world.rescue(Salvage::CommitsIntoRebase);
     let held = "incomplete/operation_in_progress probes=1 rescues=1 snapshots=2";
     check_table([
@@ -290,7 +290,7 @@ fn what_is_half_done_after_a_rescue_is_not_complete() {
 }
 
 #[test]
-fn a_claim_beside_what_is_never_committed_needs_no_person() {
+fn claim_beside_deliberately_uncommitted_files_needs_no_review() {
     let leaves = |reasons| {
         World::dirty()
             .replies([complete()])
@@ -322,7 +322,7 @@ fn a_claim_beside_what_is_never_committed_needs_no_person() {
 }
 
 #[test]
-fn where_rescue_may_not_commit_a_person_is_asked_at_once() {
+fn claim_without_permitted_rescue_is_review() {
     let claims = || World::dirty().replies([complete()]);
     check_table([
         (
@@ -368,7 +368,7 @@ fn where_rescue_may_not_commit_a_person_is_asked_at_once() {
 }
 
 #[test]
-fn an_agent_that_is_alive_is_waited_for_until_the_probes_are_spent() {
+fn living_agent_is_awaited_until_probes_are_spent() {
     check_table([
         (
             "working",
@@ -427,7 +427,7 @@ fn an_agent_that_is_alive_is_waited_for_until_the_probes_are_spent() {
 }
 
 #[test]
-fn an_agent_that_should_not_go_on_ends_the_asking() {
+fn agent_giving_up_ends_the_probes() {
     let gives_up = |world: World| world.replies([gives_up()]);
     check_table([
         (
@@ -567,7 +567,7 @@ fn failures_back_off_longer_and_answers_reset_it() {
 }
 
 #[test]
-fn a_contradiction_is_asked_once_more_and_then_shown_to_a_person() {
+fn contradiction_is_probed_again_then_shown_for_review() {
     check_table([
         (
             "itself, twice",

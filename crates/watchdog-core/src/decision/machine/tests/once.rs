@@ -33,7 +33,7 @@ fn dirty(reply: watchdog_facts::evidence::ProbeOutcome) -> World {
 }
 
 #[test]
-fn an_agent_that_is_alive_is_a_verdict_and_its_round_counts() {
+fn living_agent_is_a_verdict_and_uses_round() {
     let (said, earlier) = calls([clean(working()), clean(waiting())]);
     assert_eq!(
         said,
@@ -55,7 +55,7 @@ fn an_agent_that_is_alive_is_a_verdict_and_its_round_counts() {
 }
 
 #[test]
-fn the_call_that_spends_the_last_round_has_the_last_look_as_well() {
+fn last_round_includes_the_last_look() {
     let spent = |last: World| calls([clean(working()), clean(working()), last]);
     let working_once = "incomplete/working probes=1";
     let (said, earlier) = spent(clean(working()));
@@ -115,13 +115,13 @@ fn a_commit_between_two_calls_begins_anew() {
 }
 
 #[test]
-fn a_commit_while_the_agent_answers_is_seen_in_the_same_call() {
+fn commit_during_probe_counts_in_same_call() {
     let (said, _) = calls([clean(working()).during(During::Probe(1), Effect::Commit)]);
     assert_eq!(said, ["complete/new_commits committed probes=1"]);
 }
 
 #[test]
-fn a_round_without_an_answer_counts_and_the_last_one_ends_it() {
+fn unanswered_round_counts_and_last_one_ends() {
     let (said, earlier) = calls([clean(garbage()), clean(garbage())]);
     assert_eq!(
         said,
@@ -148,7 +148,7 @@ fn a_round_without_an_answer_counts_and_the_last_one_ends_it() {
 }
 
 #[test]
-fn a_claim_is_settled_in_the_call_that_heard_it() {
+fn claim_is_settled_in_its_own_call() {
     let (said, earlier) = calls([clean(working()), clean(complete())]);
     assert_eq!(said[1], "complete/nothing_to_do claimed probes=1");
     assert_eq!(
@@ -178,7 +178,7 @@ fn a_claim_is_settled_in_the_call_that_heard_it() {
 }
 
 #[test]
-fn a_contradiction_is_asked_about_in_the_same_call() {
+fn contradiction_is_probed_in_the_same_call() {
     let (said, earlier) = calls([clean(contradiction())]);
     assert_eq!(said, ["review/disputed probes=2"]);
     assert_eq!(earlier, EarlierRounds::default());
@@ -197,7 +197,7 @@ fn a_contradiction_is_asked_about_in_the_same_call() {
 }
 
 #[test]
-fn a_limit_a_signal_or_a_fault_leaves_the_count_as_it_was() {
+fn limit_signal_or_fault_keeps_round_count() {
     let one = EarlierRounds {
         rounds_used: 1,
         answered: 1,
@@ -223,7 +223,7 @@ fn a_limit_a_signal_or_a_fault_leaves_the_count_as_it_was() {
 }
 
 #[test]
-fn the_third_nothing_to_do_in_a_row_is_for_a_person() {
+fn third_consecutive_nothing_to_do_is_review() {
     let claim = || clean(complete());
     let nothing = "complete/nothing_to_do claimed probes=1";
     let repeated = "review/repeated_nothing_to_do probes=1";
@@ -244,7 +244,7 @@ fn the_third_nothing_to_do_in_a_row_is_for_a_person() {
 }
 
 #[test]
-fn a_new_baseline_forgets_rounds_and_keeps_the_row() {
+fn new_baseline_resets_rounds_and_keeps_streaks() {
     let kept = EarlierRounds {
         nothing_to_do_streak: 2,
         fruitless: 2,
@@ -261,7 +261,7 @@ fn a_new_baseline_forgets_rounds_and_keeps_the_row() {
 }
 
 #[test]
-fn a_session_cut_short_with_commits_of_a_rescue_begins_anew() {
+fn rescue_commits_of_cut_session_reset_rounds() {
     let earlier = EarlierRounds {
         rounds_used: 2,
         answered: 2,
@@ -284,7 +284,7 @@ fn a_session_cut_short_with_commits_of_a_rescue_begins_anew() {
 }
 
 #[test]
-fn each_reason_counts_on_leaves_alone_or_begins_anew() {
+fn each_reason_continues_keeps_or_resets_rounds() {
     use watchdog_facts::verdict::Reason::*;
     let earlier = EarlierRounds {
         rounds_used: 2,
@@ -333,7 +333,7 @@ fn each_reason_counts_on_leaves_alone_or_begins_anew() {
 }
 
 #[test]
-fn a_row_of_fruitless_sessions_goes_on_under_the_same_checks_and_ends_with_progress() {
+fn fruitless_streak_lasts_under_same_checks_until_progress() {
     let unmet = |name: &str| {
         let setup = World::clean()
             .checks(Criteria::Always(CheckOutcome::Unmet))

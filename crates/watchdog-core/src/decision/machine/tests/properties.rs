@@ -344,7 +344,7 @@ proptest! {
     }
 
     #[test]
-    fn a_signal_ends_every_check_within_four_more_actions(setup in setup(), facts in facts(), at in any::<prop::sample::Index>()) {
+    fn signal_ends_any_check_within_four_actions(setup in setup(), facts in facts(), at in any::<prop::sample::Index>()) {
         let whole = run(&setup, &facts, None);
         prop_assume!(!whole.steps.is_empty());
         let at = at.index(whole.steps.len());
@@ -385,7 +385,7 @@ proptest! {
     }
 
     #[test]
-    fn a_second_signal_does_not_start_the_end_again(setup in setup(), facts in facts(), at in any::<prop::sample::Index>()) {
+    fn second_signal_does_not_restart_the_ending(setup in setup(), facts in facts(), at in any::<prop::sample::Index>()) {
         let whole = run(&setup, &facts, None);
         prop_assume!(!whole.steps.is_empty());
         let at = at.index(whole.steps.len());

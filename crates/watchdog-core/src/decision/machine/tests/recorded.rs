@@ -72,7 +72,7 @@ proptest! {
     #![proptest_config(ProptestConfig { cases: 1024, failure_persistence: None, ..ProptestConfig::default() })]
 
     #[test]
-    fn a_record_that_is_read_back_and_run_gives_the_same_verdict(
+    fn replayed_record_gives_the_same_verdict(
         setup in setup(),
         facts in facts(),
         interrupted in proptest::option::of(any::<prop::sample::Index>()),
@@ -87,7 +87,7 @@ proptest! {
     }
 
     #[test]
-    fn every_judgement_is_explained_to_its_end_and_each_change_leads_elsewhere(setup in setup(), facts in facts()) {
+    fn every_judgement_is_explained_with_effective_changes(setup in setup(), facts in facts()) {
         let (steps, verdict) = played(&setup, &facts, None);
         let record = recorded(&setup, steps.iter().map(|(_, event)| event.clone()));
         let explained = explain(&record);
@@ -101,7 +101,7 @@ proptest! {
     }
 
     #[test]
-    fn a_step_that_was_lost_is_never_made_up(setup in setup(), facts in facts(), at in any::<prop::sample::Index>()) {
+    fn lost_step_is_never_invented(setup in setup(), facts in facts(), at in any::<prop::sample::Index>()) {
         let (steps, _) = played(&setup, &facts, None);
         prop_assume!(!steps.is_empty());
         let mut record = recorded(&setup, steps.iter().map(|(_, event)| event.clone()));
@@ -172,7 +172,7 @@ fn long_lists_are_cut_and_totals_stay() {
 }
 
 #[test]
-fn what_a_person_must_look_at_is_not_cut_out_of_what_was_left_out() {
+fn left_out_files_needing_review_survive_truncation() {
     let left = |n: usize, why| LeftOut {
         path: format!("{n}.bin"),
         why,
@@ -191,7 +191,7 @@ fn what_a_person_must_look_at_is_not_cut_out_of_what_was_left_out() {
 }
 
 #[test]
-fn a_form_of_a_later_version_is_refused_in_words() {
+fn later_format_version_is_refused_in_words() {
     for (value, words) in [
         (
             json!({"form": 3}),
@@ -229,7 +229,7 @@ fn facts_of_a_later_version_are_lost_alone() {
 }
 
 #[test]
-fn an_action_is_only_answered_by_its_own_fact() {
+fn action_accepts_only_its_own_fact() {
     let setup = MachineSetup::from_settings(&ConfigSettings::default());
     let record = recorded(
         &setup,
@@ -248,7 +248,7 @@ fn an_action_is_only_answered_by_its_own_fact() {
 }
 
 #[test]
-fn what_would_have_changed_a_verdict_is_all_of_what_bears_on_it() {
+fn possible_changes_cover_every_relevant_setting() {
     let leads = |change: fn(&mut MachineSetup), commits: Commits| {
         let mut setup = MachineSetup {
             no_probe: true,

@@ -24,7 +24,7 @@ fn limited(world: World) -> World {
 }
 
 #[test]
-fn a_session_cut_short_is_rescued_and_nobody_is_asked() {
+fn cut_session_is_rescued_without_a_probe() {
     let unmet = Criteria::Always(CheckOutcome::Unmet);
     check_table([
         (
@@ -151,7 +151,7 @@ fn a_session_cut_short_is_rescued_and_nobody_is_asked() {
 }
 
 #[test]
-fn a_session_that_rewrote_history_or_overwrote_earlier_work_did_not_come_to_nothing() {
+fn history_rewrite_or_overwritten_work_is_no_strike() {
     let history = |code: WarningCode| {
         let mut world = cut_short(World::clean());
         world.commits.degraded = vec![noted_as(code)];
@@ -193,7 +193,7 @@ fn without_room(world: World) -> World {
 }
 
 #[test]
-fn a_session_that_its_service_or_its_own_limit_ended_is_rescued_and_nobody_is_asked() {
+fn session_ended_by_limit_is_rescued_without_probe() {
     let unmet = Criteria::Always(CheckOutcome::Unmet);
     let over = |world: World| world.set(|setup| setup.session_over = true);
     let runs = |world: World| {
@@ -322,7 +322,7 @@ fn a_session_that_its_service_or_its_own_limit_ended_is_rescued_and_nobody_is_as
 }
 
 #[test]
-fn a_session_that_met_a_usage_limit_is_not_asked_until_it_is_lifted() {
+fn usage_limited_session_is_probed_only_after_reset() {
     let unmet = Criteria::Always(CheckOutcome::Unmet);
     check_table([
         ("nothing", limited(World::clean()), "waiting/rate_limited"),
@@ -373,7 +373,7 @@ fn a_session_that_met_a_usage_limit_is_not_asked_until_it_is_lifted() {
 }
 
 #[test]
-fn a_spent_budget_is_never_success_and_loses_no_work() {
+fn spent_budget_is_never_success_and_keeps_work() {
     let over = |world: World| {
         let stop = StopReason {
             reason: Reason::BudgetExhausted,
@@ -446,7 +446,7 @@ fn a_spent_budget_is_never_success_and_loses_no_work() {
 }
 
 #[test]
-fn work_that_outlives_its_session_is_waited_for_and_nobody_is_asked() {
+fn work_outliving_its_session_waits_without_probe() {
     let left = |world: World| {
         world.session(SessionEnd::LeftWork {
             exit: ProcessExit::Code(0),
@@ -501,7 +501,7 @@ fn work_that_outlives_its_session_is_waited_for_and_nobody_is_asked() {
 }
 
 #[test]
-fn nobody_is_asked_while_a_process_of_the_session_runs() {
+fn running_session_process_prevents_probes() {
     let runs = |world: World| {
         world
             .session(SessionEnd::Ended {
@@ -574,7 +574,7 @@ fn nobody_is_asked_while_a_process_of_the_session_runs() {
 }
 
 #[test]
-fn a_session_that_ended_by_itself_is_asked_as_a_check_does() {
+fn self_ended_session_is_probed_like_a_check() {
     let ended = |world: World| {
         world.session(SessionEnd::Ended {
             exit: ProcessExit::Code(1),
@@ -605,7 +605,7 @@ fn a_session_that_ended_by_itself_is_asked_as_a_check_does() {
 }
 
 #[test]
-fn checks_that_a_pull_breaks_while_the_agent_answers_are_what_is_missing() {
+fn checks_broken_by_pull_during_probe_are_unmet() {
     let over = |reply| {
         let world = World::dirty()
             .session(SessionEnd::Ended {
@@ -658,7 +658,7 @@ fn checks_that_a_pull_breaks_while_the_agent_answers_are_what_is_missing() {
 }
 
 #[test]
-fn the_third_session_in_a_row_that_ends_as_it_began_is_for_a_person() {
+fn third_consecutive_unchanged_session_is_review() {
     let ended = |before: EarlierRounds| {
         let world = World::clean()
             .session(SessionEnd::Ended {
@@ -697,7 +697,7 @@ fn noted(world: World, code: WarningCode) -> World {
 }
 
 #[test]
-fn a_session_that_was_refused_tools_and_left_nothing_is_for_a_person_and_nobody_is_asked() {
+fn refused_session_without_work_is_review_without_probe() {
     let ended = |world: World| {
         noted(
             world.session(SessionEnd::Ended {
@@ -776,7 +776,7 @@ fn a_session_that_was_refused_tools_and_left_nothing_is_for_a_person_and_nobody_
 }
 
 #[test]
-fn a_session_that_did_not_report_its_end_is_no_success_and_a_strike_where_it_left_nothing() {
+fn unreported_session_end_is_no_success() {
     let stopped = |world: World| noted(without_room(world), WarningCode::EndUnconfirmed);
     check_table([
         (
@@ -798,7 +798,7 @@ fn a_session_that_did_not_report_its_end_is_no_success_and_a_strike_where_it_lef
 }
 
 #[test]
-fn a_session_that_could_not_start_is_a_failure() {
+fn session_failing_to_start_is_a_failure() {
     let spent = |world: World| {
         world.session(SessionEnd::Unrunnable {
             why: "its credit is spent: Credit balance is too low".into(),

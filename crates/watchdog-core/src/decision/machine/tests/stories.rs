@@ -38,7 +38,7 @@ fn without_room() -> SessionEnd {
 const NOTHING: &[Deed] = &[];
 
 #[test]
-fn loops_end_with_the_work_and_with_nothing_else() {
+fn loops_end_only_with_the_work() {
     check_stories(vec![
         (
             "README's loop with a check: each session is told what is missing until it is there",
@@ -159,7 +159,7 @@ fn loops_end_with_the_work_and_with_nothing_else() {
 }
 
 #[test]
-fn what_was_there_before_the_session_is_not_its_work() {
+fn earlier_changes_are_not_the_sessions_work() {
     check_stories(vec![
         (
             "a person's notes complete nothing",
@@ -250,7 +250,7 @@ fn what_was_there_before_the_session_is_not_its_work() {
 }
 
 #[test]
-fn people_and_pulls_between_sessions_take_and_give_only_what_is_theirs() {
+fn people_and_pulls_affect_only_their_own_work() {
     check_stories(vec![
         (
             "a person writes after the end: nobody is asked about that",
@@ -403,7 +403,7 @@ fn helpers_and_submodules_stand_beside_no_bare_complete() {
 }
 
 #[test]
-fn sessions_that_die_or_run_on_are_judged_by_what_is_there() {
+fn dead_or_lingering_sessions_are_judged_by_facts() {
     check_stories(vec![
         (
             "a crash after commits",
@@ -530,7 +530,7 @@ fn sessions_that_die_or_run_on_are_judged_by_what_is_there() {
 }
 
 #[test]
-fn a_week_of_cron_asks_once_about_each_state() {
+fn weekly_cron_probes_once_per_state() {
     check_stories(vec![
         (
             "a quiet worktree",

@@ -17,7 +17,7 @@ fn message(world: World) -> String {
 }
 
 #[test]
-fn a_verdict_names_what_was_made_and_what_is_left() {
+fn verdict_names_made_and_remaining_work() {
     assert_eq!(
         message(World::committed()),
         "1 commit made since the baseline; no checks are configured, so nothing judged what they do"
@@ -115,7 +115,7 @@ fn a_verdict_names_what_was_made_and_what_is_left() {
 }
 
 #[test]
-fn a_verdict_says_what_became_of_the_work_and_why() {
+fn verdict_reports_fate_of_work_and_cause() {
     let claims = || World::dirty().replies([complete()]);
     let kept = "; everything is kept, restore it with: watchdog rescue restore";
     assert_eq!(
@@ -176,7 +176,7 @@ fn a_verdict_says_what_became_of_the_work_and_why() {
 }
 
 #[test]
-fn a_verdict_carries_all_that_was_read_and_done() {
+fn verdict_carries_every_fact_and_action() {
     let unmet = Criteria::Always(CheckOutcome::Unmet);
     let verdict = World::dirty()
         .replies([complete()])
@@ -222,7 +222,7 @@ fn a_verdict_carries_all_that_was_read_and_done() {
 }
 
 #[test]
-fn a_half_done_operation_is_named_with_its_first_conflicts() {
+fn half_done_operation_names_its_first_conflicts() {
     let half_done = |operation, conflicts: u32| {
         let mut world = World::clean();
         world.commits.operation = operation;
@@ -258,7 +258,7 @@ fn a_half_done_operation_is_named_with_its_first_conflicts() {
 }
 
 #[test]
-fn whoever_words_the_question_sees_the_facts_as_last_read() {
+fn probe_wording_uses_the_latest_facts() {
     let world = World::dirty().session(SessionEnd::Ended {
         exit: ProcessExit::Code(0),
     });
@@ -294,7 +294,7 @@ fn whoever_words_the_question_sees_the_facts_as_last_read() {
 }
 
 #[test]
-fn changes_of_another_head_are_not_shown_as_still_there() {
+fn changes_of_another_head_are_dropped() {
     let rescued = World::dirty().replies([complete()]).run().verdict;
     assert_eq!((rescued.rescue_commits, rescued.changes), (1, None));
     let landed = World::dirty()
@@ -416,7 +416,7 @@ fn a_message_is_one_line_of_bounded_length() {
 }
 
 #[test]
-fn a_dispute_says_how_often_the_agent_was_heard() {
+fn dispute_states_its_number_of_answers() {
     assert_eq!(
         message(World::clean().replies([contradiction()])),
         "the agent contradicts what is known (2 answers): it says complete and that 1 tasks are pending"

@@ -42,7 +42,7 @@ fn print(count: &ExplorationCount) {
 }
 
 #[test]
-fn every_rule_holds_in_every_state_that_a_few_facts_of_each_kind_lead_to() {
+fn every_rule_holds_in_every_explored_state() {
     let events = EventSpace::few();
     let mut count = ExplorationCount::default();
     for (setup, interrupts) in quick_setups() {
@@ -117,7 +117,7 @@ long_parts! {
 }
 
 #[test]
-fn every_way_to_call_the_judgement_has_a_long_part() {
+fn every_judgement_call_has_a_long_part() {
     let calls: Vec<&str> = CALLS.iter().map(|call| call.0).collect();
     assert_eq!(LONG_PARTS, calls);
 }

@@ -112,7 +112,7 @@ fn played(
 }
 
 #[test]
-fn each_rule_rejects_what_is_made_up_against_it() {
+fn each_rule_rejects_its_forged_counterexample() {
     let space = EventSpace::whole();
     let mut faults = Vec::new();
     for row in ROWS {
@@ -154,7 +154,7 @@ fn each_rule_has_something_made_up_against_it() {
 }
 
 #[test]
-fn no_reason_is_earned_by_a_look_at_nothing() {
+fn reason_without_evidence_is_never_earned() {
     let setup = check();
     let ledger = EventLedger::new(&setup).after(&setup, &commits(quiet()));
     let earned = RULES
