@@ -79,7 +79,7 @@ fn replies(bench: &mut Criterion) {
         ("256 KiB of braces", "{".repeat(256 << 10)),
     ] {
         bench.bench_function(&format!("reply: {name}"), |timed| {
-            timed.iter(|| reply::read(black_box(text.as_bytes())))
+            timed.iter(|| reply::read_reply(black_box(text.as_bytes())))
         });
     }
 }
@@ -219,7 +219,7 @@ fn frames(bench: &mut Criterion) {
             worktree: format!("/nowhere/projects/worktree-{n}").into(),
             clone_id: None,
         };
-        baseline::record(store.as_ref(), &format!("w{n}"), "main", &row)
+        baseline::record_baseline(store.as_ref(), &format!("w{n}"), "main", &row)
             .expect("it can be recorded");
     }
     let mut view = FrameBench::open(&state, (120, 40)).expect("it can be read");

@@ -9,7 +9,7 @@ use std::sync::Arc;
 use rustix::fs::{FlockOperation, flock};
 use watchdog_fleet::FleetServer;
 use watchdog_fleet::connection_settings::ConnectionSettings;
-use watchdog_fleet::migrations::migrate;
+use watchdog_fleet::migrations::migrate_tables;
 
 use super::Result;
 
@@ -50,7 +50,7 @@ impl BenchCluster {
             "postgres",
             &format!("CREATE DATABASE {DATABASE} OWNER owner"),
         )?;
-        migrate(
+        migrate_tables(
             &FleetServer::new(settings(&cluster.address("owner", port))?)?,
             "worker",
         )?;

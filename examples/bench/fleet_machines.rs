@@ -8,7 +8,7 @@ use std::time::{Duration, Instant};
 
 use rustix::process::{Resource, Rlimit, getrlimit, setrlimit};
 use watchdog_fleet::FleetServer;
-use watchdog_fleet::machines::{heartbeat, join};
+use watchdog_fleet::machines::{add_machine, send_heartbeat};
 
 use super::Result;
 use super::cluster::BenchCluster;
@@ -40,7 +40,7 @@ pub fn measure(
         .map(|_| cluster.server())
         .collect::<Result<_>>()?;
     in_threads(16, bench.machines, |n| {
-        join(&servers[n], &format!("machine-{n}"), &format!("id-{n}"))
+        add_machine(&servers[n], &format!("machine-{n}"), &format!("id-{n}"))
             .map_err(|error| error.to_string())
     })?;
     let (before, begun) = (cluster.cpu_seconds()?, Instant::now());
@@ -52,7 +52,7 @@ pub fn measure(
                 in_threads(32, servers.len(), |n| {
                     let due = begun + EVERY.mul_f64(n as f64 / servers.len() as f64);
                     thread::sleep(due.saturating_duration_since(Instant::now()));
-                    heartbeat(&servers[n], &format!("machine-{n}"), &format!("id-{n}"))
+                    send_heartbeat(&servers[n], &format!("machine-{n}"), &format!("id-{n}"))
                         .map_err(|error| error.to_string())?;
                     times.lock().expect("no panic").push(due.elapsed());
                     Ok(())

@@ -6,7 +6,7 @@ use jiff::Timestamp;
 use serde_json::json;
 use watchdog_store::baseline::{self, BaselineRecord, BaselineRefs};
 use watchdog_store::engine::{NewEvent, WantedKind};
-use watchdog_store::journal::{kind, tidy};
+use watchdog_store::journal::{kind, tidy_journal};
 use watchdog_store::{StateDir, open_store};
 
 use super::Result;
@@ -51,7 +51,7 @@ pub fn watch(state: &Path, at: &Path, worktrees: u64) -> Result<()> {
             worktree: at.to_owned(),
             clone_id: None,
         };
-        baseline::record(store.as_ref(), &id, "main", &record)?;
+        baseline::record_baseline(store.as_ref(), &id, "main", &record)?;
     }
     Ok(())
 }
@@ -72,7 +72,7 @@ fn ids(worktrees: u64) -> impl Iterator<Item = String> {
 
 /// Prunes as the end of a check does, and returns how many events went: one batch.
 pub fn prune(state: &Path) -> Result<u64> {
-    Ok(tidy(open(state)?.as_ref(), Timestamp::now(), 1)?)
+    Ok(tidy_journal(open(state)?.as_ref(), Timestamp::now(), 1)?)
 }
 
 fn open(state: &Path) -> Result<std::sync::Arc<dyn watchdog_store::LocalStore>> {

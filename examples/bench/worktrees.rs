@@ -7,7 +7,7 @@ use std::process::Command;
 
 use jiff::Timestamp;
 use watchdog_git::Worktree;
-use watchdog_judge::session::{UncommittedRule, record};
+use watchdog_judge::session::{UncommittedRule, record_head_baseline};
 use watchdog_store::{StateDir, open_store};
 
 use super::Result;
@@ -86,7 +86,7 @@ impl Worktrees {
         for n in 0..count {
             let worktree =
                 Worktree::open(&worktrees.folder(n)).map_err(|error| error.to_string())?;
-            let recorded = record(
+            let recorded = record_head_baseline(
                 store.as_ref(),
                 &worktree,
                 None,

@@ -2,11 +2,11 @@
 
 use jiff::Timestamp;
 
+pub use watchdog_facts::display::format_size;
 use watchdog_facts::display::plural;
-pub use watchdog_facts::display::size;
 
 /// How long ago an instant was: `12 minutes ago`. Never more than one unit, as nobody needs the rest.
-pub fn age(at: Timestamp, now: Timestamp) -> String {
+pub fn format_age(at: Timestamp, now: Timestamp) -> String {
     let seconds = now.duration_since(at).as_secs();
     let (count, unit) = match seconds {
         ..0 => return "in the future".into(),
@@ -22,7 +22,7 @@ pub fn age(at: Timestamp, now: Timestamp) -> String {
 }
 
 /// A count with its thousands apart: `1,234,567`.
-pub fn grouped(count: u64) -> String {
+pub fn group_thousands(count: u64) -> String {
     let digits = count.to_string();
     let mut shown = String::new();
     for (at, digit) in digits.chars().enumerate() {
@@ -55,7 +55,7 @@ mod tests {
             (86_400 * 800, "2 years ago"),
         ] {
             assert_eq!(
-                age(now - jiff::SignedDuration::from_secs(seconds), now),
+                format_age(now - jiff::SignedDuration::from_secs(seconds), now),
                 want,
                 "{seconds}"
             );
@@ -70,7 +70,7 @@ mod tests {
             (1000, "1,000"),
             (1_234_567, "1,234,567"),
         ] {
-            assert_eq!(grouped(count), want);
+            assert_eq!(group_thousands(count), want);
         }
     }
 }

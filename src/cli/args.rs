@@ -16,11 +16,11 @@ use super::args_sweep::SweepArgs;
 use super::commands::evaluate::{self, EvaluateArgs};
 use super::commands::schema::SchemaArgs;
 use super::examples;
-use super::time_span::{SinceTime, duration, since};
+use super::time_span::{SinceTime, parse_duration, parse_since};
 
 /// Tells from git whether a coding agent's session is complete, still running, stalled, or done but never committed.
 #[derive(Debug, Parser)]
-#[command(name = "watchdog", version = super::version::short(), about, disable_help_subcommand = true, max_term_width = 110)]
+#[command(name = "watchdog", version = super::version::format_short_version(), about, disable_help_subcommand = true, max_term_width = 110)]
 pub struct Cli {
     /// What applies to every command.
     #[command(flatten)]
@@ -187,7 +187,7 @@ pub struct ProbeArgs {
     #[arg(long, value_name = "FILE")]
     pub parse: Option<PathBuf>,
     /// Deadline of the question [default: 60s]
-    #[arg(long, value_name = "DUR", value_parser = duration)]
+    #[arg(long, value_name = "DUR", value_parser = parse_duration)]
     pub probe_timeout: Option<Duration>,
     /// A name for the work [default: the branch]
     #[arg(long, value_name = "NAME", env = "WATCHDOG_SPEC")]
@@ -302,7 +302,7 @@ pub struct EventsArgs {
     #[arg(long, short = 'f')]
     pub follow: bool,
     /// Only what happened since then: a time span such as 2h, or an instant such as 2026-03-04T05:06:07Z
-    #[arg(long, value_name = "WHEN", value_parser = since)]
+    #[arg(long, value_name = "WHEN", value_parser = parse_since)]
     pub since: Option<SinceTime>,
     /// Only events of this kind, or verdicts of this status or reason; may be given several times; `watchdog schema event` lists them
     #[arg(long, value_name = "KIND", value_delimiter = ',', value_parser = event_word(), hide_possible_values = true)]
@@ -336,10 +336,10 @@ mod tests {
     }
 
     /// Every flag that has a variable, with the command that it is of.
-    fn variables(command: &clap::Command, found: &mut Vec<(String, String, String)>) {
+    fn variables(command: &clap::Command, flag_variables: &mut Vec<(String, String, String)>) {
         for arg in command.get_arguments().filter(|arg| !arg.is_global_set()) {
             if let (Some(variable), Some(long)) = (arg.get_env(), arg.get_long()) {
-                found.push((
+                flag_variables.push((
                     variable.to_string_lossy().into_owned(),
                     long.to_owned(),
                     command.get_name().to_owned(),
@@ -348,15 +348,15 @@ mod tests {
         }
         command
             .get_subcommands()
-            .for_each(|command| variables(command, found));
+            .for_each(|command| variables(command, flag_variables));
     }
 
     #[test]
     fn only_script_flags_have_variables_named_alike() {
         use clap::CommandFactory as _;
-        let mut found = Vec::new();
-        variables(&Cli::command(), &mut found);
-        for (variable, long, command) in &found {
+        let mut flag_variables = Vec::new();
+        variables(&Cli::command(), &mut flag_variables);
+        for (variable, long, command) in &flag_variables {
             let expected = format!("WATCHDOG_{}", long.to_ascii_uppercase().replace('-', "_"));
             assert_eq!(*variable, expected, "of {command}");
             assert!(

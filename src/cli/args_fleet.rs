@@ -156,7 +156,7 @@ pub enum FleetCommand {
     #[command(after_long_help = AFTER_PRUNE)]
     Prune {
         /// Remove events that are older than this; at least 30d
-        #[arg(long, value_name = "DAYS", value_parser = days)]
+        #[arg(long, value_name = "DAYS", value_parser = parse_days)]
         older_than: i32,
     },
     /// Show the server and the machines of the fleet
@@ -165,7 +165,7 @@ pub enum FleetCommand {
 }
 
 /// A number of days, as `90d`.
-fn days(text: &str) -> Result<i32, String> {
+fn parse_days(text: &str) -> Result<i32, String> {
     let days = text
         .strip_suffix('d')
         .and_then(|days| days.parse().ok())

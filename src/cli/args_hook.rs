@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use clap::{Args, Subcommand};
 
-use super::time_span::duration;
+use super::time_span::parse_duration;
 use watchdog_judge::hooks::{HookDialect, HookEvent};
 
 const AFTER_HELP: &str = "\
@@ -50,7 +50,7 @@ pub enum HookCommand {
 #[derive(Debug, Clone, Args)]
 pub struct EventArgs {
     /// Answer within this time, and let the agent go if nothing was judged by then [default: 50s; session-start 10s, session-end 1s]
-    #[arg(long, value_name = "DUR", value_parser = duration)]
+    #[arg(long, value_name = "DUR", value_parser = parse_duration)]
     pub within: Option<Duration>,
     /// A name for the work [default: what the session began with, or the branch]
     #[arg(long, value_name = "NAME", env = "WATCHDOG_SPEC")]
@@ -112,7 +112,7 @@ pub struct InstallArgs {
     #[arg(long)]
     pub all_sessions: bool,
     /// How long the agent may wait for a judgement; the checks' own commands need this long
-    #[arg(long, value_name = "DUR", value_parser = duration, default_value = "10m")]
+    #[arg(long, value_name = "DUR", value_parser = parse_duration, default_value = "10m")]
     pub hook_timeout: Duration,
 }
 

@@ -8,7 +8,7 @@ use clap::Args;
 use watchdog_core::config::{CriteriaNumbers, NUMBER_NAMES, nearest_hint};
 
 use super::args_loop::variables_by_name;
-use super::time_span::duration;
+use super::time_span::parse_duration;
 
 /// What `check` and `run` have in common.
 #[derive(Debug, Clone, Args)]
@@ -20,10 +20,10 @@ pub struct JudgeArgs {
     #[arg(long, value_name = "N")]
     pub max_probes: Option<u32>,
     /// Pause between two questions; a commit cuts it short [default: 30s]
-    #[arg(long, value_name = "DUR", value_parser = duration)]
+    #[arg(long, value_name = "DUR", value_parser = parse_duration)]
     pub probe_interval: Option<Duration>,
     /// Deadline of one question [default: 60s]
-    #[arg(long, value_name = "DUR", value_parser = duration)]
+    #[arg(long, value_name = "DUR", value_parser = parse_duration)]
     pub probe_timeout: Option<Duration>,
     /// Never probe the agent; decide from git alone
     #[arg(long)]

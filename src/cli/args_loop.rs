@@ -10,7 +10,7 @@ use clap::Args;
 use super::args_judge::JudgeArgs;
 use super::args_session::SessionArgs;
 use super::preset_value::AgentNameParser;
-use super::time_span::duration;
+use super::time_span::parse_duration;
 use watchdog_core::decision::iteration::prompt::PLACEHOLDERS;
 
 const AFTER_HELP: &str = "\
@@ -59,13 +59,13 @@ pub struct LoopArgs {
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..))]
     pub max_iterations: Option<u32>,
     /// Pause between two sessions [default: 5s]
-    #[arg(long, value_name = "DUR", value_parser = duration)]
+    #[arg(long, value_name = "DUR", value_parser = parse_duration)]
     pub cooldown: Option<Duration>,
     /// Ask a person after N sessions in a row that left the work as it was; 0 never does
     #[arg(long, value_name = "N", default_value_t = 3)]
     pub no_progress: u32,
     /// Wait for a usage limit only if it ends within this time; for an overloaded service, at most so long
-    #[arg(long, value_name = "DUR", value_parser = duration, default_value = "6h")]
+    #[arg(long, value_name = "DUR", value_parser = parse_duration, default_value = "6h")]
     pub max_wait: Duration,
     /// Stop when the sessions together took so many turns of the agent
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u64).range(1..))]
@@ -74,10 +74,10 @@ pub struct LoopArgs {
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u64).range(1..))]
     pub max_total_tokens: Option<u64>,
     /// Stop when they cost so many US dollars
-    #[arg(long, value_name = "USD", value_parser = dollars)]
+    #[arg(long, value_name = "USD", value_parser = parse_dollars)]
     pub max_cost_usd: Option<f64>,
     /// Stop after this time, pauses included
-    #[arg(long, value_name = "DUR", value_parser = duration)]
+    #[arg(long, value_name = "DUR", value_parser = parse_duration)]
     pub max_wall: Option<Duration>,
     /// Begin nothing after this instant, such as 2030-01-31T18:00:00Z
     #[arg(long, value_name = "INSTANT")]
@@ -134,7 +134,7 @@ pub fn variables_by_name(vars: &[(String, String)]) -> Result<BTreeMap<String, S
     Ok(by_name)
 }
 
-fn dollars(text: &str) -> Result<f64, String> {
+fn parse_dollars(text: &str) -> Result<f64, String> {
     let amount: f64 = text
         .trim_start_matches('$')
         .parse()

@@ -6,7 +6,7 @@ use std::time::Duration;
 use clap::Args;
 use jiff::tz::TimeZone;
 
-use super::time_span::{SinceTime, since};
+use super::time_span::{SinceTime, parse_since};
 use watchdog_facts::page_address;
 
 const AFTER_HELP: &str = concat!(
@@ -33,7 +33,7 @@ pub struct ReportArgs {
     #[arg(value_name = "PATH")]
     pub paths: Vec<PathBuf>,
     /// How far back: 7d, 4w, or a start date (2026-03-04)
-    #[arg(long, value_name = "WHEN", default_value = "7d", value_parser = begins)]
+    #[arg(long, value_name = "WHEN", default_value = "7d", value_parser = parse_report_start)]
     pub since: SinceTime,
     /// Of every machine of the fleet, from what they share
     #[arg(long, conflicts_with = "paths")]
@@ -44,7 +44,7 @@ pub struct ReportArgs {
 }
 
 /// Reads a number of days, or a day.
-fn begins(text: &str) -> Result<SinceTime, String> {
+fn parse_report_start(text: &str) -> Result<SinceTime, String> {
     let of_days = |days: &str, each: u64| {
         days.parse::<u64>()
             .ok()
@@ -65,7 +65,7 @@ fn begins(text: &str) -> Result<SinceTime, String> {
         ))
     };
     days.or_else(day)
-        .map_or_else(|| since(text), Ok)
+        .map_or_else(|| parse_since(text), Ok)
         .map_err(|_| {
             format!("'{text}' is neither a time span nor a day; write 7d, 4w or 2026-03-04")
         })
@@ -86,7 +86,7 @@ mod tests {
             ("2026-03-04", at("2026-03-04T00:00:00Z")),
             ("2026-03-04T05:06:07Z", at("2026-03-04T05:06:07Z")),
         ] {
-            assert_eq!(begins(text), Ok(expected), "{text}");
+            assert_eq!(parse_report_start(text), Ok(expected), "{text}");
         }
         for text in [
             "",
@@ -97,7 +97,7 @@ mod tests {
             "d",
         ] {
             assert!(
-                begins(text).is_err_and(|why| why.contains("write 7d")),
+                parse_report_start(text).is_err_and(|why| why.contains("write 7d")),
                 "{text}"
             );
         }

@@ -6,7 +6,7 @@ use clap::Args;
 
 use watchdog_process::SessionTerms;
 
-use super::time_span::duration;
+use super::time_span::parse_duration;
 
 /// What becomes of files that are uncommitted before a session.
 #[derive(Debug, Clone, Copy, Args)]
@@ -23,10 +23,10 @@ pub struct UncommittedArgs {
 #[derive(Debug, Clone, Copy, Args)]
 pub struct SessionArgs {
     /// End a session and all that it started after this time
-    #[arg(long, value_name = "DUR", value_parser = duration)]
+    #[arg(long, value_name = "DUR", value_parser = parse_duration)]
     pub timeout: Option<Duration>,
     /// End a session that has been silent for this time; 0 never does [default: 30m, for run none]
-    #[arg(long, value_name = "DUR", value_parser = duration)]
+    #[arg(long, value_name = "DUR", value_parser = parse_duration)]
     pub idle_timeout: Option<Duration>,
     /// End processes that outlive a session and --child-wait [default, except for run]
     #[arg(long, overrides_with = "no_end_survivors")]
@@ -35,10 +35,10 @@ pub struct SessionArgs {
     #[arg(long, overrides_with = "end_survivors")]
     pub no_end_survivors: bool,
     /// Between TERM and KILL when a session must end
-    #[arg(long, value_name = "DUR", value_parser = duration, default_value = "10s")]
+    #[arg(long, value_name = "DUR", value_parser = parse_duration, default_value = "10s")]
     pub grace: Duration,
     /// How long to wait for children that outlive a session
-    #[arg(long, value_name = "DUR", value_parser = duration, default_value = "10s")]
+    #[arg(long, value_name = "DUR", value_parser = parse_duration, default_value = "10s")]
     pub child_wait: Duration,
 }
 

@@ -4,7 +4,7 @@ use std::path::PathBuf;
 
 use clap::Args;
 
-use super::args_sweep::only;
+use super::args_sweep::build_only_parser;
 
 const AFTER_HELP: &str = "\
 One row for each worktree that has a recorded baseline, and for each further spec of it that goes on, in this order: those that need a \
@@ -56,7 +56,7 @@ pub struct StatusArgs {
     pub paths: Vec<PathBuf>,
     /// Only rows whose last verdict has this status, or that are needs_person, running, stalled, interrupted (a loop), not_judged (since
     /// their baseline), broken, gone or silent (with --fleet: its machine is); may be given several times
-    #[arg(long, value_name = "STATUS", value_delimiter = ',', value_parser = only(WORDS))]
+    #[arg(long, value_name = "STATUS", value_delimiter = ',', value_parser = build_only_parser(WORDS))]
     pub only: Vec<String>,
     /// A row for each spec with a baseline, also for older ones that are complete or were not judged
     #[arg(long)]

@@ -6,7 +6,7 @@ use std::time::Duration;
 use clap::Args;
 use clap::builder::PossibleValuesParser;
 
-use super::time_span::duration;
+use super::time_span::parse_duration;
 
 const AFTER_HELP: &str = "\
 One line for each worktree: its verdict, after one look as with `check --once`. A worktree without a recorded baseline is \
@@ -40,7 +40,7 @@ pub struct SweepArgs {
     #[arg(long, value_name = "N", default_value_t = 20)]
     pub max_probes_total: u32,
     /// Show only worktrees of this status, or no_baseline, untouched or gone; may be given several times
-    #[arg(long, value_name = "STATUS", value_delimiter = ',', value_parser = only(&["no_baseline", "untouched", "gone"]))]
+    #[arg(long, value_name = "STATUS", value_delimiter = ',', value_parser = build_only_parser(&["no_baseline", "untouched", "gone"]))]
     pub only: Vec<String>,
     /// Show only what calls for somebody and was not shown by --news before; for cron, which mails what is printed
     #[arg(long)]
@@ -49,7 +49,7 @@ pub struct SweepArgs {
     #[arg(long, value_name = "N")]
     pub max_probes: Option<u32>,
     /// Deadline of one question [default: 60s]
-    #[arg(long, value_name = "DUR", value_parser = duration)]
+    #[arg(long, value_name = "DUR", value_parser = parse_duration)]
     pub probe_timeout: Option<Duration>,
     /// Never probe the agent; decide from git alone
     #[arg(long)]
@@ -69,7 +69,7 @@ pub struct SweepArgs {
 }
 
 /// The words of `--only`: every status, and these.
-pub(super) fn only(more: &[&'static str]) -> PossibleValuesParser {
+pub(super) fn build_only_parser(more: &[&'static str]) -> PossibleValuesParser {
     let statuses = [
         "complete",
         "incomplete",

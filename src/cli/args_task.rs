@@ -8,7 +8,7 @@ use clap::{Args, Subcommand, ValueEnum};
 use super::args_loop::prompt_variable;
 use super::args_session::SessionArgs;
 use super::preset_value::PresetValueParser;
-use super::time_span::duration;
+use super::time_span::parse_duration;
 use watchdog_core::config::PresetName;
 use watchdog_core::config::task_file::{TASK_STATUSES, TaskStatus};
 
@@ -86,7 +86,7 @@ pub enum TaskCommand {
         /// The task
         id: String,
         /// Where it stands from now on
-        #[arg(value_parser = status)]
+        #[arg(value_parser = parse_status)]
         status: TaskStatus,
         /// Why; required to reopen a complete task
         #[arg(long, value_name = "TEXT")]
@@ -108,16 +108,16 @@ pub struct TaskWorkArgs {
     #[arg(long = "var", value_name = "NAME=VALUE", value_parser = prompt_variable)]
     pub vars: Vec<(String, String)>,
     /// How long a task stays taken when nobody renews that: after a crash it is pending again so soon
-    #[arg(long, value_name = "DUR", value_parser = lease, default_value = "60s")]
+    #[arg(long, value_name = "DUR", value_parser = parse_lease, default_value = "60s")]
     pub lease: Duration,
     /// Where a fleet shares the repository: how long a push of finished work is tried again while the remote is away
-    #[arg(long, value_name = "DUR", value_parser = duration, default_value = "60s")]
+    #[arg(long, value_name = "DUR", value_parser = parse_duration, default_value = "60s")]
     pub push_retry: Duration,
     /// Ask a person after N sessions in a row that left the work as it was; 0 never does
     #[arg(long, value_name = "N", default_value_t = 3)]
     pub no_progress: u32,
     /// Wait for a usage limit only if it ends within this time; for an overloaded service, at most so long
-    #[arg(long, value_name = "DUR", value_parser = duration, default_value = "6h")]
+    #[arg(long, value_name = "DUR", value_parser = parse_duration, default_value = "6h")]
     pub max_wait: Duration,
     #[command(flatten)]
     pub session: SessionArgs,
@@ -162,8 +162,8 @@ pub struct AgentPoolArgs {
 }
 
 /// Shorter leases would end while a busy machine does something else.
-fn lease(text: &str) -> Result<Duration, String> {
-    let lease = duration(text)?;
+fn parse_lease(text: &str) -> Result<Duration, String> {
+    let lease = parse_duration(text)?;
     let fits = (Duration::from_secs(1)..=Duration::from_secs(86_400)).contains(&lease);
     if fits {
         Ok(lease)
@@ -176,7 +176,7 @@ fn lease(text: &str) -> Result<Duration, String> {
 #[derive(Debug, Args)]
 pub struct TaskListArgs {
     /// Only those that stand there; may be given several times
-    #[arg(long, value_name = "STATUS", value_delimiter = ',', value_parser = status)]
+    #[arg(long, value_name = "STATUS", value_delimiter = ',', value_parser = parse_status)]
     pub status: Vec<TaskStatus>,
     /// Only those that an agent of this role takes
     #[arg(long, value_name = "ROLE")]
@@ -197,12 +197,12 @@ pub enum TaskFormat {
     Mermaid,
 }
 
-fn status(word: &str) -> Result<TaskStatus, String> {
+fn parse_status(word: &str) -> Result<TaskStatus, String> {
     TaskStatus::from_word(word).ok_or_else(|| {
-        let known: Vec<&str> = TASK_STATUSES.iter().map(|(word, _)| *word).collect();
+        let status_words: Vec<&str> = TASK_STATUSES.iter().map(|(word, _)| *word).collect();
         format!(
             "unknown status '{word}'; expected one of {} (todo, doing and done are read as well)",
-            known.join(", ")
+            status_words.join(", ")
         )
     })
 }

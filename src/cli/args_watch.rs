@@ -6,7 +6,7 @@ use std::time::Duration;
 
 use clap::Args;
 
-use super::time_span::duration;
+use super::time_span::parse_duration;
 
 const AFTER_HELP: &str = "\
 A worktree is judged from the moment on at which it has a baseline (watchdog snapshot, run, or a hook); each judgement is one line, or \
@@ -37,16 +37,16 @@ pub struct WatchArgs {
     #[arg(long, value_name = "N")]
     pub max_probes: Option<u32>,
     /// Deadline of one question [default: 60s]
-    #[arg(long, value_name = "DUR", value_parser = duration)]
+    #[arg(long, value_name = "DUR", value_parser = parse_duration)]
     pub probe_timeout: Option<Duration>,
     /// Watch the work trees as well as the git directories; uses one inotify watch per directory
     #[arg(long)]
     pub work_trees: bool,
     /// With --work-trees: judge uncommitted changes that nobody touched for so long
-    #[arg(long, value_name = "DUR", value_parser = duration, default_value = "60s")]
+    #[arg(long, value_name = "DUR", value_parser = parse_duration, default_value = "60s")]
     pub quiet_for: Duration,
     /// How often to look where the system lets nobody watch
-    #[arg(long, value_name = "DUR", value_parser = duration, default_value = "10s")]
+    #[arg(long, value_name = "DUR", value_parser = parse_duration, default_value = "10s")]
     pub poll: Duration,
     /// Only look every --poll, for file systems that tell nothing, such as network ones
     #[arg(long)]

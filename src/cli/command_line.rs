@@ -17,21 +17,23 @@ use super::args_rescue::RescueArgs;
 use super::args_status::StatusArgs;
 use super::args_sweep::SweepArgs;
 use super::commands::evaluate::EvaluateArgs;
-use super::help::arranged;
+use super::help::build_arranged_command;
 use super::version;
 use watchdog_core::config::nearest_word;
 
 /// Reads the words of a command line, the program's name first.
-pub fn read(line: &[OsString]) -> Result<Cli, clap::Error> {
+pub fn parse_command_line(line: &[OsString]) -> Result<Cli, clap::Error> {
     if line.len() == 2 && (line[1] == "--version" || line[1] == "-V") {
         // Packages and scripts ask this often, and no command needs to be defined for it.
-        let alone = Definition::new("watchdog").version(version::short());
+        let alone = Definition::new("watchdog").version(version::format_short_version());
         return Err(alone
             .try_get_matches_from(line)
             .expect_err("the answer to this is an error of its own kind"));
     }
     let words = leading_words(line);
-    if let Some(command) = definition(&words.iter().map(String::as_str).collect::<Vec<_>>()) {
+    if let Some(command) =
+        define_single_command(&words.iter().map(String::as_str).collect::<Vec<_>>())
+    {
         let whole = GlobalArgs::augment_args(Definition::new("watchdog")).subcommand(command);
         if let Ok(cli) = whole
             .try_get_matches_from(line)
@@ -40,12 +42,12 @@ pub fn read(line: &[OsString]) -> Result<Cli, clap::Error> {
             return Ok(cli);
         }
     }
-    whole(line).map_err(suggesting_the_nearest)
+    parse_whole_definition(line).map_err(suggesting_the_nearest)
 }
 
 /// Reads with the whole definition, arranged for people.
-fn whole(line: &[OsString]) -> Result<Cli, clap::Error> {
-    let mut matches = arranged().try_get_matches_from(line)?;
+fn parse_whole_definition(line: &[OsString]) -> Result<Cli, clap::Error> {
+    let mut matches = build_arranged_command().try_get_matches_from(line)?;
     Cli::from_arg_matches_mut(&mut matches)
 }
 
@@ -102,7 +104,7 @@ fn leading_words(line: &[OsString]) -> Vec<String> {
 }
 
 /// One command alone, without the words that explain it: the commands that programs call often.
-fn definition(words: &[&str]) -> Option<Definition> {
+fn define_single_command(words: &[&str]) -> Option<Definition> {
     let command = match words {
         ["check", ..] => CheckArgs::augment_args(Definition::new("check")),
         ["snapshot", ..] => SnapshotArgs::augment_args(Definition::new("snapshot")),
@@ -159,8 +161,10 @@ mod tests {
     #[test]
     fn short_and_full_definition_give_same_version() {
         for flag in ["--version", "-V"] {
-            let short = read(&words(&format!("watchdog {flag}"))).expect_err("no command");
-            let long = whole(&words(&format!("watchdog {flag}"))).expect_err("no command");
+            let short =
+                parse_command_line(&words(&format!("watchdog {flag}"))).expect_err("no command");
+            let long = parse_whole_definition(&words(&format!("watchdog {flag}")))
+                .expect_err("no command");
             assert_eq!(short.kind(), clap::error::ErrorKind::DisplayVersion);
             assert_eq!(
                 (short.to_string(), short.exit_code()),
@@ -188,7 +192,7 @@ mod tests {
                 .get_subcommands()
                 .map(|event| vec![sub.get_name(), event.get_name()]);
             for path in std::iter::once(vec![sub.get_name()]).chain(of_hook) {
-                let Some(alone) = definition(&path) else {
+                let Some(alone) = define_single_command(&path) else {
                     continue;
                 };
                 let mut whole =
@@ -244,11 +248,15 @@ mod tests {
             "watchdog",
         ] {
             let line = words(line);
-            let said = |cli: Result<Cli, clap::Error>| {
+            let outcome_text = |cli: Result<Cli, clap::Error>| {
                 cli.map(|cli| format!("{cli:?}"))
                     .map_err(|error| error.to_string())
             };
-            assert_eq!(said(read(&line)), said(whole(&line)), "{line:?}");
+            assert_eq!(
+                outcome_text(parse_command_line(&line)),
+                outcome_text(parse_whole_definition(&line)),
+                "{line:?}"
+            );
         }
     }
 }

@@ -67,8 +67,8 @@ impl CompletedValue {
             {
                 Some(arg) => (arg, Some(word.as_str())),
                 None if word == "--" => return None,
-                None if is_option(word) => match option(&commands, word) {
-                    Some(found) => found,
+                None if is_option(word) => match find_option(&commands, word) {
+                    Some(named_option) => named_option,
                     None => continue,
                 },
                 None => {
@@ -79,7 +79,9 @@ impl CompletedValue {
                     {
                         Some(command) => commands.push(command),
                         // Behind it are the arguments of another program.
-                        None if positional(last, positionals.len())?.is_trailing_var_arg_set() => {
+                        None if find_positional(last, positionals.len())?
+                            .is_trailing_var_arg_set() =>
+                        {
                             return None;
                         }
                         None => positionals.push(word.clone()),
@@ -97,17 +99,20 @@ impl CompletedValue {
         }
         let arg = match waiting.filter(|arg| !(is_option(current) && may_stand_alone(arg))) {
             Some(arg) => arg,
-            None if is_option(current) && current.contains('=') => option(&commands, current)?.0,
+            None if is_option(current) && current.contains('=') => {
+                find_option(&commands, current)?.0
+            }
             None if current.starts_with('-') => return None,
-            None => positional(commands.last()?, positionals.len())?,
+            None => find_positional(commands.last()?, positionals.len())?,
         };
         let listed: Vec<(String, String)> = arg
             .get_possible_values()
             .iter()
             .filter(|value| !value.is_hide_set())
-            .map(listed)
+            .map(describe_possible_value)
             .collect();
-        let kind = kind(&commands, arg).or((!listed.is_empty()).then_some(CandidateKind::Listed))?;
+        let kind = find_candidate_kind(&commands, arg)
+            .or((!listed.is_empty()).then_some(CandidateKind::Listed))?;
         let value = current
             .strip_prefix("--")
             .and_then(|long| long.split_once('='))
@@ -129,7 +134,7 @@ impl CompletedValue {
     }
 }
 
-fn listed(value: &PossibleValue) -> (String, String) {
+fn describe_possible_value(value: &PossibleValue) -> (String, String) {
     (
         value.get_name().to_owned(),
         value
@@ -140,7 +145,7 @@ fn listed(value: &PossibleValue) -> (String, String) {
 }
 
 /// The argument at a place. The last one may take all that follows.
-fn positional(command: &Command, at: usize) -> Option<&Arg> {
+fn find_positional(command: &Command, at: usize) -> Option<&Arg> {
     let all: Vec<&Arg> = command.get_positionals().collect();
     all.get(at).copied().or_else(|| {
         all.last()
@@ -160,8 +165,11 @@ fn is_option(word: &str) -> bool {
 }
 
 /// The option of a word that takes a value, and its value where the same word has it.
-fn option<'c, 'w>(commands: &[&'c Command], word: &'w str) -> Option<(&'c Arg, Option<&'w str>)> {
-    let known = |fits: &dyn Fn(&Arg) -> bool| {
+fn find_option<'c, 'w>(
+    commands: &[&'c Command],
+    word: &'w str,
+) -> Option<(&'c Arg, Option<&'w str>)> {
+    let arg_that = |fits: &dyn Fn(&Arg) -> bool| {
         let own = commands
             .last()
             .into_iter()
@@ -181,19 +189,19 @@ fn option<'c, 'w>(commands: &[&'c Command], word: &'w str) -> Option<(&'c Arg, O
             arg.get_long() == Some(name)
                 || arg.get_all_aliases().is_some_and(|all| all.contains(&name))
         };
-        return known(&named)
+        return arg_that(&named)
             .filter(|arg| arg.get_action().takes_values())
             .map(|arg| (arg, value));
     }
     word.char_indices().skip(1).find_map(|(at, letter)| {
-        let arg = known(&|arg: &Arg| arg.get_short() == Some(letter))
+        let arg = arg_that(&|arg: &Arg| arg.get_short() == Some(letter))
             .filter(|arg| arg.get_action().takes_values())?;
         let value = &word[at + letter.len_utf8()..];
         Some((arg, (!value.is_empty()).then_some(value)))
     })
 }
 
-fn kind(commands: &[&Command], arg: &Arg) -> Option<CandidateKind> {
+fn find_candidate_kind(commands: &[&Command], arg: &Arg) -> Option<CandidateKind> {
     let path: Vec<&str> = commands
         .iter()
         .skip(1)
@@ -267,7 +275,7 @@ mod tests {
         ] {
             let words: Vec<String> = line.split(' ').map(str::to_owned).collect();
             assert_eq!(
-                CompletedValue::at_the_end_of(&words).map(|found| found.kind),
+                CompletedValue::at_the_end_of(&words).map(|value| value.kind),
                 expected,
                 "{line:?}"
             );
@@ -282,9 +290,9 @@ mod tests {
             "watchdog task -Ca show --config b ",
         ] {
             let words: Vec<String> = line.split(' ').map(str::to_owned).collect();
-            let found = CompletedValue::at_the_end_of(&words).expect("a task is named");
+            let completed = CompletedValue::at_the_end_of(&words).expect("a task is named");
             assert_eq!(
-                (found.worktree.as_deref(), found.config.as_deref()),
+                (completed.worktree.as_deref(), completed.config.as_deref()),
                 (Some("a"), Some("b")),
                 "{line:?}"
             );
@@ -292,13 +300,13 @@ mod tests {
         let words = ["watchdog", "events", "--kind=verdict,pro"].map(str::to_owned);
         assert_eq!(
             CompletedValue::at_the_end_of(&words)
-                .map(|found| found.list_begins)
+                .map(|value| value.list_begins)
                 .as_deref(),
             Some("verdict,")
         );
         let words = ["watchdog", "help", "--color", "never", "rescue", "re"].map(str::to_owned);
         assert_eq!(
-            CompletedValue::at_the_end_of(&words).map(|found| found.before),
+            CompletedValue::at_the_end_of(&words).map(|value| value.before),
             Some(vec!["rescue".to_owned()])
         );
         let words: Vec<String> = "watchdog rescue restore --worktree new -C a "
@@ -307,7 +315,7 @@ mod tests {
             .collect();
         assert_eq!(
             CompletedValue::at_the_end_of(&words)
-                .and_then(|found| found.worktree)
+                .and_then(|value| value.worktree)
                 .as_deref(),
             Some("a")
         );

@@ -12,8 +12,8 @@ use jiff::{Timestamp, Zoned};
 use super::wrapped_text::{without_end, wrap_line};
 use unicode_width::UnicodeWidthStr as _;
 use watchdog_facts::display::{cut_text, escape_to_one_line};
-use watchdog_judge::clock::local_time::{day, local_time};
-use watchdog_judge::wire::event_sentences::sentence;
+use watchdog_judge::clock::local_time::{format_day, local_time};
+use watchdog_judge::wire::event_sentences::describe_event;
 use watchdog_store::engine::StoredEvent;
 
 /// Names are aligned up to this width, so that one long name does not push all sentences away.
@@ -68,7 +68,7 @@ impl EventLines {
         self.style
             .worktrees
             .as_ref()
-            .is_some_and(|known| !known.contains_key(&event.worktree))
+            .is_some_and(|folders| !folders.contains_key(&event.worktree))
     }
 
     /// Takes folders that became known.
@@ -93,8 +93,8 @@ impl EventLines {
             ));
         }
         self.last = Some(event.at);
-        let clock = |other: Timestamp| local_time(other, &at);
-        let said = escape_to_one_line(&sentence(event, &clock));
+        let clock = |instant: Timestamp| local_time(instant, &at);
+        let sentence_text = escape_to_one_line(&describe_event(event, &clock));
         let name = self.name(event);
         let name = format!(
             "{name}{}",
@@ -102,15 +102,15 @@ impl EventLines {
         );
         let Some(room) = self.style.room else {
             lines.push(format!(
-                "{}  {name}  {said}",
+                "{}  {name}  {sentence_text}",
                 at.strftime("%Y-%m-%d %H:%M:%S%:z")
             ));
             return lines;
         };
         if self.day.replace(at.date()) != Some(at.date()) {
-            lines.push(day(at.date()));
+            lines.push(format_day(at.date()));
         }
-        let line = format!("{}  {name}  {said}", at.strftime("%H:%M:%S"));
+        let line = format!("{}  {name}  {sentence_text}", at.strftime("%H:%M:%S"));
         match self.style.whole {
             true => lines.extend(wrap_line(&line, room, 8 + 2 + self.width + 2)),
             false => lines.push(without_end(&line, room)),
@@ -126,9 +126,9 @@ impl EventLines {
             .map(|spec| cut_text(&escape_to_one_line(spec), 100))
             .unwrap_or_else(|| "-".to_owned());
         let there = |text: &str| escape_to_one_line(&cut_text(text, 100));
-        let known = self.style.worktrees.as_ref();
-        let folder = match known
-            .and_then(|known| known.get(&event.worktree))
+        let worktree_folders = self.style.worktrees.as_ref();
+        let folder = match worktree_folders
+            .and_then(|by_id| by_id.get(&event.worktree))
             .and_then(|path| path.file_name())
         {
             Some(folder) => escape_to_one_line(&folder.to_string_lossy()),
@@ -139,7 +139,7 @@ impl EventLines {
                 Some(folder) => there(folder),
                 None => there(&event.worktree.chars().take(8).collect::<String>()),
             },
-            None if known.is_none() => return spec,
+            None if worktree_folders.is_none() => return spec,
             None => event.worktree.chars().take(8).collect(),
         };
         let name = if event.spec.is_none() || spec == folder {
@@ -166,7 +166,7 @@ fn back_by(seconds: i64) -> String {
 }
 
 /// The zone of the times: that of this machine, or UTC.
-pub fn zone(utc: bool) -> TimeZone {
+pub fn choose_time_zone(utc: bool) -> TimeZone {
     if utc {
         TimeZone::UTC
     } else {
@@ -178,7 +178,7 @@ pub fn zone(utc: bool) -> TimeZone {
 mod tests {
     use super::*;
     use serde_json::json;
-    use watchdog_store::journal::event;
+    use watchdog_store::journal::new_event;
 
     fn style(room: Option<usize>) -> EventLineStyle {
         EventLineStyle {
@@ -196,7 +196,7 @@ mod tests {
     }
 
     fn degraded(at: &str, spec: Option<&str>, why: &str) -> StoredEvent {
-        event(
+        new_event(
             at.parse().unwrap(),
             "3f0c77aa99",
             spec,
@@ -233,12 +233,12 @@ mod tests {
     #[test]
     fn pipe_gets_whole_lines_with_day_and_zone() {
         let why = "x ".repeat(200);
-        let found = lines(
+        let event_lines = lines(
             style(None),
             &[degraded("2026-03-04T21:59:00Z", Some("a\u{1b}[2J"), &why)],
         );
         assert_eq!(
-            found,
+            event_lines,
             [format!(
                 "2026-03-04 23:59:00+02:00  a\\x1b[2J  warning: {}",
                 why.trim()
@@ -248,25 +248,25 @@ mod tests {
 
     #[test]
     fn of_several_worktrees_each_line_says_which() {
-        let known = HashMap::from([("3f0c77aa99".to_owned(), PathBuf::from("/home/me/shop"))]);
-        let other = StoredEvent {
+        let worktrees = HashMap::from([("3f0c77aa99".to_owned(), PathBuf::from("/home/me/shop"))]);
+        let other_event = StoredEvent {
             worktree: "0123456789ab".into(),
             ..degraded("2026-03-04T21:59:00Z", None, "x")
         };
         let events = [
             degraded("2026-03-04T21:59:00Z", Some("auth"), "x"),
             degraded("2026-03-04T21:59:00Z", Some("shop"), "x"),
-            other,
+            other_event,
         ];
-        let found = lines(
+        let event_lines = lines(
             EventLineStyle {
-                worktrees: Some(known),
+                worktrees: Some(worktrees),
                 ..style(Some(80))
             },
             &events,
         );
         assert_eq!(
-            found[1..],
+            event_lines[1..],
             [
                 "23:59:00  shop/auth  warning: x",
                 "23:59:00  shop       warning: x",
@@ -278,7 +278,7 @@ mod tests {
     #[test]
     fn lines_of_several_machines_are_named_and_harmless() {
         let of = |data| {
-            event(
+            new_event(
                 "2026-03-04T21:59:00Z".parse().unwrap(),
                 "3f0c77aa99",
                 Some("auth"),
@@ -291,22 +291,22 @@ mod tests {
             of(json!({"machine": "build-2", "folder": null})),
             of(json!({"machine": "\u{1b}[2J", "folder": "/x/\u{1b}]0;y"})),
         ];
-        let found = lines(
+        let event_lines = lines(
             EventLineStyle {
                 of_fleet: true,
                 ..style(Some(80))
             },
             &events,
         );
-        let said = "a signal ended watchdog";
+        let sentence_text = "a signal ended watchdog";
         let expected = [
             "build-1: shop/auth    ",
             "build-2: 3f0c77aa/auth",
             "\\x1b[2J: \\x1b]0;y/auth",
         ];
         assert_eq!(
-            found[1..],
-            expected.map(|name| format!("23:59:00  {name}  {said}"))
+            event_lines[1..],
+            expected.map(|name| format!("23:59:00  {name}  {sentence_text}"))
         );
     }
 
@@ -317,7 +317,7 @@ mod tests {
             Some("auth"),
             "a rather long sentence that goes on",
         )];
-        let found = lines(
+        let event_lines = lines(
             EventLineStyle {
                 whole: true,
                 ..style(Some(40))
@@ -325,7 +325,7 @@ mod tests {
             &events,
         );
         assert_eq!(
-            found[1..],
+            event_lines[1..],
             [
                 "23:59:00  auth  warning: a rather long",
                 "                sentence that goes on"

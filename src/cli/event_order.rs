@@ -13,10 +13,12 @@ pub fn by_time(events: Vec<StoredEvent>) -> Vec<StoredEvent> {
     for event in events {
         let mut index = ordered.len();
         if is_within(&event) {
-            let of_same =
-                |other: &StoredEvent| other.worktree == event.worktree && other.spec == event.spec;
-            let later = |other: &&StoredEvent| {
-                other.at > event.at && !(other.kind == kind::VERDICT && of_same(other))
+            let of_same = |ordered_event: &StoredEvent| {
+                ordered_event.worktree == event.worktree && ordered_event.spec == event.spec
+            };
+            let later = |ordered_event: &&StoredEvent| {
+                ordered_event.at > event.at
+                    && !(ordered_event.kind == kind::VERDICT && of_same(ordered_event))
             };
             // Behind the last one that is no later, so that equal times keep their order.
             index -= ordered.iter().rev().take_while(later).count();
@@ -30,10 +32,10 @@ pub fn by_time(events: Vec<StoredEvent>) -> Vec<StoredEvent> {
 mod tests {
     use super::*;
     use serde_json::json;
-    use watchdog_store::journal::event;
+    use watchdog_store::journal::new_event;
 
     fn at(second: i64, spec: &str, kind: &str, within: bool) -> StoredEvent {
-        let found = event(
+        let plain_event = new_event(
             jiff::Timestamp::from_second(second).unwrap(),
             "w",
             Some(spec),
@@ -42,7 +44,7 @@ mod tests {
         );
         StoredEvent {
             id: if within { "v.0".into() } else { "v".into() },
-            ..found
+            ..plain_event
         }
     }
 

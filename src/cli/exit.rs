@@ -18,9 +18,9 @@ use super::result_output;
 use super::terminal::CommandTerminal;
 
 /// The exit code of a command, unless its result could not be written: whoever reads nothing must not take it for success.
-pub fn ended(code: u8) -> ExitCode {
+pub fn finish_with_code(code: u8) -> ExitCode {
     use std::io::Write as _;
-    let Some(failure) = result_output::failure() else {
+    let Some(failure) = result_output::get_write_failure() else {
         return ExitCode::from(code);
     };
     let hint = failure
@@ -61,7 +61,7 @@ pub fn without_room(
     });
     match judged {
         Some(judgement) => terminal.verdict(&judgement, false),
-        None => complain(terminal, &failure),
+        None => report_failure(terminal, &failure),
     }
     ExitCode::from(failure.code)
 }
@@ -73,13 +73,13 @@ pub fn answer_all_the_same(why: &str) -> ExitCode {
     let _ = writeln!(
         std::io::stdout(),
         "{}",
-        hook::excuse(why).to_json(HookDialect::Claude)
+        hook::reply_with_failure(why).to_json(HookDialect::Claude)
     );
     ExitCode::SUCCESS
 }
 
 /// Says what failed, why, and what to do; with `--json` as JSON, too.
-pub fn complain(terminal: &CommandTerminal, failure: &CommandFailure) {
+pub fn report_failure(terminal: &CommandTerminal, failure: &CommandFailure) {
     terminal.complain(&format!(
         "watchdog: {}",
         escape_for_display(&failure.message)

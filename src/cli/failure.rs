@@ -23,7 +23,7 @@ pub struct CommandFailure {
     /// What to do next.
     pub hint: Option<String>,
     /// What the object for programs says all the same.
-    pub known: Option<Box<serde_json::Value>>,
+    pub partial_answer: Option<Box<serde_json::Value>>,
 }
 
 impl CommandFailure {
@@ -34,7 +34,7 @@ impl CommandFailure {
             reason: reason.as_str(),
             message: message.into(),
             hint: None,
-            known: None,
+            partial_answer: None,
         }
     }
 
@@ -45,7 +45,7 @@ impl CommandFailure {
             reason: "usage",
             message: message.into(),
             hint: None,
-            known: None,
+            partial_answer: None,
         }
     }
 
@@ -56,7 +56,7 @@ impl CommandFailure {
             reason: Reason::ConfigError.as_str(),
             message: message.into(),
             hint: None,
-            known: None,
+            partial_answer: None,
         }
     }
 
@@ -69,7 +69,7 @@ impl CommandFailure {
     }
 
     /// The same with a hint that works from anywhere.
-    pub fn placed(self, commands: &WorktreeCommands) -> Self {
+    pub fn with_worktree_hint(self, commands: &WorktreeCommands) -> Self {
         CommandFailure {
             hint: self.hint.map(|hint| commands.name_worktree(&hint)),
             ..self
@@ -79,8 +79,8 @@ impl CommandFailure {
     /// The object for programs.
     pub fn to_json(&self) -> serde_json::Value {
         let failure = failure_json(self.reason, &self.message, self.hint.as_deref());
-        match &self.known {
-            Some(known) => with_failure(known.as_ref().clone(), failure),
+        match &self.partial_answer {
+            Some(answer) => with_failure(answer.as_ref().clone(), failure),
             None => failure,
         }
     }

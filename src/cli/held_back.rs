@@ -6,17 +6,17 @@ use std::sync::{Mutex, PoisonError};
 static HELD: Mutex<Option<Vec<String>>> = Mutex::new(None);
 
 /// From now on lines are held back.
-pub fn begin() {
+pub fn begin_holding_back() {
     HELD.lock()
         .unwrap_or_else(PoisonError::into_inner)
         .get_or_insert_default();
 }
 
 /// Keeps a text where it is held back, its colours left out; says whether it is.
-pub fn keep(text: &str) -> bool {
+pub fn hold_back_text(text: &str) -> bool {
     match HELD.lock().unwrap_or_else(PoisonError::into_inner).as_mut() {
-        Some(held) => {
-            held.extend(
+        Some(held_lines) => {
+            held_lines.extend(
                 anstream::adapter::strip_str(text)
                     .to_string()
                     .lines()
@@ -29,7 +29,7 @@ pub fn keep(text: &str) -> bool {
 }
 
 /// The lines that were held back so far; further ones are held back, too.
-pub fn take() -> Vec<String> {
+pub fn take_held_lines() -> Vec<String> {
     HELD.lock()
         .unwrap_or_else(PoisonError::into_inner)
         .as_mut()
@@ -38,7 +38,7 @@ pub fn take() -> Vec<String> {
 }
 
 /// The lines that nobody took; nothing is held back any more.
-pub fn end() -> Vec<String> {
+pub fn end_holding_back() -> Vec<String> {
     HELD.lock()
         .unwrap_or_else(PoisonError::into_inner)
         .take()

@@ -135,8 +135,8 @@ were asked, else with the code of the reason. The reasons behind each status:
 );
 
 /// The whole command line, arranged for people.
-pub fn arranged() -> Command {
-    let whole = arrange(Cli::command());
+pub fn build_arranged_command() -> Command {
+    let whole = arrange_command(Cli::command());
     let groups = render_groups(&whole, &FIRST);
     let head = whole.get_styles().get_usage();
     let template = format!(
@@ -148,12 +148,14 @@ pub fn arranged() -> Command {
         .mut_args(|arg| arg.hide_short_help(true))
 }
 
-fn arrange(command: Command) -> Command {
-    command.mut_args(explained).mut_subcommands(arrange)
+fn arrange_command(command: Command) -> Command {
+    command
+        .mut_args(explain_argument)
+        .mut_subcommands(arrange_command)
 }
 
 /// An option as people read it: its variable, and everything rare, in the long help alone.
-fn explained(arg: Arg) -> Arg {
+fn explain_argument(arg: Arg) -> Arg {
     let rare = arg.is_global_set() || arg.get_long().is_some_and(|long| RARE.contains(&long));
     let Some(variable) = arg
         .get_env()
@@ -198,28 +200,31 @@ fn render_groups(whole: &Command, groups: &[(&str, &[&str])]) -> String {
 }
 
 /// `watchdog help TOPIC`.
-pub fn help(topic: &[String]) -> Result<u8, CommandFailure> {
+pub fn run_help_command(topic: &[String]) -> Result<u8, CommandFailure> {
     if topic == ["exit-codes"] {
-        return Ok(print(EXIT_CODES));
+        return Ok(print_text(EXIT_CODES));
     }
     if topic == ["all"] {
-        return Ok(print(&render_groups(&arrange(Cli::command()), &GROUPS)));
+        return Ok(print_text(&render_groups(
+            &arrange_command(Cli::command()),
+            &GROUPS,
+        )));
     }
-    let mut whole = arranged();
+    let mut whole = build_arranged_command();
     whole.build();
     let mut command = &mut whole;
     for (depth, word) in topic.iter().enumerate() {
-        let known: Vec<String> = command
+        let command_names: Vec<String> = command
             .get_subcommands()
             .map(|sub| sub.get_name().to_owned())
             .collect();
-        if !known.contains(word) {
+        if !command_names.contains(word) {
             let more = if depth == 0 {
                 vec!["all".to_owned(), "exit-codes".to_owned()]
             } else {
                 Vec::new()
             };
-            let near = nearest_hint(word, known.iter().chain(&more).map(String::as_str));
+            let near = nearest_hint(word, command_names.iter().chain(&more).map(String::as_str));
             return Err(CommandFailure::usage(format!(
                 "there is no help about '{}'{near}",
                 topic[..=depth].join(" ")
@@ -229,17 +234,17 @@ pub fn help(topic: &[String]) -> Result<u8, CommandFailure> {
             .find_subcommand_mut(word)
             .expect("it is one of them");
     }
-    Ok(print(&command.render_long_help().ansi().to_string()))
+    Ok(print_text(&command.render_long_help().ansi().to_string()))
 }
 
 /// The short help, for whoever called no command where nothing is watched.
-pub fn short() -> String {
-    arranged().render_help().ansi().to_string()
+pub fn render_short_help() -> String {
+    build_arranged_command().render_help().ansi().to_string()
 }
 
-fn print(text: &str) -> u8 {
+fn print_text(text: &str) -> u8 {
     // A reader that went away (a pager that was quit) is no fault of ours.
-    let _ = result_output::write(&mut anstream::stdout().lock(), text.as_bytes());
+    let _ = result_output::write_result(&mut anstream::stdout().lock(), text.as_bytes());
     0
 }
 
@@ -279,9 +284,9 @@ mod tests {
 
     #[test]
     fn every_rare_option_is_one_of_some_command() {
-        let mut known = Vec::new();
+        let mut long_options = Vec::new();
         each(&Cli::command(), &mut |command| {
-            known.extend(
+            long_options.extend(
                 command
                     .get_arguments()
                     .filter_map(Arg::get_long)
@@ -290,14 +295,14 @@ mod tests {
         });
         let gone: Vec<&&str> = RARE
             .iter()
-            .filter(|rare| !known.iter().any(|long| long == **rare))
+            .filter(|rare| !long_options.iter().any(|long| long == **rare))
             .collect();
         assert!(gone.is_empty(), "{gone:?}");
     }
 
     #[test]
     fn short_help_of_every_command_fits_the_screen() {
-        let mut whole = arranged().term_width(80);
+        let mut whole = build_arranged_command().term_width(80);
         whole.build();
         let mut long = Vec::new();
         let root = whole.clone().render_help().to_string().lines().count();
@@ -318,7 +323,7 @@ mod tests {
 
     #[test]
     fn global_options_come_last_with_variables_in_help() {
-        let mut whole = arranged();
+        let mut whole = build_arranged_command();
         whole.build();
         let check = whole.find_subcommand_mut("check").expect("it is there");
         let (short, long) = (

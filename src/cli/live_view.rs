@@ -7,7 +7,7 @@ use std::time::Duration;
 use jiff::Timestamp;
 
 use crate::cli::progress_frame::ProgressFrame;
-use crate::cli::progress_text::{clock, dollars, progress_line, thousands};
+use crate::cli::progress_text::{format_clock, format_dollars, format_thousands, progress_line};
 use crate::cli::terminal::CommandTerminal;
 use watchdog_agent::stream::StreamTap;
 use watchdog_core::decision::iteration::next::PauseReason;
@@ -55,7 +55,7 @@ impl LiveView {
     }
 
     /// The view of a loop of this name.
-    pub fn of(&self, name: String) -> Arc<dyn LoopView> {
+    pub fn new_loop_view(&self, name: String) -> Arc<dyn LoopView> {
         Arc::new(NamedLoop {
             name,
             view: self.clone(),
@@ -65,7 +65,7 @@ impl LiveView {
 
 impl AgentPoolView for LiveView {
     fn task_view(&self, agent: &str, task: &str) -> Arc<dyn LoopView> {
-        self.of(format!("{agent}: {task}"))
+        self.new_loop_view(format!("{agent}: {task}"))
     }
 }
 
@@ -101,16 +101,16 @@ impl Drop for NamedLoop {
 fn all_lines(loops: &BTreeMap<String, LoopStatus>, now: Timestamp) -> Vec<String> {
     let of = |(name, status): (&String, &LoopStatus)| match name.as_str() {
         "" => vec![
-            progress_line(head(status, now)),
-            format!("  {}", doing(status, now)),
+            progress_line(render_head(status, now)),
+            format!("  {}", describe_activity(status, now)),
         ],
         name => {
             let mut parts = vec![escape_to_one_line(name)];
             // What it does now matters more than its figures where there is little room.
-            let mut figures = head(status, now);
+            let mut figures = render_head(status, now);
             figures.remove(0);
             parts.push(figures.remove(0));
-            parts.push(doing(status, now));
+            parts.push(describe_activity(status, now));
             parts.extend(figures);
             vec![progress_line(parts)]
         }
@@ -119,7 +119,7 @@ fn all_lines(loops: &BTreeMap<String, LoopStatus>, now: Timestamp) -> Vec<String
 }
 
 /// The spec, the iteration, the time and what was spent.
-fn head(status: &LoopStatus, now: Timestamp) -> Vec<String> {
+fn render_head(status: &LoopStatus, now: Timestamp) -> Vec<String> {
     let live = status.tap.as_ref().map(StreamTap::view);
     let spent = live.as_ref().map_or(status.spent, |live| {
         status.spent.plus(SpentUsage::from_usage(&live.usage))
@@ -127,14 +127,14 @@ fn head(status: &LoopStatus, now: Timestamp) -> Vec<String> {
     vec![
         escape_to_one_line(&status.spec),
         format!("iteration {}/{}", status.iteration, status.max_iterations),
-        clock(elapsed(status.since, now)),
+        format_clock(measure_elapsed(status.since, now)),
         if spent.cost_usd > 0.0 {
-            dollars(spent.cost_usd)
+            format_dollars(spent.cost_usd)
         } else {
             String::new()
         },
         if spent.tokens > 0 {
-            format!("{} tokens", thousands(spent.tokens))
+            format!("{} tokens", format_thousands(spent.tokens))
         } else {
             String::new()
         },
@@ -146,7 +146,7 @@ fn head(status: &LoopStatus, now: Timestamp) -> Vec<String> {
 }
 
 /// What it does now.
-fn doing(status: &LoopStatus, now: Timestamp) -> String {
+fn describe_activity(status: &LoopStatus, now: Timestamp) -> String {
     match status.phase {
         LoopPhase::Session { since } => {
             let line = status
@@ -156,28 +156,28 @@ fn doing(status: &LoopStatus, now: Timestamp) -> String {
                 .filter(|line| !line.is_empty());
             format!(
                 "session {}{}",
-                clock(elapsed(since, now)),
+                format_clock(measure_elapsed(since, now)),
                 line.map(|line| format!(": {line}")).unwrap_or_default()
             )
         }
         LoopPhase::Judging => "judging".to_string(),
         LoopPhase::Pause { until, why } => {
-            let left = Duration::try_from(until.duration_since(now)).unwrap_or_default();
+            let time_left = Duration::try_from(until.duration_since(now)).unwrap_or_default();
             format!(
                 "{}: next session at {until:.0}, in {}",
-                pause(why),
-                clock(left)
+                describe_pause(why),
+                format_clock(time_left)
             )
         }
         LoopPhase::Over => String::new(),
     }
 }
 
-fn elapsed(since: Timestamp, now: Timestamp) -> Duration {
+fn measure_elapsed(since: Timestamp, now: Timestamp) -> Duration {
     Duration::try_from(now.duration_since(since)).unwrap_or_default()
 }
 
-fn pause(why: PauseReason) -> &'static str {
+fn describe_pause(why: PauseReason) -> &'static str {
     match why {
         PauseReason::Cooldown => "cooldown",
         PauseReason::UsageLimit => "usage limit",

@@ -17,11 +17,11 @@ use tracing_subscriber::layer::Context;
 use tracing_subscriber::registry::LookupSpan;
 
 use watchdog_facts::display::{cut_text, escape_to_one_line};
-use watchdog_facts::secret_shapes::mask;
+use watchdog_facts::secret_shapes::mask_secrets;
 
 use super::args_global::LogFormat;
 use super::log_writer::LogWriter;
-use super::terminal::harmless;
+use super::terminal::escape_control_characters;
 
 /// How much of one value is shown, in bytes.
 const LONGEST: usize = 1000;
@@ -172,11 +172,11 @@ impl LogLine<'_> {
             let _ = write!(text, " {dim}{name}={dim:#}{}", word_of_value(value));
         }
         for (name, values) in &self.spans {
-            let held: Vec<String> = values
+            let span_fields: Vec<String> = values
                 .iter()
                 .map(|(name, value)| format!("{name}={}", word_of_value(value)))
                 .collect();
-            let _ = write!(text, " {dim}{name}{{{}}}{dim:#}", held.join(" "));
+            let _ = write!(text, " {dim}{name}{{{}}}{dim:#}", span_fields.join(" "));
         }
         text.push('\n');
         text
@@ -192,13 +192,13 @@ impl LogLine<'_> {
         };
         // An inner span says it more exactly.
         let span = self.spans.last().map(|(name, _)| {
-            let mut held: serde_json::Map<String, Value> = self
+            let mut span_fields: serde_json::Map<String, Value> = self
                 .spans
                 .iter()
                 .flat_map(|(_, values)| object(values))
                 .collect();
-            held.insert("name".into(), (*name).into());
-            held
+            span_fields.insert("name".into(), (*name).into());
+            span_fields
         });
         let line = json!({
             "timestamp": jiff::Timestamp::now().to_string(),
@@ -208,7 +208,7 @@ impl LogLine<'_> {
             "fields": object(&self.fields.values),
             "span": span,
         });
-        harmless(line.to_string()) + "\n"
+        escape_control_characters(line.to_string()) + "\n"
     }
 }
 
@@ -239,7 +239,7 @@ impl LogFields {
 
     fn push_text(&mut self, field: &Field, text: &str) {
         // Masked before it is cut: half a secret has no shape.
-        let text = cut_text(&mask(text), LONGEST);
+        let text = cut_text(&mask_secrets(text), LONGEST);
         match field.name() {
             "message" => self.message = text,
             _ => self.push(field, Value::String(text)),
@@ -304,7 +304,7 @@ mod tests {
     #[test]
     fn line_for_people_is_single_and_harmless() {
         let text = line().for_people(false);
-        let rest = text
+        let after_time = text
             .split_once(' ')
             .map(|(_, rest)| rest)
             .unwrap_or_default();
@@ -312,7 +312,7 @@ mod tests {
             "INFO  git      read it status=complete why=\"two \\\"words\\\"\\n\\x1b[31m\" n=2",
             " judgement{worktree=/w spec=outer} session{spec=\"a b\"}\n"
         );
-        assert_eq!(rest, expected);
+        assert_eq!(after_time, expected);
         assert!(line().for_people(true).contains("\u{1b}[32mINFO"));
     }
 

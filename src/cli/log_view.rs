@@ -4,12 +4,12 @@ use std::borrow::Cow;
 
 use anstyle::{AnsiColor, Style};
 
-use super::amounts::{grouped, size};
+use super::amounts::{format_size, group_thousands};
 use super::wrapped_text::cut;
 use watchdog_facts::context::SessionUsage;
 use watchdog_facts::display::{escape_for_display, escape_to_one_line, plural};
 use watchdog_facts::secret_lines::LineMasker;
-use watchdog_facts::secret_shapes::mask;
+use watchdog_facts::secret_shapes::mask_secrets;
 use watchdog_facts::session_event::SessionEvent;
 
 /// Lines of an error, and of a message of somebody else, that are shown.
@@ -26,7 +26,7 @@ pub struct LogView {
     /// The end of the agent's text, which has no line feed yet.
     unended: String,
     /// The agent's last text.
-    said: String,
+    last_text: String,
     /// Whether the line before is of a tool or a note, and not of a text.
     behind_note: bool,
 }
@@ -44,15 +44,15 @@ impl LogView {
     pub fn lines(&mut self, event: &SessionEvent) -> Vec<String> {
         let mut lines = match event {
             SessionEvent::SaidPart { .. } => Vec::new(),
-            _ => self.unended(),
+            _ => self.take_unended(),
         };
         match event {
             SessionEvent::Said { text } => {
                 if std::mem::take(&mut self.behind_note) {
                     lines.push(String::new());
                 }
-                self.said.clear();
-                self.said_more(&mask(text), &mut lines);
+                self.last_text.clear();
+                self.said_more(&mask_secrets(text), &mut lines);
             }
             SessionEvent::SaidPart { text } => self.said_more(text, &mut lines),
             SessionEvent::Line { text } => {
@@ -68,21 +68,21 @@ impl LogView {
     }
 
     /// The end of a text that nothing followed so far.
-    pub fn unended(&mut self) -> Vec<String> {
-        let rest = std::mem::take(&mut self.unended);
-        if rest.is_empty() {
+    pub fn take_unended(&mut self) -> Vec<String> {
+        let begun_line = std::mem::take(&mut self.unended);
+        if begun_line.is_empty() {
             Vec::new()
         } else {
-            vec![escape_for_display(&self.masker.mask(&rest))]
+            vec![escape_for_display(&self.masker.mask(&begun_line))]
         }
     }
 
     fn said_more(&mut self, text: &str, lines: &mut Vec<String>) {
-        self.said.push_str(text);
+        self.last_text.push_str(text);
         self.unended.push_str(text);
         if let Some(end) = self.unended.rfind('\n') {
-            let rest = self.unended.split_off(end + 1);
-            let whole = std::mem::replace(&mut self.unended, rest);
+            let begun_line = self.unended.split_off(end + 1);
+            let whole = std::mem::replace(&mut self.unended, begun_line);
             lines.extend(
                 whole
                     .lines()
@@ -99,9 +99,11 @@ impl LogView {
             SessionEvent::Named { session_id } => {
                 lines.push(format!("{dim}session {}{dim:#}", one_line(session_id)))
             }
-            SessionEvent::Message { role, text } => {
-                lines.extend(beginning(text, &format!("{}: ", one_line(role)), dim))
-            }
+            SessionEvent::Message { role, text } => lines.extend(cut_to_first_lines(
+                text,
+                &format!("{}: ", one_line(role)),
+                dim,
+            )),
             SessionEvent::Called { tool, input } => {
                 let bold = Style::new().bold();
                 let (tool, input) = (one_line(tool), one_line(input));
@@ -118,9 +120,9 @@ impl LogView {
                 content,
                 is_error: true,
                 ..
-            } => lines.extend(beginning(content, "failed: ", bad)),
+            } => lines.extend(cut_to_first_lines(content, "failed: ", bad)),
             SessionEvent::Returned { content, .. } => {
-                lines.push(format!("    {dim}{}{dim:#}", folded(content)))
+                lines.push(format!("    {dim}{}{dim:#}", summarize_content(content)))
             }
             SessionEvent::Refused { tool } => lines.push(format!(
                 "{warn}! the program refused {}{warn:#}",
@@ -138,19 +140,25 @@ impl LogView {
                 "{dim}- ended in the background: {}{dim:#}",
                 one_line(what)
             )),
-            SessionEvent::Fault { message } => lines.extend(beginning(message, "error: ", bad)),
+            SessionEvent::Fault { message } => {
+                lines.extend(cut_to_first_lines(message, "error: ", bad))
+            }
             SessionEvent::Ended { how, error, usage } => {
-                lines.push(format!("{dim}= {}{}{dim:#}", one_line(how), spent(usage)));
+                lines.push(format!(
+                    "{dim}= {}{}{dim:#}",
+                    one_line(how),
+                    format_usage(usage)
+                ));
                 if let Some(error) = error
                     .as_ref()
-                    .filter(|error| mask(error).trim() != self.said.trim())
+                    .filter(|error| mask_secrets(error).trim() != self.last_text.trim())
                 {
-                    lines.extend(beginning(error, "error: ", bad));
+                    lines.extend(cut_to_first_lines(error, "error: ", bad));
                 }
             }
             SessionEvent::Gap { bytes } => lines.push(format!(
                 "{dim}... {} bytes are left out here{dim:#}",
-                grouped(*bytes)
+                group_thousands(*bytes)
             )),
             SessionEvent::Unread { .. }
             | SessionEvent::Said { .. }
@@ -162,12 +170,12 @@ impl LogView {
 
 /// A text on one line, without secrets.
 fn one_line(text: &str) -> String {
-    escape_to_one_line(&mask(text))
+    escape_to_one_line(&mask_secrets(text))
 }
 
 /// The first lines of a text.
-fn beginning(text: &str, lead: &str, style: Style) -> Vec<String> {
-    let masked = mask(text);
+fn cut_to_first_lines(text: &str, lead: &str, style: Style) -> Vec<String> {
+    let masked = mask_secrets(text);
     let all: Vec<&str> = masked.trim().lines().collect();
     let mut lines: Vec<String> = Vec::new();
     for (at, line) in all.iter().take(SHOWN).enumerate() {
@@ -196,25 +204,25 @@ fn beginning(text: &str, lead: &str, style: Style) -> Vec<String> {
     lines
 }
 
-fn folded(content: &str) -> String {
+fn summarize_content(content: &str) -> String {
     match content.trim_end().lines().count() {
         0 => "no output".into(),
         lines => format!(
             "{}, {}",
             plural(lines as u64, "line"),
-            size(content.len() as u64)
+            format_size(content.len() as u64)
         ),
     }
 }
 
-fn spent(usage: &SessionUsage) -> String {
+fn format_usage(usage: &SessionUsage) -> String {
     let tokens = match (usage.input_tokens, usage.output_tokens) {
         (None, None) => None,
         (input, output) => Some(input.unwrap_or(0).saturating_add(output.unwrap_or(0))),
     };
     let parts = [
         usage.turns.map(|turns| plural(turns, "turn")),
-        tokens.map(|tokens| format!("{} tokens", grouped(tokens))),
+        tokens.map(|tokens| format!("{} tokens", group_thousands(tokens))),
         usage.cost_usd.map(|cost| format!("${cost:.2}")),
     ];
     parts
@@ -231,14 +239,14 @@ mod tests {
     fn shown(width: Option<usize>, events: &[SessionEvent]) -> Vec<String> {
         let mut view = LogView::new(width);
         let mut lines: Vec<String> = events.iter().flat_map(|event| view.lines(event)).collect();
-        lines.extend(view.unended());
+        lines.extend(view.take_unended());
         lines
             .iter()
             .map(|line| anstream::adapter::strip_str(line).to_string())
             .collect()
     }
 
-    fn said(text: &str) -> SessionEvent {
+    fn new_text_event(text: &str) -> SessionEvent {
         SessionEvent::Said { text: text.into() }
     }
 
@@ -256,7 +264,7 @@ mod tests {
                 role: "user".into(),
                 text: "1\n2\n3\n4\n5".into(),
             },
-            said("Let me look."),
+            new_text_event("Let me look."),
             SessionEvent::Called {
                 tool: "Bash".into(),
                 input: "cargo test --all --no-fail-fast".into(),
@@ -266,7 +274,7 @@ mod tests {
             SessionEvent::Unread {
                 what: "news".into(),
             },
-            said("All\ndone."),
+            new_text_event("All\ndone."),
             SessionEvent::Ended {
                 how: "success".into(),
                 error: None,
@@ -314,7 +322,12 @@ mod tests {
         assert_eq!(
             shown(
                 None,
-                &[said("a"), part("ll "), part("done\nnex"), part("t")]
+                &[
+                    new_text_event("a"),
+                    part("ll "),
+                    part("done\nnex"),
+                    part("t")
+                ]
             ),
             ["all done", "next"]
         );
@@ -324,7 +337,7 @@ mod tests {
             usage: SessionUsage::default(),
         };
         assert_eq!(
-            shown(None, &[said("No credit"), ended.clone()]),
+            shown(None, &[new_text_event("No credit"), ended.clone()]),
             ["No credit", "= api_error"]
         );
         assert_eq!(
@@ -339,8 +352,8 @@ mod tests {
         let bad = format!("\x1b]0;title\x07 \u{202e} {token}");
         let usage = SessionUsage::default();
         let events = [
-            said(&bad),
-            said(&format!("{}{}", &bad[..bad.len() - 8], "\n")),
+            new_text_event(&bad),
+            new_text_event(&format!("{}{}", &bad[..bad.len() - 8], "\n")),
             SessionEvent::SaidPart { text: bad.clone() },
             SessionEvent::Message {
                 role: bad.clone(),

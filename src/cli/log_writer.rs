@@ -34,11 +34,11 @@ impl LogWriter {
         } else {
             lines.to_vec()
         };
-        let mut left = begun.as_slice();
-        while !left.is_empty() {
+        let mut unwritten = begun.as_slice();
+        while !unwritten.is_empty() {
             let patience = if state.full { Duration::ZERO } else { PATIENCE };
             let written = if is_ready(patience) {
-                write(io::stderr(), &left[..left.len().min(PIPE_PIECE)])
+                write(io::stderr(), &unwritten[..unwritten.len().min(PIPE_PIECE)])
             } else {
                 Err(Errno::AGAIN)
             };
@@ -46,8 +46,8 @@ impl LogWriter {
                 Ok(0) => return false,
                 Ok(count) => {
                     state.full = false;
-                    state.within_a_line = left[count - 1] != b'\n';
-                    left = &left[count..];
+                    state.within_a_line = unwritten[count - 1] != b'\n';
+                    unwritten = &unwritten[count..];
                 }
                 Err(Errno::INTR) => {}
                 Err(error) => {

@@ -47,9 +47,9 @@ fn filter_of(verbose: u8, variable: Option<OsString>) -> Result<Option<Targets>,
     let level = match (verbose, variable.filter(|filter| !filter.is_empty())) {
         (0, None) => return Ok(None),
         (0, Some(filter)) => {
-            return read(&filter)
+            return parse_filter(&filter)
                 .map(Some)
-                .map_err(|why| unreadable(&filter, &why));
+                .map_err(|why| refuse_filter(&filter, &why));
         }
         (1, _) => Level::INFO,
         (2, _) => Level::DEBUG,
@@ -59,7 +59,7 @@ fn filter_of(verbose: u8, variable: Option<OsString>) -> Result<Option<Targets>,
 }
 
 /// Reads levels and `target=level`, separated by commas. The longest target that fits an event counts.
-fn read(filter: &OsStr) -> Result<Targets, String> {
+fn parse_filter(filter: &OsStr) -> Result<Targets, String> {
     let filter = filter.to_str().ok_or("it is not UTF-8")?;
     let mut targets = Targets::new();
     for part in filter
@@ -110,7 +110,7 @@ fn full_name(target: &str) -> Result<String, String> {
     }
 }
 
-fn unreadable(filter: &OsStr, why: &str) -> CommandFailure {
+fn refuse_filter(filter: &OsStr, why: &str) -> CommandFailure {
     let filter = filter.to_string_lossy();
     CommandFailure::usage(format!("cannot read {FILTER_VARIABLE}='{filter}': {why}")).hint(format!(
         "write a level, or targets with levels, such as {FILTER_VARIABLE}=debug or {FILTER_VARIABLE}=watchdog::git=trace,info"

@@ -14,12 +14,12 @@ const MODE: u32 = 0o644;
 ///
 /// # Errors
 /// Where it cannot be written whole. What was there before is there still.
-pub fn write(path: &Path, text: &str) -> io::Result<()> {
+pub fn write_metrics(path: &Path, text: &str) -> io::Result<()> {
     if path == Path::new("-") {
-        return result_output::write(&mut io::stdout().lock(), text.as_bytes());
+        return result_output::write_result(&mut io::stdout().lock(), text.as_bytes());
     }
     let draft = draft_beside(path)?;
-    let written = replace(path, &draft, text);
+    let written = replace_file(path, &draft, text);
     if written.is_err() {
         // Of no use to anyone; the error that matters is the first.
         let _ = fs::remove_file(&draft);
@@ -38,7 +38,7 @@ fn draft_beside(path: &Path) -> io::Result<PathBuf> {
     Ok(path.with_file_name(draft))
 }
 
-fn replace(path: &Path, draft: &Path, text: &str) -> io::Result<()> {
+fn replace_file(path: &Path, draft: &Path, text: &str) -> io::Result<()> {
     if path.is_dir() {
         return Err(io::Error::new(
             io::ErrorKind::IsADirectory,
@@ -72,7 +72,7 @@ mod tests {
         let scratch = tempfile::tempdir().unwrap();
         let path = scratch.path().join("watchdog.prom");
         for text in ["one\n", "two\n"] {
-            write(&path, text).unwrap();
+            write_metrics(&path, text).unwrap();
             assert_eq!(fs::read_to_string(&path).unwrap(), text);
         }
         assert_eq!(
@@ -95,7 +95,7 @@ mod tests {
         );
         fs::write(&other, "mine").unwrap();
         std::os::unix::fs::symlink(&other, &path).unwrap();
-        write(&path, "one\n").unwrap();
+        write_metrics(&path, "one\n").unwrap();
         assert_eq!(
             (
                 fs::read_to_string(&other).unwrap(),
@@ -108,7 +108,11 @@ mod tests {
             Path::new("/"),
             &scratch.path().join("missing/file"),
         ] {
-            assert!(write(folder, "one\n").is_err(), "{}", folder.display());
+            assert!(
+                write_metrics(folder, "one\n").is_err(),
+                "{}",
+                folder.display()
+            );
         }
         assert_eq!(fs::read_dir(scratch.path()).unwrap().count(), 2);
     }

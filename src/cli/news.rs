@@ -14,7 +14,7 @@ const NAME: &str = "sweep --news";
 /// Remembers what was shown.
 pub struct NoticeHistory {
     store: Arc<dyn LocalStore>,
-    known: Mutex<HashSet<String>>,
+    quiet_worktrees: Mutex<HashSet<String>>,
 }
 
 impl NoticeHistory {
@@ -22,7 +22,7 @@ impl NoticeHistory {
     pub fn open(state: &StateDir) -> Result<Self, StoreError> {
         Ok(NoticeHistory {
             store: open_store(state)?,
-            known: Mutex::default(),
+            quiet_worktrees: Mutex::default(),
         })
     }
 
@@ -32,7 +32,7 @@ impl NoticeHistory {
         let calls = line.needs_person() || line.long_idle;
         let is_news = !self.was_shown(row, &line, calls) && calls;
         if !is_news {
-            self.known
+            self.quiet_worktrees
                 .lock()
                 .expect("mutex poisoned")
                 .insert(line.worktree);
@@ -67,8 +67,10 @@ impl NoticeHistory {
         // Where HEAD was not looked at, nothing says that it moved.
         let state = verdict.head.map(|head| [baseline, head].join(" "));
         let state = state.as_deref();
-        let left = line.left.map_or_else(String::new, |left| left.to_string());
-        let what = [status.as_str(), line.reason, &left].join(" ");
+        let uncommitted = line
+            .uncommitted
+            .map_or_else(String::new, |count| count.to_string());
+        let what = [status.as_str(), line.reason, &uncommitted].join(" ");
         notice_record::is_repeated(
             self.store.as_ref(),
             &line.worktree,
@@ -81,7 +83,7 @@ impl NoticeHistory {
 
     /// Whether a worktree's row was no news.
     pub fn is_known(&self, worktree: &str) -> bool {
-        self.known
+        self.quiet_worktrees
             .lock()
             .expect("mutex poisoned")
             .contains(worktree)

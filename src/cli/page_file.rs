@@ -12,16 +12,16 @@ use watchdog_facts::verdict::Status;
 /// # Errors
 /// When it cannot be written. Nothing of it is left then.
 pub fn replace_file(path: &Path, content: &[u8]) -> Result<(), CommandFailure> {
-    write(path, content).map_err(|error| CommandFailure {
+    write_page(path, content).map_err(|error| CommandFailure {
         code: Status::Error.exit_code(),
         reason: "output_error",
         message: format!("failed to write {}: {error}", path.display()),
         hint: Some("name a file in a folder that exists and has room, or - for stdout; what was there before is unchanged".into()),
-        known: None,
+        partial_answer: None,
     })
 }
 
-fn write(path: &Path, content: &[u8]) -> io::Result<()> {
+fn write_page(path: &Path, content: &[u8]) -> io::Result<()> {
     let target = fs::canonicalize(path).unwrap_or_else(|_| path.to_owned());
     let there = fs::metadata(&target).ok();
     if let Some(there) = &there

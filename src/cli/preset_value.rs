@@ -60,8 +60,8 @@ impl TypedValueParser for AgentNameParser {
 }
 
 fn built_in() -> Box<dyn Iterator<Item = PossibleValue>> {
-    let known = PresetCatalog::built_in().iter();
+    let presets = PresetCatalog::built_in().iter();
     Box::new(
-        known.map(|preset| PossibleValue::new(preset.name.as_str()).help(preset.title.as_str())),
+        presets.map(|preset| PossibleValue::new(preset.name.as_str()).help(preset.title.as_str())),
     )
 }

@@ -20,13 +20,13 @@ use watchdog_store::{StateDir, StoreError, take_unread_notes};
 
 use super::args::{Cli, Command};
 use super::args_global::{ColorWhen, GlobalArgs};
-use super::command_line::{calls_a_hook, read};
+use super::command_line::{calls_a_hook, parse_command_line};
 use super::commands::{
     agent, breaker, completions, demo, doctor, evaluate, events, explain, fleet, forget, hook,
     init, judging, logs, looping, manual, notify_test, probe, report, rescue, schema, snapshot,
     status, sweep, task, trust, watch,
 };
-use super::exit::{answer_all_the_same, complain, ended, without_room};
+use super::exit::{answer_all_the_same, finish_with_code, report_failure, without_room};
 use super::failure::{BUG, CommandFailure, USAGE};
 use super::held_back;
 use super::help;
@@ -44,10 +44,10 @@ pub fn main() -> ExitCode {
     // Claude Code takes some exit codes of a hook for a refusal, so that a hook ends with 0, whatever goes wrong.
     let line: Vec<OsString> = std::env::args_os().collect();
     if let Some(words) = completions::words_to_complete(&line) {
-        return completions::complete(words);
+        return completions::print_candidates(words);
     }
     let in_a_hook = calls_a_hook(&line);
-    let cli = match read(&line) {
+    let cli = match parse_command_line(&line) {
         Ok(cli) => cli,
         Err(error) if in_a_hook && error.use_stderr() => {
             let _ = error.print();
@@ -58,17 +58,17 @@ pub fn main() -> ExitCode {
         Err(error) => {
             // Help and version are results; a complaint about the command line goes to stderr.
             match error.print() {
-                Err(why) if !error.use_stderr() => result_output::note(&why),
+                Err(why) if !error.use_stderr() => result_output::record_write_error(&why),
                 _ => {}
             }
-            return ended(u8::try_from(error.exit_code()).unwrap_or(USAGE));
+            return finish_with_code(u8::try_from(error.exit_code()).unwrap_or(USAGE));
         }
     };
     let terminal = CommandTerminal::new(&cli.global);
     if let Err(failure) = start_logging(&cli.global) {
         // A hook is answered all the same, without a log; its stdout is for the answer.
         if !in_a_hook {
-            complain(&terminal, &failure);
+            report_failure(&terminal, &failure);
             return ExitCode::from(failure.code);
         }
         terminal.complain(&format!(
@@ -80,22 +80,22 @@ pub fn main() -> ExitCode {
     let global = cli.global.clone();
     let judges = cli.command.as_ref().is_some_and(judges_one_worktree);
     // A panic is a bug. It must not look like a verdict, nor end with the code that a shell gives to anything that fails.
-    match catch_unwind(AssertUnwindSafe(|| dispatch(cli, &terminal))) {
+    match catch_unwind(AssertUnwindSafe(|| dispatch_command(cli, &terminal))) {
         // The host reads exit codes of a hook in its own way. An answer that could not be written is said all the same.
         Ok(Ok(code)) if in_a_hook => {
-            let _of_commands = ended(code);
+            let _of_commands = finish_with_code(code);
             ExitCode::from(code)
         }
-        Ok(Ok(code)) => ended(code),
+        Ok(Ok(code)) => finish_with_code(code),
         Ok(Err(failure)) => {
-            let failure = placed(failure, &global, &terminal);
-            complain(&terminal, &failure);
+            let failure = locate_hint(failure, &global, &terminal);
+            report_failure(&terminal, &failure);
             ExitCode::from(failure.code)
         }
-        Err(_) if in_a_hook && let Some(shortage) = scarcity::seen() => {
+        Err(_) if in_a_hook && let Some(shortage) = scarcity::get_shortage() => {
             answer_all_the_same(&format!("the system has no further {}", shortage.of))
         }
-        Err(_) if let Some(shortage) = scarcity::seen() => {
+        Err(_) if let Some(shortage) = scarcity::get_shortage() => {
             let around = command_env(&global, &terminal, None, NotificationWorker::default()).ok();
             without_room(&terminal, (around.as_ref(), judges), shortage)
         }
@@ -111,7 +111,7 @@ pub fn main() -> ExitCode {
 }
 
 /// The failure with a hint that works from anywhere.
-fn placed(
+fn locate_hint(
     failure: CommandFailure,
     global: &GlobalArgs,
     terminal: &CommandTerminal,
@@ -121,7 +121,7 @@ fn placed(
         .as_ref()
         .and_then(|_| command_env(global, terminal, None, NotificationWorker::default()).ok());
     match around {
-        Some(around) => failure.placed(&around.commands_here()),
+        Some(around) => failure.with_worktree_hint(&around.commands_here()),
         None => failure,
     }
 }
@@ -135,7 +135,7 @@ fn judges_one_worktree(command: &Command) -> bool {
 }
 
 /// Does what the command line says; returns the exit code.
-fn dispatch(cli: Cli, terminal: &CommandTerminal) -> Result<u8, CommandFailure> {
+fn dispatch_command(cli: Cli, terminal: &CommandTerminal) -> Result<u8, CommandFailure> {
     let global = &cli.global;
     let agent = match &cli.command {
         Some(Command::Check(args)) => args.judge.agent_program.clone(),
@@ -157,31 +157,31 @@ fn dispatch(cli: Cli, terminal: &CommandTerminal) -> Result<u8, CommandFailure> 
         NotificationWorker::naming(WorktreeCommands::default().with_state_dir(state.as_deref()));
     let around = || command_env(global, terminal, agent.clone(), notifications.clone());
     let Some(command) = cli.command else {
-        return status::bare(&around()?, terminal);
+        return status::run_bare_command(&around()?, terminal);
     };
     let done = match command {
-        Command::Snapshot(args) => snapshot::snapshot(&around()?, terminal, args),
-        Command::Check(args) => judging::check(&around()?, terminal, args),
-        Command::Run(args) => judging::run(&around()?, terminal, args),
-        Command::Loop(args) => looping::repeat(&around()?, terminal, *args),
-        Command::Sweep(args) => sweep::sweep(&around()?, terminal, args),
-        Command::Probe(args) => probe::probe(around, terminal, args),
-        Command::Rescue(args) => rescue::rescue(&around()?, terminal, args),
-        Command::Breaker(args) => breaker::breaker(&around()?, terminal, args),
-        Command::Trust(args) => trust::trust(&around()?, terminal, args),
-        Command::Untrust(args) => trust::untrust(&around()?, terminal, args),
-        Command::Fleet(args) => fleet::fleet(&around()?, terminal, args),
-        Command::Forget(args) => forget::forget(&around()?, terminal, args),
-        Command::Init(args) => init::init(&around()?, terminal, args),
-        Command::Doctor(args) => doctor::doctor(
+        Command::Snapshot(args) => snapshot::run_snapshot_command(&around()?, terminal, args),
+        Command::Check(args) => judging::run_check_command(&around()?, terminal, args),
+        Command::Run(args) => judging::run_session_command(&around()?, terminal, args),
+        Command::Loop(args) => looping::run_loop_command(&around()?, terminal, *args),
+        Command::Sweep(args) => sweep::run_sweep_command(&around()?, terminal, args),
+        Command::Probe(args) => probe::run_probe_command(around, terminal, args),
+        Command::Rescue(args) => rescue::run_rescue_command(&around()?, terminal, args),
+        Command::Breaker(args) => breaker::run_breaker_command(&around()?, terminal, args),
+        Command::Trust(args) => trust::run_trust_command(&around()?, terminal, args),
+        Command::Untrust(args) => trust::run_untrust_command(&around()?, terminal, args),
+        Command::Fleet(args) => fleet::run_fleet_command(&around()?, terminal, args),
+        Command::Forget(args) => forget::run_forget_command(&around()?, terminal, args),
+        Command::Init(args) => init::run_init_command(&around()?, terminal, args),
+        Command::Doctor(args) => doctor::run_doctor_command(
             &environment_of_doctor(global, terminal, agent.clone(), notifications.clone())?,
             terminal,
             args,
         ),
         Command::Evaluate(args) => {
-            evaluate::evaluate(around, global.worktree.is_some(), terminal, args)
+            evaluate::run_evaluate_command(around, global.worktree.is_some(), terminal, args)
         }
-        Command::Status(args) if args.watch => live::watch(
+        Command::Status(args) if args.watch => live::watch_live(
             &around()?,
             global.worktree.is_some(),
             terminal,
@@ -189,33 +189,35 @@ fn dispatch(cli: Cli, terminal: &CommandTerminal) -> Result<u8, CommandFailure> 
             run_words,
         ),
         Command::Status(args) => {
-            status::status(&around()?, global.worktree.is_some(), terminal, args)
+            status::run_status_command(&around()?, global.worktree.is_some(), terminal, args)
         }
         Command::Report(args) => {
-            report::report(&around()?, global.worktree.is_some(), terminal, args)
+            report::run_report_command(&around()?, global.worktree.is_some(), terminal, args)
         }
-        Command::Events(args) if args.fleet => fleet::events(&around()?, terminal, args),
-        Command::Events(args) => events::events(&around()?, terminal, args),
-        Command::Agent(args) => agent::agent(&around()?, terminal, args),
-        Command::Notify(args) => notify_test::notify(&around()?, terminal, args),
-        Command::Logs(args) => logs::logs(&around()?, terminal, args),
-        Command::Explain(args) => explain::explain(&around()?, terminal, args),
-        Command::Schema(args) => schema::schema(around, terminal, args),
-        Command::Watch(args) => watch::watch(&around()?, terminal, args),
-        Command::Task(args) => task::task(&around()?, terminal, args),
-        Command::Hook(args) => hook::hook(global, around, terminal, args),
-        Command::Demo => demo::demo(terminal),
-        Command::Completions { shell } => completions::completions(shell),
-        Command::Man(args) => manual::man(terminal, &args),
-        Command::Help(args) => help::help(&args.topic),
+        Command::Events(args) if args.fleet => {
+            fleet::run_fleet_events_command(&around()?, terminal, args)
+        }
+        Command::Events(args) => events::run_events_command(&around()?, terminal, args),
+        Command::Agent(args) => agent::run_agent_command(&around()?, terminal, args),
+        Command::Notify(args) => notify_test::run_notify_command(&around()?, terminal, args),
+        Command::Logs(args) => logs::run_logs_command(&around()?, terminal, args),
+        Command::Explain(args) => explain::run_explain_command(&around()?, terminal, args),
+        Command::Schema(args) => schema::run_schema_command(around, terminal, args),
+        Command::Watch(args) => watch::run_watch_command(&around()?, terminal, args),
+        Command::Task(args) => task::run_task_command(&around()?, terminal, args),
+        Command::Hook(args) => hook::run_hook_command(global, around, terminal, args),
+        Command::Demo => demo::run_demo_command(terminal),
+        Command::Completions { shell } => completions::run_completions_command(shell),
+        Command::Man(args) => manual::run_man_command(terminal, &args),
+        Command::Help(args) => help::run_help_command(&args.topic),
     };
     say_unread_notes(terminal, &around);
     // The result is printed; whoever waits for our end waits a little longer, and only where somebody is to be told.
-    let left = notifications.finish(DELIVERY);
-    if left > 0 {
+    let undelivered = notifications.finish(DELIVERY);
+    if undelivered > 0 {
         terminal.tell(&format!(
             "watchdog: {} to be delivered; the next watchdog tries again",
-            plural(left as u64, "notification")
+            plural(undelivered as u64, "notification")
         ));
     }
     done
@@ -240,7 +242,7 @@ fn say_unread_notes(
 
 /// Does what a command line says, for the live view: what it prints is held back, and a panic is its own alone.
 fn run_words(line: &[OsString]) -> u8 {
-    let cli = match read(line) {
+    let cli = match parse_command_line(line) {
         // People read what comes of it, whatever the environment says of JSON.
         Ok(cli) => Cli {
             global: GlobalArgs {
@@ -252,15 +254,15 @@ fn run_words(line: &[OsString]) -> u8 {
             ..cli
         },
         Err(error) => {
-            held_back::keep(&error.to_string());
+            held_back::hold_back_text(&error.to_string());
             return USAGE;
         }
     };
     let terminal = CommandTerminal::new(&cli.global);
-    match catch_unwind(AssertUnwindSafe(|| dispatch(cli, &terminal))) {
+    match catch_unwind(AssertUnwindSafe(|| dispatch_command(cli, &terminal))) {
         Ok(Ok(code)) => code,
         Ok(Err(failure)) => {
-            complain(&terminal, &failure);
+            report_failure(&terminal, &failure);
             failure.code
         }
         Err(_) => {
@@ -277,7 +279,7 @@ pub fn command_env(
     agent_program: Option<OsString>,
     notifications: NotificationWorker,
 ) -> Result<CommandEnv, CommandFailure> {
-    environment(
+    build_command_env(
         state_dir(global)?,
         global,
         terminal,
@@ -297,7 +299,7 @@ fn environment_of_doctor(
         Err(StoreError::NoPlace) => StateDir::without_directory(),
         found => found?,
     };
-    environment(state, global, terminal, agent_program, notifications)
+    build_command_env(state, global, terminal, agent_program, notifications)
 }
 
 fn state_dir(global: &GlobalArgs) -> Result<StateDir, StoreError> {
@@ -316,7 +318,7 @@ fn state_dir(global: &GlobalArgs) -> Result<StateDir, StoreError> {
     })
 }
 
-fn environment(
+fn build_command_env(
     state: StateDir,
     global: &GlobalArgs,
     terminal: &CommandTerminal,

@@ -3,7 +3,7 @@
 use std::time::Duration;
 
 /// A length of time as a clock shows it: `0:07`, `12:03`, `1:02:03`.
-pub fn clock(length: Duration) -> String {
+pub fn format_clock(length: Duration) -> String {
     let seconds = length.as_secs();
     match (seconds / 3600, seconds / 60 % 60, seconds % 60) {
         (0, minutes, seconds) => format!("{minutes}:{seconds:02}"),
@@ -12,12 +12,12 @@ pub fn clock(length: Duration) -> String {
 }
 
 /// US dollars: `$1.23`.
-pub fn dollars(cost: f64) -> String {
+pub fn format_dollars(cost: f64) -> String {
     format!("${cost:.2}")
 }
 
 /// `950`, `12.3k`, `4.5M`.
-pub fn thousands(count: u64) -> String {
+pub fn format_thousands(count: u64) -> String {
     match count {
         0..1_000 => count.to_string(),
         1_000..1_000_000 => format!("{}.{}k", count / 1_000, count % 1_000 / 100),
@@ -47,18 +47,18 @@ mod tests {
             (3600, "1:00:00"),
             (36_061, "10:01:01"),
         ] {
-            assert_eq!(clock(Duration::from_secs(seconds)), shown);
+            assert_eq!(format_clock(Duration::from_secs(seconds)), shown);
         }
     }
 
     #[test]
     fn figures_are_short_and_empty_parts_omitted() {
         assert_eq!(
-            [950, 45_120, 4_560_000].map(thousands),
+            [950, 45_120, 4_560_000].map(format_thousands),
             ["950", "45.1k", "4.5M"]
         );
         assert_eq!(
-            progress_line(["1:00".into(), String::new(), dollars(1.234)]),
+            progress_line(["1:00".into(), String::new(), format_dollars(1.234)]),
             "1:00 · $1.23"
         );
     }

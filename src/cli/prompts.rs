@@ -57,7 +57,7 @@ fn render_config<'a>() -> RenderConfig<'a> {
     }
 }
 
-fn lines(texts: impl IntoIterator<Item = String>) -> Vec<PromptLine> {
+fn build_prompt_lines(texts: impl IntoIterator<Item = String>) -> Vec<PromptLine> {
     texts
         .into_iter()
         .map(|text| PromptLine(escape_to_one_line(&text)))
@@ -73,7 +73,7 @@ pub fn choose_many(
     let short = |picked: &[inquire::list_option::ListOption<&PromptLine>]| {
         format!("{} chosen", picked.len())
     };
-    let picked = MultiSelect::new(question, lines(texts))
+    let picked = MultiSelect::new(question, build_prompt_lines(texts))
         .with_default(chosen)
         .with_page_size(PAGE)
         .without_filtering()
@@ -89,7 +89,7 @@ pub fn choose_one(
     question: &str,
     texts: impl IntoIterator<Item = String>,
 ) -> Result<usize, UnansweredPrompt> {
-    let picked = Select::new(question, lines(texts))
+    let picked = Select::new(question, build_prompt_lines(texts))
         .without_filtering()
         .with_help_message("↑↓ move, enter choose, Ctrl-C leaves all as it is")
         .with_render_config(render_config())
@@ -98,7 +98,7 @@ pub fn choose_one(
 }
 
 /// Yes or no; enter alone is `usual`.
-pub fn confirm(question: &str, usual: bool) -> Result<bool, UnansweredPrompt> {
+pub fn ask_confirmation(question: &str, usual: bool) -> Result<bool, UnansweredPrompt> {
     let question = escape_to_one_line(question);
     Ok(Confirm::new(&question)
         .with_default(usual)

@@ -9,7 +9,7 @@ use super::result_output;
 /// # Errors
 /// Where nobody does.
 pub fn write_line(text: &str) -> io::Result<()> {
-    result_output::write(
+    result_output::write_result(
         &mut anstream::stdout().lock(),
         format!("{text}\n").as_bytes(),
     )

@@ -3,7 +3,7 @@
 
 use std::collections::BTreeMap;
 
-use super::amounts::grouped;
+use super::amounts::group_thousands;
 use watchdog_facts::display::escape_to_one_line;
 use watchdog_store::measures::{
     ABORT_WINDOW, AbortCounts, CompletedSpec, MeasureSummary, Spread, measure,
@@ -27,24 +27,24 @@ pub struct ReportSection {
 }
 
 /// All sections. Bars have at most `room` columns.
-pub fn sections(
+pub fn build_sections(
     sums: &CounterSums,
     completed: &[CompletedSpec],
     room: usize,
 ) -> Vec<ReportSection> {
-    let found = MeasureSummary::new(sums, completed);
+    let summary = MeasureSummary::new(sums, completed);
     vec![
-        aborts(&found, room),
-        timeouts(&found),
-        rescues(&found),
-        questions(&found, sums),
-        completions(&found, completed.len()),
-        held_back(&found, room),
-        strikes(&found, room),
+        build_aborts_section(&summary, room),
+        build_timeouts_section(&summary),
+        build_rescues_section(&summary),
+        build_questions_section(&summary, sums),
+        build_completions_section(&summary, completed.len()),
+        held_back(&summary, room),
+        build_strikes_section(&summary, room),
     ]
 }
 
-fn section(
+fn build_section(
     name: &str,
     figure: &str,
     meaning: impl Into<String>,
@@ -57,21 +57,21 @@ fn section(
     }
 }
 
-fn aborts(found: &MeasureSummary, room: usize) -> ReportSection {
+fn build_aborts_section(summary: &MeasureSummary, room: usize) -> ReportSection {
     let AbortCounts {
         total,
         went_on,
         in_new_session,
         held,
-    } = found.aborts;
-    let figure = match (total, found.aborts.false_rate()) {
+    } = summary.aborts;
+    let figure = match (total, summary.aborts.false_rate()) {
         (0, _) => "none".to_owned(),
-        (_, None) => format!("{}, all undecided", grouped(total)),
+        (_, None) => format!("{}, all undecided", group_thousands(total)),
         (_, Some(rate)) => format!(
             "{} of {} decided were false ({})",
-            grouped(went_on),
-            grouped(went_on + held),
-            percent(rate)
+            group_thousands(went_on),
+            group_thousands(went_on + held),
+            format_percent(rate)
         ),
     };
     let days = ABORT_WINDOW.as_secs() / 86_400;
@@ -79,35 +79,38 @@ fn aborts(found: &MeasureSummary, room: usize) -> ReportSection {
         "An abort ends work that is not complete; it was false where work went on within {days} days"
     );
     if went_on > 0 {
-        meaning.push_str(&format!(" ({} in a new session)", grouped(in_new_session)));
-    }
-    if found.aborts.count_undecided() > 0 {
         meaning.push_str(&format!(
-            "; of {} nothing is known yet",
-            grouped(found.aborts.count_undecided())
+            " ({} in a new session)",
+            group_thousands(in_new_session)
         ));
     }
-    let counts = found
+    if summary.aborts.count_undecided() > 0 {
+        meaning.push_str(&format!(
+            "; of {} nothing is known yet",
+            group_thousands(summary.aborts.count_undecided())
+        ));
+    }
+    let counts = summary
         .aborts_by_why
         .iter()
         .map(|(why, counts)| (why.clone(), counts.total))
         .collect();
-    section(
+    build_section(
         "Aborts",
         &figure,
         meaning + ".",
-        list(&counts, room, "other"),
+        render_counts(&counts, room, "other"),
     )
 }
 
-fn timeouts(found: &MeasureSummary) -> ReportSection {
-    let figure = of(
-        found.timeouts,
-        found.sessions,
-        found.timeout_rate(),
+fn build_timeouts_section(summary: &MeasureSummary) -> ReportSection {
+    let figure = format_share_of(
+        summary.timeouts,
+        summary.sessions,
+        summary.timeout_rate(),
         "session",
     );
-    section(
+    build_section(
         "Timeouts",
         &figure,
         "Sessions that the breaker counts: every question was spent, or they fell silent or ran out of time.",
@@ -115,18 +118,18 @@ fn timeouts(found: &MeasureSummary) -> ReportSection {
     )
 }
 
-fn rescues(found: &MeasureSummary) -> ReportSection {
-    let (tried, kept) = found.rescues;
+fn build_rescues_section(summary: &MeasureSummary) -> ReportSection {
+    let (tried, kept) = summary.rescues;
     let figure = match tried {
         0 => "none was tried".to_owned(),
         _ => format!(
             "{} of {} kept everything ({})",
-            grouped(kept),
-            grouped(tried),
-            share(found.rescue_rate())
+            group_thousands(kept),
+            group_thousands(tried),
+            format_rate(summary.rescue_rate())
         ),
     };
-    section(
+    build_section(
         "Rescues",
         &figure,
         "A rescue succeeds where it makes commits, does not fail, and nothing is lost.",
@@ -134,33 +137,33 @@ fn rescues(found: &MeasureSummary) -> ReportSection {
     )
 }
 
-fn questions(found: &MeasureSummary, sums: &CounterSums) -> ReportSection {
+fn build_questions_section(summary: &MeasureSummary, sums: &CounterSums) -> ReportSection {
     let each = |per: Option<f64>, noun: &str| {
         per.map_or_else(
             || format!("unknown per {noun}"),
             |per| format!("{per:.2} per {noun}"),
         )
     };
-    let per_session = each(found.questions_per_session(), "session");
+    let per_session = each(summary.questions_per_session(), "session");
     let figure = format!(
         "{}; {per_session}, {}",
-        grouped(found.all_questions()),
-        each(found.questions_per_iteration(), "iteration")
+        group_thousands(summary.all_questions()),
+        each(summary.questions_per_iteration(), "iteration")
     );
     let with_questions = sums.get_sum(measure::QUESTION_VERDICTS);
     let reported_by = |count: u64| {
         format!(
             "told by {} of {}",
-            grouped(count),
-            counted(with_questions, "judgement")
+            group_thousands(count),
+            plural(with_questions, "judgement")
         )
     };
     let tokens = match sums.get_sum(word::QUESTION_TOKENS_REPORTED) {
         0 => "tokens not told".to_owned(),
         reported => {
             let (read, written) = (
-                grouped(sums.get_sum(word::QUESTION_TOKENS_IN)),
-                grouped(sums.get_sum(word::QUESTION_TOKENS_OUT)),
+                group_thousands(sums.get_sum(word::QUESTION_TOKENS_IN)),
+                group_thousands(sums.get_sum(word::QUESTION_TOKENS_OUT)),
             );
             format!(
                 "{read} tokens in, {written} out ({})",
@@ -181,10 +184,10 @@ fn questions(found: &MeasureSummary, sums: &CounterSums) -> ReportSection {
             format!("Put to agents and models: probes, plans of rescues, judges; {tokens}, {cost}.")
         }
     };
-    section("Questions", &figure, meaning, vec![])
+    build_section("Questions", &figure, meaning, vec![])
 }
 
-fn completions(found: &MeasureSummary, listed: usize) -> ReportSection {
+fn build_completions_section(summary: &MeasureSummary, listed: usize) -> ReportSection {
     let spread = |name: &str, spread: Option<Spread>, shown: &dyn Fn(f64) -> String| match spread {
         None => format!("  {name:<10}  unknown"),
         Some(of) => {
@@ -192,33 +195,33 @@ fn completions(found: &MeasureSummary, listed: usize) -> ReportSection {
                 "  {name:<10}  {} in the median, {} at 90 % (told by {} of {})",
                 shown(of.median),
                 shown(of.p90),
-                grouped(of.known as u64),
-                grouped(listed as u64)
+                group_thousands(of.count as u64),
+                group_thousands(listed as u64)
             )
         }
     };
     let mut rows = Vec::new();
-    if found.completions > 0 {
-        rows.push(spread("time", found.seconds, &rough_time));
-        rows.push(spread("cost", found.cost_micros, &|micros| {
+    if summary.completions > 0 {
+        rows.push(spread("time", summary.seconds, &rough_time));
+        rows.push(spread("cost", summary.cost_micros, &|micros| {
             format!("${:.2}", micros / 1e6)
         }));
-        rows.push(spread("sessions", found.sessions_each, &|sessions| {
+        rows.push(spread("sessions", summary.sessions_each, &|sessions| {
             format!("{sessions:.0}")
         }));
     }
     let meaning =
         "What the sessions of a spec took since its previous completion, or since they began.";
-    section(
+    build_section(
         "Completed specs",
-        &grouped(found.completions),
+        &group_thousands(summary.completions),
         meaning,
         rows,
     )
 }
 
-fn held_back(found: &MeasureSummary, room: usize) -> ReportSection {
-    let reasons: BTreeMap<String, u64> = found
+fn held_back(summary: &MeasureSummary, room: usize) -> ReportSection {
+    let reasons: BTreeMap<String, u64> = summary
         .held_back()
         .into_iter()
         .map(|(reason, count)| (reason.to_owned(), count))
@@ -226,15 +229,15 @@ fn held_back(found: &MeasureSummary, room: usize) -> ReportSection {
     let total: u64 = reasons.values().sum();
     let figure = format!(
         "{} of {} not complete",
-        grouped(total),
-        counted(found.sessions + found.changes, "judgement")
+        group_thousands(total),
+        plural(summary.sessions + summary.changes, "judgement")
     );
-    let mut rows = list(&reasons, room, "further reasons");
-    if !found.unmet.is_empty() {
+    let mut rows = render_counts(&reasons, room, "further reasons");
+    if !summary.unmet.is_empty() {
         rows.push("  checks that were not met:".to_owned());
-        rows.extend(list(&found.unmet, room, "further checks"));
+        rows.extend(render_counts(&summary.unmet, room, "further checks"));
     }
-    section(
+    build_section(
         "What held completions back",
         &figure,
         "Each session counts once, by the reason of its verdict.",
@@ -242,23 +245,23 @@ fn held_back(found: &MeasureSummary, room: usize) -> ReportSection {
     )
 }
 
-fn strikes(found: &MeasureSummary, room: usize) -> ReportSection {
-    let not_counted: u64 = found.no_strikes.values().sum();
+fn build_strikes_section(summary: &MeasureSummary, room: usize) -> ReportSection {
+    let not_counted: u64 = summary.no_strikes.values().sum();
     let figure = format!(
         "{} counted, {} not",
-        grouped(found.strikes),
-        grouped(not_counted)
+        group_thousands(summary.strikes),
+        group_thousands(not_counted)
     );
-    section(
+    build_section(
         "Strikes",
         &figure,
         "The breaker counts a session that came to nothing; the others were no strike because of:",
-        list(&found.no_strikes, room, "other"),
+        render_counts(&summary.no_strikes, room, "other"),
     )
 }
 
 /// The largest counts with bars, then one row for all others.
-fn list(counts: &BTreeMap<String, u64>, room: usize, others: &str) -> Vec<String> {
+fn render_counts(counts: &BTreeMap<String, u64>, room: usize, others: &str) -> Vec<String> {
     let mut sorted: Vec<(&str, u64)> = counts
         .iter()
         .filter(|(_, count)| **count > 0)
@@ -270,7 +273,7 @@ fn list(counts: &BTreeMap<String, u64>, room: usize, others: &str) -> Vec<String
     } else {
         sorted.len()
     };
-    let rest = sorted.split_off(named);
+    let unlisted = sorted.split_off(named);
     let mut rows: Vec<(String, u64)> = sorted
         .into_iter()
         .map(|(name, count)| {
@@ -280,26 +283,26 @@ fn list(counts: &BTreeMap<String, u64>, room: usize, others: &str) -> Vec<String
             )
         })
         .collect();
-    if !rest.is_empty() {
+    if !unlisted.is_empty() {
         rows.push((
-            format!("{} {others}", rest.len()),
-            rest.iter().map(|(_, count)| count).sum(),
+            format!("{} {others}", unlisted.len()),
+            unlisted.iter().map(|(_, count)| count).sum(),
         ));
     }
     let most = rows.iter().map(|(_, count)| *count).max().unwrap_or(0);
     let row = |(name, count): (String, u64)| {
         let line = format!(
             "  {:<NAME$}  {:>7}  {}",
-            escape_to_one_line(&shortened(&name)),
-            grouped(count),
-            bar(count, count, most, room)
+            escape_to_one_line(&shorten_name(&name)),
+            group_thousands(count),
+            draw_bar(count, count, most, room)
         );
         line.trim_end().to_owned()
     };
     rows.into_iter().map(row).collect()
 }
 
-fn shortened(name: &str) -> String {
+fn shorten_name(name: &str) -> String {
     if name.chars().count() <= NAME {
         name.to_owned()
     } else {
@@ -307,32 +310,32 @@ fn shortened(name: &str) -> String {
     }
 }
 
-fn of(part: u64, all: u64, rate: Option<f64>, noun: &str) -> String {
+fn format_share_of(part: u64, all: u64, rate: Option<f64>, noun: &str) -> String {
     match all {
         0 => format!("no {noun} was judged"),
         _ => format!(
             "{} of {} ({})",
-            grouped(part),
-            counted(all, noun),
-            share(rate)
+            group_thousands(part),
+            plural(all, noun),
+            format_rate(rate)
         ),
     }
 }
 
-fn counted(count: u64, noun: &str) -> String {
+fn plural(count: u64, noun: &str) -> String {
     format!(
         "{} {noun}{}",
-        grouped(count),
+        group_thousands(count),
         if count == 1 { "" } else { "s" }
     )
 }
 
-fn share(rate: Option<f64>) -> String {
-    rate.map_or_else(|| "unknown".into(), percent)
+fn format_rate(rate: Option<f64>) -> String {
+    rate.map_or_else(|| "unknown".into(), format_percent)
 }
 
 /// `4.2 %`, and no share that is not zero is shown as zero.
-fn percent(share: f64) -> String {
+fn format_percent(share: f64) -> String {
     match share * 100.0 {
         small if small > 0.0 && small < 0.1 => "under 0.1 %".to_owned(),
         whole if (whole - whole.round()).abs() < 0.05 => format!("{whole:.0} %"),
@@ -351,7 +354,7 @@ fn rough_time(seconds: f64) -> String {
 }
 
 /// `####..`: the done ones, then the others of all, where `most` fill the room.
-pub fn bar(all: u64, done: u64, most: u64, room: usize) -> String {
+pub fn draw_bar(all: u64, done: u64, most: u64, room: usize) -> String {
     if all == 0 || room == 0 {
         return String::new();
     }
@@ -391,7 +394,7 @@ mod tests {
             .concat()
             .join("\n")
         };
-        sections(&sums(counts), completed, 20)
+        build_sections(&sums(counts), completed, 20)
             .into_iter()
             .map(text)
             .collect::<Vec<_>>()
@@ -468,14 +471,14 @@ mod tests {
     #[test]
     fn nothing_counted_is_said_in_words() {
         let text = shown(&[], &[]);
-        for said in [
+        for phrase in [
             "Aborts: none",
             "no session was judged",
             "none was tried",
             "unknown per session",
             "Completed specs: 0",
         ] {
-            assert!(text.contains(said), "{said}: {text}");
+            assert!(text.contains(phrase), "{phrase}: {text}");
         }
         assert!(!text.contains('%') && !text.contains("NaN"), "{text}");
     }
@@ -511,7 +514,7 @@ mod tests {
             (u64::MAX, 0, u64::MAX, 8, "........"),
         ] {
             assert_eq!(
-                bar(all, complete, most, room),
+                draw_bar(all, complete, most, room),
                 expected,
                 "{all} {complete} {most} {room}"
             );

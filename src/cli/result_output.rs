@@ -14,16 +14,16 @@ static FAILED: Mutex<Option<String>> = Mutex::new(None);
 ///
 /// # Errors
 /// When they could not be written, a reader that went away included.
-pub fn write(out: &mut impl Write, bytes: &[u8]) -> io::Result<()> {
+pub fn write_result(out: &mut impl Write, bytes: &[u8]) -> io::Result<()> {
     let done = out.write_all(bytes).and_then(|()| out.flush());
     if let Err(error) = &done {
-        note(error);
+        record_write_error(error);
     }
     done
 }
 
 /// Remembers a failure to write the result, unless the reader went away.
-pub fn note(error: &io::Error) {
+pub fn record_write_error(error: &io::Error) {
     if error.kind() != ErrorKind::BrokenPipe {
         FAILED
             .lock()
@@ -33,7 +33,7 @@ pub fn note(error: &io::Error) {
 }
 
 /// What to say in the end, where the result could not be written.
-pub fn failure() -> Option<CommandFailure> {
+pub fn get_write_failure() -> Option<CommandFailure> {
     let why = FAILED.lock().expect("mutex poisoned").clone()?;
     Some(CommandFailure {
         code: Status::Error.exit_code(),
@@ -42,6 +42,6 @@ pub fn failure() -> Option<CommandFailure> {
         hint: Some(
             "make room where stdout goes, or send it elsewhere, and run the command again".into(),
         ),
-        known: None,
+        partial_answer: None,
     })
 }

@@ -19,7 +19,10 @@ pub fn why_and_command(terminal: &CommandTerminal, why: &str, command: Option<&s
 }
 
 /// The other worktrees with the same fault, by the first of their names.
-pub fn others<'a>(terminal: &CommandTerminal, worktrees: impl ExactSizeIterator<Item = &'a Path>) {
+pub fn print_others<'a>(
+    terminal: &CommandTerminal,
+    worktrees: impl ExactSizeIterator<Item = &'a Path>,
+) {
     let count = worktrees.len();
     if count == 0 {
         return;

@@ -12,7 +12,7 @@ use tokio::signal::unix::{SignalKind, signal};
 use tracing::level_filters::LevelFilter;
 
 use super::passed_output::PassedOutput;
-use super::progress_text::{clock, progress_line};
+use super::progress_text::{format_clock, progress_line};
 use super::terminal_frame::TerminalFrame;
 use crate::cli::terminal::CommandTerminal;
 use watchdog_agent::stream::SessionView;
@@ -162,7 +162,7 @@ impl LineState {
         else {
             return;
         };
-        let text = line(phase, at);
+        let text = render_phase(phase, at);
         if !TerminalFrame::may_be_drawn() {
             // Whoever has the terminal now draws on it: what stands there is not ours to touch.
             return;
@@ -177,27 +177,29 @@ impl LineState {
 }
 
 /// What is shown. Nothing in it steers a terminal.
-fn line(phase: &RunPhase, at: Timestamp) -> String {
+fn render_phase(phase: &RunPhase, at: Timestamp) -> String {
     match phase {
         RunPhase::Session { since, limit, tap } => {
-            session_line(elapsed(*since, at), *limit, &tap.view())
+            session_line(measure_elapsed(*since, at), *limit, &tap.view())
         }
-        RunPhase::Judging(since) => format!("{} · judging", clock(elapsed(*since, at))),
+        RunPhase::Judging(since) => {
+            format!("{} · judging", format_clock(measure_elapsed(*since, at)))
+        }
     }
 }
 
-fn elapsed(since: Timestamp, at: Timestamp) -> Duration {
+fn measure_elapsed(since: Timestamp, at: Timestamp) -> Duration {
     Duration::try_from(at.duration_since(since)).unwrap_or_default()
 }
 
 /// The clock, the limit, the tool that works, and the last line that was said.
 fn session_line(elapsed: Duration, limit: Option<Duration>, session: &SessionView) -> String {
     let of = limit
-        .map(|limit| format!(" of {}", clock(limit)))
+        .map(|limit| format!(" of {}", format_clock(limit)))
         .unwrap_or_default();
     let tool = session.calls.last().map(String::as_str).unwrap_or_default();
     progress_line([
-        format!("{}{of}", clock(elapsed)),
+        format!("{}{of}", format_clock(elapsed)),
         escape_to_one_line(tool.trim()),
         escape_to_one_line(session.last_line.trim()),
     ])
@@ -209,7 +211,7 @@ mod tests {
 
     #[test]
     fn line_shows_clock_limit_tool_and_output() {
-        let said = |line: &str, calls: &[&str]| SessionView {
+        let view_of = |line: &str, calls: &[&str]| SessionView {
             last_line: line.into(),
             calls: calls.iter().map(|call| (*call).to_owned()).collect(),
             ..SessionView::default()
@@ -218,23 +220,23 @@ mod tests {
         for (limit, session, shown) in [
             (
                 limit,
-                said("editing src/main.rs", &[]),
+                view_of("editing src/main.rs", &[]),
                 "12:03 of 30:00 · editing src/main.rs",
             ),
             (
                 None,
-                said("editing src/main.rs", &[]),
+                view_of("editing src/main.rs", &[]),
                 "12:03 · editing src/main.rs",
             ),
             (
                 None,
-                said("now the tests", &["Read", "Bash"]),
+                view_of("now the tests", &["Read", "Bash"]),
                 "12:03 · Bash · now the tests",
             ),
-            (limit, said("  ", &[]), "12:03 of 30:00"),
+            (limit, view_of("  ", &[]), "12:03 of 30:00"),
             (
                 None,
-                said("\x1b[2Ja\rb", &["\x07"]),
+                view_of("\x1b[2Ja\rb", &["\x07"]),
                 "12:03 · \\x07 · \\x1b[2Ja\\rb",
             ),
         ] {

@@ -14,7 +14,7 @@ pub fn watch_panics() {
             // The first one tells what began to be short.
             let _ = SEEN.set(shortage);
         }
-        if seen().is_some() {
+        if get_shortage().is_some() {
             tracing::info!(target: "watchdog::decision", panic = %panic, "a library panicked for want of room");
         } else {
             usual(panic);
@@ -23,6 +23,6 @@ pub fn watch_panics() {
 }
 
 /// What a panic said is short, if one did.
-pub fn seen() -> Option<Shortage> {
+pub fn get_shortage() -> Option<Shortage> {
     SEEN.get().copied()
 }

@@ -76,15 +76,15 @@ pub fn shown_path(path: &str) -> String {
 
 /// A path below the home folder, with `~` for that.
 pub fn below_home(path: &str, home: &Path) -> Option<String> {
-    let rest = Path::new(path)
+    let relative = Path::new(path)
         .strip_prefix(home)
         .ok()?
         .display()
         .to_string();
-    Some(if rest.is_empty() {
+    Some(if relative.is_empty() {
         "~".into()
     } else {
-        format!("~/{rest}")
+        format!("~/{relative}")
     })
 }
 

@@ -55,11 +55,11 @@ impl CommandTerminal {
 
     /// A line of the result on stdout. A reader that went away is no fault of ours.
     pub fn line(&self, text: &str) {
-        if held_back::keep(text) {
+        if held_back::hold_back_text(text) {
             return;
         }
         // Remembered where it fails: the program ends with an error then.
-        let _ = result_output::write(
+        let _ = result_output::write_result(
             &mut anstream::stdout().lock(),
             format!("{text}\n").as_bytes(),
         );
@@ -82,7 +82,7 @@ impl CommandTerminal {
     pub fn hung(&self, text: &str, hang: usize) {
         let room = terminal_width();
         text.lines()
-            .flat_map(|line| fitted(line, room, hang))
+            .flat_map(|line| fit_line(line, room, hang))
             .for_each(|line| self.line(&line));
     }
 
@@ -105,18 +105,18 @@ impl CommandTerminal {
 
     /// A JSON object on stdout, as it is written.
     pub fn print_object(&self, line: String) {
-        if held_back::keep(&line) {
+        if held_back::hold_back_text(&line) {
             return;
         }
-        let _ = result_output::write(
+        let _ = result_output::write_result(
             &mut io::stdout().lock(),
-            format!("{}\n", harmless(line)).as_bytes(),
+            format!("{}\n", escape_control_characters(line)).as_bytes(),
         );
     }
 
     /// A JSON value on one line, fit for a terminal.
     pub fn value_to(&self, value: &Value) -> String {
-        harmless(value.to_string())
+        escape_control_characters(value.to_string())
     }
 
     /// A line of the story on stderr, unless asked to be quiet.
@@ -162,7 +162,7 @@ impl CommandTerminal {
     /// A judgement on one line: the object for programs; time, worktree and gist for people.
     pub fn judgement_line(&self, judgement: &Judgement) -> String {
         if self.json {
-            return harmless(judgement.to_view().to_line());
+            return escape_control_characters(judgement.to_view().to_line());
         }
         let verdict = &judgement.verdict;
         let bold = style_of(Some(verdict.status()));
@@ -185,7 +185,7 @@ fn hang_of(text: &str) -> usize {
 }
 
 /// A line as lines that fit; in a pipe it stays whole.
-fn fitted(line: &str, room: Option<usize>, hang: usize) -> Vec<String> {
+fn fit_line(line: &str, room: Option<usize>, hang: usize) -> Vec<String> {
     match room {
         Some(room) if room >= NARROWEST => wrap_line(line, room, hang),
         _ => vec![line.to_owned()],
@@ -194,7 +194,7 @@ fn fitted(line: &str, room: Option<usize>, hang: usize) -> Vec<String> {
 
 /// Sentences in one piece, so that lines of the log do not begin within them.
 fn to_stderr(text: &str) {
-    if held_back::keep(text) {
+    if held_back::hold_back_text(text) {
         return;
     }
     let room = rustix::termios::tcgetwinsize(io::stderr())
@@ -202,7 +202,7 @@ fn to_stderr(text: &str) {
         .map(|size| usize::from(size.ws_col));
     let lines: Vec<String> = text
         .lines()
-        .flat_map(|line| fitted(line, room, hang_of(line)))
+        .flat_map(|line| fit_line(line, room, hang_of(line)))
         .collect();
     let text = lines.join("\n");
     let line = match AutoStream::choice(&io::stderr()) {
@@ -214,7 +214,7 @@ fn to_stderr(text: &str) {
 
 /// JSON leaves C1 and bidirectional characters as they are, and a person may look at it in a terminal.
 /// Such characters stand only inside strings there, so their escapes mean the same.
-pub(super) fn harmless(json: String) -> String {
+pub(super) fn escape_control_characters(json: String) -> String {
     if json.bytes().all(|byte| matches!(byte, b' '..=b'~')) {
         return json;
     }

@@ -45,7 +45,7 @@ impl TerminalFrame {
 
     /// Takes away what is drawn. A terminal that hung up is no fault of ours.
     pub fn erase(&mut self) {
-        let rows = rows(&self.drawn, width());
+        let rows = count_wrapped_rows(&self.drawn, read_terminal_width());
         if rows > 0 {
             let up = if rows > 1 {
                 format!("\x1b[{}A", rows - 1)
@@ -61,7 +61,7 @@ impl TerminalFrame {
     pub fn draw(&mut self, lines: &[String]) {
         let lines: Vec<String> = lines
             .iter()
-            .map(|line| cut(line, width().saturating_sub(MARGIN)))
+            .map(|line| cut(line, read_terminal_width().saturating_sub(MARGIN)))
             .collect();
         self.drawn = lines.iter().map(|line| line.width()).collect();
         let _ = write!(stderr(), "{}", lines.join("\r\n"));
@@ -69,13 +69,13 @@ impl TerminalFrame {
     }
 }
 
-fn width() -> usize {
+fn read_terminal_width() -> usize {
     let width = tcgetwinsize(stderr()).map_or(0, |size| usize::from(size.ws_col));
     if width == 0 { WIDTH } else { width }
 }
 
 /// The rows of lines that were drawn at another width: a terminal that became narrower has wrapped them.
-fn rows(drawn: &[usize], width: usize) -> usize {
+fn count_wrapped_rows(drawn: &[usize], width: usize) -> usize {
     drawn.iter().map(|line| line.div_ceil(width).max(1)).sum()
 }
 
@@ -92,7 +92,11 @@ mod tests {
             (&[77], 40, 2),
             (&[77, 10], 20, 5),
         ] {
-            assert_eq!(rows(drawn, width), expected, "{drawn:?} {width}");
+            assert_eq!(
+                count_wrapped_rows(drawn, width),
+                expected,
+                "{drawn:?} {width}"
+            );
         }
     }
 }

@@ -12,16 +12,16 @@ pub enum SinceTime {
 }
 
 /// Reads a time span or an instant.
-pub(super) fn since(text: &str) -> Result<SinceTime, String> {
+pub(super) fn parse_since(text: &str) -> Result<SinceTime, String> {
     let instant = || text.parse().map(SinceTime::At).map_err(|_| ());
-    duration(text)
+    parse_duration(text)
         .map(SinceTime::Ago)
         .or_else(|_| instant())
         .map_err(|()| format!("'{text}' is neither a time span nor an instant; write 90s, 2h or 2026-03-04T05:06:07Z"))
 }
 
 /// Reads `90`, `90s`, `1.5m`, `1h30m` or `2 days` as a time span; a bare number is seconds.
-pub(super) fn duration(text: &str) -> Result<Duration, String> {
+pub(super) fn parse_duration(text: &str) -> Result<Duration, String> {
     let unreadable = || format!("'{text}' is not a time span; write 90s, 5m or 1h30m");
     if let Ok(seconds) = text.parse::<f64>() {
         return Duration::try_from_secs_f64(seconds).map_err(|_| unreadable());
@@ -36,16 +36,19 @@ mod tests {
 
     #[test]
     fn start_is_time_span_or_instant() {
-        assert_eq!(since("2h"), Ok(SinceTime::Ago(Duration::from_secs(7200))));
+        assert_eq!(
+            parse_since("2h"),
+            Ok(SinceTime::Ago(Duration::from_secs(7200)))
+        );
         for text in ["2026-03-04T05:06:07Z", "2026-03-04T07:06:07+02:00"] {
             assert_eq!(
-                since(text),
+                parse_since(text),
                 Ok(SinceTime::At("2026-03-04T05:06:07Z".parse().unwrap())),
                 "{text}"
             );
         }
         for text in ["", "yesterday", "-5s", "2026-03-04", "2026-13-04T05:06:07Z"] {
-            assert!(since(text).is_err(), "{text}");
+            assert!(parse_since(text).is_err(), "{text}");
         }
     }
 
@@ -60,10 +63,14 @@ mod tests {
             ("0", 0),
             ("250ms", 250),
         ] {
-            assert_eq!(duration(text), Ok(Duration::from_millis(millis)), "{text}");
+            assert_eq!(
+                parse_duration(text),
+                Ok(Duration::from_millis(millis)),
+                "{text}"
+            );
         }
         for text in ["", "-5", "soon", "-5s", "1e400", "NaN"] {
-            assert!(duration(text).is_err(), "{text}");
+            assert!(parse_duration(text).is_err(), "{text}");
         }
     }
 }

@@ -40,7 +40,7 @@ pub enum AttentionRank {
 
 impl AttentionRank {
     /// Of a row.
-    pub fn of(row: &StatusRow) -> Self {
+    pub fn from_row(row: &StatusRow) -> Self {
         let asks = |verdict: &LastVerdict| {
             verdict
                 .status
@@ -53,7 +53,7 @@ impl AttentionRank {
         let idle = !row.runs();
         match judged.and_then(|verdict| verdict.status) {
             _ if row.gone => AttentionRank::Gone,
-            _ if row.stalled() || row.silent().is_some() => AttentionRank::Person,
+            _ if row.is_stalled() || row.silent().is_some() => AttentionRank::Person,
             _ if idle
                 && (judged.is_some_and(asks)
                     || row.breaker.state == BreakerState::Open
@@ -92,10 +92,10 @@ pub struct Attention {
 }
 
 /// What a row comes to at this moment, which is also the zone of the times in it. `commands` name the records; the worktree is the row's.
-pub fn attention(row: &StatusRow, commands: &WorktreeCommands, now: &Zoned) -> Attention {
-    let rank = AttentionRank::of(row);
+pub fn assess_attention(row: &StatusRow, commands: &WorktreeCommands, now: &Zoned) -> Attention {
+    let rank = AttentionRank::from_row(row);
     let (why, step) = match rank {
-        AttentionRank::Person => person(row, now),
+        AttentionRank::Person => explain_person_needed(row, now),
         AttentionRank::Resume => {
             let iteration = row.looped.as_ref().map_or(0, |looped| looped.iteration());
             let why = format!(
@@ -103,7 +103,7 @@ pub fn attention(row: &StatusRow, commands: &WorktreeCommands, now: &Zoned) -> A
             );
             (why, Some(NextStep::Inspect))
         }
-        AttentionRank::Running => running(row),
+        AttentionRank::Running => describe_running(row),
         AttentionRank::Next => next(row, now),
         AttentionRank::NotJudged => {
             let at = local_time(row.baseline_at, now);
@@ -116,7 +116,7 @@ pub fn attention(row: &StatusRow, commands: &WorktreeCommands, now: &Zoned) -> A
             (why, Some(NextStep::OfSpec("check")))
         }
         AttentionRank::Complete => (
-            message(row.verdict.as_ref()),
+            describe_verdict(row.verdict.as_ref()),
             row.verdict.as_ref().map(LastVerdict::next_step),
         ),
         AttentionRank::Gone => (
@@ -147,8 +147,8 @@ pub fn attention(row: &StatusRow, commands: &WorktreeCommands, now: &Zoned) -> A
 }
 
 /// What is wrong, the cause of all else first: no verdict is worth reading where git fails.
-fn person(row: &StatusRow, now: &Zoned) -> (String, Option<NextStep>) {
-    if row.stalled() {
+fn explain_person_needed(row: &StatusRow, now: &Zoned) -> (String, Option<NextStep>) {
+    if row.is_stalled() {
         let minutes = row
             .live
             .and_then(|live| live.idle)
@@ -176,7 +176,7 @@ fn person(row: &StatusRow, now: &Zoned) -> (String, Option<NextStep>) {
     }
     if row.breaker.state == BreakerState::Open {
         return (
-            breaker(&row.breaker, now),
+            describe_breaker(&row.breaker, now),
             Some(NextStep::OfSpec("breaker reset")),
         );
     }
@@ -187,11 +187,14 @@ fn person(row: &StatusRow, now: &Zoned) -> (String, Option<NextStep>) {
             Some(NextStep::OfSpec("check")),
         );
     }
-    (message(verdict), verdict.map(LastVerdict::next_step))
+    (
+        describe_verdict(verdict),
+        verdict.map(LastVerdict::next_step),
+    )
 }
 
 /// The sentence of a verdict, shorter where its reason says it all: what a check saw beside a missing trust is for later.
-pub fn why<'a>(reason: &str, message: &'a str) -> &'a str {
+pub fn shorten_verdict_message<'a>(reason: &str, message: &'a str) -> &'a str {
     const UNTRUSTED: &str = "completion.json is not trusted and not used; read it, then type:";
     if reason == Reason::Untrusted.as_str() && message.contains("completion.json") {
         UNTRUSTED
@@ -201,7 +204,7 @@ pub fn why<'a>(reason: &str, message: &'a str) -> &'a str {
 }
 
 /// The breaker, with the way it opened and when it lets a trial through.
-pub fn breaker(breaker: &BreakerFields, now: &Zoned) -> String {
+pub fn describe_breaker(breaker: &BreakerFields, now: &Zoned) -> String {
     let strikes = match breaker.limit {
         Some(limit) => format!("{} of {limit} strikes", breaker.strikes),
         None => plural(breaker.strikes.into(), "strike"),
@@ -240,7 +243,7 @@ fn session_output(row: &StatusRow) -> NextStep {
     }
 }
 
-fn running(row: &StatusRow) -> (String, Option<NextStep>) {
+fn describe_running(row: &StatusRow) -> (String, Option<NextStep>) {
     let waits = row
         .live
         .filter(|live| live.doing == SessionActivity::Waiting);
@@ -253,7 +256,7 @@ fn running(row: &StatusRow) -> (String, Option<NextStep>) {
             let minutes = live.idle.unwrap_or_default().as_secs() / 60;
             format!("its session waits for a permission or a person, silent for {minutes} min")
         }
-        None => message(judged),
+        None => describe_verdict(judged),
     };
     (why, row.session.as_ref().map(|_| session_output(row)))
 }
@@ -272,19 +275,19 @@ fn next(row: &StatusRow, now: &Zoned) -> (String, Option<NextStep>) {
         Some(at) if now.timestamp() < at => (
             format!(
                 "{}; look again at {}",
-                message(Some(verdict)),
+                describe_verdict(Some(verdict)),
                 local_time(at, now)
             ),
             None,
         ),
-        _ => (message(Some(verdict)), Some(step)),
+        _ => (describe_verdict(Some(verdict)), Some(step)),
     }
 }
 
-fn message(verdict: Option<&LastVerdict>) -> String {
+fn describe_verdict(verdict: Option<&LastVerdict>) -> String {
     verdict
         .map(|verdict| {
-            why(
+            shorten_verdict_message(
                 verdict.view.reason.as_deref().unwrap_or_default(),
                 &verdict.sentence(),
             )

@@ -46,12 +46,12 @@ fn only_running_work_of_silent_machine_needs_attention() {
         (false, Some(240), AttentionRank::NotJudged),
     ] {
         assert_eq!(
-            AttentionRank::of(&there(loops, silent)),
+            AttentionRank::from_row(&there(loops, silent)),
             expected,
             "{loops} {silent:?}"
         );
     }
-    let found = attention(
+    let found = assess_attention(
         &there(true, Some(240)),
         &WorktreeCommands::default().with_state_dir(Some("/s".as_ref())),
         &moment(),
@@ -150,12 +150,13 @@ fn with_session(row: StatusRow, doing: SessionActivity, log: Option<&str>) -> St
 fn interrupted_loop() -> LoopRecord {
     LoopRecord {
         under_way: Some((3, at(80_003))),
-        ..LoopRecord::begun("l", at(80_000))
+        ..LoopRecord::new_begun("l", at(80_000))
     }
 }
 
 fn said(row: &StatusRow) -> (AttentionRank, String, Option<String>) {
-    let Attention { rank, why, command } = attention(row, &WorktreeCommands::default(), &moment());
+    let Attention { rank, why, command } =
+        assess_attention(row, &WorktreeCommands::default(), &moment());
     (rank, why, command)
 }
 
@@ -427,7 +428,7 @@ fn rank_order_matches_the_tables() {
             ..row()
         },
     ];
-    let ranks: Vec<AttentionRank> = rows.iter().map(AttentionRank::of).collect();
+    let ranks: Vec<AttentionRank> = rows.iter().map(AttentionRank::from_row).collect();
     assert!(
         ranks.is_sorted() && ranks.windows(2).all(|pair| pair[0] < pair[1]),
         "{ranks:?}"

@@ -72,9 +72,9 @@ mod tests {
                 Path::new("/nowhere/at"),
                 &paths.iter().map(PathBuf::from).collect::<Vec<_>>(),
             );
-            let mut left = all.to_vec();
-            below.choose(&mut left, |path| Path::new(path));
-            assert_eq!(left, meant, "{paths:?}");
+            let mut chosen = all.to_vec();
+            below.choose(&mut chosen, |path| Path::new(path));
+            assert_eq!(chosen, meant, "{paths:?}");
         }
     }
 }

@@ -1,7 +1,7 @@
 //! Why a recorded verdict is as it is, from its event alone.
 
 use watchdog_core::decision::record::JudgementRecord;
-use watchdog_core::decision::record::explanation::{JudgementExplanation, explain};
+use watchdog_core::decision::record::explanation::{JudgementExplanation, explain_record};
 use watchdog_core::decision::record::what_if::{ChangedEnd, SingleChange, what_if};
 use watchdog_facts::verdict::Reason;
 use watchdog_store::engine::{EventCursor, StoredEvent};
@@ -49,7 +49,7 @@ const WITHOUT_FACTS: [Reason; 5] = [
 ///
 /// # Errors
 /// Where the journal cannot be read.
-pub fn explained(
+pub fn explain_verdict(
     store: &dyn LocalStore,
     event: StoredEvent,
 ) -> Result<ExplainedVerdict, StoreError> {
@@ -85,7 +85,7 @@ fn sessions_before(
 fn facts_of(event: &StoredEvent) -> Result<ExplainedFacts, String> {
     let reason = event.data["reason"].as_str().unwrap_or_default();
     let Some(record) = event.data.get(RECORD) else {
-        return Err(match WITHOUT_FACTS.iter().any(|known| known.as_str() == reason) {
+        return Err(match WITHOUT_FACTS.iter().any(|factless| factless.as_str() == reason) {
             true => "it was given before any fact was read".to_owned(),
             false => {
                 "it was recorded without its facts, as earlier versions of watchdog did, or before any fact was read: in which order they \
@@ -95,7 +95,7 @@ fn facts_of(event: &StoredEvent) -> Result<ExplainedFacts, String> {
         });
     };
     let record = JudgementRecord::from_json(record)?;
-    let explanation = explain(&record);
+    let explanation = explain_record(&record);
     let ends_alike = explanation
         .end
         .verdict()

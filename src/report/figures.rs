@@ -22,7 +22,7 @@ const MOST_SPECS: usize = 50;
 ///
 /// # Errors
 /// When the store cannot be read. A failed write, or an unreadable row, is a note.
-pub fn report(
+pub fn gather_figures(
     store: &dyn LocalStore,
     below: &PathFilter,
     from: Date,
@@ -30,7 +30,7 @@ pub fn report(
     tell: impl FnOnce(),
 ) -> Result<FiguresReport, StoreError> {
     let period = figures::up_to_now(store, from, tell)?;
-    let meant = selected(store, below)?;
+    let meant = select_worktrees(store, below)?;
     let measured_since = first_measured(&period, from, today);
     let mut notes = period.notes;
     let is_meant = |id: &str| meant.as_ref().is_none_or(|meant| meant.contains_key(id));
@@ -169,12 +169,12 @@ pub fn report(
 }
 
 /// Names the machine of each row of figures that are of a fleet.
-pub fn name_machines(found: &mut FiguresReport) {
-    found
+pub fn name_machines(figures: &mut FiguresReport) {
+    figures
         .worktrees
         .iter_mut()
         .for_each(|own| own.machine = Some(machine_of(&own.id).to_owned()));
-    found
+    figures
         .specs
         .iter_mut()
         .for_each(|own| own.machine = Some(machine_of(&own.id).to_owned()));
@@ -206,7 +206,7 @@ fn path_of(
 ) -> Option<PathBuf> {
     match meant {
         Some(meant) => meant.get(id).cloned(),
-        None => baseline::latest(store, id)
+        None => baseline::read_latest_baseline(store, id)
             .ok()
             .flatten()
             .map(|(_, found)| found.worktree),
@@ -225,7 +225,7 @@ pub(super) fn paths_of(
 }
 
 /// The selected worktrees, with their folders; `None` = all.
-pub(super) fn selected(
+pub(super) fn select_worktrees(
     store: &dyn LocalStore,
     below: &PathFilter,
 ) -> Result<Option<HashMap<String, PathBuf>>, StoreError> {
@@ -233,17 +233,17 @@ pub(super) fn selected(
         return Ok(None);
     }
     let mut latest: HashMap<String, baseline::BaselineRecord> = HashMap::new();
-    for (id, _, row) in baseline::everywhere(store)? {
+    for (id, _, row) in baseline::list_all_baselines(store)? {
         if let Ok(row) = row
-            && latest.get(&id).is_none_or(|other| other.at <= row.at)
+            && latest.get(&id).is_none_or(|newest| newest.at <= row.at)
         {
             latest.insert(id, row);
         }
     }
-    let mut found: Vec<(String, PathBuf)> = latest
+    let mut worktrees: Vec<(String, PathBuf)> = latest
         .into_iter()
         .map(|(id, row)| (id, row.worktree))
         .collect();
-    below.choose(&mut found, |(_, worktree)| worktree);
-    Ok(Some(found.into_iter().collect()))
+    below.choose(&mut worktrees, |(_, worktree)| worktree);
+    Ok(Some(worktrees.into_iter().collect()))
 }

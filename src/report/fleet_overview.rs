@@ -6,7 +6,7 @@ use std::time::Duration;
 use jiff::Timestamp;
 
 use super::PathFilter;
-use super::overview::{RecordsOf, ShownSpecs, StatusOverview, StatusRow, gather};
+use super::overview::{RecordsOf, ShownSpecs, StatusOverview, StatusRow, gather_from_records};
 use watchdog_judge::wire::status_json::{FleetOverviewJson, SeenMachineJson};
 use watchdog_store::looped::LoopRecord;
 use watchdog_store::seen_machines::SeenMachine;
@@ -51,7 +51,7 @@ pub struct RowMachine {
 
 impl RowMachine {
     /// Of a worktree with a name and a folder among those of all machines.
-    pub(super) fn of(id: &str, worktree: &Path, looped: Option<&LoopRecord>) -> Self {
+    pub(super) fn from_id(id: &str, worktree: &Path, looped: Option<&LoopRecord>) -> Self {
         let name = machine_of(id).to_owned();
         let text = worktree.to_string_lossy();
         let folder = text
@@ -84,7 +84,7 @@ impl StatusOverview {
         specs: ShownSpecs,
         now: Timestamp,
     ) -> Result<(), StoreError> {
-        let mut others = gather(
+        let mut others = gather_from_records(
             store,
             RecordsOf::Others(&overview),
             &PathFilter::default(),
@@ -124,7 +124,10 @@ impl FleetOverview {
         let machine = machine_of(id);
         machine != self.this
             && self.has(machine)
-            && self.machines.iter().any(|known| known.name == machine)
+            && self
+                .machines
+                .iter()
+                .any(|fleet_machine| fleet_machine.name == machine)
     }
 
     /// Whether a machine is meant.

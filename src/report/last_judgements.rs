@@ -35,14 +35,14 @@ pub(super) fn last_judgements(
     ];
     const JUDGED_OR_BEGUN: [WantedKind<'_>; 3] =
         [JUDGED[0], JUDGED[1], WantedKind::any(kind::BASELINE)];
-    let mut found: HashMap<WorkKey, JudgedWork> = HashMap::with_capacity(of.len());
+    let mut judged_works: HashMap<WorkKey, JudgedWork> = HashMap::with_capacity(of.len());
     let mut begun_anew = Vec::new();
     for (work, event) in of
         .iter()
         .zip(store.newest_of(of, &JUDGED_OR_BEGUN, HISTORY)?)
     {
         let Some(event) = event else { continue };
-        let judged = found.entry(work.clone()).or_default();
+        let judged = judged_works.entry(work.clone()).or_default();
         judged.known = true;
         if event.kind == kind::BASELINE {
             begun_anew.push(work.clone());
@@ -54,12 +54,12 @@ pub(super) fn last_judgements(
         .iter()
         .zip(store.newest_of(&begun_anew, &JUDGED, HISTORY)?)
     {
-        if let (Some(event), Some(judged)) = (event, found.get_mut(work)) {
+        if let (Some(event), Some(judged)) = (event, judged_works.get_mut(work)) {
             judged.last = Some(LastVerdict::new(&event, false));
         }
     }
     let is_by_hook = |work: &&WorkKey| {
-        found
+        judged_works
             .get(*work)
             .and_then(|judged| judged.last.as_ref())
             .is_some_and(|verdict| verdict.is_by_hook)
@@ -69,9 +69,9 @@ pub(super) fn last_judgements(
         .iter()
         .zip(store.newest_of(&by_hook, &JUDGED[..1], HISTORY)?)
     {
-        if let (Some(event), Some(judged)) = (event, found.get_mut(work)) {
+        if let (Some(event), Some(judged)) = (event, judged_works.get_mut(work)) {
             judged.verdict = Some(LastVerdict::new(&event, false));
         }
     }
-    Ok(found)
+    Ok(judged_works)
 }

@@ -10,7 +10,7 @@ use jiff::tz::TimeZone;
 
 use super::PathFilter;
 use super::attention::AttentionRank;
-use super::figures::report;
+use super::figures::gather_figures;
 use super::overview::{StatusOverview, StatusRow};
 use watchdog_core::decision::breaker::BreakerState;
 use watchdog_facts::verdict::{Reason, Status};
@@ -31,7 +31,7 @@ pub fn sum_all_days(
     tell: impl FnOnce(),
 ) -> Result<(CounterSums, u64), StoreError> {
     let today = now.to_zoned(TimeZone::UTC).date();
-    let FiguresReport { days, .. } = report(store, below, Date::MIN, today, tell)?;
+    let FiguresReport { days, .. } = gather_figures(store, below, Date::MIN, today, tell)?;
     let mut sums = CounterSums::default();
     days.iter().for_each(|day| sums.merge(&day.sums));
     let incomplete_days = days.iter().filter(|day| day.incomplete).count();
@@ -39,8 +39,8 @@ pub fn sum_all_days(
 }
 
 /// The metrics of the records at this moment.
-pub fn metrics(
-    found: &StatusOverview,
+pub fn collect_metrics(
+    overview: &StatusOverview,
     sums: &CounterSums,
     incomplete_days: u64,
     now: Timestamp,
@@ -55,20 +55,20 @@ pub fn metrics(
             "watchdog_collected_timestamp_seconds",
             "When the records were read, in seconds since 1970.",
         )
-        .with(&[], seconds(now)),
+        .with(&[], instant_to_seconds(now)),
         MetricSeries::gauge(
             "watchdog_unreadable_records",
             "Records that could not be read; what they say is missing here.",
         )
-        .with(&[], count(found.notes.len() as u64)),
+        .with(&[], count_to_value(overview.notes.len() as u64)),
         MetricSeries::gauge(
             "watchdog_incomplete_figures",
             "Days whose counts are known to lack something.",
         )
-        .with(&[], count(incomplete_days)),
+        .with(&[], count_to_value(incomplete_days)),
     ];
-    series.extend(of_rows(&found.rows));
-    series.extend(counted(sums));
+    series.extend(of_rows(&overview.rows));
+    series.extend(build_counter_series(sums));
     series
 }
 
@@ -79,12 +79,12 @@ fn of_rows(rows: &[StatusRow]) -> Vec<MetricSeries> {
     );
     let mut by_status: BTreeMap<&str, u64> = BTreeMap::new();
     for row in rows.iter().filter(|row| row.is_newest) {
-        *by_status.entry(state(row)).or_default() += 1;
+        *by_status.entry(name_state(row)).or_default() += 1;
     }
     for word in STATES {
         worktrees.add(
             &[("status", word)],
-            count(by_status.get(word).copied().unwrap_or(0)),
+            count_to_value(by_status.get(word).copied().unwrap_or(0)),
         );
     }
     let mut work = MetricSeries::gauge(
@@ -143,36 +143,41 @@ fn of_rows(rows: &[StatusRow]) -> Vec<MetricSeries> {
             .and_then(|verdict| verdict.view.known_reason())
             .map_or("", Reason::as_str);
         work.add(
-            &[of[0], of[1], ("status", state(row)), ("reason", reason)],
+            &[
+                of[0],
+                of[1],
+                ("status", name_state(row)),
+                ("reason", reason),
+            ],
             1.0,
         );
-        let rank = AttentionRank::of(row);
-        person.add(&of, flag(rank.needs_person()));
-        running.add(&of, flag(row.runs()));
-        interrupted.add(&of, flag(row.loop_interrupted()));
-        broken.add(&of, flag(row.broken.is_some()));
+        let rank = AttentionRank::from_row(row);
+        person.add(&of, flag_to_value(rank.needs_person()));
+        running.add(&of, flag_to_value(row.runs()));
+        interrupted.add(&of, flag_to_value(row.loop_interrupted()));
+        broken.add(&of, flag_to_value(row.broken.is_some()));
         if let Some(verdict) = row.verdict.as_ref() {
-            judged_at.add(&of, seconds(verdict.at));
+            judged_at.add(&of, instant_to_seconds(verdict.at));
         }
         if let Some(record) = &row.session {
             let doing = row.live.map_or("unknown", |live| live.doing.as_str());
             session.add(&with("state", doing), 1.0);
-            began.add(&of, seconds(record.started_at));
+            began.add(&of, instant_to_seconds(record.started_at));
             if let Some(live) = row.live {
-                stalled.add(&of, flag(live.doing == SessionActivity::Stalled));
+                stalled.add(&of, flag_to_value(live.doing == SessionActivity::Stalled));
             }
             if let Some(silent) = row.live.and_then(|live| live.idle) {
                 idle.add(&of, silent.as_secs_f64());
             }
         }
-        for known in [
+        for breaker_state in [
             BreakerState::Closed,
             BreakerState::Open,
             BreakerState::HalfOpen,
         ] {
             breaker.add(
-                &with("state", known.as_str()),
-                flag(known == row.breaker.state),
+                &with("state", breaker_state.as_str()),
+                flag_to_value(breaker_state == row.breaker.state),
             );
         }
         strikes.add(&of, f64::from(row.breaker.strikes));
@@ -210,7 +215,7 @@ const STATES: [&str; 11] = [
 ];
 
 /// The status since the baseline, or why there is none.
-fn state(row: &StatusRow) -> &'static str {
+fn name_state(row: &StatusRow) -> &'static str {
     match row
         .verdict
         .as_ref()
@@ -223,7 +228,7 @@ fn state(row: &StatusRow) -> &'static str {
 }
 
 /// What the journal added up to. What no session reported has no sample.
-fn counted(sums: &CounterSums) -> Vec<MetricSeries> {
+fn build_counter_series(sums: &CounterSums) -> Vec<MetricSeries> {
     let simple = [
         (
             "watchdog_sessions_started_total",
@@ -269,21 +274,24 @@ fn counted(sums: &CounterSums) -> Vec<MetricSeries> {
     let mut series: Vec<MetricSeries> = simple
         .into_iter()
         .map(|(name, help, word)| {
-            MetricSeries::counter(name, help).with(&[], count(sums.get_sum(word)))
+            MetricSeries::counter(name, help).with(&[], count_to_value(sums.get_sum(word)))
         })
         .collect();
     let mut verdicts =
         MetricSeries::counter("watchdog_verdicts_total", "Verdicts by status and reason.");
     for (word, amount) in sums.below(word::VERDICT) {
         let status = Reason::from_word(word).map_or("other", |reason| reason.status().as_str());
-        verdicts.add(&[("status", status), ("reason", word)], count(amount));
+        verdicts.add(
+            &[("status", status), ("reason", word)],
+            count_to_value(amount),
+        );
     }
     let mut probes = MetricSeries::counter(
         "watchdog_probes_total",
         "Probes of agents by how they ended.",
     );
     for (outcome, amount) in sums.below(word::PROBE) {
-        probes.add(&[("outcome", outcome)], count(amount));
+        probes.add(&[("outcome", outcome)], count_to_value(amount));
     }
     let mut tokens = MetricSeries::counter(
         "watchdog_tokens_total",
@@ -306,11 +314,11 @@ fn counted(sums: &CounterSums) -> Vec<MetricSeries> {
         if sums.get_sum(reported) > 0 {
             tokens.add(
                 &[("of", of), ("direction", "input")],
-                count(sums.get_sum(input)),
+                count_to_value(sums.get_sum(input)),
             );
             tokens.add(
                 &[("of", of), ("direction", "output")],
-                count(sums.get_sum(output)),
+                count_to_value(sums.get_sum(output)),
             );
         }
     }
@@ -330,7 +338,7 @@ fn counted(sums: &CounterSums) -> Vec<MetricSeries> {
     series
 }
 
-fn flag(holds: bool) -> f64 {
+fn flag_to_value(holds: bool) -> f64 {
     f64::from(u8::from(holds))
 }
 
@@ -339,7 +347,7 @@ fn flag(holds: bool) -> f64 {
     clippy::cast_precision_loss,
     reason = "the format has no other numbers"
 )]
-fn count(amount: u64) -> f64 {
+fn count_to_value(amount: u64) -> f64 {
     amount as f64
 }
 
@@ -348,7 +356,7 @@ fn count(amount: u64) -> f64 {
     clippy::cast_precision_loss,
     reason = "milliseconds since 1970 fit for ages"
 )]
-fn seconds(at: Timestamp) -> f64 {
+fn instant_to_seconds(at: Timestamp) -> f64 {
     at.as_millisecond() as f64 / 1e3
 }
 

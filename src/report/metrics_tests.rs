@@ -58,7 +58,7 @@ fn row() -> StatusRow {
 }
 
 fn text(rows: Vec<StatusRow>, sums: &CounterSums) -> String {
-    metrics_text(&metrics(
+    metrics_text(&collect_metrics(
         &StatusOverview {
             rows,
             notes: vec!["damaged".into()],

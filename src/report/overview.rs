@@ -147,19 +147,19 @@ impl StatusRow {
     }
 
     /// Whether its session has been silent for longer than it may.
-    pub fn stalled(&self) -> bool {
+    pub fn is_stalled(&self) -> bool {
         self.live
             .is_some_and(|live| live.doing == SessionActivity::Stalled)
     }
 
     /// Whether its loop runs now; a loop that is neither over nor running was interrupted.
     pub fn loops(&self) -> bool {
-        let held = self
+        let held_by_loop = self
             .holder
             .as_ref()
             .is_some_and(|holder| holder.command == LOOP);
         self.looped.is_some()
-            && (held || self.machine.as_ref().is_some_and(|machine| machine.loops))
+            && (held_by_loop || self.machine.as_ref().is_some_and(|machine| machine.loops))
     }
 
     /// Whether its work was judged since the baseline was recorded.
@@ -181,7 +181,7 @@ impl StatusRow {
     /// Whether a person must look: its session has stalled, or nothing runs, and the verdict asks for one, the breaker is open or git cannot
     /// use the worktree.
     pub fn needs_person(&self) -> bool {
-        AttentionRank::of(self).needs_person()
+        AttentionRank::from_row(self).needs_person()
     }
 
     /// The words that it is chosen by: its verdict's status, `needs_person`, `running`, `stalled`, `interrupted`, `not_judged`, `broken`,
@@ -195,7 +195,7 @@ impl StatusRow {
         let flags = [
             (self.needs_person(), "needs_person"),
             (self.runs(), "running"),
-            (self.stalled(), "stalled"),
+            (self.is_stalled(), "stalled"),
             (self.loop_interrupted(), "interrupted"),
             (!self.is_judged(), "not_judged"),
             (self.broken.is_some(), "broken"),
@@ -274,7 +274,7 @@ impl StatusRow {
             .as_ref()
             .map_or(self.baseline_at, |verdict| verdict.at.max(self.baseline_at));
         (
-            AttentionRank::of(self),
+            AttentionRank::from_row(self),
             Reverse(last),
             self.worktree.clone(),
         )
@@ -337,7 +337,7 @@ impl StatusOverview {
 ///
 /// # Errors
 /// When the store cannot be read. An unreadable row is a note.
-pub fn overview(
+pub fn gather_overview(
     store: &dyn LocalStore,
     state: &StateDir,
     below: &PathFilter,
@@ -357,11 +357,11 @@ pub fn overview_of(
     specs: ShownSpecs,
     now: Timestamp,
 ) -> Result<StatusOverview, StoreError> {
-    gather(store, RecordsOf::Here(state), below, specs, now)
+    gather_from_records(store, RecordsOf::Here(state), below, specs, now)
 }
 
 /// Gathers the state of the selected worktrees of this machine, or of all others.
-pub(super) fn gather(
+pub(super) fn gather_from_records(
     store: &dyn LocalStore,
     records: RecordsOf<'_>,
     below: &PathFilter,
@@ -369,25 +369,25 @@ pub(super) fn gather(
     now: Timestamp,
 ) -> Result<StatusOverview, StoreError> {
     let mut notes = Vec::new();
-    let mut worktrees = by_worktree(baseline::everywhere(store)?, &mut notes);
+    let mut worktrees = by_worktree(baseline::list_all_baselines(store)?, &mut notes);
     below.choose(&mut worktrees, WorktreeBaselines::worktree);
     if let RecordsOf::Others(fleet) = records {
-        worktrees.retain(|found| fleet.shows(&found.id));
+        worktrees.retain(|baselines| fleet.shows(&baselines.id));
     }
     let of: Vec<WorkKey> = worktrees.iter().flat_map(WorktreeBaselines::keys).collect();
     let mut judged = last_judgements(store, &of)?;
-    let mut sessions = by_work(session::everywhere(store)?, &mut notes);
+    let mut sessions = by_work(session::list_all_sessions(store)?, &mut notes);
     sessions.retain(|_, row| match records {
         RecordsOf::Here(_) => {
             row.ended_at.is_none() && row.pid.is_some_and(|pid| still_runs(pid, row.started_at))
         }
         RecordsOf::Others(_) => row.ended_at.is_none(),
     });
-    let mut loops = by_work(looped::everywhere(store)?, &mut notes);
-    let mut breakers = by_work(breaker::everywhere(store)?, &mut notes);
+    let mut loops = by_work(looped::list_all_loops(store)?, &mut notes);
+    let mut breakers = by_work(breaker::list_all_breakers(store)?, &mut notes);
     let mut rows: Vec<StatusRow> = Vec::with_capacity(worktrees.len());
-    for found in worktrees {
-        let worktree = found.worktree().to_owned();
+    for baselines in worktrees {
+        let worktree = baselines.worktree().to_owned();
         let (gone, broken, mut holder) = match records {
             RecordsOf::Here(state) => {
                 let gone = is_gone(&worktree);
@@ -395,7 +395,7 @@ pub(super) fn gather(
                 (
                     gone,
                     broken,
-                    named_holder(state, &found.id)
+                    named_holder(state, &baselines.id)
                         .filter(|holder| still_runs(holder.pid, holder.since)),
                 )
             }
@@ -404,11 +404,11 @@ pub(super) fn gather(
         let holder_spec = holder
             .as_ref()
             .and_then(|holder| holder.spec.clone())
-            .filter(|spec| found.has(spec));
+            .filter(|spec| baselines.has(spec));
         let mut older = OlderSpecs::default();
         // The newest comes last, and takes what belongs to none of the others.
-        for (is_newest, (spec, record)) in found.specs_newest_last() {
-            let work = (found.id.clone(), spec);
+        for (is_newest, (spec, record)) in baselines.specs_newest_last() {
+            let work = (baselines.id.clone(), spec);
             let judged = judged.remove(&work).unwrap_or_default();
             let breaker = BreakerFields::from_record(
                 breakers.remove(&work).unwrap_or_default(),
@@ -425,7 +425,8 @@ pub(super) fn gather(
             });
             let looped = loops.remove(&work).filter(|looped| looped.over.is_none());
             let is_remote = matches!(records, RecordsOf::Others(_));
-            let machine = is_remote.then(|| RowMachine::of(&work.0, &worktree, looped.as_ref()));
+            let machine =
+                is_remote.then(|| RowMachine::from_id(&work.0, &worktree, looped.as_ref()));
             let is_held = holder_spec
                 .as_ref()
                 .map_or(is_newest, |spec| *spec == work.1);
@@ -450,7 +451,7 @@ pub(super) fn gather(
             };
             if is_newest {
                 row.older = older;
-            } else if specs == ShownSpecs::Live && !AttentionRank::of(&row).is_live() {
+            } else if specs == ShownSpecs::Live && !AttentionRank::from_row(&row).is_live() {
                 older.count(&row);
                 continue;
             }
@@ -500,7 +501,7 @@ impl WorktreeBaselines {
         others.chain(
             self.specs
                 .get(self.newest)
-                .map(|found| (true, found.clone())),
+                .map(|spec_record| (true, spec_record.clone())),
         )
     }
 }
@@ -543,14 +544,14 @@ fn newest_session(
 }
 
 fn by_work<R>(rows: RowsByWorktree<R>, notes: &mut Vec<String>) -> HashMap<WorkKey, R> {
-    let mut found = HashMap::new();
+    let mut rows_by_work = HashMap::new();
     for (id, spec, row) in rows {
         match row {
-            Ok(row) => drop(found.insert((id, spec), row)),
+            Ok(row) => drop(rows_by_work.insert((id, spec), row)),
             Err(error) => notes.push(format!("{error} (worktree {id})")),
         }
     }
-    found
+    rows_by_work
 }
 
 /// Whether a path no longer exists. An unreadable one may still exist.

@@ -10,7 +10,7 @@ use watchdog_core::decision::breaker::BreakerInput;
 use watchdog_core::decision::iteration::standing::LoopStanding;
 use watchdog_facts::verdict::Reason;
 use watchdog_store::baseline::BaselineRefs;
-use watchdog_store::journal::{event, kind};
+use watchdog_store::journal::{kind, new_event};
 use watchdog_store::lock::{LockAttempt, WorktreeLock};
 use watchdog_store::{LocalStore, RowKey, journal, open_store};
 
@@ -48,14 +48,14 @@ impl Ground {
             worktree,
             clone_id: None,
         };
-        baseline::record(self.store.as_ref(), id, spec, &record).unwrap();
+        baseline::record_baseline(self.store.as_ref(), id, spec, &record).unwrap();
         self.happens(id, spec, kind::BASELINE, second, json!({}));
     }
 
     fn happens(&self, id: &str, spec: &str, kind: &str, second: i64, data: Value) {
         let _done = self
             .store
-            .append(&[event(at(second), id, Some(spec), kind, data)], None)
+            .append(&[new_event(at(second), id, Some(spec), kind, data)], None)
             .unwrap();
     }
 
@@ -65,7 +65,7 @@ impl Ground {
     }
 
     fn look(&self) -> StatusOverview {
-        overview(
+        gather_overview(
             self.store.as_ref(),
             &self.state,
             &PathFilter::default(),
@@ -126,7 +126,7 @@ fn attention_rows_come_first_and_gone_last() {
         survivors: Vec::new(),
         quiet: None,
     };
-    session::record(ground.store.as_ref(), "running", "s", &own).unwrap();
+    session::record_session(ground.store.as_ref(), "running", "s", &own).unwrap();
     let found = ground.look();
     let names: Vec<String> = found.rows.iter().map(name).collect();
     assert_eq!(
@@ -191,7 +191,7 @@ fn each_open_spec_has_row_and_rest_count() {
         pid: Some(std::process::id()),
         ..SessionRecord::began(Timestamp::now())
     };
-    session::record(ground.store.as_ref(), "w", "runs", &session).unwrap();
+    session::record_session(ground.store.as_ref(), "w", "runs", &session).unwrap();
     ground.watch("w", "new", 40);
     let found = ground.look();
     let specs: Vec<&str> = found.rows.iter().map(|row| row.spec.as_str()).collect();
@@ -310,7 +310,7 @@ fn events_beyond_the_journal_are_unknown_not_never() {
         worktree: ground.scratch.path().join("old"),
         clone_id: None,
     };
-    baseline::record(ground.store.as_ref(), "old", "s", &record).unwrap();
+    baseline::record_baseline(ground.store.as_ref(), "old", "s", &record).unwrap();
     let found = ground.look();
     let old = found
         .rows
@@ -351,7 +351,7 @@ fn killed_session_or_loop_never_shows_as_running() {
         pid: Some(u32::MAX),
         ..SessionRecord::began(at(10))
     };
-    session::record(ground.store.as_ref(), "w", "s", &ended).unwrap();
+    session::record_session(ground.store.as_ref(), "w", "s", &ended).unwrap();
     let looped = LoopRecord {
         standing: LoopStanding {
             finished: 2,
@@ -359,9 +359,9 @@ fn killed_session_or_loop_never_shows_as_running() {
         },
         at_most: Some(9),
         under_way: Some((3, at(12))),
-        ..LoopRecord::begun(journal::event_id(at(10)), at(10))
+        ..LoopRecord::new_begun(journal::event_id(at(10)), at(10))
     };
-    looped::record(ground.store.as_ref(), "w", "s", &looped).unwrap();
+    looped::record_loop(ground.store.as_ref(), "w", "s", &looped).unwrap();
     let row = ground.only();
     assert_eq!(
         (row.runs(), row.loops(), row.looped.is_some()),
@@ -388,7 +388,7 @@ fn killed_session_or_loop_never_shows_as_running() {
     drop(lock);
     assert!(!ground.only().runs());
 
-    looped::record(
+    looped::record_loop(
         ground.store.as_ref(),
         "w",
         "s",
@@ -407,7 +407,7 @@ fn open_breaker_needs_attention_until_cooldown_ends() {
     ground.watch("w", "s", 10);
     let settings = ConfigSettings::default().breaker;
     for second in [100, 200, 300] {
-        breaker::update(ground.store.as_ref(), "w", "s", |b| {
+        breaker::update_breaker(ground.store.as_ref(), "w", "s", |b| {
             b.record(
                 at(second),
                 &settings,

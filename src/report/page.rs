@@ -7,8 +7,8 @@ use jiff::civil::Date;
 use sha2::{Digest as _, Sha256};
 
 use super::PathFilter;
-use super::figures::{first_measured, paths_of, selected};
-use watchdog_judge::wire::page_json::{PageFigures, base64};
+use super::figures::{first_measured, paths_of, select_worktrees};
+use watchdog_judge::wire::page_json::{PageFigures, encode_base64};
 use watchdog_store::measures::measure;
 use watchdog_store::tally::{CounterSums, WorkName};
 use watchdog_store::{LocalStore, StoreError, figures};
@@ -44,7 +44,7 @@ pub fn page_figures(
 ) -> Result<PageFigures, StoreError> {
     let (made, today) = now;
     let period = figures::up_to_now(store, from, tell)?;
-    let meant = selected(store, below)?;
+    let meant = select_worktrees(store, below)?;
     let measured_since = first_measured(&period, from, today);
     let mut notes = period.notes;
     let first = measured_since.unwrap_or(today);
@@ -65,17 +65,17 @@ pub fn page_figures(
         }
         let is_meant = |id: &str| meant.as_ref().is_none_or(|meant| meant.contains_key(id));
         let mut works: BTreeMap<WorkName, CounterSums> = BTreeMap::new();
-        let mut rest = day.all;
+        let mut unassigned = day.all;
         for (id, specs) in day.works {
             for (spec, sums) in specs {
-                rest.subtract(&sums);
+                unassigned.subtract(&sums);
                 if is_meant(&id) {
                     works.insert((id.clone(), spec), sums);
                 }
             }
         }
-        if meant.is_none() && !rest.is_empty() {
-            works.insert(WorkName::default(), rest);
+        if meant.is_none() && !unassigned.is_empty() {
+            works.insert(WorkName::default(), unassigned);
         }
         completed.extend(
             day.completed
@@ -122,7 +122,7 @@ fn gather_small_ones(days: &mut BTreeMap<Date, BTreeMap<WorkName, CounterSums>>)
         .into_iter()
         .map(|(work, count)| (count, work.clone()))
         .collect();
-    order.sort_by(|one, other| other.cmp(one));
+    order.sort_by(|first, other| other.cmp(first));
     let small: std::collections::HashSet<WorkName> = order
         .into_iter()
         .skip(MOST_WORKS)
@@ -138,15 +138,20 @@ fn gather_small_ones(days: &mut BTreeMap<Date, BTreeMap<WorkName, CounterSums>>)
 }
 
 /// The page with these figures.
-pub fn page(found: &PageFigures) -> String {
+pub fn render_page(figures: &PageFigures) -> String {
     // Within a script element only `<` can end or open anything; the line separators are for readers that take the text for a script.
-    let data = found
+    let data = figures
         .to_json()
         .to_string()
         .replace('<', "\\u003c")
         .replace('\u{2028}', "\\u2028")
         .replace('\u{2029}', "\\u2029");
-    let fingerprint = |text: &str| format!("'sha256-{}'", base64(&Sha256::digest(text.as_bytes())));
+    let fingerprint = |text: &str| {
+        format!(
+            "'sha256-{}'",
+            encode_base64(&Sha256::digest(text.as_bytes()))
+        )
+    };
     let policy = format!(
         "default-src 'none'; script-src {} {}; style-src {}; base-uri 'none'; form-action 'none'",
         fingerprint(CHARTS),
@@ -162,16 +167,16 @@ pub fn page(found: &PageFigures) -> String {
     ];
     let mut page =
         String::with_capacity(PAGE.len() + STYLE.len() + CHARTS.len() + SCRIPT.len() + data.len());
-    let mut rest = PAGE;
+    let mut template = PAGE;
     for (mark, part) in parts {
-        let (before, after) = rest
+        let (before, after) = template
             .split_once(mark)
             .expect("the page has each mark once, in this order");
         page.push_str(before);
         page.push_str(part);
-        rest = after;
+        template = after;
     }
-    page.push_str(rest);
+    page.push_str(template);
     page
 }
 

@@ -49,7 +49,7 @@ fn chart_library_matches_its_published_bytes() {
 #[test]
 fn names_cannot_close_data_or_reverse_text() {
     let long = "x".repeat(10_000);
-    let page = page(&figures(&[
+    let page = render_page(&figures(&[
         "</script><script>alert(1)</script>",
         "<!--",
         "\u{202e}gnp",
@@ -84,7 +84,7 @@ fn names_cannot_close_data_or_reverse_text() {
 
 #[test]
 fn page_loads_only_its_own_parts() {
-    let page = page(&figures(&["s"]));
+    let page = render_page(&figures(&["s"]));
     for reference in [
         "src=",
         "url(",

@@ -25,7 +25,7 @@ pub struct FaultKey {
 
 impl FaultKey {
     /// Of a worktree that cannot be read. `None` where its `.git` names no repository: nothing says that it shares the fault with others.
-    pub fn of(worktree: &Path, why: &str) -> Option<Self> {
+    pub fn from_worktree(worktree: &Path, why: &str) -> Option<Self> {
         let (git_dir, repository) = named_git_dirs(worktree)?;
         Some(FaultKey {
             why: without_names(why, worktree, &git_dir),
@@ -35,15 +35,15 @@ impl FaultKey {
 }
 
 /// Rows by their faults: each at the place of its first row. A row without a key stands alone.
-pub fn grouped<R>(rows: &[R], key: impl Fn(&R) -> Option<FaultKey>) -> Vec<FaultGroup> {
+pub fn group_by_fault<R>(rows: &[R], key: impl Fn(&R) -> Option<FaultKey>) -> Vec<FaultGroup> {
     let mut groups: Vec<FaultGroup> = Vec::new();
-    let mut known: HashMap<FaultKey, usize> = HashMap::new();
+    let mut group_at: HashMap<FaultKey, usize> = HashMap::new();
     for (at, row) in rows.iter().enumerate() {
         let key = key(row);
-        match key.as_ref().and_then(|key| known.get(key)) {
+        match key.as_ref().and_then(|key| group_at.get(key)) {
             Some(group) => groups[*group].others.push(at),
             None => {
-                known.extend(key.map(|key| (key, groups.len())));
+                group_at.extend(key.map(|key| (key, groups.len())));
                 groups.push(FaultGroup {
                     first: at,
                     others: Vec::new(),
@@ -84,7 +84,7 @@ mod tests {
             key("/r", "gone"),
             None,
         ];
-        let groups = grouped(&rows, Clone::clone);
+        let groups = group_by_fault(&rows, Clone::clone);
         let alone = |first| FaultGroup {
             first,
             others: Vec::new(),

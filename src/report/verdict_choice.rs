@@ -54,20 +54,21 @@ pub enum VerdictChoice {
 ///
 /// # Errors
 /// Where the journal cannot be read.
-pub fn choose(
+pub fn choose_verdict(
     store: &dyn LocalStore,
     scope: &JournalScope,
     named: Option<&str>,
 ) -> Result<VerdictChoice, StoreError> {
     let named = named.filter(|name| *name != "last");
     let Some(name) = named else {
-        return Ok(
-            newest(store, scope, |_| true)?.map_or(VerdictChoice::Missing, |event| {
+        return Ok(find_newest_verdict(store, scope, |_| true)?
+            .map_or(VerdictChoice::Missing, |event| {
                 VerdictChoice::Found(Box::new(event))
-            }),
-        );
+            }));
     };
-    if let Some(event) = newest(store, scope, |event| event.spec.as_deref() == Some(name))? {
+    if let Some(event) =
+        find_newest_verdict(store, scope, |event| event.spec.as_deref() == Some(name))?
+    {
         return Ok(VerdictChoice::Found(Box::new(event)));
     }
     // What was only read has the id of its verdict with a number.
@@ -97,26 +98,26 @@ fn each_back(
     }
 }
 
-fn newest(
+fn find_newest_verdict(
     store: &dyn LocalStore,
     scope: &JournalScope,
     fits: impl Fn(&StoredEvent) -> bool,
 ) -> Result<Option<StoredEvent>, StoreError> {
-    let mut found = None;
+    let mut verdict = None;
     each_back(store, scope.id(), |event| {
         let wanted = event.kind == kind::VERDICT && scope.has(&event) && fits(&event);
         if wanted {
-            found = Some(event);
+            verdict = Some(event);
         }
         wanted
     })?;
-    Ok(found)
+    Ok(verdict)
 }
 
 /// The verdict of the event whose id begins so: that event, or the next verdict about the same work after it.
 fn by_event(store: &dyn LocalStore, beginning: &str) -> Result<VerdictChoice, StoreError> {
     let mut next: HashMap<(String, Option<String>), StoredEvent> = HashMap::new();
-    let mut found: Vec<StoredEvent> = Vec::new();
+    let mut verdicts: Vec<StoredEvent> = Vec::new();
     let mut whole = None;
     each_back(store, None, |event| {
         let (fits, is_whole) = (event.id.starts_with(beginning), event.id == beginning);
@@ -126,8 +127,8 @@ fn by_event(store: &dyn LocalStore, beginning: &str) -> Result<VerdictChoice, St
             next.insert(work.clone(), event.clone());
         }
         if let Some(verdict) = next.get(&work).filter(|_| fits) {
-            if !found.iter().any(|known| known.id == verdict.id) {
-                found.push(verdict.clone());
+            if !verdicts.iter().any(|earlier| earlier.id == verdict.id) {
+                verdicts.push(verdict.clone());
             }
             if is_whole {
                 whole = Some(verdict.clone());
@@ -135,10 +136,10 @@ fn by_event(store: &dyn LocalStore, beginning: &str) -> Result<VerdictChoice, St
         }
         is_whole
     })?;
-    Ok(match (whole, found.len()) {
+    Ok(match (whole, verdicts.len()) {
         (Some(verdict), _) => VerdictChoice::Found(Box::new(verdict)),
         (None, 0) => VerdictChoice::Missing,
-        (None, 1) => VerdictChoice::Found(Box::new(found.remove(0))),
+        (None, 1) => VerdictChoice::Found(Box::new(verdicts.remove(0))),
         (None, more) => VerdictChoice::Ambiguous(more),
     })
 }

@@ -114,7 +114,7 @@ fn self_reached_complete_moves_no_anchor() {
         pid: Some(agent.pid()),
         ..SessionRecord::began(jiff::Timestamp::now())
     };
-    session::record(store(&env).as_ref(), &id, "main", &record).unwrap();
+    session::record_session(store(&env).as_ref(), &id, "main", &record).unwrap();
     std::fs::write(go, "").unwrap();
     wait_until("the session judged itself", SOON, || {
         out.with_extension("code").exists()

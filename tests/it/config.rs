@@ -4,7 +4,7 @@ use std::path::Path;
 
 use expect_test::expect_file;
 use watchdog_core::config::settings::{CheckKind, CheckSpec, GitCriterion, Mode};
-use watchdog_core::config::{key_tables, parse};
+use watchdog_core::config::{key_tables, parse_config};
 use watchdog_facts::verdict::{Reason, Status};
 use watchdog_store::journal::kind;
 
@@ -15,7 +15,7 @@ fn root() -> &'static Path {
 #[test]
 fn own_configuration_requires_tests_and_a_commit() {
     let text = std::fs::read_to_string(root().join("completion.json")).unwrap();
-    let parsed = parse(&text, Path::new("completion.json")).unwrap();
+    let parsed = parse_config(&text, Path::new("completion.json")).unwrap();
     assert!(parsed.notes.is_empty(), "{:?}", parsed.notes);
     assert_eq!(parsed.settings.mode, Mode::All);
     let kinds: Vec<&str> = parsed
@@ -52,7 +52,7 @@ fn every_status_reason_and_event_can_be_notified() {
         .chain(kinds)
     {
         let text = format!(r#"{{"notify": [{{"on": ["{word}"], "command": ["x"]}}]}}"#);
-        parse(&text, Path::new("completion.json")).unwrap();
+        parse_config(&text, Path::new("completion.json")).unwrap();
     }
 }
 
@@ -68,7 +68,7 @@ fn every_configuration_page_example_is_accepted() {
             .collect();
         assert!(examples.len() >= 5, "{name}: {}", examples.len());
         for example in examples {
-            if let Err(error) = parse(example, Path::new(name)) {
+            if let Err(error) = parse_config(example, Path::new(name)) {
                 panic!("{example}\n{error}");
             }
         }
@@ -113,7 +113,7 @@ fn documented_errors_are_those_of_the_program() {
         .unwrap();
     let text = std::fs::read_to_string(root().join("tests/fixtures/config/wrong.json")).unwrap();
     assert_eq!(
-        parse(&text, Path::new("completion.json"))
+        parse_config(&text, Path::new("completion.json"))
             .unwrap_err()
             .to_string(),
         shown

@@ -149,8 +149,7 @@ fn machine_without_fleet_learns_how_to_join() {
 }
 
 #[test]
-fn follower_shows_each_event_once_despite_broken_connections()
- {
+fn follower_shows_each_event_once_despite_broken_connections() {
     let database = fleet();
     let (one, two) = (TestEnv::new(), TestEnv::new());
     let gate = Gate::to(database.port());

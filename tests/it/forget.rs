@@ -484,14 +484,14 @@ fn forget_refuses_during_a_hooked_session() {
     let session = repo.env_command("sleep", &["1000"]).spawn();
     let mut record = watchdog_store::session::SessionRecord::began(jiff::Timestamp::now());
     record.pid = Some(session.pid());
-    watchdog_store::session::record(store.as_ref(), &id, "by hand", &record).unwrap();
+    watchdog_store::session::record_session(store.as_ref(), &id, "by hand", &record).unwrap();
     let refused = repo.watchdog(&["forget", "--yes"]).expect(11);
     assert!(
         refused.stderr.contains("'by hand'") && refused.stderr.contains("nothing was removed"),
         "{refused}"
     );
     record.ended_at = Some(jiff::Timestamp::now());
-    watchdog_store::session::record(store.as_ref(), &id, "by hand", &record).unwrap();
+    watchdog_store::session::record_session(store.as_ref(), &id, "by hand", &record).unwrap();
     repo.watchdog(&["forget", "--yes"]).expect(0);
 }
 

@@ -220,7 +220,7 @@ fn failed_start_leaves_the_previous_session_record() {
     let repo = env.repo();
     let recorded = || {
         let store = open_store(&StateDir::resolve(Some(env.state()), None, None).unwrap()).unwrap();
-        session::everywhere(store.as_ref())
+        session::list_all_sessions(store.as_ref())
             .unwrap()
             .into_iter()
             .map(|(_, spec, found)| (spec, found.unwrap()))

@@ -7,7 +7,7 @@ use std::time::Duration;
 
 use tempfile::TempDir;
 use watchdog_agent::preset::PresetCatalog;
-use watchdog_agent::probe::{ProbeRequest, ProbeSubject, ask};
+use watchdog_agent::probe::{ProbeRequest, ProbeSubject, ask_agent};
 use watchdog_agent::prompt::{QuestionFacts, probe_prompt};
 use watchdog_core::config::settings::{AgentSettings, PresetName};
 use watchdog_facts::evidence::{ProbeOutcome, ReplyStatus};
@@ -64,7 +64,7 @@ impl Agent {
                 .is_none()
                 .then(|| vec![self.script.to_string_lossy().into_owned(), "one arg".into()]),
         };
-        ask(&ProbeRequest {
+        ask_agent(&ProbeRequest {
             settings: &settings,
             preset: PresetCatalog::built_in_named(settings.preset.as_str()).ok_or_else(String::new),
             program: self

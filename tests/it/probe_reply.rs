@@ -1,7 +1,7 @@
 //! What an agent printed, against what it said: every public case, by id and name.
 
 use serde_json::Value;
-use watchdog_agent::reply::{ParsedReply, read};
+use watchdog_agent::reply::{ParsedReply, read_reply};
 
 const CASES: &str = include_str!("fixtures/probe_status.jsonl");
 
@@ -11,7 +11,7 @@ fn public_probe_cases_are_read_as_agreed() {
     for line in CASES.lines() {
         let case: Value = serde_json::from_str(line).expect("a case is JSON");
         let stdout = case["stdout"].as_str().expect("a case has stdout");
-        let reading = read(stdout.as_bytes());
+        let reading = read_reply(stdout.as_bytes());
         let got = match &reading {
             ParsedReply::Reply(reply) => Some(reply.status.as_str()),
             ParsedReply::Empty => Some("empty"),

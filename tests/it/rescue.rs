@@ -5,7 +5,7 @@ use std::time::Duration;
 use watchdog_core::config::settings::{ConfigSettings, RescueMode, RescueSettings};
 use watchdog_facts::evidence::RescueOutcome;
 use watchdog_git::{RestoreTarget, Snapshot};
-use watchdog_judge::rescue::{NO_OTHERS, RescueRequest, rescue};
+use watchdog_judge::rescue::{NO_OTHERS, RescueRequest, rescue_snapshot};
 
 use crate::support::scratch_repo::{ScratchRepo, in_own_process};
 
@@ -22,7 +22,7 @@ fn rescued_with(
     snapshot: &Snapshot,
     settings: &RescueSettings,
 ) -> RescueOutcome {
-    rescue(
+    rescue_snapshot(
         &repo.open(),
         &RescueRequest {
             settings,

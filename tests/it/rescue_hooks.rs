@@ -8,7 +8,7 @@ use std::time::Duration;
 use watchdog_core::config::settings::{ConfigSettings, RescueMode, RescueSettings};
 use watchdog_facts::evidence::RescueOutcome;
 use watchdog_git::Snapshot;
-use watchdog_judge::rescue::{NO_OTHERS, RescueRequest, private_rule, rescue};
+use watchdog_judge::rescue::{NO_OTHERS, RescueRequest, private_rule, rescue_snapshot};
 
 use crate::support::scratch_repo::ScratchRepo;
 
@@ -26,7 +26,7 @@ fn rescued_with(
     snapshot: &Snapshot,
     settings: &RescueSettings,
 ) -> RescueOutcome {
-    rescue(
+    rescue_snapshot(
         &repo.open(),
         &RescueRequest {
             settings,

@@ -6,7 +6,7 @@ use std::time::Duration;
 use serde_json::json;
 use watchdog_core::config::settings::{ConfigSettings, RescueMode, RescueSettings};
 use watchdog_facts::evidence::RescueOutcome;
-use watchdog_judge::rescue::{NO_OTHERS, RescueRequest, rescue};
+use watchdog_judge::rescue::{NO_OTHERS, RescueRequest, rescue_snapshot};
 
 use crate::support::scratch_repo::ScratchRepo;
 use crate::support::{Step, TestEnv};
@@ -39,7 +39,7 @@ fn leave_work(repo: &ScratchRepo) {
 
 fn rescued(repo: &ScratchRepo) -> RescueOutcome {
     let snapshot = repo.snapshot();
-    rescue(
+    rescue_snapshot(
         &repo.open(),
         &RescueRequest {
             settings: &settings(),

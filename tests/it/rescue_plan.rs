@@ -6,7 +6,7 @@ use std::time::Duration;
 use serde_json::{Map, Value, json};
 use watchdog_core::config::settings::{ConfigSettings, RescueSettings};
 use watchdog_facts::evidence::RescueOutcome;
-use watchdog_judge::rescue::{NO_OTHERS, PlanError, RescueRequest, preview, rescue_asking};
+use watchdog_judge::rescue::{NO_OTHERS, PlanError, RescueRequest, preview_rescue, rescue_asking};
 
 use crate::support::scratch_repo::ScratchRepo;
 use crate::support::{Step, TestEnv};
@@ -497,7 +497,7 @@ fn secrets_are_recognised_by_file_content() {
     );
     repo.write("code.rs", "fn main() {}\n");
     let snapshot = repo.snapshot();
-    let looked = preview(&repo.open(), &settings(|_| {})).unwrap();
+    let looked = preview_rescue(&repo.open(), &settings(|_| {})).unwrap();
     assert_eq!(looked.chosen, ["code.rs", "old.py"]);
     let Planned { outcome, .. } = planned(
         &repo,

@@ -84,8 +84,7 @@ fn give_to(path: &Path, user: u32) {
 }
 
 #[test]
-fn session_without_room_to_start_is_an_error()
- {
+fn session_without_room_to_start_is_an_error() {
     let env = TestEnv::new();
     let repo = env.repo();
     repo.write("mine", "uncommitted");

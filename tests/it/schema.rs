@@ -2,14 +2,14 @@
 
 use expect_test::expect_file;
 use serde_json::Value;
-use watchdog_core::config::schema;
+use watchdog_core::config::build_config_schema;
 
 use crate::support::TestEnv;
 
 /// Where they differ, `UPDATE_EXPECT=1 cargo test` writes the file.
 #[test]
 fn documented_schema_matches_the_keys_read() {
-    let text = serde_json::to_string_pretty(&schema()).expect("JSON");
+    let text = serde_json::to_string_pretty(&build_config_schema()).expect("JSON");
     expect_file!["../../docs/schema/config.json"].assert_eq(&format!("{text}\n"));
 }
 
@@ -65,8 +65,7 @@ fn resolved_configuration_has_every_default_and_no_dialect() {
 }
 
 #[test]
-fn ignored_agent_description_parts_are_told()
- {
+fn ignored_agent_description_parts_are_told() {
     let env = TestEnv::new();
     let repo = env.repo();
     let description = r#"{"name": "helper", "displayName": "H", "runner": {"flow": {"systemPromptPath": "p.md"},

@@ -147,8 +147,7 @@ fn session_lingering_after_its_result_is_ended() {
 }
 
 #[test]
-fn run_first_states_baseline_limits_and_log()
-{
+fn run_first_states_baseline_limits_and_log() {
     let env = TestEnv::new();
     let repo = env.repo();
     let baseline = repo.head()[..10].to_owned();
@@ -224,7 +223,7 @@ fn only_loop_and_task_limit_silence_by_default() {
     // What the sessions were given, as it is on record.
     let limit_of = |spec: &str| {
         let store = open_store(&StateDir::resolve(Some(env.state()), None, None).unwrap()).unwrap();
-        let found = session::everywhere(store.as_ref())
+        let found = session::list_all_sessions(store.as_ref())
             .unwrap()
             .into_iter()
             .find(|(_, name, _)| name == spec);

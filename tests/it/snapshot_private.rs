@@ -2,7 +2,7 @@
 
 use watchdog_core::config::settings::{ConfigSettings, RescueMode, RescueSettings};
 use watchdog_git::{RestoreTarget, RestoredTo, Snapshot, SnapshotCandidate};
-use watchdog_judge::rescue::{NO_OTHERS, RescueRequest, private_rule, rescue};
+use watchdog_judge::rescue::{NO_OTHERS, RescueRequest, private_rule, rescue_snapshot};
 
 use crate::support::scratch_repo::{ScratchRepo, files};
 
@@ -211,7 +211,7 @@ fn the_proof_covers_what_is_private() {
         repo.open().missing_from(&snapshot).unwrap(),
         Vec::<String>::new()
     );
-    let outcome = rescue(
+    let outcome = rescue_snapshot(
         &repo.open(),
         &RescueRequest {
             settings: &settings(),
@@ -400,7 +400,7 @@ fn secret_in_ordinary_files_is_never_committed() {
         ["index/staged.py", "why", "work/deploy.sh"],
         "what HEAD has already is no news"
     );
-    let outcome = rescue(
+    let outcome = rescue_snapshot(
         &repo.open(),
         &RescueRequest {
             settings: &settings(),
@@ -563,7 +563,7 @@ fn ignored_settings_are_never_listed_as_left_out() {
         mode: RescueMode::Single,
         ..ConfigSettings::default().rescue
     };
-    let outcome = rescue(
+    let outcome = rescue_snapshot(
         &repo.open(),
         &RescueRequest {
             settings: &settings,

@@ -4,7 +4,7 @@ use crate::support::random_tree::{self, Dice, NAMES};
 use crate::support::scratch_repo::{Files, ScratchRepo};
 use watchdog_core::config::settings::{ConfigSettings, RescueMode, RescueSettings};
 use watchdog_git::{RestoreTarget, SnapshotCandidate};
-use watchdog_judge::rescue::{NO_OTHERS, RescueRequest, rescue};
+use watchdog_judge::rescue::{NO_OTHERS, RescueRequest, rescue_snapshot};
 
 /// Changes one random thing in the work tree, or the index, or both.
 fn change(repo: &ScratchRepo, dice: &mut Dice) {
@@ -118,7 +118,7 @@ fn random_tree_becomes_one_identical_commit() {
             mode: RescueMode::Single,
             ..ConfigSettings::default().rescue
         };
-        let outcome = rescue(
+        let outcome = rescue_snapshot(
             &repo.open(),
             &RescueRequest {
                 settings: &settings,

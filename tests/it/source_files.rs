@@ -73,7 +73,7 @@ impl Source {
 /// The source files below these folders, by name.
 pub fn sources(folders: &[&str]) -> Vec<Source> {
     let top = Path::new(env!("CARGO_MANIFEST_DIR"));
-    let mut found = Vec::new();
+    let mut planned_deeds = Vec::new();
     let mut open: Vec<PathBuf> = folders.iter().map(|folder| top.join(folder)).collect();
     while let Some(folder) = open.pop() {
         for entry in fs::read_dir(&folder).into_iter().flatten().flatten() {
@@ -89,7 +89,7 @@ pub fn sources(folders: &[&str]) -> Vec<Source> {
                     .expect("below the top")
                     .to_string_lossy()
                     .replace('\\', "/");
-                found.push(Source {
+                planned_deeds.push(Source {
                     name,
                     text: fs::read_to_string(&path).expect("a source file is text"),
                     shipped: String::new(),
@@ -97,14 +97,17 @@ pub fn sources(folders: &[&str]) -> Vec<Source> {
             }
         }
     }
-    found.sort_by(|a, b| a.name.cmp(&b.name));
-    assert!(!found.is_empty(), "no sources in {folders:?}");
-    let mut tests: Vec<String> = found.iter().flat_map(Source::test_files).collect();
+    planned_deeds.sort_by(|a, b| a.name.cmp(&b.name));
+    assert!(!planned_deeds.is_empty(), "no sources in {folders:?}");
+    let mut tests: Vec<String> = planned_deeds.iter().flat_map(Source::test_files).collect();
     // What a file of tests declares is for tests only, too.
     let declared = Regex::new(r"(?m)^(?:pub(?:\([a-z]+\))? )?mod (\w+);").expect("a fixed pattern");
     let mut looked_at = 0;
     while looked_at < tests.len() {
-        if let Some(source) = found.iter().find(|source| source.name == tests[looked_at]) {
+        if let Some(source) = planned_deeds
+            .iter()
+            .find(|source| source.name == tests[looked_at])
+        {
             let more = declared
                 .captures_iter(&source.text)
                 .flat_map(|file| source.files_of_module(&file[1]));
@@ -117,7 +120,7 @@ pub fn sources(folders: &[&str]) -> Vec<Source> {
     }
     let inline = Regex::new(r"(?m)^\s*#\[cfg\(test\)\]\s*(pub(\([a-z]+\))? )?mod \w+ \{")
         .expect("a fixed pattern");
-    for source in found
+    for source in planned_deeds
         .iter_mut()
         .filter(|source| !tests.contains(&source.name))
     {
@@ -129,5 +132,5 @@ pub fn sources(folders: &[&str]) -> Vec<Source> {
             .filter(|line| !line.trim_start().starts_with("//"));
         source.shipped = lines.flat_map(|line| [line, "\n"]).collect();
     }
-    found
+    planned_deeds
 }

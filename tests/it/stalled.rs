@@ -31,7 +31,7 @@ fn on_record<'env>(env: &'env TestEnv, repo: &Repo<'env>) -> (Running, impl Fn(b
             idle_limit,
             ..SessionRecord::default()
         };
-        session::record(store.as_ref(), &id, "main", &record).unwrap();
+        session::record_session(store.as_ref(), &id, "main", &record).unwrap();
     };
     (alive, write)
 }

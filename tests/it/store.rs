@@ -14,7 +14,7 @@ use jiff::Timestamp;
 use watchdog_core::config::settings::BreakerSettings;
 use watchdog_core::decision::breaker::{BreakerAdmission, BreakerInput, BreakerState};
 use watchdog_store::engine::{AppendOutcome, EventCursor};
-use watchdog_store::journal::{event, kind};
+use watchdog_store::journal::{kind, new_event};
 use watchdog_store::lock::{LockAttempt, LockHolder, WorktreeLock};
 use watchdog_store::trust::{TrustGrant, TrustStore};
 use watchdog_store::{StateDir, StoreError, breaker, open_store};
@@ -117,7 +117,7 @@ fn worker() {
 fn write_until_killed(dir: &StateDir) {
     let store = open_store(dir).unwrap();
     loop {
-        let new = event(
+        let new = new_event(
             now(),
             "wt",
             None,
@@ -129,7 +129,7 @@ fn write_until_killed(dir: &StateDir) {
             AppendOutcome::Done
         );
         println!("\nacked {}", new.id);
-        breaker::update(store.as_ref(), "wt", "auth", |b| {
+        breaker::update_breaker(store.as_ref(), "wt", "auth", |b| {
             b.record(
                 now(),
                 &SETTINGS,
@@ -146,7 +146,7 @@ fn write_until_killed(dir: &StateDir) {
 fn write_some(dir: &StateDir) {
     let store = open_store(dir).unwrap();
     for _ in 0..40 {
-        let new = event(
+        let new = new_event(
             now(),
             "wt",
             None,
@@ -167,7 +167,7 @@ fn write_some(dir: &StateDir) {
 fn strike(dir: &StateDir) {
     let store = open_store(dir).unwrap();
     for _ in 0..20 {
-        breaker::update(store.as_ref(), "wt", "auth", |b| {
+        breaker::update_breaker(store.as_ref(), "wt", "auth", |b| {
             b.record(
                 now(),
                 &SETTINGS,
@@ -179,7 +179,8 @@ fn strike(dir: &StateDir) {
         .unwrap();
     }
     let admission =
-        breaker::update(store.as_ref(), "wt", "trial", |b| b.admit(now(), &SETTINGS)).unwrap();
+        breaker::update_breaker(store.as_ref(), "wt", "trial", |b| b.admit(now(), &SETTINGS))
+            .unwrap();
     println!(
         "\nadmission {}",
         if admission == BreakerAdmission::Trial {
@@ -271,7 +272,7 @@ fn killed_writers_never_lose_acknowledged_records() {
     }
     let store = open_store(&dir).unwrap();
     let there: HashSet<_> = store
-        .read(EventCursor::START, usize::MAX)
+        .read_events(EventCursor::START, usize::MAX)
         .unwrap()
         .0
         .into_iter()
@@ -302,7 +303,7 @@ fn simultaneous_first_processes_share_one_sound_store() {
     assert_eq!(said(&output, "note"), [""; 0]);
     let store = open_store(&dir).unwrap();
     let there: Vec<_> = store
-        .read(EventCursor::START, usize::MAX)
+        .read_events(EventCursor::START, usize::MAX)
         .unwrap()
         .0
         .into_iter()
@@ -339,7 +340,7 @@ fn damaged_store_is_put_aside_exactly_once() {
     assert_eq!(aside.count(), 1);
     let store = open_store(&dir).unwrap();
     let there: HashSet<_> = store
-        .read(EventCursor::START, usize::MAX)
+        .read_events(EventCursor::START, usize::MAX)
         .unwrap()
         .0
         .into_iter()
@@ -362,7 +363,7 @@ fn breaker_counts_every_strike_and_admits_one_trial() {
     let store = open_store(&dir).unwrap();
     let long_ago = now() - Duration::from_secs(7200);
     for _ in 0..3 {
-        breaker::update(store.as_ref(), "wt", "trial", |b| {
+        breaker::update_breaker(store.as_ref(), "wt", "trial", |b| {
             b.record(
                 long_ago,
                 &SETTINGS,
@@ -507,7 +508,7 @@ fn full_disk_is_named_with_its_remedy() {
 
     let store = open_store(&dir).unwrap();
     let new = |n: usize| {
-        event(
+        new_event(
             now(),
             "wt",
             None,
@@ -547,7 +548,10 @@ fn full_disk_is_named_with_its_remedy() {
         AppendOutcome::Done,
         "it goes on once there is space"
     );
-    assert_eq!(store.read(EventCursor::START, 1).unwrap().0[0].id, first.id);
+    assert_eq!(
+        store.read_events(EventCursor::START, 1).unwrap().0[0].id,
+        first.id
+    );
     assert!(store.notes().is_empty());
 }
 

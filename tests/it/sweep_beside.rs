@@ -68,7 +68,7 @@ fn recorded_session_counts_only_during_its_process_life() {
             started_at,
             ..SessionRecord::default()
         };
-        session::record(store.as_ref(), &id, "main", &record).unwrap();
+        session::record_session(store.as_ref(), &id, "main", &record).unwrap();
     };
     let sweep = || {
         word(
@@ -114,7 +114,7 @@ fn overlong_silence_marks_a_session_as_stalled() {
         idle_limit: Some(Duration::from_secs(1)),
         ..SessionRecord::default()
     };
-    session::record(store.as_ref(), &id, "main", &record).unwrap();
+    session::record_session(store.as_ref(), &id, "main", &record).unwrap();
     let mut swept = None;
     wait_until("the sweep tells that it stalled", SOON, || {
         let out = repo
@@ -147,7 +147,7 @@ fn overlong_silence_marks_a_session_as_stalled() {
     assert!(shown.stdout.contains("stalled"), "{shown}");
 
     // Without a log or a transcript nobody can tell, and nothing is made of that.
-    session::record(
+    session::record_session(
         store.as_ref(),
         &id,
         "main",

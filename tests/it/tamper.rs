@@ -358,8 +358,7 @@ fn changed_command_script_makes_its_pass_a_claim() {
 }
 
 #[test]
-fn indirectly_changed_command_makes_its_pass_a_claim()
- {
+fn indirectly_changed_command_makes_its_pass_a_claim() {
     let env = TestEnv::new();
     type Trick = fn(&Repo<'_>);
     let tricks: [(&str, Trick, &str); 6] = [

@@ -8,7 +8,7 @@ use rustix::fs::{CWD, FileType, Mode, mknodat};
 use rustix::process::Signal;
 use serde_json::json;
 use watchdog_judge::clock::now;
-use watchdog_store::journal::{event, kind};
+use watchdog_store::journal::{kind, new_event};
 use watchdog_store::{StateDir, open_store};
 
 use crate::support::watch::{SOON, Watch, commit, gist, linked};
@@ -158,7 +158,7 @@ fn session_end_triggers_the_question_not_a_commit() {
     let state = StateDir::resolve(Some(env.state()), None, None).expect("it is there");
     let store = open_store(&state).expect("it opens");
     let newest = store.newest(1).expect("it can be read").remove(0);
-    let ended = event(
+    let ended = new_event(
         now(),
         &newest.worktree,
         Some("auth"),
@@ -363,8 +363,7 @@ fn interrupt_or_lost_reader_ends_the_watch() {
 }
 
 #[test]
-fn broken_repository_is_told_once_until_repaired()
- {
+fn broken_repository_is_told_once_until_repaired() {
     let env = TestEnv::new();
     let (repo, other) = (env.repo(), env.repo_named("other"));
     for one in [&repo, &other] {

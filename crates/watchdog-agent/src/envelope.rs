@@ -55,15 +55,15 @@ impl ReplyEnvelope {
 
     /// Everything that was said about the error, on one line each.
     pub fn error_text(&self) -> String {
-        let said: Vec<&str> = self
+        let error_words: Vec<&str> = self
             .errors
             .iter()
             .map(String::as_str)
             .chain(self.text.as_deref())
             .filter(|t| !t.is_empty())
             .collect();
-        match (said.is_empty(), &self.terminal_reason) {
-            (false, _) => said.join("\n"),
+        match (error_words.is_empty(), &self.terminal_reason) {
+            (false, _) => error_words.join("\n"),
             (true, Some(reason)) => reason.clone(),
             (true, None) => "it does not say which".into(),
         }
@@ -73,20 +73,20 @@ impl ReplyEnvelope {
 /// Reads the envelope of an output. `None`: there is none, it is prose.
 ///
 /// Lines count as events only if the first or the last of them is one, so that an example within prose does not.
-pub fn read(bytes: &[u8]) -> Option<ReplyEnvelope> {
+pub fn read_envelope(bytes: &[u8]) -> Option<ReplyEnvelope> {
     let bytes = bytes
         .strip_prefix(b"\xef\xbb\xbf")
         .unwrap_or(bytes)
         .trim_ascii();
     if bytes.len() <= CAP && bytes.starts_with(b"{") {
         if let Ok(event) = serde_json::from_slice::<EnvelopeEvent>(bytes) {
-            return fold([event]);
+            return fold_events([event]);
         }
     } else if bytes.len() <= CAP
         && bytes.starts_with(b"[")
         && let Ok(EnvelopeEvents(folded)) = serde_json::from_slice(bytes)
     {
-        return folded.done();
+        return folded.into_envelope();
     }
     from_lines(bytes)
 }
@@ -111,7 +111,7 @@ fn from_lines(bytes: &[u8]) -> Option<ReplyEnvelope> {
     if !is_event(lines().next()?) && !is_event(lines().next_back()?) {
         return None;
     }
-    fold(
+    fold_events(
         lines()
             .filter(|line| line.starts_with(b"{"))
             .filter_map(|line| serde_json::from_slice(line).ok()),
@@ -135,7 +135,7 @@ pub(super) fn error_at_the_end(bytes: &[u8]) -> Option<ReplyEnvelope> {
             (event_kind(&event).is_none() && event.get("error").is_some_and(Value::is_object))
                 .then_some(at)
         })?;
-    fold([serde_json::from_slice(&tail[start..]).ok()?])
+    fold_events([serde_json::from_slice(&tail[start..]).ok()?])
 }
 
 /// The id of the session that an agent's output belongs to, for a probe to resume.
@@ -153,7 +153,7 @@ pub fn session_id_in(bytes: &[u8]) -> Option<String> {
     static RESULT: LazyLock<Regex> = LazyLock::new(|| {
         Regex::new(r#"[{,]\s*"type"\s*:\s*"result"\s*[,}]"#).expect("the pattern is a constant")
     });
-    if let Some(id) = read(bytes).and_then(|found| found.session_id) {
+    if let Some(id) = read_envelope(bytes).and_then(|reply_envelope| reply_envelope.session_id) {
         return Some(id);
     }
     // A tail that begins within the one line of `--output-format json`: the key, unescaped, is still there.
@@ -165,7 +165,7 @@ pub fn session_id_in(bytes: &[u8]) -> Option<String> {
     }
     let mut ids = NAMED
         .captures_iter(line)
-        .map(|found| String::from_utf8_lossy(&found[1]).into_owned());
+        .map(|captures| String::from_utf8_lossy(&captures[1]).into_owned());
     let first = ids.next()?;
     ids.all(|id| id == first).then_some(first)
 }
@@ -182,15 +182,15 @@ impl<'de> Deserialize<'de> for EnvelopeEvent {
                 f.write_str("an event")
             }
             fn visit_map<A: MapAccess<'de>>(self, mut map: A) -> Result<EnvelopeEvent, A::Error> {
-                let mut kept = serde_json::Map::new();
+                let mut members = serde_json::Map::new();
                 while let Some(key) = map.next_key::<String>()? {
                     if REPLY_MEMBERS.contains(&key.as_str()) {
-                        kept.insert(key, map.next_value()?);
+                        members.insert(key, map.next_value()?);
                     } else {
                         map.next_value::<IgnoredAny>()?;
                     }
                 }
-                Ok(EnvelopeEvent(Value::Object(kept)))
+                Ok(EnvelopeEvent(Value::Object(members)))
             }
         }
         from.deserialize_map(EventObjectVisitor)
@@ -223,12 +223,12 @@ impl<'de> Deserialize<'de> for EnvelopeEvents {
     }
 }
 
-fn fold(events: impl IntoIterator<Item = EnvelopeEvent>) -> Option<ReplyEnvelope> {
+fn fold_events(events: impl IntoIterator<Item = EnvelopeEvent>) -> Option<ReplyEnvelope> {
     let mut folded = EnvelopeFold::default();
     for event in events {
         folded.take(event);
     }
-    folded.done()
+    folded.into_envelope()
 }
 
 #[derive(Default)]
@@ -236,12 +236,12 @@ struct EnvelopeFold {
     envelope: ReplyEnvelope,
     /// Whether the envelope is a final result, rather than an intermediate message.
     result: bool,
-    known: bool,
+    has_event: bool,
 }
 
 impl EnvelopeFold {
-    fn done(self) -> Option<ReplyEnvelope> {
-        self.known.then_some(self.envelope)
+    fn into_envelope(self) -> Option<ReplyEnvelope> {
+        self.has_event.then_some(self.envelope)
     }
 
     fn take(&mut self, EnvelopeEvent(event): EnvelopeEvent) {
@@ -251,17 +251,17 @@ impl EnvelopeFold {
         let Some(event) = reply_event(&event) else {
             return;
         };
-        self.known = true;
+        self.has_event = true;
         match event {
             ReplyEvent::Other => {}
-            ReplyEvent::Recovered => self.recovered(),
+            ReplyEvent::Recovered => self.clear_errors(),
             ReplyEvent::Said {
                 text,
                 is_error,
                 api_error_status,
             } => {
                 if !is_error {
-                    self.recovered();
+                    self.clear_errors();
                 }
                 self.result = false;
                 let before = std::mem::take(&mut self.envelope);
@@ -276,26 +276,26 @@ impl EnvelopeFold {
             ReplyEvent::Failed {
                 message,
                 api_error_status,
-            } => self.failed(message, api_error_status),
+            } => self.add_error(message, api_error_status),
             ReplyEvent::Aborted {
                 message,
                 api_error_status,
             } => {
-                self.recovered();
+                self.clear_errors();
                 self.envelope.text = None;
-                self.failed(message, api_error_status);
+                self.add_error(message, api_error_status);
             }
-            ReplyEvent::Finished(result) => self.finished(result),
+            ReplyEvent::Finished(result) => self.set_final_result(result),
         }
     }
 
-    fn recovered(&mut self) {
+    fn clear_errors(&mut self) {
         self.envelope.is_error = false;
         self.envelope.api_error_status = None;
         self.envelope.errors.clear();
     }
 
-    fn failed(&mut self, message: Option<String>, api_error_status: Option<u64>) {
+    fn add_error(&mut self, message: Option<String>, api_error_status: Option<u64>) {
         let errors = &mut self.envelope.errors;
         errors.extend(message.filter(|message| errors.len() < ERRORS && !errors.contains(message)));
         self.envelope.is_error = true;
@@ -303,7 +303,7 @@ impl EnvelopeFold {
     }
 
     /// Of several results (background work makes more turns) the last one counts.
-    fn finished(&mut self, result: FinalResult) {
+    fn set_final_result(&mut self, result: FinalResult) {
         let FinalResult {
             text,
             structured_output,
@@ -314,7 +314,7 @@ impl EnvelopeFold {
             terminal_reason,
         } = result;
         // Two results with nothing said between them: the first one's answer is not the second's.
-        let said = self
+        let last_text = self
             .envelope
             .text
             .take()
@@ -327,7 +327,7 @@ impl EnvelopeFold {
         };
         self.result = true;
         // Without a result event, the assistant's last text is the answer.
-        let (text, session_id) = (text.or(said), self.envelope.session_id.take());
+        let (text, session_id) = (text.or(last_text), self.envelope.session_id.take());
         self.envelope = ReplyEnvelope {
             text,
             structured_output,
@@ -402,28 +402,30 @@ mod tests {
                 .join("\n")
         };
         let lost = json!({"type": "error", "message": "Reconnecting 1/5"});
-        let said =
+        let message =
             json!({"type": "item.completed", "item": {"type": "agent_message", "text": "hello"}});
         let failed = json!({"type": "turn.failed", "error": {"message": "no more"}});
-        let found = read(
+        let resumed_reply = read_envelope(
             lines(&[
                 lost.clone(),
-                said.clone(),
+                message.clone(),
                 json!({"type": "turn.completed"}),
             ])
             .as_bytes(),
         )
         .expect("an envelope");
         assert_eq!(
-            (found.is_error, found.text.as_deref()),
+            (resumed_reply.is_error, resumed_reply.text.as_deref()),
             (false, Some("hello"))
         );
-        let found = read(lines(&[said, lost, failed]).as_bytes()).expect("an envelope");
-        assert!(found.is_error && found.error_text().contains("no more"));
+        let failed_reply =
+            read_envelope(lines(&[message, lost, failed]).as_bytes()).expect("an envelope");
+        assert!(failed_reply.is_error && failed_reply.error_text().contains("no more"));
         let gemini =
             json!({"error": {"type": "ApiError", "message": "quota", "code": 429}}).to_string();
         assert_eq!(
-            read(gemini.as_bytes()).and_then(|found| found.api_error_status),
+            read_envelope(gemini.as_bytes())
+                .and_then(|reply_envelope| reply_envelope.api_error_status),
             Some(429)
         );
     }
@@ -432,12 +434,12 @@ mod tests {
     fn cut_stream_reports_its_last_messages_error() {
         let message = json!({"type": "assistant", "is_api_error_message": true, "api_error_status": 429, "session_id": ID,
             "message": {"content": [{"type": "text", "text": "API Error: Request rejected (429)"}]}});
-        let found = read(message.to_string().as_bytes()).expect("an envelope");
+        let reply_envelope = read_envelope(message.to_string().as_bytes()).expect("an envelope");
         assert_eq!(
             (
-                found.is_error,
-                found.api_error_status,
-                found.session_id.as_deref()
+                reply_envelope.is_error,
+                reply_envelope.api_error_status,
+                reply_envelope.session_id.as_deref()
             ),
             (true, Some(429), Some(ID))
         );
@@ -450,11 +452,11 @@ mod tests {
         let result = json!({"type": "result", "result": "end"}).to_string();
         let output = noise.repeat(2 * CAP / noise.len()) + &result;
         assert_eq!(
-            read(output.as_bytes())
-                .and_then(|found| found.text)
+            read_envelope(output.as_bytes())
+                .and_then(|reply_envelope| reply_envelope.text)
                 .as_deref(),
             Some("end")
         );
-        assert_eq!(read(&vec![b'x'; 2 * CAP]), None);
+        assert_eq!(read_envelope(&vec![b'x'; 2 * CAP]), None);
     }
 }

@@ -17,33 +17,33 @@ use watchdog_facts::evidence::ProbeOutcome;
 /// Bytes of an explanation that are kept.
 const WHY: usize = 4096;
 
-fn pattern(text: &str) -> Regex {
+fn compile_regex(text: &str) -> Regex {
     Regex::new(text).expect("the pattern is a constant")
 }
 
 static NOT_LOGGED_IN: LazyLock<Regex> = LazyLock::new(|| {
-    pattern(
+    compile_regex(
         r"(?i)\bnot (?:logged|signed) in\b|please run /login|please (?:log|sign) in\b|\blogin required\b|invalid (?:x-)?api[ -]key|authentication_error|failed to authenticate|\b401 unauthorized|(?:http|status|error|code)[: ]+401\b|oauth token (?:has )?(?:expired|been revoked)|(?:api key|credentials?) (?:is |are |was )?(?:missing|not found|not set|expired|revoked)|set an auth method|\b403 forbidden|(?:incorrect|invalid) api key|api key not valid|missing environment variable: `?[a-z0-9_]*(?:key|token)|invalid auth method selected|no auth type is selected|no authentication information found",
     )
 });
 /// No more can be paid for: nothing helps but a person with money.
 static NO_CREDIT: LazyLock<Regex> = LazyLock::new(|| {
-    pattern(
+    compile_regex(
         r"(?i)\bcredit balance is too low|insufficient (?:credits?|funds|balance)|out of credits?\b|(?:no|not enough) credits? (?:left|remaining)|(?:http|status|error|code)[: ]+402\b|payment required|billing_error|to use codex with your chatgpt plan, upgrade",
     )
 });
 static NO_CONVERSATION: LazyLock<Regex> = LazyLock::new(|| {
-    pattern(
+    compile_regex(
         r"(?i)\bno (?:conversation|rollout|recorded session|previous sessions?|saved sessions?|sessions?)\b[^\n]{0,40}\bfound|session not found|requires a valid session|invalid session identifier|no session, task, or name matched|error resuming session|no (?:session|conversation) to (?:resume|continue)",
     )
 });
 static OVERLOADED: LazyLock<Regex> = LazyLock::new(|| {
-    pattern(
+    compile_regex(
         r#"(?i)\boverloaded|serverOverloaded|\bat capacity\b|api error: (?:5\d\d|repeated 5\d\d|terminated|connection|request timed out|fetch|unable to connect|json parse)|(?:http|status|code|status code|error)"?[:= ]+5\d\d\b|\b5\d\d (?:internal server error|bad gateway|service unavailable|gateway time-?out)|last error: 5\d\d\b|internal server error|service unavailable|temporarily unavailable|experiencing high demand|bad gateway|stream disconnected|error sending request|UND_ERR_SOCKET|connection (?:error|dropped|closed|refused|reset|timed out)|\bE(?:CONNRESET|CONNREFUSED|TIMEDOUT|NOTFOUND|AI_AGAIN|PIPE)\b|socket hang up|fetch failed|network error|getaddrinfo|\brequest timed out|please (?:back ?off|retry) (?:and|later)"#,
     )
 });
 static UNKNOWN_OPTION: LazyLock<Regex> = LazyLock::new(|| {
-    pattern(
+    compile_regex(
         r"(?im)^(?:error: )?(?:unknown option|unexpected argument|unknown arguments?:)\s+['‘]?(--?[\w-]+)",
     )
 });
@@ -52,48 +52,54 @@ static UNKNOWN_OPTION: LazyLock<Regex> = LazyLock::new(|| {
 pub(super) fn unknown_option(stderr: &str) -> Option<&str> {
     UNKNOWN_OPTION
         .captures(stderr)
-        .and_then(|found| found.get(1))
+        .and_then(|captures| captures.get(1))
         .map(|option| option.as_str())
 }
 
 /// The outcome of an envelope's error.
-pub(super) fn of_envelope(found: &ReplyEnvelope, now: Timestamp, local: &TimeZone) -> ProbeOutcome {
-    let said = found.error_text();
-    if let Some(limit) = usage_limit::in_envelope(found, now, local) {
+pub(super) fn of_envelope(
+    reply_envelope: &ReplyEnvelope,
+    now: Timestamp,
+    local: &TimeZone,
+) -> ProbeOutcome {
+    let error_text = reply_envelope.error_text();
+    if let Some(limit) = usage_limit::in_envelope(reply_envelope, now, local) {
         return ProbeOutcome::RateLimited {
             why: limit.why,
             retry_at: limit.retry_at,
         };
     }
-    let why = cut_text(&said, WHY);
-    if let Some(line) = said.lines().find(|line| NO_CREDIT.is_match(line)) {
+    let why = cut_text(&error_text, WHY);
+    if let Some(line) = error_text.lines().find(|line| NO_CREDIT.is_match(line)) {
         return ProbeOutcome::NotLoggedIn {
             why: cut_text(line.trim(), WHY),
         };
     }
-    match found.api_error_status {
+    match reply_envelope.api_error_status {
         Some(401..=403) => return ProbeOutcome::NotLoggedIn { why },
         Some(408 | 500..=599) => return ProbeOutcome::Overloaded { why },
         _ => {}
     }
-    if found
+    if reply_envelope
         .terminal_reason
         .as_deref()
         .is_some_and(|reason| reason.contains("structured_output"))
     {
         return ProbeOutcome::Unreadable { why };
     }
-    of_text(&said, now, local).unwrap_or(ProbeOutcome::Failed { why })
+    of_text(&error_text, now, local).unwrap_or(ProbeOutcome::Failed { why })
 }
 
 /// The outcome of an error text; `None` where it fits no known one.
 pub(super) fn of_text(text: &str, now: Timestamp, local: &TimeZone) -> Option<ProbeOutcome> {
     let line_with = |pattern: &Regex| {
-        let found = pattern.find(text)?;
-        let start = text[..found.start()].rfind('\n').map_or(0, |i| i + 1);
-        let end = text[found.end()..]
+        let pattern_match = pattern.find(text)?;
+        let start = text[..pattern_match.start()]
+            .rfind('\n')
+            .map_or(0, |i| i + 1);
+        let end = text[pattern_match.end()..]
             .find('\n')
-            .map_or(text.len(), |i| found.end() + i);
+            .map_or(text.len(), |i| pattern_match.end() + i);
         Some(cut_text(text[start..end].trim(), WHY))
     };
     if let Some(why) = line_with(&NO_CREDIT).or_else(|| line_with(&NOT_LOGGED_IN)) {

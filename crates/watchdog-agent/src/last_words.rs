@@ -18,20 +18,20 @@ pub struct LastWords {
 
 impl LastWords {
     /// Reads the end of stdout; and that of both streams where nothing was printed there, as by a program that could not begin.
-    pub fn of(tail_stdout: &[u8], tail: &[u8]) -> LastWords {
+    pub fn from_tails(tail_stdout: &[u8], tail: &[u8]) -> LastWords {
         let only_stderr = tail_stdout.trim_ascii().is_empty();
-        let found = if only_stderr {
+        let reply_envelope = if only_stderr {
             envelope::error_at_the_end(tail)
         } else {
-            envelope::read(tail_stdout)
+            envelope::read_envelope(tail_stdout)
         };
-        let text = if found.is_some() {
+        let text = if reply_envelope.is_some() {
             String::new()
         } else {
             plain_text(if only_stderr { tail } else { tail_stdout }).text
         };
         LastWords {
-            found,
+            found: reply_envelope,
             text,
             only_stderr,
         }
@@ -39,7 +39,7 @@ impl LastWords {
 
     /// The same of stdout alone.
     pub fn of_stdout(tail_stdout: &[u8]) -> LastWords {
-        LastWords::of(tail_stdout, b"")
+        LastWords::from_tails(tail_stdout, b"")
     }
 
     /// The session that the output names.

@@ -13,7 +13,9 @@ const LAST_WORDS: usize = 6;
 /// The reason why the service could not serve a failed session; `None` for every other end, success included.
 pub fn ended_in_overload(last: &LastWords, exit: ProcessExit, now: Timestamp) -> Option<String> {
     let outcome = match &last.found {
-        Some(found) if found.is_error => failure::of_envelope(found, now, &TimeZone::system()),
+        Some(reply_envelope) if reply_envelope.is_error => {
+            failure::of_envelope(reply_envelope, now, &TimeZone::system())
+        }
         Some(_) => return None,
         None if exit.success() => return None,
         None => {

@@ -22,7 +22,7 @@ use super::envelope::{self, ReplyEnvelope};
 use super::failure;
 use super::preset::AgentPreset;
 use super::preset::question::{
-    InvocationInputs, ProbeInvocation, QuestionKind, QuestionPlaces, invocation,
+    InvocationInputs, ProbeInvocation, QuestionKind, QuestionPlaces, build_invocation,
 };
 use super::question_scratch::QuestionScratch;
 use super::reply::{self, ParsedReply};
@@ -125,7 +125,7 @@ pub struct ProbeAnswer {
 }
 
 /// Asks once. Blocks until the agent answered, failed, or its deadline passed.
-pub fn ask(request: &ProbeRequest<'_>) -> ProbeOutcome {
+pub fn ask_agent(request: &ProbeRequest<'_>) -> ProbeOutcome {
     ask_with(request, &ProgramRun::run).outcome
 }
 
@@ -134,24 +134,24 @@ pub fn ask_with(
     request: &ProbeRequest<'_>,
     run: &dyn Fn(&ProgramRun) -> Result<FinishedProgram, StartError>,
 ) -> ProbeAnswer {
-    match put(request, QuestionKind::Probe, run) {
+    match send_question(request, QuestionKind::Probe, run) {
         Ok(answered) => {
             let (session_id, usage, session_cost_usd) =
-                summary(request, request.probed.tokens, &answered);
+                summarize_answer(request, request.probed.tokens, &answered);
             ProbeAnswer {
-                outcome: outcome(request, &answered, answer),
+                outcome: judge_outcome(request, &answered, read_answer),
                 session_id,
                 usage,
                 session_cost_usd,
             }
         }
-        Err(unanswered) => ProbeAnswer::unasked(*unanswered),
+        Err(unanswered) => ProbeAnswer::without_probe(*unanswered),
     }
 }
 
 impl ProbeAnswer {
     /// An outcome without a probe.
-    pub fn unasked(outcome: ProbeOutcome) -> Self {
+    pub fn without_probe(outcome: ProbeOutcome) -> Self {
         ProbeAnswer {
             outcome,
             session_id: None,
@@ -163,7 +163,7 @@ impl ProbeAnswer {
 
 /// The answering session, and the cost of the probe. Agents report the total of a resumed session, or of the one that they forked; if
 /// the part of this probe is not separate, and what the session had spent before is unknown, its cost is unknown.
-fn summary(
+fn summarize_answer(
     request: &ProbeRequest<'_>,
     before: Option<SessionTokens>,
     answered: &FinishedQuestion,
@@ -191,7 +191,8 @@ fn summary(
             .cost_usd
             .filter(|_| !summary.cost_is_of_the_session),
     };
-    let named = envelope::read(&answered.finished.stdout.bytes).and_then(|found| found.session_id);
+    let named = envelope::read_envelope(&answered.finished.stdout.bytes)
+        .and_then(|reply_envelope| reply_envelope.session_id);
     let session_cost = summary
         .session_cost_usd
         .filter(|_| summary.cost_is_of_the_session);
@@ -212,17 +213,17 @@ pub fn ask_for_plan(
     run: &dyn Fn(&ProgramRun) -> Result<FinishedProgram, StartError>,
     spent: &mut ProbeUsage,
 ) -> Result<Map<String, Value>, Box<ProbeOutcome>> {
-    let answered = put(request, QuestionKind::Plan, run)?;
-    *spent = spent.plus(summary(request, request.probed.tokens, &answered).1);
+    let answered = send_question(request, QuestionKind::Plan, run)?;
+    *spent = spent.plus(summarize_answer(request, request.probed.tokens, &answered).1);
     let mut plan = None;
-    let judged = outcome(request, &answered, |found, stdout, now, local| {
-        match reply::object_with("commits", found.as_ref(), stdout) {
+    let judged = judge_outcome(request, &answered, |reply_envelope, stdout, now, local| {
+        match reply::object_with("commits", reply_envelope.as_ref(), stdout) {
             Ok(object) => {
                 plan = Some(object);
                 // A placeholder for "usable" until the answering session is checked.
                 ProbeOutcome::Reply(Reply::bare(ReplyStatus::Complete))
             }
-            Err(reading) => unusable(*reading, found, stdout, now, local),
+            Err(reading) => classify_unusable_answer(*reading, reply_envelope, stdout, now, local),
         }
     });
     match (judged, plan) {
@@ -247,24 +248,24 @@ pub fn ask_to_judge(
         expected_session: None,
         ..request.clone()
     };
-    let answered = put(&stranger_is_welcome, QuestionKind::Judge, run)?;
+    let answered = send_question(&stranger_is_welcome, QuestionKind::Judge, run)?;
     // One that was begun for this question has spent nothing before.
-    *spent = spent.plus(summary(request, Some(SessionTokens::default()), &answered).1);
+    *spent = spent.plus(summarize_answer(request, Some(SessionTokens::default()), &answered).1);
     let mut text = None;
-    let judged = outcome(
+    let judged = judge_outcome(
         &stranger_is_welcome,
         &answered,
-        |found, stdout, now, local| {
-            let said = match found {
-                Some(found) => found.text.unwrap_or_default(),
+        |reply_envelope, stdout, now, local| {
+            let answer_text = match reply_envelope {
+                Some(structured) => structured.text.unwrap_or_default(),
                 None => plain_text(stdout).text,
             };
             // A word about a usage limit in the place of an answer.
-            match failure::of_short_answer(&said, now, local) {
-                _ if said.trim().is_empty() => ProbeOutcome::Empty,
+            match failure::of_short_answer(&answer_text, now, local) {
+                _ if answer_text.trim().is_empty() => ProbeOutcome::Empty,
                 Some(failure) => failure,
                 None => {
-                    text = Some(said);
+                    text = Some(answer_text);
                     // Stands for "usable".
                     ProbeOutcome::Reply(Reply::bare(ReplyStatus::Complete))
                 }
@@ -289,7 +290,7 @@ struct FinishedQuestion {
 }
 
 /// Puts a question, with fewer options where an old version lacks some.
-fn put(
+fn send_question(
     request: &ProbeRequest<'_>,
     question: QuestionKind,
     run: &dyn Fn(&ProgramRun) -> Result<FinishedProgram, StartError>,
@@ -322,7 +323,7 @@ fn put(
             .map(|scratch| scratch.places(transcript))
             .unwrap_or_default()
     };
-    let built = invocation(&InvocationInputs {
+    let built = build_invocation(&InvocationInputs {
         settings: request.settings,
         preset: request.questioned_preset(),
         program: request.program.clone(),
@@ -372,7 +373,7 @@ fn put(
     let mut spent = Duration::ZERO;
     for _ in 0..=FEWER_OPTIONS {
         let cwd = scratch.as_ref().and_then(QuestionScratch::cwd);
-        let finished = match run(&program(
+        let finished = match run(&build_program_run(
             request,
             &invocation,
             cwd,
@@ -435,7 +436,7 @@ fn refuses_a_schema(finished: &FinishedProgram, stderr: &str) -> bool {
         .any(|text| NAMES.into_iter().any(|name| text.contains(name)))
 }
 
-fn program(
+fn build_program_run(
     request: &ProbeRequest<'_>,
     invocation: &ProbeInvocation,
     cwd: Option<PathBuf>,
@@ -472,12 +473,12 @@ fn not_started(request: &ProbeRequest<'_>, error: &StartError) -> ProbeOutcome {
 }
 
 /// Judges a finished program; `read` parses the output of a successful one.
-fn outcome(
+fn judge_outcome(
     request: &ProbeRequest<'_>,
     answered: &FinishedQuestion,
     read: impl FnOnce(Option<ReplyEnvelope>, &[u8], Timestamp, &TimeZone) -> ProbeOutcome,
 ) -> ProbeOutcome {
-    match classified(request, answered, read) {
+    match classify_outcome(request, answered, read) {
         // The user's own home may well be logged in.
         ProbeOutcome::NotLoggedIn { why } if answered.own_home => ProbeOutcome::NoConversation {
             why: format!(
@@ -488,7 +489,7 @@ fn outcome(
     }
 }
 
-fn classified(
+fn classify_outcome(
     request: &ProbeRequest<'_>,
     answered: &FinishedQuestion,
     read: impl FnOnce(Option<ReplyEnvelope>, &[u8], Timestamp, &TimeZone) -> ProbeOutcome,
@@ -508,19 +509,22 @@ fn classified(
         .saturating_add(SignedDuration::try_from(*spent).unwrap_or_default())
         .unwrap_or(request.now);
     let local = TimeZone::system();
-    let found = found_in(request, finished);
-    if let Some(found) = found.as_ref().filter(|found| found.is_error) {
-        return match failure::of_envelope(found, now, &local) {
-            ProbeOutcome::Failed { why } => failed(finished.exit, &[&why, stderr]),
+    let reply_envelope = found_in(request, finished);
+    if let Some(error_envelope) = reply_envelope
+        .as_ref()
+        .filter(|candidate| candidate.is_error)
+    {
+        return match failure::of_envelope(error_envelope, now, &local) {
+            ProbeOutcome::Failed { why } => build_failure(finished.exit, &[&why, stderr]),
             other => other,
         };
     }
     if !finished.exit.success() {
         let printed = plain_text(&finished.stdout.bytes).text;
-        return unsuccessful(request, finished.exit, &printed, stderr, now, &local);
+        return classify_failed_program(request, finished.exit, &printed, stderr, now, &local);
     }
-    let stranger = stranger(request, found.as_ref());
-    match read(found, &finished.stdout.bytes, now, &local) {
+    let stranger = reject_other_session(request, reply_envelope.as_ref());
+    match read(reply_envelope, &finished.stdout.bytes, now, &local) {
         ProbeOutcome::Reply(reply) => stranger.unwrap_or(ProbeOutcome::Reply(reply)),
         other => other,
     }
@@ -539,39 +543,41 @@ fn found_in(request: &ProbeRequest<'_>, finished: &FinishedProgram) -> Option<Re
             ReplyEnvelope::of_summary(&reader.finish())
         }
         _ if stdout.trim_ascii().is_empty() => envelope::error_at_the_end(&finished.stderr.bytes),
-        _ => envelope::read(stdout),
+        _ => envelope::read_envelope(stdout),
     }
 }
 
 /// Parses the output of a successful agent, as a probe would: for output that exists already.
 pub fn read_output(stdout: &[u8], now: Timestamp) -> ProbeOutcome {
     let local = TimeZone::system();
-    match envelope::read(stdout) {
-        Some(found) if found.is_error => failure::of_envelope(&found, now, &local),
-        found => answer(found, stdout, now, &local),
+    match envelope::read_envelope(stdout) {
+        Some(error_envelope) if error_envelope.is_error => {
+            failure::of_envelope(&error_envelope, now, &local)
+        }
+        found => read_answer(found, stdout, now, &local),
     }
 }
 
-fn answer(
-    found: Option<ReplyEnvelope>,
+fn read_answer(
+    reply_envelope: Option<ReplyEnvelope>,
     stdout: &[u8],
     now: Timestamp,
     local: &TimeZone,
 ) -> ProbeOutcome {
-    let reading = match &found {
-        Some(found) => reply::from_envelope(found),
-        None => reply::read(stdout),
+    let reading = match &reply_envelope {
+        Some(structured) => reply::from_envelope(structured),
+        None => reply::read_reply(stdout),
     };
     match reading {
         ParsedReply::Reply(reply) => ProbeOutcome::Reply(reply),
-        other => unusable(other, found, stdout, now, local),
+        other => classify_unusable_answer(other, reply_envelope, stdout, now, local),
     }
 }
 
 /// An output without an answer: a short text may still contain the cause.
-fn unusable(
+fn classify_unusable_answer(
     reading: ParsedReply,
-    found: Option<ReplyEnvelope>,
+    reply_envelope: Option<ReplyEnvelope>,
     stdout: &[u8],
     now: Timestamp,
     local: &TimeZone,
@@ -579,23 +585,27 @@ fn unusable(
     match reading {
         ParsedReply::Reply(_) | ParsedReply::Empty => ProbeOutcome::Empty,
         ParsedReply::Unreadable { why } => {
-            let said = match found {
-                Some(found) => found.text.unwrap_or_default(),
+            let answer_text = match reply_envelope {
+                Some(structured) => structured.text.unwrap_or_default(),
                 None => plain_text(stdout).text,
             };
-            failure::of_short_answer(&said, now, local).unwrap_or(ProbeOutcome::Unreadable { why })
+            failure::of_short_answer(&answer_text, now, local)
+                .unwrap_or(ProbeOutcome::Unreadable { why })
         }
     }
 }
 
 /// The outcome if another session answered than the expected one.
-fn stranger(request: &ProbeRequest<'_>, found: Option<&ReplyEnvelope>) -> Option<ProbeOutcome> {
+fn reject_other_session(
+    request: &ProbeRequest<'_>,
+    reply_envelope: Option<&ReplyEnvelope>,
+) -> Option<ProbeOutcome> {
     let names_itself = request
         .questioned_preset()
         .and_then(|preset| preset.question.as_ref())
         .is_some_and(|question| question.answers_under_its_id);
     let expected = request.session().filter(|_| names_itself)?;
-    let answered = found?.session_id.as_deref()?;
+    let answered = reply_envelope?.session_id.as_deref()?;
     (answered != expected).then(|| ProbeOutcome::NoConversation {
         why: format!(
             "session {answered} answered, which is not {expected}: it knows nothing of the work"
@@ -604,7 +614,7 @@ fn stranger(request: &ProbeRequest<'_>, found: Option<&ReplyEnvelope>) -> Option
 }
 
 /// Judges a program that failed without an envelope.
-fn unsuccessful(
+fn classify_failed_program(
     request: &ProbeRequest<'_>,
     exit: ProcessExit,
     stdout: &str,
@@ -614,7 +624,7 @@ fn unsuccessful(
 ) -> ProbeOutcome {
     // A shell's way to say that there is no such program, or that it may not be executed.
     if request.settings.probe.is_some() && matches!(exit, ProcessExit::Code(126 | 127)) {
-        let ProbeOutcome::Failed { why } = failed(exit, &[stderr, stdout]) else {
+        let ProbeOutcome::Failed { why } = build_failure(exit, &[stderr, stdout]) else {
             return ProbeOutcome::Empty;
         };
         return ProbeOutcome::NotInstalled { why };
@@ -628,17 +638,18 @@ fn unsuccessful(
                 local,
             )
         })
-        .unwrap_or_else(|| failed(exit, &[stderr, stdout]))
+        .unwrap_or_else(|| build_failure(exit, &[stderr, stdout]))
 }
 
 /// A failure of no known kind, with the exit and the end of the first text that says anything.
-fn failed(exit: ProcessExit, texts: &[&str]) -> ProbeOutcome {
-    let said = texts
+fn build_failure(exit: ProcessExit, texts: &[&str]) -> ProbeOutcome {
+    let first_text = texts
         .iter()
         .map(|text| text.trim())
         .find(|text| !text.is_empty())
         .unwrap_or("it printed nothing");
-    let tail = &said[said.ceil_char_boundary(said.len().saturating_sub(WHY - 100))..];
+    let tail =
+        &first_text[first_text.ceil_char_boundary(first_text.len().saturating_sub(WHY - 100))..];
     ProbeOutcome::Failed {
         why: cut_text(
             &format!("the agent's program ended with {exit}: {tail}"),

@@ -54,11 +54,11 @@ impl QuestionScratch {
         };
         if let Some(schema) = schema {
             let file = made.folder.path().join("schema.json");
-            fs::write(&file, strict(schema)).map_err(failed)?;
+            fs::write(&file, make_schema_strict(schema)).map_err(failed)?;
             made.schema_file = Some(file);
         }
         if let Some(home) = home {
-            let settings = settings(home)?;
+            let settings = load_user_settings(home)?;
             let file = made.folder.path().join("home").join(&home.settings);
             file.parent()
                 .map_or(Ok(()), fs::create_dir_all)
@@ -88,7 +88,7 @@ impl QuestionScratch {
 }
 
 /// The settings of the user's that go along, where they log in.
-fn settings(home: &OwnHome) -> Result<Value, String> {
+fn load_user_settings(home: &OwnHome) -> Result<Value, String> {
     let environment = ClaudeHome::from_env();
     let variable = |name: &str| environment.variable(name);
     let users = home
@@ -122,7 +122,7 @@ fn temporary_folder(worktree: &Path) -> std::io::Result<TempDir> {
         root == Path::new("/")
             || fs::canonicalize(folder).is_ok_and(|folder| !folder.starts_with(&root))
     };
-    let found = usual
+    let safe_folder = usual
         .into_iter()
         .find(is_safe)
         .ok_or_else(|| std::io::Error::other("every temporary folder lies in the work tree"))?;
@@ -130,11 +130,11 @@ fn temporary_folder(worktree: &Path) -> std::io::Result<TempDir> {
     tempfile::Builder::new()
         .prefix("watchdog-question-")
         .permissions(private)
-        .tempdir_in(found)
+        .tempdir_in(safe_folder)
 }
 
 /// The schema as services take it that hold an answer to one: every member is required, and there are no others.
-fn strict(schema: &str) -> String {
+fn make_schema_strict(schema: &str) -> String {
     let Ok(mut value) = serde_json::from_str::<Value>(schema) else {
         return schema.to_owned();
     };
@@ -189,7 +189,7 @@ mod tests {
     #[test]
     fn strict_schema_requires_exactly_its_members() {
         for schema in [REPLY_SCHEMA, PLAN_SCHEMA] {
-            let made: Value = serde_json::from_str(&strict(schema)).expect("JSON");
+            let made: Value = serde_json::from_str(&make_schema_strict(schema)).expect("JSON");
             let mut objects = 0;
             each_object(&made, &mut |object| {
                 objects += 1;

@@ -10,7 +10,7 @@
 use serde_json::{Map, Value};
 
 use super::envelope;
-use super::reply_doubt::{doubt, doubt_alone, two_words};
+use super::reply_doubt::{doubt_alone, find_doubt, two_words};
 use super::reply_fields as fields;
 use super::reply_scan::{ReplyScan, last_object};
 use watchdog_facts::display::cut_text;
@@ -45,28 +45,28 @@ const MARKS_OF_A_RECORD: &[&str] = &[
 /// Reads the answer to a probe from an output.
 ///
 /// Looks at the last 256 KiB (for envelopes at the last 2 MiB) and reads in time linear in that.
-pub fn read(bytes: &[u8]) -> ParsedReply {
-    match envelope::read(bytes) {
-        Some(found) => from_envelope(&found),
+pub fn read_reply(bytes: &[u8]) -> ParsedReply {
+    match envelope::read_envelope(bytes) {
+        Some(reply_envelope) => from_envelope(&reply_envelope),
         None => in_prose(bytes),
     }
 }
 
 /// Reads the answer from an envelope that is already open.
-pub(super) fn from_envelope(found: &envelope::ReplyEnvelope) -> ParsedReply {
-    if found.is_error {
+pub(super) fn from_envelope(reply_envelope: &envelope::ReplyEnvelope) -> ParsedReply {
+    if reply_envelope.is_error {
         return ParsedReply::Unreadable {
             why: format!(
                 "the agent reports an error: {}",
-                cut_text(&found.error_text(), 500)
+                cut_text(&reply_envelope.error_text(), 500)
             ),
         };
     }
-    let structured = match &found.structured_output {
+    let structured = match &reply_envelope.structured_output {
         Some(Value::Object(object)) => from_object(object),
         _ => Err(String::new()),
     };
-    match (structured, &found.text) {
+    match (structured, &reply_envelope.text) {
         (Ok(reply), text) => {
             let beside = match text.as_ref().map(|text| in_prose(text.as_bytes())) {
                 Some(ParsedReply::Reply(other)) => two_words(&[other.status, reply.status]),
@@ -82,7 +82,9 @@ pub(super) fn from_envelope(found: &envelope::ReplyEnvelope) -> ParsedReply {
             })
         }
         (Err(_), Some(text)) if !text.trim().is_empty() => in_prose(text.as_bytes()),
-        (Err(why), _) if found.structured_output.is_some() => ParsedReply::Unreadable { why },
+        (Err(why), _) if reply_envelope.structured_output.is_some() => {
+            ParsedReply::Unreadable { why }
+        }
         (Err(_), _) => ParsedReply::Empty,
     }
 }
@@ -93,16 +95,17 @@ pub(super) fn from_envelope(found: &envelope::ReplyEnvelope) -> ParsedReply {
 /// A [`ParsedReply`] without a reply.
 pub(super) fn object_with(
     member: &str,
-    found: Option<&envelope::ReplyEnvelope>,
+    reply_envelope: Option<&envelope::ReplyEnvelope>,
     stdout: &[u8],
 ) -> Result<Map<String, Value>, Box<ParsedReply>> {
-    if let Some(Value::Object(object)) = found.and_then(|found| found.structured_output.as_ref())
+    if let Some(Value::Object(object)) =
+        reply_envelope.and_then(|reply| reply.structured_output.as_ref())
         && object.contains_key(member)
     {
         return Ok(object.clone());
     }
-    let bytes = found.map_or(stdout, |found| {
-        found.text.as_deref().unwrap_or_default().as_bytes()
+    let bytes = reply_envelope.map_or(stdout, |reply| {
+        reply.text.as_deref().unwrap_or_default().as_bytes()
     });
     if bytes.trim_ascii().is_empty() {
         return Err(Box::new(ParsedReply::Empty));
@@ -144,7 +147,7 @@ fn in_prose(bytes: &[u8]) -> ParsedReply {
             let doubt = answer
                 .doubt
                 .clone()
-                .or_else(|| doubt(&input.text, &at, &answer, &seen));
+                .or_else(|| find_doubt(&input.text, &at, &answer, &seen));
             ParsedReply::Reply(Reply { doubt, ..answer })
         }
         ReplyScan::Nothing { why } => ParsedReply::Unreadable { why },
@@ -172,13 +175,13 @@ fn from_object(object: &Map<String, Value>) -> Result<Reply, String> {
                     cut_text(word, 80)
                 )
             };
-            (status(word).ok_or_else(expected)?, None)
+            (parse_status(word).ok_or_else(expected)?, None)
         }
         // A duplicate key with different values, or a list as its value.
         Some(Value::Array(words)) => {
             let words: Option<Vec<ReplyStatus>> = words
                 .iter()
-                .map(|word| word.as_str().and_then(status))
+                .map(|word| word.as_str().and_then(parse_status))
                 .collect();
             let doubt = words.as_deref().and_then(two_words);
             (
@@ -193,8 +196,8 @@ fn from_object(object: &Map<String, Value>) -> Result<Reply, String> {
         None => return Err("it has no status".into()),
     };
     let field = |name: &str| object.get(name).unwrap_or(&Value::Null);
-    let agents_active = fields::flag(field("agents_active"));
-    let tasks_pending = fields::list(field("tasks_pending"));
+    let agents_active = fields::parse_flag(field("agents_active"));
+    let tasks_pending = fields::parse_list(field("tasks_pending"));
     if status == ReplyStatus::Complete {
         for (name, understood) in [
             ("agents_active", agents_active.is_ok()),
@@ -207,24 +210,24 @@ fn from_object(object: &Map<String, Value>) -> Result<Reply, String> {
     }
     Ok(Reply {
         status,
-        message: fields::text(field("message")).unwrap_or_default(),
+        message: fields::parse_text(field("message")).unwrap_or_default(),
         agents_active: agents_active.unwrap_or(None),
-        agents_details: fields::list(field("agents_details")).unwrap_or_default(),
-        tasks_completed: fields::list(field("tasks_completed")).unwrap_or_default(),
+        agents_details: fields::parse_list(field("agents_details")).unwrap_or_default(),
+        tasks_completed: fields::parse_list(field("tasks_completed")).unwrap_or_default(),
         tasks_pending: tasks_pending.unwrap_or_default(),
-        commits_made: fields::count(field("commits_made")),
-        should_continue: fields::flag(field("should_continue")).unwrap_or(None),
-        next_action: fields::text(field("next_action")),
+        commits_made: fields::parse_count(field("commits_made")),
+        should_continue: fields::parse_flag(field("should_continue")).unwrap_or(None),
+        next_action: fields::parse_text(field("next_action")),
         doubt: two_statuses.or_else(|| {
             (status == ReplyStatus::Complete)
-                .then(|| fields::unfinished(object))
+                .then(|| fields::find_unfinished_work(object))
                 .flatten()
         }),
     })
 }
 
 /// The status of a word.
-fn status(word: &str) -> Option<ReplyStatus> {
+fn parse_status(word: &str) -> Option<ReplyStatus> {
     let word = word.trim().to_lowercase().replace(['-', ' '], "_");
     match word.as_str() {
         "complete" | "completed" | "done" | "finished" => Some(ReplyStatus::Complete),
@@ -242,7 +245,7 @@ mod tests {
     use super::*;
 
     fn status_in(output: &str) -> Option<&'static str> {
-        match read(output.as_bytes()) {
+        match read_reply(output.as_bytes()) {
             ParsedReply::Reply(reply) => Some(reply.status.as_str()),
             ParsedReply::Unreadable { .. } | ParsedReply::Empty => None,
         }
@@ -477,7 +480,7 @@ mod tests {
             assert_eq!(status_in(&output), status, "{output}");
         }
         assert_eq!(
-            read(claude(json!({"result": ""})).to_string().as_bytes()),
+            read_reply(claude(json!({"result": ""})).to_string().as_bytes()),
             ParsedReply::Empty
         );
     }
@@ -486,7 +489,7 @@ mod tests {
     fn every_field_is_read() {
         let output = json!({"status": "waiting", "message": "m", "agents_active": true, "agents_details": ["a1"], "tasks_completed": ["t1"],
             "tasks_pending": ["t2", "t3"], "commits_made": 2, "should_continue": false, "next_action": "wait"});
-        let ParsedReply::Reply(reply) = read(output.to_string().as_bytes()) else {
+        let ParsedReply::Reply(reply) = read_reply(output.to_string().as_bytes()) else {
             panic!("not read")
         };
         let expected = Reply {
@@ -551,7 +554,7 @@ mod tests {
     fn the_size_of_an_output_does_not_matter() {
         for soup in [&b"["[..], b"{", b" ", b"{\"a\":\n"] {
             let output = soup.repeat((64 << 20) / soup.len());
-            assert!(!matches!(read(&output), ParsedReply::Reply(_)));
+            assert!(!matches!(read_reply(&output), ParsedReply::Reply(_)));
         }
         let nested = [
             b"[".repeat(5_000_000),
@@ -559,7 +562,7 @@ mod tests {
         ]
         .concat();
         assert!(
-            !matches!(read(&nested), ParsedReply::Reply(reply) if reply.status == ReplyStatus::Complete)
+            !matches!(read_reply(&nested), ParsedReply::Reply(reply) if reply.status == ReplyStatus::Complete)
         );
     }
 
@@ -568,14 +571,14 @@ mod tests {
 
         #[test]
         fn no_bytes_panic(bytes in proptest::collection::vec(any::<u8>(), 0..600)) {
-            let _ = read(&bytes);
+            let _ = read_reply(&bytes);
         }
 
         #[test]
         fn no_brace_soup_panics(pieces in proptest::collection::vec(
             proptest::sample::select(&["{", "}", "[", "]", "\"", ":", ",", "status", "complete", "\n", "```", "json", "> ", "\\", "/*", "*/", "//", "'",
                 "\u{fffd}", "ä", "\x1b[", "{\"status\":", "\"complete\"", "<!--", "-->", "`", "true", "1e9", " "][..]), 0..60)) {
-            let _ = read(pieces.concat().as_bytes());
+            let _ = read_reply(pieces.concat().as_bytes());
         }
 
         #[test]

@@ -13,58 +13,58 @@ use watchdog_facts::evidence::Reply;
 /// So many names of a kind are looked up at most.
 const NAMES: usize = 20;
 
-fn pattern(text: &str) -> Regex {
+fn compile_regex(text: &str) -> Regex {
     Regex::new(text).expect("the pattern is a constant")
 }
 
 /// The end of a sentence or a clause.
 static ENDS: LazyLock<Regex> = LazyLock::new(|| {
-    pattern(
+    compile_regex(
         r"[.!?;](?:\s|$)|\n|,\s+(?:but|then|and (?:then )?(?:pushed|committed|created|added|wrote))\b",
     )
 });
 /// Phrases for actions that were not done here, or files that were removed.
 static NO_CLAIM: LazyLock<Regex> = LazyLock::new(|| {
-    pattern(
+    compile_regex(
         r"(?i)\b(?:not|no|never|nothing|none|without|already|before|previous(?:ly)?|earlier|would|will|should|could|may|might|can|if|when|once|instead|remov\w*|delet\w*|dropp\w*|renam\w*|mov(?:ed|es|ing)|replac\w*|ignor\w*|gitignored|temporary|untracked|to be|ready to|needs?|asked|wants?|let me|you)\b|n['’]t\b",
     )
 });
 static MADE: LazyLock<Regex> = LazyLock::new(|| {
-    pattern(
+    compile_regex(
         r"(?i)\b(?:created|added|wrote|written|implemented|committed|introduced|generated|saved|built|(?:new|added) (?:file|module|test)s?)\b",
     )
 });
 static COMMITTED: LazyLock<Regex> = LazyLock::new(|| {
-    pattern(
+    compile_regex(
         r"(?i)\b(?:committed|(?:made|created|added|landed) (?:a|an|the|one|two|three|\d+|all|my|several)\s+(?:\w+\s+){0,2}commits?|in commits? [0-9a-f]{7,40})\b",
     )
 });
 /// A commit as an action, not as a state.
 static COMMITS_MADE: LazyLock<Regex> = LazyLock::new(|| {
-    pattern(
+    compile_regex(
         r"(?i)\b(?:i|we)\b[^.;\n]{0,40}\bcommitted\b|^\W*(?:and )?committed\b|\b(?:made|created|added|landed) (?:a|an|the|one|two|three|\d+|all|my|several)\s+(?:\w+\s+){0,2}commits?\b",
     )
 });
 static PUSHED: LazyLock<Regex> = LazyLock::new(|| {
-    pattern(
+    compile_regex(
         r"(?i)\bpushed\b(?:[^.;\n]{0,60}\b(?:origin|remote|upstream|github|gitlab|branch|commits?|main|master|changes|everything|it all|work)\b)|\b(?:committed|commits?) (?:and|then) pushed\b",
     )
 });
 static PATH: LazyLock<Regex> = LazyLock::new(|| {
-    pattern(concat!(
+    compile_regex(concat!(
         r"(?:^|[\s`'\x22(\[])((?:[\w@+-][\w.@+-]*/)+[\w.@+-]*\w\.[A-Za-z]\w{0,7}|(?:[\w@+-][\w.@+-]*/)+\w[\w@+-]*`)",
         r"|`([\w@+-][\w.@+-]*\.[A-Za-z]\w{0,7})`",
         r"|\b(?i:committed|created|added|wrote|implemented) ([\w@+-][\w.@+-]*\.[A-Za-z]\w{0,7})(?:[\s,;:!)]|\.(?:\s|$)|$)",
     ))
 });
 static COMMIT_ID: LazyLock<Regex> = LazyLock::new(|| {
-    pattern(
+    compile_regex(
         r"(?i)(?:\b(?:commits?|sha|hash|revision|head|committed(?: as)?|merged(?: as)?)\b[^.;\n]{0,40}?[\s`(:#@])([0-9a-f]{7,40})(?:$|[^0-9a-z-])",
     )
 });
 /// A number right behind the word is the id of a commit, too: some ids have no letter.
 static COMMIT_NUMBER: LazyLock<Regex> =
-    LazyLock::new(|| pattern(r"(?i)\bcommit[\s`(:#]{1,3}([0-9]{7,40})(?:$|[^0-9a-z-])"));
+    LazyLock::new(|| compile_regex(r"(?i)\bcommit[\s`(:#]{1,3}([0-9]{7,40})(?:$|[^0-9a-z-])"));
 
 /// The claims of a reply.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
@@ -87,7 +87,7 @@ pub struct ReplyClaims {
 
 impl ReplyClaims {
     /// The claims in the message and in the completed tasks of a reply.
-    pub fn of(reply: &Reply) -> Self {
+    pub fn from_reply(reply: &Reply) -> Self {
         let mut claims = ReplyClaims {
             count: reply.commits_made.unwrap_or(0),
             ..ReplyClaims::default()
@@ -108,8 +108,8 @@ impl ReplyClaims {
         if NO_CLAIM.is_match(&PATH.replace_all(text, " ")) {
             return;
         }
-        for found in COMMIT_ID.captures_iter(text) {
-            let id = found[1].to_lowercase();
+        for captures in COMMIT_ID.captures_iter(text) {
+            let id = captures[1].to_lowercase();
             // A word of the language, or a number, is none.
             if self.ids.len() < NAMES
                 && id.bytes().any(|b| b.is_ascii_digit())
@@ -123,7 +123,7 @@ impl ReplyClaims {
             COMMIT_NUMBER
                 .captures_iter(text)
                 .take(room)
-                .map(|found| found[1].to_owned()),
+                .map(|captures| captures[1].to_owned()),
         );
         let committed = COMMITTED.is_match(text);
         self.is_committed |= committed;
@@ -132,8 +132,8 @@ impl ReplyClaims {
         if !committed && !MADE.is_match(text) {
             return;
         }
-        for found in PATH.captures_iter(text) {
-            let Some(path) = found.get(1).or(found.get(2)).or(found.get(3)) else {
+        for captures in PATH.captures_iter(text) {
+            let Some(path) = captures.get(1).or(captures.get(2)).or(captures.get(3)) else {
                 continue;
             };
             let path = path.as_str().trim_end_matches('`').trim_start_matches("./");
@@ -205,18 +205,23 @@ mod tests {
     use watchdog_facts::evidence::ReplyStatus;
 
     /// A git that has `a.rs` and `src/b.rs` in HEAD, `new.rs` on disk, the commit `abc1234`, and one commit since the baseline.
-    fn missing(message: &str, new_commits: u64, pushed: bool) -> Option<String> {
+    fn find_missing_in_example(message: &str, new_commits: u64, pushed: bool) -> Option<String> {
         missing_beside(message, new_commits, pushed, false)
     }
 
-    fn missing_beside(message: &str, new_commits: u64, pushed: bool, left: bool) -> Option<String> {
+    fn missing_beside(
+        message: &str,
+        new_commits: u64,
+        pushed: bool,
+        changes_left: bool,
+    ) -> Option<String> {
         let reply = Reply {
             message: message.into(),
             ..Reply::bare(ReplyStatus::Complete)
         };
         let head = |path: &str| ["a.rs", "src/b.rs"].contains(&path);
-        ReplyClaims::of(&reply).missing(
-            (Some(new_commits), Some(left)),
+        ReplyClaims::from_reply(&reply).missing(
+            (Some(new_commits), Some(changes_left)),
             &|id| "abc1234".starts_with(id),
             &head,
             &|path| path == "new.rs",
@@ -236,15 +241,15 @@ mod tests {
             ("All changes are committed and pushed to origin.", "pushed"),
             ("I pushed the branch", "pushed"),
         ] {
-            let why = missing(message, 1, false);
+            let why = find_missing_in_example(message, 1, false);
             assert!(
                 why.as_ref().is_some_and(|why| why.contains(word)),
                 "{message}: {why:?}"
             );
         }
         assert!(missing_beside("All changes are committed.", 0, false, true).is_some());
-        assert!(missing("I committed everything.", 0, false).is_some());
-        assert!(missing("I made two small commits.", 0, false).is_some());
+        assert!(find_missing_in_example("I committed everything.", 0, false).is_some());
+        assert!(find_missing_in_example("I made two small commits.", 0, false).is_some());
     }
 
     #[test]
@@ -263,14 +268,17 @@ mod tests {
             "Fixed color #a1b2c3d",
             "Created a queue that handles input/output.",
         ] {
-            assert_eq!(missing(message, 1, true), None, "{message}");
+            assert_eq!(find_missing_in_example(message, 1, true), None, "{message}");
         }
         assert_eq!(
-            missing("All work is done and committed.", 0, false),
+            find_missing_in_example("All work is done and committed.", 0, false),
             None,
             "a session with nothing to do"
         );
-        assert_eq!(missing("Renamed x/y.rs to a.rs", 1, false), None);
+        assert_eq!(
+            find_missing_in_example("Renamed x/y.rs to a.rs", 1, false),
+            None
+        );
     }
 
     #[test]
@@ -280,7 +288,7 @@ mod tests {
             ..Reply::bare(ReplyStatus::Complete)
         };
         let yes = |_: &str| true;
-        let claims = ReplyClaims::of(&reply);
+        let claims = ReplyClaims::from_reply(&reply);
         assert!(
             claims
                 .missing((Some(2), None), &yes, &yes, &yes, &|| true)

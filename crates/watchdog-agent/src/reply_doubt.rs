@@ -16,17 +16,17 @@ const PROSE: usize = 4000;
 /// Bytes of the sentence that leads to an answer.
 const SENTENCE: usize = 400;
 
-fn pattern(text: &str) -> Regex {
+fn compile_regex(text: &str) -> Regex {
     Regex::new(text).expect("the pattern is a constant")
 }
 
 static EXAMPLE: LazyLock<Regex> = LazyLock::new(|| {
-    pattern(
+    compile_regex(
         r"(?i)\b(?:for example|example|e\.g\.|for instance|sample|template|placeholder|hypothetical(?:ly)?|(?:look|looks|looking) like (?:this|so)|something like|expected (?:format|shape|answer|output|reply))\b",
     )
 });
 static CONDITION: LazyLock<Regex> = LazyLock::new(|| {
-    pattern(concat!(
+    compile_regex(concat!(
         r"(?i)\b(?:would|'d|’d|might|could)\b",
         r"|\b(?:if|unless|until|provided that|assuming|in case)\b",
         r"|\b(?:when|once|as soon as)\s+(?:i|i'm|i’m|it|we|the|this|that|all|every\w*|done|finished|complete[d]?|asked)\b",
@@ -35,19 +35,19 @@ static CONDITION: LazyLock<Regex> = LazyLock::new(|| {
 });
 /// A negation in the clause that an answer is part of.
 static NEGATION: LazyLock<Regex> = LazyLock::new(|| {
-    pattern(
+    compile_regex(
         r"(?i)\b(?:not|never|cannot|instead of|rather than|no longer|wrong(?:ly)?|false(?:ly)?)\b|n['’]t\b",
     )
 });
 /// A negation of the answer itself, also where a colon leads to it.
 static DENIED_ANSWER: LazyLock<Regex> = LazyLock::new(|| {
-    pattern(
+    compile_regex(
         r"(?i)(?:\bnot|\bnever|\bcannot|n['’]t)\b\s+(?:yet\s+)?(?:(?:to|be|say|answer|reply|report|print|send|claim|my|the|a|true|right|that)\s+)*(?:say|answer|reply|report|print|send|claim|status|true|right|done|complete[d]?|finished)\b",
     )
 });
 /// A denial that the work as a whole is done.
 static NOT_DONE: LazyLock<Regex> = LazyLock::new(|| {
-    pattern(concat!(
+    compile_regex(concat!(
         r"(?im)(?:^|[.!?;:,\n]\s*|\b(?:but|however|although|though|and|so|because)\s+)(?:but\s+|however,?\s+|sorry,?\s+|no,?\s+|actually,?\s+|in fact,?\s+)?(?:",
         r"(?:(?:i|we|it|this|that|everything|things|(?:the |my |this )?(?:work|task|job|feature|spec|implementation)s?)\s*(?:am|['’]m|are|['’]re|is|['’]s|was|were)\s*(?:(?:still |really |actually )?(?:not|never)|n['’]t)\s+(?:yet |quite |really |fully |entirely |all |completely )*(?:done|finished|completed?|ready)\b)",
         r"|(?:(?:i|we)\s*(?:have|['’]ve|had)\s*(?:not|n['’]t)\s+(?:yet )?(?:finished|completed)\b)",
@@ -60,45 +60,45 @@ static NOT_DONE: LazyLock<Regex> = LazyLock::new(|| {
 /// "3 of 5 tasks", "tasks: 3/5".
 static FRACTION: LazyLock<Regex> = LazyLock::new(|| {
     const THINGS: &str = "tasks?|steps?|items?|tests?|features?|todos?|checks?|stories|phases?|milestones?|requirements?|files?|done|completed?|finished|passing|passed|pass";
-    pattern(&format!(
+    compile_regex(&format!(
         r"(?i)\b(\d{{1,6}})\s*(?:of|out of|/)\s*(\d{{1,6}})(?:\s+\w+)?\s+(?:{THINGS})\b|\b(?:{THINGS})\s*[:=]?\s*(\d{{1,6}})\s*(?:of|out of|/)\s*(\d{{1,6}})\b"
     ))
 });
 
 /// The reason to doubt the status of a reply at `at` in a text, if there is one. `seen` are the words of all answers there.
-pub(super) fn doubt(
+pub(super) fn find_doubt(
     text: &str,
     at: &Range<usize>,
     reply: &Reply,
     seen: &[ReplyStatus],
 ) -> Option<String> {
     two_words(seen)
-        .or_else(|| template(reply))
-        .or_else(|| around(text, at, reply.status))
-        .or_else(|| denied(&reply.message, reply.status))
+        .or_else(|| find_echoed_template(reply))
+        .or_else(|| find_doubt_around(text, at, reply.status))
+        .or_else(|| find_denial(&reply.message, reply.status))
 }
 
 /// The same for a reply that no prose surrounds.
 pub(super) fn doubt_alone(reply: &Reply) -> Option<String> {
-    template(reply).or_else(|| denied(&reply.message, reply.status))
+    find_echoed_template(reply).or_else(|| find_denial(&reply.message, reply.status))
 }
 
 /// Two answers with different words.
 pub(super) fn two_words(seen: &[ReplyStatus]) -> Option<String> {
     let (first, last) = (seen.first()?, seen.last()?);
-    let other = seen
+    let other_status = seen
         .iter()
         .find(|word| *word != last)
         .or(Some(first).filter(|word| *word != last))?;
     Some(format!(
         "it says both {} and {}",
-        other.as_str(),
+        other_status.as_str(),
         last.as_str()
     ))
 }
 
 /// The words of the question, sent back.
-fn template(reply: &Reply) -> Option<String> {
+fn find_echoed_template(reply: &Reply) -> Option<String> {
     let message = reply.message.trim();
     let placeholder = message == "one or two sentences"
         || (!message.is_empty() && message.chars().all(|c| c == '.' || c == '…'))
@@ -106,16 +106,16 @@ fn template(reply: &Reply) -> Option<String> {
     placeholder.then(|| format!("it says {} in a template", reply.status.as_str()))
 }
 
-fn around(text: &str, at: &Range<usize>, status: ReplyStatus) -> Option<String> {
+fn find_doubt_around(text: &str, at: &Range<usize>, status: ReplyStatus) -> Option<String> {
     let before = &text[text.ceil_char_boundary(at.start.saturating_sub(PROSE))..at.start];
     let after = &text[at.end..text.floor_char_boundary((at.end + PROSE).min(text.len()))];
-    let lead = lead(before);
-    let rest = continuation(after);
+    let lead = find_lead(before);
+    let continued = find_continuation(after);
     let in_line = !lead.is_empty()
         && !lead.ends_with(':')
         && !before.trim_end_matches([' ', '\t', '`']).ends_with('\n');
     let word = status.as_str();
-    for part in [lead, rest] {
+    for part in [lead, continued] {
         if EXAMPLE.is_match(part) {
             return Some(format!("it says {word} in an example"));
         }
@@ -125,15 +125,15 @@ fn around(text: &str, at: &Range<usize>, status: ReplyStatus) -> Option<String> 
     }
     if (status == ReplyStatus::Complete && DENIED_ANSWER.is_match(lead))
         || (in_line && NEGATION.is_match(lead))
-        || NEGATION.is_match(rest)
+        || NEGATION.is_match(continued)
     {
         return Some(format!("it denies that it is {word}"));
     }
-    denied(before, status).or_else(|| denied(after, status))
+    find_denial(before, status).or_else(|| find_denial(after, status))
 }
 
 /// The sentence that leads to an answer, without the mark of a fence.
-fn lead(before: &str) -> &str {
+fn find_lead(before: &str) -> &str {
     let before = before.trim_end_matches(|c: char| c.is_whitespace() || c == '`' || c == '*');
     let cut = &before[before.ceil_char_boundary(before.len().saturating_sub(SENTENCE))..];
     let mut ends = cut.char_indices().filter(|(i, c)| {
@@ -151,7 +151,7 @@ fn lead(before: &str) -> &str {
 }
 
 /// The rest of an answer's sentence behind it.
-fn continuation(after: &str) -> &str {
+fn find_continuation(after: &str) -> &str {
     let line = after
         .lines()
         .next()
@@ -165,31 +165,31 @@ fn continuation(after: &str) -> &str {
 }
 
 /// Whether prose denies a `complete`.
-fn denied(prose: &str, status: ReplyStatus) -> Option<String> {
+fn find_denial(prose: &str, status: ReplyStatus) -> Option<String> {
     if status != ReplyStatus::Complete {
         return None;
     }
-    if let Some(found) = NOT_DONE.find(prose) {
-        let said = found
+    if let Some(denial) = NOT_DONE.find(prose) {
+        let denial_text = denial
             .as_str()
             .trim_matches(|c: char| c.is_whitespace() || c.is_ascii_punctuation());
-        return Some(format!("it says complete, and also: {said}"));
+        return Some(format!("it says complete, and also: {denial_text}"));
     }
     let number =
         |text: Option<regex::Match<'_>>| text.and_then(|text| text.as_str().parse::<u32>().ok());
-    FRACTION.captures_iter(prose).find_map(|found| {
-        let done = number(found.get(1).or(found.get(3)))?;
-        let of = number(found.get(2).or(found.get(4)))?;
-        (done < of).then(|| format!("it says complete, and also: {}", found[0].trim()))
+    FRACTION.captures_iter(prose).find_map(|captures| {
+        let done = number(captures.get(1).or(captures.get(3)))?;
+        let of = number(captures.get(2).or(captures.get(4)))?;
+        (done < of).then(|| format!("it says complete, and also: {}", captures[0].trim()))
     })
 }
 
 #[cfg(test)]
 mod tests {
-    use crate::reply::{ParsedReply, read};
+    use crate::reply::{ParsedReply, read_reply};
 
     fn dispute(output: &str) -> Option<String> {
-        match read(output.as_bytes()) {
+        match read_reply(output.as_bytes()) {
             ParsedReply::Reply(reply) => reply.contradiction(),
             other => panic!("no reply in {output}: {other:?}"),
         }
@@ -268,7 +268,7 @@ mod tests {
             "Answer with {\"status\": \"complete\" | \"waiting\" | \"working\", \"message\": \"…\"}",
             "{\"status\": \"complete\" or \"working\"}",
         ] {
-            match read(output.as_bytes()) {
+            match read_reply(output.as_bytes()) {
                 ParsedReply::Reply(reply) => assert!(reply.contradiction().is_some(), "{output}"),
                 ParsedReply::Unreadable { .. } | ParsedReply::Empty => {}
             }

@@ -18,11 +18,11 @@ const ENTRY: usize = 500;
 pub(super) struct FieldError;
 
 /// Yes or no: booleans, their words, and counts (any above zero means yes).
-pub(super) fn flag(value: &Value) -> Result<Option<bool>, FieldError> {
+pub(super) fn parse_flag(value: &Value) -> Result<Option<bool>, FieldError> {
     match value {
         Value::Null => Ok(None),
         Value::Bool(yes) => Ok(Some(*yes)),
-        Value::Number(_) => count(value).map(|n| Some(n > 0)).ok_or(FieldError),
+        Value::Number(_) => parse_count(value).map(|n| Some(n > 0)).ok_or(FieldError),
         Value::Array(items) => Ok(Some(!items.is_empty())),
         Value::String(word) => match word.trim().to_lowercase().as_str() {
             "" => Ok(None),
@@ -38,27 +38,29 @@ pub(super) fn flag(value: &Value) -> Result<Option<bool>, FieldError> {
 }
 
 /// A list of texts: an array of texts or objects, one text, or a number of things that are not named.
-pub(super) fn list(value: &Value) -> Result<Vec<String>, FieldError> {
+pub(super) fn parse_list(value: &Value) -> Result<Vec<String>, FieldError> {
     match value {
         Value::Null => Ok(Vec::new()),
-        Value::Array(items) => Ok(items.iter().filter_map(entry).take(ENTRIES).collect()),
+        Value::Array(items) => Ok(items.iter().filter_map(parse_entry).take(ENTRIES).collect()),
         Value::Bool(false) => Ok(Vec::new()),
-        Value::Bool(true) => Ok(unnamed(1)),
-        Value::Number(_) => count(value).map(unnamed).ok_or(FieldError),
+        Value::Bool(true) => Ok(make_unnamed_entries(1)),
+        Value::Number(_) => parse_count(value)
+            .map(make_unnamed_entries)
+            .ok_or(FieldError),
         Value::String(word) => match word.trim().parse::<u64>() {
-            Ok(number) => Ok(unnamed(number)),
-            Err(_) => Ok(entry(value).into_iter().collect()),
+            Ok(number) => Ok(make_unnamed_entries(number)),
+            Err(_) => Ok(parse_entry(value).into_iter().collect()),
         },
         Value::Object(members) => Ok(members
             .iter()
-            .map(|(name, of)| cut_text(&format!("{name}: {}", plain(of)), ENTRY))
+            .map(|(name, of)| cut_text(&format!("{name}: {}", value_to_text(of)), ENTRY))
             .take(ENTRIES)
             .collect()),
     }
 }
 
 /// A count: whole numbers, and texts that begin with one (`"2"`, `"2 commits"`). `None` for other values.
-pub(super) fn count(value: &Value) -> Option<u64> {
+pub(super) fn parse_count(value: &Value) -> Option<u64> {
     match value {
         Value::Number(number) => number.as_u64().or_else(|| {
             let float = number.as_f64()?;
@@ -71,15 +73,15 @@ pub(super) fn count(value: &Value) -> Option<u64> {
 }
 
 /// A text; other values as their JSON. `None` where nothing was said.
-pub(super) fn text(value: &Value) -> Option<String> {
+pub(super) fn parse_text(value: &Value) -> Option<String> {
     match value {
         Value::Null => None,
-        value => Some(cut_text(&plain(value), TEXT)).filter(|text| !text.is_empty()),
+        value => Some(cut_text(&value_to_text(value), TEXT)).filter(|text| !text.is_empty()),
     }
 }
 
 /// An object's report of unfinished work, beyond the requested fields: counts of open items, and progress short of its goal.
-pub(super) fn unfinished(object: &Map<String, Value>) -> Option<String> {
+pub(super) fn find_unfinished_work(object: &Map<String, Value>) -> Option<String> {
     // One level down as well, where `progress` and `counts` keep theirs.
     let inner = object.iter().filter_map(|(_, value)| value.as_object());
     std::iter::once(object)
@@ -99,7 +101,11 @@ fn unfinished_here(object: &Map<String, Value>) -> Option<String> {
         "left",
         "pending",
     ];
-    let number = |names: &[&str]| names.iter().find_map(|name| count(object.get(*name)?));
+    let number = |names: &[&str]| {
+        names
+            .iter()
+            .find_map(|name| parse_count(object.get(*name)?))
+    };
     if let (Some(done), Some(of)) = (
         number(&["done", "completed", "complete", "finished", "passed"]),
         number(&["of", "total", "all", "planned"]),
@@ -115,7 +121,7 @@ fn unfinished_here(object: &Map<String, Value>) -> Option<String> {
             plain != "tasks_pending" && plain.split('_').any(|part| LEFT.contains(&part));
         if of_open_work
             && !value.is_object()
-            && matches!(flag(value), Ok(Some(true)))
+            && matches!(parse_flag(value), Ok(Some(true)))
             && !matches!(value, Value::Bool(_))
         {
             return Some(format!(
@@ -126,13 +132,13 @@ fn unfinished_here(object: &Map<String, Value>) -> Option<String> {
         if matches!(
             plain.as_str(),
             "active_agents" | "running_agents" | "agents_running" | "background_tasks"
-        ) && flag(value) == Ok(Some(true))
+        ) && parse_flag(value) == Ok(Some(true))
         {
             return Some("it says complete and that agents are still active".to_string());
         }
         let share =
             plain.starts_with("percent") || plain.starts_with("progress") || plain == "completion";
-        (share && percent(value).is_some_and(|percent| percent < 100.0)).then(|| {
+        (share && parse_percent(value).is_some_and(|percent| percent < 100.0)).then(|| {
             format!(
                 "it says complete, and {} is below its goal",
                 cut_text(name, 80)
@@ -142,7 +148,7 @@ fn unfinished_here(object: &Map<String, Value>) -> Option<String> {
 }
 
 /// A share of the whole: a percentage, or a fraction of one.
-fn percent(value: &Value) -> Option<f64> {
+fn parse_percent(value: &Value) -> Option<f64> {
     let share = match value {
         Value::Number(number) => number.as_f64()?,
         Value::String(text) => return text.trim().strip_suffix('%')?.trim().parse().ok(),
@@ -151,14 +157,14 @@ fn percent(value: &Value) -> Option<f64> {
     Some(if share <= 1.0 { share * 100.0 } else { share })
 }
 
-fn unnamed(number: u64) -> Vec<String> {
+fn make_unnamed_entries(number: u64) -> Vec<String> {
     (1..=number.min(ENTRIES as u64))
         .map(|i| format!("{i} of {number}, not named"))
         .collect()
 }
 
 /// One entry, or none for synonyms of "none".
-fn entry(item: &Value) -> Option<String> {
+fn parse_entry(item: &Value) -> Option<String> {
     let shown = match item {
         Value::Null => return None,
         Value::Object(members) => {
@@ -167,7 +173,7 @@ fn entry(item: &Value) -> Option<String> {
                 .find_map(|key| members.get(*key)?.as_str());
             name.map_or_else(|| item.to_string(), str::to_owned)
         }
-        item => plain(item),
+        item => value_to_text(item),
     };
     let shown = shown.trim();
     let nothing = matches!(
@@ -177,7 +183,7 @@ fn entry(item: &Value) -> Option<String> {
     (!nothing).then(|| cut_text(shown, ENTRY))
 }
 
-fn plain(value: &Value) -> String {
+fn value_to_text(value: &Value) -> String {
     match value {
         Value::String(text) => text.clone(),
         other => other.to_string(),
@@ -207,7 +213,7 @@ mod tests {
             (json!({"n": 1}), Err(FieldError)),
             (json!("1e999999"), Err(FieldError)),
         ] {
-            assert_eq!(flag(&value), flagged, "{value}");
+            assert_eq!(parse_flag(&value), flagged, "{value}");
         }
     }
 
@@ -227,10 +233,10 @@ mod tests {
             (json!({"a": "open", "b": "open"}), 2),
             (json!(u64::MAX), 100),
         ] {
-            assert_eq!(list(&value).map(|l| l.len()), Ok(entries), "{value}");
+            assert_eq!(parse_list(&value).map(|l| l.len()), Ok(entries), "{value}");
         }
-        assert_eq!(list(&json!(-1)), Err(FieldError));
-        assert_eq!(list(&json!(1.5)), Err(FieldError));
+        assert_eq!(parse_list(&json!(-1)), Err(FieldError));
+        assert_eq!(parse_list(&json!(1.5)), Err(FieldError));
     }
 
     #[test]
@@ -245,15 +251,15 @@ mod tests {
             (json!(1.5), None),
             (json!(true), None),
         ] {
-            assert_eq!(count(&value), commits, "{value}");
+            assert_eq!(parse_count(&value), commits, "{value}");
         }
     }
 
     #[test]
     fn what_is_kept_is_bounded() {
-        assert!(text(&json!("x".repeat(100_000))).is_some_and(|t| t.len() <= TEXT));
+        assert!(parse_text(&json!("x".repeat(100_000))).is_some_and(|t| t.len() <= TEXT));
         assert!(
-            list(&json!(vec!["y".repeat(9000); 900]))
+            parse_list(&json!(vec!["y".repeat(9000); 900]))
                 .is_ok_and(|l| l.len() == ENTRIES && l.iter().all(|e| e.len() <= ENTRY))
         );
     }

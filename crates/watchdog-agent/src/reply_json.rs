@@ -101,10 +101,10 @@ impl JsonReader<'_> {
             match self.bytes.get(self.at) {
                 Some(b' ' | b'\t' | b'\n' | b'\r') => self.at += 1,
                 Some(b'/') => {
-                    let rest = &self.text[self.at..];
+                    let remaining_text = &self.text[self.at..];
                     let length = match self.bytes.get(self.at + 1) {
-                        Some(b'/') => rest.find('\n'),
-                        Some(b'*') => rest[2..].find("*/").map(|n| n + 4),
+                        Some(b'/') => remaining_text.find('\n'),
+                        Some(b'*') => remaining_text[2..].find("*/").map(|n| n + 4),
                         Some(_) => return Err(JsonReadError::Broken),
                         None => None,
                     };
@@ -196,17 +196,17 @@ impl JsonReader<'_> {
     }
 
     fn word(&mut self) -> Result<Value, JsonReadError> {
-        let rest = &self.bytes[self.at..];
-        let length = rest
+        let remaining_bytes = &self.bytes[self.at..];
+        let length = remaining_bytes
             .iter()
             .take_while(|b| b.is_ascii_alphanumeric() || **b == b'_')
             .take(8)
             .count();
-        let value = match &rest[..length] {
+        let value = match &remaining_bytes[..length] {
             b"true" | b"True" => Value::Bool(true),
             b"false" | b"False" => Value::Bool(false),
             b"null" | b"None" => Value::Null,
-            _ if length == rest.len() => return Err(JsonReadError::Cut),
+            _ if length == remaining_bytes.len() => return Err(JsonReadError::Cut),
             _ => return Err(JsonReadError::Broken),
         };
         self.at += length;

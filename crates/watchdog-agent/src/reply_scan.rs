@@ -134,7 +134,7 @@ struct LineStart {
 }
 
 impl LineStart {
-    fn of(&mut self, text: &str, at: usize) -> usize {
+    fn advance_to(&mut self, text: &str, at: usize) -> usize {
         if let Some(feed) = text[self.seen..at].rfind('\n') {
             self.start = self.seen + feed + 1;
         }
@@ -164,8 +164,8 @@ struct ReplyScanner<'a, T, F> {
 
 impl<T, F: FnMut(&Map<String, Value>) -> Result<T, String>> ReplyScanner<'_, T, F> {
     fn run(&mut self) -> Result<(), JsonReadError> {
-        while let Some(found) = EVENT.find_at(self.text, self.at) {
-            let (start, end) = (found.start(), found.end());
+        while let Some(event_match) = EVENT.find_at(self.text, self.at) {
+            let (start, end) = (event_match.start(), event_match.end());
             match self.text.as_bytes()[start] {
                 b'{' => self.object(start)?,
                 b'[' => self.array(start)?,
@@ -187,7 +187,7 @@ impl<T, F: FnMut(&Map<String, Value>) -> Result<T, String>> ReplyScanner<'_, T, 
                 if self.stands_for_itself(start, end, &value) {
                     self.consider(&value, start..end);
                 }
-                self.at = end + ticks(&self.text[end..]);
+                self.at = end + count_ticks(&self.text[end..]);
                 Ok(())
             }
             Err(JsonReadError::Cut) => self.cut_off(start),
@@ -300,8 +300,8 @@ impl<T, F: FnMut(&Map<String, Value>) -> Result<T, String>> ReplyScanner<'_, T, 
         let mut at = body;
         loop {
             at = self.text.len() - self.text[at..].trim_start().len();
-            let rest = &self.text[at..];
-            if rest.starts_with('{') {
+            let remaining_text = &self.text[at..];
+            if remaining_text.starts_with('{') {
                 match value_at(self.text, at, &mut self.work) {
                     Ok((value, end)) => {
                         objects.push(value);
@@ -309,18 +309,18 @@ impl<T, F: FnMut(&Map<String, Value>) -> Result<T, String>> ReplyScanner<'_, T, 
                         continue;
                     }
                     Err(JsonReadError::Cut) => {
-                        self.later_one_cut |= rest.contains(&format!("\"{}\"", self.key));
+                        self.later_one_cut |= remaining_text.contains(&format!("\"{}\"", self.key));
                         return Ok(None);
                     }
                     Err(JsonReadError::Broken | JsonReadError::TooDeep(_)) => return Ok(None),
                     Err(JsonReadError::Spent) => return Err(JsonReadError::Spent),
                 }
             }
-            let closed = rest.starts_with(mark);
-            if objects.is_empty() || !(closed || rest.is_empty()) {
+            let closed = remaining_text.starts_with(mark);
+            if objects.is_empty() || !(closed || remaining_text.is_empty()) {
                 return Ok(None);
             }
-            return Ok(Some((objects, at + ticks(rest))));
+            return Ok(Some((objects, at + count_ticks(remaining_text))));
         }
     }
 
@@ -344,7 +344,7 @@ impl<T, F: FnMut(&Map<String, Value>) -> Result<T, String>> ReplyScanner<'_, T, 
     }
 
     fn stands_for_itself(&mut self, start: usize, end: usize, value: &Value) -> bool {
-        let line = self.line.of(self.text, start);
+        let line = self.line.advance_to(self.text, start);
         if value.get(self.key).is_none() {
             return true;
         }
@@ -400,10 +400,10 @@ impl<T, F: FnMut(&Map<String, Value>) -> Result<T, String>> ReplyScanner<'_, T, 
 
     fn closing_brace_in_prose(&mut self, start: usize) -> Option<usize> {
         let braces = self.braces.get_or_insert_with(|| brace_pairs(self.text));
-        let found = braces
+        let pair_index = braces
             .binary_search_by_key(&(start as u32), |(open, _)| *open)
             .ok()?;
-        Some(braces[found].1 as usize)
+        Some(braces[pair_index].1 as usize)
     }
 }
 
@@ -433,13 +433,13 @@ fn fence_parts(line: &str) -> (&str, &str) {
 }
 
 /// How many bytes of blanks and ticks follow on the same line, if ticks follow.
-fn ticks(rest: &str) -> usize {
-    let marks = rest.trim_start_matches([' ', '\t']);
+fn count_ticks(line_rest: &str) -> usize {
+    let marks = line_rest.trim_start_matches([' ', '\t']);
     let first = if marks.starts_with('~') { '~' } else { '`' };
     let after = marks.trim_start_matches(first);
     if after.len() == marks.len() {
         0
     } else {
-        rest.len() - after.len()
+        line_rest.len() - after.len()
     }
 }

@@ -17,34 +17,37 @@ const FARTHEST: SignedDuration = SignedDuration::from_hours(40 * 24);
 /// How long ago a clock time may be to mean its last occurrence.
 const JUST_PASSED: SignedDuration = SignedDuration::from_mins(2);
 
-fn pattern(text: &str) -> Regex {
+fn compile_regex(text: &str) -> Regex {
     Regex::new(text).expect("the pattern is a constant")
 }
 
 static EPOCH: LazyLock<Regex> = LazyLock::new(|| {
-    pattern(
+    compile_regex(
         r#"(?i)(?:limit reached\s*\||(?:resets?|retry|available)[_ ]?(?:at|time)?"?\s*[:=]?\s*"?)(\d{10})(\d{3})?(?:\D|$)"#,
     )
 });
 static RFC_3339: LazyLock<Regex> = LazyLock::new(|| {
-    pattern(r"(\d{4}-\d\d-\d\d)[T ](\d\d:\d\d(?::\d\d)?)(?:\.\d+)?\s?(Z|UTC|GMT|[+-]\d\d:?\d\d)?")
+    compile_regex(
+        r"(\d{4}-\d\d-\d\d)[T ](\d\d:\d\d(?::\d\d)?)(?:\.\d+)?\s?(Z|UTC|GMT|[+-]\d\d:?\d\d)?",
+    )
 });
 /// Words that announce an instant or a duration.
 const CUE: &str = r"(?:resets?(?:\stime)?|try\sagain|retry|retrying|wait|available(?:\sagain)?|come\sback|renews?|until|restored)";
 static DURATION: LazyLock<Regex> = LazyLock::new(|| {
-    pattern(&format!(
+    compile_regex(&format!(
         r#"(?i)\b{CUE}"?(?:[-_ ]?(?:after|in|delay|for|about|approximately|(?:in_)?seconds|at))*"?\s*[:=]?\s*"?((?:\d+(?:\.\d+)?\s*(?:days?|d|hours?|hrs?|hr|h|minutes?|mins?|min|m|seconds?|secs?|sec|s|ms)\b[\s,]*(?:and\s+)?)+)"#
     ))
 });
-static PART: LazyLock<Regex> = LazyLock::new(|| pattern(r"(?i)(\d+(?:\.\d+)?)\s*(ms|[dhms])"));
+static PART: LazyLock<Regex> =
+    LazyLock::new(|| compile_regex(r"(?i)(\d+(?:\.\d+)?)\s*(ms|[dhms])"));
 static BARE_SECONDS: LazyLock<Regex> = LazyLock::new(|| {
-    pattern(
+    compile_regex(
         r#"(?i)\b(?:retry[-_ ]after|resets?_(?:in_seconds|after_seconds|in|after))"?\s*[:=]?\s*"?(\d+(?:\.\d+)?)(?:[^\d.\w:]|$)"#,
     )
 });
 /// A date or weekday, a clock time, and a zone, each optional, after a cue.
 static WHEN: LazyLock<Regex> = LazyLock::new(|| {
-    pattern(&format!(
+    compile_regex(&format!(
         r"(?ix)\b{CUE}(?:\s+(?:at|on|by|is))?[\s:]+
         (?:(?P<day>today|tomorrow|(?:mon|tue|wed|thu|fri|sat|sun)[a-z]*)\b,?\s*)?
         (?:(?P<month>(?:jan|feb|mar|apr|may|jun|jul|aug|sep|oct|nov|dec)[a-z]*)\.?\s+(?P<date>\d{{1,2}})(?:st|nd|rd|th)?(?:,?\s+(?P<year>\d{{4}}))?\b,?\s*)?
@@ -55,20 +58,20 @@ static WHEN: LazyLock<Regex> = LazyLock::new(|| {
 
 /// Reads the instant from the text of a limit. `local` is the zone of times that name none.
 pub(super) fn reset_at(text: &str, now: Timestamp, local: &TimeZone) -> Option<Timestamp> {
-    instant(text)
-        .or_else(|| duration(text, now))
-        .or_else(|| clock(text, now, local))
+    parse_instant(text)
+        .or_else(|| parse_duration(text, now))
+        .or_else(|| parse_clock_time(text, now, local))
         .filter(|at| at.duration_since(now) <= FARTHEST)
 }
 
-fn instant(text: &str) -> Option<Timestamp> {
-    if let Some(found) = EPOCH.captures(text) {
-        return Timestamp::from_second(found[1].parse().ok()?).ok();
+fn parse_instant(text: &str) -> Option<Timestamp> {
+    if let Some(epoch_match) = EPOCH.captures(text) {
+        return Timestamp::from_second(epoch_match[1].parse().ok()?).ok();
     }
-    let found = RFC_3339.captures(text)?;
-    let date: Date = found[1].parse().ok()?;
-    let time: Time = found[2].parse().ok()?;
-    let zone = match found.get(3).map(|zone| zone.as_str()) {
+    let date_match = RFC_3339.captures(text)?;
+    let date: Date = date_match[1].parse().ok()?;
+    let time: Time = date_match[2].parse().ok()?;
+    let zone = match date_match.get(3).map(|zone| zone.as_str()) {
         // A date without a zone is common in logs and says nothing certain.
         None => return None,
         Some("Z" | "UTC" | "GMT") => TimeZone::UTC,
@@ -83,10 +86,10 @@ fn instant(text: &str) -> Option<Timestamp> {
     zone.to_timestamp(date.to_datetime(time)).ok()
 }
 
-fn duration(text: &str, now: Timestamp) -> Option<Timestamp> {
+fn parse_duration(text: &str, now: Timestamp) -> Option<Timestamp> {
     let seconds = match DURATION.captures(text) {
-        Some(found) => PART
-            .captures_iter(&found[1])
+        Some(duration_match) => PART
+            .captures_iter(&duration_match[1])
             .filter_map(|part| {
                 let unit = match part[2].to_ascii_lowercase().as_str() {
                     "ms" => 0.001,
@@ -105,26 +108,26 @@ fn duration(text: &str, now: Timestamp) -> Option<Timestamp> {
     (wait.is_positive() && wait <= FARTHEST).then(|| now + wait)
 }
 
-fn clock(text: &str, now: Timestamp, local: &TimeZone) -> Option<Timestamp> {
+fn parse_clock_time(text: &str, now: Timestamp, local: &TimeZone) -> Option<Timestamp> {
     WHEN.captures_iter(text)
-        .find_map(|found| named_time(&found, now, local))
+        .find_map(|time_match| named_time(&time_match, now, local))
 }
 
-fn named_time(found: &Captures<'_>, now: Timestamp, local: &TimeZone) -> Option<Timestamp> {
-    let zone = match (found.name("zone"), found.name("short")) {
+fn named_time(time_match: &Captures<'_>, now: Timestamp, local: &TimeZone) -> Option<Timestamp> {
+    let zone = match (time_match.name("zone"), time_match.name("short")) {
         (Some(name), _) => zone_named(name.as_str())?,
         (None, Some(short)) => zone_named(short.as_str())?,
         (None, None) => local.clone(),
     };
     let today = now.to_zoned(zone.clone()).date();
-    let time = time_of(found)?;
+    let time = time_of(time_match)?;
     let at = |date: Date, time: Time| zone.to_timestamp(DateTime::from_parts(date, time)).ok();
     let is_next = |instant: Timestamp| instant > now - JUST_PASSED;
-    if let (Some(month), Some(date)) = (found.name("month"), found.name("date")) {
+    if let (Some(month), Some(date)) = (time_match.name("month"), time_match.name("date")) {
         let month = month_named(month.as_str())?;
         let date: i8 = date.as_str().parse().ok()?;
         let time = time.unwrap_or(Time::midnight());
-        return match found.name("year") {
+        return match time_match.name("year") {
             Some(year) => at(
                 Date::new(year.as_str().parse().ok()?, month, date).ok()?,
                 time,
@@ -139,7 +142,10 @@ fn named_time(found: &Captures<'_>, now: Timestamp, local: &TimeZone) -> Option<
                 }),
         };
     }
-    let days: Vec<Span> = match found.name("day").map(|day| day.as_str().to_lowercase()) {
+    let days: Vec<Span> = match time_match
+        .name("day")
+        .map(|day| day.as_str().to_lowercase())
+    {
         None => (0..3).map(|n| n.days()).collect(),
         Some(day) if day == "today" => vec![0.days()],
         Some(day) if day == "tomorrow" => vec![1.days()],
@@ -152,7 +158,7 @@ fn named_time(found: &Captures<'_>, now: Timestamp, local: &TimeZone) -> Option<
         }
     };
     // A clock time alone must be there; a day without one begins at midnight.
-    let time = match (time, found.name("day")) {
+    let time = match (time, time_match.name("day")) {
         (Some(time), _) => time,
         (None, Some(_)) => Time::midnight(),
         (None, None) => return None,
@@ -163,13 +169,13 @@ fn named_time(found: &Captures<'_>, now: Timestamp, local: &TimeZone) -> Option<
 }
 
 /// The clock time of a match: `Some(None)` if it names none, `None` if its digits are no time.
-fn time_of(found: &Captures<'_>) -> Option<Option<Time>> {
-    let Some(hour) = found.name("hour") else {
+fn time_of(time_match: &Captures<'_>) -> Option<Option<Time>> {
+    let Some(hour) = time_match.name("hour") else {
         return Some(None);
     };
     let hour: i8 = hour.as_str().parse().ok()?;
-    let minute = found.name("minute");
-    let half = found
+    let minute = time_match.name("minute");
+    let half = time_match
         .name("half")
         .map(|half| half.as_str().to_ascii_lowercase());
     // A bare number is no time of day.

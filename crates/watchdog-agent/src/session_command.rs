@@ -5,7 +5,7 @@ use std::path::Path;
 use std::sync::Arc;
 
 use super::preset::definition::{AgentPreset, DefaultArgs};
-use super::preset::template::{TemplateArg, filled};
+use super::preset::template::{TemplateArg, fill_placeholders};
 use super::session_id::is_session_id;
 use super::stream::StreamFormat;
 use watchdog_core::config::PresetName;
@@ -91,8 +91,8 @@ impl SessionAgent {
     ) -> Result<SessionCommand, PromptTooLong> {
         let read = StdinSource::Bytes(prompt.as_bytes().to_vec());
         match self {
-            SessionAgent::Program(argv) => filled_in(argv, prompt, file).map(|found| {
-                found.unwrap_or(SessionCommand {
+            SessionAgent::Program(argv) => filled_in(argv, prompt, file).map(|filled_command| {
+                filled_command.unwrap_or(SessionCommand {
                     argv: argv.clone(),
                     stdin: read,
                     env: Vec::new(),
@@ -113,7 +113,7 @@ impl SessionAgent {
     }
 
     /// The same without the prompt itself, for a person.
-    pub fn shown(&self, file: &Path, conversation: ConversationChoice<'_>) -> Vec<String> {
+    pub fn display_argv(&self, file: &Path, conversation: ConversationChoice<'_>) -> Vec<String> {
         let command = self
             .command("{prompt}", file, conversation)
             .map(|command| command.argv)
@@ -147,7 +147,7 @@ fn filled_in(
             .replace("{prompt_file}", &file.to_string_lossy());
         let named = named.replace("{{prompt}}", "{prompt}");
         filled.push(if with_prompt {
-            argument(&named.replace("{prompt}", prompt))?
+            check_argument_length(&named.replace("{prompt}", prompt))?
         } else {
             named.into()
         });
@@ -159,7 +159,7 @@ fn filled_in(
     }))
 }
 
-fn argument(text: &str) -> Result<OsString, PromptTooLong> {
+fn check_argument_length(text: &str) -> Result<OsString, PromptTooLong> {
     if text.len() <= LONGEST_ARGUMENT {
         Ok(text.into())
     } else {
@@ -174,7 +174,7 @@ fn agent_command(
     (prompt, file): (&str, &Path),
     conversation: ConversationChoice<'_>,
 ) -> Result<SessionCommand, PromptTooLong> {
-    let id = known(conversation);
+    let id = get_session_id(conversation);
     let value = |placeholder: &str| -> Option<OsString> {
         match placeholder {
             "id" => id.map(Into::into),
@@ -188,7 +188,7 @@ fn agent_command(
     let fill = |words: &[String]| {
         words
             .iter()
-            .map(|word| filled(word, &value))
+            .map(|word| fill_placeholders(word, &value))
             .collect::<Vec<_>>()
     };
     let words = || preset.session.args.iter().flat_map(TemplateArg::words);
@@ -197,7 +197,7 @@ fn agent_command(
         words().any(|word| word.contains("{prompt_file}")),
     );
     if takes_prompt {
-        argument(prompt)?;
+        check_argument_length(prompt)?;
     }
     for arg in &preset.session.args {
         match arg.placeholder() {
@@ -206,7 +206,7 @@ fn agent_command(
                 .iter()
                 .for_each(|arg| argv.extend(fill(arg.words()))),
             // The session runs unattended: without permissions it could not even write a file.
-            Some("defaults") if says(args, &preset.session.defaults) => {}
+            Some("defaults") if has_permission_args(args, &preset.session.defaults) => {}
             Some("defaults") => argv.extend(fill(&preset.session.defaults.args)),
             Some("user") => argv.extend(args.iter().cloned()),
             _ => argv.extend(fill(arg.words())),
@@ -227,7 +227,7 @@ fn agent_command(
 }
 
 /// Whether the user's arguments name permissions themselves.
-fn says(args: &[OsString], defaults: &DefaultArgs) -> bool {
+fn has_permission_args(args: &[OsString], defaults: &DefaultArgs) -> bool {
     let is = |arg: &OsStr, option: &str| {
         arg == option || arg.to_string_lossy().starts_with(&format!("{option}="))
     };
@@ -257,7 +257,7 @@ fn resume_args<'a>(
     preset: &'a AgentPreset,
     conversation: ConversationChoice<'_>,
 ) -> Option<&'a [TemplateArg]> {
-    match (conversation, known(conversation)) {
+    match (conversation, get_session_id(conversation)) {
         (ConversationChoice::Fresh, _) => None,
         (_, Some(_)) => preset
             .resume
@@ -268,7 +268,7 @@ fn resume_args<'a>(
     }
 }
 
-fn known<'a>(conversation: ConversationChoice<'a>) -> Option<&'a str> {
+fn get_session_id<'a>(conversation: ConversationChoice<'a>) -> Option<&'a str> {
     match conversation {
         ConversationChoice::Resumed(id) => id.filter(|id| is_session_id(id)),
         ConversationChoice::Fresh => None,
@@ -300,7 +300,7 @@ mod tests {
             + &read
     }
 
-    fn agent(preset: &str, args: &[&str]) -> SessionAgent {
+    fn new_agent(preset: &str, args: &[&str]) -> SessionAgent {
         let preset = PresetCatalog::built_in_named(preset).expect("it is built in");
         let name = PresetName::parse(&preset.name).expect("a good name");
         SessionAgent::Agent {
@@ -351,13 +351,13 @@ mod tests {
             fits(program(&["a", "{prompt}"]))
                 .is_err_and(|error| error.to_string().contains("{prompt_file}"))
         );
-        assert!(fits(agent("copilot", &[])).is_err());
+        assert!(fits(new_agent("copilot", &[])).is_err());
         for worker in [
             program(&["a"]),
             program(&["a", "{prompt_file}"]),
-            agent("claude", &[]),
-            agent("codex", &[]),
-            agent("opencode", &[]),
+            new_agent("claude", &[]),
+            new_agent("codex", &[]),
+            new_agent("opencode", &[]),
         ] {
             assert!(fits(worker).is_ok());
         }
@@ -395,7 +395,7 @@ mod tests {
         ];
         for (preset, expected) in fresh {
             assert_eq!(
-                line(&agent(preset, &[]), ConversationChoice::Fresh),
+                line(&new_agent(preset, &[]), ConversationChoice::Fresh),
                 expected
             );
         }
@@ -455,7 +455,7 @@ mod tests {
                 false,
             ),
         ] {
-            let line = line(&agent(preset, args), ConversationChoice::Fresh);
+            let line = line(&new_agent(preset, args), ConversationChoice::Fresh);
             assert_eq!(
                 (line.contains(default), line.contains(&args.join(" "))),
                 (kept, true),
@@ -530,14 +530,14 @@ mod tests {
                 "cursor-agent -p --output-format stream-json --resume ID X DO IT",
             ),
         ] {
-            let found = line(&agent(preset, &["X"]), ConversationChoice::Resumed(id));
+            let command_text = line(&new_agent(preset, &["X"]), ConversationChoice::Resumed(id));
             assert_eq!(
-                id.map_or(found.clone(), |id| found.replace(id, "ID")),
+                id.map_or(command_text.clone(), |id| command_text.replace(id, "ID")),
                 expected
             );
         }
         let hostile = line(
-            &agent("claude", &[]),
+            &new_agent("claude", &[]),
             ConversationChoice::Resumed(Some("--dangerously-skip-permissions")),
         );
         assert!(

@@ -24,8 +24,9 @@ const OPENCODE: std::ops::RangeInclusive<usize> = 20..=40;
 /// Whether a word is the id of a session and safe as an argument: a UUID, or `ses_` and 20 to 40 letters and digits.
 pub fn is_session_id(word: &str) -> bool {
     is_uuid(word)
-        || word.strip_prefix("ses_").is_some_and(|rest| {
-            OPENCODE.contains(&rest.len()) && rest.bytes().all(|b| b.is_ascii_alphanumeric())
+        || word.strip_prefix("ses_").is_some_and(|after_prefix| {
+            OPENCODE.contains(&after_prefix.len())
+                && after_prefix.bytes().all(|b| b.is_ascii_alphanumeric())
         })
 }
 

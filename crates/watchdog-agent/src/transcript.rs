@@ -46,7 +46,7 @@ impl ClaudeHome {
 
     /// Where Claude Code's transcripts are; `None` without a home.
     pub fn transcripts(&self) -> Option<TranscriptSource> {
-        TranscriptSource::of(PresetCatalog::built_in_named("claude")?.as_ref(), self)
+        TranscriptSource::from_preset(PresetCatalog::built_in_named("claude")?.as_ref(), self)
     }
 }
 
@@ -70,25 +70,29 @@ pub struct TranscriptFile {
 /// Claude Code records sessions of a subfolder or another worktree in other folders, which neither this function nor `--continue` reads.
 /// Reads names and times only, of at most 10,000 entries.
 pub fn latest_session(worktree: &Path, home: &ClaudeHome) -> Option<TranscriptFile> {
-    latest(sessions(worktree, home))
+    choose_latest_transcript(list_sessions(worktree, home))
 }
 
 /// The one of some transcripts that `--continue` would take.
-pub fn latest(transcripts: Vec<TranscriptFile>) -> Option<TranscriptFile> {
+pub fn choose_latest_transcript(transcripts: Vec<TranscriptFile>) -> Option<TranscriptFile> {
     transcripts
         .into_iter()
         .max_by(|a, b| (a.modified, &a.session_id).cmp(&(b.modified, &b.session_id)))
 }
 
 /// Every session that Claude Code recorded in this very folder, in no order.
-pub fn sessions(worktree: &Path, home: &ClaudeHome) -> Vec<TranscriptFile> {
+pub fn list_sessions(worktree: &Path, home: &ClaudeHome) -> Vec<TranscriptFile> {
     home.transcripts()
         .map(|source| source.listing(worktree, None).files)
         .unwrap_or_default()
 }
 
 /// The transcript of a session by its id, as it is now.
-pub fn session(worktree: &Path, home: &ClaudeHome, session_id: &str) -> Option<TranscriptFile> {
+pub fn find_session(
+    worktree: &Path,
+    home: &ClaudeHome,
+    session_id: &str,
+) -> Option<TranscriptFile> {
     home.transcripts()?.session(worktree, session_id)
 }
 
@@ -97,7 +101,7 @@ mod tests {
     use std::fs;
     use std::time::Duration;
 
-    use super::super::transcript_source::slug;
+    use super::super::transcript_source::path_to_slug;
     use super::*;
 
     const OLD: &str = "0a0a0a0a-0000-4000-8000-000000000001";
@@ -127,9 +131,9 @@ mod tests {
         };
         assert_eq!(latest_session(&worktree, &home), None);
 
-        let folder = config
-            .join("projects")
-            .join(slug(&fs::canonicalize(&worktree).expect("a real path")));
+        let folder = config.join("projects").join(path_to_slug(
+            &fs::canonicalize(&worktree).expect("a real path"),
+        ));
         assert!(folder.to_string_lossy().ends_with("-plain-dir-x-y"));
         write(&folder, &format!("{OLD}.jsonl"), "{}\n", 60);
         write(&folder, &format!("{NEW}.jsonl"), "{}\n{}\n", 10);
@@ -139,8 +143,8 @@ mod tests {
             .expect("a folder can be made");
         let latest = latest_session(&worktree, &home).expect("a session");
         assert_eq!((latest.session_id.as_str(), latest.size), (NEW, 6));
-        assert_eq!(session(&worktree, &home, OLD).map(|t| t.size), Some(3));
-        assert_eq!(session(&worktree, &home, "../../etc"), None);
+        assert_eq!(find_session(&worktree, &home, OLD).map(|t| t.size), Some(3));
+        assert_eq!(find_session(&worktree, &home, "../../etc"), None);
 
         let link = scratch.path().join("link");
         std::os::unix::fs::symlink(&worktree, &link).expect("a link can be made");

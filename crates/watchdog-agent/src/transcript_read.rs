@@ -21,7 +21,7 @@ const CHUNK: usize = 64 << 10;
 ///
 /// # Errors
 /// When the file cannot be read.
-pub fn read(path: &Path, window: u64) -> io::Result<SessionSummary> {
+pub fn read_transcript(path: &Path, window: u64) -> io::Result<SessionSummary> {
     let mut file = open_regular_file(path)?;
     let size = file.metadata()?.len();
     let mut reader = StreamReader::of_events();
@@ -32,10 +32,10 @@ pub fn read(path: &Path, window: u64) -> io::Result<SessionSummary> {
         file.seek(SeekFrom::Start(size - window - 1))?;
     }
     // The next call reads later messages.
-    let mut rest = file.take(size.min(window + 1));
+    let mut window_reader = file.take(size.min(window + 1));
     let mut buffer = vec![0; CHUNK];
     loop {
-        let count = match rest.read(&mut buffer) {
+        let count = match window_reader.read(&mut buffer) {
             Ok(0) => break,
             Ok(count) => count,
             Err(error) if error.kind() == io::ErrorKind::Interrupted => continue,
@@ -60,7 +60,7 @@ pub fn read(path: &Path, window: u64) -> io::Result<SessionSummary> {
 
 /// The last tool calls of a transcript that have no result yet.
 pub fn unanswered_calls(path: Option<&Path>) -> Vec<String> {
-    path.and_then(|path| read(path, CALLS).ok())
+    path.and_then(|path| read_transcript(path, CALLS).ok())
         .map(|transcript| transcript.unanswered)
         .unwrap_or_default()
 }
@@ -77,7 +77,7 @@ mod tests {
 
     /// Two turns, as Claude Code writes them down.
     fn transcript(padding: usize) -> String {
-        let said = |id: &str, text: &str| {
+        let reply_line = |id: &str, text: &str| {
             json!({"type": "assistant", "sessionId": ID, "isSidechain": false, "message": {"id": id, "role": "assistant", "model": "m",
                    "content": [{"type": "text", "text": text}], "stop_reason": "end_turn", "usage": {"input_tokens": 10, "output_tokens": 5}}})
         };
@@ -90,11 +90,11 @@ mod tests {
         let events = [
             json!({"type": "queue-operation", "operation": "enqueue", "sessionId": ID, "content": "hello"}),
             asked("hello"),
-            said("m1", "Hello."),
+            reply_line("m1", "Hello."),
             spent(0.1, 10),
             noise,
             asked("go on"),
-            said("m2", "All done."),
+            reply_line("m2", "All done."),
             spent(0.2, 20),
         ];
         events.iter().map(|event| format!("{event}\n")).collect()
@@ -103,7 +103,7 @@ mod tests {
     fn read_text(text: &str, window: u64) -> SessionSummary {
         let file = tempfile::NamedTempFile::new().expect("a scratch file");
         fs::write(file.path(), text).expect("it can be written");
-        read(file.path(), window).expect("it can be read")
+        read_transcript(file.path(), window).expect("it can be read")
     }
 
     #[test]
@@ -175,7 +175,7 @@ mod tests {
 
     #[test]
     fn missing_file_is_error_and_nonsense_is_empty() {
-        assert!(read(Path::new("/nowhere/at/all.jsonl"), WINDOW).is_err());
+        assert!(read_transcript(Path::new("/nowhere/at/all.jsonl"), WINDOW).is_err());
         let told = read_text("nonsense\n{\"type\":1}\n\u{0}", WINDOW);
         assert_eq!((told.output, told.usage.turns), (None, None));
     }

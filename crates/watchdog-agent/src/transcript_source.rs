@@ -58,7 +58,7 @@ pub struct TranscriptListing {
 
 impl TranscriptSource {
     /// Where an agent's are; `None` where its preset does not say it, or there is no home folder.
-    pub fn of(preset: &AgentPreset, home: &ClaudeHome) -> Option<Self> {
+    pub fn from_preset(preset: &AgentPreset, home: &ClaudeHome) -> Option<Self> {
         let location = preset.transcripts.clone()?;
         let named = location
             .variable
@@ -101,7 +101,7 @@ impl TranscriptSource {
             let folders = self.folders(&root, &unread);
             let paths = folders
                 .iter()
-                .flat_map(|folder| names(folder, ENTRIES, &unread));
+                .flat_map(|folder| list_files(folder, ENTRIES, &unread));
             let files = paths.filter_map(|path| transcript_at(&path)).collect();
             return TranscriptListing {
                 files,
@@ -136,7 +136,7 @@ impl TranscriptSource {
 
     /// The latest session of a folder; `None` if there is none.
     pub fn latest(&self, worktree: &Path) -> Option<TranscriptFile> {
-        super::transcript::latest(self.listing(worktree, None).files)
+        super::transcript::choose_latest_transcript(self.listing(worktree, None).files)
     }
 
     /// The transcript of a session by its id, as it is now.
@@ -149,19 +149,20 @@ impl TranscriptSource {
         let unread = Cell::new(false);
         let folders = self.folders(&root, &unread);
         if self.location.id == "name" {
-            let found = folders
+            let transcript_file = folders
                 .iter()
                 .find_map(|folder| transcript_at(&folder.join(format!("{session_id}.jsonl"))))?;
-            return Some(found)
-                .filter(|found| self.location.cwd.is_none() || self.is_ours(&found.path, &root));
+            return Some(transcript_file).filter(|candidate_file| {
+                self.location.cwd.is_none() || self.is_ours(&candidate_file.path, &root)
+            });
         }
         // The names of such files have at least the beginning of the id.
         let part = &session_id[..8];
-        let mut left = NAMES;
+        let mut names_left = NAMES;
         let named = folders.iter().flat_map(|folder| {
-            let found = names(folder, left, &unread);
-            left = left.saturating_sub(found.len());
-            found
+            let paths = list_files(folder, names_left, &unread);
+            names_left = names_left.saturating_sub(paths.len());
+            paths
         });
         let named = named.filter(|path| {
             path.file_name()
@@ -198,7 +199,7 @@ impl TranscriptSource {
             if since.is_some_and(unchanged) {
                 continue;
             }
-            let mut listed = names(&folder, left, &unread);
+            let mut listed = list_files(&folder, left, &unread);
             left -= listed.len();
             // Names that begin with a time have the newest last.
             listed.sort();
@@ -281,27 +282,30 @@ impl TranscriptSource {
 
     /// The folders of the files, the last by name first: folders of days are named so that the newest are.
     fn folders(&self, root: &Path, unread: &Cell<bool>) -> Vec<PathBuf> {
-        let mut found = vec![self.base.clone()];
+        let mut matching_folders = vec![self.base.clone()];
         for part in self
             .location
             .folder
             .split('/')
             .filter(|part| !part.is_empty())
         {
-            found = match part {
-                "*" => found
+            matching_folders = match part {
+                "*" => matching_folders
                     .iter()
-                    .flat_map(|folder| subfolders(folder, unread))
+                    .flat_map(|folder| list_subfolders(folder, unread))
                     .take(ENTRIES)
                     .collect(),
-                _ if part.contains("{slug}") => found
+                _ if part.contains("{slug}") => matching_folders
                     .iter()
                     .filter_map(|folder| slug_folder(folder, (part, root), unread))
                     .collect(),
-                name => found.iter().map(|folder| folder.join(name)).collect(),
+                name => matching_folders
+                    .iter()
+                    .map(|folder| folder.join(name))
+                    .collect(),
             };
         }
-        found
+        matching_folders
     }
 }
 
@@ -340,7 +344,7 @@ fn paths_in(folder: &Path, most: usize, unread: &Cell<bool>) -> Vec<PathBuf> {
 }
 
 /// The files of a folder that can be transcripts, of at most so many names.
-fn names(folder: &Path, most: usize, unread: &Cell<bool>) -> Vec<PathBuf> {
+fn list_files(folder: &Path, most: usize, unread: &Cell<bool>) -> Vec<PathBuf> {
     let mut paths = paths_in(folder, most, unread);
     paths.retain(|path| {
         path.extension()
@@ -349,7 +353,7 @@ fn names(folder: &Path, most: usize, unread: &Cell<bool>) -> Vec<PathBuf> {
     paths
 }
 
-fn subfolders(folder: &Path, unread: &Cell<bool>) -> Vec<PathBuf> {
+fn list_subfolders(folder: &Path, unread: &Cell<bool>) -> Vec<PathBuf> {
     let mut paths = paths_in(folder, ENTRIES, unread);
     paths.retain(|path| fs::symlink_metadata(path).is_ok_and(|about| about.is_dir()));
     paths.sort();
@@ -358,13 +362,13 @@ fn subfolders(folder: &Path, unread: &Cell<bool>) -> Vec<PathBuf> {
 }
 
 fn slug_folder(parent: &Path, (part, root): (&str, &Path), unread: &Cell<bool>) -> Option<PathBuf> {
-    let name = part.replace("{slug}", &slug(root));
+    let name = part.replace("{slug}", &path_to_slug(root));
     if name.len() <= SLUG {
         return Some(parent.join(name));
     }
     let beginning = &name[..SLUG];
-    let found = paths_in(parent, ENTRIES, unread).into_iter();
-    let candidates: Vec<PathBuf> = found
+    let entries = paths_in(parent, ENTRIES, unread).into_iter();
+    let candidates: Vec<PathBuf> = entries
         .filter(|path| {
             path.file_name()
                 .and_then(|n| n.to_str())
@@ -379,7 +383,7 @@ fn slug_folder(parent: &Path, (part, root): (&str, &Path), unread: &Cell<bool>) 
 }
 
 /// The folder name for a path: one `-` for each UTF-16 unit that is no ASCII letter or digit, as JavaScript replaces them.
-pub(super) fn slug(path: &Path) -> String {
+pub(super) fn path_to_slug(path: &Path) -> String {
     let text = path.to_string_lossy();
     text.chars()
         .flat_map(|c| {
@@ -440,7 +444,7 @@ mod tests {
             let preset = PresetCatalog::built_in_named(preset).expect("it is built in");
             let mut preset = AgentPreset::clone(&preset);
             preset.transcripts.as_mut().expect("it names them").variable = None;
-            TranscriptSource::of(
+            TranscriptSource::from_preset(
                 &preset,
                 &ClaudeHome {
                     config_dir: None,
@@ -486,7 +490,10 @@ mod tests {
             .iter()
             .map(|byte| format!("{byte:02x}"))
             .collect();
-        let qwen = format!(".qwen/projects/{}/chats/{C}.jsonl", slug(&home.root));
+        let qwen = format!(
+            ".qwen/projects/{}/chats/{C}.jsonl",
+            path_to_slug(&home.root)
+        );
         let gemini = json!({"sessionId": B, "projectHash": hash, "startTime": Timestamp::now()});
         home.write(
             &format!(".codex/sessions/2026/11/23/rollout-2026-11-23T17-33-23-{A}.jsonl"),
@@ -510,7 +517,7 @@ mod tests {
             assert_eq!(
                 source
                     .session(&home.root, id)
-                    .map(|found| found.session_id)
+                    .map(|transcript_file| transcript_file.session_id)
                     .as_deref(),
                 Some(id),
                 "{preset}"
@@ -518,16 +525,16 @@ mod tests {
             assert_eq!(
                 source
                     .latest(&home.root)
-                    .map(|found| found.session_id)
+                    .map(|transcript_file| transcript_file.session_id)
                     .as_deref(),
                 Some(id),
                 "{preset}"
             );
-            for other in [A, B, C, "../../x", "ses_dfde5e0f2ffeKDNAhfAScDx7E4"]
+            for other_id in [A, B, C, "../../x", "ses_dfde5e0f2ffeKDNAhfAScDx7E4"]
                 .into_iter()
-                .filter(|other| *other != id)
+                .filter(|candidate_id| *candidate_id != id)
             {
-                assert_eq!(source.session(&home.root, other), None, "{preset}");
+                assert_eq!(source.session(&home.root, other_id), None, "{preset}");
             }
             assert_eq!(
                 source.listing(home.scratch.path(), None).files,
@@ -598,7 +605,10 @@ mod tests {
         let source = home.source("qwen");
         assert!(source.listing(&home.root, None).complete, "no folder yet");
         // Rights keep nothing from root: another thing is in the place of the folder.
-        home.write_text(&format!(".qwen/projects/{}/chats", slug(&home.root)), "");
+        home.write_text(
+            &format!(".qwen/projects/{}/chats", path_to_slug(&home.root)),
+            "",
+        );
         assert!(
             [None, Some(ago(60))]
                 .iter()

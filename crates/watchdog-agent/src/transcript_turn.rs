@@ -51,7 +51,7 @@ fn turn_of(tail: &str, modified: SystemTime, now: SystemTime) -> SessionTurn {
         let settled = now
             .duration_since(modified)
             .is_ok_and(|quiet| quiet >= SETTLED);
-        let since = text(&event, "timestamp")
+        let since = get_text(&event, "timestamp")
             .and_then(|at| at.parse().ok())
             .or_else(|| Timestamp::try_from(modified).ok());
         return match (ends, since) {
@@ -63,7 +63,7 @@ fn turn_of(tail: &str, modified: SystemTime, now: SystemTime) -> SessionTurn {
     SessionTurn::Busy
 }
 
-fn text<'a>(value: &'a Value, key: &str) -> Option<&'a str> {
+fn get_text<'a>(value: &'a Value, key: &str) -> Option<&'a str> {
     value.get(key)?.as_str()
 }
 
@@ -75,12 +75,12 @@ enum TurnEnd {
 
 /// What a line says of the turn; `None` where it says nothing.
 fn ends_turn(event: &Value) -> Option<TurnEnd> {
-    match text(event, "type")? {
+    match get_text(event, "type")? {
         "assistant" if event["isSidechain"] != true => Some(after_message(&event["message"])),
         "user" if event["isSidechain"] != true && event["isMeta"] != true => {
             after_prompt(&event["message"]["content"])
         }
-        "event_msg" => match text(&event["payload"], "type")? {
+        "event_msg" => match get_text(&event["payload"], "type")? {
             "task_complete" | "turn_aborted" => Some(TurnEnd::Yes),
             "task_started" | "user_message" => Some(TurnEnd::No),
             _ => None,
@@ -93,7 +93,7 @@ fn after_message(message: &Value) -> TurnEnd {
     let calls = message["content"]
         .as_array()
         .is_some_and(|blocks| blocks.iter().any(|block| block["type"] == "tool_use"));
-    match text(message, "stop_reason") {
+    match get_text(message, "stop_reason") {
         _ if calls => TurnEnd::No,
         Some("tool_use" | "pause_turn") => TurnEnd::No,
         Some(_) => TurnEnd::Yes,

@@ -91,7 +91,7 @@ static SESSION_CAUSE: CauseWords = CauseWords {
 };
 static CAUSES: [&CauseWords; 4] = [&CREDIT_CAUSE, &LOGIN_CAUSE, &FOLDER_CAUSE, &SESSION_CAUSE];
 static MODEL_LIMITED: LazyLock<Regex> =
-    LazyLock::new(|| pattern(&format!("(?i){LEAD_IN}(?:{MODEL_LIMIT})")));
+    LazyLock::new(|| compile_regex(&format!("(?i){LEAD_IN}(?:{MODEL_LIMIT})")));
 
 /// A cause, by its words: anywhere in an error, or as the beginning of a line of plain text.
 struct CauseWords {
@@ -109,7 +109,7 @@ impl CauseWords {
         contains_any(line, self.words)
             && self
                 .in_error
-                .get_or_init(|| pattern(&format!("(?i){}", self.pattern)))
+                .get_or_init(|| compile_regex(&format!("(?i){}", self.pattern)))
                 .is_match(line)
     }
 
@@ -117,21 +117,21 @@ impl CauseWords {
         contains_any(line, self.words)
             && self
                 .in_line
-                .get_or_init(|| pattern(&format!("(?i){LEAD_IN}{}", self.pattern)))
+                .get_or_init(|| compile_regex(&format!("(?i){LEAD_IN}{}", self.pattern)))
                 .is_match(line)
     }
 
-    fn explain(&self, said: &str) -> String {
+    fn explain(&self, error_text: &str) -> String {
         format!(
             "{}: {}; {}",
             self.what,
-            cut_text(said.trim(), WHY),
+            cut_text(error_text.trim(), WHY),
             self.todo
         )
     }
 }
 
-fn pattern(text: &str) -> Regex {
+fn compile_regex(text: &str) -> Regex {
     Regex::new(text).expect("the pattern is a constant")
 }
 
@@ -152,10 +152,15 @@ pub fn in_error(error: &str, status: Option<u64>) -> Option<String> {
 
 /// Why the program cannot work, from the end of an output without known events. A session that ended well is not cut short by anything.
 pub fn in_last_words(last: &LastWords, exit: ProcessExit) -> Option<String> {
-    if let Some(found) = &last.found {
-        return found
+    if let Some(reply_envelope) = &last.found {
+        return reply_envelope
             .is_error
-            .then(|| in_error(&found.errors.join("\n"), found.api_error_status))
+            .then(|| {
+                in_error(
+                    &reply_envelope.errors.join("\n"),
+                    reply_envelope.api_error_status,
+                )
+            })
             .flatten();
     }
     if exit.success() {
@@ -381,7 +386,7 @@ mod tests {
             ("Error: Session not found\n", 1, "does not have the session"),
         ] {
             let why = in_last_words(
-                &LastWords::of(b"", stderr.as_bytes()),
+                &LastWords::from_tails(b"", stderr.as_bytes()),
                 ProcessExit::Code(exit),
             );
             assert!(
@@ -392,7 +397,7 @@ mod tests {
         let stderr = b"Error: No authentication information found.\n";
         assert_eq!(
             in_last_words(
-                &LastWords::of(b"All tests pass\n", stderr),
+                &LastWords::from_tails(b"All tests pass\n", stderr),
                 ProcessExit::Code(1)
             ),
             None,

@@ -46,8 +46,8 @@ const RATE_LIMIT: &str = r#"(?:(?:(?:api|account|organi[sz]ation|org|model|token
 /// The end of such a phrase: "rate limit exceeded errors are retried" continues, and is prose.
 const END: &str = r#"(?:\s*$|\s*[.!|:;,∙·•—–()\[\]"{}-]|\s+(?:for|by|until|in|at|and|or|please|try|retry|resets?|today|this|wait|again|response|error|rate_limit_error|too many requests|upgrade|run|/)(?:\b|\s|$))"#;
 
-static PLAN: LazyLock<Regex> = LazyLock::new(|| anchored(PLAN_LIMIT));
-static RATE: LazyLock<Regex> = LazyLock::new(|| anchored(RATE_LIMIT));
+static PLAN: LazyLock<Regex> = LazyLock::new(|| compile_anchored_regex(PLAN_LIMIT));
+static RATE: LazyLock<Regex> = LazyLock::new(|| compile_anchored_regex(RATE_LIMIT));
 
 /// One of these stands in each phrase above, and in its form in JSON. To compile the patterns takes longer than all else that watchdog does at
 /// the end of a session, and nearly no session says one of these.
@@ -76,7 +76,7 @@ static JSON_LINE: LazyLock<Regex> = LazyLock::new(|| {
     Regex::new(&format!(r"(?i)^{LEAD_IN}(?:\d{{3}}\s*)?\{{")).expect("the pattern is a constant")
 });
 
-fn anchored(matter: &str) -> Regex {
+fn compile_anchored_regex(matter: &str) -> Regex {
     Regex::new(&format!("(?i)^{LEAD_IN}{matter}{END}")).expect("the pattern is a constant")
 }
 
@@ -90,7 +90,7 @@ enum LimitStrength {
 }
 
 /// Recognises a limit in the text of an error, and when it ends. Times without a zone are in the system's.
-pub fn read(text: &str, now: Timestamp) -> Option<UsageLimit> {
+pub fn read_usage_limit(text: &str, now: Timestamp) -> Option<UsageLimit> {
     read_in(text, now, &TimeZone::system())
 }
 
@@ -98,7 +98,9 @@ pub fn read(text: &str, now: Timestamp) -> Option<UsageLimit> {
 pub fn read_in(text: &str, now: Timestamp, local: &TimeZone) -> Option<UsageLimit> {
     let lines = last_lines(text);
     // The last one announced is the one in force.
-    let at = lines.iter().rposition(|line| strength(line).is_some())?;
+    let at = lines
+        .iter()
+        .rposition(|line| measure_limit_strength(line).is_some())?;
     Some(limit_at(&lines, at, now, local))
 }
 
@@ -116,8 +118,8 @@ fn ended_in_limit_in(
     now: Timestamp,
     local: &TimeZone,
 ) -> Option<UsageLimit> {
-    if let Some(found) = &last.found {
-        return in_envelope(found, now, local);
+    if let Some(reply_envelope) = &last.found {
+        return in_envelope(reply_envelope, now, local);
     }
     let lines = last_lines(&last.text);
     // A menu, a hint or a stack trace may follow the message; a page of prose may not.
@@ -125,7 +127,7 @@ fn ended_in_limit_in(
         .len()
         .saturating_sub(if exit.success() { 1 } else { 6 });
     let at = (last_words..lines.len()).rev().find(|i| {
-        strength(lines[*i])
+        measure_limit_strength(lines[*i])
             >= Some(if exit.success() {
                 LimitStrength::Plan
             } else {
@@ -137,28 +139,28 @@ fn ended_in_limit_in(
 
 /// The limit that an envelope reports, if it does.
 pub(super) fn in_envelope(
-    found: &ReplyEnvelope,
+    reply_envelope: &ReplyEnvelope,
     now: Timestamp,
     local: &TimeZone,
 ) -> Option<UsageLimit> {
-    let said = found.error_text();
-    if found.is_error {
-        if let Some(limit) = read_in(&said, now, local) {
+    let error_text = reply_envelope.error_text();
+    if reply_envelope.is_error {
+        if let Some(limit) = read_in(&error_text, now, local) {
             return Some(limit);
         }
-        return (found.api_error_status == Some(429)).then(|| UsageLimit {
-            why: cut_text(said.trim(), LINE),
-            retry_at: reset_at(&said, now, local),
+        return (reply_envelope.api_error_status == Some(429)).then(|| UsageLimit {
+            why: cut_text(error_text.trim(), LINE),
+            retry_at: reset_at(&error_text, now, local),
         });
     }
     // Some versions print the plan's limit as an ordinary answer. Then it is the whole answer.
-    let text = found
+    let text = reply_envelope
         .text
         .as_deref()
-        .filter(|_| found.structured_output.is_none())
+        .filter(|_| reply_envelope.structured_output.is_none())
         .unwrap_or_default();
     let lines = last_lines(text);
-    (lines.len() <= 2 && strength(lines.first()?) == Some(LimitStrength::Plan))
+    (lines.len() <= 2 && measure_limit_strength(lines.first()?) == Some(LimitStrength::Plan))
         .then(|| limit_at(&lines, 0, now, local))
 }
 
@@ -178,14 +180,14 @@ fn last_lines(text: &str) -> Vec<&str> {
 fn limit_at(lines: &[&str], at: usize, now: Timestamp, local: &TimeZone) -> UsageLimit {
     let following = lines[at..lines.len().min(at + 1 + FOLLOWING)].join("\n");
     UsageLimit {
-        why: cut_text(undecorated(lines[at]), LINE),
+        why: cut_text(strip_decoration(lines[at]), LINE),
         retry_at: reset_at(&following, now, local),
     }
 }
 
 /// Whether a line announces a limit: at its start, or at the start of one of its sentences.
-fn strength(line: &str) -> Option<LimitStrength> {
-    let line = undecorated(line);
+fn measure_limit_strength(line: &str) -> Option<LimitStrength> {
+    let line = strip_decoration(line);
     if !contains_any(line, &WORDS) {
         return None;
     }
@@ -211,7 +213,7 @@ fn strength(line: &str) -> Option<LimitStrength> {
 }
 
 /// The text without the marks that terminals draw before a line. Not `>`, `#`, `*`, `-` or `/`: those quote, list or comment.
-fn undecorated(line: &str) -> &str {
+fn strip_decoration(line: &str) -> &str {
     line.trim_start_matches(|c: char| c.is_whitespace() || "⎿└├│╰●⏺•✻✗✘✖❌⚠\u{fe0f}▲■❯".contains(c))
         .trim_end()
 }
@@ -252,7 +254,7 @@ mod tests {
         "2026-08-19T16:28:34Z".parse().expect("an instant")
     }
 
-    fn limit(text: &str) -> Option<Option<String>> {
+    fn read_limit(text: &str) -> Option<Option<String>> {
         read_in(text, now(), &TimeZone::UTC).map(|limit| limit.retry_at.map(|at| at.to_string()))
     }
 
@@ -343,7 +345,11 @@ mod tests {
                 Some("2026-08-19T21:39:00Z"),
             ),
         ] {
-            assert_eq!(limit(text), Some(retry_at.map(str::to_owned)), "{text}");
+            assert_eq!(
+                read_limit(text),
+                Some(retry_at.map(str::to_owned)),
+                "{text}"
+            );
         }
     }
 
@@ -387,7 +393,7 @@ mod tests {
             "{\"result\":{\"log\":{\"type\":\"rate_limit_error\"}}}",
             "",
         ] {
-            assert_eq!(limit(text), None, "{text}");
+            assert_eq!(read_limit(text), None, "{text}");
         }
     }
 
@@ -414,15 +420,16 @@ mod tests {
         };
         let copilot = |status: u64, error: &str, exit: u64| {
             let failed = json!({"type": "session.error", "data": {"errorType": "query", "message": error, "statusCode": status}});
-            let said = json!({"type": "assistant.message", "data": {"content": "Done after all."}});
+            let late_message =
+                json!({"type": "assistant.message", "data": {"content": "Done after all."}});
             let result = json!({"type": "result", "sessionId": "97d38b7d-137f-44c8-a906-ac97e99b783f", "exitCode": exit});
-            let said = if exit == 0 {
-                format!("{said}\n")
+            let late_line = if exit == 0 {
+                format!("{late_message}\n")
             } else {
                 String::new()
             };
             format!(
-                "{}\n{failed}\n{said}{result}",
+                "{}\n{failed}\n{late_line}{result}",
                 json!({"type": "session.tools_updated", "data": {}})
             )
         };

@@ -17,26 +17,26 @@ pub enum LineFeedEscaping {
 
 /// Escapes control, C1 and bidirectional characters, line feeds and tabs aside. See [`escape`].
 pub fn escape_for_display(text: &str) -> String {
-    escape(text, LineFeedEscaping::Keep).into_owned()
+    escape_text(text, LineFeedEscaping::Keep).into_owned()
 }
 
 /// Escapes the same, and keeps the result on one line.
 pub fn escape_to_one_line(text: &str) -> String {
-    escape(text, LineFeedEscaping::Escape).into_owned()
+    escape_text(text, LineFeedEscaping::Escape).into_owned()
 }
 
 /// Escapes control characters and invisible ones.
 ///
 /// ESC becomes `\x1b`, so the sequences that it opens (colours, titles, clipboard) show as plain text.
 /// Characters beyond ASCII are written as `\u{202e}`. Backslashes stay, so the result is for reading, not for parsing.
-pub fn escape(text: &str, lines: LineFeedEscaping) -> Cow<'_, str> {
-    if !text.chars().any(|c| hostile(c, lines)) {
+pub fn escape_text(text: &str, lines: LineFeedEscaping) -> Cow<'_, str> {
+    if !text.chars().any(|c| is_hostile_char(c, lines)) {
         return Cow::Borrowed(text);
     }
     let mut shown = String::with_capacity(text.len() + 16);
     for c in text.chars() {
         match c {
-            _ if !hostile(c, lines) => shown.push(c),
+            _ if !is_hostile_char(c, lines) => shown.push(c),
             '\n' => shown.push_str("\\n"),
             '\t' => shown.push_str("\\t"),
             '\r' => shown.push_str("\\r"),
@@ -53,10 +53,10 @@ pub fn escape(text: &str, lines: LineFeedEscaping) -> Cow<'_, str> {
 
 /// Whether a character controls a terminal, or is invisible; except line feeds and tabs.
 pub fn is_hostile(c: char) -> bool {
-    hostile(c, LineFeedEscaping::Keep)
+    is_hostile_char(c, LineFeedEscaping::Keep)
 }
 
-fn hostile(c: char, lines: LineFeedEscaping) -> bool {
+fn is_hostile_char(c: char, lines: LineFeedEscaping) -> bool {
     match c {
         '\n' | '\t' => lines == LineFeedEscaping::Escape,
         // Covers C0, DEL and C1; a lone CR would let a line overwrite itself.
@@ -101,7 +101,7 @@ pub fn time_span(length: Duration) -> String {
 }
 
 /// A number of bytes: `1.4 MiB`.
-pub fn size(bytes: u64) -> String {
+pub fn format_size(bytes: u64) -> String {
     const UNITS: [&str; 6] = ["KiB", "MiB", "GiB", "TiB", "PiB", "EiB"];
     if bytes < 1024 {
         return format!("{bytes} B");
@@ -172,7 +172,7 @@ mod tests {
             (52_428_800, "50.0 MiB"),
             (u64::MAX, "16.0 EiB"),
         ] {
-            assert_eq!(size(bytes), want);
+            assert_eq!(format_size(bytes), want);
         }
     }
 

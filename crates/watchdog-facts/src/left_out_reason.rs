@@ -35,11 +35,11 @@ mod tests {
 
     #[test]
     fn verdict_page_has_exactly_each_left_out_reason() {
-        let mut known: Vec<&str> = LeftOutReason::ALL
+        let mut reason_words: Vec<&str> = LeftOutReason::ALL
             .iter()
             .map(|reason| reason.as_str())
             .collect();
-        known.sort_unstable();
+        reason_words.sort_unstable();
         let page = include_str!("../../../docs/verdict.md");
         let (_, part) = page
             .split_once("Words in `left_out`")
@@ -47,6 +47,6 @@ mod tests {
         let (part, _) = part
             .split_once("## The breaker")
             .expect("it ends somewhere");
-        assert_eq!(documented_words(part), known);
+        assert_eq!(documented_words(part), reason_words);
     }
 }

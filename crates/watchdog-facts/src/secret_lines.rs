@@ -7,7 +7,7 @@ use aho_corasick::AhoCorasick;
 use serde_json::Value;
 
 use super::secret_members::{mask_document, mask_value};
-use super::secret_shapes::mask;
+use super::secret_shapes::mask_secrets;
 
 /// Replaces a line of a private key.
 const KEY_LINE: &str = "[secret: private-key]";
@@ -22,7 +22,9 @@ pub struct LineMasker {
 impl LineMasker {
     /// Whether whole lines that come next have no secret at all: a quick look at many of them.
     pub fn needs_none(&self, lines: &str) -> bool {
-        !self.in_key && !SUSPECTED.is_match(lines) && matches!(mask(lines), Cow::Borrowed(_))
+        !self.in_key
+            && !SUSPECTED.is_match(lines)
+            && matches!(mask_secrets(lines), Cow::Borrowed(_))
     }
 
     /// The line without secrets. A line that is a JSON document stays one.
@@ -35,7 +37,7 @@ impl LineMasker {
             }
         }
         self.in_key = begins_key(line);
-        match mask(line) {
+        match mask_secrets(line) {
             Cow::Borrowed(_) if may_hide_a_secret(line) => without_hidden(line),
             Cow::Borrowed(_) => Cow::Borrowed(line),
             Cow::Owned(masked) => Cow::Owned(as_document(line, masked)),

@@ -4,8 +4,8 @@ use std::borrow::Cow;
 
 use serde_json::Value;
 
-use super::secret_rules::due;
-use super::secret_shapes::{is_secret_in_text, mask, shown_for};
+use super::secret_rules::find_due_rules;
+use super::secret_shapes::{is_secret_in_text, mask_secrets, shown_for};
 
 /// How the name of a member with a password ends; with a token of any kind, without what joins its words.
 const PASSWORD_NAMES: [&str; 4] = ["password", "passwd", "passphrase", "pwd"];
@@ -28,7 +28,7 @@ pub(super) fn mask_document(value: &mut Value) {
 fn mask_texts(value: &mut Value, with_names: bool) {
     match value {
         Value::String(text) => {
-            if let Cow::Owned(masked) = mask(text) {
+            if let Cow::Owned(masked) = mask_secrets(text) {
                 *text = masked;
             }
         }
@@ -39,12 +39,12 @@ fn mask_texts(value: &mut Value, with_names: bool) {
             if with_names {
                 let masked = std::mem::take(members)
                     .into_iter()
-                    .map(|(name, value)| (mask(&name).into_owned(), value));
+                    .map(|(name, value)| (mask_secrets(&name).into_owned(), value));
                 *members = masked.collect();
             }
             for (name, value) in members {
                 mask_texts(value, with_names);
-                if !due(name.as_bytes()).is_empty() {
+                if !find_due_rules(name.as_bytes()).is_empty() {
                     mask_named(name, value);
                 }
             }

@@ -271,12 +271,12 @@ impl SecretRule {
     pub(super) fn is_random(&self, secret: &[u8]) -> bool {
         let digits = secret.iter().filter(|byte| byte.is_ascii_digit()).count();
         digits >= self.least_digits
-            && (self.least_entropy == 0.0 || entropy(secret) >= self.least_entropy)
+            && (self.least_entropy == 0.0 || measure_entropy(secret) >= self.least_entropy)
     }
 }
 
 /// Shannon's entropy, in bits a byte.
-fn entropy(bytes: &[u8]) -> f64 {
+fn measure_entropy(bytes: &[u8]) -> f64 {
     let mut counts = [0_u32; 256];
     bytes
         .iter()
@@ -339,7 +339,7 @@ fn start_of(text: &[u8]) -> usize {
 }
 
 /// The rules of which a word is in the text, in their order.
-pub(super) fn due(text: &[u8]) -> Vec<&'static SecretRule> {
+pub(super) fn find_due_rules(text: &[u8]) -> Vec<&'static SecretRule> {
     let table = &*WORDS;
     let mut is_due = Vec::new();
     for (at, start) in text.windows(START).enumerate() {

@@ -7,7 +7,7 @@ use std::borrow::Cow;
 
 use regex::bytes::Captures;
 
-use super::secret_rules::{PASSWORD_IN_ADDRESS, SecretRule, due};
+use super::secret_rules::{PASSWORD_IN_ADDRESS, SecretRule, find_due_rules};
 
 /// A shorter text cannot contain both a secret and its keyword.
 const SHORTEST: usize = 8;
@@ -49,7 +49,9 @@ pub fn find_added_secret(before: Option<&[u8]>, after: &[u8]) -> Option<&'static
 fn added_as_is(before: Option<&[u8]>, after: &[u8]) -> Option<&'static str> {
     let before = before.unwrap_or_default();
     let was_there = |secret: &[u8]| before.windows(secret.len()).any(|part| part == secret);
-    let rules = due(after).into_iter().filter(|rule| !rule.is_for_texts);
+    let rules = find_due_rules(after)
+        .into_iter()
+        .filter(|rule| !rule.is_for_texts);
     rules.into_iter().find_map(|rule| {
         let mut secrets = rule
             .regex()
@@ -100,12 +102,12 @@ fn from_utf16(bytes: &[u8]) -> Option<Vec<u8>> {
 
 /// A text with every secret replaced by the name of its rule. A text without secrets takes one
 /// pass.
-pub fn mask(text: &str) -> Cow<'_, str> {
+pub fn mask_secrets(text: &str) -> Cow<'_, str> {
     if text.len() < SHORTEST {
         return Cow::Borrowed(text);
     }
     let mut masked = Cow::Borrowed(text.as_bytes());
-    for rule in due(text.as_bytes()) {
+    for rule in find_due_rules(text.as_bytes()) {
         let changed = mask_rule(rule, &masked).into_owned();
         if changed[..] != masked[..] {
             masked = Cow::Owned(changed);
@@ -349,7 +351,10 @@ mod tests {
             "postgres://app:...@db.internal/x",
         ] {
             assert_eq!(find_added_secret(None, text.as_bytes()), None, "{text}");
-            assert!(!mask(text).contains("[secret: private-key]"), "{text}");
+            assert!(
+                !mask_secrets(text).contains("[secret: private-key]"),
+                "{text}"
+            );
         }
     }
 
@@ -407,7 +412,7 @@ mod tests {
                     Some(rule),
                     "{text}"
                 );
-                let masked = mask(&text);
+                let masked = mask_secrets(&text);
                 assert!(
                     masked.starts_with(lead) && masked.contains(&format!("[secret: {rule}]")),
                     "{masked}"
@@ -415,17 +420,17 @@ mod tests {
             }
         }
         assert_eq!(
-            mask("{\"text\":\"a\\nBearer abcDEF123456abcDEF123456\"}"),
+            mask_secrets("{\"text\":\"a\\nBearer abcDEF123456abcDEF123456\"}"),
             "{\"text\":\"a\\nBearer [secret: bearer-token]\"}"
         );
         let within_a_word = format!("n{}{}", "ghp_", "aB3d".repeat(9));
-        assert_eq!(mask(&within_a_word), within_a_word);
+        assert_eq!(mask_secrets(&within_a_word), within_a_word);
     }
 
     #[test]
     fn masking_leaves_no_part_of_a_secret() {
         for (rule, text) in samples() {
-            let masked = mask(&format!("before\n{text}\nafter")).into_owned();
+            let masked = mask_secrets(&format!("before\n{text}\nafter")).into_owned();
             assert!(
                 masked.starts_with("before\n") && masked.contains(&format!("[secret: {rule}]")),
                 "{masked}"
@@ -471,7 +476,7 @@ mod tests {
                 "a1b2c3d4e5f6a7b8c9d0",
             ),
         ] {
-            let masked = mask(text);
+            let masked = mask_secrets(text);
             assert!(
                 !masked.contains(secret) && masked.contains("[secret: "),
                 "{masked}"
@@ -494,9 +499,9 @@ mod tests {
             "4b825dc642cb6eb9a060e54bf8d69288fbee4904 and 019a7e2c-0000-7000-8000-000000000001",
         ] {
             assert!(
-                matches!(mask(text), Cow::Borrowed(same) if same == text),
+                matches!(mask_secrets(text), Cow::Borrowed(same) if same == text),
                 "{text}: {}",
-                mask(text)
+                mask_secrets(text)
             );
         }
         for text in [
@@ -505,9 +510,9 @@ mod tests {
             "password: ['h0rse staple']",
             "token = [a1b2c3d4e5f6a7b8c9d0]",
         ] {
-            let once = mask(text).into_owned();
+            let once = mask_secrets(text).into_owned();
             assert!(
-                once.contains("[secret: ") && mask(&once) == once,
+                once.contains("[secret: ") && mask_secrets(&once) == once,
                 "what is masked stays as it is: {once}"
             );
         }
@@ -517,9 +522,9 @@ mod tests {
     fn every_rule_has_a_word_in_its_matches() {
         for (rule, text) in samples() {
             assert!(
-                mask(&text).contains(&format!("[secret: {rule}]")),
+                mask_secrets(&text).contains(&format!("[secret: {rule}]")),
                 "{rule}: {}",
-                mask(&text)
+                mask_secrets(&text)
             );
         }
     }

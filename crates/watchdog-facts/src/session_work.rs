@@ -289,10 +289,10 @@ mod tests {
 
     #[test]
     fn next_session_continues_the_leftover_work() {
-        let left = ids(&[("made", "5"), ("half", "1")]);
+        let earlier_work = ids(&[("made", "5"), ("half", "1")]);
         let now = ids(&[("made", "5"), ("half", "2"), ("mine", "9")]);
         assert_eq!(
-            drop_earlier_work(now, &left),
+            drop_earlier_work(now, &earlier_work),
             ids(&[("half", "2"), ("mine", "9")])
         );
     }

@@ -7,7 +7,7 @@ use std::path::Path;
 
 use serde::{Deserialize, Serialize};
 
-use crate::display::{LineFeedEscaping, escape};
+use crate::display::{LineFeedEscaping, escape_text};
 
 /// A text as one word of a shell's command line.
 pub fn shell_word(text: &str) -> String {
@@ -23,7 +23,7 @@ pub fn shell_word(text: &str) -> String {
 /// written by the shell's own `printf`.
 pub fn shell_path(path: &Path) -> String {
     match path.to_str() {
-        Some(text) if escape(text, LineFeedEscaping::Escape) == text => shell_word(text),
+        Some(text) if escape_text(text, LineFeedEscaping::Escape) == text => shell_word(text),
         _ => {
             let byte = |byte: &u8| match byte {
                 b'a'..=b'z' | b'A'..=b'Z' | b'0'..=b'9' | b'/' | b'.' | b'_' | b'-' | b' ' => {
@@ -247,11 +247,11 @@ mod tests {
             ),
             ("my-watchdog -C /w", &[]),
         ] {
-            let found: Vec<&str> = commands_in(text)
+            let command_texts: Vec<&str> = commands_in(text)
                 .into_iter()
                 .map(|command| &text[command])
                 .collect();
-            assert_eq!(found, commands, "{text}");
+            assert_eq!(command_texts, commands, "{text}");
         }
     }
 

@@ -162,13 +162,13 @@ mod tests {
 
     #[test]
     fn warning_page_has_exactly_each_warning_word() {
-        let mut known: Vec<&str> = WarningCode::ALL.iter().map(|code| code.as_str()).collect();
-        known.sort_unstable();
+        let mut code_words: Vec<&str> = WarningCode::ALL.iter().map(|code| code.as_str()).collect();
+        code_words.sort_unstable();
         // Two lists may name the same word.
         let page = include_str!("../../../docs/verdict.md");
         let (_, part) = page.split_once("## Warnings").expect("it has the part");
         let mut documented = documented_words(part);
         documented.dedup();
-        assert_eq!(documented, known);
+        assert_eq!(documented, code_words);
     }
 }

@@ -80,7 +80,7 @@ pub fn tell_limits(
 /// # Errors
 /// Where the server cannot be used.
 pub fn limits_in_force(server: &FleetServer, account: &str) -> Result<Vec<FleetLimit>, FleetError> {
-    let found = server.call("read the usage limits", Repeat::Safe, async |call| {
+    let limits = server.call("read the usage limits", Repeat::Safe, async |call| {
         let rows = call
             .client
             .query_typed(LIMITS, &[(&account, Type::TEXT)])
@@ -95,7 +95,7 @@ pub fn limits_in_force(server: &FleetServer, account: &str) -> Result<Vec<FleetL
             })
             .collect()
     })?;
-    Ok(found)
+    Ok(limits)
 }
 
 /// Ends the limit of an agent, or every limit of the account, as a person says; returns how many there were. What was met before and is told

@@ -111,11 +111,11 @@ impl ConnectionSettings {
         variable: &dyn Fn(&str) -> Option<String>,
     ) -> Result<Self, FleetError> {
         let variable = |name: &str| variable(name).filter(|value| !value.is_empty());
-        let parts = AddressParts::of(address)?;
+        let parts = AddressParts::from_address(address)?;
         let hosts = match (parts.hosts, variable("PGHOST")) {
             (Some(hosts), _) => hosts,
             (None, Some(hosts)) => hosts,
-            (None, None) => return Err(bad("it names no host, and PGHOST is not set")),
+            (None, None) => return Err(reject_address("it names no host, and PGHOST is not set")),
         };
         let ports = variable("PGPORT");
         let hosts = hosts_of(&hosts, ports.as_deref())?;
@@ -124,7 +124,7 @@ impl ConnectionSettings {
             .or_else(|| variable("PGUSER"))
             .or_else(|| variable("USER"))
             .or_else(|| variable("LOGNAME"));
-        let user = user.ok_or_else(|| bad("it names no user, and PGUSER is not set"))?;
+        let user = user.ok_or_else(|| reject_address("it names no user, and PGUSER is not set"))?;
         let database = parts
             .database
             .or_else(|| variable("PGDATABASE"))
@@ -168,31 +168,35 @@ impl ConnectionSettings {
         let hosts: Vec<String> = self
             .hosts
             .iter()
-            .map(|one| {
-                if one.host.starts_with('/') {
-                    format!("{}:{}", encoded(&one.host), one.port)
+            .map(|server_host| {
+                if server_host.host.starts_with('/') {
+                    format!("{}:{}", percent_encode(&server_host.host), server_host.port)
                 } else {
-                    one.to_string()
+                    server_host.to_string()
                 }
             })
             .collect();
         let password = self
             .password
             .as_deref()
-            .map(|password| format!(":{}", encoded(password)))
+            .map(|password| format!(":{}", percent_encode(password)))
             .unwrap_or_default();
         let mut address = format!(
             "postgres://{}{password}@{}/{}?sslmode={}&sslrootcert={}",
-            encoded(&self.user),
+            percent_encode(&self.user),
             hosts.join(","),
-            encoded(&self.database),
+            percent_encode(&self.database),
             self.tls.as_str(),
-            self.root_certificates
-                .as_ref()
-                .map_or_else(|| "system".into(), |path| encoded(&path.to_string_lossy())),
+            self.root_certificates.as_ref().map_or_else(
+                || "system".into(),
+                |path| percent_encode(&path.to_string_lossy())
+            ),
         );
         if let Some(path) = &self.pass_file {
-            address.push_str(&format!("&passfile={}", encoded(&path.to_string_lossy())));
+            address.push_str(&format!(
+                "&passfile={}",
+                percent_encode(&path.to_string_lossy())
+            ));
         }
         if self.bound_to_channel {
             address.push_str("&channel_binding=require");
@@ -228,7 +232,7 @@ impl ConnectionSettings {
         } else {
             &first.host
         };
-        pass_file::password(
+        pass_file::read_password(
             file,
             PasswordOwner {
                 host,
@@ -273,56 +277,62 @@ struct AddressParts {
 }
 
 impl AddressParts {
-    fn of(address: &str) -> Result<Self, FleetError> {
-        let rest = address
+    fn from_address(address: &str) -> Result<Self, FleetError> {
+        let stripped = address
             .strip_prefix("postgres://")
             .or_else(|| address.strip_prefix("postgresql://"));
-        let rest =
-            rest.ok_or_else(|| bad("it does not begin with postgres:// or postgresql://"))?;
+        let after_scheme = stripped
+            .ok_or_else(|| reject_address("it does not begin with postgres:// or postgresql://"))?;
         if address.chars().any(|c| c.is_control() || c.is_whitespace()) {
-            return Err(bad(
+            return Err(reject_address(
                 "it has a blank or a control character; write it as %20",
             ));
         }
-        let (rest, query) = rest.split_once('?').unwrap_or((rest, ""));
+        let (rest, query) = after_scheme.split_once('?').unwrap_or((after_scheme, ""));
         // The last one, so that nothing of a password with an @ is taken for a host, which errors name.
         let (login, rest) = rest
             .rsplit_once('@')
             .map_or((None, rest), |(login, rest)| (Some(login), rest));
         let (hosts, database) = rest.split_once('/').unwrap_or((rest, ""));
         let mut parts = AddressParts {
-            hosts: given(hosts)?,
-            database: given(database)?,
+            hosts: decode_if_given(hosts)?,
+            database: decode_if_given(database)?,
             ..AddressParts::default()
         };
         if let Some(login) = login {
             let (user, password) = login
                 .split_once(':')
                 .map_or((login, None), |(user, password)| (user, Some(password)));
-            parts.user = given(user)?;
-            parts.password = password.map_or(Ok(None), given)?;
+            parts.user = decode_if_given(user)?;
+            parts.password = password.map_or(Ok(None), decode_if_given)?;
         }
         for pair in query.split('&').filter(|pair| !pair.is_empty()) {
             let (name, value) = pair
                 .split_once('=')
-                .ok_or_else(|| bad("a parameter has no value"))?;
-            let value = decoded(value)?;
+                .ok_or_else(|| reject_address("a parameter has no value"))?;
+            let value = percent_decode(value)?;
             match name {
                 "sslmode" => {
-                    parts.tls =
-                        Some(TlsMode::from_word(&value).ok_or_else(|| bad(&unknown_mode(&value)))?)
+                    parts.tls = Some(
+                        TlsMode::from_word(&value)
+                            .ok_or_else(|| reject_address(&unknown_mode(&value)))?,
+                    )
                 }
                 "sslrootcert" => parts.root_certificates = Some(value),
                 "passfile" => parts.pass_file = Some(value),
                 "channel_binding" => match value.as_str() {
                     "require" => parts.bound_to_channel = true,
                     "prefer" | "disable" => {}
-                    _ => return Err(bad("channel_binding is none of require, prefer, disable")),
+                    _ => {
+                        return Err(reject_address(
+                            "channel_binding is none of require, prefer, disable",
+                        ));
+                    }
                 },
                 // What each watchdog says of itself or decides by itself.
                 "application_name" | "connect_timeout" | "target_session_attrs" => {}
                 other => {
-                    return Err(bad(&format!(
+                    return Err(reject_address(&format!(
                         "the parameter '{other}' is not known; sslmode, sslrootcert, passfile and channel_binding are"
                     )));
                 }
@@ -332,31 +342,31 @@ impl AddressParts {
     }
 }
 
-fn bad(why: &str) -> FleetError {
+fn reject_address(why: &str) -> FleetError {
     FleetError::BadAddress {
         why: why.to_owned(),
     }
 }
 
 fn unknown_mode(word: &str) -> String {
-    let known: Vec<&str> = TlsMode::ALL.iter().map(|(word, _)| *word).collect();
+    let mode_words: Vec<&str> = TlsMode::ALL.iter().map(|(word, _)| *word).collect();
     format!(
         "sslmode '{}' is none of {}",
         word.escape_debug(),
-        known.join(", ")
+        mode_words.join(", ")
     )
 }
 
-fn given(text: &str) -> Result<Option<String>, FleetError> {
+fn decode_if_given(text: &str) -> Result<Option<String>, FleetError> {
     if text.is_empty() {
         Ok(None)
     } else {
-        decoded(text).map(Some)
+        percent_decode(text).map(Some)
     }
 }
 
 /// Everything but letters, digits and `-._` as `%41`.
-fn encoded(text: &str) -> String {
+fn percent_encode(text: &str) -> String {
     let plain = |byte: u8| byte.is_ascii_alphanumeric() || matches!(byte, b'-' | b'.' | b'_');
     text.bytes()
         .map(|byte| {
@@ -370,7 +380,7 @@ fn encoded(text: &str) -> String {
 }
 
 /// `%41` as `A`.
-fn decoded(text: &str) -> Result<String, FleetError> {
+fn percent_decode(text: &str) -> Result<String, FleetError> {
     let bytes = text.as_bytes();
     let (mut out, mut at) = (Vec::with_capacity(bytes.len()), 0);
     while let Some(&byte) = bytes.get(at) {
@@ -379,7 +389,9 @@ fn decoded(text: &str) -> Result<String, FleetError> {
                 .get(at + 1..at + 3)
                 .and_then(|digits| u8::from_str_radix(digits, 16).ok());
             out.push(digits.filter(|byte| *byte != 0).ok_or_else(|| {
-                bad("a % in it is not followed by two hexadecimal digits; write % as %25")
+                reject_address(
+                    "a % in it is not followed by two hexadecimal digits; write % as %25",
+                )
             })?);
             at += 3;
         } else {
@@ -387,7 +399,7 @@ fn decoded(text: &str) -> Result<String, FleetError> {
             at += 1;
         }
     }
-    String::from_utf8(out).map_err(|_| bad("it is not UTF-8"))
+    String::from_utf8(out).map_err(|_| reject_address("it is not UTF-8"))
 }
 
 /// `a,b:6432,[::1]:1` as hosts; `ports` are those of `PGPORT`, for hosts that name none.
@@ -398,10 +410,10 @@ fn hosts_of(text: &str, ports: Option<&str>) -> Result<Vec<ServerHost>, FleetErr
     let mut hosts = Vec::new();
     for (index, one) in text.split(',').enumerate() {
         let (host, port) = match one.strip_prefix('[') {
-            Some(rest) => {
-                let (host, port) = rest
+            Some(after_bracket) => {
+                let (host, port) = after_bracket
                     .split_once(']')
-                    .ok_or_else(|| bad("an IP address in [ ] is not closed"))?;
+                    .ok_or_else(|| reject_address("an IP address in [ ] is not closed"))?;
                 (host, port.strip_prefix(':'))
             }
             // A folder may have a colon in its name; a port is a number.
@@ -414,7 +426,10 @@ fn hosts_of(text: &str, ports: Option<&str>) -> Result<Vec<ServerHost>, FleetErr
                 .map_or((one, None), |(host, port)| (host, Some(port))),
         };
         let (port, fault) = match (port, ports.get(index).or(ports.first())) {
-            (Some(port), _) => (port.parse(), bad("a port is no number from 1 to 65535")),
+            (Some(port), _) => (
+                port.parse(),
+                reject_address("a port is no number from 1 to 65535"),
+            ),
             (None, Some(port)) => (
                 port.parse(),
                 FleetError::BadVariable {
@@ -422,10 +437,10 @@ fn hosts_of(text: &str, ports: Option<&str>) -> Result<Vec<ServerHost>, FleetErr
                     why: "it is no number from 1 to 65535".into(),
                 },
             ),
-            (None, None) => (Ok(DEFAULT_PORT), bad("")),
+            (None, None) => (Ok(DEFAULT_PORT), reject_address("")),
         };
         if host.is_empty() {
-            return Err(bad("it has an empty host"));
+            return Err(reject_address("it has an empty host"));
         }
         hosts.push(ServerHost {
             host: host.to_owned(),
@@ -513,17 +528,20 @@ mod tests {
                 Some("p@ss/w"),
             ),
         ] {
-            let found =
+            let connection =
                 settings(address, variables).unwrap_or_else(|error| panic!("{address}: {error}"));
             assert_eq!(
-                (found.to_string().as_str(), found.password.as_deref()),
+                (
+                    connection.to_string().as_str(),
+                    connection.password.as_deref()
+                ),
                 (expected, password),
                 "{address}"
             );
         }
-        let found = settings("postgres://", &all).unwrap();
+        let connection = settings("postgres://", &all).unwrap();
         assert_eq!(
-            (found.root_certificates, found.pass_file),
+            (connection.root_certificates, connection.pass_file),
             (Some("/ca.pem".into()), Some("/pass".into()))
         );
         assert_eq!(
@@ -583,14 +601,14 @@ mod tests {
             ("PGPORT", "9"),
         ];
         for address in [odd, "postgres://me@db.example/x?sslrootcert=system"] {
-            let found = settings(address, &[("HOME", "/h")]).unwrap();
+            let connection = settings(address, &[("HOME", "/h")]).unwrap();
             assert_eq!(
                 settings(
-                    &found.secret_address(),
-                    &variables[usize::from(found.password.is_none())..]
+                    &connection.secret_address(),
+                    &variables[usize::from(connection.password.is_none())..]
                 )
                 .unwrap(),
-                found,
+                connection,
                 "{address}"
             );
         }
@@ -598,7 +616,7 @@ mod tests {
 
     #[test]
     fn settings_text_never_contains_the_password() {
-        let found = settings("postgres://me:hush@h/x", &[]).unwrap();
-        assert!(!format!("{found} {found:?}").contains("hush"));
+        let connection = settings("postgres://me:hush@h/x", &[]).unwrap();
+        assert!(!format!("{connection} {connection:?}").contains("hush"));
     }
 }

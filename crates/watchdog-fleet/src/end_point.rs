@@ -28,14 +28,14 @@ pub(crate) fn end_point(certificate: &[u8]) -> Option<Vec<u8>> {
 
 /// `Certificate ::= SEQUENCE { tbsCertificate SEQUENCE, signatureAlgorithm SEQUENCE { algorithm OBJECT IDENTIFIER, … }, … }`
 fn signature_algorithm(certificate: &[u8]) -> Option<&[u8]> {
-    let (inner, _) = element(certificate, SEQUENCE)?;
-    let (_, rest) = element(inner, SEQUENCE)?;
-    let (algorithm, _) = element(rest, SEQUENCE)?;
-    element(algorithm, OBJECT_IDENTIFIER).map(|(name, _)| name)
+    let (inner, _) = read_der_element(certificate, SEQUENCE)?;
+    let (_, rest) = read_der_element(inner, SEQUENCE)?;
+    let (algorithm, _) = read_der_element(rest, SEQUENCE)?;
+    read_der_element(algorithm, OBJECT_IDENTIFIER).map(|(name, _)| name)
 }
 
 /// The content of the first element, which must have this tag, and what follows it.
-fn element(der: &[u8], tag: u8) -> Option<(&[u8], &[u8])> {
+fn read_der_element(der: &[u8], tag: u8) -> Option<(&[u8], &[u8])> {
     let (&[found, first], rest) = der.split_first_chunk::<2>()?;
     let (length, rest) = if first < 0x80 {
         (usize::from(first), rest)

@@ -26,7 +26,7 @@ pub struct KeptEvents {
 /// # Errors
 /// Where the server cannot be used.
 pub fn survey_events(server: &FleetServer) -> Result<KeptEvents, FleetError> {
-    let kept = server.call("look at the events", Repeat::Safe, async |call| {
+    let kept_events = server.call("look at the events", Repeat::Safe, async |call| {
         let row = call.client.query_typed_one(KEPT_EVENTS, &[]).await?;
         let oldest: Option<&str> = row.try_get(0)?;
         Ok(KeptEvents {
@@ -34,7 +34,7 @@ pub fn survey_events(server: &FleetServer) -> Result<KeptEvents, FleetError> {
             bytes: row.try_get::<_, i64>(1)?.unsigned_abs(),
         })
     })?;
-    Ok(kept)
+    Ok(kept_events)
 }
 
 /// Deletes the events that are older than so many days, at least 30, and returns how many.

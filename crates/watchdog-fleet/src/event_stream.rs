@@ -63,11 +63,11 @@ fn machine_event(row: &Row) -> Result<FleetEvent, Error> {
 /// # Errors
 /// Where the server cannot be used.
 pub fn newest_position(server: &FleetServer) -> Result<Option<EventCursor>, FleetError> {
-    let found = server.call("look for the newest event", Repeat::Safe, async |call| {
+    let position = server.call("look for the newest event", Repeat::Safe, async |call| {
         let row = call.client.query_typed_opt(NEWEST, &[]).await?;
         row.map(|row| row.try_get(0).map(EventCursor)).transpose()
     })?;
-    Ok(found)
+    Ok(position)
 }
 
 /// At most `limit` events after a place, in the order of the server.
@@ -79,7 +79,7 @@ pub fn events_after(
     after: EventCursor,
     limit: u32,
 ) -> Result<Vec<FleetEvent>, FleetError> {
-    let found = server.call("read the events", Repeat::Safe, async |call| {
+    let events = server.call("read the events", Repeat::Safe, async |call| {
         let rows = call
             .client
             .query_typed(
@@ -89,7 +89,7 @@ pub fn events_after(
             .await?;
         rows.iter().map(machine_event).collect()
     })?;
-    Ok(found)
+    Ok(events)
 }
 
 /// At most `limit` events up to a place, newest first: those that happened at `since` or later, on one of these machines; no machine stands
@@ -106,7 +106,7 @@ pub fn events_back(
 ) -> Result<Vec<FleetEvent>, FleetError> {
     let since = since.map_or(FIRST, |since| since.max(FIRST));
     let machines = (!machines.is_empty()).then_some(machines);
-    let found = server.call("read the events", Repeat::Safe, async |call| {
+    let events = server.call("read the events", Repeat::Safe, async |call| {
         let values: [SqlValue<'_>; 4] = [
             (&end.0, Type::INT8),
             (&since, Type::TIMESTAMPTZ),
@@ -116,7 +116,7 @@ pub fn events_back(
         let rows = call.client.query_typed(BACK, &values).await?;
         rows.iter().map(machine_event).collect()
     })?;
-    Ok(found)
+    Ok(events)
 }
 
 /// Follows the events from a place on.
@@ -152,7 +152,8 @@ impl<'a> EventFollower<'a> {
             return self.begin();
         };
         let before = |position: EventCursor| EventCursor(position.0 - 1);
-        let is_it = |found: &FleetEvent| found.position == last && found.event.id == id;
+        let is_it =
+            |fleet_event: &FleetEvent| fleet_event.position == last && fleet_event.event.id == id;
         if events_after(self.server, before(last), 1)?
             .first()
             .is_some_and(is_it)
@@ -161,20 +162,24 @@ impl<'a> EventFollower<'a> {
         }
         let older = events_back(self.server, before(first), None, &[], 1)?
             .first()
-            .map(|found| found.position);
+            .map(|fleet_event| fleet_event.position);
         let (mut standing, mut read) = (0, before(first));
         let newer = loop {
             let events = events_after(self.server, read, KNOWN)?;
-            let found = self.shown.standing(
+            let standing_count = self.shown.standing(
                 standing,
                 events
                     .iter()
-                    .map(|found| (found.position, found.event.id.as_str())),
+                    .map(|fleet_event| (fleet_event.position, fleet_event.event.id.as_str())),
             );
-            standing += found;
+            standing += standing_count;
             match events.last() {
-                Some(last) if found == events.len() => read = last.position,
-                _ => break events.get(found).map(|found| found.position),
+                Some(last) if standing_count == events.len() => read = last.position,
+                _ => {
+                    break events
+                        .get(standing_count)
+                        .map(|fleet_event| fleet_event.position);
+                }
             }
         };
         // Where all that is remembered went for its age, nothing was lost.
@@ -190,8 +195,8 @@ impl<'a> EventFollower<'a> {
     /// Remembers the events before the place that is followed from.
     fn begin(&mut self) -> Result<bool, FleetError> {
         let before = events_back(self.server, self.position, None, &[], KNOWN)?;
-        for found in before.iter().rev() {
-            self.shown.take(found.position, &found.event.id);
+        for fleet_event in before.iter().rev() {
+            self.shown.take(fleet_event.position, &fleet_event.event.id);
         }
         let newest = self.shown.last().map(|(position, _)| position);
         let is_lost = newest.is_some_and(|newest| newest < self.position);
@@ -211,7 +216,8 @@ impl<'a> EventFollower<'a> {
             };
             self.position = last.position;
             self.unheard += u32::from(std::mem::take(&mut self.is_unasked));
-            events.retain(|found| self.shown.take(found.position, &found.event.id));
+            events
+                .retain(|fleet_event| self.shown.take(fleet_event.position, &fleet_event.event.id));
             if !events.is_empty() {
                 return Ok(events);
             }

@@ -86,12 +86,12 @@ pub enum FleetError {
         database: String,
     },
     /// The server is too old.
-    #[error("{server} is PostgreSQL {found}; watchdog needs 15 or later")]
+    #[error("{server} is PostgreSQL {version}; watchdog needs 15 or later")]
     OldServer {
         /// Host and port.
         server: String,
         /// The server's version.
-        found: String,
+        version: String,
     },
     /// The database has none of watchdog's tables.
     #[error("database '{database}' of {server} holds no fleet")]
@@ -102,20 +102,20 @@ pub enum FleetError {
         database: String,
     },
     /// A newer watchdog made the tables.
-    #[error("the fleet has format {found}, and this watchdog knows formats up to {known}")]
+    #[error("the fleet has format {found}, and this watchdog knows formats up to {newest_format}")]
     NewerSchema {
         /// The format that the database names.
         found: i32,
         /// The newest format that this program knows.
-        known: i32,
+        newest_format: i32,
     },
     /// The tables are those of an earlier program.
-    #[error("the fleet has format {found}, and this watchdog needs format {known}")]
+    #[error("the fleet has format {found}, and this watchdog needs format {needed_format}")]
     OlderSchema {
         /// The format that the database names.
         found: i32,
         /// The format of this program.
-        known: i32,
+        needed_format: i32,
     },
     /// The role may not do it.
     #[error("failed to {doing}: user '{user}' may not ({why})")]
@@ -243,15 +243,15 @@ impl ServerNames {
     /// Sorts an error of the driver by what a person can do about it.
     pub(crate) fn error(&self, doing: &'static str, error: &tokio_postgres::Error) -> FleetError {
         match error.as_db_error() {
-            Some(said) => self.refusal(doing, said),
+            Some(db_error) => self.refusal(doing, db_error),
             None => self.broken(doing, error),
         }
     }
 
-    fn refusal(&self, doing: &'static str, said: &DbError) -> FleetError {
+    fn refusal(&self, doing: &'static str, db_error: &DbError) -> FleetError {
         let (server, user) = (self.server.clone(), self.user.clone());
-        let why = one_line(said.message());
-        let code = said.code();
+        let why = one_line(db_error.message());
+        let code = db_error.code();
         if *code == SqlState::INVALID_PASSWORD
             || *code == SqlState::INVALID_AUTHORIZATION_SPECIFICATION
         {
@@ -292,7 +292,7 @@ impl ServerNames {
         if *code == SqlState::DISK_FULL || *code == SqlState::OUT_OF_MEMORY {
             return FleetError::Full { doing, server, why };
         }
-        if ends_the_connection(said) {
+        if ends_the_connection(db_error) {
             return FleetError::Unreachable { server, why };
         }
         FleetError::Refused { doing, server, why }
@@ -301,7 +301,7 @@ impl ServerNames {
     fn broken(&self, doing: &'static str, error: &tokio_postgres::Error) -> FleetError {
         let server = self.server.clone();
         let kind = error.to_string();
-        let cause = innermost(error);
+        let cause = describe_root_cause(error);
         // The driver's words where none of several hosts takes writes.
         if cause.contains("does not allow writes") {
             return FleetError::ReadOnly { doing, server };
@@ -324,12 +324,12 @@ impl ServerNames {
 }
 
 /// Whether the server said it while it closed the connection: it shuts down, starts, or has no place.
-pub(crate) fn ends_the_connection(said: &DbError) -> bool {
-    let code = said.code().code();
+pub(crate) fn ends_the_connection(db_error: &DbError) -> bool {
+    let code = db_error.code().code();
     code.starts_with("57P")
         || code.starts_with("08")
         || code == "53300"
-        || matches!(said.severity(), "FATAL" | "PANIC")
+        || matches!(db_error.severity(), "FATAL" | "PANIC")
 }
 
 fn is_tls(error: &tokio_postgres::Error) -> bool {
@@ -349,7 +349,7 @@ fn is_tls(error: &tokio_postgres::Error) -> bool {
 }
 
 /// The last of a chain of causes, which says most.
-fn innermost(error: &dyn std::error::Error) -> String {
+fn describe_root_cause(error: &dyn std::error::Error) -> String {
     let mut last = error;
     while let Some(cause) = last.source() {
         last = cause;

@@ -80,7 +80,7 @@ pub struct FleetSurvey {
 ///
 /// # Errors
 /// Where it cannot be reached or refuses to answer.
-pub fn survey(server: &FleetServer) -> Result<FleetSurvey, FleetError> {
+pub fn survey_server(server: &FleetServer) -> Result<FleetSurvey, FleetError> {
     let version = server.version()?;
     let clock_ahead_ms = clock_ahead(server)?;
     let (format, is_read_only, missing_rights) =
@@ -124,7 +124,7 @@ pub fn survey(server: &FleetServer) -> Result<FleetSurvey, FleetError> {
             None
         },
         machines: if may_read {
-            machines(server)?
+            list_machines(server)?
         } else {
             Vec::new()
         },
@@ -135,10 +135,10 @@ pub fn survey(server: &FleetServer) -> Result<FleetSurvey, FleetError> {
 ///
 /// # Errors
 /// Where the server cannot be used.
-pub fn machines(server: &FleetServer) -> Result<Vec<FleetMachine>, FleetError> {
-    let found = server.call("list the machines", Repeat::Safe, async |call| {
+pub fn list_machines(server: &FleetServer) -> Result<Vec<FleetMachine>, FleetError> {
+    let fleet_machines = server.call("list the machines", Repeat::Safe, async |call| {
         let rows = call.client.query_typed(MACHINES, &[]).await?;
-        let one = |row: &tokio_postgres::Row| {
+        let machine_of_row = |row: &tokio_postgres::Row| {
             Ok(FleetMachine {
                 name: row.try_get(0)?,
                 id: row.try_get(1)?,
@@ -149,9 +149,9 @@ pub fn machines(server: &FleetServer) -> Result<Vec<FleetMachine>, FleetError> {
                 clock_ahead_ms: row.try_get(6)?,
             })
         };
-        rows.iter().map(one).collect()
+        rows.iter().map(machine_of_row).collect()
     })?;
-    Ok(found)
+    Ok(fleet_machines)
 }
 
 /// Writes this machine down under a name, or renews what is there of it: joining again is a heartbeat. `id` names its state; an earlier
@@ -159,7 +159,7 @@ pub fn machines(server: &FleetServer) -> Result<Vec<FleetMachine>, FleetError> {
 ///
 /// # Errors
 /// Where another machine has the name, or the server cannot be used.
-pub fn join(server: &FleetServer, name: &str, id: &str) -> Result<(), FleetError> {
+pub fn add_machine(server: &FleetServer, name: &str, id: &str) -> Result<(), FleetError> {
     let ahead = clock_ahead(server)?;
     let joined = server.call("join the fleet", Repeat::Safe, async |call| {
         let mark = call.before_commit();
@@ -195,9 +195,9 @@ pub fn join(server: &FleetServer, name: &str, id: &str) -> Result<(), FleetError
 ///
 /// # Errors
 /// Where it was removed from the fleet, which a heartbeat does not undo, or the server cannot be used.
-pub fn heartbeat(server: &FleetServer, name: &str, id: &str) -> Result<(), FleetError> {
+pub fn send_heartbeat(server: &FleetServer, name: &str, id: &str) -> Result<(), FleetError> {
     let ahead = clock_ahead(server)?;
-    let known = server.call("send a heartbeat", Repeat::Safe, async |call| {
+    let updated_rows = server.call("send a heartbeat", Repeat::Safe, async |call| {
         let values: [crate::server::SqlValue<'_>; 4] = [
             (&name, Type::TEXT),
             (&id, Type::TEXT),
@@ -206,7 +206,7 @@ pub fn heartbeat(server: &FleetServer, name: &str, id: &str) -> Result<(), Fleet
         ];
         call.client.execute_typed(BEAT, &values).await
     })?;
-    if known > 0 {
+    if updated_rows > 0 {
         Ok(())
     } else {
         Err(FleetError::Removed {
@@ -219,8 +219,8 @@ pub fn heartbeat(server: &FleetServer, name: &str, id: &str) -> Result<(), Fleet
 ///
 /// # Errors
 /// Where the server cannot be used.
-pub fn leave(server: &FleetServer, id: &str) -> Result<bool, FleetError> {
-    let left = server.call("leave the fleet", Repeat::Safe, async |call| {
+pub fn remove_machine(server: &FleetServer, id: &str) -> Result<bool, FleetError> {
+    let deleted_rows = server.call("leave the fleet", Repeat::Safe, async |call| {
         call.client
             .execute_typed(
                 "DELETE FROM watchdog.machine WHERE id = $1",
@@ -228,7 +228,7 @@ pub fn leave(server: &FleetServer, id: &str) -> Result<bool, FleetError> {
             )
             .await
     })?;
-    Ok(left > 0)
+    Ok(deleted_rows > 0)
 }
 
 /// How far this machine's clock is ahead of the server's, in milliseconds, within half of the way there and back.

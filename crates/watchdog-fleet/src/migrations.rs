@@ -42,7 +42,7 @@ pub struct MigrationOutcome {
 ///
 /// # Errors
 /// Where a newer program made the tables, the role may not make them, or the server cannot be used.
-pub fn migrate(server: &FleetServer, worker: &str) -> Result<MigrationOutcome, FleetError> {
+pub fn migrate_tables(server: &FleetServer, worker: &str) -> Result<MigrationOutcome, FleetError> {
     let done = server.call_within(
         INIT_DEADLINE,
         "make the fleet's tables",
@@ -62,13 +62,12 @@ pub fn migrate(server: &FleetServer, worker: &str) -> Result<MigrationOutcome, F
             tx.query_typed("SELECT pg_advisory_xact_lock(8317712, 1)", &[])
                 .await?;
             let from = format_of(tx.client()).await?;
-            if from.is_some_and(|found| found > FLEET_FORMAT) {
+            if from.is_some_and(|database_format| database_format > FLEET_FORMAT) {
                 return Ok(Err(from.unwrap_or_default()));
             }
-            for (version, sql) in STEPS
-                .iter()
-                .filter(|(version, _)| from.is_none_or(|found| found < *version))
-            {
+            for (version, sql) in STEPS.iter().filter(|(version, _)| {
+                from.is_none_or(|database_format| database_format < *version)
+            }) {
                 tx.batch_execute(sql).await?;
                 tx.query_typed(
                     "INSERT INTO watchdog.format (version, program) VALUES ($1, $2)",
@@ -79,14 +78,14 @@ pub fn migrate(server: &FleetServer, worker: &str) -> Result<MigrationOutcome, F
                 )
                 .await?;
             }
-            let found = tx
+            let role_row = tx
                 .query_typed_opt(
                     "SELECT quote_ident(rolname) FROM pg_roles WHERE rolname = $1",
                     &[(&worker, Type::TEXT)],
                 )
                 .await?;
-            let is_there = found.is_some();
-            if let Some(row) = found {
+            let is_there = role_row.is_some();
+            if let Some(row) = role_row {
                 tx.batch_execute(&WORKER_RIGHTS.replace("{worker}", row.try_get(0)?))
                     .await?;
             }
@@ -99,15 +98,15 @@ pub fn migrate(server: &FleetServer, worker: &str) -> Result<MigrationOutcome, F
             }))
         },
     )?;
-    done.map_err(|found| FleetError::NewerSchema {
-        found,
-        known: FLEET_FORMAT,
+    done.map_err(|database_format| FleetError::NewerSchema {
+        found: database_format,
+        newest_format: FLEET_FORMAT,
     })
 }
 
 /// What a database administrator would run instead of [`migrate`]: two roles, the tables made by the one, and the rights of the other.
 pub fn as_sql(database: &str, worker: &str) -> String {
-    let (database, worker) = (quoted(database), quoted(worker));
+    let (database, worker) = (quote_identifier(database), quote_identifier(worker));
     let mut text = format!(
         "-- Run as a role that may make roles, in the database {database}. Passwords: \\password watchdog_owner, \\password {worker}
 CREATE ROLE watchdog_owner LOGIN;
@@ -137,7 +136,7 @@ SET LOCAL ROLE watchdog_owner;
 }
 
 /// A name as SQL has it, as `quote_ident` writes it.
-fn quoted(name: &str) -> String {
+fn quote_identifier(name: &str) -> String {
     let plain = |c: char| c == '_' || c.is_ascii_lowercase() || c.is_ascii_digit();
     if name.starts_with(|c: char| c == '_' || c.is_ascii_lowercase()) && name.chars().all(plain) {
         name.to_owned()

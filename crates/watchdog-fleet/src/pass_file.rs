@@ -19,7 +19,10 @@ pub(crate) struct PasswordOwner<'a> {
 ///
 /// # Errors
 /// Where others may read the file, as libpq has it, or it cannot be read.
-pub(crate) fn password(path: &Path, of: PasswordOwner<'_>) -> Result<Option<String>, FleetError> {
+pub(crate) fn read_password(
+    path: &Path,
+    of: PasswordOwner<'_>,
+) -> Result<Option<String>, FleetError> {
     let unreadable = |error: std::io::Error| FleetError::File {
         path: path.to_owned(),
         why: error.to_string(),
@@ -40,16 +43,19 @@ pub(crate) fn password(path: &Path, of: PasswordOwner<'_>) -> Result<Option<Stri
             mode: meta.mode() & 0o777,
         });
     }
-    Ok(found(&fs::read_to_string(path).map_err(unreadable)?, of))
+    Ok(find_password(
+        &fs::read_to_string(path).map_err(unreadable)?,
+        of,
+    ))
 }
 
 /// The password of the first line that fits.
-fn found(text: &str, of: PasswordOwner<'_>) -> Option<String> {
+fn find_password(text: &str, of: PasswordOwner<'_>) -> Option<String> {
     let port = of.port.to_string();
     text.lines()
         .filter(|line| !line.starts_with('#'))
         .find_map(|line| {
-            let fields = fields(line);
+            let fields = split_fields(line);
             let [host, line_port, database, user, password] = fields.as_slice() else {
                 return None;
             };
@@ -66,7 +72,7 @@ fn found(text: &str, of: PasswordOwner<'_>) -> Option<String> {
 }
 
 /// The fields of a line; `\` takes the meaning from a colon and from itself. The fifth is the rest.
-fn fields(line: &str) -> Vec<String> {
+fn split_fields(line: &str) -> Vec<String> {
     let (mut fields, mut field, mut escaped) = (Vec::new(), String::new(), false);
     for c in line.chars() {
         match c {
@@ -108,7 +114,7 @@ mod tests {
             ("*:*:*:*", None),
             ("", None),
         ] {
-            assert_eq!(found(text, OF).as_deref(), expected, "{text:?}");
+            assert_eq!(find_password(text, OF).as_deref(), expected, "{text:?}");
         }
     }
 
@@ -116,16 +122,16 @@ mod tests {
     fn world_readable_pass_file_is_refused() {
         let dir = tempfile::tempdir().unwrap();
         let path = dir.path().join("pgpass");
-        assert!(password(&path, OF).unwrap().is_none());
+        assert!(read_password(&path, OF).unwrap().is_none());
         fs::write(&path, "*:*:*:*:hush").unwrap();
         fs::set_permissions(&path, fs::Permissions::from_mode(0o640)).unwrap();
-        let error = password(&path, OF).unwrap_err();
+        let error = read_password(&path, OF).unwrap_err();
         assert!(
             matches!(error, FleetError::OpenPassFile { mode: 0o640, .. })
                 && !error.to_string().contains("hush"),
             "{error}"
         );
         fs::set_permissions(&path, fs::Permissions::from_mode(0o600)).unwrap();
-        assert_eq!(password(&path, OF).unwrap().as_deref(), Some("hush"));
+        assert_eq!(read_password(&path, OF).unwrap().as_deref(), Some("hush"));
     }
 }

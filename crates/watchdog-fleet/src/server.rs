@@ -292,9 +292,9 @@ impl FleetServer {
                 }
                 Err(error) => error,
             };
-            let said = error.as_db_error();
+            let db_error = error.as_db_error();
             let broke = open.client.is_closed()
-                || said.map_or_else(|| is_of_the_connection(&error), ends_the_connection);
+                || db_error.map_or_else(|| is_of_the_connection(&error), ends_the_connection);
             let failure = self.names.error(doing, &error);
             if broke {
                 state.open = None;
@@ -303,12 +303,12 @@ impl FleetServer {
                 }
             }
             // The server undid the whole transaction for the sake of another one.
-            let undone = said.is_some_and(|said| {
+            let undone = db_error.is_some_and(|refusal| {
                 [
                     &SqlState::T_R_SERIALIZATION_FAILURE,
                     &SqlState::T_R_DEADLOCK_DETECTED,
                 ]
-                .contains(&said.code())
+                .contains(&refusal.code())
             });
             // Of several hosts another one may have become the primary.
             let moved =
@@ -406,7 +406,7 @@ impl FleetServer {
         if number < OLDEST_VERSION {
             return Err(FleetError::OldServer {
                 server: self.names.server.clone(),
-                found: open.version.clone(),
+                version: open.version.clone(),
             });
         }
         if self.needs_format {
@@ -416,21 +416,21 @@ impl FleetServer {
     }
 
     async fn check_format(&self, client: &Client) -> Result<(), FleetError> {
-        let found = format_of(client)
+        let database_format = format_of(client)
             .await
             .map_err(|error| self.names.error("read the fleet's format", &error))?;
-        match found {
+        match database_format {
             None => Err(FleetError::NoSchema {
                 server: self.names.server.clone(),
                 database: self.names.database.clone(),
             }),
-            Some(found) if found > FLEET_FORMAT => Err(FleetError::NewerSchema {
-                found,
-                known: FLEET_FORMAT,
+            Some(newer_format) if newer_format > FLEET_FORMAT => Err(FleetError::NewerSchema {
+                found: newer_format,
+                newest_format: FLEET_FORMAT,
             }),
-            Some(found) if found < FLEET_FORMAT => Err(FleetError::OlderSchema {
-                found,
-                known: FLEET_FORMAT,
+            Some(older_format) if older_format < FLEET_FORMAT => Err(FleetError::OlderSchema {
+                found: older_format,
+                needed_format: FLEET_FORMAT,
             }),
             Some(_) => Ok(()),
         }
@@ -480,7 +480,7 @@ impl FleetServer {
 fn is_refused_by_pooler(error: &Error) -> bool {
     error
         .as_db_error()
-        .is_some_and(|said| said.message().contains("unsupported startup parameter"))
+        .is_some_and(|db_error| db_error.message().contains("unsupported startup parameter"))
 }
 
 /// Whether no answer can come any more, as opposed to one that could not be understood.

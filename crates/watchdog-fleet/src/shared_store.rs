@@ -83,7 +83,9 @@ impl FleetStore {
     }
 }
 
-fn swapped(done: Result<Option<RowRevision>, CallFailure>) -> Result<SwapOutcome, StoreError> {
+fn to_swap_outcome(
+    done: Result<Option<RowRevision>, CallFailure>,
+) -> Result<SwapOutcome, StoreError> {
     match done {
         Ok(Some(rev)) => Ok(SwapOutcome::Ok(rev)),
         Ok(None) => Ok(SwapOutcome::Conflict),
@@ -92,16 +94,16 @@ fn swapped(done: Result<Option<RowRevision>, CallFailure>) -> Result<SwapOutcome
     }
 }
 
-fn plain<T>(done: Result<T, CallFailure>) -> Result<T, StoreError> {
+fn to_store_result<T>(done: Result<T, CallFailure>) -> Result<T, StoreError> {
     done.map_err(|failure| FleetError::from(failure).into())
 }
 
-fn millis(ttl: Duration) -> f64 {
+fn to_millis(ttl: Duration) -> f64 {
     // A century is long enough, and no overflow for the server.
     ttl.as_secs_f64().min(3.2e9) * 1000.0
 }
 
-fn limit(n: usize) -> i64 {
+fn to_sql_limit(n: usize) -> i64 {
     i64::try_from(n).unwrap_or(i64::MAX)
 }
 
@@ -122,7 +124,7 @@ pub(crate) fn stored_event(row: &Row) -> Result<(i64, StoredEvent), Error> {
 
 impl SharedStore for FleetStore {
     fn now(&self) -> Result<EngineTime, StoreError> {
-        plain(
+        to_store_result(
             self.server
                 .call("read the clock", Repeat::Safe, async |call| {
                     call.client
@@ -135,7 +137,7 @@ impl SharedStore for FleetStore {
     }
 
     fn get(&self, key: &RowKey) -> Result<Option<(RowRevision, Vec<u8>)>, StoreError> {
-        plain(self.server.call("read a row", Repeat::Safe, async |call| {
+        to_store_result(self.server.call("read a row", Repeat::Safe, async |call| {
             let row = call
                 .client
                 .query_typed_opt(GET, &[(&key.as_str(), Type::TEXT)])
@@ -150,7 +152,7 @@ impl SharedStore for FleetStore {
         writes: &[(RowKey, ExpectedRevision, Vec<u8>)],
     ) -> Result<SwapOutcome, StoreError> {
         if let [(key, expect, value)] = writes {
-            return swapped(
+            return to_swap_outcome(
                 self.server
                     .call("write a row", Repeat::Never, async |call| {
                         let row = match expect {
@@ -178,7 +180,7 @@ impl SharedStore for FleetStore {
         // Everybody locks in the same order, so that two that write the same rows do not wait for each other.
         let mut order: Vec<usize> = (0..writes.len()).collect();
         order.sort_by(|a, b| writes[*a].0.cmp(&writes[*b].0));
-        swapped(self.server.call("write rows", Repeat::Never, async |call| {
+        to_swap_outcome(self.server.call("write rows", Repeat::Never, async |call| {
             let mark = call.before_commit();
             let tx = call.client.transaction().await?;
             let mut last = RowRevision(0);
@@ -219,7 +221,7 @@ impl SharedStore for FleetStore {
     }
 
     fn delete(&self, key: &RowKey, expect: RowRevision) -> Result<SwapOutcome, StoreError> {
-        swapped(
+        to_swap_outcome(
             self.server
                 .call("delete a row", Repeat::Never, async |call| {
                     let row = call
@@ -241,7 +243,7 @@ impl SharedStore for FleetStore {
         n: usize,
     ) -> Result<Vec<StoredRow>, StoreError> {
         let after = after.map_or("", RowKey::as_str);
-        plain(self.server.call("list rows", Repeat::Safe, async |call| {
+        to_store_result(self.server.call("list rows", Repeat::Safe, async |call| {
             let rows = call
                 .client
                 .query_typed(
@@ -249,7 +251,7 @@ impl SharedStore for FleetStore {
                     &[
                         (&prefix, Type::TEXT),
                         (&after, Type::TEXT),
-                        (&limit(n), Type::INT8),
+                        (&to_sql_limit(n), Type::INT8),
                     ],
                 )
                 .await?;
@@ -271,13 +273,13 @@ impl SharedStore for FleetStore {
         holder: &str,
         ttl: Duration,
     ) -> Result<Option<Lease>, StoreError> {
-        plain(
+        to_store_result(
             self.server
                 .call("take a lease", Repeat::Never, async |call| {
                     let values: [SqlValue<'_>; 3] = [
                         (&key.as_str(), Type::TEXT),
                         (&holder, Type::TEXT),
-                        (&millis(ttl), Type::FLOAT8),
+                        (&to_millis(ttl), Type::FLOAT8),
                     ];
                     let row = call.client.query_typed_opt(ACQUIRE, &values).await?;
                     row.map(|row| {
@@ -294,14 +296,14 @@ impl SharedStore for FleetStore {
     }
 
     fn renew(&self, lease: &Lease, ttl: Duration) -> Result<LeaseRenewal, StoreError> {
-        plain(
+        to_store_result(
             self.server
                 .call("renew a lease", Repeat::Safe, async |call| {
                     let values: [SqlValue<'_>; 4] = [
                         (&lease.key.as_str(), Type::TEXT),
                         (&lease.holder, Type::TEXT),
                         (&lease.fence, Type::INT8),
-                        (&millis(ttl), Type::FLOAT8),
+                        (&to_millis(ttl), Type::FLOAT8),
                     ];
                     Ok(match call.client.query_typed_opt(RENEW, &values).await? {
                         Some(row) => LeaseRenewal::Held(Lease {
@@ -315,7 +317,7 @@ impl SharedStore for FleetStore {
     }
 
     fn release(&self, lease: &Lease) -> Result<bool, StoreError> {
-        plain(
+        to_store_result(
             self.server
                 .call("release a lease", Repeat::Never, async |call| {
                     let values: [SqlValue<'_>; 3] = [
@@ -344,7 +346,7 @@ impl SharedStore for FleetStore {
         let kinds: Vec<&str> = events.iter().map(|event| event.kind.as_str()).collect();
         let data: Vec<String> = events.iter().map(|event| event.data.to_string()).collect();
         // Ids make it harmless to send it again, with a guard as well: a lease that was lost meanwhile says so.
-        plain(
+        to_store_result(
             self.server
                 .call("write the events", Repeat::Safe, async |call| {
                     let mut values: Vec<SqlValue<'_>> = vec![
@@ -382,21 +384,25 @@ impl SharedStore for FleetStore {
         )
     }
 
-    fn read(
+    fn read_events(
         &self,
         after: EventCursor,
         n: usize,
     ) -> Result<(Vec<StoredEvent>, EventCursor), StoreError> {
-        let rows = plain(
-            self.server
-                .call("read the events", Repeat::Safe, async |call| {
-                    let rows = call
-                        .client
-                        .query_typed(READ, &[(&after.0, Type::INT8), (&limit(n), Type::INT8)])
-                        .await?;
-                    rows.iter().map(stored_event).collect::<Result<Vec<_>, _>>()
-                }),
-        )?;
+        let rows = to_store_result(self.server.call(
+            "read the events",
+            Repeat::Safe,
+            async |call| {
+                let rows = call
+                    .client
+                    .query_typed(
+                        READ,
+                        &[(&after.0, Type::INT8), (&to_sql_limit(n), Type::INT8)],
+                    )
+                    .await?;
+                rows.iter().map(stored_event).collect::<Result<Vec<_>, _>>()
+            },
+        ))?;
         let cursor = rows.last().map_or(after, |(seq, _)| EventCursor(*seq));
         Ok((rows.into_iter().map(|(_, event)| event).collect(), cursor))
     }

@@ -43,13 +43,13 @@ impl ShownEvents {
     /// them in one order: behind the first that is another one, nothing is as it was.
     pub(crate) fn standing<'a>(
         &self,
-        known: usize,
+        skipped: usize,
         on_server: impl IntoIterator<Item = (EventCursor, &'a str)>,
     ) -> usize {
         let shown = self
             .shown
             .iter()
-            .skip(known)
+            .skip(skipped)
             .map(|(position, id)| (*position, id.as_str()));
         shown
             .zip(on_server)

@@ -60,12 +60,12 @@ impl FleetTasks {
         }
     }
 
-    fn seen(&self) -> MutexGuard<'_, HashMap<String, SeenTask>> {
+    fn lock_seen(&self) -> MutexGuard<'_, HashMap<String, SeenTask>> {
         self.seen.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
     fn keep(&self, id: &str, rev: i64, record: &TaskRecord) {
-        self.seen().insert(
+        self.lock_seen().insert(
             id.to_owned(),
             SeenTask {
                 rev,
@@ -76,10 +76,10 @@ impl FleetTasks {
 
     /// What is recorded, as it was seen last or as it is.
     fn current(&self, id: &str, anew: bool) -> Result<Option<SeenTask>, StoreError> {
-        if !anew && let Some(seen) = self.seen().get(id) {
+        if !anew && let Some(seen) = self.lock_seen().get(id) {
             return Ok(Some(seen.clone()));
         }
-        let row = plain(self.server.call("read a task", Repeat::Safe, async |call| {
+        let row = to_store_result(self.server.call("read a task", Repeat::Safe, async |call| {
             let row = call
                 .client
                 .query_typed_opt(
@@ -90,7 +90,7 @@ impl FleetTasks {
             row.as_ref().map(row_of).transpose()
         }))?;
         let Some(row) = row else {
-            self.seen().remove(id);
+            self.lock_seen().remove(id);
             return Ok(None);
         };
         let (_, rev, record) = row.understood(None)?;
@@ -108,12 +108,12 @@ impl FleetTasks {
         let mut lost: Vec<(String, TaskWrite)> = Vec::new();
         let mut anew = guard != ChangeGuard::Anyhow;
         for _ in 0..ATTEMPTS {
-            let found = self.current(id, anew)?;
+            let seen_task = self.current(id, anew)?;
             anew = true;
             if let Some(done) = self.written_unheard(id, &lost)? {
                 return Ok(Some(done));
             }
-            let before = found.as_ref().map(|seen| &seen.record);
+            let before = seen_task.as_ref().map(|seen| &seen.record);
             if let ChangeGuard::Ended(fence) = guard
                 && before.is_none_or(|before| before.fence != Some(fence))
             {
@@ -147,7 +147,7 @@ impl FleetTasks {
             let name = event_id(Timestamp::UNIX_EPOCH);
             match self.write(
                 id,
-                found.as_ref().map(|seen| seen.rev),
+                seen_task.as_ref().map(|seen| seen.rev),
                 &after,
                 guard,
                 &name,
@@ -171,7 +171,8 @@ impl FleetTasks {
                     // Somebody wrote meanwhile, or the guard holds.
                     let now = self.current(id, true)?;
                     if guard != ChangeGuard::Anyhow
-                        && now.as_ref().map(|now| now.rev) == found.as_ref().map(|seen| seen.rev)
+                        && now.as_ref().map(|now| now.rev)
+                            == seen_task.as_ref().map(|seen| seen.rev)
                     {
                         return self.written_unheard(id, &lost);
                     }
@@ -201,20 +202,21 @@ impl FleetTasks {
     ) -> Result<Option<TaskWrite>, StoreError> {
         for (name, write) in lost.iter().rev() {
             let names = [name.as_str()];
-            let done = plain(
-                self.server
-                    .call("look for a write", Repeat::Safe, async |call| {
-                        let values: [SqlValue<'_>; 3] = [
-                            (&self.repository, Type::TEXT),
-                            (&id, Type::TEXT),
-                            (&names.as_slice(), Type::TEXT_ARRAY),
-                        ];
-                        call.client
-                            .query_typed_one(sql::WRITTEN, &values)
-                            .await?
-                            .try_get(0)
-                    }),
-            )?;
+            let done = to_store_result(self.server.call(
+                "look for a write",
+                Repeat::Safe,
+                async |call| {
+                    let values: [SqlValue<'_>; 3] = [
+                        (&self.repository, Type::TEXT),
+                        (&id, Type::TEXT),
+                        (&names.as_slice(), Type::TEXT_ARRAY),
+                    ];
+                    call.client
+                        .query_typed_one(sql::WRITTEN, &values)
+                        .await?
+                        .try_get(0)
+                },
+            ))?;
             if done {
                 return Ok(Some(write.clone()));
             }
@@ -231,7 +233,7 @@ impl FleetTasks {
         guard: ChangeGuard,
         name: &str,
     ) -> Result<Option<(i64, Timestamp, Timestamp)>, CallFailure> {
-        let texts = RecordTexts::of(after);
+        let texts = RecordTexts::from_record(after);
         let (repository, status) = (&self.repository, after.status.as_str());
         let depends_on: &[String] = after.depends_on.as_deref().unwrap_or_default();
         let pinned_path = after.pinned.as_ref().map(|pinned| pinned.path.as_str());
@@ -277,7 +279,7 @@ impl FleetTasks {
             })
     }
 
-    fn claimed(&self, row: &ClaimRow, holder: &str) -> Result<ClaimedTask, StoreError> {
+    fn to_claimed_task(&self, row: &ClaimRow, holder: &str) -> Result<ClaimedTask, StoreError> {
         let (id, rev, record) = row.task.clone().understood(None)?;
         self.keep(&id, rev, &record);
         let from = row
@@ -305,7 +307,7 @@ struct RecordTexts {
 }
 
 impl RecordTexts {
-    fn of(record: &TaskRecord) -> Self {
+    fn from_record(record: &TaskRecord) -> Self {
         let path =
             |path: &Option<std::path::PathBuf>| path.as_deref().map(watchdog_store::path_to_text);
         let texts = [
@@ -416,7 +418,7 @@ impl TaskRow {
     /// Id, revision and record. `known` is the pinned file that the caller has of this revision.
     fn understood(
         self,
-        known: Option<PinnedFile>,
+        known_file: Option<PinnedFile>,
     ) -> Result<(String, i64, TaskRecord), StoreError> {
         let bad = |why: String| StoreError::BadRecord {
             what: format!("task of '{}'", self.id),
@@ -425,7 +427,7 @@ impl TaskRow {
         let status = TaskStatus::from_word(&self.status)
             .ok_or_else(|| bad(format!("its status '{}' is none", self.status)))?;
         let pinned = match (self.is_known, self.pinned_path, self.pinned_text) {
-            (true, ..) => known,
+            (true, ..) => known_file,
             (false, Some(path), Some(text)) => {
                 let text = String::from_utf8(text)
                     .map_err(|_| bad("its pinned file is no text".into()))?;
@@ -467,42 +469,43 @@ impl TaskRow {
     }
 }
 
-fn plain<T>(done: Result<T, CallFailure>) -> Result<T, StoreError> {
+fn to_store_result<T>(done: Result<T, CallFailure>) -> Result<T, StoreError> {
     done.map_err(|failure| FleetError::from(failure).into())
 }
 
-fn millis(ttl: Duration) -> f64 {
+fn to_millis(ttl: Duration) -> f64 {
     ttl.as_secs_f64().min(3.2e9) * 1000.0
 }
 
 impl TaskStore for FleetTasks {
     fn tasks(&self) -> Result<Vec<StoredTask>, StoreError> {
-        let known: HashMap<String, SeenTask> = self.seen().clone();
-        let (ids, revs): (Vec<&str>, Vec<i64>) = known
+        let seen_tasks: HashMap<String, SeenTask> = self.lock_seen().clone();
+        let (ids, revs): (Vec<&str>, Vec<i64>) = seen_tasks
             .iter()
             .map(|(id, seen)| (id.as_str(), seen.rev))
             .unzip();
-        let rows = plain(
-            self.server
-                .call("read the tasks", Repeat::Safe, async |call| {
-                    let values: [SqlValue<'_>; 3] = [
-                        (&self.repository, Type::TEXT),
-                        (&ids, Type::TEXT_ARRAY),
-                        (&revs, Type::INT8_ARRAY),
-                    ];
-                    call.client
-                        .query_typed(sql::READ, &values)
-                        .await?
-                        .iter()
-                        .map(row_of)
-                        .collect::<Result<Vec<_>, _>>()
-                }),
-        )?;
+        let rows = to_store_result(self.server.call(
+            "read the tasks",
+            Repeat::Safe,
+            async |call| {
+                let values: [SqlValue<'_>; 3] = [
+                    (&self.repository, Type::TEXT),
+                    (&ids, Type::TEXT_ARRAY),
+                    (&revs, Type::INT8_ARRAY),
+                ];
+                call.client
+                    .query_typed(sql::READ, &values)
+                    .await?
+                    .iter()
+                    .map(row_of)
+                    .collect::<Result<Vec<_>, _>>()
+            },
+        ))?;
         let mut tasks = Vec::with_capacity(rows.len());
         for row in rows {
             let (is_held, known) = (
                 row.is_held,
-                known
+                seen_tasks
                     .get(&row.id)
                     .and_then(|seen| seen.record.pinned.clone()),
             );
@@ -537,10 +540,10 @@ impl TaskStore for FleetTasks {
     fn give_back(
         &self,
         id: &str,
-        found: &TaskRecord,
+        task_record: &TaskRecord,
         change: ChangeTask<'_>,
     ) -> Result<Option<TaskWrite>, StoreError> {
-        let Some(fence) = found.fence else {
+        let Some(fence) = task_record.fence else {
             return Ok(None);
         };
         let done = self.change_guarded(id, ChangeGuard::Ended(fence), change)?;
@@ -549,7 +552,7 @@ impl TaskStore for FleetTasks {
 
     fn claim(&self, claim: &TaskClaim<'_>) -> Result<Option<ClaimedTask>, StoreError> {
         let from: Vec<&str> = claim.from.iter().map(|status| status.as_str()).collect();
-        let (to, ttl) = (claim.to.as_str(), millis(claim.ttl));
+        let (to, ttl) = (claim.to.as_str(), to_millis(claim.ttl));
         let values: [SqlValue<'_>; 8] = [
             (&self.repository, Type::TEXT),
             (&claim.ids, Type::TEXT_ARRAY),
@@ -560,7 +563,7 @@ impl TaskStore for FleetTasks {
             (&claim.holder, Type::TEXT),
             (&ttl, Type::FLOAT8),
         ];
-        let one = |row: Option<Row>| {
+        let read_row = |row: Option<Row>| {
             row.map(|row| {
                 Ok(ClaimRow {
                     task: row_of(&row)?,
@@ -572,30 +575,32 @@ impl TaskStore for FleetTasks {
         let taken = self
             .server
             .call("take a task", Repeat::Never, async |call| {
-                one(call.client.query_typed_opt(sql::CLAIM, &values).await?)
+                read_row(call.client.query_typed_opt(sql::CLAIM, &values).await?)
             });
         let row = match taken {
             Ok(row) => row,
             Err(CallFailure::Failed(error)) => return Err(error.into()),
             // What comes through later ends with its lease.
-            Err(CallFailure::Unknown(_)) => plain(self.server.call(
+            Err(CallFailure::Unknown(_)) => to_store_result(self.server.call(
                 "look for a claim",
                 Repeat::Safe,
                 async |call| {
                     let values: [SqlValue<'_>; 2] =
                         [(&self.repository, Type::TEXT), (&claim.holder, Type::TEXT)];
-                    one(call
-                        .client
-                        .query_typed_opt(sql::READ_CLAIMED, &values)
-                        .await?)
+                    read_row(
+                        call.client
+                            .query_typed_opt(sql::READ_CLAIMED, &values)
+                            .await?,
+                    )
                 },
             ))?,
         };
-        row.map(|row| self.claimed(&row, claim.holder)).transpose()
+        row.map(|row| self.to_claimed_task(&row, claim.holder))
+            .transpose()
     }
 
     fn renew(&self, lease: &TaskLease, ttl: Duration) -> Result<bool, StoreError> {
-        let ttl = millis(ttl);
+        let ttl = to_millis(ttl);
         let values: [SqlValue<'_>; 5] = [
             (&self.repository, Type::TEXT),
             (&lease.id, Type::TEXT),
@@ -603,7 +608,7 @@ impl TaskStore for FleetTasks {
             (&lease.fence, Type::INT8),
             (&ttl, Type::FLOAT8),
         ];
-        plain(
+        to_store_result(
             self.server
                 .call("renew the lease of a task", Repeat::Safe, async |call| {
                     Ok(call
@@ -636,7 +641,7 @@ impl TaskStore for FleetTasks {
                 is_written: false,
             }));
         };
-        let texts = RecordTexts::of(&after);
+        let texts = RecordTexts::from_record(&after);
         let (status, ends) = (after.status.as_str(), after.fence.is_none());
         let mut values: Vec<SqlValue<'_>> = vec![
             (&self.repository, Type::TEXT),
@@ -647,7 +652,7 @@ impl TaskStore for FleetTasks {
         ];
         values.extend(texts.values());
         values.push((&ends, Type::BOOL));
-        let written: Option<(i64, Timestamp)> = plain(self.server.call(
+        let written: Option<(i64, Timestamp)> = to_store_result(self.server.call(
             "write down a step of a task",
             Repeat::Safe,
             async |call| {
@@ -664,7 +669,7 @@ impl TaskStore for FleetTasks {
                 (&lease.fence, Type::INT8),
                 (&status, Type::TEXT),
             ];
-            let done: bool = plain(self.server.call(
+            let done: bool = to_store_result(self.server.call(
                 "look for a step",
                 Repeat::Safe,
                 async |call| {
@@ -674,7 +679,7 @@ impl TaskStore for FleetTasks {
                         .try_get(0)
                 },
             ))?;
-            self.seen().remove(&lease.id);
+            self.lock_seen().remove(&lease.id);
             return Ok((done && ends).then_some(TaskWrite {
                 from: Some(before.status),
                 record: after,
@@ -696,7 +701,7 @@ impl TaskStore for FleetTasks {
     fn release(&self, lease: &TaskLease) -> Result<(), StoreError> {
         // A step that ended the work has ended the lease as well.
         if self
-            .seen()
+            .lock_seen()
             .get(&lease.id)
             .is_some_and(|seen| seen.record.fence != Some(lease.fence))
         {
@@ -708,14 +713,15 @@ impl TaskStore for FleetTasks {
             (&lease.holder, Type::TEXT),
             (&lease.fence, Type::INT8),
         ];
-        plain(
-            self.server
-                .call("release the lease of a task", Repeat::Safe, async |call| {
-                    call.client
-                        .query_typed_opt(sql::RELEASE, &values)
-                        .await
-                        .map(|_| ())
-                }),
-        )
+        to_store_result(self.server.call(
+            "release the lease of a task",
+            Repeat::Safe,
+            async |call| {
+                call.client
+                    .query_typed_opt(sql::RELEASE, &values)
+                    .await
+                    .map(|_| ())
+            },
+        ))
     }
 }

@@ -45,9 +45,9 @@ impl ServerTls {
             _ => None,
         };
         let verifier: Arc<dyn ServerCertVerifier> = match check {
-            Some(true) => authority(settings, &provider)?,
+            Some(true) => build_verifier(settings, &provider)?,
             Some(false) => Arc::new(NamelessServer {
-                authority: Some(authority(settings, &provider)?),
+                authority: Some(build_verifier(settings, &provider)?),
                 provider: provider.clone(),
             }),
             None => Arc::new(NamelessServer {
@@ -57,7 +57,7 @@ impl ServerTls {
         };
         let config = ClientConfig::builder_with_provider(provider)
             .with_safe_default_protocol_versions()
-            .map_err(|error| unusable(settings, &error))?
+            .map_err(|error| new_tls_error(settings, &error))?
             .dangerous()
             .with_custom_certificate_verifier(verifier)
             .with_no_client_auth();
@@ -78,20 +78,20 @@ impl ServerTls {
     }
 }
 
-fn unusable(settings: &ConnectionSettings, why: &dyn std::fmt::Display) -> FleetError {
+fn new_tls_error(settings: &ConnectionSettings, why: &dyn std::fmt::Display) -> FleetError {
     FleetError::Tls {
         server: settings.server(),
         why: why.to_string(),
     }
 }
 
-fn authority(
+fn build_verifier(
     settings: &ConnectionSettings,
     provider: &Arc<CryptoProvider>,
 ) -> Result<Arc<dyn ServerCertVerifier>, FleetError> {
     let Some(path) = &settings.root_certificates else {
         return Ok(Arc::new(
-            Verifier::new(provider.clone()).map_err(|error| unusable(settings, &error))?,
+            Verifier::new(provider.clone()).map_err(|error| new_tls_error(settings, &error))?,
         ));
     };
     let unreadable = |why: String| FleetError::File {
@@ -112,7 +112,7 @@ fn authority(
     }
     let verifier =
         WebPkiServerVerifier::builder_with_provider(Arc::new(roots), provider.clone()).build();
-    Ok(verifier.map_err(|error| unusable(settings, &error))?)
+    Ok(verifier.map_err(|error| new_tls_error(settings, &error))?)
 }
 
 impl<S: AsyncRead + AsyncWrite + Unpin + Send + 'static> MakeTlsConnect<S> for ServerTls {

@@ -93,13 +93,18 @@ impl Worktree {
                 .find_commit(head)
                 .and_then(|commit| commit.tree_id().map(gix::Id::detach))
         };
-        self.retry_while_packing(|| tree().map_err(|e| Error::read("read the tree of HEAD", e)))
+        self.retry_while_packing(|| {
+            tree().map_err(|e| Error::read_error("read the tree of HEAD", e))
+        })
     }
 
     fn head_id_now(&self) -> Result<Option<ObjectId>, Error> {
         self.refresh()?;
         let doing = || format!("read HEAD of {}", self.root().display());
-        let head = self.repo.head().map_err(|e| Error::read(doing(), e))?;
+        let head = self
+            .repo
+            .head()
+            .map_err(|e| Error::read_error(doing(), e))?;
         if head.is_unborn() {
             return Ok(None);
         }
@@ -111,7 +116,7 @@ impl Worktree {
             Some(mut branch) => Ok(Some(
                 branch
                     .follow_to_object()
-                    .map_err(|e| Error::read(doing(), e))?
+                    .map_err(|e| Error::read_error(doing(), e))?
                     .detach(),
             )),
             None => Err(Error::Read {
@@ -150,7 +155,7 @@ impl Worktree {
         let object = match self
             .repo
             .try_find_object(id)
-            .map_err(|e| Error::read(doing(), e))?
+            .map_err(|e| Error::read_error(doing(), e))?
         {
             Some(object) => object,
             // A name that was typed in full says nothing about being here; a ref to a missing object is damage.
@@ -168,7 +173,7 @@ impl Worktree {
         };
         let end = object
             .peel_tags_to_end()
-            .map_err(|e| Error::read(doing(), e))?;
+            .map_err(|e| Error::read_error(doing(), e))?;
         if end.kind != gix::object::Kind::Commit {
             return Err(Error::Read {
                 doing: doing(),
@@ -197,9 +202,9 @@ impl Worktree {
         let refs = self
             .repo
             .references()
-            .map_err(|e| Error::read(doing(), e))?;
+            .map_err(|e| Error::read_error(doing(), e))?;
         let mut tips = Vec::new();
-        for reference in refs.all().map_err(|e| Error::read(doing(), e))? {
+        for reference in refs.all().map_err(|e| Error::read_error(doing(), e))? {
             let reference = match reference {
                 Ok(reference) => reference,
                 Err(error) if every => {

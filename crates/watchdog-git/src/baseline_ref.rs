@@ -6,7 +6,7 @@ use gix::refs::transaction::{Change, LogChange, PreviousValue, RefEdit, RefLog};
 use super::error::Error;
 use super::open::Worktree;
 use super::own_refs::require_readable;
-use super::path_text::decode;
+use super::path_text::percent_decode;
 use super::shared_modes::edit_refs;
 use super::snapshot::spec_for_ref;
 
@@ -72,9 +72,10 @@ impl Worktree {
 
     fn keep_commit(&self, name: &str, commit: &str, message: &str) -> Result<(), Error> {
         let doing = || format!("write {name}");
-        let id = gix::ObjectId::from_hex(commit.as_bytes()).map_err(|e| Error::read(doing(), e))?;
+        let id = gix::ObjectId::from_hex(commit.as_bytes())
+            .map_err(|e| Error::read_error(doing(), e))?;
         if let Some(served) = &self.served {
-            return served.set(name, id, message);
+            return served.set_ref(name, id, message);
         }
         let edit = RefEdit {
             change: Change::Update {
@@ -86,7 +87,7 @@ impl Worktree {
                 expected: PreviousValue::Any,
                 new: Target::Object(id),
             },
-            name: name.try_into().map_err(|e| Error::read(doing(), e))?,
+            name: name.try_into().map_err(|e| Error::read_error(doing(), e))?,
             deref: false,
         };
         // An identity of our own: a repository without a configured one can be watched as well.
@@ -97,9 +98,10 @@ impl Worktree {
         };
         let written = edit_refs(&self.repo, [edit.clone()], committer);
         if written.is_err() && self.drop_stale_lock(name) {
-            return edit_refs(&self.repo, [edit], committer).map_err(|e| Error::read(doing(), e));
+            return edit_refs(&self.repo, [edit], committer)
+                .map_err(|e| Error::read_error(doing(), e));
         }
-        written.map_err(|e| Error::read(doing(), e))
+        written.map_err(|e| Error::read_error(doing(), e))
     }
 
     /// Removes the lock of a ref that only watchdog writes, if its owner must have been killed: the ref's name never
@@ -128,13 +130,13 @@ impl Worktree {
         let platform = self
             .repo
             .references()
-            .map_err(|e| Error::read(doing(), e))?;
+            .map_err(|e| Error::read_error(doing(), e))?;
         let mut baselines = Vec::new();
         for reference in platform
             .prefixed(PREFIX)
-            .map_err(|e| Error::read(doing(), e))?
+            .map_err(|e| Error::read_error(doing(), e))?
         {
-            let reference = reference.map_err(|e| Error::read(doing(), e))?;
+            let reference = reference.map_err(|e| Error::read_error(doing(), e))?;
             let name = reference.name().as_bstr().to_string();
             let Some((worktree_id, spec)) = name
                 .strip_prefix(PREFIX)
@@ -145,7 +147,7 @@ impl Worktree {
             if let Some(id) = reference.try_id() {
                 baselines.push(KeptBaseline {
                     worktree_id: worktree_id.into(),
-                    spec: String::from_utf8_lossy(&decode(spec.as_bytes())).into_owned(),
+                    spec: String::from_utf8_lossy(&percent_decode(spec.as_bytes())).into_owned(),
                     commit: id.to_string(),
                 });
             }

@@ -41,10 +41,10 @@ impl Worktree {
             let refs = self
                 .repo
                 .references()
-                .map_err(|e| Error::read(self.listing_branches(), e))?;
+                .map_err(|e| Error::read_error(self.listing_branches(), e))?;
             let branches = refs
                 .local_branches()
-                .map_err(|e| Error::read(self.listing_branches(), e))?;
+                .map_err(|e| Error::read_error(self.listing_branches(), e))?;
             let names = branches
                 .flatten()
                 .map(|branch| branch.name().as_bstr().to_str_lossy().into_owned());
@@ -58,7 +58,7 @@ impl Worktree {
             recorded
                 .born_listings()
                 .branches
-                .of(self.common_dir(), |listing| {
+                .get_or_read(self.common_dir(), |listing| {
                     self.list_branches(listing, &recorded_names)
                 })
         };
@@ -104,16 +104,16 @@ impl Worktree {
             .repo
             .refs
             .cached_packed_buffer()
-            .map_err(|e| Error::read(self.listing_branches(), e))?
+            .map_err(|e| Error::read_error(self.listing_branches(), e))?
         {
             let branches = packed
                 .iter_prefixed(format!("{BRANCHES}/").into())
-                .map_err(|e| Error::read(self.listing_branches(), e))?;
+                .map_err(|e| Error::read_error(self.listing_branches(), e))?;
             for branch in branches {
-                let branch = branch.map_err(|e| Error::read(self.listing_branches(), e))?;
+                let branch = branch.map_err(|e| Error::read_error(self.listing_branches(), e))?;
                 let name = branch.name.as_bstr().to_str_lossy();
                 if !without.contains(&*name) {
-                    listing.found.push(name.into_owned());
+                    listing.entries.push(name.into_owned());
                 }
             }
         }
@@ -141,7 +141,7 @@ impl Worktree {
             recorded
                 .born_listings()
                 .worktrees
-                .of(self.common_dir(), |listing| {
+                .get_or_read(self.common_dir(), |listing| {
                     self.list_worktrees(listing, is_known)
                 })
         };
@@ -177,7 +177,7 @@ impl Worktree {
         for entry in listing.entries(&folder)? {
             let git_dir = entry.map_err(|e| listing_failure(&folder, e))?.path();
             if !is_left_out(&git_dir) {
-                listing.found.push(git_dir);
+                listing.entries.push(git_dir);
             }
         }
         Ok(())
@@ -202,7 +202,7 @@ fn add_loose(
             // The lock of a ref is none; git allows no branch of such a name.
             Ok(_) if file_name.as_encoded_bytes().ends_with(b".lock") => {}
             _ if without.contains(name) => {}
-            _ => listing.found.push(name.clone()),
+            _ => listing.entries.push(name.clone()),
         }
     }
     name.truncate(length);
@@ -246,7 +246,7 @@ mod tests {
                     .born_worktrees(&recorded, &OriginEvidence::default())
                     .unwrap()
                     .iter()
-                    .map(|found| found.file_name().unwrap().to_string_lossy().into()),
+                    .map(|born_folder| born_folder.file_name().unwrap().to_string_lossy().into()),
             );
             born.sort();
             born
@@ -288,7 +288,10 @@ mod tests {
             } else {
                 path.trim_start_matches("worktrees/")
             };
-            match expected.iter().position(|known| known == name) {
+            match expected
+                .iter()
+                .position(|expected_name| expected_name == name)
+            {
                 Some(at) => drop(expected.remove(at)),
                 None => expected.push(name.to_owned()),
             }

@@ -191,12 +191,12 @@ impl<'a> BroughtSearch<'a> {
         let Ok(on_disk) = read_regular_file(&on_disk, LINES_UP_TO) else {
             return Ok(false);
         };
-        let Some(after) = tree_change::text(self.worktree, Some(new))? else {
+        let Some(after) = tree_change::read_text(self.worktree, Some(new))? else {
             return Ok(false);
         };
         let before = match file.old {
             None => Some(Vec::new()),
-            old => tree_change::text(self.worktree, old)?,
+            old => tree_change::read_text(self.worktree, old)?,
         };
         Ok(before.is_some_and(|before| !tree_change::adds_own_lines(&[before, on_disk], &after)))
     }
@@ -213,15 +213,18 @@ impl<'a> BroughtSearch<'a> {
 
     fn is_ignored(&self, path: &BStr) -> Result<bool, Error> {
         let doing = || format!("find out whether git ignores {path}");
-        let index = self.worktree.index().map_err(|e| Error::read(doing(), e))?;
+        let index = self
+            .worktree
+            .index()
+            .map_err(|e| Error::read_error(doing(), e))?;
         let stack =
             self.worktree
                 .repo
                 .excludes(&index, None, Source::WorktreeThenIdMappingIfNotSkipped);
-        let mut stack = stack.map_err(|e| Error::read(doing(), e))?;
+        let mut stack = stack.map_err(|e| Error::read_error(doing(), e))?;
         Ok(stack
             .at_entry(path, Some(Mode::FILE))
-            .map_err(|e| Error::read(doing(), e))?
+            .map_err(|e| Error::read_error(doing(), e))?
             .is_excluded())
     }
 
@@ -254,7 +257,7 @@ impl<'a> BroughtSearch<'a> {
             return Ok(Some(recorded.source.clone()));
         }
         let is_telling = || {
-            tree_change::size(self.worktree, new.1)
+            tree_change::read_object_size(self.worktree, new.1)
                 .map(|size| size.is_some_and(|size| size >= MIN_TELLING))
         };
         if file.old.is_some() || !is_telling()? {
@@ -400,7 +403,9 @@ impl<'a> BroughtSearch<'a> {
             return *entry;
         }
         let (name, below) = parts.split_first()?;
-        let entry = tree_change::child(self.worktree, tree, name).ok().flatten();
+        let entry = tree_change::find_child(self.worktree, tree, name)
+            .ok()
+            .flatten();
         let entry = match entry {
             Some((mode, id)) if mode.is_tree() && !below.is_empty() => {
                 self.find_entry(id, below, subtrees)
@@ -423,8 +428,8 @@ impl<'a> BroughtSearch<'a> {
             return Ok(None);
         }
         let (Some(old), Some(after)) = (
-            tree_change::text(self.worktree, file.old)?,
-            tree_change::text(self.worktree, Some(new))?,
+            tree_change::read_text(self.worktree, file.old)?,
+            tree_change::read_text(self.worktree, Some(new))?,
         ) else {
             return Ok(None);
         };
@@ -435,7 +440,7 @@ impl<'a> BroughtSearch<'a> {
             return Ok(None);
         }
         for (entry, recorded) in versions {
-            let Ok(Some(version)) = tree_change::text(self.worktree, Some(*entry)) else {
+            let Ok(Some(version)) = tree_change::read_text(self.worktree, Some(*entry)) else {
                 continue;
             };
             if change.is_subset(&read_hunks(&old, &version)) && self.is_beside_history(recorded) {

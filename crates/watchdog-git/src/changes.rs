@@ -75,16 +75,16 @@ impl Worktree {
     ) -> Result<(Changes, Option<StatFingerprints>, Vec<String>), Error> {
         let doing = || format!("read the index of {}", self.root().display());
         let head = self.head_id()?;
-        let index = self.index().map_err(|e| Error::read(doing(), e))?;
+        let index = self.index().map_err(|e| Error::read_error(doing(), e))?;
         let mut status = WorkTreeStatus {
             keeps_states: traced,
             ..WorkTreeStatus::default()
         };
         let cached = staged::cached_tree(&index);
-        let prepared = hidden::prepare(self, &index, &mut status)?;
+        let prepared = hidden::prepare_index(self, &index, &mut status)?;
         let index: &gix::index::State = prepared.as_ref().unwrap_or(&index);
-        work_tree::find(self, index, depth, &mut status)?;
-        staged::find(self, index, cached, head, &mut status)?;
+        work_tree::add_worktree_changes(self, index, depth, &mut status)?;
+        staged::add_staged_changes(self, index, cached, head, &mut status)?;
         if depth == 0 {
             self.find_newly_ignored(&mut status);
         }

@@ -36,17 +36,17 @@ impl Worktree {
             Err(rustix::io::Errno::NOENT | rustix::io::Errno::NOTDIR | rustix::io::Errno::LOOP) => {
                 return Ok(None);
             }
-            Err(error) => return Err(Error::read(doing(), error)),
+            Err(error) => return Err(Error::read_error(doing(), error)),
         };
         let mut text = Vec::new();
         if file
             .metadata()
-            .map_err(|error| Error::read(doing(), error))?
+            .map_err(|error| Error::read_error(doing(), error))?
             .is_file()
         {
             file.take(DIGITS as u64 + 2)
                 .read_to_end(&mut text)
-                .map_err(|error| Error::read(doing(), error))?;
+                .map_err(|error| Error::read_error(doing(), error))?;
         }
         let id = String::from_utf8_lossy(text.trim_ascii()).into_owned();
         Ok((id.len() == DIGITS && id.bytes().all(|byte| byte.is_ascii_hexdigit())).then_some(id))
@@ -63,7 +63,7 @@ impl Worktree {
         let path = self.clone_id_path();
         let doing = || format!("write {}", path.display());
         write_id(&path, || self.clone_id().is_ok_and(|id| id.is_some()))
-            .map_err(|error| Error::read(doing(), error))?;
+            .map_err(|error| Error::read_error(doing(), error))?;
         SharedModes::for_repository(&self.repo).adjust_path(&path, self.common_dir());
         self.clone_id()?.ok_or_else(|| Error::Read {
             doing: doing(),
@@ -81,7 +81,10 @@ impl Worktree {
             Err(error)
                 if !matches!(error.kind(), ErrorKind::NotFound | ErrorKind::NotADirectory) =>
             {
-                Err(Error::read(format!("remove {}", path.display()), error))
+                Err(Error::read_error(
+                    format!("remove {}", path.display()),
+                    error,
+                ))
             }
             _ => {
                 // A folder with files of others stays.

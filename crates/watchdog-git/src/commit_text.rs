@@ -7,7 +7,7 @@ use jiff::Timestamp;
 use super::error::Error;
 use super::open::Worktree;
 use super::shared_modes::SharedModes;
-use super::snapshot::identity;
+use super::snapshot::build_signature;
 use super::verified::VerifyingObjectReader;
 
 impl Worktree {
@@ -17,12 +17,12 @@ impl Worktree {
     /// When the repository takes no object.
     pub fn write_empty_commit(&self, message: &str, at: Timestamp) -> Result<String, Error> {
         let doing = || "write a commit without files";
-        let who = identity(at);
+        let who = build_signature(at);
         // Every git knows this tree without having it, but not `git fsck`.
         let tree = self
             .repo
             .write_object(Tree::empty())
-            .map_err(|e| Error::read(doing(), e))?
+            .map_err(|e| Error::read_error(doing(), e))?
             .detach();
         let commit = Commit {
             tree,
@@ -36,7 +36,7 @@ impl Worktree {
         let id = self
             .repo
             .write_object(&commit)
-            .map_err(|e| Error::read(doing(), e))?;
+            .map_err(|e| Error::read_error(doing(), e))?;
         for written in [tree, id.detach()] {
             SharedModes::for_repository(&self.repo).adjust_object(&self.repo, written);
         }
@@ -50,11 +50,12 @@ impl Worktree {
     /// When it cannot be read.
     pub fn empty_commit_text(&self, commit: &str) -> Result<Option<Option<String>>, Error> {
         let doing = || format!("read commit {commit}");
-        let id = ObjectId::from_hex(commit.as_bytes()).map_err(|e| Error::read(doing(), e))?;
+        let id =
+            ObjectId::from_hex(commit.as_bytes()).map_err(|e| Error::read_error(doing(), e))?;
         let mut buffer = Vec::new();
         let read = VerifyingObjectReader(&self.repo.objects)
             .try_find(&id, &mut buffer)
-            .map_err(|e| Error::read(doing(), e))?;
+            .map_err(|e| Error::read_error(doing(), e))?;
         let Some(object) = read else { return Ok(None) };
         let tree = format!("tree {}\n", ObjectId::empty_tree(self.repo.object_hash()));
         let is_empty = object.kind == Kind::Commit && object.data.starts_with(tree.as_bytes());

@@ -145,12 +145,12 @@ impl<'w> FileComparer<'w> {
         }
         let filters = match &mut self.filters {
             Some(filters) => filters,
-            none => none.insert(filters(self.repo, self.index).map_err(|e| e.to_string())?),
+            none => none.insert(build_filters(self.repo, self.index).map_err(|e| e.to_string())?),
         };
         let location = gix::path::from_bstr(path).map_err(|e| e.to_string())?;
         let outcome = filters
             .convert_to_git(file, &location, self.index)
-            .map_err(|e| innermost(&e))?;
+            .map_err(|e| describe_root_cause(&e))?;
         let (mut discard, never) = (gix::progress::Discard, AtomicBool::new(false));
         let id = match outcome {
             ToGitOutcome::Unchanged(mut file) => gix::objs::compute_stream_hash(
@@ -161,16 +161,17 @@ impl<'w> FileComparer<'w> {
                 &mut discard,
                 &never,
             )
-            .map_err(|e| innermost(&e))?,
+            .map_err(|e| describe_root_cause(&e))?,
             ToGitOutcome::Buffer(content) => {
-                gix::objs::compute_hash(hash, blob, content).map_err(|e| innermost(&e))?
+                gix::objs::compute_hash(hash, blob, content).map_err(|e| describe_root_cause(&e))?
             }
             ToGitOutcome::Process(mut stream) => {
                 let mut content = Vec::new();
                 stream
                     .read_to_end(&mut content)
                     .map_err(|e| e.to_string())?;
-                gix::objs::compute_hash(hash, blob, &content).map_err(|e| innermost(&e))?
+                gix::objs::compute_hash(hash, blob, &content)
+                    .map_err(|e| describe_root_cause(&e))?
             }
         };
         Ok(id == entry.id)
@@ -197,12 +198,12 @@ impl<'w> FileComparer<'w> {
             let file = root
                 .join(std::ffi::OsStr::from_bytes(folder))
                 .join(".gitattributes");
-            if odd(&file) {
+            if is_odd_file(&file) {
                 return Err(format!("{} is neither a file nor a link", file.display()));
             }
         }
         let info = self.repo.common_dir().join("info/attributes");
-        if odd(&info) {
+        if is_odd_file(&info) {
             return Err(format!("{} is neither a file nor a link", info.display()));
         }
         self.attributes_read_in = Some(own_folder.to_owned());
@@ -211,13 +212,16 @@ impl<'w> FileComparer<'w> {
 }
 
 /// With attributes by the index that is compared with: the repository may have been opened for a sibling, and knows the sibling's.
-fn filters<'w>(repo: &'w gix::Repository, index: &State) -> gix::Result<gix::filter::Pipeline<'w>> {
+fn build_filters<'w>(
+    repo: &'w gix::Repository,
+    index: &State,
+) -> gix::Result<gix::filter::Pipeline<'w>> {
     let attributes = repo.attributes_only(index, Source::WorktreeThenIdMapping)?;
     gix::filter::Pipeline::new(repo, attributes.detach())
 }
 
 /// Whether something is there that must not be opened.
-pub(super) fn odd(file: &std::path::Path) -> bool {
+pub(super) fn is_odd_file(file: &std::path::Path) -> bool {
     std::fs::symlink_metadata(file).is_ok_and(|m| !m.is_file() && !m.is_symlink() && !m.is_dir())
 }
 
@@ -231,7 +235,7 @@ pub(super) fn index_size(bytes: u64) -> u32 {
 }
 
 /// The innermost cause in a chain of errors, which is what a person can act on.
-pub(super) fn innermost(error: &gix::Error) -> String {
+pub(super) fn describe_root_cause(error: &gix::Error) -> String {
     error
         .iter_errors()
         .last()

@@ -31,7 +31,7 @@ pub(super) fn dot_git(path: &Path) -> Result<PathBuf, Error> {
         let candidate = folder.join(".git");
         match fs::symlink_metadata(&candidate) {
             Ok(_) => {
-                if inspect(&candidate)? {
+                if inspect_dot_git(&candidate)? {
                     return Ok(candidate);
                 }
             }
@@ -40,7 +40,7 @@ pub(super) fn dot_git(path: &Path) -> Result<PathBuf, Error> {
                     e.kind(),
                     std::io::ErrorKind::NotFound | std::io::ErrorKind::NotADirectory
                 ) => {}
-            Err(e) => return Err(broken(&candidate, e)),
+            Err(e) => return Err(new_broken_error(&candidate, e)),
         }
         if looks_like_git_dir(folder) {
             return Err(Error::Bare {
@@ -52,19 +52,23 @@ pub(super) fn dot_git(path: &Path) -> Result<PathBuf, Error> {
 }
 
 /// Whether a `.git` entry is usable; `false` where git would ignore it, an error where it is broken.
-pub(super) fn inspect(dot_git: &Path) -> Result<bool, Error> {
-    let metadata = fs::metadata(dot_git).map_err(|e| broken(dot_git, e))?;
+pub(super) fn inspect_dot_git(dot_git: &Path) -> Result<bool, Error> {
+    let metadata = fs::metadata(dot_git).map_err(|e| new_broken_error(dot_git, e))?;
     if metadata.is_file() {
-        let text = read_regular_file(dot_git, MOST_BYTES).map_err(|e| broken(dot_git, e))?;
+        let text =
+            read_regular_file(dot_git, MOST_BYTES).map_err(|e| new_broken_error(dot_git, e))?;
         let Some(target) = text.strip_prefix(b"gitdir: ") else {
-            return Err(broken(dot_git, "it does not begin with 'gitdir: '"));
+            return Err(new_broken_error(
+                dot_git,
+                "it does not begin with 'gitdir: '",
+            ));
         };
         let target = gix::path::from_bstr(gix::bstr::BStr::new(target.trim_ascii_end()))
-            .map_err(|e| broken(dot_git, e))?;
+            .map_err(|e| new_broken_error(dot_git, e))?;
         let target = dot_git.parent().expect("joined to a folder").join(target);
         return match missing_part(&target) {
             None => Ok(true),
-            Some(why) => Err(broken(
+            Some(why) => Err(new_broken_error(
                 dot_git,
                 format!(
                     "it points to {}, which is not a git directory: {why}",
@@ -82,11 +86,11 @@ pub(super) fn inspect(dot_git: &Path) -> Result<bool, Error> {
     // Sandboxes leave an empty `.git` folder behind; git walks past it, and so do we. Anything else
     // was a repository once, and its work must not be judged by the rules of one further up.
     match fs::read_dir(dot_git)
-        .map_err(|e| broken(dot_git, e))?
+        .map_err(|e| new_broken_error(dot_git, e))?
         .next()
     {
         None => Ok(false),
-        Some(_) => Err(broken(dot_git, why)),
+        Some(_) => Err(new_broken_error(dot_git, why)),
     }
 }
 
@@ -97,7 +101,7 @@ pub(super) fn is_nested_repository(folder: &Path) -> bool {
     match fs::metadata(&dot_git) {
         Err(e) => e.kind() == std::io::ErrorKind::PermissionDenied,
         Ok(metadata) if metadata.is_dir() => looks_like_git_dir(&dot_git),
-        Ok(metadata) => metadata.is_file() && inspect(&dot_git).unwrap_or(false),
+        Ok(metadata) => metadata.is_file() && inspect_dot_git(&dot_git).unwrap_or(false),
     }
 }
 
@@ -163,7 +167,7 @@ fn valid_head(head: &Path) -> Option<Vec<u8>> {
     valid.then_some(text)
 }
 
-fn broken(dot_git: &Path, why: impl std::fmt::Display) -> Error {
+fn new_broken_error(dot_git: &Path, why: impl std::fmt::Display) -> Error {
     Error::Read {
         doing: format!("open the repository at {}", dot_git.display()),
         why: why.to_string(),

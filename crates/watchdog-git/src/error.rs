@@ -55,7 +55,7 @@ pub enum Error {
 
 impl Error {
     /// Wraps a failure of gix with what was being done, causes included.
-    pub fn read(doing: impl Into<String>, source: impl std::error::Error) -> Self {
+    pub fn read_error(doing: impl Into<String>, source: impl std::error::Error) -> Self {
         let mut why = source.to_string();
         let mut cause = source.source();
         while let Some(next) = cause {

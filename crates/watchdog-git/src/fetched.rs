@@ -101,7 +101,7 @@ impl Worktree {
             let commit = self
                 .repo
                 .find_commit(at)
-                .map_err(|e| Error::read(doing(), e))?;
+                .map_err(|e| Error::read_error(doing(), e))?;
             let Some(parent) = commit.parent_ids().next() else {
                 return Ok(false);
             };

@@ -38,14 +38,14 @@ impl From<reflog::ReflogAction> for MovementMeaning {
 
 /// Parses this message of a reflog.
 pub fn meaning_of(message: &str) -> MovementMeaning {
-    reflog::action(message).into()
+    reflog::parse_action(message).into()
 }
 
 /// The movements in the file of a reflog, oldest first.
 ///
 /// # Errors
 /// [`Error::Read`] where it cannot be read.
-pub fn movements(file: &Path) -> Result<Vec<LoggedMovement>, Error> {
+pub fn read_movements(file: &Path) -> Result<Vec<LoggedMovement>, Error> {
     movements_since(file, |_, _| false)
 }
 

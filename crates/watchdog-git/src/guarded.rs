@@ -130,21 +130,21 @@ impl Worktree {
         let head = self.head_id()?;
         let tree = staged::tree_of(self, head)?;
         if tree != before {
-            compare(
+            collect_differences(
                 &expected,
                 &self.files_of_tree(tree, wanted)?,
                 then,
                 &mut changed,
             );
         }
-        let index = self.index().map_err(|e| Error::read(doing(), e))?;
+        let index = self.index().map_err(|e| Error::read_error(doing(), e))?;
         let unfolded = if index.is_sparse() {
-            Some(hidden::unfold(self, &index)?)
+            Some(hidden::unfold_index(self, &index)?)
         } else {
             None
         };
         let (staged, unsettled) = files_of_index(unfolded.as_ref().unwrap_or(&index), wanted);
-        compare(&expected, &staged, then, &mut changed);
+        collect_differences(&expected, &staged, then, &mut changed);
         changed.extend(unsettled);
         for (path, found) in self.compare_disk(before, &expected, &staged, wanted)? {
             if !is_as_then(&found, expected.contains_key(&path), then(path.as_bstr())) {
@@ -207,7 +207,7 @@ impl Worktree {
             .collect();
         if !globs.is_empty() {
             let wanted = GuardedPaths::new(&globs, BTreeSet::new())
-                .map_err(|(glob, error)| Error::read(format!("read {glob}"), error))?;
+                .map_err(|(glob, error)| Error::read_error(format!("read {glob}"), error))?;
             files.extend(
                 self.files_of_tree(tree, &wanted)?
                     .keys()
@@ -229,7 +229,7 @@ impl Worktree {
         let root = self
             .repo
             .find_tree(tree)
-            .map_err(|e| Error::read(doing(), e))?;
+            .map_err(|e| Error::read_error(doing(), e))?;
         let mut path = path.to_owned();
         'links: for _ in 0..MOST_LINKS {
             let parts: Vec<&str> = path.split('/').collect();
@@ -237,7 +237,7 @@ impl Worktree {
                 let here = parts[..n].join("/");
                 let Some(entry) = root
                     .lookup_entry_by_path(&here)
-                    .map_err(|e| Error::read(doing(), e))?
+                    .map_err(|e| Error::read_error(doing(), e))?
                 else {
                     return Ok(());
                 };
@@ -245,7 +245,7 @@ impl Worktree {
                 if mode.is_link() {
                     let target = entry
                         .object()
-                        .map_err(|e| Error::read(doing(), e))?
+                        .map_err(|e| Error::read_error(doing(), e))?
                         .data
                         .clone();
                     files.insert(here);
@@ -303,7 +303,7 @@ impl Worktree {
         for path in all {
             let here = disk
                 .at(path.as_bstr(), expected.get(&path).copied())
-                .map_err(|e| Error::read(doing(path.as_bstr()), e))?;
+                .map_err(|e| Error::read_error(doing(path.as_bstr()), e))?;
             if matches!(here, DiskContent::Content(_))
                 && !expected.contains_key(&path)
                 && !staged.contains_key(&path)
@@ -340,15 +340,15 @@ impl Worktree {
             let tree = self
                 .repo
                 .find_tree(tree)
-                .map_err(|e| Error::read(doing(), e))?;
+                .map_err(|e| Error::read_error(doing(), e))?;
             let mut files = BTreeMap::new();
             for path in &wanted.exact {
                 let bytes = super::path_text::unescape_path(path);
-                let path =
-                    gix::path::from_bstr(bytes.as_bstr()).map_err(|e| Error::read(doing(), e))?;
+                let path = gix::path::from_bstr(bytes.as_bstr())
+                    .map_err(|e| Error::read_error(doing(), e))?;
                 let Some(entry) = tree
                     .lookup_entry_by_path(path)
-                    .map_err(|e| Error::read(doing(), e))?
+                    .map_err(|e| Error::read_error(doing(), e))?
                 else {
                     continue;
                 };
@@ -361,7 +361,7 @@ impl Worktree {
         let state = self
             .repo
             .index_from_tree(&tree)
-            .map_err(|e| Error::read(doing(), e))?;
+            .map_err(|e| Error::read_error(doing(), e))?;
         Ok(files_of_index(&state, wanted).0)
     }
 }
@@ -398,7 +398,7 @@ fn files_of_index(
 }
 
 /// Adds the paths that two sets of files do not have in common.
-fn compare<'a>(
+fn collect_differences<'a>(
     expected: &BTreeMap<BString, GitFileId>,
     actual: &BTreeMap<BString, GitFileId>,
     then: impl Fn(&BStr) -> AnchorContent<'a>,

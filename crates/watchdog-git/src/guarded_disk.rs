@@ -151,25 +151,25 @@ impl<'w> DiskComparer<'w> {
             let doing = || format!("list {}", path.display());
             if !self
                 .is_folder(folder.as_bstr())
-                .map_err(|e| Error::read(doing(), e))?
+                .map_err(|e| Error::read_error(doing(), e))?
             {
                 continue;
             }
             let entries = match fs::read_dir(&path) {
                 Ok(entries) => entries,
                 Err(error) if is_absent(&error) => continue,
-                Err(error) => return Err(Error::read(doing(), error)),
+                Err(error) => return Err(Error::read_error(doing(), error)),
             };
             for entry in entries {
-                let entry = entry.map_err(|e| Error::read(doing(), e))?;
+                let entry = entry.map_err(|e| Error::read_error(doing(), e))?;
                 let name = entry.file_name();
                 if name == ".git" {
                     continue;
                 }
-                let path = join(folder.as_bstr(), name.as_bytes());
+                let path = join_path(folder.as_bstr(), name.as_bytes());
                 let is_folder = entry
                     .file_type()
-                    .map_err(|e| Error::read(doing(), e))?
+                    .map_err(|e| Error::read_error(doing(), e))?
                     .is_dir();
                 let too_deep =
                     is_folder && depth.is_some_and(|depth| path.find_iter("/").count() >= depth);
@@ -182,7 +182,7 @@ impl<'w> DiskComparer<'w> {
                 if !is_folder {
                     let here = self
                         .at(path.as_bstr(), None)
-                        .map_err(|e| Error::read(doing(), e))?;
+                        .map_err(|e| Error::read_error(doing(), e))?;
                     contents.insert(path, here);
                     continue;
                 }
@@ -245,7 +245,7 @@ impl<'w> DiskComparer<'w> {
                 .worktree
                 .repo
                 .find_object(id)
-                .map_err(|e| Error::read(format!("read {path}"), e))?;
+                .map_err(|e| Error::read_error(format!("read {path}"), e))?;
             let rules = gix::ignore::search::Ignore {
                 support_precious: false,
             };
@@ -266,7 +266,7 @@ impl<'w> DiskComparer<'w> {
             .worktree
             .repo
             .index_from_tree(&self.tree)
-            .map_err(|e| Error::read(doing(), e))?
+            .map_err(|e| Error::read_error(doing(), e))?
             .into())
     }
 
@@ -325,7 +325,7 @@ impl<'w> DiskComparer<'w> {
     ) -> Option<bool> {
         let blob = self.worktree.repo.find_object(wanted).ok()?.detach().data;
         if let Some(named) = lfs_content(&blob) {
-            return Some(hex(&Sha256::digest(bytes)) == named);
+            return Some(to_hex(&Sha256::digest(bytes)) == named);
         }
         if self.conversion.is_none() {
             self.conversion = Some(self.conversion()?);
@@ -391,7 +391,7 @@ impl<'w> DiskComparer<'w> {
     }
 }
 
-fn join(folder: &BStr, name: &[u8]) -> BString {
+fn join_path(folder: &BStr, name: &[u8]) -> BString {
     let mut path = folder.to_owned();
     if !path.is_empty() {
         path.push(b'/');
@@ -422,7 +422,7 @@ fn lfs_content(blob: &[u8]) -> Option<String> {
         .map(str::to_owned)
 }
 
-fn hex(bytes: &[u8]) -> String {
+fn to_hex(bytes: &[u8]) -> String {
     bytes.iter().map(|byte| format!("{byte:02x}")).collect()
 }
 

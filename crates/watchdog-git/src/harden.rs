@@ -22,7 +22,7 @@ const PACKS: usize = 128;
 const LARGEST_CONFIG: u64 = 1 << 20;
 
 /// The options with which gix opens a repository.
-pub(super) fn options() -> Options {
+pub(super) fn build_open_options() -> Options {
     let mut permissions = Permissions::all();
     permissions.env.git_prefix = gix::sec::Permission::Deny;
     permissions.env.objects = gix::sec::Permission::Deny;
@@ -222,7 +222,7 @@ mod tests {
         }
         std::fs::write(home.join(".git/HEAD"), "ref: refs/heads/main\n").unwrap();
         std::fs::write(home.join(".git/config"), config).unwrap();
-        gix::open_opts(home.join(".git"), options()).unwrap()
+        gix::open_opts(home.join(".git"), build_open_options()).unwrap()
     }
 
     #[test]
@@ -249,14 +249,14 @@ mod tests {
                 "{programs}"
             );
             let config = repo.config_snapshot();
-            let kept = |key: &str| config.string(key).map(|value| value.to_string());
+            let value_of = |key: &str| config.string(key).map(|value| value.to_string());
             assert_eq!(
-                kept("core.autocrlf").as_deref(),
+                value_of("core.autocrlf").as_deref(),
                 Some("input"),
                 "{programs}"
             );
             assert_eq!(
-                kept("diff.algorithm").as_deref(),
+                value_of("diff.algorithm").as_deref(),
                 Some("histogram"),
                 "{programs}"
             );
@@ -267,7 +267,7 @@ mod tests {
                 "filter.one.clean",
                 "filter.two.process",
             ];
-            assert!(gone.iter().all(|key| kept(key).is_none()), "{programs}");
+            assert!(gone.iter().all(|key| value_of(key).is_none()), "{programs}");
         }
     }
 
@@ -287,7 +287,7 @@ mod tests {
                 .data
                 .clone()
         };
-        assert_eq!(reads(options()), b"own");
+        assert_eq!(reads(build_open_options()), b"own");
         assert_eq!(
             reads(Options::default()),
             b"other",

@@ -13,17 +13,17 @@ impl Worktree {
         let tree = self
             .repo
             .head_tree_id_or_empty()
-            .map_err(|e| Error::read(doing(), e))?;
+            .map_err(|e| Error::read_error(doing(), e))?;
         if tree.detach() == gix::ObjectId::empty_tree(self.repo.object_hash()) {
             return Ok(false);
         }
         let tree = self
             .repo
             .find_tree(tree.detach())
-            .map_err(|e| Error::read(doing(), e))?;
+            .map_err(|e| Error::read_error(doing(), e))?;
         Ok(tree
             .lookup_entry(path.split('/'))
-            .map_err(|e| Error::read(doing(), e))?
+            .map_err(|e| Error::read_error(doing(), e))?
             .is_some())
     }
 }

@@ -24,13 +24,13 @@ const MOST_BYTES: u64 = 512 << 20;
 ///
 /// As git does: a sparse index is unfolded, and in a sparse checkout a file that is there after all is
 /// compared like any other.
-pub(super) fn prepare(
+pub(super) fn prepare_index(
     worktree: &Worktree,
     index: &State,
     status: &mut WorkTreeStatus,
 ) -> Result<Option<State>, Error> {
     let unfolded = if index.is_sparse() {
-        Some(unfold(worktree, index)?)
+        Some(unfold_index(worktree, index)?)
     } else {
         None
     };
@@ -48,7 +48,7 @@ pub(super) fn prepare(
             .boolean("sparse.expectFilesOutsideOfPatterns")
             .unwrap_or(false);
     let stat_options = worktree.repo.stat_options().map_err(|e| {
-        Error::read(
+        Error::read_error(
             format!("read the configuration of {}", worktree.root().display()),
             e,
         )
@@ -124,11 +124,11 @@ impl Worktree {
     /// # Errors
     /// When the index cannot be read.
     pub fn hidden_entries(&self) -> Result<Option<HiddenEntries>, Error> {
-        let index = self
-            .index()
-            .map_err(|e| Error::read(format!("read the index of {}", self.root().display()), e))?;
+        let index = self.index().map_err(|e| {
+            Error::read_error(format!("read the index of {}", self.root().display()), e)
+        })?;
         let unfolded = if index.is_sparse() {
-            Some(unfold(self, &index)?)
+            Some(unfold_index(self, &index)?)
         } else {
             None
         };
@@ -178,7 +178,7 @@ fn content_is(
 }
 
 /// The same index with every folded-up folder replaced by the files in it.
-pub(super) fn unfold(worktree: &Worktree, index: &State) -> Result<State, Error> {
+pub(super) fn unfold_index(worktree: &Worktree, index: &State) -> Result<State, Error> {
     let mut unfolded = State::new(index.object_hash());
     unfolded.set_timestamp(index.timestamp());
     for entry in index.entries() {
@@ -191,7 +191,7 @@ pub(super) fn unfold(worktree: &Worktree, index: &State) -> Result<State, Error>
         let folder = worktree
             .repo
             .index_from_tree(&entry.id)
-            .map_err(|e| Error::read(doing(), e))?;
+            .map_err(|e| Error::read_error(doing(), e))?;
         for inner in folder.entries() {
             let full = [path.as_bytes(), inner.path(&folder).as_bytes()].concat();
             let flags = Flags::SKIP_WORKTREE | Flags::EXTENDED;

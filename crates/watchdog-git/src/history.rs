@@ -88,7 +88,7 @@ impl Worktree {
             new_commits: new.len() as u64,
             ..Commits::default()
         };
-        let origins = origin::sort(self, &mut history, baseline, &new, evidence)?;
+        let origins = origin::sort_by_origin(self, &mut history, baseline, &new, evidence)?;
         let twins = origins.twins.len() as u64;
         commits.imported = origins.imported.len() as u64 - twins;
         commits.degraded.extend(origins.degraded.iter().cloned());
@@ -98,7 +98,7 @@ impl Worktree {
             .filter(|node| !origins.imported.contains(node))
             .copied()
             .collect();
-        let rescued = rescued::among(self, &mut history, &made, &origins.amended, evidence)?;
+        let rescued = rescued::find_rescued(self, &mut history, &made, &origins.amended, evidence)?;
         commits.rescued = rescued.len() as u64;
         made.retain(|node| !rescued.contains(node));
         if let Some(baseline) = baseline.filter(|_| !contains_baseline) {
@@ -162,8 +162,10 @@ impl Worktree {
             let commit = self
                 .repo
                 .find_commit(id)
-                .map_err(|e| Error::read(doing(), e))?;
-            let message = commit.message_raw().map_err(|e| Error::read(doing(), e))?;
+                .map_err(|e| Error::read_error(doing(), e))?;
+            let message = commit
+                .message_raw()
+                .map_err(|e| Error::read_error(doing(), e))?;
             let subject = message
                 .lines()
                 .find(|line| !line.trim().is_empty())

@@ -35,7 +35,7 @@ impl Worktree {
     pub fn keep_judged(&self, spec: &str, head: &str, at: Timestamp) -> Result<(), Error> {
         let folder = format!("{PREFIX}{}/{}/", self.worktree_id(), spec_for_ref(spec));
         let doing = || format!("keep the judged commit {head}");
-        let id = ObjectId::from_hex(head.as_bytes()).map_err(|e| Error::read(doing(), e))?;
+        let id = ObjectId::from_hex(head.as_bytes()).map_err(|e| Error::read_error(doing(), e))?;
         let judged_refs = self.refs_below(&folder)?;
         // If the refs of remotes are unreadable, a ref keeps the commit.
         if judged_refs.iter().any(|(_, commit)| *commit == id)
@@ -45,7 +45,7 @@ impl Worktree {
         }
         let name = format!("{folder}{}-{}", at.strftime(TIME), id.to_hex_with_len(12));
         if let Some(served) = &self.served {
-            served.set(&name, id, "watchdog: judged")?;
+            served.set_ref(&name, id, "watchdog: judged")?;
         } else {
             let edit = RefEdit {
                 change: Change::Update {
@@ -60,7 +60,7 @@ impl Worktree {
                 name: name
                     .as_str()
                     .try_into()
-                    .map_err(|e| Error::read(doing(), e))?,
+                    .map_err(|e| Error::read_error(doing(), e))?,
                 deref: false,
             };
             let committer = gix::actor::SignatureRef {
@@ -68,7 +68,7 @@ impl Worktree {
                 email: "watchdog@localhost".into(),
                 time: "0 +0000",
             };
-            edit_refs(&self.repo, [edit], committer).map_err(|e| Error::read(doing(), e))?;
+            edit_refs(&self.repo, [edit], committer).map_err(|e| Error::read_error(doing(), e))?;
         }
         let behind = self.soon_reached(id, judged_refs.iter().map(|(_, commit)| *commit).collect());
         for (name, commit) in judged_refs {
@@ -135,13 +135,13 @@ impl Worktree {
         let platform = self
             .repo
             .references()
-            .map_err(|e| Error::read(doing(), e))?;
+            .map_err(|e| Error::read_error(doing(), e))?;
         let mut refs = Vec::new();
         for reference in platform
             .prefixed(prefix)
-            .map_err(|e| Error::read(doing(), e))?
+            .map_err(|e| Error::read_error(doing(), e))?
         {
-            let reference = reference.map_err(|e| Error::read(doing(), e))?;
+            let reference = reference.map_err(|e| Error::read_error(doing(), e))?;
             if let Some(id) = reference.target().try_id() {
                 refs.push((
                     reference.name().as_bstr().to_str_lossy().into_owned(),
@@ -163,12 +163,12 @@ impl Worktree {
         let refs = self
             .repo
             .references()
-            .map_err(|e| Error::read(doing(), e))?;
+            .map_err(|e| Error::read_error(doing(), e))?;
         let mut refs = refs
             .remote_branches()
-            .map_err(|e| Error::read(doing(), e))?;
+            .map_err(|e| Error::read_error(doing(), e))?;
         refs.try_fold(false, |has_it, remote_ref| {
-            let remote_ref = remote_ref.map_err(|error| Error::read(doing(), error))?;
+            let remote_ref = remote_ref.map_err(|error| Error::read_error(doing(), error))?;
             Ok(has_it || remote_ref.target().try_id().is_some_and(|tip| tip == id))
         })
     }

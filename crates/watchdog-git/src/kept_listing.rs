@@ -21,7 +21,7 @@ struct KeptListing<T> {
     common_dir: PathBuf,
     versions: Vec<(PathBuf, Option<StatStamp>)>,
     read_at: Instant,
-    found: Arc<Vec<T>>,
+    entries: Arc<Vec<T>>,
 }
 
 /// The last list of one kind.
@@ -35,7 +35,7 @@ impl<T> Default for LastListing<T> {
 
 impl<T> LastListing<T> {
     /// The kept list where nothing that it was read from has changed; else a new one.
-    pub(super) fn of(
+    pub(super) fn get_or_read(
         &self,
         common_dir: &Path,
         read: impl FnOnce(&mut NewListing<T>) -> Result<(), Error>,
@@ -64,17 +64,17 @@ impl<T> LastListing<T> {
             begun,
             versions: Vec::new(),
             is_reliable: !is_remote(common_dir),
-            found: Vec::new(),
+            entries: Vec::new(),
         };
         read(&mut listing)?;
-        let listed = Arc::new(listing.found);
+        let listed = Arc::new(listing.entries);
         if listing.is_reliable {
             let names = Arc::clone(&listed);
             *last = Some(KeptListing {
                 common_dir: common_dir.to_owned(),
                 versions: listing.versions,
                 read_at,
-                found: names,
+                entries: names,
             });
         }
         Ok(listed)
@@ -98,7 +98,7 @@ impl<T> KeptListing<T> {
     fn at_most(&self, age: Duration, common_dir: &Path) -> Option<Arc<Vec<T>>> {
         let is_valid =
             self.common_dir == common_dir && self.read_at.elapsed() <= age && self.is_current();
-        is_valid.then(|| Arc::clone(&self.found))
+        is_valid.then(|| Arc::clone(&self.entries))
     }
 
     fn is_current(&self) -> bool {
@@ -115,7 +115,7 @@ pub(super) struct NewListing<T> {
     /// Whether a change of what was read would show in its version.
     is_reliable: bool,
     /// The names so far.
-    pub found: Vec<T>,
+    pub entries: Vec<T>,
 }
 
 impl<T> NewListing<T> {
@@ -150,5 +150,5 @@ impl<T> NewListing<T> {
 
 /// A folder that could not be listed.
 pub(super) fn listing_failure(folder: &Path, error: std::io::Error) -> Error {
-    Error::read(format!("list {}", folder.display()), error)
+    Error::read_error(format!("list {}", folder.display()), error)
 }

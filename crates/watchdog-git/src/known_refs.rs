@@ -95,7 +95,7 @@ impl KnownRefs {
         if let Some(objects) = self.lazy.objects.get() {
             return Ok(objects);
         }
-        let objects = distinct(
+        let objects = remove_duplicates(
             self.tips()?
                 .iter()
                 .filter_map(|(_, hex)| ObjectId::from_hex(hex.as_bytes()).ok()),
@@ -142,7 +142,7 @@ impl KnownRefs {
 }
 
 /// The objects, each once.
-pub(super) fn distinct(objects: impl Iterator<Item = ObjectId>) -> Vec<ObjectId> {
+pub(super) fn remove_duplicates(objects: impl Iterator<Item = ObjectId>) -> Vec<ObjectId> {
     let mut objects: Vec<ObjectId> = objects.collect();
     objects.sort();
     objects.dedup();
@@ -172,7 +172,7 @@ mod tests {
     #[test]
     fn refs_are_read_lazily_once_for_all_clones() {
         let reads = Arc::new(AtomicUsize::new(0));
-        let known = {
+        let known_refs = {
             let reads = Arc::clone(&reads);
             KnownRefs::later(move || match reads.fetch_add(1, Ordering::Relaxed) {
                 0 => Err("the disk is busy".to_string()),
@@ -180,13 +180,13 @@ mod tests {
             })
         };
         assert_eq!(reads.load(Ordering::Relaxed), 0);
-        let refused = known.tips().unwrap_err().to_string();
+        let refused = known_refs.tips().unwrap_err().to_string();
         assert!(
             refused.contains("recorded with the baseline") && refused.contains("the disk is busy"),
             "{refused}"
         );
-        for known in [known.clone(), known] {
-            assert_eq!(known.tips().unwrap().len(), 1);
+        for shared_refs in [known_refs.clone(), known_refs] {
+            assert_eq!(shared_refs.tips().unwrap().len(), 1);
         }
         assert_eq!(reads.load(Ordering::Relaxed), 2);
     }
@@ -195,14 +195,14 @@ mod tests {
     fn each_ref_object_is_named_once_without_invalid() {
         let tip = |name: &str, object: &str| (format!("refs/heads/{name}"), object.to_string());
         let (one, two) = ("1".repeat(40), "2".repeat(40));
-        let known = KnownRefs::from(vec![
+        let known_refs = KnownRefs::from(vec![
             tip("b", &two),
             tip("a", &one),
             tip("c", &two),
             tip("damaged", "2222"),
             tip("empty", ""),
         ]);
-        let objects: Vec<_> = known
+        let objects: Vec<_> = known_refs
             .objects()
             .unwrap()
             .iter()

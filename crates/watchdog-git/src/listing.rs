@@ -11,14 +11,14 @@ use watchdog_system::{ListingBuffer, list_folder};
 #[derive(Default)]
 pub(super) struct DirectoryEntries {
     names: Vec<u8>,
-    found: Vec<(Range<usize>, FileType)>,
+    entries: Vec<(Range<usize>, FileType)>,
     /// The buffer that the kernel fills.
     raw: ListingBuffer,
 }
 
 impl DirectoryEntries {
     /// Reads a folder, `.` and `..` left out, in place of what was read before.
-    pub(crate) fn read(&mut self, folder: &OwnedFd) -> rustix::io::Result<()> {
+    pub(crate) fn read_folder(&mut self, folder: &OwnedFd) -> rustix::io::Result<()> {
         self.clear();
         let mut raw = std::mem::take(&mut self.raw);
         list_folder(folder, &mut raw, |name, kind| self.add(folder, name, kind))?;
@@ -28,14 +28,14 @@ impl DirectoryEntries {
 
     /// The names, in the order of the file system.
     pub(crate) fn iter(&self) -> impl Iterator<Item = (&[u8], FileType)> {
-        self.found
+        self.entries
             .iter()
             .map(|(at, kind)| (&self.names[at.clone()], *kind))
     }
 
     fn clear(&mut self) {
         self.names.clear();
-        self.found.clear();
+        self.entries.clear();
     }
 
     fn add(&mut self, folder: &OwnedFd, name: &[u8], mut kind: FileType) {
@@ -51,7 +51,7 @@ impl DirectoryEntries {
         }
         let from = self.names.len();
         self.names.extend_from_slice(name);
-        self.found.push((from..self.names.len(), kind));
+        self.entries.push((from..self.names.len(), kind));
     }
 }
 
@@ -73,14 +73,14 @@ mod tests {
         let mut listing = DirectoryEntries::default();
         let mut read = |path: &std::path::Path| {
             listing
-                .read(&OwnedFd::from(std::fs::File::open(path).unwrap()))
+                .read_folder(&OwnedFd::from(std::fs::File::open(path).unwrap()))
                 .unwrap();
-            let mut found: Vec<_> = listing
+            let mut entries: Vec<_> = listing
                 .iter()
                 .map(|(name, kind)| (String::from_utf8(name.to_vec()).unwrap(), kind))
                 .collect();
-            found.sort_by(|a, b| a.0.cmp(&b.0));
-            found
+            entries.sort_by(|a, b| a.0.cmp(&b.0));
+            entries
         };
         let mut expected: Vec<_> = names
             .into_iter()

@@ -128,7 +128,7 @@ fn parse_file(path: &Path) -> Result<Option<File>, Error> {
     let bytes = match read_regular_file(path, MOST_BYTES) {
         Ok(bytes) => bytes,
         Err(error) if error.kind() == std::io::ErrorKind::NotFound => return Ok(None),
-        Err(error) => return Err(Error::read(doing(), error)),
+        Err(error) => return Err(Error::read_error(doing(), error)),
     };
     File::from_bytes_no_includes(
         &bytes,
@@ -136,7 +136,7 @@ fn parse_file(path: &Path) -> Result<Option<File>, Error> {
         Default::default(),
     )
     .map(Some)
-    .map_err(|error| Error::read(doing(), error))
+    .map_err(|error| Error::read_error(doing(), error))
 }
 
 /// Resolves the path of an included file. The folder of another user (`~name`) and of git's

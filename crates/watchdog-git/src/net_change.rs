@@ -64,7 +64,7 @@ pub(super) fn compute_change(
     let baseline = baseline.map(|id| history.node(id));
     let start_tree = baseline.map_or(Ok(empty_tree), |node| history.tree(node))?;
     if parts.made.is_empty() {
-        let differs = tree_change::any(worktree, start_tree, head_tree)?;
+        let differs = tree_change::has_changed_file(worktree, start_tree, head_tree)?;
         return Ok(if differs {
             NetEffect::Change
         } else {
@@ -73,7 +73,7 @@ pub(super) fn compute_change(
     }
     let alone = parts.origins.imported.is_empty() && parts.rescued.is_empty();
     let changed = match alone {
-        true => tree_change::between(worktree, start_tree, head_tree)?
+        true => tree_change::list_changed_files(worktree, start_tree, head_tree)?
             .into_iter()
             .filter(|file| file.old.or(file.new).is_some())
             .collect(),
@@ -97,7 +97,7 @@ pub(super) fn compute_change(
 }
 
 /// Those of the imported commits that no other imported commit has for a parent.
-pub(super) fn newest(
+pub(super) fn find_newest_commits(
     history: &CommitHistory<'_>,
     imported: &HashSet<HistoryIndex>,
 ) -> Vec<HistoryIndex> {
@@ -127,7 +127,7 @@ fn judge_content(
     for file in changed {
         match search.find_origin(file, &moved)? {
             ContentOrigin::Made => {
-                tree_change::verify(worktree, file.new)?;
+                tree_change::verify_file(worktree, file.new)?;
                 return Ok(Some(NetEffect::Change));
             }
             ContentOrigin::Brought(source) => {
@@ -137,7 +137,7 @@ fn judge_content(
                 dropping = dropping.or_else(|| Some(escape_path(file.path.as_ref())))
             }
             ContentOrigin::Unchanged => {
-                tree_change::verify(worktree, file.new)?;
+                tree_change::verify_file(worktree, file.new)?;
                 unchanged = true;
             }
         }
@@ -159,7 +159,7 @@ fn own_changes(
 ) -> Result<Vec<ChangedFile>, Error> {
     let all: HashSet<HistoryIndex> = parts.new.iter().copied().collect();
     let (mut without, mut after_baseline) = (Vec::new(), true);
-    for node in newest(history, &parts.origins.imported) {
+    for node in find_newest_commits(history, &parts.origins.imported) {
         without.push(history.tree(node)?);
         let below = history.descend(&[node], &all);
         after_baseline &= below.iter().any(|node| {
@@ -178,10 +178,10 @@ fn own_changes(
             if !seen.insert(path.clone()) {
                 continue;
             }
-            let new = tree_change::file(worktree, head_tree, path.as_ref())?;
+            let new = tree_change::find_file(worktree, head_tree, path.as_ref())?;
             let mut sides = Vec::new();
             for tree in &without {
-                sides.push(tree_change::file(worktree, *tree, path.as_ref())?);
+                sides.push(tree_change::find_file(worktree, *tree, path.as_ref())?);
             }
             if !sides.contains(&new) {
                 changed.push(ChangedFile {
@@ -211,10 +211,10 @@ fn changed_by(
         None => (&ObjectId::empty_tree(tree.kind()), &[][..]),
     };
     let mut own = Vec::new();
-    for ChangedFile { path, old, new } in tree_change::between(worktree, first, tree)? {
+    for ChangedFile { path, old, new } in tree_change::list_changed_files(worktree, first, tree)? {
         let mut before: Vec<Option<FileEntry>> = vec![old];
         for side in others {
-            before.push(tree_change::file(worktree, *side, path.as_ref())?);
+            before.push(tree_change::find_file(worktree, *side, path.as_ref())?);
         }
         if others.is_empty()
             || !before.contains(&new) && tree_change::has_own_lines(worktree, &before, new)?

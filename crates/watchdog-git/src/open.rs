@@ -56,9 +56,9 @@ impl Worktree {
                 .ok()
                 .and_then(|(git_dir, common_dir)| harden::find_config_fault(&git_dir, &common_dir))
         };
-        let opened = gix::open_opts(dot_git, harden::options());
+        let opened = gix::open_opts(dot_git, harden::build_open_options());
         let mut repo =
-            opened.map_err(|error| fault().unwrap_or_else(|| Error::read(doing(), error)))?;
+            opened.map_err(|error| fault().unwrap_or_else(|| Error::read_error(doing(), error)))?;
         if repo.git_dir_trust() != Trust::Full {
             return Err(Error::ForeignOwner {
                 path: repo.workdir().unwrap_or(repo.git_dir()).to_owned(),
@@ -71,7 +71,8 @@ impl Worktree {
             });
         };
         let real = |path: &Path| {
-            fs::canonicalize(path).map_err(|e| Error::read(format!("find {}", path.display()), e))
+            fs::canonicalize(path)
+                .map_err(|e| Error::read_error(format!("find {}", path.display()), e))
         };
         let (root, git_dir, common_dir) = (
             real(workdir)?,
@@ -79,7 +80,7 @@ impl Worktree {
             real(repo.common_dir())?,
         );
         let ignored_filters =
-            harden::drop_local_programs(&mut repo).map_err(|e| Error::read(doing(), e))?;
+            harden::drop_local_programs(&mut repo).map_err(|e| Error::read_error(doing(), e))?;
         repo.object_cache_size_if_unset(OBJECT_CACHE);
         let served = match storage {
             harden::RefStorage::Files => None,

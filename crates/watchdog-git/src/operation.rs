@@ -15,9 +15,9 @@ impl Worktree {
     /// # Errors
     /// [`Error::Read`] where the index, or what marks an operation, cannot be read.
     pub fn half_done(&self) -> Result<(Option<GitOperation>, Vec<String>), Error> {
-        let index = self
-            .index()
-            .map_err(|e| Error::read(format!("read the index of {}", self.root().display()), e))?;
+        let index = self.index().map_err(|e| {
+            Error::read_error(format!("read the index of {}", self.root().display()), e)
+        })?;
         let mut conflicts: Vec<String> = index
             .entries()
             .iter()
@@ -40,7 +40,7 @@ impl Worktree {
             None => self.git_dir(),
         };
         in_git_dir(git_dir).map_err(|e| {
-            Error::read(
+            Error::read_error(
                 format!(
                     "look for an operation that is half done in {}",
                     git_dir.display()

@@ -16,7 +16,7 @@ use gix::ObjectId;
 use gix::bstr::ByteSlice;
 
 use super::error::Error;
-use super::known_refs::distinct;
+use super::known_refs::remove_duplicates;
 use super::open::Worktree;
 use super::origin_evidence::OriginEvidence;
 use super::ref_owner::{RefOwner, RefOwners};
@@ -46,7 +46,7 @@ pub(super) struct CommitOrigins {
 }
 
 /// Sorts `new`, the commits since `baseline`.
-pub(super) fn sort(
+pub(super) fn sort_by_origin(
     worktree: &Worktree,
     history: &mut CommitHistory<'_>,
     baseline: Option<ObjectId>,
@@ -78,7 +78,8 @@ pub(super) fn sort(
     let mut open = all.clone();
     // Also where the log shows all of them being made, and whatever date they have: whoever commits chooses both.
     if let Some(recorded_refs) = &evidence.refs {
-        let (before, complete) = history.reached(recorded_refs.objects()?, &all, MOST_COMMITS)?;
+        let (before, complete) =
+            history.find_reached(recorded_refs.objects()?, &all, MOST_COMMITS)?;
         note_incomplete(&mut origins, complete);
         let recorded_at = evidence
             .edge
@@ -109,7 +110,7 @@ pub(super) fn sort(
     let owners = RefOwners::new(worktree, evidence)?;
     let seen_by_others = commits_seen_by_others(worktree, history, &owners, &entries, &all)?;
     open.retain(|node| !seen_by_others.made_by_helpers.contains(node));
-    let arrived = arrivals(worktree, history, &owners, &entries, &all, &mut origins)?;
+    let arrived = find_arrivals(worktree, history, &owners, &entries, &all, &mut origins)?;
     let (mut unexplained, mut by_name) = (HashSet::new(), HashSet::new());
     for node in open {
         match arrived.get(&node) {
@@ -122,7 +123,8 @@ pub(super) fn sort(
         }
     }
     if !by_name.is_empty() {
-        let (remote, complete) = history.reached(&remote_tips(worktree)?, &all, MOST_COMMITS)?;
+        let (remote, complete) =
+            history.find_reached(&remote_tips(worktree)?, &all, MOST_COMMITS)?;
         note_incomplete(&mut origins, complete);
         origins.imported.extend(by_name.intersection(&remote));
     }
@@ -146,7 +148,7 @@ fn made_commits(
     let mut made = HashSet::new();
     for entry in entries.iter().filter(|entry| entry.action.makes()) {
         if let Some(node) = history.find(&entry.new)
-            && fits(worktree, history, entry)?
+            && is_plausible_entry(worktree, history, entry)?
         {
             made.insert(node);
             if entry.amends {
@@ -159,7 +161,7 @@ fn made_commits(
 
 /// Whether an entry that claims the creation of a commit can be true: then the commit is a child of the former HEAD, or replaces it. A
 /// program can have git write `commit: moving to other` for a reset.
-fn fits(
+fn is_plausible_entry(
     worktree: &Worktree,
     history: &mut CommitHistory<'_>,
     entry: &ReflogEntry,
@@ -185,7 +187,7 @@ fn fits(
     let commit = worktree
         .repo
         .find_commit(entry.new)
-        .map_err(|e| Error::read(format!("read commit {}", entry.new), e))?;
+        .map_err(|e| Error::read_error(format!("read commit {}", entry.new), e))?;
     let summary = commit
         .message_raw_sloppy()
         .to_str_lossy()
@@ -210,7 +212,7 @@ fn commits_seen_by_others(
 ) -> Result<ReflogFindings, Error> {
     let mut logs = Vec::new();
     for (name, path) in worktree.all_logs()? {
-        let owner = owners.of(&name, worktree.common_dir());
+        let owner = owners.find_owner(&name, worktree.common_dir());
         // Those of its own HEAD and branch have nothing that its own HEAD does not tell.
         if owner != RefOwner::This {
             logs.push((
@@ -274,7 +276,7 @@ enum CommitArrival {
 
 /// The commits that HEAD's movements brought, each by its first movement: those that its end reaches and its start does not, without
 /// the commit that it created itself.
-fn arrivals(
+fn find_arrivals(
     worktree: &Worktree,
     history: &mut CommitHistory<'_>,
     owners: &RefOwners,
@@ -292,7 +294,7 @@ fn arrivals(
         if entry.action == reflog::ReflogAction::Unknown {
             continue;
         }
-        let makes = entry.action.makes() && fits(worktree, history, entry)?;
+        let makes = entry.action.makes() && is_plausible_entry(worktree, history, entry)?;
         // A plain commit brings itself alone; this keeps a long session cheap.
         if makes && history.parents(end).len() < 2 {
             continue;
@@ -344,14 +346,14 @@ fn remote_tips(worktree: &Worktree) -> Result<Vec<ObjectId>, Error> {
     let refs = worktree
         .repo
         .references()
-        .map_err(|e| Error::read(doing(), e))?;
+        .map_err(|e| Error::read_error(doing(), e))?;
     let refs = refs
         .remote_branches()
-        .map_err(|e| Error::read(doing(), e))?;
+        .map_err(|e| Error::read_error(doing(), e))?;
     let tracked = refs
         .flatten()
         .filter_map(|reference| reference.target().try_id().map(ToOwned::to_owned));
-    Ok(distinct(tracked.chain(last_fetch(worktree))))
+    Ok(remove_duplicates(tracked.chain(last_fetch(worktree))))
 }
 
 /// The longest list of fetched commits that is read, in bytes.

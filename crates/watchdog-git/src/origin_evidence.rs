@@ -85,14 +85,14 @@ impl OriginEvidence {
     }
 
     pub(super) fn recorded_worktrees(&self) -> Result<HashSet<String>, Error> {
-        ask(
+        read_fact(
             self.recorded_worktrees.as_ref(),
             "read which worktrees have a baseline",
         )
     }
 
-    pub(super) fn rescued(&self) -> Result<Vec<RescuedCommit>, Error> {
-        ask(self.rescued.as_ref(), "read which commits a rescue made")
+    pub(super) fn read_rescued_commits(&self) -> Result<Vec<RescuedCommit>, Error> {
+        read_fact(self.rescued.as_ref(), "read which commits a rescue made")
     }
 }
 
@@ -113,7 +113,7 @@ impl std::fmt::Debug for OriginEvidence {
     }
 }
 
-fn ask<T: Default>(read: Option<&FactReader<T>>, doing: &str) -> Result<T, Error> {
+fn read_fact<T: Default>(read: Option<&FactReader<T>>, doing: &str) -> Result<T, Error> {
     read.map_or_else(|| Ok(T::default()), |read| read())
         .map_err(|why| Error::Read {
             doing: doing.to_string(),
@@ -138,15 +138,15 @@ mod tests {
         let evidence = OriginEvidence::from(Some(&refs("refs/heads/first")))
             .with_rescued(move || Ok(vec![first.clone()]))
             .with_recorded_worktrees(move || Ok(ids.clone()));
-        let other = evidence.clone().with_refs(Some(refs("refs/heads/other")));
+        let with_other_refs = evidence.clone().with_refs(Some(refs("refs/heads/other")));
         assert_eq!(
-            other.refs.as_ref().unwrap().tips().unwrap()[0].0,
+            with_other_refs.refs.as_ref().unwrap().tips().unwrap()[0].0,
             "refs/heads/other"
         );
         assert_eq!(
             (
-                other.rescued().unwrap(),
-                other.recorded_worktrees().unwrap()
+                with_other_refs.read_rescued_commits().unwrap(),
+                with_other_refs.recorded_worktrees().unwrap()
             ),
             (vec![rescued], worktrees)
         );

@@ -99,13 +99,13 @@ impl Worktree {
         let platform = self
             .repo
             .references()
-            .map_err(|e| Error::read(doing(), e))?;
+            .map_err(|e| Error::read_error(doing(), e))?;
         let mut refs = Vec::new();
         for reference in platform
             .prefixed(PREFIX)
-            .map_err(|e| Error::read(doing(), e))?
+            .map_err(|e| Error::read_error(doing(), e))?
         {
-            let reference = reference.map_err(|e| Error::read(doing(), e))?;
+            let reference = reference.map_err(|e| Error::read_error(doing(), e))?;
             let Some(id) = reference.target().try_id().map(ToOwned::to_owned) else {
                 continue;
             };
@@ -166,11 +166,11 @@ impl Worktree {
                 .rev_walk(tips)
                 .with_hidden(hidden.iter().copied())
                 .all()
-                .map_err(|e| Error::read(doing(), e))
+                .map_err(|e| Error::read_error(doing(), e))
         };
         let mut candidates = Vec::new();
         for commit in beyond(&mut keepers.keys().copied())? {
-            let id = commit.map_err(|e| Error::read(doing(), e))?.id;
+            let id = commit.map_err(|e| Error::read_error(doing(), e))?.id;
             candidates.extend(keepers.get_key_value(&id));
         }
         let mut sole = HashSet::new();
@@ -179,7 +179,7 @@ impl Worktree {
             let first = beyond(&mut [*id].into_iter())?
                 .next()
                 .transpose()
-                .map_err(|e| Error::read(doing(), e))?;
+                .map_err(|e| Error::read_error(doing(), e))?;
             sole.extend(first.map(|_| own.name.clone()));
         }
         Ok(sole)
@@ -209,13 +209,13 @@ impl Worktree {
             .repo
             .refs
             .cached_packed_buffer()
-            .map_err(|e| Error::read(doing(), e))?;
+            .map_err(|e| Error::read_error(doing(), e))?;
         let Some(packed) = packed else { return Ok(()) };
         let mut edits = Vec::new();
         for own in refs {
             if packed
                 .try_find(own.name.as_str())
-                .map_err(|e| Error::read(doing(), e))?
+                .map_err(|e| Error::read_error(doing(), e))?
                 .is_none()
             {
                 continue;
@@ -231,7 +231,7 @@ impl Worktree {
                     .name
                     .as_str()
                     .try_into()
-                    .map_err(|e| Error::read(doing(), e))?,
+                    .map_err(|e| Error::read_error(doing(), e))?,
                 deref: false,
             });
         }
@@ -251,7 +251,7 @@ impl Worktree {
                 Err(error) => {
                     let lock = self.common_dir().join("packed-refs.lock");
                     if !lock.exists() {
-                        return Err(Error::read(doing(), error));
+                        return Err(Error::read_error(doing(), error));
                     }
                     if begun.elapsed() >= PATIENCE {
                         let why = format!(
@@ -278,7 +278,7 @@ impl Worktree {
         match fs::read(&path) {
             Ok(text) if text.trim() != own.object.as_bytes() => return Ok(()),
             Err(error) if error.kind() != ErrorKind::NotFound => {
-                return Err(Error::read(doing(), error));
+                return Err(Error::read_error(doing(), error));
             }
             _ => {}
         }
@@ -287,13 +287,13 @@ impl Worktree {
                 Err(error)
                     if !matches!(error.kind(), ErrorKind::NotFound | ErrorKind::NotADirectory) =>
                 {
-                    return Err(Error::read(doing(), error));
+                    return Err(Error::read_error(doing(), error));
                 }
                 _ => {}
             }
         }
-        prune(&self.common_dir().join("refs"), &path);
-        prune(&self.common_dir().join("logs/refs"), &log);
+        remove_empty_folders(&self.common_dir().join("refs"), &path);
+        remove_empty_folders(&self.common_dir().join("logs/refs"), &log);
         Ok(())
     }
 }
@@ -301,12 +301,12 @@ impl Worktree {
 impl OwnRef {
     fn object_id(&self) -> Result<ObjectId, Error> {
         ObjectId::from_hex(self.object.as_bytes())
-            .map_err(|e| Error::read(format!("remove {}", self.name), e))
+            .map_err(|e| Error::read_error(format!("remove {}", self.name), e))
     }
 }
 
 /// Removes the folders that are empty now, up to `top`, which stays.
-fn prune(top: &Path, path: &Path) {
+fn remove_empty_folders(top: &Path, path: &Path) {
     let mut folder = path.parent();
     // A folder that is not empty, or was filled again, ends it.
     while let Some(empty) = folder.filter(|folder| {

@@ -58,7 +58,7 @@ impl<'r> PatchIds<'r> {
                 VerifyingObjectReader(&self.repo.objects),
                 &mut recorder,
             )
-            .map_err(|e| Error::read(doing(), e))?;
+            .map_err(|e| Error::read_error(doing(), e))?;
             for change in recorder.records {
                 match self.file(change)? {
                     FileChange::NoFile => {}
@@ -121,10 +121,10 @@ impl<'r> PatchIds<'r> {
         for (mode, id) in [old, new].into_iter().flatten() {
             lines &= !mode.is_commit();
             if !mode.is_commit() {
-                let size = match header(self.repo, id)? {
+                let size = match read_object_size(self.repo, id)? {
                     Some(size) if size <= LINES_UP_TO => size,
                     // A partial clone may lack the object; its name is known all the same.
-                    None if !self.partial => return Err(missing(id)),
+                    None if !self.partial => return Err(new_missing_error(id)),
                     Some(_) | None => {
                         lines = false;
                         continue;
@@ -145,8 +145,8 @@ impl<'r> PatchIds<'r> {
             let input = InternedInput::new(self.old.as_slice(), self.new.as_slice());
             for hunk in Diff::compute(Algorithm::Histogram, &input).hunks() {
                 for (sign, tokens) in [
-                    (b"-", &input.before[range(&hunk.before)]),
-                    (b"+", &input.after[range(&hunk.after)]),
+                    (b"-", &input.before[to_usize_range(&hunk.before)]),
+                    (b"+", &input.after[to_usize_range(&hunk.after)]),
                 ] {
                     for token in tokens {
                         hash.update(sign);
@@ -183,7 +183,7 @@ enum FileChange {
     TooLarge,
 }
 
-fn range(lines: &std::ops::Range<u32>) -> std::ops::Range<usize> {
+fn to_usize_range(lines: &std::ops::Range<u32>) -> std::ops::Range<usize> {
     lines.start as usize..lines.end as usize
 }
 
@@ -203,7 +203,7 @@ fn find_tree<'b>(
     }
     match VerifyingObjectReader(&repo.objects)
         .try_find(&id, buf)
-        .map_err(|e| Error::read(doing(), e))?
+        .map_err(|e| Error::read_error(doing(), e))?
     {
         Some(data) if data.kind == gix::object::Kind::Tree => {
             Ok(gix::objs::TreeRefIter::from_bytes(data.data, id.kind()))
@@ -215,15 +215,15 @@ fn find_tree<'b>(
     }
 }
 
-fn header(repo: &gix::Repository, id: ObjectId) -> Result<Option<u64>, Error> {
+fn read_object_size(repo: &gix::Repository, id: ObjectId) -> Result<Option<u64>, Error> {
     let header = repo
         .objects
         .try_header(&id)
-        .map_err(|e| Error::read(format!("read object {id}"), e))?;
+        .map_err(|e| Error::read_error(format!("read object {id}"), e))?;
     Ok(header.map(|header| header.size))
 }
 
-fn missing(id: ObjectId) -> Error {
+fn new_missing_error(id: ObjectId) -> Error {
     Error::Read {
         doing: format!("read object {id}"),
         why: "the object is missing".to_string(),

@@ -25,7 +25,7 @@ pub fn escape_path(path: &[u8]) -> String {
 /// The bytes of a path that [`escape_path`] made into text.
 pub fn unescape_path(text: &str) -> Vec<u8> {
     if reads_as_escape(text.as_bytes()) {
-        decode(text.as_bytes()).into_owned()
+        percent_decode(text.as_bytes()).into_owned()
     } else {
         text.as_bytes().to_vec()
     }
@@ -36,7 +36,7 @@ pub fn unescape_path(text: &str) -> Vec<u8> {
 fn reads_as_escape(text: &[u8]) -> bool {
     let mut text = Cow::Borrowed(text);
     loop {
-        let decoded = decode(&text);
+        let decoded = percent_decode(&text);
         if decoded.len() == text.len() {
             return false;
         }
@@ -48,7 +48,7 @@ fn reads_as_escape(text: &[u8]) -> bool {
 }
 
 /// Replaces each `%XX` (upper case) by its byte.
-pub(super) fn decode(text: &[u8]) -> Cow<'_, [u8]> {
+pub(super) fn percent_decode(text: &[u8]) -> Cow<'_, [u8]> {
     if !text.contains(&b'%') {
         return Cow::Borrowed(text);
     }

@@ -48,10 +48,10 @@ impl Worktree {
             .rev_walk([head])
             .with_hidden(tips)
             .all()
-            .map_err(|e| Error::read(doing(), e))?;
+            .map_err(|e| Error::read_error(doing(), e))?;
         let mut ahead = 0;
         for commit in walk.take(RemoteState::COUNTED as usize) {
-            commit.map_err(|e| Error::read(doing(), e))?;
+            commit.map_err(|e| Error::read_error(doing(), e))?;
             ahead += 1;
         }
         Ok(if ahead == 0 {
@@ -72,10 +72,10 @@ impl Worktree {
         let refs = self
             .repo
             .references()
-            .map_err(|e| Error::read(doing(), e))?;
+            .map_err(|e| Error::read_error(doing(), e))?;
         let refs = refs
             .remote_branches()
-            .map_err(|e| Error::read(doing(), e))?;
+            .map_err(|e| Error::read_error(doing(), e))?;
         // A damaged one, or one whose commit is missing, proves nothing.
         let mut tips: Vec<ObjectId> = refs
             .flatten()

@@ -68,8 +68,10 @@ impl RefOwners {
         };
         for git_dir in git_dirs(worktree.common_dir())? {
             let name = head_name(&git_dir, worktree.common_dir());
-            if owners.of(&name, worktree.common_dir()) == RefOwner::Other
-                && let Some(branch) = head_text(&git_dir)?.as_deref().and_then(symbolic)
+            if owners.find_owner(&name, worktree.common_dir()) == RefOwner::Other
+                && let Some(branch) = head_text(&git_dir)?
+                    .as_deref()
+                    .and_then(parse_symbolic_head)
             {
                 owners.taken.insert(branch);
             }
@@ -78,7 +80,7 @@ impl RefOwners {
     }
 
     /// Whose a ref is, by its full name; HEAD of a worktree is that worktree.
-    pub(super) fn of(&self, name: &str, common_dir: &Path) -> RefOwner {
+    pub(super) fn find_owner(&self, name: &str, common_dir: &Path) -> RefOwner {
         if name == self.own_head || name == "HEAD" || Some(name) == self.own_branch.as_deref() {
             return RefOwner::This;
         }
@@ -131,7 +133,7 @@ impl RefOwners {
             && !is_special
             && !is_recorded
             && no_remote
-            && self.of(&format!("refs/heads/{name}"), common_dir) != RefOwner::Other
+            && self.find_owner(&format!("refs/heads/{name}"), common_dir) != RefOwner::Other
     }
 }
 
@@ -144,7 +146,7 @@ impl Worktree {
                 .ok()
                 .map(|at| tips[at].1.clone())
         };
-        let commit = |text: &str| match symbolic(text) {
+        let commit = |text: &str| match parse_symbolic_head(text) {
             Some(branch) => tip(&branch),
             None => Some(text.trim().to_owned()).filter(|id| id.len() == zeros.len()),
         };
@@ -187,7 +189,7 @@ impl Worktree {
 /// The git directories of all worktrees of a repository, the main one first. One that cannot be seen could be anybody's, so that a failed
 /// look is an error and no repository without worktrees.
 pub(super) fn git_dirs(common_dir: &Path) -> Result<Vec<PathBuf>, Error> {
-    let linked = entries(&common_dir.join("worktrees"))?;
+    let linked = list_folder_entries(&common_dir.join("worktrees"))?;
     Ok([common_dir.to_owned()]
         .into_iter()
         .chain(linked.into_iter().map(|entry| entry.path()))
@@ -195,10 +197,10 @@ pub(super) fn git_dirs(common_dir: &Path) -> Result<Vec<PathBuf>, Error> {
 }
 
 /// Entries of a folder; empty if it does not exist.
-fn entries(folder: &Path) -> Result<Vec<fs::DirEntry>, Error> {
+fn list_folder_entries(folder: &Path) -> Result<Vec<fs::DirEntry>, Error> {
     match fs::read_dir(folder).and_then(Iterator::collect) {
         Err(error) if is_gone(&error) => Ok(Vec::new()),
-        read => read.map_err(|error| unread(folder, &error)),
+        read => read.map_err(|error| new_read_error(folder, &error)),
     }
 }
 
@@ -206,7 +208,7 @@ pub(super) fn is_gone(error: &io::Error) -> bool {
     matches!(error.kind(), ErrorKind::NotFound | ErrorKind::NotADirectory)
 }
 
-pub(super) fn unread(path: &Path, error: &io::Error) -> Error {
+pub(super) fn new_read_error(path: &Path, error: &io::Error) -> Error {
     Error::Read {
         doing: format!("read {}", path.display()),
         why: error.to_string(),
@@ -233,7 +235,7 @@ pub(super) fn checked_out(
         .iter()
         .filter(|git_dir| with_record.contains(&worktree_id(git_dir, common_dir)))
     {
-        branches.extend(head_text(git_dir)?.as_deref().and_then(symbolic));
+        branches.extend(head_text(git_dir)?.as_deref().and_then(parse_symbolic_head));
     }
     Ok(branches)
 }
@@ -254,17 +256,17 @@ fn head_text(git_dir: &Path) -> Result<Option<String>, Error> {
     };
     match read() {
         Err(error) if is_gone(&error) => Ok(None),
-        read => read.map_err(|error| unread(&head, &error)),
+        read => read.map_err(|error| new_read_error(&head, &error)),
     }
 }
 
 /// The branch that the text of a HEAD names.
-fn symbolic(text: &str) -> Option<String> {
+fn parse_symbolic_head(text: &str) -> Option<String> {
     Some(text.strip_prefix("ref:")?.trim().to_owned())
 }
 
 fn branch_logs(folder: &Path, name: &str, logs: &mut Vec<(String, PathBuf)>) -> Result<(), Error> {
-    for entry in entries(folder)? {
+    for entry in list_folder_entries(folder)? {
         let name = format!(
             "{name}/{}",
             entry.file_name().as_encoded_bytes().to_str_lossy()
@@ -274,7 +276,7 @@ fn branch_logs(folder: &Path, name: &str, logs: &mut Vec<(String, PathBuf)>) -> 
             Ok(kind) if kind.is_file() => logs.push((name, entry.path())),
             Ok(_) => {}
             Err(error) if is_gone(&error) => {}
-            Err(error) => return Err(unread(&entry.path(), &error)),
+            Err(error) => return Err(new_read_error(&entry.path(), &error)),
         }
     }
     Ok(())
@@ -352,7 +354,7 @@ mod tests {
             for recorded in [Some(RECORDED), None] {
                 let (worktree, owners) = owners(&home, recorded);
                 assert_eq!(
-                    owners.of("refs/heads/fresh", worktree.common_dir()),
+                    owners.find_owner("refs/heads/fresh", worktree.common_dir()),
                     *owner,
                     "form {n}, {recorded:?}"
                 );
@@ -365,7 +367,7 @@ mod tests {
         let home = repository();
         let whose = |recorded: Option<&[&str]>, name: &str| {
             let (worktree, owners) = owners(&home, recorded);
-            owners.of(name, worktree.common_dir())
+            owners.find_owner(name, worktree.common_dir())
         };
         for (name, owner) in [
             ("HEAD", RefOwner::This),

@@ -52,7 +52,7 @@ impl ReflogAction {
 /// Reads an action out of a reflog message, `commit (amend): subject` for example.
 ///
 /// `GIT_REFLOG_ACTION` lets programs choose the first part, so only words of git's own count.
-pub(super) fn action(message: &str) -> ReflogAction {
+pub(super) fn parse_action(message: &str) -> ReflogAction {
     let (what, rest) = message.split_once(": ").unwrap_or((message, ""));
     let (what, step) = match what.rsplit_once(" (") {
         Some((verb, step)) if step.ends_with(')') => (verb, Some(&step[..step.len() - 1])),
@@ -121,7 +121,7 @@ fn is_movement(details: &str) -> bool {
 
 /// The names of what a movement came from, where the message has them: `merge side: ...`, `reset: moving to side`, `rebase (start): checkout
 /// side`, and the subject of a merge that somebody committed. What is checked out is not one: it may have been named after it was found.
-fn sources(message: &str) -> Vec<String> {
+fn parse_sources(message: &str) -> Vec<String> {
     let (what, rest) = message.split_once(": ").unwrap_or((message, ""));
     let verb = what.split(' ').next().unwrap_or_default();
     let quoted = |text: &str| {
@@ -175,8 +175,11 @@ impl ReflogTail {
         let Some((mut file, end)) = self.before else {
             return Ok(self.entries);
         };
-        let text = read_part(&mut file, 0, end).map_err(|e| unread(&self.path, e))?;
-        let mut entries: Vec<_> = text.split(|b| *b == b'\n').filter_map(parse).collect();
+        let text = read_part(&mut file, 0, end).map_err(|e| new_read_error(&self.path, e))?;
+        let mut entries: Vec<_> = text
+            .split(|b| *b == b'\n')
+            .filter_map(parse_entry)
+            .collect();
         entries.extend(self.entries);
         Ok(entries)
     }
@@ -203,13 +206,13 @@ pub(super) fn read_tail(
         {
             return Ok(tail(Vec::new(), None));
         }
-        Err(e) => return Err(unread(path, e)),
+        Err(e) => return Err(new_read_error(path, e)),
     };
-    let length = file.metadata().map_err(|e| unread(path, e))?.len();
+    let length = file.metadata().map_err(|e| new_read_error(path, e))?.len();
     let mut span = 8 * 1024;
     loop {
         let start = length.saturating_sub(span);
-        let text = read_part(&mut file, start, length).map_err(|e| unread(path, e))?;
+        let text = read_part(&mut file, start, length).map_err(|e| new_read_error(path, e))?;
         // The first line of a part read from the middle is most likely cut.
         let from = if start == 0 {
             0
@@ -223,7 +226,9 @@ pub(super) fn read_tail(
             let begin = end - line.len();
             // The newline before it; the first line has none.
             end = begin.saturating_sub(1);
-            let Some(entry) = parse(line) else { continue };
+            let Some(entry) = parse_entry(line) else {
+                continue;
+            };
             let last = is_last(&entry);
             entries.push(entry);
             if last {
@@ -246,12 +251,12 @@ fn read_part(file: &mut File, start: u64, end: u64) -> std::io::Result<Vec<u8>> 
     Ok(text)
 }
 
-fn unread(path: &Path, error: std::io::Error) -> Error {
-    Error::read(format!("read the reflog {}", path.display()), error)
+fn new_read_error(path: &Path, error: std::io::Error) -> Error {
+    Error::read_error(format!("read the reflog {}", path.display()), error)
 }
 
 /// Parses a line: `old new Name <mail> seconds zone TAB message`. Damaged lines prove nothing.
-fn parse(line: &[u8]) -> Option<ReflogEntry> {
+fn parse_entry(line: &[u8]) -> Option<ReflogEntry> {
     let (head, message) = match line.iter().position(|b| *b == b'\t') {
         Some(tab) => (&line[..tab], &line[tab + 1..]),
         None => (line, &[][..]),
@@ -260,7 +265,7 @@ fn parse(line: &[u8]) -> Option<ReflogEntry> {
     let old = ObjectId::from_hex(words.next()?).ok()?;
     let new = ObjectId::from_hex(words.next()?).ok()?;
     let message = String::from_utf8_lossy(message);
-    let action = action(&message);
+    let action = parse_action(&message);
     let details = message.split_once(": ").map_or("", |(_, rest)| rest);
     let mut hasher = DefaultHasher::new();
     line.hash(&mut hasher);
@@ -270,7 +275,7 @@ fn parse(line: &[u8]) -> Option<ReflogEntry> {
         action,
         amends: message.starts_with("commit (amend):"),
         moving_words: (action.makes() && is_movement(details)).then(|| details.to_owned()),
-        sources: sources(&message),
+        sources: parse_sources(&message),
         line: hasher.finish(),
     })
 }
@@ -341,10 +346,10 @@ mod tests {
                 ReflogAction::Merged,
             ),
         ] {
-            assert_eq!(action(message), expected, "{message}");
+            assert_eq!(parse_action(message), expected, "{message}");
             // What moved, or came in an unknown way, is nobody's work by this entry.
             assert_eq!(
-                action(message).makes(),
+                parse_action(message).makes(),
                 expected != moved && expected != ReflogAction::Unknown,
                 "{message}"
             );
@@ -399,7 +404,7 @@ mod tests {
             ("checkout: moving from main to side", &[]),
             ("pull: Fast-forward", &[]),
         ] {
-            assert_eq!(sources(message), expected, "{message}");
+            assert_eq!(parse_sources(message), expected, "{message}");
         }
     }
 

@@ -4,7 +4,7 @@ use std::path::Path;
 
 use gix::bstr::ByteSlice;
 use gix::url::Scheme;
-use watchdog_facts::secret_shapes::mask;
+use watchdog_facts::secret_shapes::mask_secrets;
 
 use super::error::Error;
 use super::harden;
@@ -30,7 +30,7 @@ pub fn why_no_repository_id(id: &str) -> Option<&'static str> {
         || id.split('/').any(|part| matches!(part, "" | "." | ".."))
     {
         Some("no part of it is empty or made of dots, and it begins with no '-'")
-    } else if mask(id) != id {
+    } else if mask_secrets(id) != id {
         Some("it looks like a secret")
     } else {
         None
@@ -76,20 +76,23 @@ pub fn repository_id_of(address: &str) -> Option<String> {
 
 /// The address as a person may see it: without user and password where it has a password, with secrets masked.
 pub fn public_address(address: &str) -> String {
-    let shown = match (address.split_once("://"), credentials(address)) {
+    let shown = match (address.split_once("://"), find_credentials(address)) {
         (Some((scheme, rest)), Some(secret)) => format!(
             "{scheme}://{}",
             rest.get(secret.len() + 1..).unwrap_or_default()
         ),
         _ => address.to_owned(),
     };
-    mask(&shown).chars().filter(|c| !c.is_control()).collect()
+    mask_secrets(&shown)
+        .chars()
+        .filter(|c| !c.is_control())
+        .collect()
 }
 
 /// A text of git with everything removed that only the address of its remote could have brought: user and password, as written and decoded.
 pub fn without_credentials(text: &str, address: &str) -> String {
     let mut text = text.replace(address, &public_address(address));
-    if credentials(address).is_some() {
+    if find_credentials(address).is_some() {
         let after_scheme = address.split_once("://").map_or("", |(_, rest)| rest);
         // If a password holds an unescaped `@` or `/`, git may understand another part of it.
         let mut parts: Vec<&str> = after_scheme
@@ -119,12 +122,12 @@ pub fn without_credentials(text: &str, address: &str) -> String {
             text = text.replace(&word, "[secret]");
         }
     }
-    mask(&text).into_owned()
+    mask_secrets(&text).into_owned()
 }
 
 /// User and password of a URL, as written; up to the last `@` before the path, as no host has one.
 /// An ssh user without a password has none.
-fn credentials(address: &str) -> Option<&str> {
+fn find_credentials(address: &str) -> Option<&str> {
     let (scheme, rest) = address.split_once("://")?;
     let end = rest.find(['/', '?', '#']).unwrap_or(rest.len());
     // A password may hold an unescaped slash: then what is left of the last `@` is no path either.
@@ -155,7 +158,8 @@ pub fn absolute_address(address: &str, from: &Path) -> String {
 /// If that configuration cannot be read.
 pub fn rewritten_address(git_dir: &Path, address: &str) -> Result<String, Error> {
     let doing = "read the configuration of all repositories";
-    let repo = gix::open_opts(git_dir, harden::options()).map_err(|e| Error::read(doing, e))?;
+    let repo = gix::open_opts(git_dir, harden::build_open_options())
+        .map_err(|e| Error::read_error(doing, e))?;
     let config = repo.config_snapshot();
     let mut longest: Option<(usize, String)> = None;
     for section in config
@@ -304,8 +308,8 @@ mod tests {
         ] {
             assert_eq!(public_address(address), shown);
         }
-        let said = "fatal: unable to access 'https://me:hush@example.com/a.git/': user me:hush@ and hush were refused";
-        let told = without_credentials(said, "https://me:hush@example.com/a.git");
+        let git_error = "fatal: unable to access 'https://me:hush@example.com/a.git/': user me:hush@ and hush were refused";
+        let told = without_credentials(git_error, "https://me:hush@example.com/a.git");
         assert!(
             !told.contains("hush") && told.contains("https://example.com/a.git"),
             "{told}"
@@ -324,8 +328,8 @@ mod tests {
             }
             let shown = public_address(&address);
             prop_assert!(!shown.contains("S3cret"), "{shown}");
-            let said = without_credentials(&format!("fatal: could not read from {address}: {user}:{secret}@ was refused"), &address);
-            prop_assert!(!said.contains("S3cret"), "{said}");
+            let shown_error = without_credentials(&format!("fatal: could not read from {address}: {user}:{secret}@ was refused"), &address);
+            prop_assert!(!shown_error.contains("S3cret"), "{shown_error}");
         }
     }
 }

@@ -30,7 +30,9 @@ impl RepoCache {
     /// # Errors
     /// As [`Worktree::open`].
     pub fn open(&mut self, worktree: &FoundWorktree) -> Result<Worktree, Error> {
-        if let Some(opened) = self.kept.take_if(|opened| fits(opened, worktree))
+        if let Some(opened) = self
+            .kept
+            .take_if(|opened| can_reuse_parts(opened, worktree))
             && let Some(turned) = turn_to(opened, worktree)
         {
             return Ok(turned);
@@ -66,7 +68,7 @@ fn has_own_settings(git_dir: &Path, root: &Path) -> bool {
 }
 
 /// Whether the opened parts of one worktree are valid for another.
-fn fits(opened: &Worktree, wanted_worktree: &FoundWorktree) -> bool {
+fn can_reuse_parts(opened: &Worktree, wanted_worktree: &FoundWorktree) -> bool {
     if wanted_worktree.common_dir != opened.common_dir
         || wanted_worktree.git_dir == wanted_worktree.common_dir
         || has_own_settings(&wanted_worktree.git_dir, &wanted_worktree.root)

@@ -4,7 +4,7 @@ use gix::bstr::ByteSlice;
 
 use super::error::Error;
 use super::open::Worktree;
-use super::ref_owner::{git_dirs, is_gone, unread};
+use super::ref_owner::{git_dirs, is_gone, new_read_error};
 use super::snapshot::spec_for_ref;
 use watchdog_system::read_regular_file;
 
@@ -65,7 +65,7 @@ impl Worktree {
         let existing = self.retry_if_refs_moved(|| {
             self.repo
                 .try_find_reference(&branch)
-                .map_err(|e| Error::read(doing(), e))
+                .map_err(|e| Error::read_error(doing(), e))
         })?;
         let Some(mut reference) = existing else {
             return Ok(RescueBranch {
@@ -78,29 +78,29 @@ impl Worktree {
         };
         let tip = reference
             .peel_to_commit()
-            .map_err(|e| Error::read(doing(), e))?;
+            .map_err(|e| Error::read_error(doing(), e))?;
         let message = tip.message_raw_sloppy().to_str_lossy().into_owned();
         let holds_head = match self.head_commit()? {
             None => true,
             Some(head) => {
                 let head = gix::ObjectId::from_hex(head.as_bytes())
-                    .map_err(|e| Error::read(doing(), e))?;
+                    .map_err(|e| Error::read_error(doing(), e))?;
                 let mut beyond = self
                     .repo
                     .rev_walk([head])
                     .with_hidden([tip.id])
                     .all()
-                    .map_err(|e| Error::read(doing(), e))?;
+                    .map_err(|e| Error::read_error(doing(), e))?;
                 beyond
                     .next()
                     .transpose()
-                    .map_err(|e| Error::read(doing(), e))?
+                    .map_err(|e| Error::read_error(doing(), e))?
                     .is_none()
             }
         };
         let tree = tip
             .tree_id()
-            .map_err(|e| Error::read(doing(), e))?
+            .map_err(|e| Error::read_error(doing(), e))?
             .to_string();
         Ok(RescueBranch {
             name,
@@ -126,7 +126,7 @@ impl Worktree {
                         .map(|name| name.trim().to_owned()),
                 ),
                 Err(error) if is_gone(&error) => {}
-                Err(error) => return Err(unread(&head, &error)),
+                Err(error) => return Err(new_read_error(&head, &error)),
             }
         }
         Ok(branches)

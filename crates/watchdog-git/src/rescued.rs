@@ -30,7 +30,7 @@ impl Worktree {
         let mut described = Vec::with_capacity(ids.len());
         for hex in ids {
             let id = ObjectId::from_hex(hex.as_bytes())
-                .map_err(|e| Error::read(format!("read commit {hex}"), e))?;
+                .map_err(|e| Error::read_error(format!("read commit {hex}"), e))?;
             let node = history.node(id);
             let patch = patch_of(&mut history, &mut patches, node)?;
             described.push(RescuedCommit {
@@ -45,7 +45,7 @@ impl Worktree {
 
 /// Those of `candidates` that a rescue made. `amended` are commits that HEAD's reflog shows being amended here: they count as the session's
 /// own work if they no longer contain exactly the change of the rescue's commit.
-pub(super) fn among(
+pub(super) fn find_rescued(
     worktree: &Worktree,
     history: &mut CommitHistory<'_>,
     candidates: &HashSet<HistoryIndex>,
@@ -55,7 +55,7 @@ pub(super) fn among(
     if candidates.is_empty() {
         return Ok(HashSet::new());
     }
-    let recorded = evidence.rescued()?;
+    let recorded = evidence.read_rescued_commits()?;
     let ids: HashSet<&str> = recorded.iter().map(|commit| commit.id.as_str()).collect();
     let authored: HashSet<&str> = recorded
         .iter()
@@ -101,7 +101,7 @@ fn patch_of(
     if before == after {
         return Ok(None);
     }
-    Ok(patches.name(before, after)?.map(|patch| hex(&patch)))
+    Ok(patches.name(before, after)?.map(|patch| to_hex(&patch)))
 }
 
 /// The facts in a commit's own text.
@@ -117,8 +117,8 @@ impl CommitAuthorship {
         let commit = worktree
             .repo
             .find_commit(id)
-            .map_err(|e| Error::read(doing(), e))?;
-        let parsed = commit.decode().map_err(|e| Error::read(doing(), e))?;
+            .map_err(|e| Error::read_error(doing(), e))?;
+        let parsed = commit.decode().map_err(|e| Error::read_error(doing(), e))?;
         let subject = parsed
             .message
             .lines()
@@ -131,12 +131,12 @@ impl CommitAuthorship {
         }
         let names_a_snapshot = parsed.message.lines().any(|line| line.starts_with(TRAILER));
         Ok(CommitAuthorship {
-            authored: hex(&hash.finalize()[..16]),
+            authored: to_hex(&hash.finalize()[..16]),
             names_a_snapshot,
         })
     }
 }
 
-fn hex(bytes: &[u8]) -> String {
+fn to_hex(bytes: &[u8]) -> String {
     bytes.iter().map(|byte| format!("{byte:02x}")).collect()
 }

@@ -52,7 +52,8 @@ pub(super) fn made_anew(
     // A walk of its own: the paint of the first one belongs to the other direction.
     let mut baseline_history = CommitHistory::new(worktree)?;
     let left_behind = baseline_history.range(head, baseline)?.commits;
-    let (theirs, all_theirs) = patches(worktree, &mut baseline_history, &left_behind, empty_tree)?;
+    let (theirs, all_theirs) =
+        compute_patches(worktree, &mut baseline_history, &left_behind, empty_tree)?;
     let mut authored = HashSet::new();
     for &node in left_behind.iter().take(MAX_COMMITS) {
         authored
@@ -66,7 +67,7 @@ pub(super) fn made_anew(
         .filter(|node| made.contains(node))
         .copied()
         .collect();
-    let (ours, all_ours) = patches(worktree, history, &candidates, empty_tree)?;
+    let (ours, all_ours) = compute_patches(worktree, history, &candidates, empty_tree)?;
     if !all_theirs || !all_ours {
         let detail = format!(
             "a side has more than {MAX_COMMITS} commits or {} MiB of changed files; what could not be compared does not count as made here",
@@ -95,7 +96,7 @@ pub(super) fn made_anew(
 }
 
 /// The patches of these commits against their first parents, and whether all could be read.
-fn patches(
+fn compute_patches(
     worktree: &Worktree,
     history: &mut CommitHistory<'_>,
     commits: &[HistoryIndex],

@@ -155,7 +155,7 @@ impl WorktreeSearch<'_> {
                 ));
                 return true;
             }
-            let (inner, dot_git) = match list(&folder) {
+            let (inner, dot_git) = match list_folder(&folder) {
                 Ok(FolderListing::Folders { inner, dot_git }) => (inner, dot_git),
                 Ok(FolderListing::GitDir) => {
                     any = true;
@@ -206,7 +206,7 @@ impl WorktreeSearch<'_> {
         if self.is_known(folder, &dot_git) {
             return true;
         }
-        match discover::inspect(&dot_git) {
+        match discover::inspect_dot_git(&dot_git) {
             Ok(true) => self.entry(folder, &dot_git),
             Ok(false) => return false,
             Err(error) => self.keep(by_name(
@@ -296,7 +296,7 @@ enum FolderListing {
     Cache,
 }
 
-fn list(folder: &Path) -> std::io::Result<FolderListing> {
+fn list_folder(folder: &Path) -> std::io::Result<FolderListing> {
     let entries = match fs::read_dir(folder) {
         Ok(entries) => entries,
         Err(error) if error.kind() == std::io::ErrorKind::NotFound => {

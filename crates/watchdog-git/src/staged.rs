@@ -12,7 +12,7 @@ use super::open::Worktree;
 
 /// Adds what is staged: a rename once, under its new name. `cached` is the tree that git noted in the
 /// index as its last equal.
-pub(super) fn find(
+pub(super) fn add_staged_changes(
     worktree: &Worktree,
     index: &State,
     cached: Option<ObjectId>,
@@ -31,10 +31,10 @@ pub(super) fn find(
         return Ok(());
     }
     let similar = gix::diff::Rewrites::default();
-    compare(worktree, index, tree, TrackRenames::Given(similar), status)
+    compare_with_tree(worktree, index, tree, TrackRenames::Given(similar), status)
         // A partial clone may lack the contents that similar files need; equal ones need none.
         .or_else(|_| {
-            compare(
+            compare_with_tree(
                 worktree,
                 index,
                 tree,
@@ -45,7 +45,7 @@ pub(super) fn find(
                 status,
             )
         })
-        .map_err(|e| Error::read(doing(), e))
+        .map_err(|e| Error::read_error(doing(), e))
 }
 
 /// As [`find`], against any tree, with a rename as a change of each of the two paths.
@@ -61,8 +61,8 @@ pub(super) fn find_each(
             worktree.root().display()
         )
     };
-    compare(worktree, index, tree, TrackRenames::Disabled, status)
-        .map_err(|e| Error::read(doing(), e))
+    compare_with_tree(worktree, index, tree, TrackRenames::Disabled, status)
+        .map_err(|e| Error::read_error(doing(), e))
 }
 
 /// The tree of a commit; the empty one for the void before the first commit.
@@ -72,10 +72,10 @@ pub(super) fn tree_of(worktree: &Worktree, commit: Option<ObjectId>) -> Result<O
             let commit = worktree
                 .repo
                 .find_commit(id)
-                .map_err(|e| Error::read(format!("read commit {id}"), e))?;
+                .map_err(|e| Error::read_error(format!("read commit {id}"), e))?;
             Ok(commit
                 .tree_id()
-                .map_err(|e| Error::read(format!("read commit {id}"), e))?
+                .map_err(|e| Error::read_error(format!("read commit {id}"), e))?
                 .detach())
         }
         None => Ok(ObjectId::empty_tree(worktree.repo.object_hash())),
@@ -90,7 +90,7 @@ pub(super) fn cached_tree(index: &State) -> Option<ObjectId> {
         .map(|cached| cached.id)
 }
 
-fn compare(
+fn compare_with_tree(
     worktree: &Worktree,
     index: &State,
     tree: ObjectId,

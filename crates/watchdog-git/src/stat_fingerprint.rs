@@ -78,7 +78,7 @@ pub(super) fn compute_fingerprints(
             state,
         });
     let beside = status.folders.iter().chain(&status.untracked).cloned();
-    let settings = settings(repo)
+    let settings = list_settings_files(repo)
         .into_iter()
         .map(|path| BString::from(path.into_os_string().into_vec()));
     let mut fingerprints: Vec<PathStat> = tracked
@@ -95,7 +95,7 @@ pub(super) fn compute_fingerprints(
 
 /// Every file that the repository's configuration came from or could come from, and the ignore and attribute files that it
 /// names. Absolute.
-fn settings(repo: &gix::Repository) -> Vec<PathBuf> {
+fn list_settings_files(repo: &gix::Repository) -> Vec<PathBuf> {
     use gix::config::Source;
     let config = repo.config_snapshot();
     let mut files: Vec<PathBuf> = config
@@ -164,7 +164,7 @@ impl StatFingerprints {
             .map(Path::new),
             scanned_at,
         )?;
-        let branch = branch(git_dir)?;
+        let branch = read_branch_path(git_dir)?;
         let files = [
             "config",
             "packed-refs",
@@ -182,15 +182,15 @@ impl StatFingerprints {
             scanned_at,
         )?;
         for path in scope.more {
-            add(&mut hash, path, scanned_at)?;
+            add_path(&mut hash, path, scanned_at)?;
         }
-        add(&mut hash, &worktree.root.join(".git"), scanned_at)?;
-        let root = at(&worktree.root)?;
+        add_path(&mut hash, &worktree.root.join(".git"), scanned_at)?;
+        let root = open_folder(&worktree.root)?;
         for PathStat { path, state } in &self.0 {
             if let Some(state) = state {
                 hash.update(path.as_bytes());
                 hash.update([0]);
-                take(&mut hash, *state, scanned_at)?;
+                add_stamp(&mut hash, *state, scanned_at)?;
                 continue;
             }
             let name: &BStr = if path.is_empty() {
@@ -222,7 +222,7 @@ impl StatFingerprints {
 }
 
 /// The branch that HEAD is on; the outer `None` where HEAD cannot be read.
-fn branch(git_dir: &Path) -> Option<Option<PathBuf>> {
+fn read_branch_path(git_dir: &Path) -> Option<Option<PathBuf>> {
     let text = read_regular_file(&git_dir.join("HEAD"), 4096).ok()?;
     let Some(name) = text.strip_prefix(b"ref:") else {
         return Some(None);
@@ -235,7 +235,7 @@ fn branch(git_dir: &Path) -> Option<Option<PathBuf>> {
 }
 
 /// Opens a folder for relative lookups: resolving each full path would take most of the time.
-fn at(folder: &Path) -> Option<std::os::fd::OwnedFd> {
+fn open_folder(folder: &Path) -> Option<std::os::fd::OwnedFd> {
     let flags = watchdog_system::FOLDER_TO_ENTER
         | rustix::fs::OFlags::DIRECTORY
         | rustix::fs::OFlags::CLOEXEC;
@@ -250,7 +250,7 @@ fn add_all<'p>(
     scanned_at: SystemTime,
 ) -> Option<()> {
     use std::os::unix::ffi::OsStrExt;
-    let open = at(folder)?;
+    let open = open_folder(folder)?;
     hash.update(folder.as_os_str().as_bytes());
     for name in names {
         hash.update(name.as_os_str().as_bytes());
@@ -278,7 +278,7 @@ fn add_found(
     scanned_at: SystemTime,
 ) -> Option<()> {
     match status {
-        Ok(stat) => take(hash, StatStamp::from_stat(&stat), scanned_at),
+        Ok(stat) => add_stamp(hash, StatStamp::from_stat(&stat), scanned_at),
         Err(rustix::io::Errno::NOENT | rustix::io::Errno::NOTDIR) => {
             hash.update([1]);
             Some(())
@@ -287,7 +287,7 @@ fn add_found(
     }
 }
 
-fn add(hash: &mut Sha256, path: &Path, scanned_at: SystemTime) -> Option<()> {
+fn add_path(hash: &mut Sha256, path: &Path, scanned_at: SystemTime) -> Option<()> {
     use std::os::unix::ffi::OsStrExt;
     hash.update(path.as_os_str().as_bytes());
     hash.update([0]);
@@ -321,11 +321,11 @@ fn add_metadata(hash: &mut Sha256, metadata: &Metadata, scanned_at: SystemTime) 
             metadata.uid().into(),
         ],
     };
-    take(hash, state, scanned_at)
+    add_stamp(hash, state, scanned_at)
 }
 
 /// Adds one file's state, unless it may have changed since the scan began.
-fn take(hash: &mut Sha256, state: StatStamp, scanned_at: SystemTime) -> Option<()> {
+fn add_stamp(hash: &mut Sha256, state: StatStamp, scanned_at: SystemTime) -> Option<()> {
     if !state.is_older_than(scanned_at) {
         return None;
     }

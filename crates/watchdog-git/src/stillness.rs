@@ -22,7 +22,7 @@ impl Worktree {
         hash.update(format!("{:?} {:?}", self.head()?, self.branch()));
         let index = self
             .index()
-            .map_err(|error| Error::read("read the index", error))?;
+            .map_err(|error| Error::read_error("read the index", error))?;
         for entry in index.entries() {
             hash.update(entry.path(&index).as_bytes());
             hash.update([0, u8::try_from(entry.stage_raw()).unwrap_or(u8::MAX)]);

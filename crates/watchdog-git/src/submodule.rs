@@ -89,10 +89,10 @@ impl SubmoduleScan {
         entry: &gix::index::Entry,
         path: &BStr,
     ) -> Result<Option<SubmoduleState>, Error> {
-        let folder = self.root.join(
-            gix::path::from_bstr(path)
-                .map_err(|e| Error::read(format!("read the path of a submodule '{path}'"), e))?,
-        );
+        let folder =
+            self.root.join(gix::path::from_bstr(path).map_err(|e| {
+                Error::read_error(format!("read the path of a submodule '{path}'"), e)
+            })?);
         let dot_git = folder.join(".git");
         // Without a `.git` it was never checked out, and there is nothing in it to lose.
         if dot_git.symlink_metadata().is_err() || self.depth >= DEPTH {
@@ -176,12 +176,12 @@ pub(super) fn is_named(folder: &Path, commit: ObjectId) -> Result<bool, Error> {
         let platform = inner
             .repo
             .references()
-            .map_err(|error| Error::read(doing(), error))?;
+            .map_err(|error| Error::read_error(doing(), error))?;
         for reference in platform
             .prefixed(prefix)
-            .map_err(|error| Error::read(doing(), error))?
+            .map_err(|error| Error::read_error(doing(), error))?
         {
-            let reference = reference.map_err(|error| Error::read(doing(), error))?;
+            let reference = reference.map_err(|error| Error::read_error(doing(), error))?;
             // A ref that leads to no commit keeps none.
             let tip = reference.into_fully_peeled_id().ok().map(gix::Id::detach);
             tips.extend(tip.filter(|tip| inner.repo.find_commit(*tip).is_ok()));
@@ -195,7 +195,7 @@ pub(super) fn is_named(folder: &Path, commit: ObjectId) -> Result<bool, Error> {
         .rev_walk([commit])
         .with_hidden(tips)
         .all()
-        .map_err(|error| Error::read(doing(), error))?;
+        .map_err(|error| Error::read_error(doing(), error))?;
     Ok(unreached.next().is_none())
 }
 
@@ -205,9 +205,9 @@ impl Worktree {
     /// # Errors
     /// [`Error::Read`] where the index or a submodule cannot be read.
     pub fn unsettled_submodules(&self) -> Result<Vec<UnsettledSubmodule>, Error> {
-        let index = self
-            .index()
-            .map_err(|e| Error::read(format!("read the index of {}", self.root().display()), e))?;
+        let index = self.index().map_err(|e| {
+            Error::read_error(format!("read the index of {}", self.root().display()), e)
+        })?;
         let submodules = SubmoduleScan::new(self, &index, 0)?;
         let mut unsettled = Vec::new();
         for entry in index
@@ -250,7 +250,9 @@ fn ignore_settings(worktree: &Worktree) -> Result<HashMap<BString, Ignore>, Erro
         None
     };
     let repo = own.as_ref().map_or(&worktree.repo, |own| &own.repo);
-    let submodules = repo.submodules().map_err(|e| Error::read(doing(), e))?;
+    let submodules = repo
+        .submodules()
+        .map_err(|e| Error::read_error(doing(), e))?;
     for submodule in submodules.into_iter().flatten() {
         let Ok(path) = submodule.path() else { continue };
         let own = submodule.ignore().ok().flatten();

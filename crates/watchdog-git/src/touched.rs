@@ -12,7 +12,7 @@ use super::baseline::HistoryPoint;
 use super::comparison_parts::WorkTreeStatus;
 use super::error::Error;
 use super::known_refs::KnownRefs;
-use super::net_change::newest;
+use super::net_change::find_newest_commits;
 use super::open::Worktree;
 use super::path_text::escape_path;
 use super::snapshot::changes_between;
@@ -51,11 +51,11 @@ impl Worktree {
         let before = staged::tree_of(self, baseline)?;
         let mut paths: BTreeSet<BString> = BTreeSet::new();
         let doing = || format!("read the index of {}", self.root().display());
-        let index = self.index().map_err(|e| Error::read(doing(), e))?;
+        let index = self.index().map_err(|e| Error::read_error(doing(), e))?;
         let mut status = WorkTreeStatus::default();
-        let prepared = hidden::prepare(self, &index, &mut status)?;
+        let prepared = hidden::prepare_index(self, &index, &mut status)?;
         let index: &gix::index::State = prepared.as_ref().unwrap_or(&index);
-        work_tree::find(self, index, 0, &mut status)?;
+        work_tree::add_worktree_changes(self, index, 0, &mut status)?;
         staged::find_each(self, index, before, &mut status)?;
         if let Some(head) = self.head_id()? {
             let after = staged::tree_of(self, Some(head))?;
@@ -104,12 +104,12 @@ impl Worktree {
             Some(baseline) => history.range(baseline, head)?.commits,
             None => history.all(head)?,
         };
-        let origins = origin::sort(self, &mut history, baseline, &new, &refs.into())?;
+        let origins = origin::sort_by_origin(self, &mut history, baseline, &new, &refs.into())?;
         if origins.imported.is_empty() {
             return Ok(());
         }
         let head_tree = staged::tree_of(self, Some(head))?;
-        for node in newest(&history, &origins.imported) {
+        for node in find_newest_commits(&history, &origins.imported) {
             let tree = history.tree(node)?;
             let differ: BTreeSet<BString> = changes_between(&self.repo, tree, head_tree)?
                 .into_iter()

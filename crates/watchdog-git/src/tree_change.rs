@@ -28,26 +28,30 @@ pub(super) struct ChangedFile {
 }
 
 /// Whether any file differs; folders without files do not count. Looks no further than the first one.
-pub(super) fn any(worktree: &Worktree, from: ObjectId, to: ObjectId) -> Result<bool, Error> {
+pub(super) fn has_changed_file(
+    worktree: &Worktree,
+    from: ObjectId,
+    to: ObjectId,
+) -> Result<bool, Error> {
     let mut first = FirstChangedFile(None);
-    match diff(worktree, from, to, &mut first) {
+    match diff_trees(worktree, from, to, &mut first) {
         Ok(()) => {}
         Err(_) if first.0.is_some() => {}
         Err(error) => return Err(error),
     }
     let Some(new) = first.0 else { return Ok(false) };
-    verify(worktree, new)?;
+    verify_file(worktree, new)?;
     Ok(true)
 }
 
 /// The files that differ.
-pub(super) fn between(
+pub(super) fn list_changed_files(
     worktree: &Worktree,
     from: ObjectId,
     to: ObjectId,
 ) -> Result<Vec<ChangedFile>, Error> {
     let mut recorder = Recorder::default().track_location(Some(Location::Path));
-    diff(worktree, from, to, &mut recorder)?;
+    diff_trees(worktree, from, to, &mut recorder)?;
     let file = |mode: EntryMode, id| (!mode.is_tree()).then_some((mode, id));
     let changes = recorder.records.into_iter().map(|change| match change {
         Change::Addition {
@@ -86,7 +90,7 @@ pub(super) fn between(
 }
 
 /// The file at a path of a tree.
-pub(super) fn file(
+pub(super) fn find_file(
     worktree: &Worktree,
     tree: ObjectId,
     path: &BStr,
@@ -96,7 +100,7 @@ pub(super) fn file(
     while let Some(part) = parts.next() {
         let mut tree_entry = None;
         for entry in read_tree(worktree, id, &mut buffer)? {
-            let entry = entry.map_err(|e| Error::read(format!("read tree {id}"), e))?;
+            let entry = entry.map_err(|e| Error::read_error(format!("read tree {id}"), e))?;
             if entry.filename == part {
                 tree_entry = Some((entry.mode, entry.oid.to_owned()));
                 break;
@@ -114,28 +118,28 @@ pub(super) fn file(
 }
 
 /// Refuses a file whose bytes are not here or do not match its name.
-pub(super) fn verify(worktree: &Worktree, file: Option<FileEntry>) -> Result<(), Error> {
+pub(super) fn verify_file(worktree: &Worktree, file: Option<FileEntry>) -> Result<(), Error> {
     let Some((mode, id)) = file.filter(|(mode, _)| !mode.is_commit()) else {
         return Ok(());
     };
     debug_assert!(!mode.is_tree());
-    match size(worktree, id)? {
+    match read_object_size(worktree, id)? {
         // A partial clone may lack the object; its name is known all the same.
         None if is_partial(&worktree.repo) => Ok(()),
         _ => verify_blob(&worktree.repo.objects, &id)
-            .map_err(|e| Error::read(format!("read object {id}"), e)),
+            .map_err(|e| Error::read_error(format!("read object {id}"), e)),
     }
 }
 
 /// The entry of a name in a tree.
-pub(super) fn child(
+pub(super) fn find_child(
     worktree: &Worktree,
     tree: ObjectId,
     name: &[u8],
 ) -> Result<Option<FileEntry>, Error> {
     let mut buffer = Vec::new();
     for entry in read_tree(worktree, tree, &mut buffer)? {
-        let entry = entry.map_err(|e| Error::read(format!("read tree {tree}"), e))?;
+        let entry = entry.map_err(|e| Error::read_error(format!("read tree {tree}"), e))?;
         if entry.filename == name {
             return Ok(Some((entry.mode, entry.oid.to_owned())));
         }
@@ -150,7 +154,7 @@ pub(super) fn each_new(
     to: ObjectId,
     take: impl FnMut(ObjectId) -> ControlFlow<()>,
 ) -> Result<(), Error> {
-    diff(worktree, from, to, &mut EachNewFile(take))
+    diff_trees(worktree, from, to, &mut EachNewFile(take))
 }
 
 /// The bytes of a blob of at most `limit` bytes.
@@ -159,7 +163,7 @@ pub(super) fn read_blob(
     id: ObjectId,
     limit: u64,
 ) -> Result<Option<Vec<u8>>, Error> {
-    if size(worktree, id)?.is_none_or(|size| size > limit) {
+    if read_object_size(worktree, id)?.is_none_or(|size| size > limit) {
         return Ok(None);
     }
     let mut buffer = Vec::new();
@@ -174,14 +178,14 @@ pub(super) fn has_own_lines(
     sides: &[Option<FileEntry>],
     merged: Option<FileEntry>,
 ) -> Result<bool, Error> {
-    let Some(after) = text(worktree, merged)? else {
+    let Some(after) = read_text(worktree, merged)? else {
         return Ok(true);
     };
     let mut texts = Vec::new();
     for side in sides {
         texts.push(match side {
             None => Vec::new(),
-            side => match text(worktree, *side)? {
+            side => match read_text(worktree, *side)? {
                 Some(before) => before,
                 None => return Ok(true),
             },
@@ -205,7 +209,10 @@ pub(super) fn adds_own_lines(sides: &[Vec<u8>], after: &[u8]) -> bool {
 }
 
 /// The bytes of a file that can be compared by lines.
-pub(super) fn text(worktree: &Worktree, file: Option<FileEntry>) -> Result<Option<Vec<u8>>, Error> {
+pub(super) fn read_text(
+    worktree: &Worktree,
+    file: Option<FileEntry>,
+) -> Result<Option<Vec<u8>>, Error> {
     let Some((_, id)) = file.filter(|(mode, _)| mode.is_blob()) else {
         return Ok(None);
     };
@@ -213,16 +220,16 @@ pub(super) fn text(worktree: &Worktree, file: Option<FileEntry>) -> Result<Optio
 }
 
 /// The size of an object; `None` where it is missing.
-pub(super) fn size(worktree: &Worktree, id: ObjectId) -> Result<Option<u64>, Error> {
+pub(super) fn read_object_size(worktree: &Worktree, id: ObjectId) -> Result<Option<u64>, Error> {
     let header = worktree
         .repo
         .objects
         .try_header(&id)
-        .map_err(|e| Error::read(format!("read object {id}"), e))?;
+        .map_err(|e| Error::read_error(format!("read object {id}"), e))?;
     Ok(header.map(|header| header.size))
 }
 
-fn diff(
+fn diff_trees(
     worktree: &Worktree,
     from: ObjectId,
     to: ObjectId,
@@ -241,7 +248,7 @@ fn diff(
         VerifyingObjectReader(&worktree.repo.objects),
         delegate,
     )
-    .map_err(|e| Error::read(format!("compare tree {from} with tree {to}"), e))
+    .map_err(|e| Error::read_error(format!("compare tree {from} with tree {to}"), e))
 }
 
 fn read_tree<'b>(
@@ -255,7 +262,7 @@ fn read_tree<'b>(
     let doing = || format!("read tree {id}");
     match VerifyingObjectReader(&worktree.repo.objects)
         .try_find(&id, buffer)
-        .map_err(|e| Error::read(doing(), e))?
+        .map_err(|e| Error::read_error(doing(), e))?
     {
         Some(data) if data.kind == gix::object::Kind::Tree => {
             Ok(TreeRefIter::from_bytes(data.data, id.kind()))

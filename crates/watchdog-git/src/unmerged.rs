@@ -60,24 +60,25 @@ impl Worktree {
         let refs = self
             .repo
             .references()
-            .map_err(|e| Error::read(doing(), e))?;
+            .map_err(|e| Error::read_error(doing(), e))?;
         let named = |reference: gix::Reference<'_>| {
             let id = reference.target().try_id().map(ToOwned::to_owned)?;
             Some((reference.name().as_bstr().to_str_lossy().into_owned(), id))
         };
-        names.retain(|name| owners.of(name, self.common_dir()) == RefOwner::Helper);
+        names.retain(|name| owners.find_owner(name, self.common_dir()) == RefOwner::Helper);
         let mut branches: Vec<(String, ObjectId)> = Vec::new();
         if !names.is_empty() {
             let names: HashSet<String> = names.into_iter().collect();
             let local = refs
                 .local_branches()
-                .map_err(|e| Error::read(doing(), e))?
+                .map_err(|e| Error::read_error(doing(), e))?
                 .flatten()
                 .filter_map(named);
             branches.extend(local.filter(|(name, _)| names.contains(name)));
         }
         let is_helpers = |git_dir: &PathBuf| {
-            owners.of(&head_name(git_dir, self.common_dir()), self.common_dir()) == RefOwner::Helper
+            owners.find_owner(&head_name(git_dir, self.common_dir()), self.common_dir())
+                == RefOwner::Helper
         };
         let of_helpers = worktrees
             .into_iter()
@@ -93,7 +94,7 @@ impl Worktree {
         let is_of_helper = |name: &str| branches.iter().any(|(branch, _)| branch == name);
         let others = refs
             .all()
-            .map_err(|e| Error::read(doing(), e))?
+            .map_err(|e| Error::read_error(doing(), e))?
             .flatten()
             .filter_map(named);
         let mut hidden: Vec<_> = others
@@ -112,10 +113,10 @@ impl Worktree {
                 .rev_walk([tip])
                 .with_hidden(hidden.iter().copied())
                 .all()
-                .map_err(|e| Error::read(doing(), e))?;
+                .map_err(|e| Error::read_error(doing(), e))?;
             let mut count = 0;
             for commit in walk.take(COUNTED) {
-                commit.map_err(|e| Error::read(doing(), e))?;
+                commit.map_err(|e| Error::read_error(doing(), e))?;
                 count += 1;
             }
             Ok(count)

@@ -34,7 +34,7 @@ impl VerifyingObjectReader<'_> {
     pub(super) fn blob(self, id: ObjectId, buffer: &mut Vec<u8>) -> Result<(), Error> {
         match self
             .try_find(&id, buffer)
-            .map_err(|e| Error::read(format!("read object {id}"), e))?
+            .map_err(|e| Error::read_error(format!("read object {id}"), e))?
         {
             Some(_) => Ok(()),
             None => Err(Error::Read {

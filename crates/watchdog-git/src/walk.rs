@@ -76,7 +76,7 @@ impl<'w> CommitHistory<'w> {
         let shallow = worktree
             .repo
             .shallow_commits()
-            .map_err(|e| Error::read("read the shallow boundary of the clone", e))?;
+            .map_err(|e| Error::read_error("read the shallow boundary of the clone", e))?;
         // A shallow boundary changes the parents of a commit, which the file cannot know. Replacements and grafts would, too, but any
         // process in the repository can make them, so they are never followed.
         let graph = if shallow.is_none() {
@@ -172,7 +172,7 @@ impl<'w> CommitHistory<'w> {
             self.fill(node, date, tree, parents, true);
             return Ok(true);
         }
-        let Some((date, tree, parents)) = self.read(id)? else {
+        let Some((date, tree, parents)) = self.read_commit(id)? else {
             return Ok(false);
         };
         self.fill(node, date, tree, parents, false);
@@ -180,20 +180,25 @@ impl<'w> CommitHistory<'w> {
     }
 
     /// The data in a commit's object; `None` where it is missing or is no commit.
-    fn read(&mut self, id: ObjectId) -> Result<Option<(u64, ObjectId, Vec<ObjectId>)>, Error> {
+    fn read_commit(
+        &mut self,
+        id: ObjectId,
+    ) -> Result<Option<(u64, ObjectId, Vec<ObjectId>)>, Error> {
         let doing = || format!("read commit {id}");
         let (mut date, mut parents) = (0, Vec::new());
         let object = VerifyingObjectReader(&self.worktree.repo.objects)
             .try_find(&id, &mut self.buf)
-            .map_err(|e| Error::read(doing(), e))?;
+            .map_err(|e| Error::read_error(doing(), e))?;
         let Some(data) = object.filter(|data| data.kind == gix::object::Kind::Commit) else {
             return Ok(None);
         };
         let mut commit = gix::objs::CommitRefIter::from_bytes(data.data, id.kind());
-        let tree = commit.tree_id().map_err(|e| Error::read(doing(), e))?;
+        let tree = commit
+            .tree_id()
+            .map_err(|e| Error::read_error(doing(), e))?;
         let cut = self.shallow.as_ref().is_some_and(|s| s.contains(&id));
         for token in commit {
-            match token.map_err(|e| Error::read(doing(), e))? {
+            match token.map_err(|e| Error::read_error(doing(), e))? {
                 gix::objs::commit::ref_iter::Token::Parent { id } if !cut => parents.push(id),
                 gix::objs::commit::ref_iter::Token::Committer { signature } => {
                     date = u64::try_from(signature.seconds()).unwrap_or(0);
@@ -226,7 +231,7 @@ impl<'w> CommitHistory<'w> {
     fn check_against_object(&mut self, node: HistoryIndex) -> Result<(), Error> {
         let id = self.id(node);
         let doing = || format!("read commit {id}");
-        let Some((_, tree, parents)) = self.read(id)? else {
+        let Some((_, tree, parents)) = self.read_commit(id)? else {
             return Err(Error::Read {
                 doing: doing(),
                 why: "the object is missing".to_string(),
@@ -270,7 +275,7 @@ impl<'w> CommitHistory<'w> {
         let mut parents = Vec::new();
         for position in commit.iter_parents() {
             let position = position.map_err(|e| {
-                Error::read(format!("read commit {id} from the commit-graph file"), e)
+                Error::read_error(format!("read commit {id} from the commit-graph file"), e)
             })?;
             parents.push(graph.id_at(position).to_owned());
         }
@@ -415,7 +420,7 @@ impl<'w> CommitHistory<'w> {
     ///
     /// Reads no commits older than `new` itself, and at most `limit` other commits; the second value is
     /// whether that was enough.
-    pub(super) fn reached(
+    pub(super) fn find_reached(
         &mut self,
         tips: &[ObjectId],
         new: &HashSet<HistoryIndex>,

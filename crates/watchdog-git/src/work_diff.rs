@@ -59,7 +59,7 @@ impl Worktree {
             false => self
                 .repo
                 .find_tree(tree)
-                .map_err(|e| Error::read(doing(), e))?,
+                .map_err(|e| Error::read_error(doing(), e))?,
         };
         let mut diff = WorkDiff::default();
         let mut read = READ_AT_MOST;
@@ -70,7 +70,7 @@ impl Worktree {
             } else {
                 let before = self.read_committed(&tree, path.as_bstr(), &mut read)?;
                 let after = self.present(path.as_bstr(), &mut read);
-                match part(&name, before, after) {
+                match format_file_diff(&name, before, after) {
                     Some(part) => part,
                     None => continue,
                 }
@@ -97,7 +97,7 @@ impl Worktree {
         let doing = || format!("read {path} of the baseline");
         let entry = tree
             .lookup_entry(path.split(|byte| *byte == b'/'))
-            .map_err(|e| Error::read(doing(), e))?;
+            .map_err(|e| Error::read_error(doing(), e))?;
         let Some(entry) = entry else {
             return Ok(DiffedContent::Absent);
         };
@@ -107,16 +107,16 @@ impl Worktree {
         let size = self
             .repo
             .find_header(entry.object_id())
-            .map_err(|e| Error::read(doing(), e))?
+            .map_err(|e| Error::read_error(doing(), e))?
             .size();
         if size > LINES_UP_TO || size > *read {
             return Ok(DiffedContent::Other);
         }
         *read -= size;
-        Ok(text(
+        Ok(classify_content(
             entry
                 .object()
-                .map_err(|e| Error::read(doing(), e))?
+                .map_err(|e| Error::read_error(doing(), e))?
                 .data
                 .clone(),
         ))
@@ -146,12 +146,12 @@ impl Worktree {
             return DiffedContent::Other;
         };
         *read = read.saturating_sub(count as u64);
-        text(bytes)
+        classify_content(bytes)
     }
 }
 
 /// git's own test for binary files.
-fn text(bytes: Vec<u8>) -> DiffedContent {
+fn classify_content(bytes: Vec<u8>) -> DiffedContent {
     if bytes[..bytes.len().min(8000)].contains(&0) {
         DiffedContent::Other
     } else {
@@ -160,7 +160,7 @@ fn text(bytes: Vec<u8>) -> DiffedContent {
 }
 
 /// Absent if there is no difference to show.
-fn part(name: &str, before: DiffedContent, after: DiffedContent) -> Option<String> {
+fn format_file_diff(name: &str, before: DiffedContent, after: DiffedContent) -> Option<String> {
     let mut part = format!("diff --git a/{name} b/{name}\n");
     let (old, new) = match (&before, &after) {
         (DiffedContent::Absent, DiffedContent::Absent) => return None,

@@ -17,7 +17,9 @@ use gix::worktree::stack::state::ignore::Source;
 use rustix::fs::{AtFlags, FileType, Mode as Access, OFlags};
 
 use super::comparison_parts::WorkTreeStatus;
-use super::content::{ComparisonOptions, FileComparer, FileComparison, innermost, odd};
+use super::content::{
+    ComparisonOptions, FileComparer, FileComparison, describe_root_cause, is_odd_file,
+};
 use super::discover;
 use super::error::Error;
 use super::file_state::StatStamp;
@@ -46,24 +48,24 @@ struct PendingFolder {
 }
 
 /// Adds what differs between index and work tree.
-pub(super) fn find(
+pub(super) fn add_worktree_changes(
     worktree: &Worktree,
     index: &State,
     depth: usize,
     status: &mut WorkTreeStatus,
 ) -> Result<(), Error> {
     let doing = || format!("compare {} with its index", worktree.root().display());
-    let rules =
-        ComparisonOptions::for_repository(&worktree.repo).map_err(|e| Error::read(doing(), e))?;
+    let rules = ComparisonOptions::for_repository(&worktree.repo)
+        .map_err(|e| Error::read_error(doing(), e))?;
     let submodules = SubmoduleScan::new(worktree, index, depth)?;
     let root =
-        open_folder(rustix::fs::CWD, worktree.root()).map_err(|e| Error::read(doing(), e))?;
+        open_folder(rustix::fs::CWD, worktree.root()).map_err(|e| Error::read_error(doing(), e))?;
     let roots = (&root, worktree.common_dir());
     let exclude = worktree.common_dir().join("info/exclude");
     let top = PendingFolder {
         path: BString::default(),
         span: 0..index.entries().len(),
-        ignores: !odd(&exclude),
+        ignores: !is_odd_file(&exclude),
     };
     if !top.ignores {
         status.unreadable.push((
@@ -95,7 +97,7 @@ pub(super) fn find(
         while let Some(folder) = own.pop() {
             scanner.scan_folder(folder, &mut own);
         }
-        scanner.found.give_to(status);
+        scanner.status.give_to(status);
     } else {
         let shared = FolderQueue {
             queue: Mutex::new((vec![top], 0)),
@@ -112,9 +114,9 @@ pub(super) fn find(
                     scanner.scan_folder(folder, &mut own);
                     shared.offer(&mut own);
                 }
-                shared.done();
+                shared.mark_folder_done();
             }
-            scanner.found
+            scanner.status
         };
         std::thread::scope(|scope| {
             // If no further thread starts, fewer do the work.
@@ -170,7 +172,7 @@ impl FolderQueue {
         }
     }
 
-    fn done(&self) {
+    fn mark_folder_done(&self) {
         let mut queue = self.queue.lock().expect("no holder panics");
         queue.1 -= 1;
         if queue.1 == 0 {
@@ -190,7 +192,7 @@ struct ScanThread<'w> {
     submodules: &'w SubmoduleScan,
     ignores: Option<gix::AttributeStack<'w>>,
     listing: DirectoryEntries,
-    found: WorkTreeStatus,
+    status: WorkTreeStatus,
 }
 
 impl<'w> ScanThread<'w> {
@@ -212,7 +214,7 @@ impl<'w> ScanThread<'w> {
             submodules,
             ignores: None,
             listing: DirectoryEntries::default(),
-            found: WorkTreeStatus {
+            status: WorkTreeStatus {
                 keeps_states,
                 ..WorkTreeStatus::default()
             },
@@ -234,7 +236,7 @@ impl<'w> ScanThread<'w> {
     ) {
         let open = match self
             .open(&folder)
-            .and_then(|open| listing.read(&open).map(|()| open))
+            .and_then(|open| listing.read_folder(&open).map(|()| open))
         {
             Ok(open) => open,
             // It went away after its parent was read.
@@ -249,8 +251,8 @@ impl<'w> ScanThread<'w> {
                 return self.all_missing(folder.span);
             }
         };
-        if self.found.keeps_states {
-            self.found.folders.push(folder.path.clone());
+        if self.status.keeps_states {
+            self.status.folders.push(folder.path.clone());
         }
         if listing.iter().any(|(name, kind)| {
             name == b".gitignore"
@@ -261,7 +263,7 @@ impl<'w> ScanThread<'w> {
         }) {
             folder.ignores = false;
             self.unreadable(
-                join(&folder.path, b".gitignore").as_bstr(),
+                join_path(&folder.path, b".gitignore").as_bstr(),
                 "it is neither a file nor a link".to_string(),
             );
         }
@@ -341,7 +343,7 @@ impl<'w> ScanThread<'w> {
         let entry = &self.index.entries()[span.start];
         let path = entry.path(self.index);
         if entry.stage_raw() != 0 {
-            self.found.conflicted.push(path.to_owned());
+            self.status.conflicted.push(path.to_owned());
             return entry.mode == Mode::COMMIT;
         }
         if entry.mode == Mode::COMMIT {
@@ -352,10 +354,10 @@ impl<'w> ScanThread<'w> {
                 return true;
             }
             if !is_folder {
-                self.found.unstaged.push(path.to_owned());
+                self.status.unstaged.push(path.to_owned());
             } else if let Some(fingerprint) = self.submodules.differs(entry, path) {
-                self.found.unstaged.push(path.to_owned());
-                self.found.submodules.push(fingerprint);
+                self.status.unstaged.push(path.to_owned());
+                self.status.submodules.push(fingerprint);
             }
             return true;
         }
@@ -375,15 +377,15 @@ impl<'w> ScanThread<'w> {
             FileComparison::Changed => {}
             FileComparison::Unreadable(why) => self.unreadable(path, why),
         }
-        self.found.unstaged.push(path.to_owned());
+        self.status.unstaged.push(path.to_owned());
         false
     }
 
     fn compare(&mut self, open: &OwnedFd, name: &[u8], at: usize) -> FileComparison {
         match rustix::fs::statat(open, name, AtFlags::SYMLINK_NOFOLLOW) {
             Ok(stat) => {
-                if self.found.keeps_states {
-                    self.found.states.push((at, StatStamp::from_stat(&stat)));
+                if self.status.keeps_states {
+                    self.status.states.push((at, StatStamp::from_stat(&stat)));
                 }
                 self.comparer
                     .compare(open.as_fd(), name, &self.index.entries()[at], &stat)
@@ -398,23 +400,23 @@ impl<'w> ScanThread<'w> {
         for entry in &self.index.entries()[span] {
             let path = entry.path(self.index).to_owned();
             if entry.stage_raw() != 0 {
-                self.found.conflicted.push(path);
+                self.status.conflicted.push(path);
             } else if !entry
                 .flags
                 .intersects(Flags::ASSUME_VALID | Flags::SKIP_WORKTREE)
             {
-                self.found.unstaged.push(path);
+                self.status.unstaged.push(path);
             }
         }
     }
 
     fn add_untracked(&mut self, folder: &PendingFolder, name: &[u8]) {
-        let path = join(&folder.path, name);
+        let path = join_path(&folder.path, name);
         let ignored = self.is_ignored(folder, path.as_bstr(), Mode::FILE);
         if ignored {
-            &mut self.found.ignored
+            &mut self.status.ignored
         } else {
-            &mut self.found.untracked
+            &mut self.status.untracked
         }
         .push(path);
     }
@@ -425,9 +427,9 @@ impl<'w> ScanThread<'w> {
         name: &[u8],
         queue: &mut Vec<PendingFolder>,
     ) {
-        let path = join(&folder.path, name);
+        let path = join_path(&folder.path, name);
         if self.is_ignored(folder, path.as_bstr(), Mode::DIR) {
-            self.found.ignored.push(path);
+            self.status.ignored.push(path);
             return;
         }
         let inner = self
@@ -440,7 +442,7 @@ impl<'w> ScanThread<'w> {
             if worktrees::is_registered(&inner, self.common_dir) {
                 return;
             }
-            self.found.untracked.push(path);
+            self.status.untracked.push(path);
             return;
         }
         queue.push(PendingFolder {
@@ -466,7 +468,10 @@ impl<'w> ScanThread<'w> {
         match answer.and_then(|stack| stack.at_entry(path, Some(mode)).map(|at| at.is_excluded())) {
             Ok(excluded) => excluded,
             Err(error) => {
-                let why = format!("its ignore files could not be read: {}", innermost(&error));
+                let why = format!(
+                    "its ignore files could not be read: {}",
+                    describe_root_cause(&error)
+                );
                 self.unreadable(folder.path.trim_end_with(|c| c == '/').as_bstr(), why);
                 false
             }
@@ -474,7 +479,7 @@ impl<'w> ScanThread<'w> {
     }
 
     fn unreadable(&mut self, path: &BStr, why: String) {
-        self.found.unreadable.push((escape_path(path), why));
+        self.status.unreadable.push((escape_path(path), why));
     }
 }
 
@@ -487,7 +492,7 @@ fn open_folder(at: impl AsFd, path: impl rustix::path::Arg) -> rustix::io::Resul
     )
 }
 
-fn join(folder: &[u8], name: &[u8]) -> BString {
+fn join_path(folder: &[u8], name: &[u8]) -> BString {
     [folder, name].concat().into()
 }
 

@@ -125,7 +125,7 @@ fn read_file(path: &Path) -> io::Result<Vec<u8>> {
 /// Why git cannot use the `.git` of a folder that was a worktree; `None` where it can, as far as that shows without opening it.
 pub fn why_broken(root: &Path) -> Option<String> {
     let dot_git = root.join(".git");
-    match discover::inspect(&dot_git) {
+    match discover::inspect_dot_git(&dot_git) {
         Ok(true) => None,
         Ok(false) => Some(format!("{} is no git directory", dot_git.display())),
         Err(error) => Some(error.to_string()),
@@ -276,7 +276,7 @@ fn main(common_dir: &Path) -> Option<FoundWorktree> {
     if guess != common_dir && is_main_git_dir(common_dir) {
         return at(guess.to_owned(), WorktreeState::There);
     }
-    match gix::open_opts(common_dir, harden::options()) {
+    match gix::open_opts(common_dir, harden::build_open_options()) {
         Ok(repo) => {
             let root = repo.workdir()?;
             match fs::canonicalize(root) {
@@ -292,7 +292,7 @@ fn main(common_dir: &Path) -> Option<FoundWorktree> {
         Err(error) => at(
             guess.to_owned(),
             WorktreeState::Broken {
-                why: Error::read("open it", error).to_string(),
+                why: Error::read_error("open it", error).to_string(),
             },
         ),
     }
@@ -324,7 +324,7 @@ pub(super) fn read_linked(common_dir: &Path, git_dir: PathBuf) -> FoundWorktree 
             let dot_git = git_dir.join(OsStr::from_bytes(text.trim_ascii_end()));
             let root = dot_git.parent().unwrap_or(&dot_git).to_owned();
             let root = fs::canonicalize(&root).unwrap_or(root);
-            let standing = standing(&dot_git, &git_dir);
+            let standing = read_worktree_state(&dot_git, &git_dir);
             (root, standing)
         }
         Err(error) => (
@@ -343,7 +343,7 @@ pub(super) fn read_linked(common_dir: &Path, git_dir: PathBuf) -> FoundWorktree 
 }
 
 /// Whether the `.git` of a linked worktree is there and leads back to its git directory.
-fn standing(dot_git: &Path, git_dir: &Path) -> WorktreeState {
+fn read_worktree_state(dot_git: &Path, git_dir: &Path) -> WorktreeState {
     let text = match read_file(dot_git) {
         Ok(text) => text,
         Err(error) if matches!(error.kind(), ErrorKind::NotFound | ErrorKind::NotADirectory) => {
@@ -421,8 +421,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn only_unambiguous_configuration_avoids_opening_the_repository()
-    {
+    fn only_unambiguous_configuration_avoids_opening_the_repository() {
         let folder = tempfile::tempdir().unwrap();
         let asked = |text: &str| {
             fs::write(folder.path().join("config"), text).unwrap();

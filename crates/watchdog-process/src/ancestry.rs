@@ -22,8 +22,8 @@ impl ProcessAncestry {
     pub fn of_this_process() -> Self {
         let mut above = Vec::new();
         let mut at = std::process::id();
-        while let Some(parent) =
-            parent(at).filter(|parent| *parent > 1 && !above.contains(parent) && above.len() < MOST)
+        while let Some(parent) = read_parent(at)
+            .filter(|parent| *parent > 1 && !above.contains(parent) && above.len() < MOST)
         {
             above.push(parent);
             at = parent;
@@ -43,15 +43,17 @@ impl ProcessAncestry {
     /// watchdog takes the place of the session that it is about to start, and takes in the orphans of one that it runs (`is_ours`).
     pub fn is_inside(&self, session: u32, is_ours: bool) -> bool {
         // A session whose watchdog was killed may hang below a manager of the user's, which is above a person's shell as well.
-        let is_watchdog =
-            |pid: u32| name(pid).is_some_and(|program| Some(program) == name(std::process::id()));
+        let is_watchdog = |pid: u32| {
+            read_process_name(pid)
+                .is_some_and(|program| Some(program) == read_process_name(std::process::id()))
+        };
         let is_of = |pid: u32| {
             self.watchdogs.contains(&pid)
                 || is_ours && self.above.contains(&pid) && is_watchdog(pid)
         };
         self.above.contains(&session)
             || self.watchdogs.contains(&session)
-            || parent(session).is_some_and(is_of)
+            || read_parent(session).is_some_and(is_of)
     }
 
     /// Whether this process may have left a session, as `setsid -f` and a second fork do it: no terminal of a person leads to it, it hangs
@@ -78,11 +80,11 @@ impl ProcessAncestry {
     }
 }
 
-fn parent(pid: u32) -> Option<u32> {
+fn read_parent(pid: u32) -> Option<u32> {
     read_one(pid).map(|row| row.parent)
 }
 
-fn name(pid: u32) -> Option<String> {
+fn read_process_name(pid: u32) -> Option<String> {
     read_one(pid).map(|row| row.name)
 }
 
@@ -94,7 +96,7 @@ mod tests {
     fn parent_process_is_ancestor_but_self_is_not() {
         let ancestry = ProcessAncestry::of_this_process();
         assert!(!ancestry.is_inside(std::process::id(), false));
-        match parent(std::process::id()) {
+        match read_parent(std::process::id()) {
             Some(parent) => {
                 assert!(ancestry.is_inside(parent, false) && !ancestry.may_have_left(parent))
             }

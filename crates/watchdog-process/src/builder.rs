@@ -13,7 +13,7 @@ use rustix::process::Pid;
 
 use super::process_tree::ProcessTree;
 use super::program::StartError;
-use super::program_search::startable;
+use super::program_search::find_startable;
 use super::tree_registry::{self, TREE_VARIABLE};
 
 /// Variables that point git at another repository, index or object store than the folder it is run in. A process that watchdog starts
@@ -66,7 +66,7 @@ pub(super) struct StartedProcess<T> {
 
 /// Starts a process as the leader of its own process group and tree. `take_output` is given its stdout and stderr before there is a process: a
 /// thread that cannot be had must not cost one that has begun to work.
-pub(super) fn start<T>(
+pub(super) fn start_process<T>(
     plan: LaunchPlan<'_>,
     take_output: impl FnOnce(PipeReader, PipeReader) -> io::Result<T>,
 ) -> Result<StartedProcess<T>, StartError> {
@@ -75,7 +75,7 @@ pub(super) fn start<T>(
         .first()
         .map(|name| name.to_string_lossy().into_owned())
         .unwrap_or_default();
-    let fail = |source: io::Error| explain(source, &name, &plan);
+    let fail = |source: io::Error| explain_start_failure(source, &name, &plan);
     if name.is_empty() {
         return Err(StartError::NotRunnable {
             program: name,
@@ -94,11 +94,11 @@ pub(super) fn start<T>(
             .map_err(fail)?,
         _ => (None, None),
     };
-    let expression = expression(&plan, stdin, stdout_end, stderr_end);
+    let expression = build_expression(&plan, stdin, stdout_end, stderr_end);
     let output = take_output(stdout, stderr).map_err(fail)?;
     let stdin = match (stdin_end, &plan.stdin) {
         (Some(end), StdinSource::Bytes(bytes)) => {
-            feed(end, bytes.clone()).map_err(fail)?;
+            feed_stdin(end, bytes.clone()).map_err(fail)?;
             None
         }
         (end, _) => end,
@@ -107,7 +107,7 @@ pub(super) fn start<T>(
     // Another thread may have been forked off while it held a program open that was just written: that passes within moments.
     let mut tries = 0;
     let (id, (leader, handle)) = loop {
-        match tree_registry::plant(|mark| begin(&expression, mark)) {
+        match tree_registry::start_tree(|mark| start_expression(&expression, mark)) {
             Err(error)
                 if error.raw_os_error() == Some(Errno::TXTBSY.raw_os_error()) && tries < 20 =>
             {
@@ -154,7 +154,7 @@ pub fn start_detached(argv: &[OsString], cwd: &Path) -> io::Result<()> {
 }
 
 /// Everything but the mark of the tree. In duct the innermost word counts, so nothing may be said twice.
-fn expression(
+fn build_expression(
     plan: &LaunchPlan<'_>,
     stdin: Option<PipeReader>,
     stdout: PipeWriter,
@@ -199,7 +199,10 @@ fn expression(
     expression
 }
 
-fn begin(expression: &duct::Expression, mark: &OsStr) -> io::Result<(u32, (Pid, duct::Handle))> {
+fn start_expression(
+    expression: &duct::Expression,
+    mark: &OsStr,
+) -> io::Result<(u32, (Pid, duct::Handle))> {
     let handle = expression.env(TREE_VARIABLE, mark).start()?;
     let pid = handle
         .pids()
@@ -256,7 +259,7 @@ fn found_in_path(plan: &LaunchPlan<'_>) -> Option<OsString> {
         Some(set) => set.clone(),
         None => std::env::var_os("PATH"),
     };
-    startable(name, &search_path?).map(PathBuf::into_os_string)
+    find_startable(name, &search_path?).map(PathBuf::into_os_string)
 }
 
 /// `PATH` resolves a name without a slash; a relative path is relative to the program's working folder.
@@ -283,7 +286,7 @@ fn check_memory() -> io::Result<()> {
 }
 
 /// Writes stdin from a thread of its own. A process that closes its stdin, or ends, ends the thread.
-fn feed(mut end: PipeWriter, bytes: Vec<u8>) -> io::Result<()> {
+fn feed_stdin(mut end: PipeWriter, bytes: Vec<u8>) -> io::Result<()> {
     std::thread::Builder::new()
         .name("stdin".into())
         .stack_size(64 << 10)
@@ -294,7 +297,7 @@ fn feed(mut end: PipeWriter, bytes: Vec<u8>) -> io::Result<()> {
 }
 
 /// Tells a program that cannot be run, which trying again does not help, from a system that refuses.
-fn explain(source: io::Error, program: &str, plan: &LaunchPlan<'_>) -> StartError {
+fn explain_start_failure(source: io::Error, program: &str, plan: &LaunchPlan<'_>) -> StartError {
     let program = program.to_owned();
     let not_runnable = |why: String| StartError::NotRunnable {
         program: program.clone(),
@@ -313,7 +316,7 @@ fn explain(source: io::Error, program: &str, plan: &LaunchPlan<'_>) -> StartErro
     let Some(errno) = source.raw_os_error().map(Errno::from_raw_os_error) else {
         return StartError::System { program, source };
     };
-    if scarce(errno).is_some() {
+    if describe_shortage(errno).is_some() {
         return StartError::short(program, source);
     }
     let by_path = plan
@@ -351,7 +354,7 @@ fn explain(source: io::Error, program: &str, plan: &LaunchPlan<'_>) -> StartErro
 }
 
 /// The missing resource, and the remedy.
-pub(super) fn scarce(errno: Errno) -> Option<&'static str> {
+pub(super) fn describe_shortage(errno: Errno) -> Option<&'static str> {
     match errno {
         Errno::AGAIN => Some(
             "no further process or thread may be had; end some, or raise ulimit -u or the limit of pids",

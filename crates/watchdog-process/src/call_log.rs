@@ -7,7 +7,7 @@ use std::time::Duration;
 use super::program::StartError;
 use watchdog_facts::display::{cut_text, log_millis};
 use watchdog_facts::evidence::ProcessExit;
-use watchdog_facts::secret_shapes::mask;
+use watchdog_facts::secret_shapes::mask_secrets;
 
 /// How much of a command line is shown, in bytes.
 const SHOWN: usize = 300;
@@ -67,7 +67,7 @@ impl ProgramCall<'_> {
     fn program(&self) -> String {
         self.argv
             .first()
-            .map(|name| mask(&name.to_string_lossy()).into_owned())
+            .map(|name| mask_secrets(&name.to_string_lossy()).into_owned())
             .unwrap_or_default()
     }
 
@@ -107,7 +107,7 @@ impl ProgramCall<'_> {
 /// The words of a command line as they may be shown: secrets by their shape, and what follows an option that takes one, are left out.
 fn shown_words(words: impl Iterator<Item = String>) -> String {
     // Masked before it is cut: half a secret has no shape.
-    let line = mask(&words.collect::<Vec<_>>().join(" ")).into_owned();
+    let line = mask_secrets(&words.collect::<Vec<_>>().join(" ")).into_owned();
     let mut after_option = false;
     let mut shown = String::with_capacity(line.len());
     for piece in line.split_inclusive(char::is_whitespace) {

@@ -20,7 +20,7 @@ pub fn calling_program() -> Option<CallingProgram> {
     // A host may wrap its shell in another one, hardly more.
     for _ in 0..3 {
         at = watchdog_system::read_one(at)?.parent;
-        let ancestor = program(at)?;
+        let ancestor = read_program(at)?;
         if !is_shell_with_command(&ancestor.words) {
             return Some(ancestor);
         }
@@ -28,7 +28,7 @@ pub fn calling_program() -> Option<CallingProgram> {
     None
 }
 
-fn program(pid: u32) -> Option<CallingProgram> {
+fn read_program(pid: u32) -> Option<CallingProgram> {
     let words = watchdog_system::program_words(pid)?;
     let stdin = watchdog_system::stdin_of(pid)?;
     let stdin_is_terminal = stdin.starts_with("/dev/pts")
@@ -77,7 +77,7 @@ mod tests {
     fn somebody_called_this_test() {
         let is_shown = watchdog_system::read_all().is_ok();
         assert_eq!(
-            calling_program().is_some_and(|found| !found.words.is_empty()),
+            calling_program().is_some_and(|caller| !caller.words.is_empty()),
             is_shown
         );
     }

@@ -44,11 +44,11 @@ mod tests {
     #[test]
     fn cancel_flag_reaches_clones_and_keeps_its_urgency() {
         let flag = CancelFlag::new();
-        let other = flag.clone();
-        assert!(!other.is_cancelled());
+        let flag_clone = flag.clone();
+        assert!(!flag_clone.is_cancelled());
         flag.cancel();
-        assert!(other.is_cancelled() && !other.is_urgent());
-        other.cancel_now();
+        assert!(flag_clone.is_cancelled() && !flag_clone.is_urgent());
+        flag_clone.cancel_now();
         flag.cancel();
         assert!(flag.is_urgent());
     }

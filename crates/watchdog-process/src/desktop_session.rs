@@ -9,13 +9,13 @@ use std::path::Path;
 /// known place.
 pub fn desktop_session() -> Option<Vec<(&'static str, OsString)>> {
     let uid = rustix::process::getuid().as_raw();
-    reach(
+    find_bus_variables(
         |name| std::env::var_os(name).filter(|value| !value.is_empty()),
         Path::new(&format!("/run/user/{uid}/bus")),
     )
 }
 
-fn reach(
+fn find_bus_variables(
     variable: impl Fn(&str) -> Option<OsString>,
     bus: &Path,
 ) -> Option<Vec<(&'static str, OsString)>> {
@@ -45,14 +45,17 @@ mod tests {
             move |name: &str| names.contains(&name).then(|| OsString::from("x"))
         };
         assert_eq!(
-            reach(with(&["DBUS_SESSION_BUS_ADDRESS"]), Path::new("/")),
+            find_bus_variables(with(&["DBUS_SESSION_BUS_ADDRESS"]), Path::new("/")),
             Some(Vec::new())
         );
         assert_eq!(
-            reach(with(&[]), Path::new("/")),
+            find_bus_variables(with(&[]), Path::new("/")),
             Some(vec![("DBUS_SESSION_BUS_ADDRESS", "unix:path=/".into())])
         );
-        assert_eq!(reach(with(&["WAYLAND_DISPLAY"]), none), Some(Vec::new()));
-        assert_eq!(reach(with(&[]), none), None);
+        assert_eq!(
+            find_bus_variables(with(&["WAYLAND_DISPLAY"]), none),
+            Some(Vec::new())
+        );
+        assert_eq!(find_bus_variables(with(&[]), none), None);
     }
 }

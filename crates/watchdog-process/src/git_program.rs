@@ -18,7 +18,7 @@ const NAME: &str = "watchdog";
 const EMAIL: &str = "watchdog@localhost";
 
 /// The variables for a program that works in the worktree: removes those that redirect git.
-pub fn environment() -> BTreeMap<OsString, Option<OsString>> {
+pub fn build_environment() -> BTreeMap<OsString, Option<OsString>> {
     foreign_git_variables()
         .into_iter()
         .map(|name| (name, None))
@@ -31,7 +31,7 @@ pub fn ssh_variables() -> [Option<String>; 2] {
 }
 
 /// A git command in the work tree `root`, with the paths on its stdin.
-pub fn git(
+pub fn new_git_run(
     root: &Path,
     args: &[&str],
     paths: &[&[u8]],
@@ -50,7 +50,7 @@ pub fn git(
         "-c",
         "core.fsmonitor=false",
     ];
-    let mut env = environment();
+    let mut env = build_environment();
     let mut set = |name: &str, value: &str| env.insert(name.into(), Some(value.into()));
     set("GIT_TERMINAL_PROMPT", "0");
     set("GIT_EDITOR", "true");
@@ -107,13 +107,13 @@ impl ProgramRun {
 }
 
 /// A program of the user in the work tree.
-pub fn users(
+pub fn new_user_run(
     root: &Path,
     argv: Vec<OsString>,
     extra: &[(&str, &OsStr)],
     deadline: Duration,
 ) -> ProgramRun {
-    let mut env = environment();
+    let mut env = build_environment();
     for (name, value) in extra {
         env.insert(name.into(), Some((*value).to_owned()));
     }
@@ -131,7 +131,7 @@ pub fn users(
 }
 
 /// The last lines that a program wrote, complaints before the rest, for a person.
-pub fn tail(finished: &FinishedProgram) -> String {
+pub fn format_last_lines(finished: &FinishedProgram) -> String {
     const LINES: usize = 20;
     const CHARS: usize = 4000;
     let text = |output: &BoundedOutput| String::from_utf8_lossy(&output.bytes).trim().to_owned();

@@ -83,7 +83,7 @@ impl LineProgram {
             tree,
             stdin,
             output: drain,
-        } = builder::start(plan, |stdout, stderr| {
+        } = builder::start_process(plan, |stdout, stderr| {
             OutputDrain::start(stdout, stderr, keep, [None, None])
         })?;
         let refused = |source| StartError::System {

@@ -72,7 +72,7 @@ impl LogFile {
         };
         // Parts of a run that was killed would be taken for ours.
         for part in [log.part(1), log.part(2)] {
-            remove(&part)?;
+            remove_part(&part)?;
         }
         Ok(log)
     }
@@ -142,7 +142,7 @@ impl LogFile {
         if self.turns > 2 {
             self.dropped += self.limits.part;
         }
-        remove(&part)?;
+        remove_part(&part)?;
         self.file = open_private(&part)?;
         self.written = 0;
         Ok(())
@@ -174,7 +174,7 @@ impl LogFile {
     }
 }
 
-fn remove(part: &Path) -> io::Result<()> {
+fn remove_part(part: &Path) -> io::Result<()> {
     match std::fs::remove_file(part) {
         Err(error) if error.kind() != io::ErrorKind::NotFound => Err(error),
         _ => Ok(()),
@@ -227,13 +227,13 @@ mod tests {
                 prop_assert_eq!(end.dropped, 0);
             } else {
                 let note = format!("\n[watchdog: {} bytes are left out here]\n", end.dropped);
-                let rest = all.len() - 10 - usize::try_from(end.dropped).unwrap();
-                prop_assert!(end.dropped == 0 || (20..=40).contains(&rest), "{rest} bytes of the end");
+                let end_length = all.len() - 10 - usize::try_from(end.dropped).unwrap();
+                prop_assert!(end.dropped == 0 || (20..=40).contains(&end_length), "{end_length} bytes of the end");
                 let mut expected = all[..10].to_vec();
                 if end.dropped > 0 {
                     expected.extend_from_slice(note.as_bytes());
                 }
-                expected.extend_from_slice(&all[all.len() - rest..]);
+                expected.extend_from_slice(&all[all.len() - end_length..]);
                 prop_assert_eq!(&text, &expected);
             }
         }

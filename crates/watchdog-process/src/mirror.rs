@@ -111,7 +111,7 @@ impl MirrorWriter {
         while let Some(to) = &self.to
             && !bytes.is_empty()
         {
-            if !ready(to) {
+            if !wait_until_writable(to) {
                 if stop() {
                     return;
                 }
@@ -130,11 +130,11 @@ impl MirrorWriter {
 /// The same pipe or terminal opened once more, where the system allows it. Setting our own stream to not block would set it for all who share it.
 fn never_blocking(stream: BorrowedFd<'_>) -> Option<OwnedFd> {
     let flags = OFlags::WRONLY | OFlags::NONBLOCK | OFlags::NOCTTY | OFlags::CLOEXEC;
-    watchdog_system::reopen(stream, flags)
+    watchdog_system::reopen_stream(stream, flags)
 }
 
 /// Waits a moment until a write would not block.
-fn ready(to: &File) -> bool {
+fn wait_until_writable(to: &File) -> bool {
     let wait = Timespec::try_from(POLL).unwrap_or_default();
     !matches!(
         poll(&mut [PollFd::new(to, PollFlags::OUT)], Some(&wait)),

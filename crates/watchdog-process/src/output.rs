@@ -106,14 +106,14 @@ mod tests {
             let mut both = HeadTail::new(keep);
             chunks.iter().for_each(|chunk| both.push(chunk));
             let all = chunks.concat();
-            let kept = both.into_kept();
-            prop_assert_eq!(kept.bytes.len() as u64 + kept.dropped, all.len() as u64);
+            let both_ends = both.into_kept();
+            prop_assert_eq!(both_ends.bytes.len() as u64 + both_ends.dropped, all.len() as u64);
             if all.len() <= keep {
-                prop_assert_eq!(kept.bytes, all);
+                prop_assert_eq!(both_ends.bytes, all);
             } else {
-                prop_assert_eq!(kept.bytes.len(), keep);
-                prop_assert_eq!(&kept.bytes[..keep / 2], &all[..keep / 2]);
-                prop_assert_eq!(&kept.bytes[keep / 2..], &all[all.len() - (keep - keep / 2)..]);
+                prop_assert_eq!(both_ends.bytes.len(), keep);
+                prop_assert_eq!(&both_ends.bytes[..keep / 2], &all[..keep / 2]);
+                prop_assert_eq!(&both_ends.bytes[keep / 2..], &all[all.len() - (keep - keep / 2)..]);
             }
         }
     }

@@ -156,7 +156,7 @@ impl ProcessTree {
         let rows = if self.leader_has_ended() {
             tree_registry::left_by_ended_leader(self.id)
         } else {
-            tree_registry::living(self.id)
+            tree_registry::list_living(self.id)
         };
         let own = self.pid();
         match rows {
@@ -184,7 +184,7 @@ impl ProcessTree {
         self.signal_group(Signal::TERM);
         if leader_ended_before {
             // No process is left that would pass the TERM on.
-            tree_registry::signal(self.id, Signal::TERM);
+            tree_registry::signal_tree(self.id, Signal::TERM);
         }
         self.signal_group(Signal::CONT);
         let over = || cancel.is_urgent() || until.is_some_and(|until| until <= Instant::now());
@@ -218,7 +218,7 @@ impl ProcessTree {
         // read and die of nothing.
         while empty_rounds < 2 && Instant::now() < give_up {
             self.signal_group(Signal::KILL);
-            let Some(round) = tree_registry::signal(self.id, Signal::KILL) else {
+            let Some(round) = tree_registry::signal_tree(self.id, Signal::KILL) else {
                 break;
             };
             if round.alive.is_empty() {
@@ -245,7 +245,7 @@ impl ProcessTree {
     pub(super) fn finish(&mut self) -> Option<ProcessExit> {
         self.finished = true;
         let handle = &self.handle;
-        let status = tree_registry::forget(self.id, || {
+        let status = tree_registry::forget_tree(self.id, || {
             handle.try_wait().ok().flatten().map(|output| output.status)
         })?;
         match (status.code(), status.signal()) {
@@ -257,7 +257,7 @@ impl ProcessTree {
     /// Remembers the processes below the leader while they are visible, so that those who leave it later are recognised.
     fn track(&mut self) {
         let begin = Instant::now();
-        tree_registry::living(self.id);
+        tree_registry::list_living(self.id);
         // A table of many thousand processes takes long to read; looking may cost two percent of one core, no more.
         let cost = begin.elapsed() * 50;
         self.tracking.interval = (self.tracking.interval * 2).min(LAST_TRACKING);

@@ -9,7 +9,7 @@ use std::time::{Duration, Instant};
 use rustix::io::Errno;
 use rustix::process::Signal;
 
-use super::builder::{self, LaunchPlan, StartedProcess, StdinSource, scarce};
+use super::builder::{self, LaunchPlan, StartedProcess, StdinSource, describe_shortage};
 use super::call_log::{ProgramCall, ProgramPurpose};
 use super::cancel::CancelFlag;
 use super::drain::{OutputDrain, OutputSink, OutputStream};
@@ -111,7 +111,7 @@ impl StartError {
         let what = source
             .raw_os_error()
             .map(Errno::from_raw_os_error)
-            .and_then(scarce);
+            .and_then(describe_shortage);
         let source = what.map_or_else(
             || io::Error::from(source.kind()),
             |what| io::Error::new(source.kind(), format!("{source}: {what}")),
@@ -207,7 +207,7 @@ impl ProgramRun {
             mut tree,
             output: mut drain,
             ..
-        } = builder::start(plan, drain)?;
+        } = builder::start_process(plan, drain)?;
 
         let wake = tree.wait(begin.checked_add(self.deadline), cancel);
         let mut survivors = if wake == TreeWaitOutcome::Ended {

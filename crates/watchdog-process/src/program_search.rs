@@ -27,7 +27,7 @@ pub fn program_in_path(name: &str) -> Option<PathBuf> {
 /// what to do where a folder may not be read, or a script does not say what runs it.
 ///
 /// A name that `exec` looks up itself costs a copy of this process's memory map first, a path does not.
-pub(super) fn startable(name: &OsStr, search_path: &OsStr) -> Option<PathBuf> {
+pub(super) fn find_startable(name: &OsStr, search_path: &OsStr) -> Option<PathBuf> {
     for folder in std::env::split_paths(search_path) {
         if !folder.is_absolute() {
             return None;
@@ -73,14 +73,14 @@ mod tests {
         put(second.join("no-program"), "#!/bin/sh\n", 0o755);
         create_dir(first.join("folder")).unwrap();
         let both = std::env::join_paths([&first, &second]).unwrap();
-        let found = |name: &str, path: &OsStr| startable(OsStr::new(name), path);
-        assert_eq!(found("script", &both), Some(second.join("script")));
+        let startable_path = |name: &str, path: &OsStr| find_startable(OsStr::new(name), path);
+        assert_eq!(startable_path("script", &both), Some(second.join("script")));
         for left_to_exec in ["unsaid", "short", "no-program", "folder", "absent"] {
-            assert_eq!(found(left_to_exec, &both), None, "{left_to_exec}");
+            assert_eq!(startable_path(left_to_exec, &both), None, "{left_to_exec}");
         }
         let relative = [b"here:".as_slice(), both.as_bytes()].concat();
         assert_eq!(
-            found("script", OsStr::from_bytes(&relative)),
+            startable_path("script", OsStr::from_bytes(&relative)),
             None,
             "what is in it depends on where one stands"
         );

@@ -60,18 +60,18 @@ impl SessionMeter {
 
     /// Its processes; `None` where the system does not show them.
     pub fn processes(&self) -> Option<ProcessSample> {
-        let rows = tree_registry::living(self.tree)?;
-        sample(&rows, rows.first().map(|row| row.pid))
+        let rows = tree_registry::list_living(self.tree)?;
+        sample_rows(&rows, rows.first().map(|row| row.pid))
     }
 }
 
 /// The processes below `leader`, which another process started; `None` where the system does not show them.
 pub fn processes_below(leader: u32) -> Option<ProcessSample> {
     let rows = rows_below(leader)?;
-    sample(&rows, Some(leader))
+    sample_rows(&rows, Some(leader))
 }
 
-fn sample(rows: &[ProcessRow], leader: Option<u32>) -> Option<ProcessSample> {
+fn sample_rows(rows: &[ProcessRow], leader: Option<u32>) -> Option<ProcessSample> {
     if rows.is_empty() {
         return None;
     }
@@ -80,7 +80,7 @@ fn sample(rows: &[ProcessRow], leader: Option<u32>) -> Option<ProcessSample> {
         .filter(|row| Some(row.pid) != leader)
         .map(|row| row.started)
         .max();
-    let uptime = watchdog_system::uptime();
+    let uptime = watchdog_system::read_uptime();
     Some(ProcessSample {
         used: watchdog_system::of_ticks(rows.iter().map(|row| row.ticks).sum()),
         youngest: youngest

@@ -162,7 +162,7 @@ impl SessionProcess {
             tree,
             output: drain,
             ..
-        } = builder::start(plan, take_output).inspect_err(|_| {
+        } = builder::start_process(plan, take_output).inspect_err(|_| {
             // A session that failed to start needs no log.
             if let Some(log) = spec
                 .log

@@ -50,7 +50,7 @@ const SCANS: usize = 40;
 /// Rounds in which the children of this process are read again after the table, for those born meanwhile.
 const CATCH_UP: usize = 8;
 
-fn lock() -> MutexGuard<'static, TreeRegistry> {
+fn lock_registry() -> MutexGuard<'static, TreeRegistry> {
     static REGISTRY: OnceLock<Mutex<TreeRegistry>> = OnceLock::new();
     // The registry is a plain map, consistent after each statement: a panic in another thread cannot leave it half-changed.
     REGISTRY
@@ -68,7 +68,7 @@ pub fn become_subreaper() -> bool {
 
 /// Whether a process was started by some watchdog, this one or another. `false` also where that is unreadable.
 pub fn started_by_a_watchdog(pid: u32) -> bool {
-    watchdog_system::variable(pid, TREE_VARIABLE).is_some_and(|mark| !mark.is_empty())
+    watchdog_system::read_variable(pid, TREE_VARIABLE).is_some_and(|mark| !mark.is_empty())
 }
 
 /// The watchdogs that this process runs under, by the marks in its environment.
@@ -80,15 +80,15 @@ pub(super) fn marking_watchdogs() -> Vec<u32> {
 }
 
 /// A number that no other process has, now or after this one: pids come again.
-fn salt() -> u64 {
+fn get_salt() -> u64 {
     static SALT: OnceLock<u64> = OnceLock::new();
     *SALT.get_or_init(|| RandomState::new().hash_one(std::process::id()))
 }
 
 /// Names this process in marks.
-fn token() -> &'static str {
+fn get_token() -> &'static str {
     static TOKEN: OnceLock<String> = OnceLock::new();
-    TOKEN.get_or_init(|| format!("{:x}-{:016x}", std::process::id(), salt()))
+    TOKEN.get_or_init(|| format!("{:x}-{:016x}", std::process::id(), get_salt()))
 }
 
 /// The mark of a new tree, after those of the watchdogs that this one itself runs under.
@@ -102,28 +102,32 @@ fn mark_for(id: u64, inherited: Option<&OsStr>) -> OsString {
         .iter()
         .map(ToString::to_string)
         .collect();
-    marks.push(format!("{}.{id}", token()));
+    marks.push(format!("{}.{id}", get_token()));
     OsString::from(marks.join(":"))
 }
 
 /// Which tree of this process a mark names.
 fn tree_of(mark: &[u8]) -> TreeMark {
     let named = String::from_utf8_lossy(mark);
-    let id = named
-        .split(':')
-        .rev()
-        .find_map(|mark| mark.strip_prefix(token())?.strip_prefix('.')?.parse().ok());
+    let id = named.split(':').rev().find_map(|mark| {
+        mark.strip_prefix(get_token())?
+            .strip_prefix('.')?
+            .parse()
+            .ok()
+    });
     id.map_or(TreeMark::None, TreeMark::Tree)
 }
 
 /// Starts the leader of a new tree. `start` is given the value of [`TREE_VARIABLE`] and returns the pid of the leader.
-pub(super) fn plant<T>(start: impl FnOnce(&OsStr) -> io::Result<(u32, T)>) -> io::Result<(u64, T)> {
+pub(super) fn start_tree<T>(
+    start: impl FnOnce(&OsStr) -> io::Result<(u32, T)>,
+) -> io::Result<(u64, T)> {
     become_subreaper();
-    let mut registry = lock();
+    let mut registry = lock_registry();
     registry.last += 1;
     let id = registry.last;
     let mark = mark_for(id, std::env::var_os(TREE_VARIABLE).as_deref());
-    let (tree_mark, result) = watchdog_system::marking(salt(), id, || start(&mark));
+    let (tree_mark, result) = watchdog_system::start_with_mark(get_salt(), id, || start(&mark));
     let (leader, started_thing) = result?;
     let started = watchdog_system::read_one(leader).map_or(0, |row| row.started);
     if let Some(tree_mark) = tree_mark {
@@ -142,8 +146,8 @@ pub(super) fn plant<T>(start: impl FnOnce(&OsStr) -> io::Result<(u32, T)>) -> io
 }
 
 /// Looks at the table once: the living members of a tree; `None` where there is no table to read.
-pub(super) fn living(id: u64) -> Option<Vec<ProcessRow>> {
-    scan(&mut lock(), id).map(|scan| scan.alive)
+pub(super) fn list_living(id: u64) -> Option<Vec<ProcessRow>> {
+    scan_tree(&mut lock_registry(), id).map(|scan| scan.alive)
 }
 
 /// The living members of a tree whose leader has ended. It is empty only once two scans in a row found no member, neither alive nor
@@ -169,9 +173,9 @@ pub(super) fn left_by_ended_leader(id: u64) -> Option<Vec<ProcessRow>> {
 
 /// Scans once, quick in the common case that this process has no children but leaders.
 fn scan_orphans(id: u64) -> Option<TreeScanResult> {
-    let mut registry = lock();
+    let mut registry = lock_registry();
     if become_subreaper()
-        && let Some(children) = watchdog_system::children()
+        && let Some(children) = watchdog_system::list_children()
         && children
             .iter()
             .all(|pid| registry.process_trees.is_leader(*pid))
@@ -181,16 +185,16 @@ fn scan_orphans(id: u64) -> Option<TreeScanResult> {
             ended: Vec::new(),
         });
     }
-    scan(&mut registry, id)
+    scan_tree(&mut registry, id)
 }
 
 /// Signals every living member of a tree, parents first, so that none restarts its children.
-pub(super) fn signal(id: u64, signal: Signal) -> Option<TreeSignalResult> {
-    let mut registry = lock();
-    let TreeScanResult { alive, ended } = scan(&mut registry, id)?;
+pub(super) fn signal_tree(id: u64, signal: Signal) -> Option<TreeSignalResult> {
+    let mut registry = lock_registry();
+    let TreeScanResult { alive, ended } = scan_tree(&mut registry, id)?;
     let refused = alive
         .iter()
-        .filter(|row| watchdog_system::signal(row, signal) == SignalOutcome::Refused)
+        .filter(|row| watchdog_system::signal_process(row, signal) == SignalOutcome::Refused)
         .count();
     Some(TreeSignalResult {
         alive,
@@ -200,8 +204,8 @@ pub(super) fn signal(id: u64, signal: Signal) -> Option<TreeSignalResult> {
 }
 
 /// Removes a tree after `reap` has reaped its leader; remembers its living members as left behind.
-pub(super) fn forget<T>(id: u64, reap: impl FnOnce() -> T) -> T {
-    let mut registry = lock();
+pub(super) fn forget_tree<T>(id: u64, reap: impl FnOnce() -> T) -> T {
+    let mut registry = lock_registry();
     let reaped = reap();
     if let Some(tree) = registry.process_trees.trees.remove(&id) {
         registry.process_trees.ended_marks.extend(tree.tree_mark);
@@ -216,18 +220,18 @@ pub(super) fn forget<T>(id: u64, reap: impl FnOnce() -> T) -> T {
 
 /// Reaps the orphans that ended since the last scan. Every scan of a tree does this too; call it where no tree may run for long.
 pub fn reap_orphans() {
-    let registry = lock();
-    let leaders_alone = watchdog_system::children().is_none_or(|children| {
+    let registry = lock_registry();
+    let leaders_alone = watchdog_system::list_children().is_none_or(|children| {
         children
             .iter()
             .all(|pid| registry.process_trees.is_leader(*pid))
     });
     if !leaders_alone && let Ok(table) = watchdog_system::read_all() {
-        reap(&registry, &table);
+        reap_dead_children(&registry, &table);
     }
 }
 
-fn scan(registry: &mut TreeRegistry, id: u64) -> Option<TreeScanResult> {
+fn scan_tree(registry: &mut TreeRegistry, id: u64) -> Option<TreeScanResult> {
     let mut table = watchdog_system::read_all().ok()?;
     catch_up(&mut table);
     let leader = registry
@@ -236,7 +240,7 @@ fn scan(registry: &mut TreeRegistry, id: u64) -> Option<TreeScanResult> {
         .get(&id)
         .map(|tree| tree.leader);
     let members = with_sight(|sight| registry.process_trees.members(id, &table, sight));
-    reap(registry, &table);
+    reap_dead_children(registry, &table);
     let (ended, alive) = members.into_iter().partition(|row| row.dead);
     let own = std::process::id();
     // A living parent reaps its own children; only a process that was handed to this one shows that children were handed on.
@@ -250,7 +254,7 @@ fn scan(registry: &mut TreeRegistry, id: u64) -> Option<TreeScanResult> {
 /// parent may be shown that has handed its child on. The children of this process are read again, until no new one turns up.
 fn catch_up(table: &mut Vec<ProcessRow>) {
     for _ in 0..CATCH_UP {
-        let Some(children) = watchdog_system::children() else {
+        let Some(children) = watchdog_system::list_children() else {
             return;
         };
         let mut news = false;
@@ -272,7 +276,7 @@ fn catch_up(table: &mut Vec<ProcessRow>) {
     }
 }
 
-fn reap(registry: &TreeRegistry, table: &[ProcessRow]) {
+fn reap_dead_children(registry: &TreeRegistry, table: &[ProcessRow]) {
     if !table
         .iter()
         .any(|row| row.dead && row.parent == std::process::id())
@@ -297,7 +301,7 @@ fn with_sight<T>(use_it: impl FnOnce(&TableContext<'_>) -> T) -> T {
     };
     let adopted: HashSet<u32> = watchdog_system::children_of_main_thread().unwrap_or_default();
     let mark = |pid| {
-        watchdog_system::variable(pid, TREE_VARIABLE)
+        watchdog_system::read_variable(pid, TREE_VARIABLE)
             .map_or(TreeMark::None, |value| tree_of(&value))
     };
     use_it(&TableContext {

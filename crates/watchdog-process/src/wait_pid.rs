@@ -74,7 +74,7 @@ pub fn wait_for_pid(
     match hold_process(target) {
         Ok(process) => {
             let mut seen = false;
-            return Ok(repeat(until, cancel, |limit| {
+            return Ok(poll_until_end(until, cancel, |limit| {
                 let end = if seen {
                     PidWaitOutcome::Ended
                 } else {
@@ -94,7 +94,7 @@ pub fn wait_for_pid(
         }
     }
     let mut seen = false;
-    Ok(repeat(until, cancel, |limit| {
+    Ok(poll_until_end(until, cancel, |limit| {
         // Not being allowed to signal it proves that it is there.
         if test_kill_process(target) == Err(Errno::SRCH) {
             return Some(if seen {
@@ -110,7 +110,7 @@ pub fn wait_for_pid(
 }
 
 /// Calls `poll` with the time that it may take, first none at all, until it knows the end.
-fn repeat(
+fn poll_until_end(
     until: Option<Instant>,
     cancel: &CancelFlag,
     mut poll: impl FnMut(Duration) -> Option<PidWaitOutcome>,

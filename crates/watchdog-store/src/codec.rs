@@ -7,7 +7,7 @@ use std::path::{Path, PathBuf};
 use sha2::{Digest, Sha256};
 
 /// Percent-escapes every byte that `keep` refuses, and `%` itself.
-fn escape(bytes: &[u8], keep: impl Fn(u8) -> bool) -> String {
+fn percent_escape(bytes: &[u8], keep: impl Fn(u8) -> bool) -> String {
     let mut out = String::with_capacity(bytes.len());
     for &byte in bytes {
         if byte != b'%' && byte.is_ascii() && keep(byte) {
@@ -20,8 +20,8 @@ fn escape(bytes: &[u8], keep: impl Fn(u8) -> bool) -> String {
 }
 
 /// A name of letters, digits, `.`, `_` and `-` that no two texts share. Fit for keys; never `.` or `..` alone.
-pub(super) fn name(text: &str) -> String {
-    let escaped = escape(text.as_bytes(), |b| {
+pub(super) fn encode_name(text: &str) -> String {
+    let escaped = percent_escape(text.as_bytes(), |b| {
         b.is_ascii_alphanumeric() || matches!(b, b'_' | b'-' | b'.')
     });
     match escaped.strip_prefix('.') {
@@ -32,7 +32,7 @@ pub(super) fn name(text: &str) -> String {
 
 /// [`name`], short enough for every file system.
 pub(super) fn file_name(text: &str) -> String {
-    let name = name(text);
+    let name = encode_name(text);
     if name.len() <= 200 {
         name
     } else {
@@ -45,7 +45,7 @@ pub fn path_to_text(path: &Path) -> String {
     let mut out = String::new();
     for chunk in path.as_os_str().as_bytes().utf8_chunks() {
         out.push_str(&chunk.valid().replace('%', "%25"));
-        out.push_str(&escape(chunk.invalid(), |_| false));
+        out.push_str(&percent_escape(chunk.invalid(), |_| false));
     }
     out
 }
@@ -146,7 +146,7 @@ mod tests {
             ("%41", "%2541"),
             ("", ""),
         ] {
-            assert_eq!(name(text), expected);
+            assert_eq!(encode_name(text), expected);
         }
         assert_eq!(file_name(&"x".repeat(5000)).len(), 64);
     }
@@ -154,7 +154,7 @@ mod tests {
     proptest! {
         #[test]
         fn no_two_texts_share_a_name(a in ".{0,12}", b in ".{0,12}") {
-            prop_assert_eq!(a == b, name(&a) == name(&b));
+            prop_assert_eq!(a == b, encode_name(&a) == encode_name(&b));
         }
 
         #[test]

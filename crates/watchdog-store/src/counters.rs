@@ -249,26 +249,26 @@ mod tests {
 
     #[test]
     fn subtraction_never_takes_a_counter_below_zero() {
-        let mut rest = sums(&[("all", 2), ("more", 1), ("some", 5), ("untouched", 3)]);
-        rest.subtract(&sums(&[
+        let mut remaining_sums = sums(&[("all", 2), ("more", 1), ("some", 5), ("untouched", 3)]);
+        remaining_sums.subtract(&sums(&[
             ("all", 2),
             ("more", 4),
             ("some", 1),
             ("unknown", 7),
         ]));
-        assert_eq!(rest, sums(&[("some", 4), ("untouched", 3)]));
+        assert_eq!(remaining_sums, sums(&[("some", 4), ("untouched", 3)]));
     }
 
     #[test]
     fn nonzero_verdicts_are_summed_in_contract_order() {
         let word = |reason: Reason| format!("{}{}", word::VERDICT, reason.as_str());
-        let of = |reasons: &[Reason], other: u64| {
+        let of = |reasons: &[Reason], other_count: u64| {
             let mut sums = sums(&[(word::RESCUES, 9)]);
             reasons
                 .iter()
                 .for_each(|reason| sums.add(&word(*reason), 1));
-            if other > 0 {
-                sums.add("verdict/other", other);
+            if other_count > 0 {
+                sums.add("verdict/other", other_count);
             }
             sums.verdicts_by_status()
         };

@@ -224,7 +224,7 @@ pub trait SharedStore: Send + Sync {
     ) -> Result<AppendOutcome, StoreError>;
 
     /// At most `limit` events after `after`, and the cursor behind them.
-    fn read(
+    fn read_events(
         &self,
         after: EventCursor,
         limit: usize,

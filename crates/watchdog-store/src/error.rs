@@ -81,14 +81,16 @@ pub enum StoreError {
         seconds: u64,
     },
     /// A later version of watchdog wrote it.
-    #[error("{path} has format {found}, and this watchdog knows formats up to {known}")]
+    #[error(
+        "{path} has format {file_format}, and this watchdog knows formats up to {newest_format}"
+    )]
     Newer {
         /// The file of the database.
         path: PathBuf,
         /// The format that the file names.
-        found: i64,
+        file_format: i64,
         /// The newest format that this program reads.
-        known: i64,
+        newest_format: i64,
     },
     /// The file is a database of some other program.
     #[error("{path} is a database, but not one of watchdog's")]
@@ -123,14 +125,16 @@ pub enum StoreError {
         why: String,
     },
     /// A row was written by a later version of watchdog.
-    #[error("the stored {what} has format {found}, and this watchdog knows formats up to {known}")]
+    #[error(
+        "the stored {what} has format {row_format}, and this watchdog knows formats up to {newest_format}"
+    )]
     NewerRecord {
         /// The kind of row, in words for a person.
         what: String,
         /// The format that the row names.
-        found: u64,
+        row_format: u64,
         /// The newest format that this program reads.
-        known: u64,
+        newest_format: u64,
     },
     /// Other processes changed the same row again and again.
     #[error("the stored {what} was changed by others {attempts} times while it was being updated")]

@@ -45,7 +45,7 @@ pub(super) fn create_private_dir(path: &Path) -> Result<(), StoreError> {
 ///
 /// # Errors
 /// If it cannot be written.
-pub fn replace(path: &Path, content: &[u8]) -> Result<(), StoreError> {
+pub fn replace_file(path: &Path, content: &[u8]) -> Result<(), StoreError> {
     let dir = path
         .parent()
         .expect("a file of the state directory has a parent");

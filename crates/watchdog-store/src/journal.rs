@@ -27,7 +27,7 @@ const FOLDED_AT_ONCE: usize = 2_000;
 const JUDGEMENTS_A_BATCH: usize = PRUNED_AT_ONCE as usize / 10;
 
 /// An event with an id of its own. Texts that look like secrets are masked: events are kept for long, and are sent to others.
-pub fn event(
+pub fn new_event(
     at: Timestamp,
     worktree_id: &str,
     spec: Option<&str>,
@@ -114,7 +114,11 @@ pub fn process_of(id: &str) -> Option<u32> {
 /// Adds new events to the figures, then deletes old events, so that the journal stays bounded and the figures outlive it. Cheap
 /// without work to do. Commands call it at their end with the number of their judgements: it deletes as many events as those can have
 /// written, and some more, so that a long journal shrinks over several calls.
-pub fn tidy(store: &dyn LocalStore, now: Timestamp, judgements: usize) -> Result<u64, StoreError> {
+pub fn tidy_journal(
+    store: &dyn LocalStore,
+    now: Timestamp,
+    judgements: usize,
+) -> Result<u64, StoreError> {
     let older_than = now.checked_sub(KEPT).unwrap_or(Timestamp::MIN);
     let retention = EventRetention {
         older_than,
@@ -124,7 +128,7 @@ pub fn tidy(store: &dyn LocalStore, now: Timestamp, judgements: usize) -> Result
     let batches = 0..=judgements / JUDGEMENTS_A_BATCH;
     for _ in batches.clone() {
         // A failed fold must not make the journal grow: events that are old enough are deleted all the same.
-        if figures::fold(store, FOLDED_AT_ONCE).unwrap_or(0) < FOLDED_AT_ONCE {
+        if figures::fold_events(store, FOLDED_AT_ONCE).unwrap_or(0) < FOLDED_AT_ONCE {
             break;
         }
     }

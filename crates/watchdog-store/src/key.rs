@@ -11,10 +11,10 @@ pub struct RowKey(String);
 impl RowKey {
     /// The key of `parts` among those of `kind`. `kind` is one of our own words.
     pub fn new(kind: &str, parts: &[&str]) -> Self {
-        let mut text = codec::name(kind);
+        let mut text = codec::encode_name(kind);
         for part in parts {
             text.push('/');
-            text.push_str(&codec::name(part));
+            text.push_str(&codec::encode_name(part));
         }
         RowKey(text)
     }

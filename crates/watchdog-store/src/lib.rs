@@ -48,7 +48,7 @@ pub mod trust;
 pub use codec::{path_from_text, path_to_text, short_hash};
 pub use engine::{LocalStore, SharedStore};
 pub use error::StoreError;
-pub use file::replace as replace_private_file;
+pub use file::replace_file as replace_private_file;
 pub use key::RowKey;
 pub use notes::{StoreNotes, is_first_note, take_unread_notes};
 pub use open::{open_store, open_store_to_read};

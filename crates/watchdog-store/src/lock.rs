@@ -96,7 +96,7 @@ impl WorktreeLock {
             match file.try_lock() {
                 Ok(()) if is_named_by(&file, &path) => break,
                 Ok(()) => file = open_private(&path)?,
-                Err(TryLockError::WouldBlock) => return Ok(LockAttempt::Busy(who(&path))),
+                Err(TryLockError::WouldBlock) => return Ok(LockAttempt::Busy(find_holder(&path))),
                 Err(TryLockError::Error(e)) if e.kind() == io::ErrorKind::Interrupted => {}
                 Err(TryLockError::Error(e)) => return Err(StoreError::io("lock", &path, &e)),
             }
@@ -235,7 +235,7 @@ fn lock_file(dir: &StateDir, worktree_id: &str) -> PathBuf {
 }
 
 /// The holder, given that somebody has the lock; waits a moment for one who is about to say so.
-fn who(path: &Path) -> Option<LockHolder> {
+fn find_holder(path: &Path) -> Option<LockHolder> {
     for _ in 0..5 {
         if let Some(holder) = read_holder(path) {
             return Some(holder);
@@ -306,17 +306,17 @@ mod tests {
         drop(held(
             WorktreeLock::try_acquire(&dir, "freed", me("watchdog run")).unwrap(),
         ));
-        let left = dir.locks().join("left.lock");
-        fs::copy(&lock.path, &left).unwrap();
+        let left_lock = dir.locks().join("left.lock");
+        fs::copy(&lock.path, &left_lock).unwrap();
         let named: Vec<PathBuf> = named_holders(&dir)
             .unwrap()
             .into_iter()
             .map(|(path, _)| path)
             .collect();
-        assert_eq!(named, [lock.path.clone(), left.clone()]);
+        assert_eq!(named, [lock.path.clone(), left_lock.clone()]);
         assert!(!remove_left(&lock.path).unwrap() && lock.path.exists());
-        assert!(remove_left(&left).unwrap() && !left.exists());
-        assert!(!remove_left(&left).unwrap());
+        assert!(remove_left(&left_lock).unwrap() && !left_lock.exists());
+        assert!(!remove_left(&left_lock).unwrap());
     }
 
     #[test]

@@ -53,7 +53,7 @@ pub struct RestoredRowCounts {
 
 /// Creates the rows that are missing. Existing rows stay untouched, so that running it twice, or
 /// beside a working watchdog, does no harm.
-pub fn rebuild(
+pub fn rebuild_rows(
     store: &dyn LocalStore,
     facts: &RebuildFacts,
 ) -> Result<RestoredRowCounts, StoreError> {

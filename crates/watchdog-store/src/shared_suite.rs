@@ -54,7 +54,7 @@ pub(crate) fn at(second: i64) -> Timestamp {
 }
 
 pub(crate) fn happened(second: i64) -> NewEvent {
-    journal::event(
+    journal::new_event(
         at(second),
         "wt",
         Some("auth"),
@@ -246,7 +246,7 @@ pub fn whoever_lost_a_lease_has_no_effect_any_more(store: &dyn SharedStore) {
         matches!(store.renew(&next, LONG).unwrap(), LeaseRenewal::Held(_)),
         "the stale holder did not disturb the new one"
     );
-    let (events, _) = store.read(EventCursor::START, 10).unwrap();
+    let (events, _) = store.read_events(EventCursor::START, 10).unwrap();
     assert_eq!(events.iter().map(|e| e.at).collect::<Vec<_>>(), [at(3)]);
 }
 
@@ -285,7 +285,10 @@ pub fn an_event_is_stored_once_and_unchanged(store: &dyn SharedStore) {
         ..event.clone()
     };
     assert_eq!(store.append(&[again], None).unwrap(), AppendOutcome::Done);
-    assert_eq!(store.read(EventCursor::START, 10).unwrap().0, [event]);
+    assert_eq!(
+        store.read_events(EventCursor::START, 10).unwrap().0,
+        [event]
+    );
 }
 
 /// See its name.
@@ -305,12 +308,12 @@ pub fn a_reader_that_follows_misses_nothing_while_many_write(store: &dyn SharedS
         }
         let (mut seen, mut cursor) = (Vec::new(), EventCursor::START);
         eventually(|| {
-            let (events, next) = store.read(cursor, 7).unwrap();
+            let (events, next) = store.read_events(cursor, 7).unwrap();
             cursor = next;
             seen.extend(events.into_iter().map(|e| e.at.as_second()));
             (seen.len() as i64 >= WRITERS * EACH).then_some(())
         });
-        assert_eq!(store.read(cursor, 7).unwrap(), (Vec::new(), cursor));
+        assert_eq!(store.read_events(cursor, 7).unwrap(), (Vec::new(), cursor));
         seen
     });
     for writer in 0..WRITERS {

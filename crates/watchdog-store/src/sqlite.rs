@@ -121,13 +121,13 @@ impl SqliteStore {
 }
 
 /// Commits, and notes in `is_unknown` whether the disk failed meanwhile, so that the write may be done or not.
-fn commit(tx: Transaction<'_>, is_unknown: &Cell<bool>) -> rusqlite::Result<()> {
+fn commit_transaction(tx: Transaction<'_>, is_unknown: &Cell<bool>) -> rusqlite::Result<()> {
     tx.commit()
         .inspect_err(|error| is_unknown.set(is_io_failure(error)))
 }
 
 /// The answer to a write: one whose commit the disk failed is unknown, and carries that failure.
-fn answer(
+fn resolve_swap_outcome(
     written: Result<SwapOutcome, StoreError>,
     is_unknown: &Cell<bool>,
 ) -> Result<SwapOutcome, StoreError> {
@@ -139,18 +139,18 @@ fn answer(
 
 /// Begins a transaction of the journal. Its last events may be lost in a power cut, as git and the records are the truth;
 /// never in the death of a process.
-fn noting(connection: &mut Connection) -> rusqlite::Result<Transaction<'_>> {
+fn begin_journal_transaction(connection: &mut Connection) -> rusqlite::Result<Transaction<'_>> {
     connection.pragma_update(None, "synchronous", "NORMAL")?;
-    beginning(connection)
+    begin_immediate(connection)
 }
 
 /// Begins a transaction that has the right to write from its first statement on, and survives a power cut once it is committed.
-fn writing(connection: &mut Connection) -> rusqlite::Result<Transaction<'_>> {
+fn begin_durable_transaction(connection: &mut Connection) -> rusqlite::Result<Transaction<'_>> {
     connection.pragma_update(None, "synchronous", "FULL")?;
-    beginning(connection)
+    begin_immediate(connection)
 }
 
-fn beginning(connection: &mut Connection) -> rusqlite::Result<Transaction<'_>> {
+fn begin_immediate(connection: &mut Connection) -> rusqlite::Result<Transaction<'_>> {
     let tx = connection.transaction_with_behavior(TransactionBehavior::Immediate)?;
     got_it();
     Ok(tx)
@@ -164,7 +164,7 @@ fn next_number(tx: &Transaction<'_>) -> rusqlite::Result<i64> {
 /// Draws so many numbers, and returns the last of them.
 fn next_numbers(tx: &Transaction<'_>, count: usize) -> rusqlite::Result<i64> {
     tx.prepare_cached("UPDATE counter SET value = value + ?1 RETURNING value")?
-        .query_row([limit(count)], |row| row.get(0))
+        .query_row([to_sql_limit(count)], |row| row.get(0))
 }
 
 fn current_rev(tx: &Transaction<'_>, key: &RowKey) -> rusqlite::Result<Option<RowRevision>> {
@@ -174,7 +174,7 @@ fn current_rev(tx: &Transaction<'_>, key: &RowKey) -> rusqlite::Result<Option<Ro
 }
 
 /// Whether this very lease is still valid, by the engine's clock.
-fn stands(tx: &Transaction<'_>, lease: &Lease) -> rusqlite::Result<bool> {
+fn is_lease_valid(tx: &Transaction<'_>, lease: &Lease) -> rusqlite::Result<bool> {
     let now = boot_time();
     tx.prepare_cached("SELECT 1 FROM lease WHERE key = ?1 AND fence = ?2 AND holder = ?3 AND boot = ?4 AND until > ?5")?.exists(params![
         lease.key.as_str(),
@@ -185,7 +185,7 @@ fn stands(tx: &Transaction<'_>, lease: &Lease) -> rusqlite::Result<bool> {
     ])
 }
 
-fn after(now: EngineTime, ttl: Duration) -> EngineTime {
+fn add_ttl(now: EngineTime, ttl: Duration) -> EngineTime {
     EngineTime(
         now.0
             .saturating_add(i64::try_from(ttl.as_millis()).unwrap_or(i64::MAX)),
@@ -193,22 +193,22 @@ fn after(now: EngineTime, ttl: Duration) -> EngineTime {
 }
 
 /// Reads text that a damaged disk may have garbled, so that one row cannot make a whole listing unreadable.
-fn text(row: &Row<'_>, index: usize) -> rusqlite::Result<String> {
+fn read_lossy_text(row: &Row<'_>, index: usize) -> rusqlite::Result<String> {
     Ok(String::from_utf8_lossy(row.get_ref(index)?.as_bytes()?).into_owned())
 }
 
-fn event(row: &Row<'_>) -> rusqlite::Result<(i64, StoredEvent)> {
+fn read_event(row: &Row<'_>) -> rusqlite::Result<(i64, StoredEvent)> {
     let micros: i64 = row.get(2)?;
     let spec = row
         .get_ref(4)?
         .as_bytes_or_null()?
         .map(|bytes| String::from_utf8_lossy(bytes).into_owned());
     let event = StoredEvent {
-        id: text(row, 1)?,
+        id: read_lossy_text(row, 1)?,
         at: Timestamp::from_microsecond(micros).unwrap_or(Timestamp::UNIX_EPOCH),
-        worktree: text(row, 3)?,
+        worktree: read_lossy_text(row, 3)?,
         spec,
-        kind: text(row, 5)?,
+        kind: read_lossy_text(row, 5)?,
         data: read_data(row.get_ref(6)?),
     };
     Ok((row.get(0)?, event))
@@ -283,7 +283,7 @@ fn put_together(
     rows
 }
 
-fn limit(n: usize) -> i64 {
+fn to_sql_limit(n: usize) -> i64 {
     i64::try_from(n).unwrap_or(i64::MAX)
 }
 

@@ -146,7 +146,7 @@ impl JournalTally {
             false => MeasureGains::default(),
         };
         EventGains {
-            counters: amounts(event),
+            counters: list_amounts(event),
             measures,
         }
     }
@@ -193,7 +193,7 @@ pub fn work_name(event: &StoredEvent) -> WorkName {
 }
 
 /// The counters that an event adds to.
-fn amounts(event: &StoredEvent) -> Vec<(String, u64)> {
+fn list_amounts(event: &StoredEvent) -> Vec<(String, u64)> {
     let data = &event.data;
     let count_once = |word: &str| vec![(word.to_owned(), 1)];
     match event.kind.as_str() {
@@ -208,7 +208,7 @@ fn amounts(event: &StoredEvent) -> Vec<(String, u64)> {
                 "verdict/{}",
                 data["reason"].as_str().filter(is_reason).unwrap_or("other")
             ));
-            amounts.extend(questions(&data["probe_usage"]));
+            amounts.extend(list_probe_costs(&data["probe_usage"]));
             amounts
         }
         kind::PROBE => count_once(&format!(
@@ -269,7 +269,7 @@ fn usage_amounts(data: &Value) -> Vec<(String, u64)> {
 }
 
 /// The cost of a judgement's probes, as far as the agents reported it.
-fn questions(usage: &Value) -> Vec<(String, u64)> {
+fn list_probe_costs(usage: &Value) -> Vec<(String, u64)> {
     let requests = usage["requests"].as_u64().unwrap_or(0);
     if requests == 0 {
         return Vec::new();

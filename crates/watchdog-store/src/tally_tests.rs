@@ -5,10 +5,10 @@ use proptest::prelude::*;
 use serde_json::json;
 
 use super::*;
-use crate::journal::event;
+use crate::journal::new_event;
 
 fn happened(hour: i64, worktree: &str, kind: &str, data: Value) -> StoredEvent {
-    event(
+    new_event(
         Timestamp::from_second(1_800_000_000 + hour * 3600).unwrap(),
         worktree,
         None,
@@ -129,7 +129,7 @@ fn each_event_kind_adds_only_known_figures() {
             .map(|(word, amount)| ((*word).to_owned(), *amount))
             .collect();
         assert_eq!(
-            amounts(&happened(0, "w", kind, data.clone())),
+            list_amounts(&happened(0, "w", kind, data.clone())),
             expected,
             "{kind} {data}"
         );

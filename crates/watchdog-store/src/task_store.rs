@@ -204,7 +204,7 @@ impl LocalTasks {
                 is_written: false,
             });
         }
-        task::update(self.store.as_ref(), &self.repository_id, id, |row| {
+        task::update_task(self.store.as_ref(), &self.repository_id, id, |row| {
             let from = row.as_ref().map(|row| row.status);
             match change(row.as_ref()) {
                 Some(record) => (
@@ -233,7 +233,7 @@ impl LocalTasks {
     }
 
     fn lease(&self, id: &str, holder: &str, ttl: Duration) -> Result<Option<Lease>, StoreError> {
-        task::lease(self.store.as_ref(), &self.repository_id, id, holder, ttl)
+        task::acquire_task_lease(self.store.as_ref(), &self.repository_id, id, holder, ttl)
     }
 
     fn engine_lease(&self, lease: &TaskLease) -> Lease {
@@ -250,7 +250,7 @@ impl LocalTasks {
 
 impl TaskStore for LocalTasks {
     fn tasks(&self) -> Result<Vec<StoredTask>, StoreError> {
-        let mut all = task::all(self.store.as_ref(), &self.repository_id)?;
+        let mut all = task::list_tasks(self.store.as_ref(), &self.repository_id)?;
         // Keys are escaped, and sort otherwise.
         all.sort_by(|a, b| a.0.cmp(&b.0));
         Ok(all

@@ -13,7 +13,7 @@ use watchdog_system::read_entries;
 
 use super::codec::{path_from_text, path_to_text, sha256_hex};
 use super::error::StoreError;
-use super::file::replace;
+use super::file::replace_file;
 use super::state_dir::StateDir;
 
 /// Keeps these hashes apart from hashes of the same bytes made for any other purpose.
@@ -22,7 +22,7 @@ const DOMAIN: &[u8] = b"watchdog-trust-v1";
 /// The fingerprint of a configuration: of its repository, its path in the worktree and its bytes, in lower-case hexadecimal digits.
 ///
 /// The worktree is no part of it, so the same bytes in another worktree of the repository need no new permission; changed bytes do.
-pub fn fingerprint(repository_id: &str, relative_path: &Path, bytes: &[u8]) -> String {
+pub fn fingerprint_config(repository_id: &str, relative_path: &Path, bytes: &[u8]) -> String {
     sha256_hex(&[
         DOMAIN,
         repository_id.as_bytes(),
@@ -82,7 +82,7 @@ impl TrustStore {
         let mut text =
             serde_json::to_vec_pretty(&disk).expect("a grant holds nothing that JSON cannot");
         text.push(b'\n');
-        replace(&file, &text)
+        replace_file(&file, &text)
     }
 
     /// Revokes a grant, and returns whether there was one.
@@ -197,26 +197,26 @@ mod tests {
 
     #[test]
     fn changed_bytes_path_or_repository_need_new_trust() {
-        let hash = fingerprint("repo", Path::new("completion.json"), b"{}");
+        let hash = fingerprint_config("repo", Path::new("completion.json"), b"{}");
         assert!(is_hash(&hash));
         assert_eq!(
             hash,
-            fingerprint("repo", Path::new("completion.json"), b"{}")
+            fingerprint_config("repo", Path::new("completion.json"), b"{}")
         );
-        for other in [
-            fingerprint("repo", Path::new("completion.json"), b"{ }"),
-            fingerprint("repo", Path::new("sub/completion.json"), b"{}"),
-            fingerprint("rep", Path::new("ocompletion.json"), b"{}"),
-            fingerprint("other", Path::new("completion.json"), b"{}"),
+        for other_hash in [
+            fingerprint_config("repo", Path::new("completion.json"), b"{ }"),
+            fingerprint_config("repo", Path::new("sub/completion.json"), b"{}"),
+            fingerprint_config("rep", Path::new("ocompletion.json"), b"{}"),
+            fingerprint_config("other", Path::new("completion.json"), b"{}"),
         ] {
-            assert_ne!(hash, other);
+            assert_ne!(hash, other_hash);
         }
     }
 
     #[test]
     fn granted_file_stays_trusted_and_listed_until_revoked() {
         let (_tmp, trust) = trust();
-        let hash = fingerprint("repo", Path::new("completion.json"), b"{}");
+        let hash = fingerprint_config("repo", Path::new("completion.json"), b"{}");
         assert!(!trust.is_trusted(&hash, None).unwrap());
         trust.allow(&grant(&hash)).unwrap();
         assert!(trust.is_trusted(&hash, None).unwrap());
@@ -269,8 +269,8 @@ mod tests {
     fn unreadable_or_undeletable_grant_is_an_error() {
         let (_tmp, trust) = trust();
         let hash = "a".repeat(64);
-        let other = "b".repeat(64);
-        trust.allow(&grant(&other)).unwrap();
+        let other_hash = "b".repeat(64);
+        trust.allow(&grant(&other_hash)).unwrap();
         fs::create_dir(trust.dir.join(&hash)).unwrap();
         assert!(
             trust.is_trusted(&hash, None).is_err(),
@@ -278,7 +278,7 @@ mod tests {
         );
         assert_eq!(
             trust.list().unwrap(),
-            [grant(&other)],
+            [grant(&other_hash)],
             "a folder hides no other grant"
         );
         assert!(trust.revoke(&hash).is_err(), "it is still there");

@@ -42,12 +42,13 @@ use other_systems as here;
 
 // A list for all systems: what one of them lacks does not compile there.
 pub use here::{
-    FOLDER_TO_ENTER, PIPE_PIECE, address_space_limit, adopt_orphans, boot_reading, children,
+    FOLDER_TO_ENTER, PIPE_PIECE, address_space_limit, adopt_orphans, boot_reading,
     children_of_main_thread, command_line, control_group, enlarge_pipe, file_system_kind,
-    find_holder, flush_file_system, folder_of, handles, hold_process, host_name, limit_arenas,
-    limits_leave_plenty, list_folder, lower_thread_priority, mark_of, marking, of_ticks,
-    process_life, program_words, read_all, read_one, reopen, signal, signal_held, stdin_of,
-    time_awake, time_since_boot, uptime, variable, wait_for_held, with_variable,
+    find_holder, flush_file_system, folder_of, handles_signal, hold_process, host_name,
+    limit_arenas, limits_leave_plenty, list_children, list_folder, lower_thread_priority, mark_of,
+    of_ticks, process_life, program_words, read_all, read_one, read_uptime, read_variable,
+    reopen_stream, signal_held, signal_process, start_with_mark, stdin_of, time_awake,
+    time_since_boot, wait_for_held, with_variable,
 };
 pub use regular_file::{open_regular_file, read_entries, read_regular_file};
 pub use system_facts::{

@@ -20,13 +20,14 @@ pub use control_groups::{address_space_limit, control_group, limits_leave_plenty
 pub use file_system::{FOLDER_TO_ENTER, file_system_kind, flush_file_system, list_folder};
 pub use pidfd::{hold_process, signal_held, wait_for_held};
 pub use proc_files::{
-    find_holder, folder_of, handles, host_name, program_words, reopen, stdin_of, with_variable,
+    find_holder, folder_of, handles_signal, host_name, program_words, reopen_stream, stdin_of,
+    with_variable,
 };
 pub use process_table::{
-    children, children_of_main_thread, command_line, of_ticks, process_life, read_all, read_one,
-    signal, uptime, variable,
+    children_of_main_thread, command_line, list_children, of_ticks, process_life, read_all,
+    read_one, read_uptime, read_variable, signal_process,
 };
-pub use tree_mark::{mark_of, marking};
+pub use tree_mark::{mark_of, start_with_mark};
 
 /// The most that a pipe which is ready for writing takes at once for sure.
 pub const PIPE_PIECE: usize = 4096;
@@ -70,7 +71,7 @@ pub fn boot_reading() -> Option<BootReading> {
     let boot = std::fs::read_to_string("/proc/sys/kernel/random/boot_id").ok()?;
     let milliseconds = std::fs::read_to_string("/proc/uptime")
         .ok()
-        .and_then(|text| milliseconds(&text))?;
+        .and_then(|text| parse_milliseconds(&text))?;
     Some(BootReading {
         boot: boot.trim().to_string(),
         milliseconds,
@@ -78,7 +79,7 @@ pub fn boot_reading() -> Option<BootReading> {
 }
 
 /// `12.34 56.78` as milliseconds of the first number.
-fn milliseconds(uptime: &str) -> Option<i64> {
+fn parse_milliseconds(uptime: &str) -> Option<i64> {
     let (seconds, fraction) = uptime.split_whitespace().next()?.split_once('.')?;
     let fraction: i64 = format!("{fraction:0<3}").get(..3)?.parse().ok()?;
     seconds
@@ -102,7 +103,7 @@ mod tests {
             ("12", None),
             ("x.y", None),
         ] {
-            assert_eq!(milliseconds(text), expected, "{text:?}");
+            assert_eq!(parse_milliseconds(text), expected, "{text:?}");
         }
     }
 }

@@ -58,7 +58,7 @@ pub fn read_one(_pid: u32) -> Option<ProcessRow> {
 }
 
 /// A variable of another process.
-pub fn variable(_pid: u32, _name: &str) -> Option<Vec<u8>> {
+pub fn read_variable(_pid: u32, _name: &str) -> Option<Vec<u8>> {
     None
 }
 
@@ -83,12 +83,12 @@ pub fn children_of_main_thread() -> Option<HashSet<u32>> {
 }
 
 /// The children of this process.
-pub fn children() -> Option<HashSet<u32>> {
+pub fn list_children() -> Option<HashSet<u32>> {
     None
 }
 
 /// How long the system has been up, on the clock on which processes begin.
-pub fn uptime() -> Option<Duration> {
+pub fn read_uptime() -> Option<Duration> {
     None
 }
 
@@ -98,7 +98,7 @@ pub fn of_ticks(_ticks: u64) -> Duration {
 }
 
 /// Signals a process of the table, of which there is none.
-pub fn signal(_row: &ProcessRow, _signal: Signal) -> SignalOutcome {
+pub fn signal_process(_row: &ProcessRow, _signal: Signal) -> SignalOutcome {
     SignalOutcome::Gone
 }
 
@@ -118,7 +118,7 @@ pub fn adopt_orphans() -> bool {
 }
 
 /// Starts a tree without a mark.
-pub fn marking<T>(_salt: u64, _id: u64, start: impl FnOnce() -> T) -> (Option<u64>, T) {
+pub fn start_with_mark<T>(_salt: u64, _id: u64, start: impl FnOnce() -> T) -> (Option<u64>, T) {
     (None, start())
 }
 
@@ -128,7 +128,7 @@ pub fn mark_of(_pid: u32) -> Option<u64> {
 }
 
 /// Whether a process has a handler of this signal: assumed, as every loop of a version that runs here has one.
-pub fn handles(_pid: u32, _signal: Signal) -> bool {
+pub fn handles_signal(_pid: u32, _signal: Signal) -> bool {
     true
 }
 
@@ -166,7 +166,7 @@ pub fn limit_arenas(_most: u8) {}
 pub fn enlarge_pipe(_pipe: impl AsFd, _bytes: usize) {}
 
 /// The stream cannot be opened once more.
-pub fn reopen(_stream: BorrowedFd<'_>, _flags: OFlags) -> Option<OwnedFd> {
+pub fn reopen_stream(_stream: BorrowedFd<'_>, _flags: OFlags) -> Option<OwnedFd> {
     None
 }
 
@@ -252,29 +252,38 @@ mod tests {
             io::ErrorKind::Unsupported
         );
         assert_eq!(
-            (read_one(own), variable(own, "PATH"), command_line(own, 100)),
+            (
+                read_one(own),
+                read_variable(own, "PATH"),
+                command_line(own, 100)
+            ),
             (None, None, None)
         );
         assert_eq!(
             (
                 program_words(own),
                 stdin_of(own),
-                children(),
+                list_children(),
                 children_of_main_thread()
             ),
             (None, None, None, None)
         );
         assert_eq!(
-            (uptime(), of_ticks(7), mark_of(own), address_space_limit()),
+            (
+                read_uptime(),
+                of_ticks(7),
+                mark_of(own),
+                address_space_limit()
+            ),
             (None, Duration::ZERO, None, None)
         );
         assert_eq!(
-            signal(&row, Signal::KILL),
+            signal_process(&row, Signal::KILL),
             SignalOutcome::Gone,
             "nothing is signalled that is not known for the right one"
         );
-        assert_eq!(marking(1, 2, || 3), (None, 3));
-        assert!(!adopt_orphans() && !limits_leave_plenty(1) && handles(own, Signal::TERM));
+        assert_eq!(start_with_mark(1, 2, || 3), (None, 3));
+        assert!(!adopt_orphans() && !limits_leave_plenty(1) && handles_signal(own, Signal::TERM));
         assert_eq!(find_holder(Path::new("/"), Path::new("/"), |_| true), None);
         assert_eq!(
             (
@@ -296,13 +305,13 @@ mod tests {
             .ok()
             .and_then(Pid::from_raw)
             .expect("every process has one");
-        let held = hold_process(pid).map(|process| {
+        let signal_and_wait = hold_process(pid).map(|process| {
             (
                 signal_held(&process, Signal::TERM),
                 wait_for_held(&process, Duration::ZERO),
             )
         });
-        assert_eq!(held, Err(Errno::NOSYS));
+        assert_eq!(signal_and_wait, Err(Errno::NOSYS));
         assert_eq!(process_life(own), ProcessLife::Running { began: None });
         assert_eq!(
             process_life(1),
@@ -348,7 +357,8 @@ mod tests {
             "with the folder itself and its parent: {plain:?}"
         );
         assert!(
-            flush_file_system(open()).is_none() && reopen(open().as_fd(), OFlags::RDONLY).is_none()
+            flush_file_system(open()).is_none()
+                && reopen_stream(open().as_fd(), OFlags::RDONLY).is_none()
         );
         enlarge_pipe(open(), PIPE_PIECE);
         let before = time_since_boot();

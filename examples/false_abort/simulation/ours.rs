@@ -127,7 +127,7 @@ impl Ours {
             rescued: 0,
         }
         .hold(setup);
-        self.earlier = rounds::after(self.earlier, &verdict);
+        self.earlier = rounds::update_rounds(self.earlier, &verdict);
         self.breaker.record(
             at(world.now),
             &settings.breaker,

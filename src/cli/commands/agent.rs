@@ -11,7 +11,7 @@ use crate::cli::failure::CommandFailure;
 use crate::cli::table::shown_path;
 use crate::cli::terminal::CommandTerminal;
 use watchdog_agent::preset::question::{
-    InvocationInputs, QuestionKind, QuestionPlaces, invocation,
+    InvocationInputs, QuestionKind, QuestionPlaces, build_invocation,
 };
 use watchdog_agent::preset::{AgentCapability, AgentPreset, PresetCatalog};
 use watchdog_agent::prompt::REPLY_SCHEMA;
@@ -31,19 +31,19 @@ use watchdog_judge::wire::agent_json::{
 const SAMPLE_ID: &str = "00000000-0000-4000-8000-000000000000";
 
 /// Lists agents, or shows one.
-pub fn agent(
+pub fn run_agent_command(
     command_env: &CommandEnv,
     terminal: &CommandTerminal,
     args: AgentArgs,
 ) -> Result<u8, CommandFailure> {
     match args.command {
-        AgentCommand::List => Ok(list(command_env, terminal)),
-        AgentCommand::Show { name } => show(command_env, terminal, &name),
+        AgentCommand::List => Ok(list_agents(command_env, terminal)),
+        AgentCommand::Show { name } => show_agent(command_env, terminal, &name),
         AgentCommand::Test(args) => agent_test(terminal, args),
     }
 }
 
-fn list(command_env: &CommandEnv, terminal: &CommandTerminal) -> u8 {
+fn list_agents(command_env: &CommandEnv, terminal: &CommandTerminal) -> u8 {
     let mut presets: Vec<(Arc<AgentPreset>, Option<PathBuf>)> = PresetCatalog::built_in()
         .iter()
         .map(|preset| (Arc::clone(preset), None))
@@ -57,15 +57,14 @@ fn list(command_env: &CommandEnv, terminal: &CommandTerminal) -> u8 {
         .collect();
     for word in own.unwrap_or_default() {
         match command_env.presets.of_word(&word) {
-            Ok(found) => {
-                presets.extend(found.map(|preset| (preset, command_env.presets.file_of(&word))))
-            }
+            Ok(named_preset) => presets
+                .extend(named_preset.map(|preset| (preset, command_env.presets.file_of(&word)))),
             Err(problem) => problems.push(problem.to_string()),
         }
     }
     let agents: Vec<ListedAgent<'_>> = presets
         .iter()
-        .map(|(preset, file)| listed(preset, file.as_deref()))
+        .map(|(preset, file)| describe_agent(preset, file.as_deref()))
         .collect();
     if terminal.json {
         terminal.value(&agents_json(&agents, &problems));
@@ -84,7 +83,7 @@ fn list(command_env: &CommandEnv, terminal: &CommandTerminal) -> u8 {
                     .file
                     .as_deref()
                     .map_or_else(|| "built in".to_owned(), shown_path),
-                agent.found.as_deref().map_or_else(
+                agent.program_path.as_deref().map_or_else(
                     || format!("{} is not in PATH", escape_to_one_line(agent.program)),
                     shown_path,
                 ),
@@ -98,13 +97,13 @@ fn list(command_env: &CommandEnv, terminal: &CommandTerminal) -> u8 {
     0
 }
 
-fn listed<'a>(preset: &'a AgentPreset, file: Option<&Path>) -> ListedAgent<'a> {
-    let found = program_in(&preset.program, std::env::var_os("PATH").as_deref());
+fn describe_agent<'a>(preset: &'a AgentPreset, file: Option<&Path>) -> ListedAgent<'a> {
+    let program_path = program_in(&preset.program, std::env::var_os("PATH").as_deref());
     ListedAgent {
         name: &preset.name,
         title: &preset.title,
         program: &preset.program,
-        found: found.map(|path| path.display().to_string()),
+        program_path: program_path.map(|path| path.display().to_string()),
         tested: preset.tested.as_deref(),
         file: file.map(|file| file.display().to_string()),
         capabilities: AgentCapability::ALL
@@ -123,7 +122,7 @@ fn program_in(program: &str, search_path: Option<&OsStr>) -> Option<PathBuf> {
         .find(|path| path.is_file())
 }
 
-fn show(
+fn show_agent(
     command_env: &CommandEnv,
     terminal: &CommandTerminal,
     name: &PresetName,
@@ -132,7 +131,7 @@ fn show(
         |_| command_env.worktree.clone(),
         |worktree| worktree.root().to_owned(),
     );
-    let found = command_env.find_preset(&root, name).map_err(|missing| {
+    let preset_with_file = command_env.find_preset(&root, name).map_err(|missing| {
         let failure = CommandFailure::configuration(missing.to_string());
         if !matches!(missing, MissingPreset::Untrusted { .. }) {
             failure.hint("see `watchdog agent list`")
@@ -140,8 +139,8 @@ fn show(
             failure
         }
     })?;
-    let preset = &found.preset;
-    let agent = listed(preset, found.file.as_deref());
+    let preset = &preset_with_file.preset;
+    let agent = describe_agent(preset, preset_with_file.file.as_deref());
     let lines = shown_agent(preset, name, agent.clone());
     if terminal.json {
         terminal.print_answer(&lines);
@@ -161,7 +160,7 @@ fn show(
     row(
         "program",
         &agent
-            .found
+            .program_path
             .as_deref()
             .map_or_else(|| format!("{} is not in PATH", preset.program), shown_path),
     );
@@ -240,7 +239,7 @@ fn shown_agent<'a>(
         args: Vec::new(),
     };
     let shown = |conversation| {
-        let words = session.shown(Path::new("{prompt_file}"), conversation);
+        let words = session.display_argv(Path::new("{prompt_file}"), conversation);
         words
             .into_iter()
             .map(|word| word.replace(SAMPLE_ID, "{id}"))
@@ -252,7 +251,7 @@ fn shown_agent<'a>(
         model: None,
         probe: None,
     };
-    let question = invocation(&InvocationInputs {
+    let question = build_invocation(&InvocationInputs {
         settings: &settings,
         preset: Some(preset),
         program: None,

@@ -26,12 +26,12 @@ use super::runtime::in_runtime;
 
 /// Plays the scenes, and says of each what came of it.
 pub fn agent_test(terminal: &CommandTerminal, args: AgentTestArgs) -> Result<u8, CommandFailure> {
-    let found = PresetCatalog::from_env()
+    let preset = PresetCatalog::from_env()
         .of_word(&args.name)
         .map_err(|problem| CommandFailure::configuration(problem.to_string()))?;
-    let mut agent = found
+    let mut agent = preset
         .and_then(scene_agent)
-        .ok_or_else(|| unknown(&args.name))?;
+        .ok_or_else(|| refuse_unknown_preset(&args.name))?;
     agent.command = command_of(&args, &agent.preset.program)?;
     let program = agent.command.join(" ");
     let chosen: Vec<&'static ConformanceScene> = SCENES
@@ -54,9 +54,9 @@ pub fn agent_test(terminal: &CommandTerminal, args: AgentTestArgs) -> Result<u8,
                     && !result.called_api
                     && matches!(result.outcome, SceneOutcome::Failed(..));
                 if !terminal.json {
-                    show(&terminal, scene, &result);
+                    show_run(&terminal, scene, &result);
                 }
-                results.push(tested(scene, result));
+                results.push(build_tested_run(scene, result));
                 if hopeless {
                     break;
                 }
@@ -91,7 +91,7 @@ pub fn agent_test(terminal: &CommandTerminal, args: AgentTestArgs) -> Result<u8,
             reason: "interrupted",
             message,
             hint: None,
-            known: None,
+            partial_answer: None,
         });
     }
     let of = |outcome: &str| {
@@ -127,7 +127,7 @@ pub fn agent_test(terminal: &CommandTerminal, args: AgentTestArgs) -> Result<u8,
     })
 }
 
-fn unknown(name: &str) -> CommandFailure {
+fn refuse_unknown_preset(name: &str) -> CommandFailure {
     let near = nearest_hint(name, known_agents());
     let failure = CommandFailure::usage(format!(
         "cannot try '{}': no preset of this name has a local_api{near}",
@@ -145,7 +145,7 @@ fn command_of(args: &AgentTestArgs, name: &str) -> Result<Vec<String>, CommandFa
     if !args.command.is_empty() {
         return Ok(args.command.clone());
     }
-    let found = match &args.program {
+    let program_path = match &args.program {
         Some(path) => std::path::absolute(path).ok().filter(|path| path.is_file()),
         None => std::env::var_os("PATH").and_then(|path| in_path(name, &path)),
     };
@@ -163,7 +163,7 @@ fn command_of(args: &AgentTestArgs, name: &str) -> Result<Vec<String>, CommandFa
             escape_to_one_line(&args.name)
         ))
     };
-    found
+    program_path
         .map(|path| vec![path.to_string_lossy().into_owned()])
         .ok_or_else(missing)
 }
@@ -181,7 +181,7 @@ fn is_program(file: &Path) -> bool {
         .is_ok_and(|about| about.is_file() && about.permissions().mode() & 0o111 != 0)
 }
 
-fn show(terminal: &CommandTerminal, scene: &ConformanceScene, result: &SceneResult) {
+fn show_run(terminal: &CommandTerminal, scene: &ConformanceScene, result: &SceneResult) {
     let (word, colour, says) = match &result.outcome {
         SceneOutcome::Passed => ("ok", AnsiColor::Green, scene.shows.to_owned()),
         SceneOutcome::Cannot(lacks) => (
@@ -221,7 +221,7 @@ fn show(terminal: &CommandTerminal, scene: &ConformanceScene, result: &SceneResu
     }
 }
 
-fn tested(scene: &ConformanceScene, result: SceneResult) -> TestedScene {
+fn build_tested_run(scene: &ConformanceScene, result: SceneResult) -> TestedScene {
     let (outcome, capability, faults) = match result.outcome {
         SceneOutcome::Passed => ("ok", None, Vec::new()),
         SceneOutcome::Cannot(lacks) => ("cannot", Some(lacks), Vec::new()),

@@ -9,15 +9,15 @@ use watchdog_core::decision::breaker::BreakerView;
 use watchdog_facts::display::escape_to_one_line;
 use watchdog_judge::clock::now;
 use watchdog_judge::judge::command_env::CommandEnv;
-use watchdog_judge::judge::configuration::effective;
+use watchdog_judge::judge::configuration::load_effective_config;
 use watchdog_judge::judge::open_worktree::OpenWorktree;
-use watchdog_judge::session::recorded;
+use watchdog_judge::session::read_recorded_baseline;
 use watchdog_judge::wire::breaker_json::{breaker_reset_data, shown_breaker_json};
 use watchdog_store::breaker as records;
-use watchdog_store::journal::{event, kind};
+use watchdog_store::journal::{kind, new_event};
 
 /// Shows or resets the breaker.
-pub fn breaker(
+pub fn run_breaker_command(
     command_env: &CommandEnv,
     terminal: &CommandTerminal,
     args: BreakerArgs,
@@ -28,12 +28,12 @@ pub fn breaker(
         OpenWorktree::open_to_read(command_env)?
     };
     let store = open.store.as_ref();
-    let latest = recorded(&open.store, &open.worktree_id, args.spec.as_deref())?;
+    let latest = read_recorded_baseline(&open.store, &open.worktree_id, args.spec.as_deref())?;
     let spec = args
         .spec
         .or(latest.as_ref().map(|latest| latest.spec.clone()))
         .unwrap_or_else(|| open.worktree.default_spec());
-    let settings = effective(
+    let settings = load_effective_config(
         command_env,
         &open,
         None,
@@ -49,8 +49,8 @@ pub fn breaker(
             from_session,
         }
         .allow()?;
-        records::reset(store, &open.worktree_id, &spec)?;
-        let noted = event(
+        records::reset_breaker(store, &open.worktree_id, &spec)?;
+        let noted = new_event(
             now(),
             &open.worktree_id,
             Some(&spec),
@@ -65,14 +65,14 @@ pub fn breaker(
         let worktree = open.root().display().to_string();
         terminal.value(&shown_breaker_json(&worktree, &spec, &view));
     } else {
-        for line in lines(&spec, &view) {
+        for line in describe_breaker(&spec, &view) {
             terminal.line(&line);
         }
     }
     Ok(0)
 }
 
-fn lines(spec: &str, breaker: &BreakerView) -> Vec<String> {
+fn describe_breaker(spec: &str, breaker: &BreakerView) -> Vec<String> {
     let mut lines = vec![format!(
         "{} for '{}': {} of {} strikes",
         breaker.state.as_str(),

@@ -10,7 +10,7 @@ use std::time::Duration;
 use clap::Command;
 use clap_complete::Shell;
 
-use crate::cli::amounts::size;
+use crate::cli::amounts::format_size;
 use crate::cli::completed_value::{CandidateKind, CompletedValue};
 use crate::cli::failure::CommandFailure;
 use crate::cli::{help, result_output};
@@ -20,7 +20,7 @@ use watchdog_facts::display::plural;
 use watchdog_git::Worktree;
 use watchdog_judge::judge::configuration::{FILE as CONFIGURATION_FILE, MAX_BYTES};
 use watchdog_judge::judge::serving_git::serve_refs;
-use watchdog_judge::modes::init::{propose_config, runnable};
+use watchdog_judge::modes::init::{list_runnable_commands, propose_config};
 use watchdog_judge::session::logs_of;
 use watchdog_judge::tasks::folder;
 use watchdog_store::journal::kind;
@@ -37,16 +37,24 @@ const FUNCTION: &str = "_watchdog() {\n";
 type Candidate = (String, String);
 
 /// Prints shell completions.
-pub fn completions(shell: Shell) -> Result<u8, CommandFailure> {
+pub fn run_completions_command(shell: Shell) -> Result<u8, CommandFailure> {
     // A reader that went away (a pager that was quit) is no fault of ours.
-    let _ = result_output::write(&mut std::io::stdout().lock(), script(shell).as_bytes());
+    let _ = result_output::write_result(
+        &mut std::io::stdout().lock(),
+        build_completion_script(shell).as_bytes(),
+    );
     Ok(0)
 }
 
 /// The script of a shell; bash, zsh and fish also ask watchdog for names.
-fn script(shell: Shell) -> String {
+fn build_completion_script(shell: Shell) -> String {
     let mut made = Vec::new();
-    clap_complete::generate(shell, &mut help::arranged(), "watchdog", &mut made);
+    clap_complete::generate(
+        shell,
+        &mut help::build_arranged_command(),
+        "watchdog",
+        &mut made,
+    );
     let made = String::from_utf8_lossy(&made).into_owned();
     let asking_first = |values: &str| {
         made.replacen(
@@ -76,7 +84,7 @@ pub fn words_to_complete(line: &[OsString]) -> Option<&[OsString]> {
 /// Prints a candidate a line, behind a tab what it is. Fails where the word is none of [`CandidateKind`], so that the shell does as ever.
 ///
 /// It says nothing of what cannot be read, and writes nothing: it reads git and files, and never opens the records.
-pub fn complete(words: &[OsString]) -> ExitCode {
+pub fn print_candidates(words: &[OsString]) -> ExitCode {
     let words: Vec<String> = words
         .iter()
         .map(|word| word.to_string_lossy().into_owned())
@@ -87,12 +95,12 @@ pub fn complete(words: &[OsString]) -> ExitCode {
     let begins = completed.list_begins.clone();
     let (sender, receiver) = mpsc::channel();
     let reading = std::thread::Builder::new()
-        .spawn(move || sender.send(candidates(&completed).unwrap_or_default()));
-    let found = reading
+        .spawn(move || sender.send(find_candidates(&completed).unwrap_or_default()));
+    let proposals = reading
         .ok()
         .and_then(|_| receiver.recv_timeout(PATIENCE).ok())
         .unwrap_or_default();
-    let lines: String = found
+    let lines: String = proposals
         .iter()
         .filter(|(value, _)| !value.is_empty() && !value.contains(char::is_control))
         .map(|(value, about)| {
@@ -103,7 +111,7 @@ pub fn complete(words: &[OsString]) -> ExitCode {
             }
         })
         .collect();
-    let _ = result_output::write(&mut std::io::stdout().lock(), lines.as_bytes());
+    let _ = result_output::write_result(&mut std::io::stdout().lock(), lines.as_bytes());
     ExitCode::SUCCESS
 }
 
@@ -111,7 +119,7 @@ fn one_line(text: &str) -> String {
     text.replace(char::is_control, " ")
 }
 
-fn candidates(completed: &CompletedValue) -> Option<Vec<Candidate>> {
+fn find_candidates(completed: &CompletedValue) -> Option<Vec<Candidate>> {
     match completed.kind {
         CandidateKind::HelpTopic => Some(commands_below(
             &completed.before,
@@ -127,22 +135,28 @@ fn candidates(completed: &CompletedValue) -> Option<Vec<Candidate>> {
                 .map(|(word, _)| ((*word).to_owned(), String::new()))
                 .collect(),
         ),
-        CandidateKind::Spec => specs(&worktree(completed)?),
+        CandidateKind::Spec => list_spec_candidates(&find_worktree(completed)?),
         CandidateKind::SpecOrLog => {
-            let worktree = worktree(completed)?;
-            let logs = state(completed)
+            let worktree = find_worktree(completed)?;
+            let logs = find_state_dir(completed)
                 .and_then(|state| logs_of(&state.logs(), &worktree.worktree_id()).ok())
                 .unwrap_or_default();
-            let logs = logs.into_iter().map(|log| (log.id, size(log.size)));
-            Some(specs(&worktree).into_iter().flatten().chain(logs).collect())
+            let logs = logs.into_iter().map(|log| (log.id, format_size(log.size)));
+            Some(
+                list_spec_candidates(&worktree)
+                    .into_iter()
+                    .flatten()
+                    .chain(logs)
+                    .collect(),
+            )
         }
         CandidateKind::SpecOrVerdict => {
-            let worktree = worktree(completed)?;
-            let verdicts = state(completed)
+            let worktree = find_worktree(completed)?;
+            let verdicts = find_state_dir(completed)
                 .map(|state| verdicts_of(&state, &worktree.worktree_id()))
                 .unwrap_or_default();
             Some(
-                specs(&worktree)
+                list_spec_candidates(&worktree)
                     .into_iter()
                     .flatten()
                     .chain(verdicts)
@@ -150,7 +164,7 @@ fn candidates(completed: &CompletedValue) -> Option<Vec<Candidate>> {
             )
         }
         CandidateKind::SnapshotSpec => {
-            let mut specs: Vec<String> = worktree(completed)?
+            let mut specs: Vec<String> = find_worktree(completed)?
                 .snapshots(None)
                 .ok()?
                 .into_iter()
@@ -165,20 +179,20 @@ fn candidates(completed: &CompletedValue) -> Option<Vec<Candidate>> {
                     .collect(),
             )
         }
-        CandidateKind::Snapshot => snapshots(&worktree(completed)?),
+        CandidateKind::Snapshot => list_snapshot_candidates(&find_worktree(completed)?),
         CandidateKind::Task => {
-            let worktree = worktree(completed)?;
+            let worktree = find_worktree(completed)?;
             let config = completed
                 .config
                 .as_deref()
                 .map(in_home)
                 .or_else(|| from_env("WATCHDOG_CONFIG"));
-            tasks(
+            list_task_candidates(
                 &worktree,
                 &config.unwrap_or_else(|| worktree.root().join(CONFIGURATION_FILE)),
             )
         }
-        CandidateKind::Check => Some(checks(&worktree(completed)?)),
+        CandidateKind::Check => Some(list_check_candidates(&find_worktree(completed)?)),
         CandidateKind::Listed => Some(completed.listed.clone()),
     }
 }
@@ -213,7 +227,7 @@ fn from_env(name: &str) -> Option<PathBuf> {
 }
 
 /// Where watchdog keeps its state, as the command would find it.
-fn state(completed: &CompletedValue) -> Option<StateDir> {
+fn find_state_dir(completed: &CompletedValue) -> Option<StateDir> {
     let named = completed
         .state_dir
         .as_deref()
@@ -223,8 +237,8 @@ fn state(completed: &CompletedValue) -> Option<StateDir> {
 }
 
 /// The worktree of the line. Where git alone reads its refs, it is asked; what it answers is in the state directory for a moment.
-fn worktree(completed: &CompletedValue) -> Option<Worktree> {
-    if let Some(state) = state(completed) {
+fn find_worktree(completed: &CompletedValue) -> Option<Worktree> {
+    if let Some(state) = find_state_dir(completed) {
         serve_refs(&state);
     }
     let folder = completed
@@ -238,7 +252,7 @@ fn worktree(completed: &CompletedValue) -> Option<Worktree> {
 
 /// The commands below one, and at the top one word more.
 fn commands_below(path: &[String], more: (&str, &str)) -> Vec<Candidate> {
-    let whole = help::arranged();
+    let whole = help::build_arranged_command();
     let named = path
         .iter()
         .try_fold(&whole, |command, word| command.find_subcommand(word));
@@ -262,13 +276,13 @@ fn commands_below(path: &[String], more: (&str, &str)) -> Vec<Candidate> {
 }
 
 /// The commands that `watchdog init` would write, by the names of their checks.
-fn checks(worktree: &Worktree) -> Vec<Candidate> {
+fn list_check_candidates(worktree: &Worktree) -> Vec<Candidate> {
     let proposed = propose_config(worktree, std::env::var_os("PATH").as_deref());
     let text = proposed.file_text().ok().flatten().unwrap_or_default();
     let settings = parse_bytes(text.as_bytes(), Path::new(CONFIGURATION_FILE))
         .map(|parsed| parsed.settings)
         .unwrap_or_default();
-    runnable(&settings)
+    list_runnable_commands(&settings)
         .into_iter()
         .map(|(name, criterion)| (name.to_owned(), criterion.run.to_string()))
         .collect()
@@ -282,25 +296,27 @@ fn in_home(path: &str) -> PathBuf {
     }
 }
 
-fn specs(worktree: &Worktree) -> Option<Vec<Candidate>> {
+fn list_spec_candidates(worktree: &Worktree) -> Option<Vec<Candidate>> {
     let (kept, id) = (worktree.kept_baselines().ok()?, worktree.worktree_id());
-    let of_here = kept.into_iter().filter(|kept| kept.worktree_id == id);
+    let of_here = kept
+        .into_iter()
+        .filter(|baseline| baseline.worktree_id == id);
     Some(
         of_here
-            .map(|kept| (kept.spec, format!("since {:.8}", kept.commit)))
+            .map(|baseline| (baseline.spec, format!("since {:.8}", baseline.commit)))
             .collect(),
     )
 }
 
-fn snapshots(worktree: &Worktree) -> Option<Vec<Candidate>> {
-    let found = worktree.snapshots(None).ok()?;
-    let latest = (!found.is_empty()).then(|| {
+fn list_snapshot_candidates(worktree: &Worktree) -> Option<Vec<Candidate>> {
+    let all_snapshots = worktree.snapshots(None).ok()?;
+    let latest = (!all_snapshots.is_empty()).then(|| {
         (
             "latest".to_owned(),
             "the newest of this worktree".to_owned(),
         )
     });
-    let of = found.into_iter().map(|snapshot| {
+    let of = all_snapshots.into_iter().map(|snapshot| {
         let about = format!(
             "{:.0}, spec '{}', {}",
             snapshot.at,
@@ -313,14 +329,15 @@ fn snapshots(worktree: &Worktree) -> Option<Vec<Candidate>> {
 }
 
 /// The tasks of the folder that a configuration names; to read its name runs nothing, so trust is not asked for.
-fn tasks(worktree: &Worktree, config: &Path) -> Option<Vec<Candidate>> {
+fn list_task_candidates(worktree: &Worktree, config: &Path) -> Option<Vec<Candidate>> {
     let settings = read_regular_file(config, MAX_BYTES)
         .ok()
         .and_then(|bytes| parse_bytes(&bytes, config).ok())
         .map(|parsed| parsed.settings);
-    let found = folder::read(worktree.root(), &settings.unwrap_or_default().tasks.dir).ok()?;
+    let folder_tasks =
+        folder::read_folder(worktree.root(), &settings.unwrap_or_default().tasks.dir).ok()?;
     Some(
-        found
+        folder_tasks
             .tasks
             .into_iter()
             .map(|loaded| (loaded.task.id, loaded.task.title))
@@ -336,7 +353,8 @@ mod tests {
     fn the_scripts_ask_watchdog_before_they_answer_themselves() {
         for shell in [Shell::Bash, Shell::Zsh] {
             assert!(
-                script(shell).contains("_watchdog() {\n    _watchdog_values && return 0\n"),
+                build_completion_script(shell)
+                    .contains("_watchdog() {\n    _watchdog_values && return 0\n"),
                 "{shell}"
             );
         }

@@ -27,7 +27,7 @@ struct CronJob {
 }
 
 /// Prints them.
-pub fn cron(
+pub fn run_cron_command(
     command_env: &CommandEnv,
     terminal: &CommandTerminal,
     paths: &[PathBuf],
@@ -37,7 +37,7 @@ pub fn cron(
     } else {
         paths.to_vec()
     };
-    let mut found = Vec::new();
+    let mut canonical_paths = Vec::new();
     for path in &named {
         let path = std::fs::canonicalize(path).map_err(|error| {
             CommandFailure::new(
@@ -45,7 +45,7 @@ pub fn cron(
                 format!("{} cannot be swept: {error}", path.display()),
             )
         })?;
-        found.push(text(&path)?);
+        canonical_paths.push(require_plain_text(&path)?);
     }
     let program = std::env::current_exe().map_err(|error| {
         CommandFailure::new(
@@ -55,10 +55,10 @@ pub fn cron(
     })?;
     let search_path = std::env::var_os("PATH").unwrap_or_default();
     let job = CronJob {
-        program: text(&program)?,
-        state: text(command_env.state.root())?,
-        paths: found,
-        search_path: text(Path::new(&search_path))
+        program: require_plain_text(&program)?,
+        state: require_plain_text(command_env.state.root())?,
+        paths: canonical_paths,
+        search_path: require_plain_text(Path::new(&search_path))
             .unwrap_or_else(|_| "/usr/local/bin:/usr/bin:/bin".into()),
         is_in_fleet: command_env.state.fleet_setting().exists(),
     };
@@ -99,7 +99,7 @@ fn agents_of(command_env: &CommandEnv, paths: &[String]) -> Vec<String> {
         )
         .ok()
     };
-    let mut found: Vec<String> = paths
+    let mut agent_names: Vec<String> = paths
         .iter()
         .map(|path| {
             settings(path)
@@ -113,9 +113,9 @@ fn agents_of(command_env: &CommandEnv, paths: &[String]) -> Vec<String> {
                 .unwrap_or_else(|| agent.preset.to_string())
         })
         .collect();
-    found.sort();
-    found.dedup();
-    found
+    agent_names.sort();
+    agent_names.dedup();
+    agent_names
 }
 
 /// What is to be known of agents that cron's own PATH does not have.
@@ -215,7 +215,7 @@ impl CronJob {
     }
 }
 
-fn text(path: &Path) -> Result<String, CommandFailure> {
+fn require_plain_text(path: &Path) -> Result<String, CommandFailure> {
     let of = |path: &OsStr| {
         path.to_str()
             .filter(|text| !text.contains(char::is_control))
@@ -295,6 +295,9 @@ mod tests {
         let service = job(r#"/p/50% $HOME "x""#).service();
         let line =
             r#"ExecStart="/opt/my tools/watchdog" --state-dir /s sweep "/p/50%% $$HOME \"x\"""#;
-        assert!(service.lines().any(|found| found == line), "{service}");
+        assert!(
+            service.lines().any(|unit_line| unit_line == line),
+            "{service}"
+        );
     }
 }

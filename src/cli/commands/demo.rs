@@ -7,7 +7,7 @@ use watchdog_judge::judge::signals::SignalUrgency;
 use watchdog_judge::judge::spawn_io::spawn_io;
 use watchdog_process::CancelFlag;
 
-use super::demo_stage::{DemoStage, heading};
+use super::demo_stage::{DemoStage, print_heading};
 use super::runtime::in_runtime;
 
 /// One example: what a session does, and what watchdog must make of it.
@@ -76,11 +76,11 @@ const EXAMPLES: [DemoExample; 5] = [
 ];
 
 /// Runs the flow and says what it shows. Fails if a verdict is not the expected one. A signal ends it, and nothing stays behind.
-pub fn demo(terminal: &CommandTerminal) -> Result<u8, CommandFailure> {
+pub fn run_demo_command(terminal: &CommandTerminal) -> Result<u8, CommandFailure> {
     let cancel = CancelFlag::new();
     let (played, signal) = in_runtime(async |signals| {
         let (terminal, raised) = (*terminal, cancel.clone());
-        let playing = spawn_io(move || play(&terminal, raised));
+        let playing = spawn_io(move || play_demo(&terminal, raised));
         (
             signals
                 .cancelling(SignalUrgency::Interrupted, &cancel, playing)
@@ -95,19 +95,19 @@ pub fn demo(terminal: &CommandTerminal) -> Result<u8, CommandFailure> {
             reason: "interrupted",
             message: "the demo was interrupted; it left nothing behind".into(),
             hint: None,
-            known: None,
+            partial_answer: None,
         });
     }
     played.map(|()| 0)
 }
 
-fn play(terminal: &CommandTerminal, cancel: CancelFlag) -> Result<(), CommandFailure> {
-    let stage = DemoStage::set(cancel)?;
+fn play_demo(terminal: &CommandTerminal, cancel: CancelFlag) -> Result<(), CommandFailure> {
+    let stage = DemoStage::new_in_temp(cancel)?;
     let examples = EXAMPLES.len() + 2;
     terminal.line("The demo plays seven examples in a scratch repository, in about 20 seconds. It needs git, but no agent and no network.");
     stage.prepare(terminal)?;
     for (number, example) in (1..).zip(&EXAMPLES) {
-        heading(
+        print_heading(
             terminal,
             &format!("{number}/{examples}  {}", example.title),
             example.shows,
@@ -117,7 +117,7 @@ fn play(terminal: &CommandTerminal, cancel: CancelFlag) -> Result<(), CommandFai
     }
     let stalls = &EXAMPLES[EXAMPLES.len() - 1];
     let title = format!("{}/{examples}  Two more stalled sessions", examples - 1);
-    heading(
+    print_heading(
         terminal,
         &title,
         "The third strike opens the breaker: the next session is refused at once, and costs nothing.",
@@ -127,14 +127,14 @@ fn play(terminal: &CommandTerminal, cancel: CancelFlag) -> Result<(), CommandFai
     }
     stage.watchdog(terminal, &["breaker", "--spec", stalls.spec], 0)?;
     let title = format!("{examples}/{examples}  What is kept");
-    heading(
+    print_heading(
         terminal,
         &title,
         "Everything that was uncommitted is in a snapshot as well, and all of it is in the journal.",
     );
     stage.watchdog(terminal, &["rescue", "list"], 0)?;
     stage.watchdog(terminal, &["events", "-n", "5"], 0)?;
-    heading(
+    print_heading(
         terminal,
         "That was the whole flow",
         "In a repository of your own, type: watchdog run -- YOUR-AGENT …",

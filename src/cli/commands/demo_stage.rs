@@ -24,7 +24,7 @@ pub struct DemoStage {
 
 impl DemoStage {
     /// Makes the folder. `cancel` ends whatever runs.
-    pub fn set(cancel: CancelFlag) -> Result<Self, CommandFailure> {
+    pub fn new_in_temp(cancel: CancelFlag) -> Result<Self, CommandFailure> {
         let failed = |error: io::Error| {
             CommandFailure::new(
                 Reason::StoreError,
@@ -186,7 +186,7 @@ impl Drop for DemoStage {
 }
 
 /// The title of a example, and what it will show.
-pub fn heading(terminal: &CommandTerminal, title: &str, shows: &str) {
+pub fn print_heading(terminal: &CommandTerminal, title: &str, shows: &str) {
     let style = Style::new().bold().fg_color(Some(AnsiColor::Cyan.into()));
     terminal.line(&format!("\n{style}{title}{style:#}\n{shows}"));
 }

@@ -1,6 +1,6 @@
 //! `watchdog doctor`: what is wrong and how to mend it; with `--rebuild`, records brought back from git.
 
-use super::hook::program;
+use super::hook::choose_hook_program;
 use crate::cli::args::DoctorArgs;
 use crate::cli::failure::CommandFailure;
 use crate::cli::terminal::CommandTerminal;
@@ -10,17 +10,17 @@ use watchdog_git::Worktree;
 use watchdog_judge::clock::now;
 use watchdog_judge::judge::command_env::CommandEnv;
 use watchdog_judge::judge::open_worktree::OpenWorktree;
-use watchdog_judge::modes::doctor::{AgentLogin, DoctorFinding, DoctorRequest, diagnose, fix};
+use watchdog_judge::modes::doctor::{AgentLogin, DoctorFinding, DoctorRequest, fix, run_diagnosis};
 use watchdog_judge::wire::doctor_json::{FindingJson, FoundAgentJson, findings_json, rebuilt_json};
 use watchdog_store::baseline::{BaselineRecord, BaselineRefs};
-use watchdog_store::rebuild::{BaselineFact, RebuildFacts, SnapshotFact, rebuild};
+use watchdog_store::rebuild::{BaselineFact, RebuildFacts, SnapshotFact, rebuild_rows};
 use watchdog_store::{anchor, damaged_databases, rebuilt};
 
 /// Where what was found begins.
 const HANG: usize = 21;
 
 /// Looks at what watchdog needs and says how to mend it, or rebuilds its records.
-pub fn doctor(
+pub fn run_doctor_command(
     command_env: &CommandEnv,
     terminal: &CommandTerminal,
     args: DoctorArgs,
@@ -36,9 +36,9 @@ pub fn doctor(
             |_| command_env.commands_here(),
             |worktree| command_env.commands(worktree.root()),
         ),
-        program: program(false)?,
+        program: choose_hook_program(false)?,
     };
-    let mut report = diagnose(command_env, &request);
+    let mut report = run_diagnosis(command_env, &request);
     if args.fix {
         let findings = report.findings.iter_mut();
         findings.for_each(|finding| fix(command_env, finding));
@@ -71,7 +71,7 @@ pub fn doctor(
         ));
     } else {
         let findings = report.findings.iter();
-        findings.for_each(|finding| show(terminal, finding));
+        findings.for_each(|finding| show_finding(terminal, finding));
     }
     Ok(if healthy {
         0
@@ -80,7 +80,7 @@ pub fn doctor(
     })
 }
 
-fn show(terminal: &CommandTerminal, finding: &DoctorFinding) {
+fn show_finding(terminal: &CommandTerminal, finding: &DoctorFinding) {
     let (state, detail) = (finding.state.as_str(), escape_to_one_line(&finding.detail));
     terminal.hung(&format!("{state:<5}  {:<13} {detail}", finding.what), HANG);
     let below = match (&finding.fixed, &finding.mend) {
@@ -99,13 +99,13 @@ fn bring_back(command_env: &CommandEnv, terminal: &CommandTerminal) -> Result<u8
         .worktree
         .kept_baselines()?
         .into_iter()
-        .map(|kept| BaselineFact {
-            worktree_id: kept.worktree_id,
-            spec: kept.spec,
+        .map(|kept_baseline| BaselineFact {
+            worktree_id: kept_baseline.worktree_id,
+            spec: kept_baseline.spec,
             // The refs of that moment are gone with the database: nothing proves a commit imported by them then.
             baseline: BaselineRecord {
                 left_behind: Vec::new(),
-                commit: Some(kept.commit),
+                commit: Some(kept_baseline.commit),
                 branch: None,
                 refs: BaselineRefs::Here(Vec::new()),
                 at,
@@ -129,8 +129,8 @@ fn bring_back(command_env: &CommandEnv, terminal: &CommandTerminal) -> Result<u8
         baselines: baselines.collect(),
         snapshots: snapshots.collect(),
     };
-    let counts = rebuild(open.store.as_ref(), &facts)?;
-    let unanchored = unanchored(&open, &facts)?;
+    let counts = rebuild_rows(open.store.as_ref(), &facts)?;
+    let unanchored = find_unanchored_specs(&open, &facts)?;
     let damaged = damaged_databases(&command_env.state).map_err(|error| {
         CommandFailure::new(
             Reason::StoreError,
@@ -141,7 +141,7 @@ fn bring_back(command_env: &CommandEnv, terminal: &CommandTerminal) -> Result<u8
         )
     })?;
     if let Some(name) = damaged.last().and_then(|path| path.file_name()) {
-        rebuilt::record(
+        rebuilt::record_rebuilt(
             open.store.as_ref(),
             &open.worktree.repository_id(),
             &name.to_string_lossy(),
@@ -184,7 +184,10 @@ fn bring_back(command_env: &CommandEnv, terminal: &CommandTerminal) -> Result<u8
 
 /// The specs of this worktree that have a baseline and no anchor. A ref keeps an anchor's commit; the text of its file, and what differed
 /// already, stood in the database alone, and a session may move the ref: an anchor made of it would let whoever is judged choose the criteria.
-fn unanchored(open: &OpenWorktree, facts: &RebuildFacts) -> Result<Vec<String>, CommandFailure> {
+fn find_unanchored_specs(
+    open: &OpenWorktree,
+    facts: &RebuildFacts,
+) -> Result<Vec<String>, CommandFailure> {
     let mut specs = Vec::new();
     for fact in facts
         .baselines

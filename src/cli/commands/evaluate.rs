@@ -13,7 +13,7 @@ use watchdog_facts::context::SessionContext;
 use watchdog_facts::page_address;
 use watchdog_judge::judge::command_env::CommandEnv;
 use watchdog_judge::judge::judgement_input::Overrides;
-use watchdog_judge::modes::evaluate::evaluate as judge;
+use watchdog_judge::modes::evaluate::evaluate_context as judge;
 
 use super::runtime::in_runtime;
 
@@ -48,13 +48,13 @@ pub struct EvaluateArgs {
 }
 
 /// Judges the checks against a context. `named` says whether the user named a worktree, which then counts more than the context's.
-pub fn evaluate(
+pub fn run_evaluate_command(
     around: impl FnOnce() -> Result<CommandEnv, CommandFailure>,
     named: bool,
     terminal: &CommandTerminal,
     args: EvaluateArgs,
 ) -> Result<u8, CommandFailure> {
-    let mut context = read(&args.context)?;
+    let mut context = read_context(&args.context)?;
     let mut command_env = around()?;
     if let Some(worktree) = context.worktree.as_ref().filter(|_| !named) {
         command_env.worktree = PathBuf::from(worktree);
@@ -76,7 +76,7 @@ pub fn evaluate(
     Ok(judgement.exit_code())
 }
 
-fn read(path: &Path) -> Result<SessionContext, CommandFailure> {
+fn read_context(path: &Path) -> Result<SessionContext, CommandFailure> {
     let hint = "see: watchdog schema context, and watchdog evaluate --help";
     let stdin = path == Path::new("-");
     if stdin && io::stdin().is_terminal() {

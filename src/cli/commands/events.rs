@@ -8,7 +8,7 @@ use std::sync::Arc;
 use jiff::Timestamp;
 
 use crate::cli::args::EventsArgs;
-use crate::cli::event_lines::{EventLineStyle, EventLines, zone};
+use crate::cli::event_lines::{EventLineStyle, EventLines, choose_time_zone};
 use crate::cli::event_order::by_time;
 use crate::cli::failure::CommandFailure;
 use crate::cli::reader;
@@ -50,12 +50,12 @@ impl EventFilter {
 }
 
 /// Prints the last events, oldest first; with `--follow` then goes on until a signal comes or the reader goes away.
-pub fn events(
+pub fn run_events_command(
     command_env: &CommandEnv,
     terminal: &CommandTerminal,
     args: EventsArgs,
 ) -> Result<u8, CommandFailure> {
-    let (store, worktree) = open(command_env, args.all)?;
+    let (store, worktree) = open_store(command_env, args.all)?;
     let (since, last) = span_of(&args);
     let chosen = EventFilter {
         worktree,
@@ -64,10 +64,10 @@ pub fn events(
     };
     let (found, cursor) = last_of(store.as_ref(), &chosen, last)?;
     let style = EventLineStyle {
-        zone: zone(args.utc),
+        zone: choose_time_zone(args.utc),
         room: terminal_width(),
         whole: terminal.verbose,
-        worktrees: (args.all && !terminal.json).then(|| folders(store.as_ref())),
+        worktrees: (args.all && !terminal.json).then(|| load_worktree_folders(store.as_ref())),
         of_fleet: false,
     };
     let lines = EventLines::new(style, found.iter());
@@ -83,7 +83,7 @@ pub fn events(
         let mut tail = EventTail::new(store, command_env.state.root(), cursor);
         let mut reported = false;
         loop {
-            match tail.read().await {
+            match tail.read_events().await {
                 Ok(events) => {
                     reported = false;
                     let read = events.len();
@@ -106,8 +106,8 @@ pub fn events(
                 Err(_) => {}
             }
             tokio::select! {
-                () = tail.changed() => {}
-                () = signals.reached(SignalUrgency::Interrupted) => return 128 + u8::try_from(signals.last()).unwrap_or(0),
+                () = tail.wait_for_change() => {}
+                () = signals.wait_for_urgency(SignalUrgency::Interrupted) => return 128 + u8::try_from(signals.last()).unwrap_or(0),
             }
             if reader::is_gone() {
                 return 0;
@@ -130,7 +130,7 @@ pub(super) fn span_of(args: &EventsArgs) -> (Option<Timestamp>, usize) {
 }
 
 /// The store, and the worktree to show the events of; no worktree is needed to show those of all.
-fn open(
+fn open_store(
     command_env: &CommandEnv,
     all: bool,
 ) -> Result<(Arc<dyn LocalStore>, Option<String>), CommandFailure> {
@@ -179,8 +179,8 @@ fn last_of(
 }
 
 /// The folders of the worktrees that have a baseline, by their ids. What cannot be read has no name.
-fn folders(store: &dyn LocalStore) -> HashMap<String, PathBuf> {
-    let rows = baseline::everywhere(store).unwrap_or_default();
+fn load_worktree_folders(store: &dyn LocalStore) -> HashMap<String, PathBuf> {
+    let rows = baseline::list_all_baselines(store).unwrap_or_default();
     rows.into_iter()
         .filter_map(|(id, _, row)| Some((id, row.ok()?.worktree)))
         .collect()
@@ -213,7 +213,7 @@ impl EventPrinter {
             self.lines.learn(
                 unnamed
                     .into_iter()
-                    .chain(folders(self.store.as_ref()))
+                    .chain(load_worktree_folders(self.store.as_ref()))
                     .collect(),
             );
         }

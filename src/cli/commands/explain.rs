@@ -5,8 +5,8 @@ use std::sync::Arc;
 use crate::cli::args_explain::ExplainArgs;
 use crate::cli::failure::CommandFailure;
 use crate::cli::terminal::CommandTerminal;
-use crate::report::explained::{ExplainedFacts, ExplainedVerdict, explained};
-use crate::report::verdict_choice::{JournalScope, VerdictChoice, choose};
+use crate::report::explained::{ExplainedFacts, ExplainedVerdict, explain_verdict};
+use crate::report::verdict_choice::{JournalScope, VerdictChoice, choose_verdict};
 use watchdog_core::decision::record::explanation::ExplainedStep;
 use watchdog_core::decision::record::run::RunEnd;
 use watchdog_core::decision::record::what_if::ChangedEnd;
@@ -19,7 +19,7 @@ use watchdog_judge::wire::worked_agents::{questions_line, worked_session_line};
 use watchdog_store::{LocalStore, open_store_to_read};
 
 /// Prints why a verdict is as it is.
-pub fn explain(
+pub fn run_explain_command(
     command_env: &CommandEnv,
     terminal: &CommandTerminal,
     args: ExplainArgs,
@@ -27,7 +27,7 @@ pub fn explain(
     let (store, scope) = journal_here(command_env)?;
     let named = args.verdict.as_deref();
     let commands = command_env.commands_here();
-    let found = match choose(store.as_ref(), &scope, named)? {
+    let explained_verdict = match choose_verdict(store.as_ref(), &scope, named)? {
         VerdictChoice::Found(event) if !event.data["reason"].is_string() => {
             let why = format!(
                 "the verdict of event {} cannot be read: its row is damaged",
@@ -36,7 +36,7 @@ pub fn explain(
             return Err(CommandFailure::new(Reason::StoreError, why)
                 .hint(format!("judge again with: {}", commands.watchdog("check"))));
         }
-        VerdictChoice::Found(event) => explained(store.as_ref(), *event)?,
+        VerdictChoice::Found(event) => explain_verdict(store.as_ref(), *event)?,
         VerdictChoice::Ambiguous(count) => {
             let name = escape_to_one_line(named.unwrap_or_default());
             return Err(CommandFailure::usage(format!(
@@ -55,17 +55,20 @@ pub fn explain(
         }
     };
     if terminal.json {
-        let facts = found.facts.as_ref().map(|facts| ExplainedFields {
-            explanation: &facts.explanation,
-            changes: &facts.changes,
-        });
+        let facts = explained_verdict
+            .facts
+            .as_ref()
+            .map(|facts| ExplainedFields {
+                explanation: &facts.explanation,
+                changes: &facts.changes,
+            });
         terminal.value(&explain_json(
-            &found.event,
-            &found.sessions,
+            &explained_verdict.event,
+            &explained_verdict.sessions,
             facts.map_err(String::as_str),
         ));
     } else {
-        show(terminal, &found);
+        show_explanation(terminal, &explained_verdict);
     }
     Ok(0)
 }
@@ -107,8 +110,8 @@ fn nothing_recorded(command_env: &CommandEnv, named: Option<&str>) -> CommandFai
     }
 }
 
-fn show(terminal: &CommandTerminal, found: &ExplainedVerdict) {
-    let (event, data) = (&found.event, &found.event.data);
+fn show_explanation(terminal: &CommandTerminal, explained_verdict: &ExplainedVerdict) {
+    let (event, data) = (&explained_verdict.event, &explained_verdict.event.data);
     let text = |key: &str| escape_to_one_line(data[key].as_str().unwrap_or("?"));
     let spec = escape_to_one_line(event.spec.as_deref().unwrap_or("-"));
     terminal.sentence(&format!(
@@ -125,7 +128,7 @@ fn show(terminal: &CommandTerminal, found: &ExplainedVerdict) {
     ));
     terminal.sentence(&format!("  event: {}", escape_to_one_line(&event.id)));
     terminal.line("");
-    let who = found
+    let who = explained_verdict
         .sessions
         .iter()
         .map(worked_session_line)
@@ -138,7 +141,7 @@ fn show(terminal: &CommandTerminal, found: &ExplainedVerdict) {
         who.iter().for_each(|line| terminal.sentence(line));
         terminal.line("");
     }
-    match &found.facts {
+    match &explained_verdict.facts {
         Err(why) => terminal.sentence(&format!("Not known: {}.", escape_to_one_line(why))),
         Ok(facts) => show_facts(terminal, facts),
     }
@@ -190,7 +193,7 @@ fn show_step(terminal: &CommandTerminal, number: usize, step: &ExplainedStep) {
         " {number:>2}  {} after {} ms, from {from}",
         step.fact, step.after_ms
     ));
-    say(&step.found);
+    say(&step.finding);
     for out in &step.ruled_out {
         say(&format!("rules out {}: {}", out.what, out.because));
     }

@@ -14,12 +14,12 @@ use watchdog_store::LocalStore;
 
 /// Does what the words after `fleet` say.
 #[cfg(feature = "fleet")]
-pub fn fleet(
+pub fn run_fleet_command(
     command_env: &CommandEnv,
     terminal: &CommandTerminal,
     args: FleetArgs,
 ) -> Result<u8, CommandFailure> {
-    super::fleet_words::fleet(command_env, terminal, args)
+    super::fleet_words::run_fleet_command(command_env, terminal, args)
 }
 
 /// Says that this build has none.
@@ -36,12 +36,12 @@ fn without_fleet() -> CommandFailure {
 
 /// Prints the events of all machines.
 #[cfg(feature = "fleet")]
-pub fn events(
+pub fn run_fleet_events_command(
     command_env: &CommandEnv,
     terminal: &CommandTerminal,
     args: EventsArgs,
 ) -> Result<u8, CommandFailure> {
-    super::fleet_events::events(command_env, terminal, args)
+    super::fleet_events::print_fleet_events(command_env, terminal, args)
 }
 
 /// Says that this build has none.
@@ -55,10 +55,10 @@ pub fn events(_: &CommandEnv, _: &CommandTerminal, _: EventsArgs) -> Result<u8, 
 pub fn add_others(
     command_env: &CommandEnv,
     terminal: &CommandTerminal,
-    found: &mut StatusOverview,
+    overview: &mut StatusOverview,
     chosen: (ShownSpecs, &[String]),
 ) -> Result<u8, CommandFailure> {
-    super::fleet_copies::add_others(command_env, terminal, found, chosen)
+    super::fleet_copies::add_others(command_env, terminal, overview, chosen)
 }
 
 /// Says that this build has none.
@@ -128,7 +128,9 @@ pub fn said_of(_: &FleetOverview) -> (Option<String>, Vec<String>) {
 
 /// Copies what happens to the fleet, if this machine is in one, until the value is dropped: for commands that stay.
 #[cfg(feature = "fleet")]
-pub fn copies(command_env: &CommandEnv) -> Option<watchdog_judge::modes::fleet::CopyWorker> {
+pub fn start_fleet_copies(
+    command_env: &CommandEnv,
+) -> Option<watchdog_judge::modes::fleet::CopyWorker> {
     watchdog_judge::modes::fleet::begin_copies(command_env)
 }
 

@@ -42,7 +42,7 @@ pub(super) fn fleet_account(
         // With whom limits are shared, and whether one is over, is a person's word.
         refuse_from_a_session(command_env, "watchdog fleet account", args.from_session)?;
     }
-    let Some(setting) = FleetSetting::of(&command_env.state)? else {
+    let Some(setting) = FleetSetting::from_state_dir(&command_env.state)? else {
         return Ok(in_no_fleet(terminal, HOW_TO_JOIN));
     };
     if args.use_it || args.own {
@@ -74,9 +74,9 @@ pub(super) fn fleet_account(
         .hint("name the account: watchdog fleet account NAME ..."));
     };
     if args.clear_limit {
-        return clear(command_env, terminal, &setting, name, args.agent.as_deref());
+        return clear_limits(command_env, terminal, &setting, name, args.agent.as_deref());
     }
-    show(command_env, terminal, &setting, name)
+    show_limits(command_env, terminal, &setting, name)
 }
 
 /// The account of a machine that shares none.
@@ -96,7 +96,7 @@ fn show_own(command_env: &CommandEnv, terminal: &CommandTerminal) -> Result<u8, 
     Ok(0)
 }
 
-fn clear(
+fn clear_limits(
     command_env: &CommandEnv,
     terminal: &CommandTerminal,
     setting: &FleetSetting,
@@ -145,7 +145,7 @@ pub(super) fn standing_by_server(
     Ok(standing.refreshed_by(&setting.server()?.needing_its_format())?)
 }
 
-fn show(
+fn show_limits(
     command_env: &CommandEnv,
     terminal: &CommandTerminal,
     setting: &FleetSetting,
@@ -200,14 +200,14 @@ fn standing_lines(standing: &AccountStanding) -> Vec<String> {
     }
     for (index, limit) in standing.limits.iter().enumerate() {
         let label = if index == 0 { "limits" } else { "" };
-        let left =
+        let time_left =
             time_span(Duration::try_from(limit.until.duration_since(now())).unwrap_or_default());
         let (agent, machine) = (
             escape_to_one_line(&limit.agent),
             escape_to_one_line(&limit.machine),
         );
         lines.push(format!(
-            "{label:<9} {agent} for {left}, until {:.0}, met on {machine}",
+            "{label:<9} {agent} for {time_left}, until {:.0}, met on {machine}",
             limit.until
         ));
     }

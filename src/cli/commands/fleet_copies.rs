@@ -5,7 +5,7 @@ use std::time::Duration;
 
 use jiff::Timestamp;
 
-use crate::cli::amounts::age;
+use crate::cli::amounts::format_age;
 use crate::cli::failure::CommandFailure;
 use crate::cli::live::OthersReader;
 use crate::cli::terminal::CommandTerminal;
@@ -83,16 +83,16 @@ impl FleetCopies {
 pub(super) fn add_others(
     command_env: &CommandEnv,
     terminal: &CommandTerminal,
-    found: &mut StatusOverview,
+    local_overview: &mut StatusOverview,
     (specs, only): (ShownSpecs, &[String]),
 ) -> Result<u8, CommandFailure> {
-    let copies = current(command_env, terminal)?;
+    let copies = open_current_copies(command_env, terminal)?;
     let overview = copies.overview(only)?;
     if !overview.has(&overview.this) {
-        found.rows.clear();
+        local_overview.rows.clear();
     }
     let is_away = overview.away.is_some();
-    found.add_others(copies.store().as_ref(), overview, specs, now())?;
+    local_overview.add_others(copies.store().as_ref(), overview, specs, now())?;
     Ok(if is_away {
         Reason::StoreError.status().exit_code()
     } else {
@@ -105,7 +105,7 @@ pub(super) fn copies_of(
     command_env: &CommandEnv,
     terminal: &CommandTerminal,
 ) -> Result<NotedCopies, CommandFailure> {
-    let copies = current(command_env, terminal)?;
+    let copies = open_current_copies(command_env, terminal)?;
     let overview = copies.overview(&[])?;
     let code = if overview.away.is_some() {
         Reason::StoreError.status().exit_code()
@@ -121,7 +121,7 @@ pub(super) fn copies_of(
     Ok((copies.store(), notes, code))
 }
 
-fn current(
+fn open_current_copies(
     command_env: &CommandEnv,
     terminal: &CommandTerminal,
 ) -> Result<FleetCopies, CommandFailure> {
@@ -153,7 +153,7 @@ pub(crate) fn away_note(overview: &FleetOverview, now: Timestamp) -> Option<Stri
     Some(match overview.read_at {
         Some(at) => format!(
             "other machines are shown as they were {}, as the fleet could not be read: {why}",
-            age(at, now)
+            format_age(at, now)
         ),
         None => {
             format!("nothing is known of other machines, as the fleet could not be read: {why}")
@@ -171,7 +171,7 @@ pub(super) fn machine_lines(overview: &FleetOverview, now: Timestamp) -> Vec<Str
         .clone()
         .filter(|machine| machine.name != overview.this)
         .map(|machine| {
-            let seen = age(
+            let seen = format_age(
                 now.checked_sub(Duration::from_secs(machine.silent_seconds))
                     .unwrap_or(now),
                 now,

@@ -3,7 +3,7 @@
 use std::io;
 
 use crate::cli::args::EventsArgs;
-use crate::cli::event_lines::{EventLineStyle, EventLines, zone};
+use crate::cli::event_lines::{EventLineStyle, EventLines, choose_time_zone};
 use crate::cli::failure::CommandFailure;
 use crate::cli::reader;
 use crate::cli::table::terminal_width;
@@ -29,30 +29,30 @@ const READER: Duration = Duration::from_secs(2);
 /// # Errors
 /// Where it is in none, or the setting cannot be read.
 pub(super) fn setting_of(command_env: &CommandEnv) -> Result<FleetSetting, CommandFailure> {
-    FleetSetting::of(&command_env.state)?.ok_or_else(|| {
+    FleetSetting::from_state_dir(&command_env.state)?.ok_or_else(|| {
         CommandFailure::usage("this machine is in no fleet")
             .hint("join one with: watchdog fleet join URL --name NAME")
     })
 }
 
 /// Prints the last events of all machines, oldest first; with `--follow` then goes on until a signal comes or the reader goes away.
-pub(super) fn events(
+pub(super) fn print_fleet_events(
     command_env: &CommandEnv,
     terminal: &CommandTerminal,
     args: EventsArgs,
 ) -> Result<u8, CommandFailure> {
     let setting = setting_of(command_env)?;
     let (since, last) = span_of(&args);
-    let kept: Vec<&str> = args
+    let unshared_kinds: Vec<&str> = args
         .kind
         .iter()
         .map(String::as_str)
-        .filter(|word| stays(word))
+        .filter(|word| is_local_only(word))
         .collect();
-    if !kept.is_empty() {
+    if !unshared_kinds.is_empty() {
         terminal.tell(&format!(
             "note: not shared with the fleet, and so not shown: {}",
-            kept.join(", ")
+            unshared_kinds.join(", ")
         ));
     }
     let journal = FleetJournal::new(&setting, args.machine)?;
@@ -63,7 +63,7 @@ pub(super) fn events(
     };
     let (found, end) = journal.last(last, since, |event| chosen.has(event))?;
     let style = EventLineStyle {
-        zone: zone(args.utc),
+        zone: choose_time_zone(args.utc),
         room: terminal_width(),
         whole: terminal.verbose,
         worktrees: None,
@@ -106,7 +106,7 @@ pub(super) fn events(
                     ),
                     None => return 70,
                 },
-                () = signals.reached(SignalUrgency::Interrupted) => return 128 + u8::try_from(signals.last()).unwrap_or(0),
+                () = signals.wait_for_urgency(SignalUrgency::Interrupted) => return 128 + u8::try_from(signals.last()).unwrap_or(0),
                 () = tokio::time::sleep(READER) => {}
             }
             if reader::is_gone() {
@@ -117,7 +117,7 @@ pub(super) fn events(
 }
 
 /// Whether a word chooses a kind of event that no machine shares.
-fn stays(word: &str) -> bool {
+fn is_local_only(word: &str) -> bool {
     event_kinds::ALL.contains(&word) && !is_shared(word)
 }
 

@@ -1,7 +1,7 @@
 //! `watchdog fleet join` inside of a repository: proposes its id, and shares it on a person's word.
 
 use crate::cli::failure::CommandFailure;
-use crate::cli::prompts::{can_ask, confirm};
+use crate::cli::prompts::{ask_confirmation, can_ask};
 use crate::cli::terminal::CommandTerminal;
 use watchdog_facts::display::escape_to_one_line;
 use watchdog_git::{Worktree, public_address};
@@ -23,7 +23,7 @@ pub(super) struct SharingWish<'a> {
 ///
 /// # Errors
 /// Where the person asked for it and it cannot be shared.
-pub(super) fn share(
+pub(super) fn share_repository(
     command_env: &CommandEnv,
     terminal: &CommandTerminal,
     wish: &SharingWish<'_>,
@@ -37,7 +37,7 @@ pub(super) fn share(
             )));
         }
     };
-    if FleetSetting::of(&command_env.state)?.is_none() {
+    if FleetSetting::from_state_dir(&command_env.state)?.is_none() {
         let failure = CommandFailure::usage(
             "this machine is in no fleet, so that there is nobody to share with",
         );
@@ -59,7 +59,7 @@ pub(super) fn share(
                 public_address(url)
             );
             let can_confirm = !terminal.json && can_ask();
-            if !(can_confirm && confirm(&question, false).unwrap_or(false)) {
+            if !(can_confirm && ask_confirmation(&question, false).unwrap_or(false)) {
                 terminal.tell(&format!("this repository is not shared; to share it as {id}: watchdog fleet join --repository"));
                 return Ok(None);
             }

@@ -7,7 +7,7 @@ use serde_json::Value;
 use watchdog_facts::display::{escape_to_one_line, plural, time_span};
 use watchdog_facts::verdict::Reason;
 use watchdog_fleet::FleetError;
-use watchdog_fleet::machines::{FleetSurvey, survey};
+use watchdog_fleet::machines::{FleetSurvey, survey_server};
 use watchdog_fleet::migrations::FLEET_FORMAT;
 use watchdog_git::public_address;
 use watchdog_store::open_store;
@@ -28,7 +28,7 @@ use watchdog_judge::wire::verdict_json::as_answer;
 
 use super::fleet_account_words::{show_account, standing_json};
 use super::fleet_share::in_words as shared_in_words;
-use super::fleet_words::{HOW_TO_JOIN, describe_events, in_no_fleet, were};
+use super::fleet_words::{HOW_TO_JOIN, describe_events, format_count_with_verb, in_no_fleet};
 
 /// What this machine knows of its fleet.
 struct FleetKnown {
@@ -38,40 +38,40 @@ struct FleetKnown {
     account: AccountStanding,
 }
 
-pub(super) fn status(
+pub(super) fn show_fleet_status(
     command_env: &CommandEnv,
     terminal: &CommandTerminal,
 ) -> Result<u8, CommandFailure> {
-    let Some(setting) = FleetSetting::of(&command_env.state)? else {
+    let Some(setting) = FleetSetting::from_state_dir(&command_env.state)? else {
         return Ok(in_no_fleet(terminal, HOW_TO_JOIN));
     };
-    let mut known = FleetKnown {
+    let mut fleet_facts = FleetKnown {
         waiting: waiting_copies(command_env, &setting)?,
         shared: shared_repositories(&command_env.state)?,
         account: account_as_recorded(open_store(&command_env.state)?.as_ref())?,
         setting,
     };
-    let found = match ask(&mut known) {
-        Ok(found) => found,
+    let server_survey = match survey_known_server(&mut fleet_facts) {
+        Ok(surveyed) => surveyed,
         Err(error) => {
             let failure = CommandFailure::from(error);
             if terminal.json {
                 return Err(CommandFailure {
-                    known: Some(Box::new(known.to_json(None))),
+                    partial_answer: Some(Box::new(fleet_facts.to_json(None))),
                     ..failure
                 });
             }
-            known.show(terminal, None);
+            fleet_facts.show(terminal, None);
             return Err(failure);
         }
     };
     if terminal.json {
-        terminal.value(&known.to_json(Some(&found)));
+        terminal.value(&fleet_facts.to_json(Some(&server_survey)));
     } else {
-        known.show(terminal, Some(&found));
-        show_machines(terminal, &known.setting, &found);
+        fleet_facts.show(terminal, Some(&server_survey));
+        show_machines(terminal, &fleet_facts.setting, &server_survey);
     }
-    Ok(if is_fit(&found) {
+    Ok(if is_fit(&server_survey) {
         0
     } else {
         Reason::StoreError.status().exit_code()
@@ -79,38 +79,40 @@ pub(super) fn status(
 }
 
 /// Asks the server how it is, and how the account stands where it is fit.
-fn ask(known: &mut FleetKnown) -> Result<FleetSurvey, FleetError> {
-    let server = known.setting.server()?;
-    let found = survey(&server)?;
-    if is_fit(&found) {
-        known.account = known.account.clone().refreshed_by(&server)?;
+fn survey_known_server(fleet_facts: &mut FleetKnown) -> Result<FleetSurvey, FleetError> {
+    let server = fleet_facts.setting.server()?;
+    let server_survey = survey_server(&server)?;
+    if is_fit(&server_survey) {
+        fleet_facts.account = fleet_facts.account.clone().refreshed_by(&server)?;
     }
-    Ok(found)
+    Ok(server_survey)
 }
 
-fn is_fit(found: &FleetSurvey) -> bool {
-    found.format == Some(FLEET_FORMAT) && !found.is_read_only && found.missing_rights.is_empty()
+fn is_fit(server_survey: &FleetSurvey) -> bool {
+    server_survey.format == Some(FLEET_FORMAT)
+        && !server_survey.is_read_only
+        && server_survey.missing_rights.is_empty()
 }
 
 /// Whether the server can be read and does not list this machine any more.
-fn is_removed(setting: &FleetSetting, found: &FleetSurvey) -> bool {
-    found.events.is_some()
-        && !found
+fn is_removed(setting: &FleetSetting, server_survey: &FleetSurvey) -> bool {
+    server_survey.events.is_some()
+        && !server_survey
             .machines
             .iter()
             .any(|machine| machine.id == setting.machine_id)
 }
 
 impl FleetKnown {
-    fn to_json(&self, found: Option<&FleetSurvey>) -> Value {
+    fn to_json(&self, server_survey: Option<&FleetSurvey>) -> Value {
         let FleetKnown {
             setting,
             waiting,
             shared,
             account,
         } = self;
-        let machines = found.map(|found| {
-            let machines = found.machines.iter().map(|machine| FleetMachineJson {
+        let machines = server_survey.map(|surveyed| {
+            let machines = surveyed.machines.iter().map(|machine| FleetMachineJson {
                 name: &machine.name,
                 is_this: machine.id == setting.machine_id,
                 program: &machine.program,
@@ -133,34 +135,34 @@ impl FleetKnown {
             server: setting.server.server(),
             database: &setting.server.database,
             user: &setting.server.user,
-            version: found.map(|found| found.version.as_str()),
-            format: found.and_then(|found| found.format),
+            version: server_survey.map(|found| found.version.as_str()),
+            format: server_survey.and_then(|found| found.format),
             known_format: FLEET_FORMAT,
-            tls: found.map(|found| found.is_encrypted),
+            tls: server_survey.map(|found| found.is_encrypted),
             sslmode: setting.server.tls.as_str(),
-            pooler: found.map(|found| found.is_through_pooler),
-            read_only: found.map(|found| found.is_read_only),
-            clock_ahead_ms: found.map(|found| found.clock_ahead_ms),
-            missing_rights: found.map(|found| &found.missing_rights[..]),
+            pooler: server_survey.map(|found| found.is_through_pooler),
+            read_only: server_survey.map(|found| found.is_read_only),
+            clock_ahead_ms: server_survey.map(|found| found.clock_ahead_ms),
+            missing_rights: server_survey.map(|found| &found.missing_rights[..]),
             copies: FleetCopiesJson {
                 waiting: waiting.events,
                 missed: waiting.missed,
                 failing_since: waiting.failing_since,
             },
-            events: found
+            events: server_survey
                 .and_then(|found| found.events.as_ref())
                 .map(|events| KeptEventsJson {
                     oldest: events.oldest,
                     bytes: events.bytes,
                 }),
-            removed: found.map(|found| is_removed(setting, found)),
+            removed: server_survey.map(|found| is_removed(setting, found)),
             machines,
             account_standing: standing_json(no_object(), account),
             repositories: repositories.collect(),
         })
     }
 
-    fn show(&self, terminal: &CommandTerminal, found: Option<&FleetSurvey>) {
+    fn show(&self, terminal: &CommandTerminal, server_survey: Option<&FleetSurvey>) {
         let FleetKnown {
             setting,
             waiting,
@@ -176,18 +178,18 @@ impl FleetKnown {
             "server    {} as '{user}', database '{database}'",
             server.server()
         ));
-        if let Some(found) = found {
-            about_server(setting, found)
+        if let Some(surveyed) = server_survey {
+            about_server(setting, surveyed)
                 .iter()
                 .for_each(|line| terminal.line(line));
         }
         show_account(terminal, setting, account);
         terminal.line(&format!("copies    {}", in_words(waiting)));
-        if let Some(found) = found {
-            if let Some(events) = &found.events {
+        if let Some(surveyed) = server_survey {
+            if let Some(events) = &surveyed.events {
                 terminal.line(&format!("events    {}", describe_events(events)));
             }
-            if is_removed(setting, found) {
+            if is_removed(setting, surveyed) {
                 terminal.line("removed   somebody took this machine out: nothing is copied until it joins again");
             }
         }
@@ -198,8 +200,8 @@ impl FleetKnown {
 }
 
 /// The server as it was found, a line each.
-fn about_server(setting: &FleetSetting, found: &FleetSurvey) -> Vec<String> {
-    let tls = match (found.is_encrypted, found.is_through_pooler) {
+fn about_server(setting: &FleetSetting, server_survey: &FleetSurvey) -> Vec<String> {
+    let tls = match (server_survey.is_encrypted, server_survey.is_through_pooler) {
         (true, false) => format!("TLS ({})", setting.server.tls.as_str()),
         (true, true) => format!(
             "TLS ({}), a pooler in transaction mode",
@@ -208,37 +210,37 @@ fn about_server(setting: &FleetSetting, found: &FleetSurvey) -> Vec<String> {
         (false, false) => "no TLS".to_owned(),
         (false, true) => "no TLS, a pooler in transaction mode".to_owned(),
     };
-    let format = match found.format {
+    let format = match server_survey.format {
         None => "no fleet".to_owned(),
         Some(format) if format == FLEET_FORMAT => format!("format {format}"),
         Some(format) => format!("format {format}, and this watchdog needs {FLEET_FORMAT}"),
     };
     let mut lines = vec![format!(
         "          PostgreSQL {}, {tls}, {format}",
-        escape_to_one_line(&found.version)
+        escape_to_one_line(&server_survey.version)
     )];
-    if found.is_read_only {
+    if server_survey.is_read_only {
         lines.push("          read-only: nothing can be shared now".to_owned());
     }
-    if !found.missing_rights.is_empty() {
+    if !server_survey.missing_rights.is_empty() {
         lines.push(format!(
             "          rights that are missing: {}",
-            found.missing_rights.join(", ")
+            server_survey.missing_rights.join(", ")
         ));
     }
     lines.push(format!(
         "clock     {}",
-        clock_difference(found.clock_ahead_ms)
+        clock_difference(server_survey.clock_ahead_ms)
     ));
     lines
 }
 
-fn show_machines(terminal: &CommandTerminal, setting: &FleetSetting, found: &FleetSurvey) {
-    if found.machines.is_empty() {
+fn show_machines(terminal: &CommandTerminal, setting: &FleetSetting, server_survey: &FleetSurvey) {
+    if server_survey.machines.is_empty() {
         return;
     }
     terminal.line("");
-    let rows: Vec<[String; 4]> = found
+    let rows: Vec<[String; 4]> = server_survey
         .machines
         .iter()
         .map(|machine| {
@@ -285,7 +287,7 @@ fn in_words(waiting: &WaitingCopies) -> String {
     if waiting.missed > 0 {
         text.push_str(&format!(
             "; up to {} deleted before",
-            were(waiting.missed, "event")
+            format_count_with_verb(waiting.missed, "event")
         ));
     }
     text

@@ -1,6 +1,6 @@
 //! What `watchdog fleet` does and says, in a build that has the fleet.
 
-use crate::cli::amounts::size;
+use crate::cli::amounts::format_size;
 use crate::cli::args_fleet::{FleetArgs, FleetCommand};
 use crate::cli::failure::CommandFailure;
 use crate::cli::terminal::CommandTerminal;
@@ -8,7 +8,7 @@ use watchdog_facts::display::{escape_to_one_line, plural};
 use watchdog_facts::verdict::Reason;
 use watchdog_fleet::connection_settings::ConnectionSettings;
 use watchdog_fleet::event_pruning::{KeptEvents, prune_events, survey_events};
-use watchdog_fleet::migrations::{MigrationOutcome, as_sql, migrate};
+use watchdog_fleet::migrations::{MigrationOutcome, as_sql, migrate_tables};
 use watchdog_fleet::{FleetError, FleetServer};
 use watchdog_judge::judge::command_env::CommandEnv;
 use watchdog_judge::modes::fleet::{
@@ -22,8 +22,8 @@ use watchdog_judge::wire::fleet_json::{
 use watchdog_store::open_store;
 
 use super::fleet_account_words::{about_account, fleet_account};
-use super::fleet_share::{SharingWish, in_words as shared_in_words, share};
-use super::fleet_status_words::status;
+use super::fleet_share::{SharingWish, in_words as shared_in_words, share_repository};
+use super::fleet_status_words::show_fleet_status;
 use super::from_session::PrivilegedCommand;
 
 const IN_NO_FLEET: &str = "This machine is in no fleet.";
@@ -34,7 +34,7 @@ pub(super) const HOW_TO_JOIN: &str =
 const USUAL_DATABASE: &str = "fleet";
 
 /// Does what the words after `fleet` say.
-pub(super) fn fleet(
+pub(super) fn run_fleet_command(
     command_env: &CommandEnv,
     terminal: &CommandTerminal,
     args: FleetArgs,
@@ -44,7 +44,7 @@ pub(super) fn fleet(
             url,
             worker,
             print_sql,
-        } => init(terminal, url.as_deref(), &worker, print_sql),
+        } => run_fleet_init(terminal, url.as_deref(), &worker, print_sql),
         FleetCommand::Join {
             url,
             name,
@@ -59,19 +59,19 @@ pub(super) fn fleet(
                 remote: &remote,
             };
             let joined = url.as_deref().zip(name.as_deref());
-            join(command_env, terminal, joined, account.as_deref(), &wish)
+            run_fleet_join(command_env, terminal, joined, account.as_deref(), &wish)
         }
         FleetCommand::Leave { from_session } => {
             refuse_from_a_session(command_env, "watchdog fleet leave", from_session)?;
-            leave(command_env, terminal)
+            run_fleet_leave(command_env, terminal)
         }
         FleetCommand::Account(args) => fleet_account(command_env, terminal, &args),
         FleetCommand::Sync { handed_over: true } => copy_handed_over(command_env)
             .map(|()| 0)
             .map_err(Into::into),
-        FleetCommand::Sync { handed_over: false } => sync(command_env, terminal),
-        FleetCommand::Prune { older_than } => prune(command_env, terminal, older_than),
-        FleetCommand::Status => status(command_env, terminal),
+        FleetCommand::Sync { handed_over: false } => run_fleet_sync(command_env, terminal),
+        FleetCommand::Prune { older_than } => run_fleet_prune(command_env, terminal, older_than),
+        FleetCommand::Status => show_fleet_status(command_env, terminal),
     }
 }
 
@@ -95,17 +95,17 @@ pub(super) fn refuse_from_a_session(
     .allow()
 }
 
-fn settings(url: &str) -> Result<ConnectionSettings, FleetError> {
+fn parse_connection_settings(url: &str) -> Result<ConnectionSettings, FleetError> {
     ConnectionSettings::from_address(url, &|name| std::env::var(name).ok())
 }
 
-fn init(
+fn run_fleet_init(
     terminal: &CommandTerminal,
     url: Option<&str>,
     worker: &str,
     print_sql: bool,
 ) -> Result<u8, CommandFailure> {
-    let named = url.map(settings).transpose()?;
+    let named = url.map(parse_connection_settings).transpose()?;
     let settings = match named {
         Some(settings) if !print_sql => settings,
         other => {
@@ -119,7 +119,7 @@ fn init(
         from,
         to,
         worker: granted,
-    } = migrate(&FleetServer::new(settings.clone())?, worker)?;
+    } = migrate_tables(&FleetServer::new(settings.clone())?, worker)?;
     if terminal.json {
         terminal.value(&fleet_made_json(
             &settings.server(),
@@ -154,7 +154,7 @@ fn init(
     Ok(0)
 }
 
-fn join(
+fn run_fleet_join(
     command_env: &CommandEnv,
     terminal: &CommandTerminal,
     joining: Option<(&str, &str)>,
@@ -162,7 +162,7 @@ fn join(
     wish: &SharingWish<'_>,
 ) -> Result<u8, CommandFailure> {
     if let Some((url, name)) = joining {
-        let settings = settings(url)?;
+        let settings = parse_connection_settings(url)?;
         let server = settings.server();
         let (setting, found) = join_fleet(&command_env.state, settings, name, account)?;
         if !terminal.json {
@@ -177,9 +177,9 @@ fn join(
             ));
         }
     }
-    let shared = share(command_env, terminal, wish)?;
+    let shared = share_repository(command_env, terminal, wish)?;
     if terminal.json {
-        let Some(setting) = FleetSetting::of(&command_env.state)? else {
+        let Some(setting) = FleetSetting::from_state_dir(&command_env.state)? else {
             return Ok(0);
         };
         let joined = fleet_joined_json(
@@ -211,7 +211,10 @@ pub(super) fn in_no_fleet(terminal: &CommandTerminal, sentence: &str) -> u8 {
     0
 }
 
-fn leave(command_env: &CommandEnv, terminal: &CommandTerminal) -> Result<u8, CommandFailure> {
+fn run_fleet_leave(
+    command_env: &CommandEnv,
+    terminal: &CommandTerminal,
+) -> Result<u8, CommandFailure> {
     let Some(LeftFleet {
         setting,
         still_listed,
@@ -234,7 +237,10 @@ fn leave(command_env: &CommandEnv, terminal: &CommandTerminal) -> Result<u8, Com
     Ok(0)
 }
 
-fn sync(command_env: &CommandEnv, terminal: &CommandTerminal) -> Result<u8, CommandFailure> {
+fn run_fleet_sync(
+    command_env: &CommandEnv,
+    terminal: &CommandTerminal,
+) -> Result<u8, CommandFailure> {
     let Some((setting, done)) = copy_now(command_env)? else {
         return Ok(in_no_fleet(terminal, IN_NO_FLEET));
     };
@@ -254,18 +260,21 @@ fn sync(command_env: &CommandEnv, terminal: &CommandTerminal) -> Result<u8, Comm
             "Another watchdog of this machine copies to the fleet at the moment.".to_owned()
         }
         (false, 0) => format!("Nothing waited: the fleet on {server} has everything."),
-        (false, sent) => format!("{} copied to the fleet on {server}.", were(sent, "event")),
+        (false, sent) => format!(
+            "{} copied to the fleet on {server}.",
+            format_count_with_verb(sent, "event")
+        ),
     });
     if done.missed > 0 {
         terminal.complain(&format!(
             "watchdog: up to {} deleted for their age before they could be copied; the figures of this machine have them",
-            were(done.missed, "event")
+            format_count_with_verb(done.missed, "event")
         ));
     }
     Ok(0)
 }
 
-fn prune(
+fn run_fleet_prune(
     command_env: &CommandEnv,
     terminal: &CommandTerminal,
     older_than: i32,
@@ -280,7 +289,7 @@ fn prune(
     }
     terminal.sentence(&format!(
         "{} deleted; {}.",
-        were(pruned, "event"),
+        format_count_with_verb(pruned, "event"),
         describe_events(&kept_events)
     ));
     Ok(0)
@@ -288,14 +297,14 @@ fn prune(
 
 /// How much the server keeps.
 pub(super) fn describe_events(events: &KeptEvents) -> String {
-    let size = size(events.bytes);
+    let size = format_size(events.bytes);
     match events.oldest {
         Some(oldest) => format!("kept since {oldest}, {size}"),
         None => format!("none is kept, {size}"),
     }
 }
 
-pub(super) fn were(count: u64, what: &str) -> String {
+pub(super) fn format_count_with_verb(count: u64, what: &str) -> String {
     format!(
         "{} {}",
         plural(count, what),

@@ -2,7 +2,7 @@
 
 use std::io::{BufRead as _, Write as _};
 
-use crate::cli::amounts::{grouped, size};
+use crate::cli::amounts::{format_size, group_thousands};
 use crate::cli::args_forget::ForgetArgs;
 use crate::cli::failure::CommandFailure;
 use crate::cli::terminal::CommandTerminal;
@@ -12,7 +12,7 @@ use watchdog_facts::verdict::Reason;
 use watchdog_judge::hooks::HookDialect;
 use watchdog_judge::judge::command_env::CommandEnv;
 use watchdog_judge::judge::open_worktree::OpenWorktree;
-use watchdog_judge::modes::forget::forget as remove;
+use watchdog_judge::modes::forget::remove_leftovers as remove;
 use watchdog_judge::modes::forget::{
     ForgetOptions, KeepReason, LeftoverCount, LeftoverKind, Leftovers, find_leftovers,
 };
@@ -21,10 +21,10 @@ use watchdog_judge::wire::forget_json::{KeptEntry, LeftEntry, LeftWorktree, Left
 use watchdog_process::own_stdin::stdin_is_terminal;
 
 use super::from_session::PrivilegedCommand;
-use super::hook::program;
+use super::hook::choose_hook_program;
 
 /// Shows what is left; removes it where that was said.
-pub fn forget(
+pub fn run_forget_command(
     command_env: &CommandEnv,
     terminal: &CommandTerminal,
     args: ForgetArgs,
@@ -40,19 +40,19 @@ pub fn forget(
     let options = ForgetOptions {
         all: args.all,
         snapshots: args.snapshots,
-        program: program(true)?,
+        program: choose_hook_program(true)?,
         user_hooks,
     };
     if args.yes {
         return remove_all(command_env, terminal, &open, &args, &options);
     }
-    let found = find_leftovers(command_env, &open, &options)?;
+    let leftovers = find_leftovers(command_env, &open, &options)?;
     if terminal.json {
-        terminal.print_answer(&listed(&found, &options, false));
+        terminal.print_answer(&build_leftover_list(&leftovers, &options, false));
         return Ok(0);
     }
-    show(terminal, &open.commands, &found, &options, false);
-    if found.is_empty() || args.dry_run {
+    show_leftovers(terminal, &open.commands, &leftovers, &options, false);
+    if leftovers.is_empty() || args.dry_run {
         return Ok(0);
     }
     if stdin_is_terminal() && says_yes() {
@@ -60,7 +60,7 @@ pub fn forget(
     }
     terminal.sentence(&format!(
         "Nothing was removed. To remove these: {}",
-        command(&open, &options)
+        build_forget_command(&open, &options)
     ));
     Ok(0)
 }
@@ -85,9 +85,9 @@ fn remove_all(
     .allow()?;
     let removed = remove(command_env, open, options)?;
     if terminal.json {
-        terminal.print_answer(&listed(&removed, options, true));
+        terminal.print_answer(&build_leftover_list(&removed, options, true));
     } else {
-        show(terminal, &open.commands, &removed, options, true);
+        show_leftovers(terminal, &open.commands, &removed, options, true);
     }
     Ok(0)
 }
@@ -102,7 +102,7 @@ fn says_yes() -> bool {
     read.is_ok() && matches!(answer.trim().to_ascii_lowercase().as_str(), "y" | "yes")
 }
 
-fn command(open: &OpenWorktree, options: &ForgetOptions) -> String {
+fn build_forget_command(open: &OpenWorktree, options: &ForgetOptions) -> String {
     let flag = |is_set: bool, flag: &'static str| if is_set { flag } else { "" };
     open.commands.watchdog(&format!(
         "forget{}{} --yes",
@@ -111,8 +111,12 @@ fn command(open: &OpenWorktree, options: &ForgetOptions) -> String {
     ))
 }
 
-fn listed<'a>(found: &'a Leftovers, options: &ForgetOptions, removed: bool) -> LeftoverList<'a> {
-    let worktrees = found.worktrees.iter().map(|worktree| LeftWorktree {
+fn build_leftover_list<'a>(
+    leftovers: &'a Leftovers,
+    options: &ForgetOptions,
+    removed: bool,
+) -> LeftoverList<'a> {
+    let worktrees = leftovers.worktrees.iter().map(|worktree| LeftWorktree {
         id: &worktree.id,
         root: worktree
             .root
@@ -121,7 +125,8 @@ fn listed<'a>(found: &'a Leftovers, options: &ForgetOptions, removed: bool) -> L
         gone: !worktree.there,
     });
     let entries = LeftoverKind::ALL.map(|kind| {
-        let LeftoverCount { count, bytes } = found.counts.get(&kind).copied().unwrap_or_default();
+        let LeftoverCount { count, bytes } =
+            leftovers.counts.get(&kind).copied().unwrap_or_default();
         LeftEntry {
             kind: kind.as_str(),
             count,
@@ -133,26 +138,26 @@ fn listed<'a>(found: &'a Leftovers, options: &ForgetOptions, removed: bool) -> L
         all: options.all,
         worktrees: worktrees.collect(),
         entries: entries.into(),
-        kept: found
-            .kept
+        keep_counts: leftovers
+            .kept_counts
             .iter()
             .map(|(kind, count)| KeptEntry {
                 kind: kind.as_str(),
                 count: *count,
             })
             .collect(),
-        notes: &found.notes,
+        notes: &leftovers.notes,
     }
 }
 
-fn show(
+fn show_leftovers(
     terminal: &CommandTerminal,
     commands: &WorktreeCommands,
-    found: &Leftovers,
+    leftovers: &Leftovers,
     options: &ForgetOptions,
     removed: bool,
 ) {
-    for worktree in &found.worktrees {
+    for worktree in &leftovers.worktrees {
         let root = worktree.root.as_ref().map_or_else(
             || format!("a worktree that is gone ({})", worktree.id),
             |root| root.display().to_string(),
@@ -164,19 +169,23 @@ fn show(
         };
         terminal.line(&format!("{}{gone}", escape_to_one_line(&root)));
     }
-    if found.is_empty() {
+    if leftovers.is_empty() {
         terminal.line("  watchdog left nothing here");
     }
-    for (kind, number) in found.counts.iter().filter(|(_, number)| number.count > 0) {
-        terminal.line(&line(*kind, *number));
+    for (kind, number) in leftovers
+        .counts
+        .iter()
+        .filter(|(_, number)| number.count > 0)
+    {
+        terminal.line(&format_leftover_line(*kind, *number));
     }
-    for (kind, count) in &found.kept {
+    for (kind, count) in &leftovers.kept_counts {
         terminal.sentence(&format!("  kept: {}", in_words(commands, *kind, *count)));
     }
-    for note in &found.notes {
+    for note in &leftovers.notes {
         terminal.complain(&format!("watchdog: {}", escape_to_one_line(note)));
     }
-    let snapshots = found.counts.get(&LeftoverKind::Snapshots);
+    let snapshots = leftovers.counts.get(&LeftoverKind::Snapshots);
     let snapshots = snapshots.is_some_and(|total| total.count > 0);
     if options.snapshots && snapshots && !removed {
         let list = commands.watchdog("rescue list");
@@ -185,7 +194,7 @@ fn show(
         ));
     }
     if removed {
-        terminal.line(if found.is_empty() {
+        terminal.line(if leftovers.is_empty() {
             "Nothing to remove."
         } else {
             "Removed."
@@ -193,9 +202,9 @@ fn show(
     }
 }
 
-fn line(kind: LeftoverKind, total: LeftoverCount) -> String {
-    let bytes = total.bytes.map(|bytes| format!("  {}", size(bytes)));
-    let count = grouped(total.count);
+fn format_leftover_line(kind: LeftoverKind, total: LeftoverCount) -> String {
+    let bytes = total.bytes.map(|bytes| format!("  {}", format_size(bytes)));
+    let count = group_thousands(total.count);
     format!(
         "  {:<9} {count:>6}{}",
         kind.as_str(),

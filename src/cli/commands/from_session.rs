@@ -7,7 +7,7 @@ use watchdog_judge::clock::now;
 use watchdog_judge::session::inside_or_left;
 use watchdog_judge::wire::trust_json::{PersonDeed, person_deed_data};
 use watchdog_store::LocalStore;
-use watchdog_store::journal::{event, kind};
+use watchdog_store::journal::{kind, new_event};
 
 /// A command that moves what work is judged by.
 pub struct PrivilegedCommand<'a> {
@@ -47,7 +47,7 @@ impl PrivilegedCommand<'_> {
         let data = person_deed_data(self.command, deed);
         // Nothing guards this append, so it cannot be fenced.
         let _done = self.store.append(
-            &[event(now(), self.worktree_id, None, kind::TRUST, data)],
+            &[new_event(now(), self.worktree_id, None, kind::TRUST, data)],
             None,
         )?;
         Ok(())

@@ -23,7 +23,7 @@ use watchdog_store::take_unread_notes;
 use super::runtime::in_runtime;
 
 /// Answers a hook, or edits the settings.
-pub fn hook(
+pub fn run_hook_command(
     global: &GlobalArgs,
     around: impl FnOnce() -> Result<CommandEnv, CommandFailure>,
     terminal: &CommandTerminal,
@@ -40,22 +40,22 @@ pub fn hook(
                 ))
                 .hint("leave --subagents out: the agent itself is held"));
             }
-            let program = program(install.settings.user)?;
+            let program = choose_hook_program(install.settings.user)?;
             let holds = HeldAgents {
                 subagents: install.subagents,
                 all_sessions: install.all_sessions,
             };
-            let wanted = HookEntries::usual(dialect, &program, patience(install)?, holds);
-            edit(&command_env, terminal, install.settings, &wanted, &program)
+            let wanted = HookEntries::usual(dialect, &program, check_hook_timeout(install)?, holds);
+            edit_settings(&command_env, terminal, install.settings, &wanted, &program)
         }
         HookCommand::Uninstall(uninstall) => {
             let command_env = around()?;
-            edit(
+            edit_settings(
                 &command_env,
                 terminal,
                 uninstall.settings,
                 &HookEntries::none(uninstall.settings.agent),
-                &program(true)?,
+                &choose_hook_program(true)?,
             )
         }
         command => {
@@ -63,8 +63,8 @@ pub fn hook(
                 .event()
                 .map_or(HookDialect::Claude, |(_, args)| args.agent);
             terminal.value(
-                &answer(global, around, command)
-                    .unwrap_or_else(|failure| excuse(&failure.message))
+                &handle_event(global, around, command)
+                    .unwrap_or_else(|failure| reply_with_failure(&failure.message))
                     .to_json(dialect),
             );
             Ok(0)
@@ -73,13 +73,13 @@ pub fn hook(
 }
 
 /// The answer to a hook that could not be answered.
-pub fn excuse(why: &str) -> HookReply {
+pub fn reply_with_failure(why: &str) -> HookReply {
     HookReply::tell(format!(
         "watchdog: could not judge, so the agent was not held: {why}"
     ))
 }
 
-fn answer(
+fn handle_event(
     global: &GlobalArgs,
     around: impl FnOnce() -> Result<CommandEnv, CommandFailure>,
     command: &HookCommand,
@@ -101,7 +101,7 @@ fn answer(
         finish: !matches!(command, HookCommand::PostToolUse(post) if post.no_stop),
         spec: args.spec.clone(),
         worktree_named: global.worktree.is_some(),
-        host: host(args.agent),
+        host: read_hook_host(args.agent),
     };
     let command_env = around()?;
     let reply = in_runtime(async |signals| {
@@ -118,7 +118,7 @@ fn answer(
 }
 
 /// What the host's environment and process tell. A value that makes no sense is one that was not told.
-fn host(dialect: HookDialect) -> HookHost {
+fn read_hook_host(dialect: HookDialect) -> HookHost {
     let text = |name: &str| std::env::var(name).ok().filter(|value| !value.is_empty());
     let number = |name: &str| text(name).and_then(|value| value.parse::<u32>().ok());
     let usual = HookHost::default();
@@ -132,8 +132,9 @@ fn host(dialect: HookDialect) -> HookHost {
         // Variables of Claude Code would be those of a session around this one.
         let caller = calling_program();
         return HookHost {
-            has_person: caller
-                .is_some_and(|one| !dialect.is_headless(&one.words, one.stdin_is_terminal)),
+            has_person: caller.is_some_and(|caller_process| {
+                !dialect.is_headless(&caller_process.words, caller_process.stdin_is_terminal)
+            }),
             ..common
         };
     }
@@ -149,7 +150,7 @@ fn host(dialect: HookDialect) -> HookHost {
     }
 }
 
-fn patience(install: &InstallArgs) -> Result<Duration, CommandFailure> {
+fn check_hook_timeout(install: &InstallArgs) -> Result<Duration, CommandFailure> {
     let seconds = install.hook_timeout.as_secs();
     if (5..=86_400).contains(&seconds) {
         Ok(Duration::from_secs(seconds))
@@ -162,7 +163,7 @@ fn patience(install: &InstallArgs) -> Result<Duration, CommandFailure> {
 
 /// How the hooks call this program. Settings of a project are for other machines too, so there its plain name is used where that leads
 /// here; those of a user name this very file.
-pub(super) fn program(whole_path: bool) -> Result<String, CommandFailure> {
+pub(super) fn choose_hook_program(whole_path: bool) -> Result<String, CommandFailure> {
     let own = std::env::current_exe().map_err(|error| {
         CommandFailure::usage(format!("failed to find this program's own file: {error}"))
     })?;
@@ -187,7 +188,7 @@ pub(super) fn program(whole_path: bool) -> Result<String, CommandFailure> {
     Ok(shell_word(text))
 }
 
-fn edit(
+fn edit_settings(
     command_env: &CommandEnv,
     terminal: &CommandTerminal,
     which: SettingsArgs,
@@ -195,9 +196,9 @@ fn edit(
     program: &str,
 ) -> Result<u8, CommandFailure> {
     let path = settings_path(command_env, which)?;
-    let file = SettingsFile::read(&path).map_err(unusable)?;
+    let file = SettingsFile::from_path(&path).map_err(refuse_settings_file)?;
     let before = file.text.as_deref().unwrap_or_default();
-    let edited = hook_text::edit(before, wanted, program).map_err(|error| {
+    let edited = hook_text::edit_hooks(before, wanted, program).map_err(|error| {
         CommandFailure::configuration(format!("{} was not changed: {error}", file.path.display()))
             .hint("repair it, then try again; nothing was written")
     })?;
@@ -205,7 +206,7 @@ fn edit(
     let changed = text != before;
     let name = file.path.display().to_string();
     if changed && !which.dry_run {
-        file.replace(text).map_err(unusable)?;
+        file.replace(text).map_err(refuse_settings_file)?;
         if !which.user
             && let Ok(worktree) = Worktree::open(&command_env.worktree)
         {
@@ -217,7 +218,7 @@ fn edit(
         .what_it_needs(!which.user)
         .filter(|_| !wanted.is_empty());
     if terminal.json {
-        let diff = line_diff::unified(before, text, &name);
+        let diff = line_diff::format_unified_diff(before, text, &name);
         terminal.value(&hook_settings_json(
             which.agent.as_str(),
             &name,
@@ -234,9 +235,9 @@ fn edit(
             "nothing to change in {}",
             escape_to_one_line(&name)
         )),
-        (true, true) => {
-            terminal.line(escape_for_display(&line_diff::unified(before, text, &name)).trim_end())
-        }
+        (true, true) => terminal.line(
+            escape_for_display(&line_diff::format_unified_diff(before, text, &name)).trim_end(),
+        ),
         (true, false) if text.is_empty() => {
             terminal.line(&format!("removed {}", escape_to_one_line(&name)))
         }
@@ -248,10 +249,10 @@ fn edit(
     if let Some(needs) = needs {
         terminal.line(needs);
     }
-    for other in &edited.others {
+    for handwritten in &edited.others {
         terminal.complain(&format!(
             "watchdog: left as it is, because it was written by hand: {}",
-            escape_to_one_line(other)
+            escape_to_one_line(handwritten)
         ));
     }
     Ok(0)
@@ -274,6 +275,6 @@ fn settings_path(command_env: &CommandEnv, which: SettingsArgs) -> Result<PathBu
     Ok(worktree.root().join(which.agent.project_file()))
 }
 
-fn unusable(error: SettingsFileError) -> CommandFailure {
+fn refuse_settings_file(error: SettingsFileError) -> CommandFailure {
     CommandFailure::configuration(error.to_string()).hint("nothing was written")
 }

@@ -4,12 +4,12 @@ use std::fs;
 use std::io::{self, Write as _};
 use std::path::Path;
 
-use super::cron::cron;
+use super::cron::run_cron_command;
 use super::from_session::PrivilegedCommand;
-use super::init_choice::{choose, try_checks, unanswered};
+use super::init_choice::{ask_choices, refuse_without_answer, try_checks};
 use crate::cli::args::InitArgs;
 use crate::cli::failure::CommandFailure;
-use crate::cli::prompts::{can_ask, confirm};
+use crate::cli::prompts::{ask_confirmation, can_ask};
 use crate::cli::terminal::CommandTerminal;
 use watchdog_facts::display::escape_to_one_line;
 use watchdog_facts::shell_line::{WorktreeCommands, shell_path};
@@ -20,19 +20,19 @@ use watchdog_judge::judge::configuration::{FILE as CONFIGURATION_FILE, MAX_BYTES
 use watchdog_judge::modes::init::{ConfigProposal, propose_config};
 use watchdog_judge::wire::setup_json::InitReport;
 use watchdog_judge::wire::trust_json::PersonDeed;
-use watchdog_store::trust::{TrustStore, fingerprint};
+use watchdog_store::trust::{TrustStore, fingerprint_config};
 use watchdog_store::{open_store, uncommitted};
 use watchdog_system::read_regular_file;
 
 /// Looks at the project, shows what fits it, writes the file and trusts it; with `--cron`, prints
 /// instead a crontab line and a timer.
-pub fn init(
+pub fn run_init_command(
     command_env: &CommandEnv,
     terminal: &CommandTerminal,
     args: InitArgs,
 ) -> Result<u8, CommandFailure> {
     if args.cron {
-        return cron(command_env, terminal, &args.paths);
+        return run_cron_command(command_env, terminal, &args.paths);
     }
     let worktree = Worktree::open(&command_env.worktree)?;
     let path = worktree.root().join(CONFIGURATION_FILE);
@@ -91,7 +91,7 @@ pub fn init(
         return Ok(0);
     };
     let question = format!("Write {CONFIGURATION_FILE} and trust it?");
-    if asks && !confirm(&question, true).map_err(unanswered)? {
+    if asks && !ask_confirmation(&question, true).map_err(refuse_without_answer)? {
         terminal.line("nothing was written");
         return Ok(0);
     }
@@ -117,7 +117,7 @@ fn choose_text(
     is_interactive: bool,
 ) -> Result<Option<String>, CommandFailure> {
     if is_interactive && !proposed.entries.is_empty() {
-        choose(terminal, proposed).map_err(unanswered)?;
+        ask_choices(terminal, proposed).map_err(refuse_without_answer)?;
     }
     proposed.file_text().map_err(|why| {
         let message =
@@ -142,7 +142,7 @@ fn try_written(
             format!("failed to read {}: {error}", path.display()),
         )
     })?;
-    let hash = fingerprint(
+    let hash = fingerprint_config(
         &worktree.repository_id(),
         CONFIGURATION_FILE.as_ref(),
         text.as_bytes(),
@@ -184,10 +184,10 @@ fn refuse_taken(
     force: bool,
     commands: &WorktreeCommands,
 ) -> Result<(), CommandFailure> {
-    let Ok(found) = fs::symlink_metadata(path) else {
+    let Ok(metadata) = fs::symlink_metadata(path) else {
         return Ok(());
     };
-    if found.is_symlink() || !found.is_file() {
+    if metadata.is_symlink() || !metadata.is_file() {
         let message = format!(
             "{} is there already, and is not a regular file",
             path.display()
@@ -264,7 +264,7 @@ fn trust_own_file(
 ) -> Result<String, CommandFailure> {
     note_own_file(command_env, worktree, CONFIGURATION_FILE);
     let store = TrustStore::new(&command_env.state);
-    let grant = super::trust::allow(
+    let grant = super::trust::grant_trust(
         worktree,
         &store,
         path,
@@ -310,7 +310,7 @@ pub(super) fn note_own_file(command_env: &CommandEnv, worktree: &Worktree, path:
     let Ok(store) = open_store(&command_env.state) else {
         return;
     };
-    let _ = uncommitted::wrote(
+    let _ = uncommitted::record_written_file(
         store.as_ref(),
         &worktree.worktree_id(),
         path,

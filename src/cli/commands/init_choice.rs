@@ -4,16 +4,18 @@ use std::path::Path;
 
 use super::runtime::in_runtime;
 use crate::cli::failure::CommandFailure;
-use crate::cli::prompts::{UnansweredPrompt, choose_many, choose_one, confirm};
+use crate::cli::prompts::{UnansweredPrompt, ask_confirmation, choose_many, choose_one};
 use crate::cli::terminal::CommandTerminal;
 use watchdog_core::config::settings::CommandCriterion;
-use watchdog_core::config::{nearest_hint, parse};
+use watchdog_core::config::{nearest_hint, parse_config};
 use watchdog_facts::display::{escape_for_display, escape_to_one_line};
 use watchdog_facts::evidence::CheckOutcome;
 use watchdog_facts::verdict::Reason;
 use watchdog_judge::judge::signals::SignalUrgency;
 use watchdog_judge::judge::spawn_io::spawn_io;
-use watchdog_judge::modes::init::{ConfigProposal, FirstRun, ProposedEntry, first_run, runnable};
+use watchdog_judge::modes::init::{
+    ConfigProposal, FirstRun, ProposedEntry, first_run, list_runnable_commands,
+};
 use watchdog_judge::wire::setup_json::TriedCheck;
 use watchdog_process::CancelFlag;
 
@@ -21,7 +23,7 @@ use watchdog_process::CancelFlag;
 const INTERRUPTED: u8 = 130;
 
 /// Has a person choose among what is proposed.
-pub(super) fn choose(
+pub(super) fn ask_choices(
     terminal: &CommandTerminal,
     proposed: &mut ConfigProposal,
 ) -> Result<(), UnansweredPrompt> {
@@ -58,10 +60,10 @@ pub(super) fn try_checks(
     if !asks && named.is_empty() {
         return Ok(tried);
     }
-    let settings = parse(text, Path::new("completion.json"))
+    let settings = parse_config(text, Path::new("completion.json"))
         .map(|parsed| parsed.settings)
         .unwrap_or_default();
-    let checks = runnable(&settings);
+    let checks = list_runnable_commands(&settings);
     if let Some(unknown) = named
         .iter()
         .find(|named| !named.is_empty() && !checks.iter().any(|(name, _)| name == named))
@@ -80,7 +82,7 @@ pub(super) fn try_checks(
         if !named.is_empty() && !is_named {
             continue;
         }
-        if !is_named && !confirm(&question, false).map_err(unanswered)? {
+        if !is_named && !ask_confirmation(&question, false).map_err(refuse_without_answer)? {
             continue;
         }
         terminal.tell(&format!(
@@ -89,7 +91,7 @@ pub(super) fn try_checks(
             escape_to_one_line(&criterion.run.to_string())
         ));
         let ended = run_one(root, name, criterion)?;
-        let said = match ended.outcome {
+        let outcome_text = match ended.outcome {
             CheckOutcome::Pass => "passes".to_owned(),
             other => format!(
                 "{}: {}",
@@ -97,7 +99,10 @@ pub(super) fn try_checks(
                 escape_for_display(ended.feedback.lines().next().unwrap_or_default())
             ),
         };
-        terminal.tell(&format!("  {said} ({:.1} s)", ended.took.as_secs_f64()));
+        terminal.tell(&format!(
+            "  {outcome_text} ({:.1} s)",
+            ended.took.as_secs_f64()
+        ));
         let millis = u64::try_from(ended.took.as_millis()).unwrap_or(u64::MAX);
         tried.push(TriedCheck {
             name: ended.name,
@@ -110,7 +115,7 @@ pub(super) fn try_checks(
 }
 
 /// A question without an answer: nothing is written then.
-pub(super) fn unanswered(why: UnansweredPrompt) -> CommandFailure {
+pub(super) fn refuse_without_answer(why: UnansweredPrompt) -> CommandFailure {
     match why {
         UnansweredPrompt::Stopped => {
             let message = "stopped at a question; nothing was written".to_owned();

@@ -9,16 +9,16 @@ use crate::cli::terminal::CommandTerminal;
 use watchdog_judge::judge::command_env::CommandEnv;
 use watchdog_judge::judge::judgement_input::Overrides;
 use watchdog_judge::modes::check::CheckRequest;
-use watchdog_judge::modes::check::check as judge_check;
+use watchdog_judge::modes::check::judge_since_baseline as judge_check;
 use watchdog_judge::modes::run::wrapped::RunRequest;
-use watchdog_judge::modes::run::wrapped::run as judge_run;
+use watchdog_judge::modes::run::wrapped::run_wrapped_session as judge_run;
 use watchdog_judge::session::UncommittedRule;
 use watchdog_store::take_unread_notes;
 
 use super::runtime::in_runtime;
 
 /// Judges what happened since a baseline.
-pub fn check(
+pub fn run_check_command(
     command_env: &CommandEnv,
     terminal: &CommandTerminal,
     args: CheckArgs,
@@ -27,7 +27,7 @@ pub fn check(
         baseline: args.baseline,
         spec: args.judge.spec.clone(),
         pid: args.pid,
-        overrides: overrides(&args.judge, args.once),
+        overrides: collect_overrides(&args.judge, args.once),
         ..CheckRequest::default()
     };
     let around = CommandEnv {
@@ -41,7 +41,7 @@ pub fn check(
 }
 
 /// Wraps one session.
-pub fn run(
+pub fn run_session_command(
     command_env: &CommandEnv,
     terminal: &CommandTerminal,
     args: RunArgs,
@@ -56,7 +56,7 @@ pub fn run(
         view: line.as_ref().map(RunLine::view),
         overrides: Overrides {
             no_progress_limit: Some(3),
-            ..adopting(overrides(&args.judge, false), args.uncommitted)
+            ..add_uncommitted_args(collect_overrides(&args.judge, false), args.uncommitted)
         },
     };
     let narrate = line.as_ref().map_or_else(
@@ -81,7 +81,7 @@ pub fn run(
 }
 
 /// What the command line asks for.
-pub fn overrides(args: &JudgeArgs, once: bool) -> Overrides {
+pub fn collect_overrides(args: &JudgeArgs, once: bool) -> Overrides {
     Overrides {
         uncommitted: UncommittedRule::Inherit,
         without_snapshot: false,
@@ -101,7 +101,7 @@ pub fn overrides(args: &JudgeArgs, once: bool) -> Overrides {
 }
 
 /// The same, with what the command line says of files that are uncommitted before the session.
-pub fn adopting(overrides: Overrides, args: UncommittedArgs) -> Overrides {
+pub fn add_uncommitted_args(overrides: Overrides, args: UncommittedArgs) -> Overrides {
     let uncommitted = if args.adopt {
         UncommittedRule::Adopt
     } else {

@@ -5,7 +5,7 @@ use std::io::{self, IsTerminal as _};
 use std::path::Path;
 use std::time::{Duration, Instant};
 
-use crate::cli::amounts::{age, size};
+use crate::cli::amounts::{format_age, format_size};
 use crate::cli::args_logs::LogsArgs;
 use crate::cli::failure::CommandFailure;
 use crate::cli::log_view::LogView;
@@ -37,14 +37,14 @@ const POLL: Duration = Duration::from_millis(100);
 const GONE: Duration = Duration::from_secs(15);
 
 /// Prints the output of a session.
-pub fn logs(
+pub fn run_logs_command(
     command_env: &CommandEnv,
     terminal: &CommandTerminal,
     args: LogsArgs,
 ) -> Result<u8, CommandFailure> {
     let open = OpenWorktree::open_to_read(command_env)?;
     if args.list {
-        return list(command_env, terminal, &open);
+        return list_logs(command_env, terminal, &open);
     }
     if terminal.json {
         return Err(
@@ -52,7 +52,7 @@ pub fn logs(
                 .hint("--raw prints it as the agent did, --list --json names its file"),
         );
     }
-    let chosen = logs_choice::choose(command_env, &open, args.session.as_deref())?;
+    let chosen = logs_choice::choose_log(command_env, &open, args.session.as_deref())?;
     let runs = chosen.phase(&open) == SessionPhase::Runs;
     terminal.tell(&format!(
         "watchdog: {}",
@@ -61,7 +61,7 @@ pub fn logs(
     let reader = open_chosen(&open, &command_env.state.logs(), &chosen)?;
     let mut output = LogOutput {
         reader,
-        form: form(args.raw, chosen.events(command_env, &open)),
+        form: choose_log_form(args.raw, chosen.events(command_env, &open)),
         last_read: Instant::now(),
     };
     if !args.follow || !runs {
@@ -71,7 +71,7 @@ pub fn logs(
         output.show_unended();
         return Ok(0);
     }
-    follow(&open, &chosen, output)
+    follow_log(&open, &chosen, output)
 }
 
 fn open_chosen(
@@ -102,12 +102,12 @@ fn open_chosen(
     })
 }
 
-fn list(
+fn list_logs(
     command_env: &CommandEnv,
     terminal: &CommandTerminal,
     open: &OpenWorktree,
 ) -> Result<u8, CommandFailure> {
-    let listed = logs_choice::list(command_env, open)?;
+    let listed = logs_choice::list_logs(command_env, open)?;
     if terminal.json {
         terminal.value(&logs_json(&open.root().to_string_lossy(), &listed));
         return Ok(0);
@@ -125,11 +125,11 @@ fn list(
     let rows: Vec<[String; 5]> = listed
         .iter()
         .map(|log| {
-            let began = log.began.map_or("-".into(), |began| age(began, at));
+            let began = log.began.map_or("-".into(), |began| format_age(began, at));
             [
                 escape_to_one_line(&log.id),
                 began,
-                size(log.size),
+                format_size(log.size),
                 cell(&log.end),
                 cell(&log.spec),
             ]
@@ -151,7 +151,7 @@ enum LogForm {
     },
 }
 
-fn form(raw: bool, events: OutputEvents) -> LogForm {
+fn choose_log_form(raw: bool, events: OutputEvents) -> LogForm {
     if raw {
         LogForm::Raw {
             masker: LineMasker::default(),
@@ -201,7 +201,7 @@ impl LogForm {
                 }
                 lines
             }
-            LogForm::Lines(events, view) => shown(view, &events.push(bytes)),
+            LogForm::Lines(events, view) => render_events(view, &events.push(bytes)),
         }
     }
 
@@ -209,7 +209,7 @@ impl LogForm {
     fn finish(&mut self) -> Vec<Vec<u8>> {
         match self {
             LogForm::Lines(events, view) => {
-                let mut lines = shown(view, &events.finish());
+                let mut lines = render_events(view, &events.finish());
                 lines.extend(self.pause());
                 lines
             }
@@ -221,7 +221,7 @@ impl LogForm {
     fn pause(&mut self) -> Vec<Vec<u8>> {
         match self {
             LogForm::Lines(_, view) => view
-                .unended()
+                .take_unended()
                 .into_iter()
                 .map(|line| (line + "\n").into_bytes())
                 .collect(),
@@ -237,7 +237,7 @@ impl LogForm {
     }
 }
 
-fn shown(view: &mut LogView, events: &[SessionEvent]) -> Vec<Vec<u8>> {
+fn render_events(view: &mut LogView, events: &[SessionEvent]) -> Vec<Vec<u8>> {
     let lines = events.iter().flat_map(|event| view.lines(event));
     lines.map(|line| (line + "\n").into_bytes()).collect()
 }
@@ -269,7 +269,7 @@ impl LogOutput {
     fn show_all(&mut self, path: &Path) -> Result<bool, CommandFailure> {
         let mut buffer = vec![0; CHUNK];
         loop {
-            let count = self.reader.read(&mut buffer).map_err(|error| {
+            let count = self.reader.read_next(&mut buffer).map_err(|error| {
                 let path = escape_to_one_line(&path.display().to_string());
                 CommandFailure::new(Reason::StoreError, format!("cannot read {path}: {error}"))
             })?;
@@ -278,7 +278,7 @@ impl LogOutput {
             }
             self.last_read = Instant::now();
             let lines = self.form.push(&buffer[..count]);
-            if !show(&lines) {
+            if !write_lines(&lines) {
                 return Ok(false);
             }
         }
@@ -287,24 +287,24 @@ impl LogOutput {
     /// Shows the rest of an output that has ended: what the parts of a long log held is in the log by now.
     fn show_rest(&mut self, path: &Path) -> Result<(), CommandFailure> {
         if self.reader.session_ended().is_ok() && self.show_all(path)? {
-            show(&self.form.finish());
+            write_lines(&self.form.finish());
         }
         Ok(())
     }
 
     /// Shows what was begun and has no end yet. Says whether anybody reads on.
     fn show_unended(&mut self) -> bool {
-        show(&self.form.pause())
+        write_lines(&self.form.pause())
     }
 }
 
-fn show(lines: &[Vec<u8>]) -> bool {
+fn write_lines(lines: &[Vec<u8>]) -> bool {
     lines.is_empty()
-        || result_output::write(&mut anstream::stdout().lock(), &lines.concat()).is_ok()
+        || result_output::write_result(&mut anstream::stdout().lock(), &lines.concat()).is_ok()
 }
 
 /// Shows what comes until the session ends, a signal comes, or nobody reads any more.
-fn follow(
+fn follow_log(
     open: &OpenWorktree,
     chosen: &ChosenLog,
     mut output: LogOutput,
@@ -330,7 +330,7 @@ fn follow(
             }
             tokio::select! {
                 () = tokio::time::sleep(POLL) => {}
-                () = signals.reached(SignalUrgency::Interrupted) => return Ok(128 + u8::try_from(signals.last()).unwrap_or(0)),
+                () = signals.wait_for_urgency(SignalUrgency::Interrupted) => return Ok(128 + u8::try_from(signals.last()).unwrap_or(0)),
             }
         }
     })?

@@ -127,7 +127,7 @@ fn is_running(record: &SessionRecord) -> bool {
 }
 
 /// The log that a word names; without one, that of the last session.
-pub fn choose(
+pub fn choose_log(
     command_env: &CommandEnv,
     open: &OpenWorktree,
     name: Option<&str>,
@@ -135,7 +135,7 @@ pub fn choose(
     let store = open.store.as_ref();
     let logs = read_logs(command_env, open)?;
     let Some(name) = name else {
-        if let Some((spec, record)) = session::latest(store, &open.worktree_id)? {
+        if let Some((spec, record)) = session::read_latest_session(store, &open.worktree_id)? {
             return of_record(command_env, open, spec, record);
         }
         let Some(newest) = logs.first().cloned() else {
@@ -156,22 +156,24 @@ pub fn choose(
     if let Some(log) = logs.iter().find(|log| log.id == stem) {
         return of_log(open, &logs, log.clone());
     }
-    let records = records(open)?;
+    let records = load_session_records(open)?;
     if let Some((spec, record)) = records
         .iter()
         .find(|(_, record)| record.session_id.as_deref() == Some(name))
     {
         return of_record(command_env, open, spec.clone(), record.clone());
     }
-    if let Some(found) = transcript::session(open.root(), &command_env.claude_home, name) {
-        let began = found
+    if let Some(transcript_file) =
+        transcript::find_session(open.root(), &command_env.claude_home, name)
+    {
+        let began = transcript_file
             .begun
             .and_then(|begun| Timestamp::try_from(begun).ok());
         return Ok(ChosenLog {
             spec: None,
             began,
             record: None,
-            path: found.path,
+            path: transcript_file.path,
             agent: None,
             is_transcript: true,
         });
@@ -212,15 +214,15 @@ fn of_record(
         });
     }
     let id = record.session_id.clone();
-    let found = id
+    let transcript_file = id
         .as_ref()
-        .and_then(|id| transcript::session(open.root(), &command_env.claude_home, id));
-    match found {
-        Some(found) => Ok(ChosenLog {
+        .and_then(|id| transcript::find_session(open.root(), &command_env.claude_home, id));
+    match transcript_file {
+        Some(session_file) => Ok(ChosenLog {
             spec: Some(spec),
             began,
             record: Some(record),
-            path: found.path,
+            path: session_file.path,
             agent,
             is_transcript: true,
         }),
@@ -242,7 +244,7 @@ fn of_log(
     logs: &[SessionLog],
     log: SessionLog,
 ) -> Result<ChosenLog, CommandFailure> {
-    let record = records(open)?
+    let record = load_session_records(open)?
         .into_iter()
         .find(|(_, record)| has_log(record, &log));
     let (spec, agent) = match &record {
@@ -273,8 +275,10 @@ fn has_log(record: &SessionRecord, log: &SessionLog) -> bool {
 }
 
 /// The last session of every spec of the worktree.
-fn records(open: &OpenWorktree) -> Result<Vec<(String, SessionRecord)>, CommandFailure> {
-    let all = session::everywhere(open.store.as_ref())?;
+fn load_session_records(
+    open: &OpenWorktree,
+) -> Result<Vec<(String, SessionRecord)>, CommandFailure> {
+    let all = session::list_all_sessions(open.store.as_ref())?;
     let of_here = all
         .into_iter()
         .filter(|(worktree_id, ..)| *worktree_id == open.worktree_id);
@@ -328,17 +332,17 @@ fn agent_of(
     logs: &[SessionLog],
     log: &SessionLog,
 ) -> Result<Option<String>, CommandFailure> {
-    let mut found = None;
+    let mut agent_name = None;
     each_event(open, |event| {
         let last = logs
             .iter()
             .find(|log| log.began.is_some_and(|began| began <= event.at));
         if event.kind == kind::SESSION_ENDED && last.is_some_and(|last| last.id == log.id) {
-            found = ran_by(&event.data);
+            agent_name = ran_by(&event.data);
         }
-        found.is_some() || log.began.is_none_or(|began| event.at < began)
+        agent_name.is_some() || log.began.is_none_or(|began| event.at < began)
     })?;
-    Ok(found)
+    Ok(agent_name)
 }
 
 fn read_logs(
@@ -357,12 +361,12 @@ fn read_logs(
 }
 
 /// The logs of the worktree, the newest first.
-pub fn list(
+pub fn list_logs(
     command_env: &CommandEnv,
     open: &OpenWorktree,
 ) -> Result<Vec<ListedLog>, CommandFailure> {
     let logs = read_logs(command_env, open)?;
-    let records = records(open)?;
+    let records = load_session_records(open)?;
     let facts = facts_of(open, &logs)?;
     let listed = logs.into_iter().zip(facts).map(|(log, (spec, end))| {
         let record = records.iter().find(|(_, record)| has_log(record, &log));

@@ -22,15 +22,15 @@ use watchdog_judge::modes::iterate::{
 use watchdog_judge::wire::loop_plan_json::LoopPlan;
 use watchdog_process::MirrorTarget;
 
-use super::fleet::copies;
-use super::judging::{adopting, overrides};
+use super::fleet::start_fleet_copies;
+use super::judging::{add_uncommitted_args, collect_overrides};
 use super::runtime::in_runtime;
 
 /// Larger files are no prompts.
 const LONGEST_PROMPT: u64 = 4 * 1024 * 1024;
 
 /// Repeats sessions until one is judged complete, or something ends the loop.
-pub fn repeat(
+pub fn run_loop_command(
     command_env: &CommandEnv,
     terminal: &CommandTerminal,
     args: LoopArgs,
@@ -42,7 +42,7 @@ pub fn repeat(
         numbers: CriteriaNumbers::of_values(&vars),
         ..command_env.clone()
     };
-    let request = request(command_env, args, &vars)?;
+    let request = build_loop_request(command_env, args, &vars)?;
     if dry_run {
         let plan = plan_loop(command_env, &request)?;
         show_plan(terminal, &plan);
@@ -62,8 +62,8 @@ pub fn repeat(
                     narrate: live.narrator(),
                     ..command_env.clone()
                 };
-                _copies = copies(&around);
-                let view = live.of(String::new());
+                _copies = start_fleet_copies(&around);
+                let view = live.new_loop_view(String::new());
                 let judgement = in_runtime(async |signals| {
                     run_loop(&around, with_pause(request), view, signals).await
                 });
@@ -71,7 +71,7 @@ pub fn repeat(
                 judgement?
             }
             None => {
-                _copies = copies(command_env);
+                _copies = start_fleet_copies(command_env);
                 in_runtime(async |signals| {
                     run_loop(command_env, with_pause(request), Arc::new(()), signals).await
                 })?
@@ -82,7 +82,7 @@ pub fn repeat(
     Ok(judgement.exit_code())
 }
 
-fn request(
+fn build_loop_request(
     command_env: &CommandEnv,
     args: LoopArgs,
     vars: &BTreeMap<String, String>,
@@ -135,14 +135,14 @@ fn request(
             "what is not there is taken from watchdog's own prompts; write at least one of them",
         ));
     }
-    fn named(text: &Option<(String, String)>) -> Option<(&str, &str)> {
+    fn as_named_text(text: &Option<(String, String)>) -> Option<(&str, &str)> {
         text.as_ref()
             .map(|(name, text)| (name.as_str(), text.as_str()))
     }
     let given = PromptTexts {
-        task: named(&task),
-        initial: named(&initial),
-        continuation: named(&continuation),
+        task: as_named_text(&task),
+        initial: as_named_text(&initial),
+        continuation: as_named_text(&continuation),
         phases: &phases,
     };
     let prompts =
@@ -184,7 +184,7 @@ fn request(
         } else {
             MirrorTarget::Off
         },
-        overrides: adopting(overrides(&args.judge, false), args.uncommitted),
+        overrides: add_uncommitted_args(collect_overrides(&args.judge, false), args.uncommitted),
         effective: None,
         pause: PauseRequest::none(),
     })
@@ -206,7 +206,7 @@ fn phase_prompts(folder: &Path) -> Result<Vec<(String, String, String)>, Command
             folder.display()
         ))
     })?;
-    let mut found = Vec::new();
+    let mut prompts = Vec::new();
     for entry in entries.flatten() {
         let name = entry.file_name();
         let phase = name
@@ -235,15 +235,15 @@ fn phase_prompts(folder: &Path) -> Result<Vec<(String, String, String)>, Command
                 "no phase is named '{shown}', did you mean '{meant}'?"
             ));
         }
-        if found
+        if prompts
             .iter()
             .any(|(known, ..): &(String, String, String)| *known == phase)
         {
             return refused(format!("the phase '{phase}' has two prompts; keep one"));
         }
-        found.push((phase, path, read_prompt(&entry.path())?));
+        prompts.push((phase, path, read_prompt(&entry.path())?));
     }
-    Ok(found)
+    Ok(prompts)
 }
 
 fn read_prompt(path: &Path) -> Result<String, CommandFailure> {

@@ -28,8 +28,8 @@ struct ManualPage {
 }
 
 /// Prints one page, or writes all of them into a folder.
-pub fn man(terminal: &CommandTerminal, args: &ManArgs) -> Result<u8, CommandFailure> {
-    let pages = pages().map_err(|error| {
+pub fn run_man_command(terminal: &CommandTerminal, args: &ManArgs) -> Result<u8, CommandFailure> {
+    let pages = build_manual_pages().map_err(|error| {
         CommandFailure::usage(format!("failed to make the manual pages: {error}"))
     })?;
     if let Some(dir) = &args.dir {
@@ -54,10 +54,10 @@ pub fn man(terminal: &CommandTerminal, args: &ManArgs) -> Result<u8, CommandFail
         page => format!("watchdog-{page}"),
     };
     let Some(page) = pages.iter().find(|page| page.name == name) else {
-        let known = pages
+        let page_names = pages
             .iter()
             .map(|page| page.name.strip_prefix("watchdog-").unwrap_or(&page.name));
-        let near = nearest_hint(&args.page.join("-"), known);
+        let near = nearest_hint(&args.page.join("-"), page_names);
         return Err(CommandFailure::usage(format!(
             "there is no page '{}'{near}",
             args.page.join(" ")
@@ -65,7 +65,7 @@ pub fn man(terminal: &CommandTerminal, args: &ManArgs) -> Result<u8, CommandFail
         .hint("the commands: watchdog --help"));
     };
     // A reader that went away (a pager that was quit) is no fault of ours.
-    let _ = result_output::write(&mut std::io::stdout().lock(), &page.text);
+    let _ = result_output::write_result(&mut std::io::stdout().lock(), &page.text);
     Ok(0)
 }
 
@@ -78,8 +78,8 @@ fn write_into(dir: &Path, page: &ManualPage) -> std::io::Result<()> {
     )
 }
 
-fn pages() -> std::io::Result<Vec<ManualPage>> {
-    let mut whole = all_shown(help::arranged());
+fn build_manual_pages() -> std::io::Result<Vec<ManualPage>> {
+    let mut whole = all_shown(help::build_arranged_command());
     whole.build();
     let mut pages = vec![configuration_page()?];
     of_command(&whole, &mut pages)?;
@@ -117,7 +117,13 @@ fn configuration_page() -> std::io::Result<ManualPage> {
     let mut page = Roff::new();
     page.control(
         "TH",
-        [CONFIGURATION_PAGE, "5", "", version::short(), "watchdog"],
+        [
+            CONFIGURATION_PAGE,
+            "5",
+            "",
+            version::format_short_version(),
+            "watchdog",
+        ],
     );
     page.control("SH", ["NAME"]);
     page.text([roman(

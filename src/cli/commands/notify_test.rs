@@ -14,13 +14,15 @@ use watchdog_facts::display::{escape_to_one_line, plural};
 use watchdog_facts::verdict::Reason;
 use watchdog_judge::clock::now;
 use watchdog_judge::judge::command_env::CommandEnv;
-use watchdog_judge::judge::configuration::{bad as bad_configuration, effective, read_named};
+use watchdog_judge::judge::configuration::{
+    config_error_to_fact as bad_configuration, load_effective_config, read_named,
+};
 use watchdog_judge::judge::open_worktree::OpenWorktree;
-use watchdog_judge::notify::send::{SendError, recipient, send};
-use watchdog_judge::session::recorded;
+use watchdog_judge::notify::send::{SendError, describe_recipient, send_events};
+use watchdog_judge::session::read_recorded_baseline;
 use watchdog_judge::wire::event_words::answers_to;
 use watchdog_judge::wire::notice_json::{TestedReceiver, notice_json, test_notice, tested_json};
-use watchdog_store::journal::event;
+use watchdog_store::journal::new_event;
 
 /// What to add where nobody is told of anything.
 const EXAMPLE: &str = r#"add to completion.json, and allow it with `watchdog trust`: "notify": [{"on": ["review", "failed"], "desktop": true}]"#;
@@ -34,7 +36,7 @@ struct RulesHere {
 }
 
 /// Sends a test notice, and says who has it.
-pub fn notify(
+pub fn run_notify_command(
     command_env: &CommandEnv,
     terminal: &CommandTerminal,
     args: NotifyArgs,
@@ -53,36 +55,36 @@ pub fn notify(
         .hint(EXAMPLE));
     }
     let (kind, data) = test_notice(on.as_deref());
-    let sample = event(now(), &worktree_id, spec.as_deref(), kind, data);
+    let sample = new_event(now(), &worktree_id, spec.as_deref(), kind, data);
     let chosen: Vec<&NotifyRule> = rules
         .iter()
         .filter(|rule| on.is_none() || answers_to(&sample, &rule.on))
         .collect();
     if chosen.is_empty() {
         let on = on.as_deref().unwrap_or_default();
-        let known: BTreeSet<&str> = rules
+        let distinct_words: BTreeSet<&str> = rules
             .iter()
             .flat_map(|rule| &rule.on)
             .map(String::as_str)
             .collect();
-        let known: Vec<&str> = known.into_iter().collect();
+        let delivery_words: Vec<&str> = distinct_words.into_iter().collect();
         let failure =
             CommandFailure::usage(format!("no receiver of `notify` is told about '{on}'"));
-        return Err(failure.hint(format!("they are told about {}", known.join(", "))));
+        return Err(failure.hint(format!("they are told about {}", delivery_words.join(", "))));
     }
     let notice = notice_json(&sample, &path);
     let mut tested = Vec::new();
-    for (to, words, timeout) in receivers(&chosen) {
+    for (to, words, timeout) in group_by_receiver(&chosen) {
         let begun = Instant::now();
-        let sent = send(
+        let sent = send_events(
             to,
             &[&notice],
             command_env.notifications.commands(),
             timeout,
         );
-        let receiver = receiver(to, words, sent, begun.elapsed());
+        let receiver = build_tested_receiver(to, words, sent, begun.elapsed());
         if !terminal.json {
-            show(terminal, &receiver);
+            show_receiver(terminal, &receiver);
         }
         tested.push(receiver);
     }
@@ -133,18 +135,18 @@ fn rules_here(command_env: &CommandEnv) -> Result<RulesHere, CommandFailure> {
         }
         (Err(error), None) => return Err(error.into()),
     };
-    let latest = recorded(&open.store, &open.worktree_id, None)?;
+    let latest = read_recorded_baseline(&open.store, &open.worktree_id, None)?;
     let spec = latest.as_ref().map_or_else(
         || open.worktree.default_spec(),
         |latest| latest.spec.clone(),
     );
-    let found = effective(
+    let effective_config = load_effective_config(
         command_env,
         &open,
         Some(&spec),
         latest.as_ref().map(|latest| &latest.point),
     )?;
-    if let ConfigTrust::Untrusted { allow_with } = found.trust {
+    if let ConfigTrust::Untrusted { allow_with } = effective_config.trust {
         let failure = CommandFailure::new(
             Reason::Untrusted,
             "completion.json is not trusted and not used, so nothing was sent",
@@ -153,7 +155,7 @@ fn rules_here(command_env: &CommandEnv) -> Result<RulesHere, CommandFailure> {
     }
     let path = open.root().display().to_string();
     Ok(RulesHere {
-        rules: found.settings.notify,
+        rules: effective_config.settings.notify,
         worktree_id: open.worktree_id,
         path,
         spec: Some(spec),
@@ -161,19 +163,21 @@ fn rules_here(command_env: &CommandEnv) -> Result<RulesHere, CommandFailure> {
 }
 
 /// Each receiver once, with the words of all of its rules.
-fn receivers<'r>(rules: &[&'r NotifyRule]) -> Vec<(&'r NotifyTarget, Vec<&'r str>, Duration)> {
-    let mut found: Vec<(&NotifyTarget, Vec<&str>, Duration)> = Vec::new();
+fn group_by_receiver<'r>(
+    rules: &[&'r NotifyRule],
+) -> Vec<(&'r NotifyTarget, Vec<&'r str>, Duration)> {
+    let mut merged_receivers: Vec<(&NotifyTarget, Vec<&str>, Duration)> = Vec::new();
     for rule in rules {
         let words = rule.on.iter().map(String::as_str);
-        match found.iter_mut().find(|(to, ..)| *to == &rule.to) {
+        match merged_receivers.iter_mut().find(|(to, ..)| *to == &rule.to) {
             Some((_, known, _)) => known.extend(words),
-            None => found.push((&rule.to, words.collect(), rule.timeout)),
+            None => merged_receivers.push((&rule.to, words.collect(), rule.timeout)),
         }
     }
-    found
+    merged_receivers
 }
 
-fn receiver(
+fn build_tested_receiver(
     to: &NotifyTarget,
     on: Vec<&str>,
     sent: Result<(), SendError>,
@@ -202,7 +206,7 @@ fn receiver(
     let on = on.into_iter().map(str::to_owned).collect();
     TestedReceiver {
         delivered: why.is_none(),
-        to: recipient(to),
+        to: describe_recipient(to),
         form: form.to_owned(),
         on,
         why,
@@ -216,7 +220,7 @@ fn receiver(
 fn in_the_clear(url: &str) -> bool {
     let host = url
         .strip_prefix("http://")
-        .and_then(|rest| rest.split(['/', '?', '#']).next())
+        .and_then(|after_scheme| after_scheme.split(['/', '?', '#']).next())
         .unwrap_or("localhost");
     let host = host.rsplit('@').next().unwrap_or(host);
     !["localhost", "127.", "[::1]"]
@@ -224,7 +228,7 @@ fn in_the_clear(url: &str) -> bool {
         .any(|own| host.starts_with(own))
 }
 
-fn show(terminal: &CommandTerminal, receiver: &TestedReceiver) {
+fn show_receiver(terminal: &CommandTerminal, receiver: &TestedReceiver) {
     let name = format!("{} ({})", escape_to_one_line(&receiver.to), receiver.form);
     match &receiver.why {
         None => terminal.line(&format!("ok      {name}")),

@@ -15,10 +15,10 @@ use watchdog_facts::shortage::shortage_in;
 use watchdog_facts::verdict::{ProbeUsage, Reason};
 use watchdog_judge::clock::now;
 use watchdog_judge::judge::command_env::CommandEnv;
-use watchdog_judge::judge::configuration::effective;
+use watchdog_judge::judge::configuration::load_effective_config;
 use watchdog_judge::judge::open_worktree::OpenWorktree;
 use watchdog_judge::judge::session_agent::{SightedAgent, settings_for};
-use watchdog_judge::session::{ProbeTarget, recorded};
+use watchdog_judge::session::{ProbeTarget, read_recorded_baseline};
 use watchdog_judge::wire::probe_json::{ProbedSession, probe_answer_json};
 use watchdog_judge::wire::verdict_json::reply_of;
 use watchdog_process::CancelFlag;
@@ -27,17 +27,17 @@ use watchdog_process::CancelFlag;
 const LONGEST: u64 = 256 << 20;
 
 /// Asks once, or reads an answer.
-pub fn probe(
+pub fn run_probe_command(
     around: impl FnOnce() -> Result<CommandEnv, CommandFailure>,
     terminal: &CommandTerminal,
     args: ProbeArgs,
 ) -> Result<u8, CommandFailure> {
     let (answer, whom, against_git) = match &args.parse {
         Some(path) => {
-            let outcome = read_output(&read(path)?, now());
-            (ProbeAnswer::unasked(outcome), None, None)
+            let outcome = read_output(&read_answer(path)?, now());
+            (ProbeAnswer::without_probe(outcome), None, None)
         }
-        None => ask(&around()?, &args)?,
+        None => ask_probe(&around()?, &args)?,
     };
     let outcome = answer.outcome;
     let disputed = reply_of(&outcome)
@@ -59,7 +59,7 @@ pub fn probe(
             &answer.usage,
         ));
     } else {
-        show(terminal, &outcome, disputed.as_deref());
+        show_outcome(terminal, &outcome, disputed.as_deref());
         if let Some(answering) = whom.as_ref().and_then(|whom| {
             answer
                 .session_id
@@ -73,7 +73,7 @@ pub fn probe(
                 answering.1.known_by.as_str()
             ));
         }
-        if let Some(cost) = cost(&answer.usage) {
+        if let Some(cost) = describe_cost(&answer.usage) {
             terminal.line(&format!("  cost: {cost}"));
         }
     }
@@ -92,7 +92,7 @@ pub fn probe(
 }
 
 /// What a question cost, in words; `None` where the agent does not tell.
-fn cost(usage: &ProbeUsage) -> Option<String> {
+fn describe_cost(usage: &ProbeUsage) -> Option<String> {
     let tokens = usage
         .input_tokens
         .zip(usage.output_tokens)
@@ -104,29 +104,33 @@ fn cost(usage: &ProbeUsage) -> Option<String> {
 
 type ProbeWithTarget = (ProbeAnswer, Option<ProbeTarget>, Option<String>);
 
-fn ask(command_env: &CommandEnv, args: &ProbeArgs) -> Result<ProbeWithTarget, CommandFailure> {
+fn ask_probe(
+    command_env: &CommandEnv,
+    args: &ProbeArgs,
+) -> Result<ProbeWithTarget, CommandFailure> {
     let open = OpenWorktree::open(command_env)?;
     let store = open.store.as_ref();
-    let recorded = recorded(&open.store, &open.worktree_id, args.spec.as_deref())?;
-    let effective = effective(
+    let recorded = read_recorded_baseline(&open.store, &open.worktree_id, args.spec.as_deref())?;
+    let effective = load_effective_config(
         command_env,
         &open,
         None,
-        recorded.as_ref().map(|found| &found.point),
+        recorded.as_ref().map(|baseline| &baseline.point),
     )?;
     let (names_agent, settings) = (effective.names_agent, effective.settings);
     let commits = match &recorded {
-        Some(found) => Some(
+        Some(baseline) => Some(
             open.worktree
-                .commits_since(&found.point, Some(&found.refs))?,
+                .commits_since(&baseline.point, Some(&baseline.refs))?,
         ),
         None => None,
     };
     let changes = open.worktree.changes()?;
-    let spec = recorded
-        .as_ref()
-        .map_or_else(|| open.worktree.default_spec(), |found| found.spec.clone());
-    let baseline_at = recorded.as_ref().map(|found| found.at);
+    let spec = recorded.as_ref().map_or_else(
+        || open.worktree.default_spec(),
+        |baseline| baseline.spec.clone(),
+    );
+    let baseline_at = recorded.as_ref().map(|baseline| baseline.at);
     let sights = !command_env.is_agent_named(names_agent, &settings.agent);
     let ran = SightedAgent::find(
         command_env,
@@ -139,7 +143,7 @@ fn ask(command_env: &CommandEnv, args: &ProbeArgs) -> Result<ProbeWithTarget, Co
     let source = command_env
         .transcripts_of(open.root(), &agent)
         .filter(|_| agent.probe.is_none());
-    let whom = ProbeTarget::of(
+    let whom = ProbeTarget::find_for_spec(
         store,
         (&open.worktree_id, &spec),
         (open.root(), source.as_ref()),
@@ -226,7 +230,7 @@ pub(super) fn with_interrupt<T: Send>(
             let mut signals = watchdog_judge::judge::signals::SignalState::listen().map_err(failed)?;
             while !working.is_finished() {
                 tokio::select! {
-                    () = signals.reached(watchdog_judge::judge::signals::SignalUrgency::Interrupted) => {
+                    () = signals.wait_for_urgency(watchdog_judge::judge::signals::SignalUrgency::Interrupted) => {
                         cancel.cancel();
                         break;
                     }
@@ -241,7 +245,7 @@ pub(super) fn with_interrupt<T: Send>(
     })
 }
 
-fn read(path: &Path) -> Result<Vec<u8>, CommandFailure> {
+fn read_answer(path: &Path) -> Result<Vec<u8>, CommandFailure> {
     let failed = |error: std::io::Error| {
         CommandFailure::usage(format!("failed to read {}: {error}", path.display()))
     };
@@ -261,7 +265,7 @@ fn read(path: &Path) -> Result<Vec<u8>, CommandFailure> {
     Ok(bytes)
 }
 
-fn show(terminal: &CommandTerminal, outcome: &ProbeOutcome, disputed: Option<&str>) {
+fn show_outcome(terminal: &CommandTerminal, outcome: &ProbeOutcome, disputed: Option<&str>) {
     let line = |text: String| terminal.line(&text);
     match outcome {
         ProbeOutcome::Reply(reply) => {

@@ -7,18 +7,18 @@ use std::time::Duration;
 use jiff::tz::TimeZone;
 use jiff::{Span, Timestamp};
 
-use crate::cli::amounts::{grouped, size};
+use crate::cli::amounts::{format_size, group_thousands};
 use crate::cli::args_report::ReportArgs;
 use crate::cli::failure::CommandFailure;
 use crate::cli::page_file::replace_file;
-use crate::cli::report_sections::{bar, sections};
+use crate::cli::report_sections::{build_sections, draw_bar};
 use crate::cli::result_output;
 use crate::cli::table::{shown_path, terminal_width};
 use crate::cli::terminal::CommandTerminal;
 use crate::cli::time_span::SinceTime;
 use crate::report::PathFilter;
-use crate::report::figures::{name_machines, report as figures_of};
-use crate::report::page::{page, page_figures};
+use crate::report::figures::{gather_figures as figures_of, name_machines};
+use crate::report::page::{page_figures, render_page};
 use watchdog_facts::display::{escape_to_one_line, plural};
 use watchdog_facts::shell_line::WorktreeCommands;
 use watchdog_judge::clock::now;
@@ -40,7 +40,7 @@ const BESIDE_LIST: usize = 38;
 const DAYS: usize = 62;
 
 /// Shows what a period came to.
-pub fn report(
+pub fn run_report_command(
     command_env: &CommandEnv,
     here: bool,
     terminal: &CommandTerminal,
@@ -57,7 +57,7 @@ pub fn report(
         args.paths
     };
     let below = PathFilter::new(&command_env.worktree, &paths);
-    let today = date(now());
+    let today = to_utc_date(now());
     let from = match args.since {
         // Today is one of them.
         SinceTime::Ago(ago) => {
@@ -68,7 +68,7 @@ pub fn report(
                 .and_then(|span| today.checked_sub(span))
                 .unwrap_or(jiff::civil::Date::MIN)
         }
-        SinceTime::At(at) => date(at),
+        SinceTime::At(at) => to_utc_date(at),
     };
     let tell =
         || terminal.tell("watchdog: counting what happened so far; the next report has it at once");
@@ -77,86 +77,90 @@ pub fn report(
             return Err(CommandFailure::usage("--html writes a page, and no JSON")
                 .hint("leave out --html, or --json"));
         }
-        let mut found = page_figures(store.as_ref(), &below, from, (now(), today), tell)?;
-        found
+        let mut figures = page_figures(store.as_ref(), &below, from, (now(), today), tell)?;
+        figures
             .notes
             .extend(store.notes().into_iter().map(|note| note.detail));
-        found.notes.extend(fleet_notes);
-        return write_page(terminal, file, &page(&found)).map(|written| written.max(code));
+        figures.notes.extend(fleet_notes);
+        return write_page(terminal, file, &render_page(&figures)).map(|written| written.max(code));
     }
-    let mut found = figures_of(store.as_ref(), &below, from, today, tell)?;
-    found
+    let mut figures = figures_of(store.as_ref(), &below, from, today, tell)?;
+    figures
         .notes
         .extend(store.notes().into_iter().map(|note| note.detail));
-    found.notes.extend(fleet_notes);
+    figures.notes.extend(fleet_notes);
     if args.fleet {
-        name_machines(&mut found);
+        name_machines(&mut figures);
     }
     if terminal.json {
-        terminal.value(&found.to_json());
+        terminal.value(&figures.to_json());
         return Ok(code);
     }
-    for note in &found.notes {
+    for note in &figures.notes {
         terminal.tell(&format!("note: {}", escape_to_one_line(note)));
     }
-    show(terminal, &found, &command_env.commands_here());
+    show_report(terminal, &figures, &command_env.commands_here());
     Ok(code)
 }
 
 fn write_page(terminal: &CommandTerminal, file: &Path, text: &str) -> Result<u8, CommandFailure> {
     if file == Path::new("-") {
         // Remembered where it fails: the program ends with an error then.
-        let _ = result_output::write(&mut stdout().lock(), text.as_bytes());
+        let _ = result_output::write_result(&mut stdout().lock(), text.as_bytes());
         return Ok(0);
     }
     replace_file(file, text.as_bytes())?;
     terminal.tell(&format!(
         "wrote {} ({})",
         escape_to_one_line(&file.display().to_string()),
-        size(text.len() as u64)
+        format_size(text.len() as u64)
     ));
     Ok(0)
 }
 
-fn date(at: Timestamp) -> jiff::civil::Date {
+fn to_utc_date(at: Timestamp) -> jiff::civil::Date {
     TimeZone::UTC.to_datetime(at).date()
 }
 
-fn show(terminal: &CommandTerminal, found: &FiguresReport, commands: &WorktreeCommands) {
-    if found.total.is_empty() {
+fn show_report(terminal: &CommandTerminal, figures: &FiguresReport, commands: &WorktreeCommands) {
+    if figures.total.is_empty() {
         let events = commands.watchdog_anywhere("events --all");
         terminal.tell(&format!(
             "nothing was counted from {} to {}; see what happened last with: {events}",
-            found.from, found.to
+            figures.from, figures.to
         ));
         return;
     }
-    let begins = found.begins.filter(|begins| *begins > found.from);
+    let begins = figures.begins.filter(|begins| *begins > figures.from);
     let begins = begins
         .map(|begins| format!("; figures begin on {begins}"))
         .unwrap_or_default();
-    terminal.line(&format!("{} to {} (UTC){begins}", found.from, found.to));
+    terminal.line(&format!("{} to {} (UTC){begins}", figures.from, figures.to));
     terminal.line("");
-    for (name, text) in lines(found) {
+    for (name, text) in describe_report(figures) {
         terminal.hung(&format!("  {name:<10}  {text}"), 14);
     }
-    show_days(terminal, found);
-    show_worktrees(terminal, found);
-    show_agents(terminal, found);
+    show_days(terminal, figures);
+    show_worktrees(terminal, figures);
+    show_agents(terminal, figures);
     terminal.line("");
-    match found.measured_since {
+    match figures.measured_since {
         None => {
             return terminal.sentence("An older version counted these days: aborts, rescues, questions and strikes are not measured yet.");
         }
-        Some(since) if found.days.first().is_some_and(|day| day.date < since) => {
+        Some(since) if figures.days.first().is_some_and(|day| day.date < since) => {
             terminal.sentence(&format!("What follows was not measured before {since}."));
             terminal.line("");
         }
         Some(_) => {}
     }
-    for (at, section) in sections(&found.measured, &found.completed, room_beside(BESIDE_LIST))
-        .into_iter()
-        .enumerate()
+    for (at, section) in build_sections(
+        &figures.measured,
+        &figures.completed,
+        room_beside(BESIDE_LIST),
+    )
+    .into_iter()
+    .enumerate()
     {
         if at > 0 {
             terminal.line("");
@@ -167,32 +171,32 @@ fn show(terminal: &CommandTerminal, found: &FiguresReport, commands: &WorktreeCo
     }
 }
 
-fn show_days(terminal: &CommandTerminal, found: &FiguresReport) {
-    let shown = &found.days[found.days.len().saturating_sub(DAYS)..];
+fn show_days(terminal: &CommandTerminal, figures: &FiguresReport) {
+    let shown = &figures.days[figures.days.len().saturating_sub(DAYS)..];
     let most = shown
         .iter()
-        .map(|day| judged(&day.sums).0)
+        .map(|day| count_judgements(&day.sums).0)
         .max()
         .unwrap_or(0);
     let room = room_beside(BESIDE_BAR);
     let days: Vec<[String; 5]> = (shown.iter())
         .map(|day| {
-            let (all, complete) = judged(&day.sums);
+            let (all, complete) = count_judgements(&day.sums);
             let mark = if day.incomplete { "*" } else { "" };
             let [all_shown, complete_shown] = [all, complete].map(|count| {
                 if day.measured {
-                    grouped(count)
+                    group_thousands(count)
                 } else {
                     "-".into()
                 }
             });
-            let sessions = grouped(day.sums.get_sum(word::STARTED));
+            let sessions = group_thousands(day.sums.get_sum(word::STARTED));
             [
                 format!("{}{mark}", day.date),
                 sessions,
                 all_shown,
                 complete_shown,
-                bar(all, complete, most, room),
+                draw_bar(all, complete, most, room),
             ]
         })
         .collect();
@@ -202,34 +206,34 @@ fn show_days(terminal: &CommandTerminal, found: &FiguresReport) {
         &[1, 2, 3],
         &days,
     );
-    if shown.len() < found.days.len() {
+    if shown.len() < figures.days.len() {
         terminal.tell(&format!(
             "the last {DAYS} of {} days; all of them: --json",
-            found.days.len()
+            figures.days.len()
         ));
     }
 }
 
-fn show_worktrees(terminal: &CommandTerminal, found: &FiguresReport) {
-    let worktrees: Vec<[String; 5]> = (found.worktrees.iter())
+fn show_worktrees(terminal: &CommandTerminal, figures: &FiguresReport) {
+    let worktrees: Vec<[String; 5]> = (figures.worktrees.iter())
         .map(|own| {
             let path = own.path.as_ref().map_or_else(
                 || format!("({})", own.id),
                 |path| path.display().to_string(),
             );
-            let (all, complete) = judged(&own.measured);
+            let (all, complete) = count_judgements(&own.measured);
             let [all, complete] = [all, complete].map(|count| {
-                if found.measured_since.is_some() {
-                    grouped(count)
+                if figures.measured_since.is_some() {
+                    group_thousands(count)
                 } else {
                     "-".into()
                 }
             });
             [
-                grouped(own.sums.get_sum(word::STARTED)),
+                group_thousands(own.sums.get_sum(word::STARTED)),
                 all,
                 complete,
-                money(&own.sums),
+                format_money(&own.sums),
                 shown_path(&path),
             ]
         })
@@ -237,11 +241,11 @@ fn show_worktrees(terminal: &CommandTerminal, found: &FiguresReport) {
     terminal.line("");
     let heads = ["SESSIONS", "JUDGED", "COMPLETE", "COST", "WORKTREE"];
     terminal.table(heads, &[0, 1, 2, 3], &worktrees);
-    if found.worktrees.len() < found.worktrees_total {
+    if figures.worktrees.len() < figures.worktrees_total {
         terminal.line(&format!(
             "and {} more",
             plural(
-                (found.worktrees_total - found.worktrees.len()) as u64,
+                (figures.worktrees_total - figures.worktrees.len()) as u64,
                 "worktree"
             )
         ));
@@ -249,8 +253,8 @@ fn show_worktrees(terminal: &CommandTerminal, found: &FiguresReport) {
 }
 
 /// Who had the sessions. One agent that is not known is no table.
-fn show_agents(terminal: &CommandTerminal, found: &FiguresReport) {
-    let agents = found.total.by_agent();
+fn show_agents(terminal: &CommandTerminal, figures: &FiguresReport) {
+    let agents = figures.total.by_agent();
     if agents.iter().all(|of| of.agent.is_empty()) {
         return;
     }
@@ -261,13 +265,13 @@ fn show_agents(terminal: &CommandTerminal, found: &FiguresReport) {
             shown_path(&of.agent)
         };
         let [read, written] = match of.tokens {
-            Some((read, written)) => [grouped(read), grouped(written)],
+            Some((read, written)) => [group_thousands(read), group_thousands(written)],
             None => ["-".to_owned(), "-".to_owned()],
         };
         let cost = of
             .cost_usd
             .map_or_else(|| "-".to_owned(), |usd| format!("${usd:.2}"));
-        [grouped(of.sessions), read, written, cost, name]
+        [group_thousands(of.sessions), read, written, cost, name]
     };
     let rows: Vec<[String; 5]> = agents.iter().map(shown).collect();
     terminal.line("");
@@ -276,13 +280,13 @@ fn show_agents(terminal: &CommandTerminal, found: &FiguresReport) {
 }
 
 /// The whole in words.
-fn lines(found: &FiguresReport) -> Vec<(&'static str, String)> {
-    let (sums, of) = (&found.total, |word| found.total.get_sum(word));
+fn describe_report(figures: &FiguresReport) -> Vec<(&'static str, String)> {
+    let (sums, of) = (&figures.total, |word| figures.total.get_sum(word));
     let counted = |counts: Vec<(&str, u64)>| {
-        let total = grouped(counts.iter().map(|(_, count)| count).sum());
+        let total = group_thousands(counts.iter().map(|(_, count)| count).sum());
         let each: Vec<String> = counts
             .into_iter()
-            .map(|(word, count)| format!("{} {word}", grouped(count)))
+            .map(|(word, count)| format!("{} {word}", group_thousands(count)))
             .collect();
         if each.is_empty() {
             total
@@ -291,7 +295,7 @@ fn lines(found: &FiguresReport) -> Vec<(&'static str, String)> {
         }
     };
     let measured = |beginning: &str| {
-        found
+        figures
             .measured
             .below(beginning)
             .map(|(_, count)| count)
@@ -301,17 +305,17 @@ fn lines(found: &FiguresReport) -> Vec<(&'static str, String)> {
         measured(measure::JUDGED_SESSION),
         measured(measure::JUDGED_CHANGE),
     );
-    let judged = match found.measured_since {
+    let judged = match figures.measured_since {
         None => "not measured".to_owned(),
         Some(_) => {
             let counted = |count, noun| {
                 format!(
                     "{} {noun}{}",
-                    grouped(count),
+                    group_thousands(count),
                     if count == 1 { "" } else { "s" }
                 )
             };
-            let looks = counted(found.measured.get_sum(measure::LOOKS), "look");
+            let looks = counted(figures.measured.get_sum(measure::LOOKS), "look");
             format!(
                 "{}, {} without one; {looks} saw the same again",
                 counted(of_sessions, "session"),
@@ -324,7 +328,7 @@ fn lines(found: &FiguresReport) -> Vec<(&'static str, String)> {
         0 => String::new(),
         unreported => format!(
             " (not told by {} of {})",
-            grouped(unreported),
+            group_thousands(unreported),
             plural(ended, "session")
         ),
     };
@@ -332,24 +336,24 @@ fn lines(found: &FiguresReport) -> Vec<(&'static str, String)> {
         0 => "not told".to_owned(),
         reported => format!(
             "{} in, {} out{}",
-            grouped(of(word::TOKENS_IN)),
-            grouped(of(word::TOKENS_OUT)),
+            group_thousands(of(word::TOKENS_IN)),
+            group_thousands(of(word::TOKENS_OUT)),
             unreported(reported)
         ),
     };
-    let mut questions = grouped(of(word::QUESTIONS));
+    let mut questions = group_thousands(of(word::QUESTIONS));
     if of(word::QUESTION_TOKENS_REPORTED) > 0 {
         questions.push_str(&format!(
             "; {} in, {} out",
-            grouped(of(word::QUESTION_TOKENS_IN)),
-            grouped(of(word::QUESTION_TOKENS_OUT))
+            group_thousands(of(word::QUESTION_TOKENS_IN)),
+            group_thousands(of(word::QUESTION_TOKENS_OUT))
         ));
     }
     if let Some(usd) = sums.question_cost_usd() {
         questions.push_str(&format!("; ${usd:.2}"));
     }
     let failed = if of(word::RESCUES_FAILED) > 0 {
-        format!("; {} failed", grouped(of(word::RESCUES_FAILED)))
+        format!("; {} failed", group_thousands(of(word::RESCUES_FAILED)))
     } else {
         String::new()
     };
@@ -358,12 +362,12 @@ fn lines(found: &FiguresReport) -> Vec<(&'static str, String)> {
             "sessions",
             format!(
                 "{} began, {} ended",
-                grouped(of(word::STARTED)),
-                grouped(ended)
+                group_thousands(of(word::STARTED)),
+                group_thousands(ended)
             ),
         ),
         ("judged", judged),
-        ("iterations", grouped(of(word::ITERATIONS))),
+        ("iterations", group_thousands(of(word::ITERATIONS))),
         ("verdicts", counted(sums.verdicts_by_status())),
         ("probes", counted(sums.below(word::PROBE).collect())),
         ("questions", questions),
@@ -371,7 +375,7 @@ fn lines(found: &FiguresReport) -> Vec<(&'static str, String)> {
             "rescues",
             format!(
                 "{}, {}{failed}",
-                grouped(of(word::RESCUES)),
+                group_thousands(of(word::RESCUES)),
                 plural(of(word::RESCUE_COMMITS), "commit")
             ),
         ),
@@ -383,7 +387,11 @@ fn lines(found: &FiguresReport) -> Vec<(&'static str, String)> {
         (
             "cost",
             match sums.cost_usd() {
-                Some(_) => format!("{}{}", money(sums), unreported(of(word::COST_REPORTED))),
+                Some(_) => format!(
+                    "{}{}",
+                    format_money(sums),
+                    unreported(of(word::COST_REPORTED))
+                ),
                 None => "not told".to_owned(),
             },
         ),
@@ -391,13 +399,13 @@ fn lines(found: &FiguresReport) -> Vec<(&'static str, String)> {
 }
 
 /// Judgements of sessions and changes, and how many of them are complete.
-fn judged(sums: &CounterSums) -> (u64, u64) {
-    let found = MeasureSummary::new(sums, &[]);
-    let all = found.sessions + found.changes;
-    (all, all - found.held_back().values().sum::<u64>())
+fn count_judgements(sums: &CounterSums) -> (u64, u64) {
+    let summary = MeasureSummary::new(sums, &[]);
+    let all = summary.sessions + summary.changes;
+    (all, all - summary.held_back().values().sum::<u64>())
 }
 
-fn money(sums: &CounterSums) -> String {
+fn format_money(sums: &CounterSums) -> String {
     sums.cost_usd()
         .map_or_else(|| "-".into(), |usd| format!("${usd:.2}"))
 }

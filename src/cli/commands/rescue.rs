@@ -1,6 +1,6 @@
 //! `watchdog rescue`: salvages now; lists, shows, brings back and drops snapshots.
 
-use crate::cli::amounts::grouped;
+use crate::cli::amounts::group_thousands;
 use crate::cli::args_rescue::{RescueArgs, RescueCommand};
 use crate::cli::failure::CommandFailure;
 use crate::cli::terminal::CommandTerminal;
@@ -20,11 +20,12 @@ use watchdog_process::CancelFlag;
 
 use super::probe::with_interrupt;
 use super::snapshots::{
-    RestoreDestination, SHOWN, drop_one, id_of, list, restore, show, show_left_out, show_more,
+    RestoreDestination, SHOWN, drop_one, id_of, list_snapshots, restore_snapshot, show_left_out,
+    show_more, show_snapshot,
 };
 
 /// Salvages, or does what the subcommand says.
-pub fn rescue(
+pub fn run_rescue_command(
     command_env: &CommandEnv,
     terminal: &CommandTerminal,
     args: RescueArgs,
@@ -48,9 +49,9 @@ pub fn rescue(
             },
         ),
         Some(RescueCommand::List { spec, size }) => {
-            list(terminal, &open, spec.or(args.spec).as_deref(), size)
+            list_snapshots(terminal, &open, spec.or(args.spec).as_deref(), size)
         }
-        Some(RescueCommand::Show { id, stat }) => show(terminal, &open, &id, stat),
+        Some(RescueCommand::Show { id, stat }) => show_snapshot(terminal, &open, &id, stat),
         Some(RescueCommand::Restore {
             id,
             branch,
@@ -66,7 +67,7 @@ pub fn rescue(
                 (None, None, Some(folder)) => RestoreDestination::LinkedWorktree(folder),
                 (None, None, None) => RestoreDestination::Here(RestoreTarget::Automatic),
             };
-            restore(command_env, terminal, &open, &id, target)
+            restore_snapshot(command_env, terminal, &open, &id, target)
         }
         Some(RescueCommand::Drop { id }) => drop_one(terminal, &open, &id),
     }
@@ -98,13 +99,15 @@ fn run_rescue(
         ));
     }
     match rescued {
-        RescueReport::Nothing => Ok(nothing(terminal)),
+        RescueReport::Nothing => Ok(report_nothing_rescued(terminal)),
         RescueReport::Preview(preview) => Ok(show_preview(terminal, &preview)),
-        RescueReport::Rescued { snapshot, outcome } => report(terminal, open, &snapshot, &outcome),
+        RescueReport::Rescued { snapshot, outcome } => {
+            report_rescue(terminal, open, &snapshot, &outcome)
+        }
     }
 }
 
-fn nothing(terminal: &CommandTerminal) -> u8 {
+fn report_nothing_rescued(terminal: &CommandTerminal) -> u8 {
     if terminal.json {
         terminal.value(&nothing_rescued_json());
     } else {
@@ -115,7 +118,7 @@ fn nothing(terminal: &CommandTerminal) -> u8 {
 
 fn show_preview(terminal: &CommandTerminal, preview: &RescuePreview) -> u8 {
     if preview.chosen.is_empty() && preview.left_out.is_empty() {
-        return nothing(terminal);
+        return report_nothing_rescued(terminal);
     }
     if terminal.json {
         terminal.value(&rescue_preview_json(
@@ -143,7 +146,7 @@ fn show_preview(terminal: &CommandTerminal, preview: &RescuePreview) -> u8 {
     0
 }
 
-fn report(
+fn report_rescue(
     terminal: &CommandTerminal,
     open: &OpenWorktree,
     snapshot: &Snapshot,
@@ -158,13 +161,13 @@ fn report(
     if terminal.json {
         terminal.value(&rescued_json(&snapshot.name, outcome, &restore));
     } else {
-        let kept = if snapshot.misses_files() {
+        let saved_part = if snapshot.misses_files() {
             "what could be read"
         } else {
             "everything"
         };
         terminal.line(&format!(
-            "{} made; {kept} is kept in {}",
+            "{} made; {saved_part} is kept in {}",
             plural(outcome.commits, "commit"),
             snapshot.name
         ));
@@ -172,10 +175,10 @@ fn report(
         for warning in &outcome.warnings {
             terminal.line(&format!("  note: {}", escape_to_one_line(&warning.detail)));
         }
-        if let Some(held) = &outcome.held_back {
+        if let Some(held_back) = &outcome.held_back {
             terminal.complain(&format!(
                 "watchdog: not committed: {}",
-                escape_to_one_line(&held.why)
+                escape_to_one_line(&held_back.why)
             ));
         }
         if let Some(why) = &outcome.failed {
@@ -199,7 +202,7 @@ fn report(
         if outcome.lost.len() > SHOWN {
             terminal.complain(&format!(
                 "watchdog: and {} more",
-                grouped((outcome.lost.len() - SHOWN) as u64)
+                group_thousands((outcome.lost.len() - SHOWN) as u64)
             ));
         }
         if outcome.failed.is_some() || !outcome.lost.is_empty() {

@@ -15,14 +15,14 @@ const THREADS: usize = 4;
 async fn hold_threads() {
     let (all_there, waits) = std::sync::mpsc::channel::<()>();
     let waits = Arc::new(Mutex::new(waits));
-    let held: Vec<_> = (0..THREADS)
+    let threads: Vec<_> = (0..THREADS)
         .map(|_| {
             let waits = Arc::clone(&waits);
             tokio::task::spawn_blocking(move || drop(waits.lock().map(|waits| waits.recv())))
         })
         .collect();
     drop(all_there);
-    for thread in held {
+    for thread in threads {
         // It waits for nothing but this.
         let _ = thread.await;
     }

@@ -5,12 +5,12 @@ use serde_json::Value;
 
 use crate::cli::failure::CommandFailure;
 use crate::cli::terminal::CommandTerminal;
-use watchdog_core::config::{parse_bytes, schema as config_schema, to_json};
+use watchdog_core::config::{build_config_schema as config_schema, parse_bytes, to_json};
 use watchdog_facts::display::escape_to_one_line;
 use watchdog_git::Worktree;
 use watchdog_judge::judge::command_env::CommandEnv;
 use watchdog_judge::judge::configuration::{
-    FILE as CONFIGURATION_FILE, bad as bad_configuration, read_named,
+    FILE as CONFIGURATION_FILE, config_error_to_fact as bad_configuration, read_named,
 };
 use watchdog_judge::wire::explain_json::EXPLAIN_SCHEMA;
 
@@ -59,13 +59,15 @@ pub enum SchemaSubject {
 }
 
 /// Prints a schema, or the resolved configuration.
-pub fn schema(
+pub fn run_schema_command(
     around: impl FnOnce() -> Result<CommandEnv, CommandFailure>,
     terminal: &CommandTerminal,
     args: SchemaArgs,
 ) -> Result<u8, CommandFailure> {
     let text = match (args.of, args.resolved) {
-        (SchemaSubject::Config, true) => pretty(&resolved(&around()?, terminal)?),
+        (SchemaSubject::Config, true) => {
+            to_pretty_json(&resolve_configuration(&around()?, terminal)?)
+        }
         (_, true) => {
             return Err(
                 CommandFailure::usage("only a configuration can be resolved")
@@ -73,7 +75,7 @@ pub fn schema(
             );
         }
         (SchemaSubject::Verdict, false) => VERDICT.to_owned(),
-        (SchemaSubject::Config, false) => pretty(&config_schema()),
+        (SchemaSubject::Config, false) => to_pretty_json(&config_schema()),
         (SchemaSubject::Event, false) => EVENT.to_owned(),
         (SchemaSubject::Context, false) => CONTEXT.to_owned(),
         (SchemaSubject::Report, false) => REPORT.to_owned(),
@@ -85,7 +87,10 @@ pub fn schema(
 }
 
 /// The configuration as it is written here and now, trusted or not: reading it runs nothing.
-fn resolved(command_env: &CommandEnv, terminal: &CommandTerminal) -> Result<Value, CommandFailure> {
+fn resolve_configuration(
+    command_env: &CommandEnv,
+    terminal: &CommandTerminal,
+) -> Result<Value, CommandFailure> {
     let top = Worktree::open(&command_env.worktree).map(|worktree| worktree.root().to_owned());
     let top = top.unwrap_or_else(|_| command_env.worktree.clone());
     let path = command_env
@@ -113,7 +118,7 @@ fn resolved(command_env: &CommandEnv, terminal: &CommandTerminal) -> Result<Valu
     }
 }
 
-fn pretty(value: &Value) -> String {
+fn to_pretty_json(value: &Value) -> String {
     // A value that came from our own types has nothing that cannot be written.
     serde_json::to_string_pretty(value).unwrap_or_else(|_| value.to_string())
 }

@@ -13,7 +13,7 @@ use watchdog_judge::wire::trust_json::PersonDeed;
 use super::from_session::PrivilegedCommand;
 
 /// Records HEAD as the baseline of the spec, and prints it.
-pub fn snapshot(
+pub fn run_snapshot_command(
     command_env: &CommandEnv,
     terminal: &CommandTerminal,
     args: SnapshotArgs,

@@ -5,7 +5,7 @@ use std::path::PathBuf;
 use serde_json::Value;
 use unicode_width::UnicodeWidthStr as _;
 
-use crate::cli::amounts::{age, grouped, size};
+use crate::cli::amounts::{format_age, format_size, group_thousands};
 use crate::cli::failure::CommandFailure;
 use crate::cli::terminal::CommandTerminal;
 use watchdog_facts::display::{LARGE, escape_for_display, escape_to_one_line, plural};
@@ -19,12 +19,12 @@ use watchdog_judge::clock::now;
 use watchdog_judge::judge::command_env::CommandEnv;
 use watchdog_judge::judge::open_worktree::OpenWorktree;
 use watchdog_judge::rescue::{RestoreIntoError, restore_into_worktree};
-use watchdog_judge::session::recorded;
+use watchdog_judge::session::read_recorded_baseline;
 use watchdog_judge::wire::snapshot_json::{
     change_word, dropped_data, dropped_json, restored_data, restored_json, shown_snapshot_json,
     snapshots_json,
 };
-use watchdog_store::journal::{event, kind};
+use watchdog_store::journal::{kind, new_event};
 
 /// What stands for the newest snapshot of this worktree's spec.
 const LATEST: &str = "latest";
@@ -37,7 +37,7 @@ const NAMED: usize = 500;
 pub(super) const SHOWN: usize = 20;
 
 /// Lists the snapshots, newest first; `measured` with the room that each of them needs.
-pub fn list(
+pub fn list_snapshots(
     terminal: &CommandTerminal,
     open: &OpenWorktree,
     spec: Option<&str>,
@@ -66,10 +66,10 @@ pub fn list(
         };
         [
             escape_to_one_line(&info.id),
-            age(info.at, at),
+            format_age(info.at, at),
             escape_to_one_line(&info.spec),
             format!("{}{private}", plural(info.files, "file")),
-            size(info.bytes),
+            format_size(info.bytes),
             escape_to_one_line(&info.why),
         ]
     });
@@ -88,7 +88,7 @@ pub fn list(
                 let alone = if *alone == 0 {
                     "-".into()
                 } else {
-                    size(*alone)
+                    format_size(*alone)
                 };
                 [id, age, spec, files, all, alone, why]
             });
@@ -100,7 +100,7 @@ pub fn list(
     let drop = open.commands.watchdog("rescue drop ID");
     terminal.tell(&format!(
         "together {} that HEAD has not, before compression; dropping one frees what it has alone, once git collects garbage: {drop}",
-        size(sizes.total)
+        format_size(sizes.total)
     ));
     Ok(0)
 }
@@ -117,13 +117,13 @@ pub(super) fn large_snapshots(worktree: &Worktree, commands: &WorktreeCommands) 
     (total >= LARGE).then(|| {
         format!(
             "the snapshots have {} that HEAD has not; see which one could go with: {see}",
-            size(total)
+            format_size(total)
         )
     })
 }
 
 /// Rows with their columns under each other.
-fn table<const N: usize>(rows: &[[String; N]]) -> Vec<String> {
+fn align_rows<const N: usize>(rows: &[[String; N]]) -> Vec<String> {
     let widths: [usize; N] = std::array::from_fn(|column| {
         rows.iter()
             .map(|row| row[column].width())
@@ -141,17 +141,17 @@ fn table<const N: usize>(rows: &[[String; N]]) -> Vec<String> {
 }
 
 /// Shows what a snapshot changes against the commit that it started from.
-pub fn show(
+pub fn show_snapshot(
     terminal: &CommandTerminal,
     open: &OpenWorktree,
     id: &str,
     stat: bool,
 ) -> Result<u8, CommandFailure> {
-    let id = resolve(open, id)?;
+    let id = resolve_snapshot_id(open, id)?;
     let diff = open
         .worktree
         .snapshot_diff(&id, if stat { 0 } else { PATCHES })
-        .map_err(refused)?;
+        .map_err(explain_restore_error)?;
     if terminal.json {
         terminal.value(&shown_snapshot_json(&diff, stat));
         return Ok(0);
@@ -165,14 +165,14 @@ pub fn show(
     ));
     terminal.line(&format!(
         "taken {} ({:.0}) on {}: {}",
-        age(info.at, now()),
+        format_age(info.at, now()),
         info.at,
         escape_to_one_line(branch),
         escape_to_one_line(&info.why)
     ));
     terminal.line(&compared_with(open, info));
     terminal.line("");
-    for line in summary(&diff) {
+    for line in summarize_diff(&diff) {
         terminal.line(&line);
     }
     if !stat {
@@ -187,10 +187,10 @@ pub fn show(
                 .base
                 .as_deref()
                 .unwrap_or("4b825dc642cb6eb9a060e54bf8d69288fbee4904");
-            let rest = open.commands.git(&format!("diff {base} {}", info.commit));
+            let rest_command = open.commands.git(&format!("diff {base} {}", info.commit));
             terminal.line(&format!(
-                "\nmore than {} of patches; see the rest with: {rest}",
-                size(PATCHES as u64)
+                "\nmore than {} of patches; see the rest with: {rest_command}",
+                format_size(PATCHES as u64)
             ));
         }
     }
@@ -213,7 +213,7 @@ fn compared_with(open: &OpenWorktree, info: &SnapshotSummary) -> String {
 }
 
 /// One line for each file, and one for all.
-pub fn summary(diff: &SnapshotDiff) -> Vec<String> {
+pub fn summarize_diff(diff: &SnapshotDiff) -> Vec<String> {
     let (mut added, mut removed) = (0, 0);
     let mut rows = Vec::new();
     for file in &diff.files {
@@ -223,7 +223,7 @@ pub fn summary(diff: &SnapshotDiff) -> Vec<String> {
                 (added, removed) = (added + plus, removed + minus);
                 format!("+{plus} -{minus}")
             }
-            (None, None) => size(file.bytes),
+            (None, None) => format_size(file.bytes),
         };
         rows.push([
             format!("  {}", change_word(file)),
@@ -233,7 +233,7 @@ pub fn summary(diff: &SnapshotDiff) -> Vec<String> {
     }
     let more = rows.len().saturating_sub(NAMED);
     rows.truncate(NAMED);
-    let mut lines = table(&rows);
+    let mut lines = align_rows(&rows);
     if more > 0 {
         lines.push(format!("  and {} more", plural(more as u64, "file")));
     }
@@ -256,7 +256,7 @@ pub enum RestoreDestination {
 }
 
 /// Brings a snapshot back.
-pub fn restore(
+pub fn restore_snapshot(
     command_env: &CommandEnv,
     terminal: &CommandTerminal,
     open: &OpenWorktree,
@@ -266,13 +266,16 @@ pub fn restore(
     let _lock = open.lock(command_env, "watchdog rescue restore", false)?;
     let id = open
         .worktree
-        .snapshot_info(&resolve(open, id)?)
-        .map_err(refused)?
+        .snapshot_info(&resolve_snapshot_id(open, id)?)
+        .map_err(explain_restore_error)?
         .id;
     let (restored, linked) = match target {
-        RestoreDestination::Here(target) => {
-            (open.worktree.restore(&id, target).map_err(refused)?, None)
-        }
+        RestoreDestination::Here(target) => (
+            open.worktree
+                .restore(&id, target)
+                .map_err(explain_restore_error)?,
+            None,
+        ),
         RestoreDestination::LinkedWorktree(folder) => {
             let folder = std::path::absolute(&folder).unwrap_or(folder);
             (
@@ -282,7 +285,7 @@ pub fn restore(
         }
     };
     let linked = linked.map(plain_path);
-    note(terminal, open, kind::RESTORE, restored_data(&id));
+    record_event(terminal, open, kind::RESTORE, restored_data(&id));
     tell_restored(terminal, open, &id, &restored, linked);
     Ok(0)
 }
@@ -344,9 +347,9 @@ pub fn drop_one(
 ) -> Result<u8, CommandFailure> {
     let dropped = open
         .worktree
-        .drop_snapshot(&resolve(open, id)?)
-        .map_err(refused)?;
-    note(terminal, open, kind::DROPPED, dropped_data(&dropped));
+        .drop_snapshot(&resolve_snapshot_id(open, id)?)
+        .map_err(explain_restore_error)?;
+    record_event(terminal, open, kind::DROPPED, dropped_data(&dropped));
     if terminal.json {
         terminal.value(&dropped_json(&dropped));
     } else {
@@ -360,11 +363,12 @@ pub fn drop_one(
 }
 
 /// What a user typed as an id that the repository understands: `latest` is the newest snapshot of this worktree's spec.
-fn resolve(open: &OpenWorktree, id: &str) -> Result<String, CommandFailure> {
+fn resolve_snapshot_id(open: &OpenWorktree, id: &str) -> Result<String, CommandFailure> {
     if id != LATEST {
         return Ok(id.to_owned());
     }
-    let spec = recorded(&open.store, &open.worktree_id, None)?.map(|recorded| recorded.spec);
+    let spec =
+        read_recorded_baseline(&open.store, &open.worktree_id, None)?.map(|recorded| recorded.spec);
     let spec = spec.unwrap_or_else(|| open.worktree.default_spec());
     let root = open.root().to_string_lossy();
     let all = open.worktree.snapshots(Some(&spec))?;
@@ -381,8 +385,8 @@ fn resolve(open: &OpenWorktree, id: &str) -> Result<String, CommandFailure> {
     })
 }
 
-fn note(terminal: &CommandTerminal, open: &OpenWorktree, kind: &str, data: Value) {
-    let noted = event(now(), &open.worktree_id, None, kind, data);
+fn record_event(terminal: &CommandTerminal, open: &OpenWorktree, kind: &str, data: Value) {
+    let noted = new_event(now(), &open.worktree_id, None, kind, data);
     if let Err(error) = open.store.append(&[noted], None) {
         terminal.complain(&format!(
             "watchdog: this could not be written into the journal: {}",
@@ -392,7 +396,7 @@ fn note(terminal: &CommandTerminal, open: &OpenWorktree, kind: &str, data: Value
 }
 
 /// Why a snapshot was not brought back or dropped, as an exit code and what to do.
-pub(super) fn refused(error: RestoreError) -> CommandFailure {
+pub(super) fn explain_restore_error(error: RestoreError) -> CommandFailure {
     match error {
         RestoreError::Git(error) => error.into(),
         RestoreError::Unknown { .. } => {
@@ -406,7 +410,7 @@ pub(super) fn refused(error: RestoreError) -> CommandFailure {
 
 fn refused_worktree(error: RestoreIntoError) -> CommandFailure {
     match error {
-        RestoreIntoError::Restore(error) => refused(error),
+        RestoreIntoError::Restore(error) => explain_restore_error(error),
         other => CommandFailure::new(Reason::RescueIncomplete, other.to_string())
             .hint("or bring the files alone back with --to DIR"),
     }
@@ -419,11 +423,11 @@ pub(super) fn id_of(name: &str) -> &str {
 
 /// What was left out, for people.
 pub(super) fn show_left_out(terminal: &CommandTerminal, left_out: &[LeftOut]) {
-    for left in left_out.iter().take(SHOWN) {
+    for skipped_path in left_out.iter().take(SHOWN) {
         terminal.line(&format!(
             "  left out: {} ({})",
-            escape_to_one_line(&left.path),
-            left.why
+            escape_to_one_line(&skipped_path.path),
+            skipped_path.why
         ));
     }
     show_more(terminal, left_out.len());
@@ -432,6 +436,9 @@ pub(super) fn show_left_out(terminal: &CommandTerminal, left_out: &[LeftOut]) {
 /// How many of a list were not shown.
 pub(super) fn show_more(terminal: &CommandTerminal, all: usize) {
     if all > SHOWN {
-        terminal.line(&format!("  and {} more", grouped((all - SHOWN) as u64)));
+        terminal.line(&format!(
+            "  and {} more",
+            group_thousands((all - SHOWN) as u64)
+        ));
     }
 }

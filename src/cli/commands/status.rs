@@ -5,7 +5,7 @@ use std::path::Path;
 
 use jiff::{Timestamp, Zoned};
 
-use crate::cli::amounts::age;
+use crate::cli::amounts::format_age;
 use crate::cli::args_status::StatusArgs;
 use crate::cli::failure::{CommandFailure, USAGE};
 use crate::cli::help;
@@ -15,9 +15,9 @@ use crate::cli::table::{shown_path, style_of, table_lines, terminal_width};
 use crate::cli::terminal::CommandTerminal;
 use crate::report::PathFilter;
 use crate::report::attention::{self, Attention, AttentionRank};
-use crate::report::metrics::{metrics, sum_all_days};
-use crate::report::overview::{OlderSpecs, ShownSpecs, StatusRow, overview, overview_of};
-use crate::report::same_faults::{FaultGroup, FaultKey, grouped};
+use crate::report::metrics::{collect_metrics, sum_all_days};
+use crate::report::overview::{OlderSpecs, ShownSpecs, StatusRow, gather_overview, overview_of};
+use crate::report::same_faults::{FaultGroup, FaultKey, group_by_fault};
 use watchdog_core::decision::breaker::BreakerState;
 use watchdog_facts::display::{cut_text, escape_to_one_line, plural};
 use watchdog_facts::shell_line::WorktreeCommands;
@@ -31,7 +31,7 @@ use watchdog_judge::wire::metrics_text::{MetricSeries, metrics_text};
 use watchdog_store::open_store_to_read;
 
 /// Shows what is going on.
-pub fn status(
+pub fn run_status_command(
     command_env: &CommandEnv,
     here: bool,
     terminal: &CommandTerminal,
@@ -51,23 +51,32 @@ pub fn status(
     } else {
         ShownSpecs::Live
     };
-    let mut found = overview_of(store.as_ref(), &command_env.state, &below, specs, now)?;
-    found.read_sessions(&command_env.state, &command_env.claude_home);
-    found
+    let mut status_overview = overview_of(store.as_ref(), &command_env.state, &below, specs, now)?;
+    status_overview.read_sessions(&command_env.state, &command_env.claude_home);
+    status_overview
         .notes
         .extend(store.notes().into_iter().map(|note| note.detail));
     let mut code = 0;
     if args.fleet {
-        code = super::fleet::add_others(command_env, terminal, &mut found, (specs, &args.machine))?;
+        code = super::fleet::add_others(
+            command_env,
+            terminal,
+            &mut status_overview,
+            (specs, &args.machine),
+        )?;
     }
     if let Some(path) = &args.prometheus {
         let tell = || terminal.tell("counting the events of the journal, once");
-        found
+        status_overview
             .notes
             .iter()
             .for_each(|note| terminal.tell(&format!("note: {}", escape_to_one_line(note))));
         let (sums, incomplete) = sum_all_days(store.as_ref(), &below, now, tell)?;
-        return export(terminal, path, &metrics(&found, &sums, incomplete, now));
+        return export_metrics(
+            terminal,
+            path,
+            &collect_metrics(&status_overview, &sums, incomplete, now),
+        );
     }
     let shown = |row: &StatusRow| {
         args.only.is_empty()
@@ -77,26 +86,33 @@ pub fn status(
                 .any(|word| args.only.iter().any(|only| only == word))
     };
     if terminal.json {
-        terminal.value(&found.to_json(shown));
+        terminal.value(&status_overview.to_json(shown));
         return Ok(code);
     }
-    let (aged, machines) = found
+    let (aged, machines) = status_overview
         .fleet
         .as_ref()
         .map(super::fleet::said_of)
         .unwrap_or_default();
-    found.notes.extend(aged);
-    for note in &found.notes {
+    status_overview.notes.extend(aged);
+    for note in &status_overview.notes {
         terminal.tell(&format!("note: {}", escape_to_one_line(note)));
     }
-    if found.rows.is_empty() {
-        terminal.tell(&nothing(&below, &commands(command_env)));
+    if status_overview.rows.is_empty() {
+        terminal.tell(&explain_empty_table(
+            &below,
+            &find_worktree_commands(command_env),
+        ));
         machines.iter().for_each(|line| terminal.tell(line));
         return Ok(code);
     }
-    let rows: Vec<&StatusRow> = found.rows.iter().filter(|row| shown(row)).collect();
-    table(terminal, &rows, &command_env.commands_here());
-    terminal.tell(&summary(&found.rows, rows.len()));
+    let rows: Vec<&StatusRow> = status_overview
+        .rows
+        .iter()
+        .filter(|row| shown(row))
+        .collect();
+    print_table(terminal, &rows, &command_env.commands_here());
+    terminal.tell(&summarize_rows(&status_overview.rows, rows.len()));
     let own = Worktree::open(&command_env.worktree)
         .ok()
         .filter(|_| !args.fleet);
@@ -110,12 +126,12 @@ pub fn status(
 }
 
 /// Writes the metrics in place of the table.
-fn export(
+fn export_metrics(
     terminal: &CommandTerminal,
     path: &Path,
     series: &[MetricSeries],
 ) -> Result<u8, CommandFailure> {
-    metrics_file::write(path, &metrics_text(series)).map_err(|error| {
+    metrics_file::write_metrics(path, &metrics_text(series)).map_err(|error| {
         let failure = CommandFailure::new(Reason::StoreError, format!("cannot write metrics to {}: {error}", path.display()));
         failure.hint("what was there before is there still; make room, or name a file in a folder that this user may write to")
     })?;
@@ -131,10 +147,13 @@ fn export(
 }
 
 /// `watchdog` alone: what is going on in this worktree where it is watched, else the short help, as for any line without a command.
-pub fn bare(command_env: &CommandEnv, terminal: &CommandTerminal) -> Result<u8, CommandFailure> {
+pub fn run_bare_command(
+    command_env: &CommandEnv,
+    terminal: &CommandTerminal,
+) -> Result<u8, CommandFailure> {
     if command_env.state.database().exists() {
         let store = open_store_to_read(&command_env.state)?;
-        let here = overview(
+        let here = gather_overview(
             store.as_ref(),
             &command_env.state,
             &PathFilter::new(&command_env.worktree, &[".".into()]),
@@ -142,15 +161,15 @@ pub fn bare(command_env: &CommandEnv, terminal: &CommandTerminal) -> Result<u8, 
         )?;
         if !here.rows.is_empty() {
             drop(store);
-            return status(command_env, true, terminal, StatusArgs::default());
+            return run_status_command(command_env, true, terminal, StatusArgs::default());
         }
     }
-    terminal.complain(&help::short());
+    terminal.complain(&help::render_short_help());
     Ok(USAGE)
 }
 
 /// Commands about the worktree of this folder; where it is in none, with a word in its place.
-fn commands(command_env: &CommandEnv) -> WorktreeCommands {
+fn find_worktree_commands(command_env: &CommandEnv) -> WorktreeCommands {
     let worktree = Worktree::open(&command_env.worktree);
     command_env.commands(
         worktree
@@ -160,7 +179,7 @@ fn commands(command_env: &CommandEnv) -> WorktreeCommands {
 }
 
 /// What there is to do where nothing is watched.
-fn nothing(below: &PathFilter, commands: &WorktreeCommands) -> String {
+fn explain_empty_table(below: &PathFilter, commands: &WorktreeCommands) -> String {
     if below.is_all() {
         let (snapshot, run) = (
             commands.watchdog("snapshot"),
@@ -177,7 +196,7 @@ fn nothing(below: &PathFilter, commands: &WorktreeCommands) -> String {
     }
 }
 
-fn table(terminal: &CommandTerminal, rows: &[&StatusRow], commands: &WorktreeCommands) {
+fn print_table(terminal: &CommandTerminal, rows: &[&StatusRow], commands: &WorktreeCommands) {
     if rows.is_empty() {
         return;
     }
@@ -190,11 +209,11 @@ fn table(terminal: &CommandTerminal, rows: &[&StatusRow], commands: &WorktreeCom
     let groups = if terminal.verbose {
         (0..rows.len()).map(alone).collect()
     } else {
-        grouped(rows, |row| fault(row))
+        group_by_fault(rows, |row| find_fault(row))
     };
     let cells: Vec<[String; 6]> = groups
         .iter()
-        .map(|group| cells(rows[group.first], now.timestamp()))
+        .map(|group| format_cells(rows[group.first], now.timestamp()))
         .collect();
     let style = |at: usize| {
         let row = rows[groups[at].first];
@@ -207,13 +226,13 @@ fn table(terminal: &CommandTerminal, rows: &[&StatusRow], commands: &WorktreeCom
     for (group, line) in groups.iter().zip(&lines[1..]) {
         let row = rows[group.first];
         terminal.line(line);
-        below(
+        print_row_details(
             terminal,
             row,
-            &attention::attention(row, commands, &now),
+            &attention::assess_attention(row, commands, &now),
             &now,
         );
-        row_lines::others(
+        row_lines::print_others(
             terminal,
             group.others.iter().map(|at| rows[*at].worktree.as_path()),
         );
@@ -221,7 +240,7 @@ fn table(terminal: &CommandTerminal, rows: &[&StatusRow], commands: &WorktreeCom
 }
 
 /// What makes a worktree unreadable, be it now or when it was judged.
-fn fault(row: &StatusRow) -> Option<FaultKey> {
+fn find_fault(row: &StatusRow) -> Option<FaultKey> {
     let judged = row.verdict.as_ref().filter(|verdict| {
         verdict.since_baseline && verdict.view.known_reason() == Some(Reason::GitError)
     });
@@ -230,13 +249,13 @@ fn fault(row: &StatusRow) -> Option<FaultKey> {
         .as_deref()
         .or_else(|| judged.and_then(|verdict| verdict.view.message.as_deref()))?;
     if row.needs_person() {
-        FaultKey::of(&row.worktree, why)
+        FaultKey::from_worktree(&row.worktree, why)
     } else {
         None
     }
 }
 
-fn cells(row: &StatusRow, now: Timestamp) -> [String; 6] {
+fn format_cells(row: &StatusRow, now: Timestamp) -> [String; 6] {
     let view = row.verdict.as_ref().map(|verdict| &verdict.view);
     let shown =
         |word: Option<&String>| word.map_or_else(|| "-".into(), |word| escape_to_one_line(word));
@@ -251,7 +270,7 @@ fn cells(row: &StatusRow, now: Timestamp) -> [String; 6] {
     let when = row
         .verdict
         .as_ref()
-        .map_or_else(unjudged, |verdict| age(verdict.at, now));
+        .map_or_else(unjudged, |verdict| format_age(verdict.at, now));
     [
         shown(view.and_then(|view| view.status.as_ref())),
         shown(view.and_then(|view| view.reason.as_ref())),
@@ -303,14 +322,22 @@ fn now_of(row: &StatusRow) -> String {
 }
 
 /// Why a row is where it stands, the command to type, and what it has no room for.
-fn below(terminal: &CommandTerminal, row: &StatusRow, found: &Attention, now: &Zoned) {
-    let calls = matches!(found.rank, AttentionRank::Person | AttentionRank::Resume);
+fn print_row_details(
+    terminal: &CommandTerminal,
+    row: &StatusRow,
+    row_attention: &Attention,
+    now: &Zoned,
+) {
+    let calls = matches!(
+        row_attention.rank,
+        AttentionRank::Person | AttentionRank::Resume
+    );
     let waits = row
         .verdict
         .as_ref()
         .and_then(|verdict| verdict.view.retry_at)
         .is_some_and(|at| now.timestamp() < at);
-    let says = match found.rank {
+    let says = match row_attention.rank {
         AttentionRank::Person
         | AttentionRank::Resume
         | AttentionRank::Running
@@ -319,11 +346,11 @@ fn below(terminal: &CommandTerminal, row: &StatusRow, found: &Attention, now: &Z
         AttentionRank::NotJudged => !row.judgement_known || terminal.verbose,
         AttentionRank::Complete => terminal.verbose,
     };
-    let why = if says { found.why.as_str() } else { "" };
+    let why = if says { row_attention.why.as_str() } else { "" };
     row_lines::why_and_command(
         terminal,
         why,
-        found
+        row_attention
             .command
             .as_deref()
             .filter(|_| calls || terminal.verbose),
@@ -342,16 +369,16 @@ fn below(terminal: &CommandTerminal, row: &StatusRow, found: &Attention, now: &Z
     if !row.breaker.is_clean() && row.breaker.state != BreakerState::Open {
         terminal.gist(&format!(
             "  {}",
-            escape_to_one_line(&attention::breaker(&row.breaker, now))
+            escape_to_one_line(&attention::describe_breaker(&row.breaker, now))
         ));
     }
     if row.older.total() > 0 {
-        terminal.gist(&format!("  {}", older(row.older)));
+        terminal.gist(&format!("  {}", describe_older_specs(row.older)));
     }
 }
 
 /// The specs that have no row.
-fn older(specs: OlderSpecs) -> String {
+fn describe_older_specs(specs: OlderSpecs) -> String {
     let OlderSpecs {
         complete,
         not_judged,
@@ -374,7 +401,7 @@ fn older(specs: OlderSpecs) -> String {
     )
 }
 
-fn summary(rows: &[StatusRow], shown: usize) -> String {
+fn summarize_rows(rows: &[StatusRow], shown: usize) -> String {
     let mut counts: BTreeMap<(u8, &str), usize> = BTreeMap::new();
     for row in rows {
         let status = row
@@ -404,7 +431,10 @@ fn summary(rows: &[StatusRow], shown: usize) -> String {
     );
     for (count, what) in [
         (rows.iter().filter(|row| row.runs()).count(), "running"),
-        (rows.iter().filter(|row| row.stalled()).count(), "stalled"),
+        (
+            rows.iter().filter(|row| row.is_stalled()).count(),
+            "stalled",
+        ),
         (
             rows.iter().filter(|row| row.loop_interrupted()).count(),
             "interrupted",

@@ -10,18 +10,18 @@ use crate::cli::args_sweep::SweepArgs;
 use crate::cli::failure::CommandFailure;
 use crate::cli::news::NoticeHistory;
 use crate::cli::progress_frame::ProgressFrame;
-use crate::cli::progress_text::{clock, progress_line};
+use crate::cli::progress_text::{format_clock, progress_line};
 use crate::cli::row_lines;
 use crate::cli::table::{shown_path, style_of, table_lines, terminal_width};
 use crate::cli::terminal::CommandTerminal;
 use crate::report::attention;
-use crate::report::same_faults::{FaultGroup, FaultKey, grouped};
+use crate::report::same_faults::{FaultGroup, FaultKey, group_by_fault};
 use watchdog_facts::display::{escape_to_one_line, plural};
 use watchdog_facts::shell_line::WorktreeCommands;
 use watchdog_facts::verdict::{Reason, Status};
 use watchdog_judge::judge::command_env::CommandEnv;
 use watchdog_judge::judge::judgement_input::Overrides;
-use watchdog_judge::modes::sweep::sweep as sweep_all;
+use watchdog_judge::modes::sweep::sweep_worktrees as sweep_all;
 use watchdog_judge::modes::sweep::{SweepReport, SweepRequest, SweepTableRow};
 
 use super::runtime::in_runtime;
@@ -33,7 +33,7 @@ const JOBS: usize = 4;
 const QUIET: Duration = Duration::from_secs(1);
 
 /// Sweeps, and says what was found.
-pub fn sweep(
+pub fn run_sweep_command(
     command_env: &CommandEnv,
     terminal: &CommandTerminal,
     args: SweepArgs,
@@ -97,7 +97,7 @@ pub fn sweep(
     }
     let report = report??;
     if !json {
-        table(
+        print_table(
             terminal,
             &report,
             &only,
@@ -109,7 +109,7 @@ pub fn sweep(
         terminal.tell(&format!("note: {}", escape_to_one_line(note)));
     }
     if !json || report.not_reached > 0 {
-        terminal.tell(&summary(&report));
+        terminal.tell(&summarize_report(&report));
     }
     Ok(report.exit_code())
 }
@@ -124,7 +124,7 @@ fn word_of(line: &SweepTableRow) -> &'static str {
     line.status.map_or(line.reason, Status::as_str)
 }
 
-fn table(
+fn print_table(
     terminal: &CommandTerminal,
     report: &SweepReport,
     only: &[String],
@@ -149,7 +149,7 @@ fn table(
     let groups = if terminal.verbose {
         (0..lines.len()).map(alone).collect()
     } else {
-        grouped(&lines, |line| fault(line))
+        group_by_fault(&lines, |line| find_fault(line))
     };
     let number = |n: Option<u64>| n.map_or_else(|| "-".to_string(), |n| n.to_string());
     let cells = |line: &SweepTableRow| {
@@ -162,7 +162,7 @@ fn table(
             status,
             line.reason.to_string(),
             number(line.commits),
-            number(line.left),
+            number(line.uncommitted),
             spec,
             shown_path(&line.worktree),
         ]
@@ -189,12 +189,15 @@ fn table(
         let says =
             line.status.is_none() || line.needs_person() || line.long_idle || terminal.verbose;
         let why = if says {
-            escape_to_one_line(attention::why(line.reason, &line.message))
+            escape_to_one_line(attention::shorten_verdict_message(
+                line.reason,
+                &line.message,
+            ))
         } else {
             String::new()
         };
         row_lines::why_and_command(terminal, &why, step.as_deref());
-        row_lines::others(
+        row_lines::print_others(
             terminal,
             group.others.iter().map(|at| lines[*at].path.as_path()),
         );
@@ -202,17 +205,17 @@ fn table(
 }
 
 /// What makes a worktree unreadable.
-fn fault(line: &SweepTableRow) -> Option<FaultKey> {
+fn find_fault(line: &SweepTableRow) -> Option<FaultKey> {
     let is_unreadable =
         line.status == Some(Status::Error) && line.reason == Reason::GitError.as_str();
     if is_unreadable {
-        FaultKey::of(&line.path, &line.message)
+        FaultKey::from_worktree(&line.path, &line.message)
     } else {
         None
     }
 }
 
-fn summary(report: &SweepReport) -> String {
+fn summarize_report(report: &SweepReport) -> String {
     let mut counts: BTreeMap<(u8, &str), usize> = BTreeMap::new();
     for line in &report.lines {
         *counts
@@ -265,7 +268,7 @@ impl SweepProgress {
         }
         vec![progress_line([
             format!("{done} of {total} worktrees"),
-            clock(since),
+            format_clock(since),
         ])]
     }
 }

@@ -16,7 +16,7 @@ use watchdog_judge::clock::now;
 use watchdog_judge::judge::command_env::CommandEnv;
 use watchdog_judge::modes::work::task_queue::{EffectiveTask, TaskQueue, change_data};
 use watchdog_judge::tasks::graph;
-use watchdog_judge::tasks::queue::{next, takes};
+use watchdog_judge::tasks::queue::{is_role_match, next};
 use watchdog_judge::tasks::task_board::{BoardTask, TaskBoard};
 use watchdog_judge::tasks::task_transition::{TaskBoardError, TaskTransition};
 use watchdog_judge::wire::task_json::{
@@ -27,7 +27,7 @@ use watchdog_judge::wire::task_json::{
 use super::task_work;
 
 /// Does one of the things that can be done with tasks.
-pub fn task(
+pub fn run_task_command(
     command_env: &CommandEnv,
     terminal: &CommandTerminal,
     args: TaskArgs,
@@ -37,15 +37,19 @@ pub fn task(
         write_back: args.write_back,
     };
     let command = match args.command {
-        TaskCommand::Run(args) => return task_work::run(command_env, terminal, &shared, args),
-        TaskCommand::Work(args) => return task_work::work(command_env, terminal, &shared, args),
+        TaskCommand::Run(args) => {
+            return task_work::run_one_task(command_env, terminal, &shared, args);
+        }
+        TaskCommand::Work(args) => {
+            return task_work::work_on_tasks(command_env, terminal, &shared, args);
+        }
         command => command,
     };
     let queue = TaskQueue::open(command_env)?;
-    complain(terminal, &queue);
+    report_unreadable_tasks(terminal, &queue);
     match command {
-        TaskCommand::List(list_args) => list(terminal, &queue, &shared, &list_args),
-        TaskCommand::Show { id } => show(terminal, &queue, &shared, &id),
+        TaskCommand::List(list_args) => list_tasks(terminal, &queue, &shared, &list_args),
+        TaskCommand::Show { id } => show_task(terminal, &queue, &shared, &id),
         TaskCommand::Next { role } => next_of(terminal, &queue, &shared, role.as_deref()),
         TaskCommand::Set {
             id,
@@ -61,7 +65,7 @@ pub fn task(
                 from_session,
             }
             .allow()?;
-            set(terminal, &queue, &shared, &id, status, reason.as_deref())
+            set_status(terminal, &queue, &shared, &id, status, reason.as_deref())
         }
         TaskCommand::Run(_) | TaskCommand::Work(_) => unreachable!("taken above"),
     }
@@ -76,16 +80,16 @@ pub struct TaskOptions {
 }
 
 /// The tasks as they stand; with `--dry-run` nothing is written on the way.
-fn board(queue: &TaskQueue, shared: &TaskOptions) -> Result<TaskBoard, CommandFailure> {
+fn load_board(queue: &TaskQueue, shared: &TaskOptions) -> Result<TaskBoard, CommandFailure> {
     Ok(if shared.dry_run {
         queue.board()?
     } else {
-        queue.settled()?
+        queue.settle_board()?
     })
 }
 
 /// What could not be read stops no other task, and is said.
-pub fn complain(terminal: &CommandTerminal, queue: &TaskQueue) {
+pub fn report_unreadable_tasks(terminal: &CommandTerminal, queue: &TaskQueue) {
     for note in &queue.effective.notes {
         terminal.complain(&format!(
             "watchdog: {} ({})",
@@ -101,13 +105,13 @@ pub fn complain(terminal: &CommandTerminal, queue: &TaskQueue) {
     }
 }
 
-fn list(
+fn list_tasks(
     terminal: &CommandTerminal,
     queue: &TaskQueue,
     shared: &TaskOptions,
     args: &TaskListArgs,
 ) -> Result<u8, CommandFailure> {
-    let board = board(queue, shared)?;
+    let board = load_board(queue, shared)?;
     if shared.write_back && !shared.dry_run {
         for entry in board.entries() {
             write_back(terminal, &board, entry.id());
@@ -120,14 +124,14 @@ fn list(
         .filter(|entry| {
             args.role
                 .as_deref()
-                .is_none_or(|role| takes(Some(role), entry.loaded.task.role.as_deref()))
+                .is_none_or(|role| is_role_match(Some(role), entry.loaded.task.role.as_deref()))
         })
         .collect();
     if terminal.json {
         terminal.value(&task_list_json(&ListedTasks {
             tasks: shown
                 .iter()
-                .map(|entry| fields(queue, &board, entry))
+                .map(|entry| build_queue_task(queue, &board, entry))
                 .collect(),
             statuses: board.entries().map(|entry| entry.record.status).collect(),
             cycles: &cycles,
@@ -137,11 +141,11 @@ fn list(
     }
     let nodes: Vec<graph::TaskGraphNode> = shown.iter().map(|entry| entry.node()).collect();
     match args.format {
-        TaskFormat::Dot => terminal.line(escape_for_display(&graph::dot(&nodes)).trim_end()),
+        TaskFormat::Dot => terminal.line(escape_for_display(&graph::render_dot(&nodes)).trim_end()),
         TaskFormat::Mermaid => {
-            terminal.line(escape_for_display(&graph::mermaid(&nodes)).trim_end())
+            terminal.line(escape_for_display(&graph::render_mermaid(&nodes)).trim_end())
         }
-        TaskFormat::Table => table(terminal, queue, &board, &shown, &cycles),
+        TaskFormat::Table => print_table(terminal, queue, &board, &shown, &cycles),
     }
     Ok(0)
 }
@@ -162,7 +166,7 @@ pub fn in_order(board: &TaskBoard) -> Vec<&BoardTask> {
     entries
 }
 
-fn table(
+fn print_table(
     terminal: &CommandTerminal,
     queue: &TaskQueue,
     board: &TaskBoard,
@@ -186,7 +190,7 @@ fn table(
                 .as_deref()
                 .filter(|_| record.status != TaskStatus::Pending)
                 .unwrap_or("-");
-            let cell = |text: &str| cut(&escape_to_one_line(text), 48);
+            let cell = |text: &str| shorten_text(&escape_to_one_line(text), 48);
             [
                 entry.id(),
                 &task.title,
@@ -214,7 +218,7 @@ fn table(
             circle[0]
         ));
     }
-    terminal.line(&summary(board));
+    terminal.line(&summarize_board(board));
 }
 
 /// Why a task does not begin, or what became of it.
@@ -223,7 +227,7 @@ pub fn why_waiting(board: &TaskBoard, entry: &BoardTask) -> Option<String> {
         return Some("its file is gone".to_owned());
     }
     let words = match entry.record.status {
-        TaskStatus::Pending | TaskStatus::Blocked if !board.dependencies().met(entry.id()) => {
+        TaskStatus::Pending | TaskStatus::Blocked if !board.dependencies().is_met(entry.id()) => {
             format!(
                 "waits for {}",
                 board
@@ -237,10 +241,10 @@ pub fn why_waiting(board: &TaskBoard, entry: &BoardTask) -> Option<String> {
         TaskStatus::Complete | TaskStatus::Pending => return None,
         _ => entry.record.message.clone()?,
     };
-    Some(cut(&escape_to_one_line(&words), 100))
+    Some(shorten_text(&escape_to_one_line(&words), 100))
 }
 
-fn cut(text: &str, most: usize) -> String {
+fn shorten_text(text: &str, most: usize) -> String {
     if text.chars().count() <= most {
         text.to_owned()
     } else {
@@ -248,16 +252,16 @@ fn cut(text: &str, most: usize) -> String {
     }
 }
 
-fn count(board: &TaskBoard, statuses: &[TaskStatus]) -> usize {
+fn count_by_status(board: &TaskBoard, statuses: &[TaskStatus]) -> usize {
     board
         .entries()
         .filter(|entry| statuses.contains(&entry.record.status))
         .count()
 }
 
-fn summary(board: &TaskBoard) -> String {
+fn summarize_board(board: &TaskBoard) -> String {
     use TaskStatus::{Assigned, Blocked, Complete, Failed, InProgress, Pending, Review};
-    let of = |statuses: &[TaskStatus]| count(board, statuses);
+    let of = |statuses: &[TaskStatus]| count_by_status(board, statuses);
     let mut text = format!(
         "Tasks: {} total ({} pending, {} in progress, {} complete)",
         board.entries().count(),
@@ -274,10 +278,14 @@ fn summary(board: &TaskBoard) -> String {
 }
 
 /// A task with what its file and its record do not say.
-fn fields<'a>(queue: &TaskQueue, board: &TaskBoard, entry: &'a BoardTask) -> QueueTask<'a> {
+fn build_queue_task<'a>(
+    queue: &TaskQueue,
+    board: &TaskBoard,
+    entry: &'a BoardTask,
+) -> QueueTask<'a> {
     let (task, record) = (&entry.loaded.task, &entry.record);
     // A copy that cannot be read stops its own task only.
-    let governed = queue.governed(entry);
+    let governed = queue.load_effective_task(entry);
     let trusted = governed
         .as_ref()
         .is_ok_and(|governed| governed.allow_with.is_none());
@@ -306,7 +314,7 @@ fn fields<'a>(queue: &TaskQueue, board: &TaskBoard, entry: &'a BoardTask) -> Que
     }
 }
 
-pub fn known<'l>(board: &'l TaskBoard, id: &str) -> Result<&'l BoardTask, CommandFailure> {
+pub fn require_task<'l>(board: &'l TaskBoard, id: &str) -> Result<&'l BoardTask, CommandFailure> {
     board.get(id).ok_or_else(|| {
         let named = escape_to_one_line(id);
         CommandFailure::usage(format!(
@@ -316,18 +324,18 @@ pub fn known<'l>(board: &'l TaskBoard, id: &str) -> Result<&'l BoardTask, Comman
     })
 }
 
-fn show(
+fn show_task(
     terminal: &CommandTerminal,
     queue: &TaskQueue,
     shared: &TaskOptions,
     id: &str,
 ) -> Result<u8, CommandFailure> {
-    let board = board(queue, shared)?;
-    let entry = known(&board, id)?;
-    let governed = queue.governed(entry)?;
+    let board = load_board(queue, shared)?;
+    let entry = require_task(&board, id)?;
+    let governed = queue.load_effective_task(entry)?;
     if terminal.json {
         terminal.print_answer(&ShownTask {
-            task: fields(queue, &board, entry),
+            task: build_queue_task(queue, &board, entry),
             body: &governed.task.body,
             max_iterations: governed.task.max_iterations,
             signals: governed.task.signals(),
@@ -404,12 +412,12 @@ fn next_of(
     shared: &TaskOptions,
     role: Option<&str>,
 ) -> Result<u8, CommandFailure> {
-    let board = board(queue, shared)?;
-    let queued = board.queued();
+    let board = load_board(queue, shared)?;
+    let queued = board.list_queued();
     if let Some(task) = next(&queued, role) {
-        let entry = known(&board, &task.link.id)?;
+        let entry = require_task(&board, &task.link.id)?;
         if terminal.json {
-            terminal.print_answer(&fields(queue, &board, entry));
+            terminal.print_answer(&build_queue_task(queue, &board, entry));
         } else {
             terminal.line(entry.id());
         }
@@ -429,7 +437,7 @@ fn nothing_next(board: &TaskBoard, role: Option<&str>) -> (Status, &'static str,
     let wanted: Vec<&BoardTask> = board
         .entries()
         .filter(|entry| {
-            role.is_none_or(|role| takes(Some(role), entry.loaded.task.role.as_deref()))
+            role.is_none_or(|role| is_role_match(Some(role), entry.loaded.task.role.as_deref()))
         })
         .collect();
     let all = |status| wanted.iter().all(|entry| entry.record.status == status);
@@ -450,7 +458,7 @@ fn nothing_next(board: &TaskBoard, role: Option<&str>) -> (Status, &'static str,
             "every task is complete".into(),
         );
     }
-    if count(board, &[TaskStatus::Assigned, TaskStatus::InProgress]) > 0 {
+    if count_by_status(board, &[TaskStatus::Assigned, TaskStatus::InProgress]) > 0 {
         return (
             Status::Waiting,
             Reason::Dependencies.as_str(),
@@ -460,11 +468,11 @@ fn nothing_next(board: &TaskBoard, role: Option<&str>) -> (Status, &'static str,
     (
         Status::Review,
         "dependencies",
-        format!("no task is ready; {}", summary(board)),
+        format!("no task is ready; {}", summarize_board(board)),
     )
 }
 
-fn set(
+fn set_status(
     terminal: &CommandTerminal,
     queue: &TaskQueue,
     shared: &TaskOptions,
@@ -472,11 +480,11 @@ fn set(
     status: TaskStatus,
     reason: Option<&str>,
 ) -> Result<u8, CommandFailure> {
-    let mut board = board(queue, shared)?;
-    let before = known(&board, id)?.record.status;
+    let mut board = load_board(queue, shared)?;
+    let before = require_task(&board, id)?.record.status;
     let change = if shared.dry_run {
         watchdog_judge::tasks::status::step_by_person(before, status, reason).map_err(|step| {
-            refused(TaskBoardError::Illegal {
+            explain_board_error(TaskBoardError::Illegal {
                 id: id.to_owned(),
                 step,
             })
@@ -490,7 +498,9 @@ fn set(
             message: None,
         }
     } else {
-        let change = board.set(id, status, reason, now()).map_err(refused)?;
+        let change = board
+            .set_status(id, status, reason, now())
+            .map_err(explain_board_error)?;
         let changes: Vec<TaskTransition> = change.into_iter().chain(board.settle(now())?).collect();
         queue.note(&changes);
         if shared.write_back {
@@ -525,7 +535,7 @@ fn set(
     Ok(0)
 }
 
-fn refused(error: TaskBoardError) -> CommandFailure {
+fn explain_board_error(error: TaskBoardError) -> CommandFailure {
     match error {
         TaskBoardError::Store(error) => error.into(),
         TaskBoardError::Illegal { ref id, step }

@@ -22,14 +22,14 @@ use watchdog_judge::modes::work::{
     AgentPoolOptions, AgentPoolReport, AgentPoolView, PoolAgent, TaskCheckout, TaskRunOptions,
     run_agent_pool, run_task,
 };
-use watchdog_judge::tasks::queue::{ready, takes};
+use watchdog_judge::tasks::queue::{is_role_match, list_ready_tasks};
 use watchdog_judge::tasks::task_source::TaskSource;
 use watchdog_judge::wire::task_work_json::{PlannedAgent, TaskPlan, pool_plan_json};
 use watchdog_process::MirrorTarget;
 
-use super::fleet::copies;
+use super::fleet::start_fleet_copies;
 use super::runtime::in_runtime;
-use super::task::{TaskOptions, complain, known};
+use super::task::{TaskOptions, report_unreadable_tasks, require_task};
 
 /// The name of whoever runs a task by hand.
 const BY_HAND: &str = "by-hand";
@@ -38,7 +38,7 @@ const BY_HAND: &str = "by-hand";
 const NAMES: usize = 200;
 
 /// Runs one task in this worktree.
-pub fn run(
+pub fn run_one_task(
     command_env: &CommandEnv,
     terminal: &CommandTerminal,
     shared: &TaskOptions,
@@ -46,7 +46,7 @@ pub fn run(
 ) -> Result<u8, CommandFailure> {
     let command_env = &with_numbers(command_env, &args.work)?;
     let queue = TaskQueue::open(command_env)?;
-    complain(terminal, &queue);
+    report_unreadable_tasks(terminal, &queue);
     let settings = &queue.effective.settings;
     let entry = args
         .name
@@ -58,13 +58,13 @@ pub fn run(
         id: args.id.clone(),
         agent: name,
         agents,
-        ..template(&args.work, shared)?
+        ..build_run_options(&args.work, shared)?
     };
     if shared.dry_run {
         return plan_of_one(terminal, &queue, &options);
     }
     let board = queue.board()?;
-    known(&board, &args.id)?;
+    require_task(&board, &args.id)?;
     drop(board);
     drop(queue);
     let live = if args.work.show_output {
@@ -79,10 +79,10 @@ pub fn run(
         narrate,
         ..command_env.clone()
     };
-    let _copies = copies(&around);
+    let _copies = start_fleet_copies(&around);
     let view: Arc<dyn LoopView> = live.as_ref().map_or_else(
         || Arc::new(()) as Arc<dyn LoopView>,
-        |live| live.of(String::new()),
+        |live| live.new_loop_view(String::new()),
     );
     let report = in_runtime(async |signals| run_task(&around, &options, view, signals).await);
     if let Some(live) = live {
@@ -98,7 +98,7 @@ pub fn run(
 }
 
 /// Has agents work on all tasks.
-pub fn work(
+pub fn work_on_tasks(
     command_env: &CommandEnv,
     terminal: &CommandTerminal,
     shared: &TaskOptions,
@@ -106,8 +106,8 @@ pub fn work(
 ) -> Result<u8, CommandFailure> {
     let command_env = &with_numbers(command_env, &args.work)?;
     let queue = TaskQueue::open(command_env)?;
-    complain(terminal, &queue);
-    let options = pool(command_env, &queue, shared, &args)?;
+    report_unreadable_tasks(terminal, &queue);
+    let options = build_pool_options(command_env, &queue, shared, &args)?;
     if shared.dry_run {
         return plan_of_all(terminal, &queue, &options);
     }
@@ -135,7 +135,7 @@ pub fn work(
         };
         around.tell(&format!("works on {source}{share}"));
     }
-    let _copies = copies(&around);
+    let _copies = start_fleet_copies(&around);
     let view: &dyn AgentPoolView = match &live {
         Some(live) => live,
         None => &(),
@@ -145,7 +145,7 @@ pub fn work(
         live.end();
     }
     let report = report??;
-    show(terminal, &commands, &report);
+    show_pool_report(terminal, &commands, &report);
     Ok(report.verdict.status().exit_code())
 }
 
@@ -161,7 +161,10 @@ fn with_numbers(
     })
 }
 
-fn template(args: &TaskWorkArgs, shared: &TaskOptions) -> Result<TaskRunOptions, CommandFailure> {
+fn build_run_options(
+    args: &TaskWorkArgs,
+    shared: &TaskOptions,
+) -> Result<TaskRunOptions, CommandFailure> {
     let vars = variables_by_name(&args.vars).map_err(CommandFailure::usage)?;
     Ok(TaskRunOptions {
         id: String::new(),
@@ -197,7 +200,7 @@ fn working_agents(
 ) -> Result<Vec<LoopAgent>, CommandFailure> {
     let program = command_env.agent_program.clone();
     let presets = |name: &PresetName| command_env.preset_to_start(name);
-    let found = match (&args.agent, entry) {
+    let agents = match (&args.agent, entry) {
         (Some(agent), _) => LoopAgent::preset(agent, &presets, args.command.clone(), program)
             .map(|agent| vec![agent]),
         (None, _) if !args.command.is_empty() => Ok(vec![LoopAgent::program(args.command.clone())]),
@@ -212,17 +215,17 @@ fn working_agents(
         )
         .map(|agent| vec![agent]),
     };
-    found.map_err(CommandFailure::configuration)
+    agents.map_err(CommandFailure::configuration)
 }
 
-fn pool(
+fn build_pool_options(
     command_env: &CommandEnv,
     queue: &TaskQueue,
     shared: &TaskOptions,
     args: &AgentPoolArgs,
 ) -> Result<AgentPoolOptions, CommandFailure> {
     let settings = &queue.effective.settings;
-    let homes = homes(command_env, queue);
+    let homes = find_pool_folder(command_env, queue);
     let agent = |entry: &AgentEntry| {
         let home = match &entry.worktree {
             Some(folder) => queue.open.root().join(folder),
@@ -268,13 +271,13 @@ fn pool(
     Ok(AgentPoolOptions {
         agents,
         at_most,
-        each: template(&args.work, shared)?,
+        each: build_run_options(&args.work, shared)?,
         stay: args.stay,
     })
 }
 
 /// The folder of the worktrees that are ours: outside of the repository, as nothing is written into anybody's work tree.
-fn homes(command_env: &CommandEnv, queue: &TaskQueue) -> PathBuf {
+fn find_pool_folder(command_env: &CommandEnv, queue: &TaskQueue) -> PathBuf {
     let name = queue
         .open
         .root()
@@ -306,10 +309,10 @@ fn plan_of_one(
     options: &TaskRunOptions,
 ) -> Result<u8, CommandFailure> {
     let board = queue.board()?;
-    let entry = known(&board, &options.id)?;
-    let governed = queue.governed(entry)?;
+    let entry = require_task(&board, &options.id)?;
+    let governed = queue.load_effective_task(entry)?;
     let shown = |agent: &LoopAgent| {
-        agent.worker.shown(
+        agent.worker.display_argv(
             Path::new("{prompt_file}"),
             watchdog_agent::ConversationChoice::Fresh,
         )
@@ -363,14 +366,14 @@ fn plan_of_all(
     options: &AgentPoolOptions,
 ) -> Result<u8, CommandFailure> {
     let board = queue.board()?;
-    let queued = board.queued();
+    let queued = board.list_queued();
     let agents: Vec<&PoolAgent> = options.agents.iter().take(options.at_most).collect();
-    let first: Vec<_> = ready(&queued)
+    let first: Vec<_> = list_ready_tasks(&queued)
         .into_iter()
         .map(|task| {
             let who: Vec<&str> = agents
                 .iter()
-                .filter(|agent| takes(agent.role.as_deref(), task.role.as_deref()))
+                .filter(|agent| is_role_match(agent.role.as_deref(), task.role.as_deref()))
                 .map(|agent| agent.name.as_str())
                 .collect();
             (task.link.id.clone(), who)
@@ -405,7 +408,11 @@ fn plan_of_all(
     Ok(0)
 }
 
-fn show(terminal: &CommandTerminal, commands: &WorktreeCommands, report: &AgentPoolReport) {
+fn show_pool_report(
+    terminal: &CommandTerminal,
+    commands: &WorktreeCommands,
+    report: &AgentPoolReport,
+) {
     if terminal.json {
         return terminal.value(&report.to_json());
     }

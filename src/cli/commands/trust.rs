@@ -15,7 +15,7 @@ use watchdog_git::{HistoryPoint, Worktree};
 use watchdog_judge::clock::now;
 use watchdog_judge::judge::command_env::CommandEnv;
 use watchdog_judge::judge::configuration::{
-    FILE as CONFIGURATION_FILE, MAX_BYTES, bad as bad_configuration,
+    FILE as CONFIGURATION_FILE, MAX_BYTES, config_error_to_fact as bad_configuration,
 };
 use watchdog_judge::judge::settle_anchor::criteria_trusted;
 use watchdog_judge::modes::work::choose_queue;
@@ -25,14 +25,14 @@ use watchdog_judge::wire::trust_json::{
 };
 use watchdog_store::open_store;
 use watchdog_store::task::{PinnedFile, TaskRecord};
-use watchdog_store::trust::{TrustGrant, TrustStore, fingerprint};
+use watchdog_store::trust::{TrustGrant, TrustStore, fingerprint_config};
 use watchdog_system::read_regular_file;
 
 /// So many lines of a script are shown.
 const SHOWN_LINES: usize = 60;
 
 /// Allows a file as its bytes are now, and shows the commands that it names.
-pub fn trust(
+pub fn run_trust_command(
     command_env: &CommandEnv,
     terminal: &CommandTerminal,
     args: TrustArgs,
@@ -40,7 +40,7 @@ pub fn trust(
     command_env.state.ensure()?;
     let store = TrustStore::new(&command_env.state);
     if args.list {
-        return list(terminal, &store);
+        return list_grants(terminal, &store);
     }
     let worktree = Worktree::open(&command_env.worktree)?;
     let records = open_store(&command_env.state)?;
@@ -52,7 +52,7 @@ pub fn trust(
         from_session: args.from_session,
     };
     privileged.allow()?;
-    let (path, relative) = named(&worktree, command_env, args.file)?;
+    let (path, relative) = resolve_trusted_file(&worktree, command_env, args.file)?;
     if path.is_dir() {
         return trust_tasks(
             command_env,
@@ -63,7 +63,7 @@ pub fn trust(
         );
     }
     let bytes = bytes_of(&worktree, &path, &relative, args.rev.as_deref())?;
-    let grant = allow(&worktree, &store, &path, &relative, &bytes)?;
+    let grant = grant_trust(&worktree, &store, &path, &relative, &bytes)?;
     move_anchors(command_env, &worktree, &relative, Some(&bytes))?;
     move_pin(command_env, &worktree, &relative, &bytes)?;
     privileged.note(&PersonDeed::Trusted {
@@ -129,11 +129,11 @@ fn move_pin(
         text,
     });
     let depends_on = Some(parsed.depends_on);
-    tasks.change(&parsed.id, &|found| {
-        found.map(|found| TaskRecord {
+    tasks.change(&parsed.id, &|stored| {
+        stored.map(|record| TaskRecord {
             pinned: pinned.clone(),
             depends_on: depends_on.clone(),
-            ..found.clone()
+            ..record.clone()
         })
     })?;
     Ok(())
@@ -209,20 +209,20 @@ fn trust_tasks(
         .unwrap_or(folder)
         .to_string_lossy()
         .into_owned();
-    let read = tasks::folder::read(worktree.root(), &relative);
-    let found = read.map_err(|error| {
+    let read = tasks::folder::read_folder(worktree.root(), &relative);
+    let folder_tasks = read.map_err(|error| {
         CommandFailure::usage(format!(
             "failed to read the tasks in {}: {error}",
             folder.display()
         ))
     })?;
-    for problem in &found.problems {
+    for problem in &folder_tasks.problems {
         terminal.complain(&format!(
             "watchdog: {}",
             escape_for_display(&problem.to_string())
         ));
     }
-    let named: Vec<_> = found
+    let named: Vec<_> = folder_tasks
         .tasks
         .iter()
         .filter(|loaded| rev.is_some() || !loaded.task.commands().is_empty())
@@ -230,7 +230,7 @@ fn trust_tasks(
     let mut grants = Vec::new();
     for loaded in named {
         let bytes = bytes_of(worktree, &loaded.path, &loaded.relative, rev)?;
-        grants.push(allow(
+        grants.push(grant_trust(
             worktree,
             store,
             &loaded.path,
@@ -275,7 +275,7 @@ pub fn commands_in(path: &Path, bytes: &[u8]) -> Result<Vec<String>, ConfigError
             }],
             more: 0,
         };
-        return AgentPreset::read(bytes, path)
+        return AgentPreset::from_bytes(bytes, path)
             .map(|preset| preset.commands())
             .map_err(wrong);
     }
@@ -283,7 +283,7 @@ pub fn commands_in(path: &Path, bytes: &[u8]) -> Result<Vec<String>, ConfigError
 }
 
 /// Pins the fingerprint of a file's bytes: of a configuration, or of a task.
-pub fn allow(
+pub fn grant_trust(
     worktree: &Worktree,
     store: &TrustStore,
     path: &Path,
@@ -293,7 +293,7 @@ pub fn allow(
     let commands = commands_in(path, bytes)
         .map_err(|error| CommandFailure::from(bad_configuration(&error)))?;
     let grant = TrustGrant {
-        hash: fingerprint(&worktree.repository_id(), relative, bytes),
+        hash: fingerprint_config(&worktree.repository_id(), relative, bytes),
         repository: worktree.common_dir().to_owned(),
         path: relative.to_owned(),
         at: now(),
@@ -304,7 +304,7 @@ pub fn allow(
 }
 
 /// Takes the trust in a file's present bytes back.
-pub fn untrust(
+pub fn run_untrust_command(
     command_env: &CommandEnv,
     terminal: &CommandTerminal,
     args: UntrustArgs,
@@ -321,7 +321,7 @@ pub fn untrust(
     };
     privileged.allow()?;
     let store = TrustStore::new(&command_env.state);
-    let (path, relative) = named(&worktree, command_env, args.file)?;
+    let (path, relative) = resolve_trusted_file(&worktree, command_env, args.file)?;
     // Every grant for this path goes: whoever takes trust back does not mean one version of the file only.
     let grants = store.list()?;
     let mut revoked = 0;
@@ -346,7 +346,7 @@ pub fn untrust(
     Ok(0)
 }
 
-fn named(
+fn resolve_trusted_file(
     worktree: &Worktree,
     command_env: &CommandEnv,
     file: Option<PathBuf>,
@@ -386,7 +386,7 @@ fn at_revision(worktree: &Worktree, rev: &str, relative: &Path) -> Result<Vec<u8
     }
 }
 
-fn list(terminal: &CommandTerminal, store: &TrustStore) -> Result<u8, CommandFailure> {
+fn list_grants(terminal: &CommandTerminal, store: &TrustStore) -> Result<u8, CommandFailure> {
     let grants = store.list()?;
     if terminal.json {
         terminal.value(&all_trusted_json(&grants));

@@ -10,10 +10,10 @@ use crate::cli::terminal::CommandTerminal;
 use watchdog_judge::judge::command_env::CommandEnv;
 use watchdog_judge::judge::judgement_input::Overrides;
 use watchdog_judge::modes::watching::WatchRequest;
-use watchdog_judge::modes::watching::watch as stay;
+use watchdog_judge::modes::watching::watch_worktrees as stay;
 use watchdog_judge::wire::verdict_json::Judgement;
 
-use super::fleet::copies;
+use super::fleet::start_fleet_copies;
 use super::runtime::in_runtime;
 
 /// A poll that is shorter than this costs more than it tells.
@@ -23,7 +23,7 @@ const SHORTEST_POLL: Duration = Duration::from_millis(100);
 const ARENAS: u8 = 2;
 
 /// Watches until a signal comes, or nobody reads any more.
-pub fn watch(
+pub fn run_watch_command(
     command_env: &CommandEnv,
     terminal: &CommandTerminal,
     args: WatchArgs,
@@ -57,7 +57,7 @@ pub fn watch(
         on_row: Arc::new(on_row),
         has_readers: Arc::new(|| !reader::is_gone()),
     };
-    let _copies = copies(command_env);
+    let _copies = start_fleet_copies(command_env);
     let signal = in_runtime(async |signals| stay(command_env, &request, signals).await)??;
     Ok(if signal == 0 {
         0

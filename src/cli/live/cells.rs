@@ -2,10 +2,10 @@
 
 use super::live_data::{RowFacts, ShownFact};
 use super::model::LiveModel;
-use crate::cli::amounts::age;
-use crate::cli::progress_text::{clock, dollars};
+use crate::cli::amounts::format_age;
+use crate::cli::progress_text::{format_clock, format_dollars};
 use crate::cli::table::below_home;
-use crate::report::attention::{AttentionRank, attention};
+use crate::report::attention::{AttentionRank, assess_attention};
 use crate::report::overview::StatusRow;
 use watchdog_core::decision::breaker::BreakerState;
 use watchdog_facts::display::escape_to_one_line;
@@ -20,7 +20,7 @@ const NOT_SHARED: &str = "·";
 const UNREADABLE: &str = "?";
 
 /// The sign of a rank: what a row is about is never told by colour alone.
-pub fn sign(rank: AttentionRank) -> char {
+pub fn choose_sign(rank: AttentionRank) -> char {
     match rank {
         AttentionRank::Person => '!',
         AttentionRank::Resume => '~',
@@ -45,7 +45,7 @@ pub fn state_of(row: &StatusRow) -> String {
         "broken".into()
     } else if row.silent().is_some() {
         "silent".into()
-    } else if row.stalled() {
+    } else if row.is_stalled() {
         "stalled".into()
     } else if row
         .live
@@ -62,7 +62,7 @@ pub fn state_of(row: &StatusRow) -> String {
         "running".into()
     } else if row.holder.is_some() {
         "busy".into()
-    } else if AttentionRank::of(row) == AttentionRank::Resume {
+    } else if AttentionRank::from_row(row) == AttentionRank::Resume {
         "interrupted".into()
     } else {
         verdict.map_or_else(|| "not judged".into(), |status| status.as_str().into())
@@ -83,7 +83,7 @@ pub fn worktree_text(model: &LiveModel, row: &StatusRow) -> String {
 pub fn session_text(model: &LiveModel, row: &StatusRow) -> String {
     row.session.as_ref().map_or_else(
         || UNKNOWN.into(),
-        |session| clock(model.since(session.started_at)),
+        |session| format_clock(model.since(session.started_at)),
     )
 }
 
@@ -119,10 +119,10 @@ pub fn cost_text(model: &LiveModel, row: &StatusRow) -> String {
         .filter(|spent| *spent > 0.0);
     match (session, looped) {
         (Some(ShownFact::Known(cost)), Some(spent)) if row.session.is_some() => {
-            dollars(cost + spent)
+            format_dollars(cost + spent)
         }
-        (_, Some(spent)) => dollars(spent),
-        (Some(ShownFact::Known(cost)), None) => dollars(*cost),
+        (_, Some(spent)) => format_dollars(spent),
+        (Some(ShownFact::Known(cost)), None) => format_dollars(*cost),
         (Some(ShownFact::Unreadable), None) => UNREADABLE.into(),
         _ => UNKNOWN.into(),
     }
@@ -161,22 +161,22 @@ fn agent_text(row: &StatusRow, facts: Option<&RowFacts>) -> Option<String> {
         .and_then(|session| session.agent.as_ref())
         .map(|agent| format!("session of {agent}"));
     let change = facts.and_then(|facts| facts.agent_change.clone());
-    let said = [runs, change]
+    let sentences = [runs, change]
         .into_iter()
         .flatten()
         .collect::<Vec<_>>()
         .join("; ");
-    (!said.is_empty()).then(|| escape_to_one_line(&said))
+    (!sentences.is_empty()).then(|| escape_to_one_line(&sentences))
 }
 
 /// In sentences: what is known of a row beyond its cells, what needs a person first.
-pub fn about(model: &LiveModel, row: &StatusRow) -> Vec<String> {
-    let found = attention(row, &model.commands, &model.now);
+pub fn describe_row(model: &LiveModel, row: &StatusRow) -> Vec<String> {
+    let row_attention = assess_attention(row, &model.commands, &model.now);
     let mut lines = Vec::new();
-    if !found.why.is_empty() {
-        lines.push(found.why);
+    if !row_attention.why.is_empty() {
+        lines.push(row_attention.why);
     }
-    if let Some(command) = found.command {
+    if let Some(command) = row_attention.command {
         lines.push(format!("type: {command}"));
     }
     lines.extend(agent_text(row, model.row_facts(row)));
@@ -191,7 +191,7 @@ pub fn about(model: &LiveModel, row: &StatusRow) -> Vec<String> {
         let status = verdict.status.map_or("unknown", Status::as_str);
         lines.push(format!(
             "last verdict: {status}{reason}, {}",
-            age(verdict.at, model.now.timestamp())
+            format_age(verdict.at, model.now.timestamp())
         ));
     }
     lines

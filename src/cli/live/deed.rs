@@ -41,7 +41,7 @@ fn plan_deed(
 }
 
 /// What may be done about a row, in the order of a menu; `chosen` is the snapshot that is chosen, where one is.
-pub fn deeds(
+pub fn list_deeds(
     model: &LiveModel,
     row: &StatusRow,
     chosen: Option<&SnapshotChoice>,
@@ -49,7 +49,7 @@ pub fn deeds(
     if row.gone || row.broken.is_some() || row.machine.is_some() {
         return Vec::new();
     }
-    let key = LiveRowKey::of(row);
+    let key = LiveRowKey::from_row(row);
     let plan = |name: &str, words: &[&str], says: &[&str]| {
         plan_deed(&model.commands, &key, name, words, says)
     };

@@ -12,8 +12,8 @@ use super::live_data::{DetailTab, LiveRowKey, SnapshotChoice, TabContent};
 use super::signals::spawn_reader;
 use super::timeline::{event_line, snapshot_line};
 use super::verdict_text::verdict_lines;
-use crate::cli::commands::logs_choice::{SessionPhase, choose};
-use crate::cli::commands::snapshots::summary;
+use crate::cli::commands::logs_choice::{SessionPhase, choose_log};
+use crate::cli::commands::snapshots::summarize_diff;
 use crate::cli::commands::task::{in_order, why_waiting};
 use crate::cli::event_order::by_time;
 use crate::cli::failure::CommandFailure;
@@ -55,7 +55,7 @@ pub enum DetailRequest {
 }
 
 /// Begins; pages go to `to`.
-pub fn start(
+pub fn start_detail_reader(
     command_env: CommandEnv,
     requests: Receiver<DetailRequest>,
     to: Sender<LiveInput>,
@@ -71,7 +71,7 @@ pub fn start(
             match requests.recv_timeout(if follows { PAUSES.0 } else { PAUSES.1 }) {
                 Ok(DetailRequest::Tab(tab)) => (open, output, last) = (tab, None, None),
                 Ok(DetailRequest::Diff(snapshot)) => {
-                    let content = diff(&snapshot);
+                    let content = read_diff(&snapshot);
                     if to.send(LiveInput::Diff(snapshot, content)).is_err() {
                         return;
                     }
@@ -86,14 +86,14 @@ pub fn start(
             };
             let read = match tab {
                 tab if key.is_remote() => shared_page(&of, key, *tab),
-                DetailTab::Timeline => timeline(&of, key),
+                DetailTab::Timeline => read_timeline(&of, key),
                 DetailTab::Output => read_output(&of, key, &mut output),
-                DetailTab::Verdict => verdict(&of, key),
-                DetailTab::Snapshots => snapshots(key),
-                DetailTab::Tasks => tasks(&of),
+                DetailTab::Verdict => read_verdict(&of, key),
+                DetailTab::Snapshots => read_snapshots(key),
+                DetailTab::Tasks => read_tasks(&of),
             };
             let content = read.unwrap_or_else(|failure| TabContent {
-                lines: failed(&failure),
+                lines: describe_failure(&failure),
                 ..TabContent::default()
             });
             if last.as_ref() != Some(&content) {
@@ -106,7 +106,7 @@ pub fn start(
     })
 }
 
-fn failed(failure: &CommandFailure) -> Vec<String> {
+fn describe_failure(failure: &CommandFailure) -> Vec<String> {
     let hint = failure
         .hint
         .as_ref()
@@ -116,7 +116,7 @@ fn failed(failure: &CommandFailure) -> Vec<String> {
         .collect()
 }
 
-fn text(lines: Vec<String>) -> TabContent {
+fn new_text_content(lines: Vec<String>) -> TabContent {
     TabContent {
         lines,
         snapshots: Vec::new(),
@@ -128,9 +128,9 @@ fn worktree_id(store: &dyn LocalStore, key: &LiveRowKey) -> Result<String, Comma
     if let Ok(worktree) = Worktree::open(&key.worktree) {
         return Ok(worktree.worktree_id());
     }
-    let found = baseline::everywhere(store)?;
+    let baselines = baseline::list_all_baselines(store)?;
     let is_it = |spec: &str, path: &PathBuf| spec == key.spec && *path == key.worktree;
-    let id = found.into_iter().find_map(|(id, spec, row)| {
+    let id = baselines.into_iter().find_map(|(id, spec, row)| {
         row.ok()
             .filter(|row| is_it(&spec, &row.worktree))
             .map(|_| id)
@@ -138,7 +138,7 @@ fn worktree_id(store: &dyn LocalStore, key: &LiveRowKey) -> Result<String, Comma
     id.ok_or_else(|| CommandFailure::usage("nothing is recorded of this worktree any more"))
 }
 
-fn timeline(command_env: &CommandEnv, key: &LiveRowKey) -> Result<TabContent, CommandFailure> {
+fn read_timeline(command_env: &CommandEnv, key: &LiveRowKey) -> Result<TabContent, CommandFailure> {
     let store = open_store_to_read(&command_env.state)?;
     let id = worktree_id(store.as_ref(), key)?;
     let (events, before) = store.read_back(store.cursor_at(Timestamp::MAX)?, Some(&id), EVENTS)?;
@@ -165,7 +165,7 @@ fn timeline(command_env: &CommandEnv, key: &LiveRowKey) -> Result<TabContent, Co
     if lines.is_empty() {
         lines.push("no events are recorded of this work".into());
     }
-    Ok(text(lines))
+    Ok(new_text_content(lines))
 }
 
 /// The output of a session, as far as it was read.
@@ -179,7 +179,7 @@ struct ReadOutput {
 }
 
 impl ReadOutput {
-    fn read(&mut self, ended: bool) -> std::io::Result<()> {
+    fn read_more(&mut self, ended: bool) -> std::io::Result<()> {
         if self.over {
             return Ok(());
         }
@@ -187,12 +187,12 @@ impl ReadOutput {
         if ended {
             self.reader.session_ended()?;
             self.read_all()?;
-            let rest = self.events.finish();
-            let mut lines: Vec<String> = rest
+            let last_events = self.events.finish();
+            let mut lines: Vec<String> = last_events
                 .iter()
                 .flat_map(|event| self.view.lines(event))
                 .collect();
-            lines.extend(self.view.unended());
+            lines.extend(self.view.take_unended());
             self.keep(lines);
             self.over = true;
         }
@@ -202,7 +202,7 @@ impl ReadOutput {
     fn read_all(&mut self) -> std::io::Result<()> {
         let mut buffer = vec![0; CHUNK];
         loop {
-            let count = self.reader.read(&mut buffer)?;
+            let count = self.reader.read_next(&mut buffer)?;
             if count == 0 {
                 return Ok(());
             }
@@ -231,7 +231,7 @@ fn read_output(
     read: &mut Option<ReadOutput>,
 ) -> Result<TabContent, CommandFailure> {
     let open = OpenWorktree::open_to_read(command_env)?;
-    let chosen = choose(command_env, &open, Some(&key.spec))?;
+    let chosen = choose_log(command_env, &open, Some(&key.spec))?;
     if read.as_ref().is_none_or(|read| read.path != chosen.path) {
         let logs = command_env.state.logs();
         let opened = if chosen.is_transcript {
@@ -257,9 +257,11 @@ fn read_output(
     let Some(output) = read else {
         return Ok(TabContent::default());
     };
-    output.read(phase == SessionPhase::Ended).map_err(|error| {
-        CommandFailure::usage(format!("cannot read {}: {error}", chosen.path.display()))
-    })?;
+    output
+        .read_more(phase == SessionPhase::Ended)
+        .map_err(|error| {
+            CommandFailure::usage(format!("cannot read {}: {error}", chosen.path.display()))
+        })?;
     let mut lines: Vec<String> = output.lines.iter().cloned().collect();
     if lines.is_empty() {
         lines.push(
@@ -271,10 +273,10 @@ fn read_output(
             .into(),
         );
     }
-    Ok(text(lines))
+    Ok(new_text_content(lines))
 }
 
-fn verdict(command_env: &CommandEnv, key: &LiveRowKey) -> Result<TabContent, CommandFailure> {
+fn read_verdict(command_env: &CommandEnv, key: &LiveRowKey) -> Result<TabContent, CommandFailure> {
     let store = open_store_to_read(&command_env.state)?;
     let work = (worktree_id(store.as_ref(), key)?, key.spec.clone());
     let newest = store
@@ -289,7 +291,7 @@ fn verdict(command_env: &CommandEnv, key: &LiveRowKey) -> Result<TabContent, Com
             format!("Judge it with: {judge}"),
         ]
     };
-    Ok(text(newest.map_or_else(none, |event| {
+    Ok(new_text_content(newest.map_or_else(none, |event| {
         verdict_lines(&VerdictView::read(&event.data), event.at, &local_now())
     })))
 }
@@ -311,9 +313,9 @@ fn shared_page(
         )]
     };
     Ok(match tab {
-        DetailTab::Timeline => timeline(&copies, key)?,
+        DetailTab::Timeline => read_timeline(&copies, key)?,
         DetailTab::Verdict => {
-            let mut lines = verdict(&copies, key)?.lines;
+            let mut lines = read_verdict(&copies, key)?.lines;
             for line in &mut lines {
                 *line = line
                     .replace(": not read", ": not shared")
@@ -322,18 +324,20 @@ fn shared_page(
             lines.push(
                 "Commits by name, paths, feedback of checks and answers are not shared.".into(),
             );
-            text(lines)
+            new_text_content(lines)
         }
-        DetailTab::Output | DetailTab::Snapshots | DetailTab::Tasks => text(not_shared()),
+        DetailTab::Output | DetailTab::Snapshots | DetailTab::Tasks => {
+            new_text_content(not_shared())
+        }
     })
 }
 
-fn snapshots(key: &LiveRowKey) -> Result<TabContent, CommandFailure> {
+fn read_snapshots(key: &LiveRowKey) -> Result<TabContent, CommandFailure> {
     let worktree = Worktree::open(&key.worktree)?;
     let root = worktree.root().to_string_lossy().into_owned();
     let at = now();
-    let found = worktree.snapshots(None)?;
-    let here = found
+    let all_snapshots = worktree.snapshots(None)?;
+    let here = all_snapshots
         .into_iter()
         .filter(|snapshot| snapshot.worktree == root || snapshot.spec == key.spec);
     let snapshots: Vec<SnapshotChoice> = here
@@ -351,13 +355,13 @@ fn snapshots(key: &LiveRowKey) -> Result<TabContent, CommandFailure> {
     Ok(TabContent { lines, snapshots })
 }
 
-fn diff(snapshot: &SnapshotChoice) -> TabContent {
+fn read_diff(snapshot: &SnapshotChoice) -> TabContent {
     let read = || -> Result<TabContent, CommandFailure> {
         let worktree = Worktree::open(&snapshot.worktree)?;
         let diff = worktree
             .snapshot_diff(&snapshot.id, PATCHES)
             .map_err(|error| CommandFailure::usage(error.to_string()))?;
-        let mut lines = summary(&diff);
+        let mut lines = summarize_diff(&diff);
         for patch in diff.files.iter().filter_map(|file| file.patch.as_ref()) {
             lines.push(String::new());
             lines.extend(patch.lines().map(escape_for_display));
@@ -366,12 +370,12 @@ fn diff(snapshot: &SnapshotChoice) -> TabContent {
             lines.push(String::new());
             lines.push("… the rest of the patches is left out here".into());
         }
-        Ok(text(lines))
+        Ok(new_text_content(lines))
     };
-    read().unwrap_or_else(|failure| text(failed(&failure)))
+    read().unwrap_or_else(|failure| new_text_content(describe_failure(&failure)))
 }
 
-fn tasks(command_env: &CommandEnv) -> Result<TabContent, CommandFailure> {
+fn read_tasks(command_env: &CommandEnv) -> Result<TabContent, CommandFailure> {
     let queue = TaskQueue::open(command_env)?;
     let board = queue.board()?;
     let mut lines = Vec::new();
@@ -399,5 +403,5 @@ fn tasks(command_env: &CommandEnv) -> Result<TabContent, CommandFailure> {
             escape_to_one_line(&queue.effective.settings.tasks.dir)
         ));
     }
-    Ok(text(lines))
+    Ok(new_text_content(lines))
 }

@@ -11,7 +11,7 @@ use super::model::LiveModel;
 use super::paper::{PLAIN, draw_line};
 
 /// Draws all of the view.
-pub fn draw(model: &LiveModel, area: Rect, buffer: &mut Buffer) {
+pub fn draw_view(model: &LiveModel, area: Rect, buffer: &mut Buffer) {
     if area.width < 12 || area.height < 3 {
         return draw_line(buffer, area, 0, &[("too small", PLAIN)]);
     }

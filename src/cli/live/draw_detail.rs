@@ -8,7 +8,7 @@ use ratatui::widgets::{
     Block, Borders, HighlightSpacing, List, ListState, Paragraph, StatefulWidget, Widget as _,
 };
 
-use super::cells::{session_text, sign, state_of, worktree_text};
+use super::cells::{choose_sign, session_text, state_of, worktree_text};
 use super::live_data::DetailTab;
 use super::model::{DetailPage, LiveModel};
 use super::paper::{BOLD, CHOSEN, DIM, PLAIN, draw_line, rank_style};
@@ -68,8 +68,8 @@ fn draw_head(model: &LiveModel, page: &DetailPage, area: Rect, buffer: &mut Buff
         let parts = [(path.as_str(), BOLD), ("  no longer watched", PLAIN)];
         return draw_line(buffer, area, 0, &parts);
     };
-    let rank = AttentionRank::of(row);
-    let state = format!("{} {}", sign(rank), state_of(row));
+    let rank = AttentionRank::from_row(row);
+    let state = format!("{} {}", choose_sign(rank), state_of(row));
     let mut about = format!("  {}", escape_to_one_line(&row.spec));
     if let Some(session) = &row.session {
         about.push_str(&format!("  session {}", session_text(model, row)));

@@ -8,8 +8,8 @@ use ratatui::text::Text;
 use ratatui::widgets::{HighlightSpacing, Row, StatefulWidget as _, Table, TableState};
 
 use super::cells::{
-    about, breaker_text, commits_text, cost_text, last_line_text, session_text, sign, state_of,
-    unsaved_text, worktree_text,
+    breaker_text, choose_sign, commits_text, cost_text, describe_row, last_line_text, session_text,
+    state_of, unsaved_text, worktree_text,
 };
 use super::model::{FILTERS, ListOrder, LiveModel};
 use super::paper::{BOLD, CHOSEN, DIM, PLAIN, draw_line, rank_style};
@@ -90,7 +90,11 @@ pub fn draw_list(model: &LiveModel, area: Rect, buffer: &mut Buffer) {
     let footer = Constraint::Length(model.footer_height());
     let bands = [Constraint::Length(1), Constraint::Fill(1), footer];
     let [title, list, footer] = Layout::vertical(bands).areas(area);
-    let parts = [("watchdog", BOLD), ("  ", PLAIN), (&summary(model), PLAIN)];
+    let parts = [
+        ("watchdog", BOLD),
+        ("  ", PLAIN),
+        (&summarize_rows(model), PLAIN),
+    ];
     draw_line(buffer, title, 0, &parts);
     if model.order.is_empty() {
         draw_nothing(model, list, buffer);
@@ -100,7 +104,7 @@ pub fn draw_list(model: &LiveModel, area: Rect, buffer: &mut Buffer) {
     draw_footer(model, footer, buffer);
 }
 
-fn summary(model: &LiveModel) -> String {
+fn summarize_rows(model: &LiveModel) -> String {
     if !model.loaded {
         return if model.store_error.is_some() {
             String::new()
@@ -177,7 +181,7 @@ fn draw_rows(model: &LiveModel, area: Rect, buffer: &mut Buffer) {
         .take(model.list_height())
         .map(|at| {
             let row = &model.rows[*at];
-            let rank = AttentionRank::of(row);
+            let rank = AttentionRank::from_row(row);
             let cells = columns().zip(&widths[1..]).map(|(column, area)| {
                 let fit = match column.head {
                     WORKTREE => without_middle,
@@ -189,7 +193,7 @@ fn draw_rows(model: &LiveModel, area: Rect, buffer: &mut Buffer) {
                     _ => text,
                 }
             });
-            let sign = Text::styled(sign(rank).to_string(), rank_style(rank));
+            let sign = Text::styled(choose_sign(rank).to_string(), rank_style(rank));
             Row::new(std::iter::once(sign).chain(cells))
         });
     let heads = columns().map(|column| column.text(column.head.to_owned()));
@@ -212,7 +216,7 @@ fn draw_footer(model: &LiveModel, area: Rect, buffer: &mut Buffer) {
         ));
     }
     if let Some(row) = model.selected_row() {
-        lines.extend(about(model, row));
+        lines.extend(describe_row(model, row));
     }
     lines.extend(
         model

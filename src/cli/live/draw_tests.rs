@@ -7,18 +7,18 @@ use ratatui::layout::Rect;
 use ratatui::style::{Color, Modifier};
 use unicode_width::UnicodeWidthStr as _;
 
-use super::draw::draw;
+use super::draw::draw_view;
 use super::input::LiveInput;
 use super::live_data::{DetailTab, SnapshotChoice, TabContent};
 use super::model::LiveModel;
 use super::test_rows::{model, moment, row};
-use super::update::update;
+use super::update::update_model;
 use watchdog_facts::shell_line::WorktreeCommands;
 
 fn frame(model: &LiveModel) -> Buffer {
     let area = Rect::new(0, 0, model.size.0, model.size.1);
     let mut buffer = Buffer::empty(area);
-    draw(model, area, &mut buffer);
+    draw_view(model, area, &mut buffer);
     buffer
 }
 
@@ -44,7 +44,7 @@ fn screen(model: &LiveModel) -> String {
 
 fn press(model: &mut LiveModel, keys: &[KeyCode]) {
     for key in keys {
-        update(model, LiveInput::Key(*key));
+        update_model(model, LiveInput::Key(*key));
     }
 }
 
@@ -97,7 +97,7 @@ fn a_worktree_has_its_pages() {
         lines: events.map(str::to_owned).to_vec(),
         snapshots: Vec::new(),
     };
-    update(
+    update_model(
         &mut model,
         LiveInput::Tab(key.clone(), DetailTab::Timeline, content),
     );
@@ -113,7 +113,7 @@ fn a_worktree_has_its_pages() {
         lines: Vec::new(),
         snapshots: vec![choice("main/1"), choice("main/2")],
     };
-    update(
+    update_model(
         &mut model,
         LiveInput::Tab(key.clone(), DetailTab::Snapshots, content),
     );
@@ -132,7 +132,7 @@ fn a_worktree_has_its_pages() {
         lines: patch.map(str::to_owned).to_vec(),
         snapshots: Vec::new(),
     };
-    update(&mut model, LiveInput::Diff(choice("main/2"), content));
+    update_model(&mut model, LiveInput::Diff(choice("main/2"), content));
     expect_file![fixture("diff.80x24")].assert_eq(&screen(&model));
     model.size = (40, 12);
     expect_file![fixture("diff.40x12")].assert_eq(&screen(&model));
@@ -142,7 +142,7 @@ fn a_worktree_has_its_pages() {
 fn empty_list_suggests_command_and_unreadable_store_explains() {
     let mut model = LiveModel::new(moment(), (80, 24), WorktreeCommands::default());
     assert!(screen(&model).contains("reading the records"));
-    update(
+    update_model(
         &mut model,
         LiveInput::StoreFailed("database disk image is malformed".into()),
     );
@@ -150,9 +150,9 @@ fn empty_list_suggests_command_and_unreadable_store_explains() {
         screen(&model)
             .contains("cannot read the records, trying again: database disk image is malformed")
     );
-    update(&mut model, LiveInput::Rows(Vec::new(), Vec::new()));
+    update_model(&mut model, LiveInput::Rows(Vec::new(), Vec::new()));
     expect_file![fixture("empty.80x24")].assert_eq(&screen(&model));
-    update(
+    update_model(
         &mut model,
         LiveInput::Rows(vec![row("/w", "s")], vec!["a row cannot be read".into()]),
     );

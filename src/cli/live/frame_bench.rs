@@ -4,12 +4,12 @@ use crossterm::event::KeyCode;
 use ratatui::Terminal;
 use ratatui::backend::TestBackend;
 
-use super::draw::draw;
+use super::draw::draw_view;
 use super::input::LiveInput;
 use super::model::LiveModel;
-use super::update::update;
+use super::update::update_model;
 use crate::report::PathFilter;
-use crate::report::overview::overview;
+use crate::report::overview::gather_overview;
 use watchdog_facts::shell_line::WorktreeCommands;
 use watchdog_judge::clock::{local_now, now};
 use watchdog_store::{StateDir, StoreError, open_store};
@@ -26,7 +26,7 @@ impl FrameBench {
     /// # Errors
     /// Where they cannot be read.
     pub fn open(state: &StateDir, (columns, rows): (u16, u16)) -> Result<Self, StoreError> {
-        let found = overview(
+        let status_overview = gather_overview(
             open_store(state)?.as_ref(),
             state,
             &PathFilter::default(),
@@ -34,7 +34,10 @@ impl FrameBench {
         )?;
         let mut model = LiveModel::new(local_now(), (columns, rows), WorktreeCommands::default());
         model.colour = true;
-        update(&mut model, LiveInput::Rows(found.rows, found.notes));
+        update_model(
+            &mut model,
+            LiveInput::Rows(status_overview.rows, status_overview.notes),
+        );
         let Ok(terminal) = Terminal::new(TestBackend::new(columns, rows));
         Ok(FrameBench { model, terminal })
     }
@@ -46,13 +49,13 @@ impl FrameBench {
 
     /// What a key costs: the view takes it, and draws what is another cell than before.
     pub fn scroll(&mut self) {
-        update(&mut self.model, LiveInput::Key(KeyCode::PageDown));
+        update_model(&mut self.model, LiveInput::Key(KeyCode::PageDown));
         if self.model.selected_at() == Some(self.model.order.len().saturating_sub(1)) {
-            update(&mut self.model, LiveInput::Key(KeyCode::Home));
+            update_model(&mut self.model, LiveInput::Key(KeyCode::Home));
         }
         let model = &self.model;
         let Ok(_) = self
             .terminal
-            .draw(|frame| draw(model, frame.area(), frame.buffer_mut()));
+            .draw(|frame| draw_view(model, frame.area(), frame.buffer_mut()));
     }
 }

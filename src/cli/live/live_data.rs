@@ -23,7 +23,7 @@ impl LiveRowKey {
     }
 
     /// The key of a row.
-    pub fn of(row: &StatusRow) -> Self {
+    pub fn from_row(row: &StatusRow) -> Self {
         LiveRowKey {
             worktree: row.worktree.clone(),
             spec: row.spec.clone(),

@@ -40,4 +40,4 @@ mod update_tests;
 
 pub use frame_bench::FrameBench;
 pub(super) use others_poll::OthersReader;
-pub(super) use shell::watch;
+pub(super) use shell::watch_live;

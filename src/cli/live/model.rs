@@ -169,7 +169,7 @@ impl LiveModel {
 
     /// What git and the log say of a row.
     pub fn row_facts(&self, row: &StatusRow) -> Option<&RowFacts> {
-        self.facts.get(&LiveRowKey::of(row))
+        self.facts.get(&LiveRowKey::from_row(row))
     }
 
     /// The row that is chosen in the list.
@@ -205,7 +205,7 @@ impl LiveModel {
         self.rows = rows;
         for row in &mut self.rows {
             if row.session.is_some() {
-                row.live = self.sessions.get(&LiveRowKey::of(row)).copied();
+                row.live = self.sessions.get(&LiveRowKey::from_row(row)).copied();
             }
         }
         self.loaded = true;
@@ -222,7 +222,7 @@ impl LiveModel {
         let count = |rank: AttentionRank| {
             self.rows
                 .iter()
-                .filter(|row| AttentionRank::of(row) == rank)
+                .filter(|row| AttentionRank::from_row(row) == rank)
                 .count()
         };
         self.counts = (count(AttentionRank::Person), count(AttentionRank::Running));
@@ -231,7 +231,9 @@ impl LiveModel {
             .filter(|at| self.is_shown(&self.rows[*at], &words))
             .collect();
         match self.sort {
-            ListOrder::Attention => order.sort_by_key(|at| AttentionRank::of(&self.rows[*at])),
+            ListOrder::Attention => {
+                order.sort_by_key(|at| AttentionRank::from_row(&self.rows[*at]))
+            }
             ListOrder::Worktree => {
                 order.sort_by(|a, b| self.rows[*a].worktree.cmp(&self.rows[*b].worktree))
             }
@@ -247,7 +249,10 @@ impl LiveModel {
         self.order = order;
         if self.selected_at().is_none() {
             let at = was_at.unwrap_or(0).min(self.order.len().saturating_sub(1));
-            self.selected = self.order.get(at).map(|at| LiveRowKey::of(&self.rows[*at]));
+            self.selected = self
+                .order
+                .get(at)
+                .map(|at| LiveRowKey::from_row(&self.rows[*at]));
         }
         self.keep_in_sight();
     }
@@ -263,14 +268,14 @@ impl LiveModel {
             "needs you" => row.needs_person(),
             word => row.words().contains(&word),
         };
-        let found = || {
+        let matches_words = || {
             let has = |text: &str| text.to_lowercase().contains(words);
             has(&worktree_text(self, row))
                 || has(&row.spec)
                 || has(&state_of(row))
                 || row.branch.as_deref().is_some_and(has)
         };
-        only && filter && (words.is_empty() || found())
+        only && filter && (words.is_empty() || matches_words())
     }
 
     /// Moves the list so that the chosen row is on the screen.
@@ -303,7 +308,7 @@ impl LiveModel {
     /// What the rows on the screen need to have read.
     pub fn queries(&self) -> Vec<RowQuery> {
         let query = |row: &StatusRow| RowQuery {
-            key: LiveRowKey::of(row),
+            key: LiveRowKey::from_row(row),
             baseline: row.baseline.clone(),
             readable: !row.gone && row.broken.is_none(),
             runs: row.runs(),

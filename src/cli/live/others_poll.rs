@@ -49,13 +49,13 @@ impl OthersPoll {
         Ok(poll)
     }
 
-    fn seen(&self) -> MutexGuard<'_, Option<Result<ReadOthers, String>>> {
+    fn lock_seen(&self) -> MutexGuard<'_, Option<Result<ReadOthers, String>>> {
         self.seen.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
     /// Differs as soon as something was read that was not there before.
     pub fn stamp(&self) -> (Option<i64>, Option<String>) {
-        match &*self.seen() {
+        match &*self.lock_seen() {
             None => (None, None),
             Some(Err(why)) => (None, Some(why.clone())),
             Some(Ok((store, overview))) => (
@@ -71,23 +71,23 @@ impl OthersPoll {
     /// Where the copies cannot be read.
     pub fn add_to(
         &self,
-        found: &mut StatusOverview,
+        shown_overview: &mut StatusOverview,
         specs: ShownSpecs,
         now: Timestamp,
     ) -> Result<(), StoreError> {
-        match &*self.seen() {
-            None => found
+        match &*self.lock_seen() {
+            None => shown_overview
                 .notes
                 .push("the other machines of the fleet are being read".into()),
-            Some(Err(why)) => found.notes.push(format!(
+            Some(Err(why)) => shown_overview.notes.push(format!(
                 "the other machines of the fleet cannot be read: {why}"
             )),
             Some(Ok((store, overview))) => {
                 if !overview.has(&overview.this) {
-                    found.rows.clear();
+                    shown_overview.rows.clear();
                 }
-                found.notes.extend((self.age_note)(overview));
-                found.add_others(store.as_ref(), overview.clone(), specs, now)?;
+                shown_overview.notes.extend((self.age_note)(overview));
+                shown_overview.add_others(store.as_ref(), overview.clone(), specs, now)?;
             }
         }
         Ok(())

@@ -7,7 +7,7 @@ use std::thread::JoinHandle;
 use jiff::Timestamp;
 use rustix::io::Errno;
 use rustix::process::{Pid, Signal, kill_process};
-use watchdog_system::{handles, hold_process, signal_held};
+use watchdog_system::{handles_signal, hold_process, signal_held};
 
 use super::input::LiveInput;
 use super::live_data::{DeedMeans, PlannedDeed, ProcessRequest};
@@ -23,7 +23,7 @@ pub type RunWords = fn(&[OsString]) -> u8;
 const REFUSED: u8 = 2;
 
 /// Begins; what came of it goes to `to`.
-pub fn perform(
+pub fn perform_deed(
     deed: PlannedDeed,
     run: RunWords,
     to: Sender<LiveInput>,
@@ -31,16 +31,16 @@ pub fn perform(
     std::thread::Builder::new().name("deed".into()).spawn(move || {
         let code = match &deed.means {
             Some(DeedMeans::Words(words)) => run(words),
-            Some(DeedMeans::Signal { request, pid, since }) => match send(*request, *pid, *since) {
+            Some(DeedMeans::Signal { request, pid, since }) => match send_request(*request, *pid, *since) {
                 Ok(()) => {
-                    held_back::keep(match request {
+                    held_back::hold_back_text(match request {
                         ProcessRequest::End => "The loop was asked to end. Its verdict comes when its session has ended.",
                         ProcessRequest::Pause => "The loop was asked to pause. It ends when its session has been judged.",
                     });
                     0
                 }
                 Err(why) => {
-                    held_back::keep(&why);
+                    held_back::hold_back_text(&why);
                     REFUSED
                 }
             },
@@ -48,14 +48,14 @@ pub fn perform(
                 if read_regular_file(path, MAX_BYTES).is_ok_and(|now| now == *bytes) {
                     run(words)
                 } else {
-                    held_back::keep("The file changed while you read it. Nothing was trusted; look at it again.");
+                    held_back::hold_back_text("The file changed while you read it. Nothing was trusted; look at it again.");
                     REFUSED
                 }
             }
             None => REFUSED,
         };
         // A view that is gone needs no message.
-        let _ = to.send(LiveInput::Performed(deed.name, code, held_back::take()));
+        let _ = to.send(LiveInput::Performed(deed.name, code, held_back::take_held_lines()));
     })
 }
 
@@ -67,20 +67,20 @@ fn signal_of(request: ProcessRequest) -> Signal {
 }
 
 /// Asks a process for something, if it still is the one that was recorded: a number may be another's by now.
-fn send(request: ProcessRequest, pid: u32, since: Timestamp) -> Result<(), String> {
+fn send_request(request: ProcessRequest, pid: u32, since: Timestamp) -> Result<(), String> {
     let signal = signal_of(request);
     // Opened before it is known for the right one, so that it stays that one.
-    let process = match hold_process(raw(pid)?) {
+    let process = match hold_process(to_raw_pid(pid)?) {
         Ok(process) => Some(process),
         // The system has no such handles.
         Err(Errno::NOSYS) => None,
-        Err(_) => return Err(gone()),
+        Err(_) => return Err(explain_gone_loop()),
     };
     if !still_runs(pid, since) {
-        return Err(gone());
+        return Err(explain_gone_loop());
     }
     // USR1 would kill a loop of an older version.
-    if !handles(pid, signal) {
+    if !handles_signal(pid, signal) {
         return Err(
             "This loop cannot be asked for that: it has just begun, or is of an older version."
                 .to_owned(),
@@ -88,18 +88,18 @@ fn send(request: ProcessRequest, pid: u32, since: Timestamp) -> Result<(), Strin
     }
     let sent = match process {
         Some(process) => signal_held(&process, signal),
-        None => kill_process(raw(pid)?, signal),
+        None => kill_process(to_raw_pid(pid)?, signal),
     };
     sent.map_err(|error| format!("The loop could not be asked: {error}"))
 }
 
-fn raw(pid: u32) -> Result<Pid, String> {
+fn to_raw_pid(pid: u32) -> Result<Pid, String> {
     i32::try_from(pid)
         .ok()
         .and_then(Pid::from_raw)
-        .ok_or_else(gone)
+        .ok_or_else(explain_gone_loop)
 }
 
-fn gone() -> String {
+fn explain_gone_loop() -> String {
     "The loop is not running any more.".to_owned()
 }

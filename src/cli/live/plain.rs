@@ -6,7 +6,7 @@ use std::sync::mpsc::{RecvTimeoutError, channel};
 
 use jiff::{Timestamp, Zoned};
 
-use super::cells::{breaker_text, sign, state_of};
+use super::cells::{breaker_text, choose_sign, state_of};
 use super::input::LiveInput;
 use super::live_data::LiveRowKey;
 use super::session_poll::SessionPoll;
@@ -16,7 +16,7 @@ use crate::cli::failure::CommandFailure;
 use crate::cli::reader;
 use crate::cli::table::{shown_path, style_of};
 use crate::cli::terminal::CommandTerminal;
-use crate::report::attention::{AttentionRank, attention};
+use crate::report::attention::{AttentionRank, assess_attention};
 use crate::report::overview::{StatusOverview, StatusRow};
 use watchdog_facts::display::escape_to_one_line;
 use watchdog_facts::shell_line::WorktreeCommands;
@@ -29,7 +29,7 @@ use watchdog_judge::judge::live_session::SessionLiveness;
 type RowStamp = (String, AttentionRank, Option<Timestamp>, String);
 
 /// Writes lines until nobody reads any more or a signal comes.
-pub fn watch(
+pub fn watch_as_lines(
     command_env: &CommandEnv,
     chosen: ChosenRows,
     terminal: &CommandTerminal,
@@ -66,7 +66,7 @@ pub fn watch(
         match poll.poll() {
             Ok(Some(found)) => {
                 failed = false;
-                polled.set(&found.rows);
+                polled.set_sessions(&found.rows);
                 last = Some(found);
             }
             Ok(None) => failed = false,
@@ -79,8 +79,8 @@ pub fn watch(
             }
             Err(_) => {}
         }
-        if let Some(found) = &mut last
-            && lines.show(found).is_err()
+        if let Some(last_overview) = &mut last
+            && lines.show(last_overview).is_err()
         {
             return Ok(0);
         }
@@ -117,12 +117,16 @@ impl PlainLines {
     ///
     /// # Errors
     /// Where nobody reads any more.
-    fn show(&mut self, found: &mut StatusOverview) -> std::io::Result<()> {
-        for row in found.rows.iter_mut().filter(|row| row.session.is_some()) {
-            row.live = self.sessions.get(&LiveRowKey::of(row)).copied();
+    fn show(&mut self, shown_overview: &mut StatusOverview) -> std::io::Result<()> {
+        for row in shown_overview
+            .rows
+            .iter_mut()
+            .filter(|row| row.session.is_some())
+        {
+            row.live = self.sessions.get(&LiveRowKey::from_row(row)).copied();
         }
         let now = local_now();
-        if let Some(overview) = found
+        if let Some(overview) = shown_overview
             .fleet
             .as_ref()
             .filter(|overview| overview.away != self.away)
@@ -139,7 +143,7 @@ impl PlainLines {
             self.away.clone_from(&overview.away);
         }
         let first = self.shown.is_none();
-        if first && found.rows.is_empty() {
+        if first && shown_overview.rows.is_empty() {
             let snapshot = self
                 .commands
                 .clone()
@@ -147,7 +151,7 @@ impl PlainLines {
                 .watchdog("snapshot");
             // A reader that waits for a first line gets one.
             reader::write_line(&match self.terminal.json {
-                true => self.terminal.value_to(&found.to_json(|_| false)),
+                true => self.terminal.value_to(&shown_overview.to_json(|_| false)),
                 false => format!(
                     "no worktree has a recorded baseline, so nothing is watched yet; begin with: {snapshot}"
                 ),
@@ -155,15 +159,15 @@ impl PlainLines {
         }
         let mut before = self.shown.take().unwrap_or_default();
         let mut shown = HashMap::new();
-        let mut order: Vec<&StatusRow> = found.rows.iter().collect();
-        order.sort_by_key(|row| AttentionRank::of(row));
+        let mut order: Vec<&StatusRow> = shown_overview.rows.iter().collect();
+        order.sort_by_key(|row| AttentionRank::from_row(row));
         for row in order {
-            let (key, stamp) = (LiveRowKey::of(row), stamp(row));
+            let (key, stamp) = (LiveRowKey::from_row(row), build_stamp(row));
             let is_new = before.remove(&key).is_none_or(|before| before != stamp);
             if is_new && self.is_wanted(row) {
                 let line = if self.terminal.json {
                     self.terminal
-                        .value_to(&found.to_json(|other| std::ptr::eq(row, other)))
+                        .value_to(&shown_overview.to_json(|other_row| std::ptr::eq(row, other_row)))
                 } else {
                     self.line(row, &now)
                 };
@@ -174,7 +178,7 @@ impl PlainLines {
         for key in before.keys().filter(|_| !self.terminal.json) {
             reader::write_line(&format!(
                 "{}  forgotten    {}",
-                time(&now),
+                format_time(&now),
                 shown_path(&key.worktree.display().to_string())
             ))?;
         }
@@ -191,7 +195,7 @@ impl PlainLines {
     }
 
     fn line(&self, row: &StatusRow, now: &Zoned) -> String {
-        let found = attention(row, &self.commands, now);
+        let row_attention = assess_attention(row, &self.commands, now);
         let style = style_of(
             row.verdict
                 .as_ref()
@@ -201,29 +205,32 @@ impl PlainLines {
         let path = shown_path(&row.worktree.display().to_string());
         let mut line = format!(
             "{}  {style}{} {:<11}{style:#}  {path} [{}]",
-            time(now),
-            sign(found.rank),
+            format_time(now),
+            choose_sign(row_attention.rank),
             state_of(row),
             escape_to_one_line(&row.spec)
         );
-        if !found.why.is_empty() {
-            line.push_str(&format!("  {}", found.why));
+        if !row_attention.why.is_empty() {
+            line.push_str(&format!("  {}", row_attention.why));
         }
-        if let Some(command) = found.command.filter(|_| found.rank.needs_person()) {
+        if let Some(command) = row_attention
+            .command
+            .filter(|_| row_attention.rank.needs_person())
+        {
             line.push_str(&format!("; type: {command}"));
         }
         line
     }
 }
 
-fn time(now: &Zoned) -> String {
+fn format_time(now: &Zoned) -> String {
     now.strftime("%H:%M:%S").to_string()
 }
 
-fn stamp(row: &StatusRow) -> RowStamp {
+fn build_stamp(row: &StatusRow) -> RowStamp {
     (
         state_of(row),
-        AttentionRank::of(row),
+        AttentionRank::from_row(row),
         row.verdict.as_ref().map(|verdict| verdict.at),
         breaker_text(row),
     )

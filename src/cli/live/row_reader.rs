@@ -15,7 +15,7 @@ use watchdog_judge::clock::local_now;
 use watchdog_judge::clock::local_time::local_time;
 use watchdog_judge::judge::command_env::CommandEnv;
 use watchdog_judge::session::LogReader;
-use watchdog_judge::wire::event_sentences::sentence;
+use watchdog_judge::wire::event_sentences::describe_event;
 use watchdog_judge::wire::session_events::ended_session_cost;
 use watchdog_process::OutputReader as _;
 use watchdog_store::engine::WantedKind;
@@ -59,11 +59,11 @@ impl RowReader {
 
     /// Takes the rows that are on the screen now.
     pub fn want(&self, queries: Vec<RowQuery>) {
-        *self.wanted() = queries;
+        *self.lock_queries() = queries;
         self.0.1.notify_all();
     }
 
-    fn wanted(&self) -> MutexGuard<'_, Vec<RowQuery>> {
+    fn lock_queries(&self) -> MutexGuard<'_, Vec<RowQuery>> {
         self.0.0.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
@@ -71,7 +71,7 @@ impl RowReader {
         let mut read: HashMap<LiveRowKey, ReadRow> = HashMap::new();
         let mut logs: HashMap<LiveRowKey, TailedLog> = HashMap::new();
         loop {
-            let queries = self.wanted().clone();
+            let queries = self.lock_queries().clone();
             logs.retain(|key, _| {
                 queries
                     .iter()
@@ -110,11 +110,11 @@ impl RowReader {
                     },
                 );
                 // Other rows are on the screen by now: those first.
-                if *self.wanted() != queries {
+                if *self.lock_queries() != queries {
                     break;
                 }
             }
-            let wanted = self.wanted();
+            let wanted = self.lock_queries();
             if *wanted == queries {
                 drop(
                     self.0
@@ -141,12 +141,12 @@ fn read_worktree(query: &RowQuery, state: &StateDir, facts: &mut RowFacts) {
         .baseline
         .clone()
         .map_or(HistoryPoint::Unborn, HistoryPoint::Commit);
-    facts.commits = known(
+    facts.commits = to_shown_fact(
         worktree
             .commits_since(&since, None)
             .map(|commits| commits.new_commits),
     );
-    facts.unsaved = known(worktree.changes().map(|changes| {
+    facts.unsaved = to_shown_fact(worktree.changes().map(|changes| {
         let counted = changes.staged.max(changes.unstaged) + changes.untracked + changes.conflicted;
         // The list has each path once; where it is not cut it is the count.
         let listed = changes.paths.len() as u64;
@@ -170,15 +170,15 @@ fn read_worktree(query: &RowQuery, state: &StateDir, facts: &mut RowFacts) {
     }
 }
 
-fn known<T, E>(read: Result<T, E>) -> ShownFact<T> {
+fn to_shown_fact<T, E>(read: Result<T, E>) -> ShownFact<T> {
     read.map_or(ShownFact::Unreadable, ShownFact::Known)
 }
 
 /// What the last session cost, where its program told that.
 fn last_cost(store: &dyn LocalStore, work: (String, String)) -> ShownFact<f64> {
     match store.newest_of(&[work], &[WantedKind::any(kind::SESSION_ENDED)], HISTORY) {
-        Ok(found) => {
-            let cost = found
+        Ok(newest_events) => {
+            let cost = newest_events
                 .into_iter()
                 .flatten()
                 .next()
@@ -191,15 +191,15 @@ fn last_cost(store: &dyn LocalStore, work: (String, String)) -> ShownFact<f64> {
 
 /// The last change of the agent, in words.
 fn last_agent_change(store: &dyn LocalStore, work: (String, String)) -> Option<String> {
-    let found = store
+    let newest_events = store
         .newest_of(&[work], &[WantedKind::any(kind::AGENT_CHANGED)], HISTORY)
         .ok()?;
     let here = local_now();
-    found
+    newest_events
         .into_iter()
         .flatten()
         .next()
-        .map(|event| sentence(&event, &|at| local_time(at, &here)))
+        .map(|event| describe_event(&event, &|at| local_time(at, &here)))
 }
 
 fn read_log(
@@ -237,7 +237,7 @@ fn read_log(
     };
     let mut buffer = vec![0; CHUNK];
     for _ in 0..ROUND / CHUNK {
-        match log.reader.read(&mut buffer) {
+        match log.reader.read_next(&mut buffer) {
             Ok(0) | Err(_) => break,
             Ok(count) => log.tap.push(&buffer[..count]),
         }

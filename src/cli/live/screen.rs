@@ -11,7 +11,7 @@ use ratatui::buffer::Buffer;
 use ratatui::layout::{Rect, Size};
 use rustix::termios::tcgetwinsize;
 
-use super::draw::draw;
+use super::draw::draw_view;
 use super::model::LiveModel;
 use crate::cli::held_back;
 
@@ -39,13 +39,15 @@ impl LiveScreen {
                 if std::thread::current().name() == Some("main") {
                     // What the panic says must not stand on a screen that is about to vanish.
                     give_back();
-                } else if TAKEN.load(Ordering::Relaxed) && held_back::keep(&info.to_string()) {
+                } else if TAKEN.load(Ordering::Relaxed)
+                    && held_back::hold_back_text(&info.to_string())
+                {
                     return;
                 }
                 usual(info);
             }));
         });
-        enter(mouse)?;
+        enter_screen(mouse)?;
         let shown = Buffer::default();
         Ok(LiveScreen { shown, mouse })
     }
@@ -63,7 +65,7 @@ impl LiveScreen {
             self.shown = Buffer::empty(area);
         }
         let mut cells = Buffer::empty(area);
-        draw(model, area, &mut cells);
+        draw_view(model, area, &mut cells);
         CrosstermBackend::new(&mut frame).draw(self.shown.diff(&cells).into_iter())?;
         self.shown = cells;
         let mut out = io::stdout().lock();
@@ -77,7 +79,7 @@ impl LiveScreen {
     /// Where the terminal is gone.
     pub fn take_again(&mut self) -> io::Result<()> {
         self.shown = Buffer::default();
-        enter(self.mouse)
+        enter_screen(self.mouse)
     }
 
     /// Gives the terminal back for a while.
@@ -101,10 +103,10 @@ impl Drop for LiveScreen {
     }
 }
 
-fn enter(mouse: bool) -> io::Result<()> {
+fn enter_screen(mouse: bool) -> io::Result<()> {
     terminal::enable_raw_mode()?;
     TAKEN.store(true, Ordering::Relaxed);
-    held_back::begin();
+    held_back::begin_holding_back();
     let mut out = io::stdout();
     execute!(
         out,
@@ -133,7 +135,7 @@ fn give_back() {
     );
     let _ = out.flush();
     let _ = terminal::disable_raw_mode();
-    for line in held_back::end() {
+    for line in held_back::end_holding_back() {
         let _ = writeln!(io::stderr(), "{line}");
     }
 }

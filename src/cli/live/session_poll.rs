@@ -66,11 +66,11 @@ impl SessionPoll {
     }
 
     /// Takes the sessions of new rows.
-    pub fn set(&self, rows: &[StatusRow]) {
+    pub fn set_sessions(&self, rows: &[StatusRow]) {
         let running = rows.iter().filter(|row| !row.gone && row.machine.is_none());
         let running = running.filter_map(|row| {
             Some((
-                LiveRowKey::of(row),
+                LiveRowKey::from_row(row),
                 row.worktree.clone(),
                 row.session.clone()?,
             ))

@@ -14,7 +14,7 @@ use super::detail_reader::{self, DetailRequest};
 use super::input::{LiveEffect, LiveInput};
 use super::model::LiveModel;
 use super::others_poll::OthersPoll;
-use super::perform::{RunWords, perform};
+use super::perform::{RunWords, perform_deed};
 use super::plain;
 use super::row_reader::RowReader;
 use super::screen::{LiveScreen, terminal_size};
@@ -23,7 +23,7 @@ use super::signals::spawn_reader;
 use super::signals::{read_keys, read_signals};
 use super::store_poll::{ChosenRows, POLL, StorePoll};
 use super::trust_reader::prepare_trust;
-use super::update::update;
+use super::update::update_model;
 use crate::cli::args_status::StatusArgs;
 use crate::cli::commands::fleet;
 use crate::cli::failure::CommandFailure;
@@ -35,7 +35,7 @@ use watchdog_facts::shell_line::WorktreeCommands;
 use watchdog_facts::verdict::Reason;
 use watchdog_judge::clock::local_now;
 use watchdog_judge::judge::command_env::CommandEnv;
-use watchdog_judge::session::inside;
+use watchdog_judge::session::find_enclosing_session;
 use watchdog_store::open_store;
 
 /// Clocks on the screen go on this often.
@@ -44,7 +44,7 @@ const TICK: Duration = Duration::from_secs(1);
 const AT_ONCE: usize = 1_000;
 
 /// Watches until somebody has seen enough.
-pub fn watch(
+pub fn watch_live(
     command_env: &CommandEnv,
     here: bool,
     terminal: &CommandTerminal,
@@ -79,7 +79,7 @@ pub fn watch(
         ..command_env.clone()
     };
     if terminal.json || args.plain || !is_drawable() {
-        return plain::watch(&quiet, (below, specs, others), terminal, &args.only);
+        return plain::watch_as_lines(&quiet, (below, specs, others), terminal, &args.only);
     }
     let (to, inputs) = channel();
     read_signals(to.clone()).map_err(no_room)?;
@@ -146,7 +146,8 @@ impl LiveShell {
             .start(state.clone(), command_env.claude_home.clone(), to.clone())
             .map_err(no_room)?;
         let (detail, requests) = channel();
-        detail_reader::start(command_env.clone(), requests, to.clone()).map_err(no_room)?;
+        detail_reader::start_detail_reader(command_env.clone(), requests, to.clone())
+            .map_err(no_room)?;
         poll_records(&command_env, chosen, to.clone()).map_err(no_room)?;
         Ok(LiveShell {
             model,
@@ -177,7 +178,7 @@ impl LiveShell {
             let size = terminal_size();
             if size != self.model.size {
                 // Not every terminal sends a signal.
-                let effects = update(&mut self.model, LiveInput::Resized(size.0, size.1));
+                let effects = update_model(&mut self.model, LiveInput::Resized(size.0, size.1));
                 self.perform_all(effects)?;
             }
             self.screen.draw(&self.model).map_err(no_room)?;
@@ -188,11 +189,11 @@ impl LiveShell {
     /// Takes an input; returns the exit code where it is the last.
     fn take(&mut self, input: LiveInput) -> Result<Option<u8>, CommandFailure> {
         match &input {
-            LiveInput::Rows(rows, _) => self.sessions.set(rows),
+            LiveInput::Rows(rows, _) => self.sessions.set_sessions(rows),
             LiveInput::Continued => self.screen.take_again().map_err(no_room)?,
             _ => {}
         }
-        let effects = update(&mut self.model, input);
+        let effects = update_model(&mut self.model, input);
         self.perform_all(effects)
     }
 
@@ -201,8 +202,10 @@ impl LiveShell {
             match effect {
                 LiveEffect::Quit(code) => return Ok(Some(code)),
                 LiveEffect::ReadRows(queries) => self.rows.want(queries),
-                LiveEffect::ReadTab(tab) => self.read(DetailRequest::Tab(tab)),
-                LiveEffect::ReadDiff(snapshot) => self.read(DetailRequest::Diff(snapshot)),
+                LiveEffect::ReadTab(tab) => self.request_detail(DetailRequest::Tab(tab)),
+                LiveEffect::ReadDiff(snapshot) => {
+                    self.request_detail(DetailRequest::Diff(snapshot))
+                }
                 LiveEffect::ReadTrust(key) => {
                     let commands = self.model.commands.clone();
                     let to = self.to.clone();
@@ -212,7 +215,7 @@ impl LiveShell {
                 }
                 LiveEffect::Perform(deed) => {
                     let name = deed.name.clone();
-                    match perform(deed, self.run, self.to.clone()) {
+                    match perform_deed(deed, self.run, self.to.clone()) {
                         Ok(thread) => self.deed = Some((name, thread)),
                         Err(error) => {
                             let _ = self.to.send(LiveInput::Performed(
@@ -234,7 +237,7 @@ impl LiveShell {
         Ok(None)
     }
 
-    fn read(&self, request: DetailRequest) {
+    fn request_detail(&self, request: DetailRequest) {
         // A reader that ended leaves its page as it is.
         let _ = self.detail.send(request);
     }
@@ -264,7 +267,8 @@ fn poll_records(
         loop {
             // Before the rows: whoever sees one may act on it.
             if !answered
-                && let Ok(inside) = open_store(&state).and_then(|store| inside(store.as_ref()))
+                && let Ok(inside) =
+                    open_store(&state).and_then(|store| find_enclosing_session(store.as_ref()))
             {
                 answered = true;
                 let why = inside.map(|spec| {

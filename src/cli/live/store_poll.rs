@@ -50,11 +50,11 @@ impl StorePoll {
     /// # Errors
     /// Where the store cannot be read; the next call opens it anew.
     pub fn poll(&mut self) -> Result<Option<StatusOverview>, StoreError> {
-        let found = self.read();
-        if found.is_err() {
+        let overview = self.read_overview();
+        if overview.is_err() {
             (self.store, self.seen) = (None, None);
         }
-        found
+        overview
     }
 
     fn file(&self) -> Option<(u64, u64)> {
@@ -65,7 +65,7 @@ impl StorePoll {
             .map(|file| (file.dev(), file.ino()))
     }
 
-    fn read(&mut self) -> Result<Option<StatusOverview>, StoreError> {
+    fn read_overview(&mut self) -> Result<Option<StatusOverview>, StoreError> {
         let store = match &self.store {
             Some((store, file)) if Some(file) == self.file().as_ref() => Arc::clone(store),
             _ => {
@@ -75,27 +75,28 @@ impl StorePoll {
                 store
             }
         };
-        let stamp = stamp(store.as_ref(), self.others.as_ref())?;
+        let stamp = read_stamp(store.as_ref(), self.others.as_ref())?;
         if self
             .seen
             .is_some_and(|(seen, at)| seen == stamp && at.elapsed() < ANEW)
         {
             return Ok(None);
         }
-        let mut found = overview_of(store.as_ref(), &self.state, &self.below, self.specs, now())?;
-        found
+        let mut overview =
+            overview_of(store.as_ref(), &self.state, &self.below, self.specs, now())?;
+        overview
             .notes
             .extend(store.notes().into_iter().map(|note| note.detail));
         if let Some(others) = &self.others {
-            others.add_to(&mut found, self.specs, now())?;
+            others.add_to(&mut overview, self.specs, now())?;
         }
         self.seen = Some((stamp, Instant::now()));
-        Ok(Some(found))
+        Ok(Some(overview))
     }
 }
 
 /// Differs as soon as an event was written or a row changed.
-fn stamp(store: &dyn LocalStore, others: Option<&OthersPoll>) -> Result<u64, StoreError> {
+fn read_stamp(store: &dyn LocalStore, others: Option<&OthersPoll>) -> Result<u64, StoreError> {
     let mut hasher = DefaultHasher::new();
     others.map(OthersPoll::stamp).hash(&mut hasher);
     store.cursor_at(Timestamp::MAX)?.hash(&mut hasher);

@@ -97,7 +97,7 @@ pub fn looping(row: StatusRow) -> StatusRow {
     let looped = LoopRecord {
         at_most: Some(10),
         under_way: Some((3, at(80_003))),
-        ..LoopRecord::begun("l", at(80_000))
+        ..LoopRecord::new_begun("l", at(80_000))
     };
     let holder = LockHolder {
         pid: 7,
@@ -165,7 +165,7 @@ pub fn model(size: (u16, u16)) -> LiveModel {
     model.no_deeds = None;
     for row in some_rows() {
         if let Some(live) = row.live {
-            model.sessions.insert(LiveRowKey::of(&row), live);
+            model.sessions.insert(LiveRowKey::from_row(&row), live);
         }
     }
     model.take_rows(some_rows());

@@ -2,7 +2,7 @@
 
 use crossterm::event::KeyCode;
 
-use super::deed::{deeds, no_deeds};
+use super::deed::{list_deeds, no_deeds};
 use super::input::{LiveEffect, LiveInput};
 use super::live_data::{DetailTab, LiveRowKey, PlannedDeed};
 use super::model::{DetailPage, FILTERS, ListOrder, LiveModel, LiveOverlay};
@@ -17,9 +17,9 @@ const SEARCH: usize = 200;
 pub const LIST_TOP: u16 = 2;
 
 /// Takes something that happened.
-pub fn update(model: &mut LiveModel, input: LiveInput) -> Vec<LiveEffect> {
+pub fn update_model(model: &mut LiveModel, input: LiveInput) -> Vec<LiveEffect> {
     match input {
-        LiveInput::Key(key) => return pressed(model, key),
+        LiveInput::Key(key) => return handle_key(model, key),
         LiveInput::Click(line) => return handle_click(model, line),
         LiveInput::Interrupted => return vec![LiveEffect::Quit(INTERRUPTED)],
         LiveInput::Suspended => return vec![LiveEffect::Suspend],
@@ -81,7 +81,7 @@ fn read_rows(model: &LiveModel) -> Vec<LiveEffect> {
     vec![LiveEffect::ReadRows(model.queries())]
 }
 
-fn pressed(model: &mut LiveModel, key: KeyCode) -> Vec<LiveEffect> {
+fn handle_key(model: &mut LiveModel, key: KeyCode) -> Vec<LiveEffect> {
     if model.overlay.is_some() {
         return overlay_key(model, key);
     }
@@ -124,13 +124,13 @@ fn list_key(model: &mut LiveModel, key: KeyCode) -> Vec<LiveEffect> {
             model.arrange();
         }
         key => {
-            if let Some(to) = moved(
+            if let Some(to) = move_by_key(
                 key,
                 model.selected_at().unwrap_or(0),
                 model.order.len(),
                 model.list_height(),
             ) {
-                select(model, to);
+                select_row(model, to);
             }
         }
     }
@@ -150,12 +150,12 @@ fn handle_click(model: &mut LiveModel, line: u16) -> Vec<LiveEffect> {
     if model.selected_at() == Some(at) {
         return open_detail(model);
     }
-    select(model, at);
+    select_row(model, at);
     read_rows(model)
 }
 
 /// Where a key leads in a list of so many lines; `None` where it is no key that moves.
-pub fn moved(key: KeyCode, at: usize, lines: usize, page: usize) -> Option<usize> {
+pub fn move_by_key(key: KeyCode, at: usize, lines: usize, page: usize) -> Option<usize> {
     let last = lines.saturating_sub(1);
     Some(match key {
         KeyCode::Up | KeyCode::Char('k') => at.saturating_sub(1),
@@ -168,9 +168,9 @@ pub fn moved(key: KeyCode, at: usize, lines: usize, page: usize) -> Option<usize
     })
 }
 
-fn select(model: &mut LiveModel, at: usize) {
+fn select_row(model: &mut LiveModel, at: usize) {
     if let Some(row) = model.order.get(at) {
-        model.selected = Some(LiveRowKey::of(&model.rows[*row]));
+        model.selected = Some(LiveRowKey::from_row(&model.rows[*row]));
         model.keep_in_sight();
     }
 }
@@ -232,7 +232,7 @@ fn open_menu(model: &mut LiveModel) -> Vec<LiveEffect> {
     } else if let Some(busy) = &model.busy {
         message(vec![format!("'{busy}' is being done; wait for its end.")])
     } else {
-        match deeds(model, row, chosen_snapshot(model)) {
+        match list_deeds(model, row, chosen_snapshot(model)) {
             found if found.is_empty() => message(no_deeds(row)),
             found => Some(LiveOverlay::Menu(found, 0)),
         }
@@ -246,12 +246,12 @@ fn overlay_key(model: &mut LiveModel, key: KeyCode) -> Vec<LiveEffect> {
     match model.overlay.take() {
         Some(LiveOverlay::Menu(found, at)) => match key {
             KeyCode::Esc | KeyCode::Char('q') | KeyCode::Left => {}
-            KeyCode::Enter | KeyCode::Right => return confirm(model, found, at),
+            KeyCode::Enter | KeyCode::Right => return confirm_deed(model, found, at),
             KeyCode::Char(c @ '1'..='9') if usize::from(c as u8 - b'1') < found.len() => {
-                return confirm(model, found, usize::from(c as u8 - b'1'));
+                return confirm_deed(model, found, usize::from(c as u8 - b'1'));
             }
             key => {
-                let at = moved(key, at, found.len(), page).unwrap_or(at);
+                let at = move_by_key(key, at, found.len(), page).unwrap_or(at);
                 model.overlay = Some(LiveOverlay::Menu(found, at));
             }
         },
@@ -263,12 +263,13 @@ fn overlay_key(model: &mut LiveModel, key: KeyCode) -> Vec<LiveEffect> {
             KeyCode::Char('n' | 'N' | 'q') | KeyCode::Esc => {}
             // Enter is no answer: whoever presses it once too often has nothing done.
             key => {
-                let scroll = moved(key, scroll, deed.says.len() + page, page).unwrap_or(scroll);
+                let scroll =
+                    move_by_key(key, scroll, deed.says.len() + page, page).unwrap_or(scroll);
                 model.overlay = Some(LiveOverlay::Confirm(deed, scroll));
             }
         },
         Some(LiveOverlay::Message(title, lines, scroll)) => {
-            match moved(key, scroll, lines.len(), page) {
+            match move_by_key(key, scroll, lines.len(), page) {
                 Some(scroll) if lines.len() > page => {
                     model.overlay = Some(LiveOverlay::Message(title, lines, scroll))
                 }
@@ -281,8 +282,8 @@ fn overlay_key(model: &mut LiveModel, key: KeyCode) -> Vec<LiveEffect> {
     Vec::new()
 }
 
-fn confirm(model: &mut LiveModel, mut found: Vec<PlannedDeed>, at: usize) -> Vec<LiveEffect> {
-    let deed = found.swap_remove(at);
+fn confirm_deed(model: &mut LiveModel, mut deeds: Vec<PlannedDeed>, at: usize) -> Vec<LiveEffect> {
+    let deed = deeds.swap_remove(at);
     if deed.means.is_some() {
         model.overlay = Some(LiveOverlay::Confirm(Box::new(deed), 0));
         return Vec::new();

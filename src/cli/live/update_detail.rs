@@ -5,7 +5,7 @@ use crossterm::event::KeyCode;
 use super::input::LiveEffect;
 use super::live_data::{DetailTab, LiveRowKey, SnapshotChoice, TabContent};
 use super::model::{DetailPage, LiveModel};
-use super::update::moved;
+use super::update::move_by_key;
 use crate::cli::wrapped_text::break_line;
 
 /// Lines above the text of a page: the head, the names of the pages, and a rule.
@@ -120,11 +120,11 @@ pub fn detail_key(model: &mut LiveModel, key: KeyCode) -> Vec<LiveEffect> {
                 .content
                 .as_ref()
                 .map_or(0, |content| content.snapshots.len());
-            page.chosen = moved(key, page.chosen, count, height).unwrap_or(page.chosen);
+            page.chosen = move_by_key(key, page.chosen, count, height).unwrap_or(page.chosen);
         }
         key => {
             let last = page_lines(model, &page).len().saturating_sub(height);
-            if let Some(to) = moved(key, page.scroll.min(last), last + 1, height) {
+            if let Some(to) = move_by_key(key, page.scroll.min(last), last + 1, height) {
                 page.scroll = to;
                 page.follow = to == last;
             }

@@ -4,7 +4,7 @@ use super::input::{LiveEffect, LiveInput};
 use super::live_data::{DeedMeans, DetailTab, LiveRowKey, SnapshotChoice, TabContent};
 use super::model::{FILTERS, ListOrder, LiveModel, LiveOverlay};
 use super::test_rows::{judged, looping, model, row, running, some_rows};
-use super::update::update;
+use super::update::update_model;
 use crate::report::overview::StatusRow;
 use crossterm::event::KeyCode;
 use watchdog_facts::verdict::Reason;
@@ -12,7 +12,7 @@ use watchdog_judge::judge::live_session::{SessionActivity, SessionLiveness};
 
 fn press(model: &mut LiveModel, keys: &[KeyCode]) -> Vec<LiveEffect> {
     keys.iter()
-        .flat_map(|key| update(model, LiveInput::Key(*key)))
+        .flat_map(|key| update_model(model, LiveInput::Key(*key)))
         .collect()
 }
 
@@ -91,7 +91,7 @@ fn selected_row_stays_selected_as_rows_change() {
         0,
         judged(row("/home/me/new", "main"), Reason::GitError, "no"),
     );
-    update(&mut model, LiveInput::Rows(rows, Vec::new()));
+    update_model(&mut model, LiveInput::Rows(rows, Vec::new()));
     assert_eq!(chosen(&model), "auth");
     let others = some_rows()
         .into_iter()
@@ -99,13 +99,13 @@ fn selected_row_stays_selected_as_rows_change() {
     let rows = std::iter::once(judged(row("/home/me/new", "main"), Reason::GitError, "no"))
         .chain(others)
         .collect();
-    update(&mut model, LiveInput::Rows(rows, Vec::new()));
+    update_model(&mut model, LiveInput::Rows(rows, Vec::new()));
     assert_eq!(
         chosen(&model),
         "日本 shop",
         "what stands in its place is chosen"
     );
-    update(&mut model, LiveInput::Rows(Vec::new(), Vec::new()));
+    update_model(&mut model, LiveInput::Rows(Vec::new(), Vec::new()));
     assert_eq!(
         (
             model.selected_row().is_none(),
@@ -166,7 +166,7 @@ fn only_the_rows_on_the_screen_are_read() {
             .collect::<Vec<_>>(),
         other => panic!("{other:?}"),
     };
-    let first = wanted(update(&mut model, LiveInput::Resized(80, 8)));
+    let first = wanted(update_model(&mut model, LiveInput::Resized(80, 8)));
     assert_eq!(
         (first.len(), first[0].as_str()),
         (5, "/home/me/projects/cart")
@@ -186,9 +186,9 @@ fn a_session_that_stalls_comes_to_the_top() {
         doing: SessionActivity::Stalled,
         idle: None,
     };
-    update(&mut model, LiveInput::Session(key, live));
+    update_model(&mut model, LiveInput::Session(key, live));
     assert_eq!(names(&model)[..3], ["auth", "cart", "stuck"]);
-    update(&mut model, LiveInput::Rows(some_rows(), Vec::new()));
+    update_model(&mut model, LiveInput::Rows(some_rows(), Vec::new()));
     assert_eq!(
         names(&model)[..3],
         ["auth", "cart", "stuck"],
@@ -199,13 +199,13 @@ fn a_session_that_stalls_comes_to_the_top() {
 #[test]
 fn unreadable_store_is_reported_until_readable() {
     let mut model = model((80, 24));
-    update(&mut model, LiveInput::StoreFailed("disk I/O error".into()));
+    update_model(&mut model, LiveInput::StoreFailed("disk I/O error".into()));
     assert_eq!(
         (model.store_error.as_deref(), names(&model).len()),
         (Some("disk I/O error"), 8),
         "what was read stays"
     );
-    update(&mut model, LiveInput::Rows(some_rows(), Vec::new()));
+    update_model(&mut model, LiveInput::Rows(some_rows(), Vec::new()));
     assert_eq!(model.store_error, None);
 }
 
@@ -323,7 +323,7 @@ fn only_y_confirms_an_action() {
         matches!(&model.overlay, Some(LiveOverlay::Message(_, lines, _)) if lines[0].contains("being done")),
         "one at a time"
     );
-    update(
+    update_model(
         &mut model,
         LiveInput::Performed("judge now".into(), 0, vec!["complete".into()]),
     );
@@ -353,7 +353,7 @@ fn trust_confirmation_requires_reading_its_commands() {
         b"{}".to_vec(),
         &["make test".to_owned()],
     );
-    update(&mut model, LiveInput::Prepared(Ok(deed.clone())));
+    update_model(&mut model, LiveInput::Prepared(Ok(deed.clone())));
     assert_eq!(
         model.overlay, None,
         "whoever closed the box does not want it any more"
@@ -362,7 +362,7 @@ fn trust_confirmation_requires_reading_its_commands() {
         &mut model,
         &[KeyCode::Char('a'), KeyCode::End, KeyCode::Enter],
     );
-    update(&mut model, LiveInput::Prepared(Ok(deed)));
+    update_model(&mut model, LiveInput::Prepared(Ok(deed)));
     let Some(LiveOverlay::Confirm(deed, _)) = &model.overlay else {
         panic!("{:?}", model.overlay)
     };
@@ -397,7 +397,7 @@ fn detail_tabs_load_when_opened_and_escape_returns() {
         lines: Vec::new(),
         snapshots: vec![snapshot("a/1"), snapshot("a/2")],
     };
-    update(
+    update_model(
         &mut model,
         LiveInput::Tab(key.clone(), DetailTab::Tasks, TabContent::default()),
     );
@@ -406,7 +406,7 @@ fn detail_tabs_load_when_opened_and_escape_returns() {
         None,
         "another page is open by now"
     );
-    update(
+    update_model(
         &mut model,
         LiveInput::Tab(key.clone(), DetailTab::Snapshots, content),
     );
@@ -446,7 +446,7 @@ fn output_is_followed_until_somebody_scrolls_up() {
         snapshots: Vec::new(),
     };
     let take = |model: &mut LiveModel, count| {
-        update(
+        update_model(
             model,
             LiveInput::Tab(key.clone(), DetailTab::Output, lines(count)),
         );
@@ -472,15 +472,15 @@ fn ctrl_c_signal_and_ctrl_z_work_everywhere() {
         let mut model = model((80, 24));
         press(&mut model, keys);
         assert_eq!(
-            update(&mut model, LiveInput::Interrupted),
+            update_model(&mut model, LiveInput::Interrupted),
             [LiveEffect::Quit(130)]
         );
         assert_eq!(
-            update(&mut model, LiveInput::Suspended),
+            update_model(&mut model, LiveInput::Suspended),
             [LiveEffect::Suspend]
         );
         assert_eq!(
-            update(&mut model, LiveInput::Ended(15)),
+            update_model(&mut model, LiveInput::Ended(15)),
             [LiveEffect::Quit(143)]
         );
     }
@@ -489,18 +489,18 @@ fn ctrl_c_signal_and_ctrl_z_work_everywhere() {
 #[test]
 fn click_selects_row_and_second_click_opens_it() {
     let mut model = model((80, 24));
-    update(&mut model, LiveInput::Click(4));
+    update_model(&mut model, LiveInput::Click(4));
     assert_eq!(chosen(&model), "auth");
     for line in [0, 23] {
-        update(&mut model, LiveInput::Click(line));
+        update_model(&mut model, LiveInput::Click(line));
     }
     assert_eq!(
         (chosen(&model).as_str(), model.detail.is_none()),
         ("auth", true)
     );
-    update(&mut model, LiveInput::Click(4));
+    update_model(&mut model, LiveInput::Click(4));
     assert!(model.detail.is_some());
     press(&mut model, &[KeyCode::Char('?')]);
-    update(&mut model, LiveInput::Click(4));
+    update_model(&mut model, LiveInput::Click(4));
     assert_eq!(model.overlay, None, "a click closes what any key closes");
 }

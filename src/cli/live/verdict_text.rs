@@ -118,7 +118,7 @@ fn on_one_line(text: &str) -> String {
 fn list_heading<T>(found: Option<&Vec<T>>, noun: &str) -> String {
     found.map_or_else(
         || format!("{noun}s: not recorded"),
-        |found| plural(found.len() as u64, noun),
+        |entries| plural(entries.len() as u64, noun),
     )
 }
 

@@ -6,8 +6,7 @@ use std::time::Duration;
 use super::round::{RoundSize, play};
 use crate::torture::Tally;
 
-const THIS: &str =
-    "fleet_proof::rounds::every_task_is_done_once_despite_failures";
+const THIS: &str = "fleet_proof::rounds::every_task_is_done_once_despite_failures";
 
 fn number(name: &str, default: u64) -> u64 {
     match std::env::var(name) {

@@ -13,8 +13,7 @@ use crate::support::CommandOutput;
 use crate::support::random_tree::Dice;
 use crate::torture::Tally;
 
-const THIS: &str =
-    "injection::points::failed_syscalls_lose_no_data_and_are_told";
+const THIS: &str = "injection::points::failed_syscalls_lose_no_data_and_are_told";
 
 /// Draws until a point is reached, at most so often.
 const DRAWS: usize = 20;

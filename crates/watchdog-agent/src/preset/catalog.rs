@@ -29,7 +29,7 @@ const FILES: [(&str, &str); 8] = [
 static BUILT_IN: LazyLock<Vec<Arc<AgentPreset>>> = LazyLock::new(|| {
     let read = |(name, text): &(&str, &str)| {
         Arc::new(
-            AgentPreset::read(text.as_bytes(), Path::new(name))
+            AgentPreset::from_bytes(text.as_bytes(), Path::new(name))
                 .expect("the presets that are built in are read by a test"),
         )
     };
@@ -122,8 +122,8 @@ impl PresetCatalog {
     /// # Errors
     /// Where the user's own file cannot be read.
     pub fn of_word(&self, word: &str) -> Result<Option<Arc<AgentPreset>>, PresetProblem> {
-        if let Some(known) = Self::built_in_named(word) {
-            return Ok(Some(known));
+        if let Some(built_in_preset) = Self::built_in_named(word) {
+            return Ok(Some(built_in_preset));
         }
         let Some(file) = self
             .file_of(word)
@@ -134,7 +134,7 @@ impl PresetCatalog {
         let Some(bytes) = read_preset_file(&file)? else {
             return Ok(None);
         };
-        let preset = AgentPreset::read(&bytes, &file)?;
+        let preset = AgentPreset::from_bytes(&bytes, &file)?;
         if preset.name != word {
             return Err(PresetProblem::new(
                 &file,
@@ -230,13 +230,13 @@ mod tests {
         assert_eq!(
             catalog
                 .of_word("mine")
-                .map(|found| found.map(|preset| preset.title.clone())),
+                .map(|named_preset| named_preset.map(|preset| preset.title.clone())),
             Ok(Some("T".into()))
         );
         assert_eq!(
             catalog
                 .of_word("claude")
-                .map(|found| found.map(|preset| preset.title.clone())),
+                .map(|named_preset| named_preset.map(|preset| preset.title.clone())),
             Ok(Some("Claude Code".into()))
         );
         assert!(catalog.of_word("wrong").is_err_and(
@@ -283,9 +283,9 @@ mod tests {
             (br#"{"name": "x", "title": "T", "program": "t", "session": {"args": []}}"#.to_vec(), "session.args: `{user}` is missing"),
             (vec![b' '; 10 << 20], "at most 262144 are read"),
         ] {
-            let said = refused(&text);
-            assert!(said.contains(expected) && said.contains("x.json"), "{said}\nlacks {expected}");
-            assert!(said.len() < 1500 && !said.contains('\u{1b}'), "{said}");
+            let refusal = refused(&text);
+            assert!(refusal.contains(expected) && refusal.contains("x.json"), "{refusal}\nlacks {expected}");
+            assert!(refusal.len() < 1500 && !refusal.contains('\u{1b}'), "{refusal}");
         }
         let deep = [b"[".repeat(100_000), b"]".repeat(100_000)].concat();
         assert!(refused(&deep).contains("x.json"));

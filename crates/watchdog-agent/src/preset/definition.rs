@@ -9,7 +9,7 @@ use super::capability::AgentCapability;
 use super::own_home::OwnHome;
 use super::problem::PresetProblem;
 use super::refusal::RefusalAdvice;
-use super::template::{TemplateArg, placeholders};
+use super::template::{TemplateArg, find_placeholders};
 use crate::local_api::LocalApi;
 use crate::stream::StreamFormat;
 use watchdog_core::config::{PresetName, nearest_hint};
@@ -237,7 +237,7 @@ impl AgentPreset {
     ///
     /// # Errors
     /// The first thing that is wrong with it, with its place.
-    pub fn read(bytes: &[u8], file: &Path) -> Result<Self, PresetProblem> {
+    pub fn from_bytes(bytes: &[u8], file: &Path) -> Result<Self, PresetProblem> {
         if bytes.len() > MAX_PRESET_BYTES {
             return Err(PresetProblem::new(
                 file,
@@ -290,17 +290,17 @@ impl AgentPreset {
                 .collect::<Vec<_>>()
                 .join(" ")
         };
-        let mut found = vec![format!(
+        let mut command_lines = vec![format!(
             "session: {} {}",
             self.program,
             line(&self.session.args)
         )];
-        found.extend(
+        command_lines.extend(
             self.question
                 .as_ref()
                 .map(|question| format!("question: {} {}", self.program, line(&question.args))),
         );
-        found
+        command_lines
     }
 
     fn mistake(&self) -> Option<String> {
@@ -314,11 +314,11 @@ impl AgentPreset {
             return Some("program: must name a program".into());
         }
         let mut texts: Vec<(&str, &str)> = vec![("program", &self.program)];
-        let of = |key: &'static str, args: &'_ [TemplateArg], known: &[&str]| {
+        let of = |key: &'static str, args: &'_ [TemplateArg], allowed_names: &[&str]| {
             let words = args.iter().flat_map(TemplateArg::words);
             words
                 .clone()
-                .find_map(|word| unknown_placeholder(key, word, known))
+                .find_map(|word| unknown_placeholder(key, word, allowed_names))
                 .or_else(|| {
                     // A word with a NUL cannot be an argument.
                     words
@@ -421,10 +421,9 @@ impl AgentPreset {
         }
         for (key, args) in by_ids {
             if args.is_some_and(|args| {
-                !args
-                    .iter()
-                    .flat_map(TemplateArg::words)
-                    .any(|word| placeholders(word).any(|name| name == "id" || name == "transcript"))
+                !args.iter().flat_map(TemplateArg::words).any(|word| {
+                    find_placeholders(word).any(|name| name == "id" || name == "transcript")
+                })
             }) {
                 return Some(format!(
                     "{key}: `{{id}}` is missing, which stands for the session's id"
@@ -464,7 +463,7 @@ impl QuestionTemplate {
             .iter()
             .flatten()
             .flat_map(TemplateArg::words)
-            .any(|word| placeholders(word).any(|name| name == "transcript"))
+            .any(|word| find_placeholders(word).any(|name| name == "transcript"))
     }
 }
 
@@ -490,10 +489,10 @@ impl TranscriptLocation {
     }
 }
 
-fn unknown_placeholder(key: &str, word: &str, known: &[&str]) -> Option<String> {
-    let unknown = placeholders(word).find(|name| !known.contains(name))?;
+fn unknown_placeholder(key: &str, word: &str, allowed_names: &[&str]) -> Option<String> {
+    let unknown = find_placeholders(word).find(|name| !allowed_names.contains(name))?;
     Some(format!(
         "{key}: unknown placeholder `{{{unknown}}}`{}",
-        nearest_hint(unknown, known.iter().copied())
+        nearest_hint(unknown, allowed_names.iter().copied())
     ))
 }

@@ -70,7 +70,7 @@ impl OwnHome {
         let mut own = Value::Object(self.set.clone());
         for pointer in &self.keep {
             if let Some(value) = users.pointer(pointer) {
-                put(&mut own, pointer, value.clone());
+                insert_at_pointer(&mut own, pointer, value.clone());
             }
         }
         Ok(own)
@@ -98,7 +98,7 @@ impl OwnHome {
 }
 
 /// Puts a value at a pointer, and makes the objects on the way.
-fn put(into: &mut Value, pointer: &str, value: Value) {
+fn insert_at_pointer(into: &mut Value, pointer: &str, value: Value) {
     let mut node = into;
     for part in pointer.split('/').skip(1) {
         if !node.is_object() {

@@ -24,20 +24,18 @@ impl PresetProblem {
 
     /// An error of the reader, with a hint at the nearest word where the word itself is the mistake.
     pub(super) fn of_reader(file: &Path, error: &serde_json::Error) -> Self {
-        let said = error.to_string();
-        let said = said.split(" at line ").next().unwrap_or_default();
+        let error_text = error.to_string();
+        let without_position = error_text.split(" at line ").next().unwrap_or_default();
         // "unknown field `sesion`, expected one of `name`, `title`"
-        let mut quoted = said.split('`').skip(1).step_by(2);
+        let mut quoted = without_position.split('`').skip(1).step_by(2);
         let hint = match quoted.next() {
-            Some(word) if said.starts_with("unknown ") => nearest_hint(word, quoted),
+            Some(word) if without_position.starts_with("unknown ") => nearest_hint(word, quoted),
             _ => String::new(),
         };
-        let said = said.replacen("unknown field", "unknown key", 1).replacen(
-            "missing field",
-            "missing key",
-            1,
-        );
-        let shown: String = said
+        let in_our_words = without_position
+            .replacen("unknown field", "unknown key", 1)
+            .replacen("missing field", "missing key", 1);
+        let shown: String = in_our_words
             .chars()
             .take(600)
             .flat_map(|c| {

@@ -6,7 +6,7 @@ use std::path::Path;
 use std::time::Duration;
 
 use super::definition::{AgentPreset, QuestionTemplate};
-use super::template::{TemplateArg, filled};
+use super::template::{TemplateArg, fill_placeholders};
 use crate::plan_prompt::PLAN_SCHEMA;
 use crate::prompt::REPLY_SCHEMA;
 use crate::session_id::is_session_id;
@@ -50,18 +50,18 @@ impl ProbeInvocation {
     /// The same without an option that the program does not know.
     /// `None`: it is not there, or the probe could do harm without it.
     pub fn without(&self, option: &str) -> Option<Self> {
-        let known = self
+        let index = self
             .words
             .iter()
             .position(|word| word.text == option && !word.safety)?;
         let mut fewer = self.clone();
-        fewer.words.remove(known);
-        if self.one_of.iter().any(|one| one == option) {
-            for word in fewer
-                .words
-                .iter_mut()
-                .filter(|word| self.one_of.iter().any(|one| word.text == one.as_str()))
-            {
+        fewer.words.remove(index);
+        if self.one_of.iter().any(|alternative| alternative == option) {
+            for word in fewer.words.iter_mut().filter(|word| {
+                self.one_of
+                    .iter()
+                    .any(|alternative| word.text == alternative.as_str())
+            }) {
                 word.safety = true;
             }
         }
@@ -189,7 +189,9 @@ impl UnaskableQuestion {
 ///
 /// # Errors
 /// Where the agent cannot be asked this.
-pub fn invocation(asking: &InvocationInputs<'_>) -> Result<ProbeInvocation, UnaskableQuestion> {
+pub fn build_invocation(
+    asking: &InvocationInputs<'_>,
+) -> Result<ProbeInvocation, UnaskableQuestion> {
     // At the start of a prompt these would make it a slash command or an option.
     let marked = asking
         .prompt
@@ -269,7 +271,7 @@ fn preset_invocation(
     let value = |placeholder: &str| -> Option<OsString> {
         match placeholder {
             "id" => id.map(Into::into),
-            "model" => model(asking, question).map(Into::into),
+            "model" => choose_model(asking, question).map(Into::into),
             "schema" => asking.question.schema().map(Into::into),
             "schema_file" => asking.places.schema_file.map(Into::into),
             "own_home" => asking.places.own_home.map(Into::into),
@@ -280,7 +282,7 @@ fn preset_invocation(
         }
     };
     let mut add = |words: &[String], for_safety: bool| {
-        let mut words = words.iter().map(|word| filled(word, &value));
+        let mut words = words.iter().map(|word| fill_placeholders(word, &value));
         let Some(text) = words.next() else { return };
         let safety = for_safety || question.safety.iter().any(|option| text == option.as_str());
         built.words.push(InvocationArg {
@@ -298,7 +300,7 @@ fn preset_invocation(
         match arg.placeholder() {
             // A question to another session than the one that worked would be of no use.
             Some("conversation") => conversation.iter().for_each(|arg| add(arg.words(), true)),
-            Some("model") => model(asking, question)
+            Some("model") => choose_model(asking, question)
                 .into_iter()
                 .for_each(|_| add(question.model.as_deref().unwrap_or_default(), false)),
             Some("schema") => {
@@ -311,7 +313,8 @@ fn preset_invocation(
             _ => add(arg.words(), false),
         }
     }
-    let set = |(name, text): (&String, &String)| (name.into(), Some(filled(text, &value)));
+    let set =
+        |(name, text): (&String, &String)| (name.into(), Some(fill_placeholders(text, &value)));
     // A question to nobody who was here before needs no home of its own.
     let unused = |text: &str| asking.places.own_home.is_none() && text.contains("{own_home}");
     built.env.extend(
@@ -328,7 +331,10 @@ fn preset_invocation(
 }
 
 /// The model, unless it is one of another agent's short names: the default configuration has one of Claude's.
-fn model<'a>(asking: &'a InvocationInputs<'_>, question: &QuestionTemplate) -> Option<&'a str> {
+fn choose_model<'a>(
+    asking: &'a InvocationInputs<'_>,
+    question: &QuestionTemplate,
+) -> Option<&'a str> {
     let foreign = |model: &&str| {
         SHORT_NAMES.contains(model) && !question.own_models.iter().any(|own| own == model)
     };
@@ -372,10 +378,10 @@ mod tests {
             model: model.map(str::to_owned),
             probe: None,
         };
-        let known = PresetCatalog::built_in_named(preset).expect("it is built in");
+        let built_in = PresetCatalog::built_in_named(preset).expect("it is built in");
         let asking = InvocationInputs {
             settings: &settings,
-            preset: Some(&known),
+            preset: Some(&built_in),
             program: None,
             session_id,
             question,
@@ -390,7 +396,7 @@ mod tests {
                     .map(|_| Path::new("/t.jsonl")),
             },
         };
-        invocation(&asking)
+        build_invocation(&asking)
     }
 
     fn words(built: &ProbeInvocation) -> Vec<String> {
@@ -477,11 +483,11 @@ mod tests {
         }
         for preset in ["copilot", "cursor", "amp"] {
             for id in [None, Some(ID)] {
-                let said = line(preset, None, id);
+                let refusal = line(preset, None, id);
                 assert!(
-                    said.contains("cannot be asked without a trace")
-                        && said.contains("agent.probe"),
-                    "{said}"
+                    refusal.contains("cannot be asked without a trace")
+                        && refusal.contains("agent.probe"),
+                    "{refusal}"
                 );
             }
         }

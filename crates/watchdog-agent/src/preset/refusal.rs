@@ -32,7 +32,7 @@ pub struct OptionsByCause {
 }
 
 impl OptionsByCause {
-    fn of(&self, cause: RefusalCause) -> Option<&str> {
+    fn get_option(&self, cause: RefusalCause) -> Option<&str> {
         let option = match cause {
             RefusalCause::Permission => &self.permission,
             RefusalCause::NotOffered => &self.not_offered,
@@ -60,7 +60,7 @@ impl RefusalAdvice {
         let option = causes
             .into_iter()
             .filter(has)
-            .find_map(|cause| self.by_cause.of(cause))
+            .find_map(|cause| self.by_cause.get_option(cause))
             .unwrap_or(&self.option);
         let tools: Vec<&str> = refused
             .iter()

@@ -36,19 +36,19 @@ impl TemplateArg {
 }
 
 /// The placeholders named in a text.
-pub fn placeholders(text: &str) -> impl Iterator<Item = &str> {
+pub fn find_placeholders(text: &str) -> impl Iterator<Item = &str> {
     text.split('{')
         .skip(1)
-        .filter_map(|rest| rest.split_once('}'))
+        .filter_map(|after_brace| after_brace.split_once('}'))
         .map(|(name, _)| name)
         .filter(|name| is_placeholder(name))
 }
 
 /// The text with its placeholders filled in, once: what is filled in is not looked at again.
-pub fn filled(text: &str, value: &dyn Fn(&str) -> Option<OsString>) -> OsString {
+pub fn fill_placeholders(text: &str, value: &dyn Fn(&str) -> Option<OsString>) -> OsString {
     let mut made = OsString::new();
-    let mut rest = text;
-    while let Some((before, after)) = rest.split_once('{') {
+    let mut remaining_text = text;
+    while let Some((before, after)) = remaining_text.split_once('{') {
         made.push(before);
         match after
             .split_once('}')
@@ -56,15 +56,15 @@ pub fn filled(text: &str, value: &dyn Fn(&str) -> Option<OsString>) -> OsString 
         {
             Some((value, after)) => {
                 made.push(value);
-                rest = after;
+                remaining_text = after;
             }
             None => {
                 made.push("{");
-                rest = after;
+                remaining_text = after;
             }
         }
     }
-    made.push(rest);
+    made.push(remaining_text);
     made
 }
 
@@ -87,10 +87,10 @@ mod tests {
             ("{}{id}{", "{}{id}7{"),
             ("", ""),
         ] {
-            assert_eq!(filled(text, &value), expected, "{text}");
+            assert_eq!(fill_placeholders(text, &value), expected, "{text}");
         }
         assert_eq!(
-            placeholders("{\"a\": {id}} {b_c} {D} {}").collect::<Vec<_>>(),
+            find_placeholders("{\"a\": {id}} {b_c} {D} {}").collect::<Vec<_>>(),
             ["id", "b_c"]
         );
     }

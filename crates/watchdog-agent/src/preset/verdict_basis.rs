@@ -21,7 +21,7 @@ pub struct VerdictBasis {
 
 impl VerdictBasis {
     /// That of a verdict about a session of an agent.
-    pub fn of(verdict: &Verdict) -> Self {
+    pub fn from_verdict(verdict: &Verdict) -> Self {
         let made = verdict
             .commits
             .as_ref()
@@ -57,12 +57,13 @@ impl VerdictBasis {
         let missing = gaps
             .into_iter()
             .filter(|(rests, capability)| *rests && !preset.can(*capability));
-        let mut said: Vec<&str> = missing
+        let mut gap_sentences: Vec<&str> = missing
             .map(|(_, capability)| capability.sentence(false))
             .collect();
         let question = preset.question_gaps();
-        said.extend(question.into_iter().filter(|_| self.probed));
-        (!said.is_empty()).then(|| format!("{}: {}", preset.title, said.join("; ")))
+        gap_sentences.extend(question.into_iter().filter(|_| self.probed));
+        (!gap_sentences.is_empty())
+            .then(|| format!("{}: {}", preset.title, gap_sentences.join("; ")))
     }
 }
 
@@ -200,10 +201,16 @@ mod tests {
             ),
             ("codex", &ConfigSettings::default().limits, false, None),
         ] {
-            let found = unheld_limits(&preset(agent), limits, own);
-            assert_eq!(found.is_some(), said.is_some(), "{agent} {found:?}");
+            let unheld_note = unheld_limits(&preset(agent), limits, own);
+            assert_eq!(
+                unheld_note.is_some(),
+                said.is_some(),
+                "{agent} {unheld_note:?}"
+            );
             assert!(
-                found.unwrap_or_default().contains(said.unwrap_or_default()),
+                unheld_note
+                    .unwrap_or_default()
+                    .contains(said.unwrap_or_default()),
                 "{agent}"
             );
         }

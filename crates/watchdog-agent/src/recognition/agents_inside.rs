@@ -34,11 +34,11 @@ pub struct AgentInside {
 /// The processes that are known agents, or have one above them.
 pub fn processes_of_agents(
     processes: &[WorkingProcess],
-    known: &[AgentWords],
+    agent_words: &[AgentWords],
 ) -> Vec<ProcessOfAgent> {
     let named: HashMap<u32, Option<String>> = processes
         .iter()
-        .map(|process| (process.pid, agent_of(process, known)))
+        .map(|process| (process.pid, agent_of(process, agent_words)))
         .collect();
     let by_pid: HashMap<u32, &WorkingProcess> = processes
         .iter()
@@ -88,7 +88,10 @@ pub fn agents_inside(
         if !own && (is_above(*pid) || above && !is_inside(&agent.folder)) {
             continue;
         }
-        if !inside.iter().any(|known| known.pid == agent.pid) {
+        if !inside
+            .iter()
+            .any(|listed_agent| listed_agent.pid == agent.pid)
+        {
             inside.push(AgentInside {
                 is_above: above,
                 ..agent.clone()
@@ -98,7 +101,7 @@ pub fn agents_inside(
     inside
 }
 
-fn agent_of(process: &WorkingProcess, known: &[AgentWords]) -> Option<String> {
+fn agent_of(process: &WorkingProcess, agent_words: &[AgentWords]) -> Option<String> {
     let program = process.argv.first()?.to_string_lossy();
     if only_starts_others(program.split(' ').next()?) {
         return None;
@@ -108,7 +111,7 @@ fn agent_of(process: &WorkingProcess, known: &[AgentWords]) -> Option<String> {
         parent: process.parent,
         argv: process.argv.clone(),
     };
-    match agents_in_processes(&[command], known) {
+    match agents_in_processes(&[command], agent_words) {
         NamedAgents::None => None,
         NamedAgents::One(agent) => Some(agent),
         NamedAgents::Several(agents) => agents.into_iter().next(),
@@ -120,7 +123,7 @@ mod tests {
     use super::*;
     use crate::preset::PresetCatalog;
 
-    fn process(pid: u32, parent: u32, line: &str, folder: &str) -> WorkingProcess {
+    fn new_process(pid: u32, parent: u32, line: &str, folder: &str) -> WorkingProcess {
         let argv = line.split(' ').map(Into::into).collect();
         WorkingProcess {
             pid,
@@ -142,14 +145,14 @@ mod tests {
 
     #[test]
     fn only_agents_and_what_they_started_are_alive() {
-        let agent = |folder| process(7, 1, "claude --resume x", folder);
+        let agent = |folder| new_process(7, 1, "claude --resume x", folder);
         let none: &[u32] = &[];
         for (name, processes, above, expected) in [
             ("an agent", vec![agent("/w/src")], vec![], &[7][..]),
             ("an agent elsewhere", vec![agent("/home")], vec![], none),
             (
                 "an agent by its runtime",
-                vec![process(
+                vec![new_process(
                     7,
                     1,
                     "node /x/node_modules/@openai/codex/bin/codex.js",
@@ -160,49 +163,49 @@ mod tests {
             ),
             (
                 "a shell",
-                vec![process(7, 1, "bash -l", "/w")],
+                vec![new_process(7, 1, "bash -l", "/w")],
                 vec![],
                 none,
             ),
             (
                 "a login shell",
-                vec![process(7, 1, "-zsh", "/w")],
+                vec![new_process(7, 1, "-zsh", "/w")],
                 vec![],
                 none,
             ),
             (
                 "an editor",
-                vec![process(7, 1, "vim claude.md", "/w")],
+                vec![new_process(7, 1, "vim claude.md", "/w")],
                 vec![],
                 none,
             ),
             (
                 "a dev server",
-                vec![process(7, 1, "node server.js", "/w")],
+                vec![new_process(7, 1, "node server.js", "/w")],
                 vec![],
                 none,
             ),
             (
                 "a script that starts an agent later",
-                vec![process(7, 1, "sh -c claude -p x; watchdog check", "/w")],
+                vec![new_process(7, 1, "sh -c claude -p x; watchdog check", "/w")],
                 vec![],
                 none,
             ),
             (
                 "watchdog that runs one",
-                vec![process(7, 1, "/bin/watchdog run -- claude -p x", "/w")],
+                vec![new_process(7, 1, "/bin/watchdog run -- claude -p x", "/w")],
                 vec![],
                 none,
             ),
             (
                 "a launcher, whose agent is a process of its own",
-                vec![process(7, 1, "timeout 60 claude", "/w")],
+                vec![new_process(7, 1, "timeout 60 claude", "/w")],
                 vec![],
                 none,
             ),
             (
                 "a build below an agent elsewhere",
-                vec![agent("/home"), process(8, 7, "make", "/w")],
+                vec![agent("/home"), new_process(8, 7, "make", "/w")],
                 vec![],
                 &[7],
             ),
@@ -210,33 +213,33 @@ mod tests {
                 "a build below its shell",
                 vec![
                     agent("/w"),
-                    process(8, 7, "sh -c make", "/w"),
-                    process(9, 8, "make", "/w"),
+                    new_process(8, 7, "sh -c make", "/w"),
+                    new_process(9, 8, "make", "/w"),
                 ],
                 vec![],
                 &[7],
             ),
             (
                 "an agent that calls from inside",
-                vec![agent("/w"), process(8, 7, "sh -c x", "/w")],
+                vec![agent("/w"), new_process(8, 7, "sh -c x", "/w")],
                 vec![7, 8],
                 &[7],
             ),
             (
                 "an agent that calls from elsewhere",
-                vec![agent("/home"), process(8, 7, "sh -c x", "/w")],
+                vec![agent("/home"), new_process(8, 7, "sh -c x", "/w")],
                 vec![7, 8],
                 none,
             ),
             (
                 "what that one runs beside",
-                vec![agent("/home"), process(8, 7, "make", "/w")],
+                vec![agent("/home"), new_process(8, 7, "make", "/w")],
                 vec![7],
                 none,
             ),
             (
                 "another agent that it runs",
-                vec![agent("/home"), process(8, 7, "codex exec x", "/w")],
+                vec![agent("/home"), new_process(8, 7, "codex exec x", "/w")],
                 vec![7],
                 &[8],
             ),

@@ -8,15 +8,17 @@ use crate::stream::StreamFormat;
 /// Those of every agent that is built in, and then of the user's own. A file of the user's that cannot be read recognises nothing: who
 /// names it hears of it.
 pub fn known_agents(presets: &PresetCatalog) -> Vec<AgentWords> {
-    let found = presets
+    let agent_presets = presets
         .words()
         .into_iter()
         .filter_map(|word| presets.of_word(&word).ok()?);
-    found.map(|preset| AgentWords::of(&preset)).collect()
+    agent_presets
+        .map(|preset| AgentWords::from_preset(&preset))
+        .collect()
 }
 
 impl AgentWords {
-    fn of(preset: &AgentPreset) -> Self {
+    fn from_preset(preset: &AgentPreset) -> Self {
         AgentWords {
             agent: preset.name.clone(),
             title: preset.title.clone(),
@@ -36,12 +38,12 @@ mod tests {
 
     #[test]
     fn program_name_identifies_every_built_in_agent() {
-        let known = known_agents(&PresetCatalog::default());
-        assert_eq!(known.len(), PresetCatalog::built_in().len());
-        for words in &known {
+        let agent_words = known_agents(&PresetCatalog::default());
+        assert_eq!(agent_words.len(), PresetCatalog::built_in().len());
+        for words in &agent_words {
             let command = [words.programs[0].clone().into(), "x".into()];
             assert_eq!(
-                super::super::agents_in_command(&command, &known).one(),
+                super::super::agents_in_command(&command, &agent_words).one(),
                 Some(words.agent.as_str())
             );
             assert!(words.dialect.is_some(), "{words:?}");

@@ -25,7 +25,7 @@ struct Launcher {
     operands: usize,
 }
 
-const fn launcher(
+const fn new_launcher(
     name: &'static str,
     valued: &'static [&'static str],
     operands: usize,
@@ -39,14 +39,14 @@ const fn launcher(
 
 /// Launchers of the system. `docker`, `ssh` and `tmux` are none: what they run has another home, and its sessions are not here.
 const LAUNCHERS: &[Launcher] = &[
-    launcher("env", &["-u", "--unset", "-C", "--chdir"], 0),
-    launcher("nice", &["-n", "--adjustment"], 0),
-    launcher("timeout", &["-k", "--kill-after", "-s", "--signal"], 1),
-    launcher("nohup", &[], 0),
-    launcher("setsid", &[], 0),
-    launcher("stdbuf", &["-i", "-o", "-e"], 0),
-    launcher("time", &["-f", "--format", "-o", "--output"], 0),
-    launcher("exec", &["-a"], 0),
+    new_launcher("env", &["-u", "--unset", "-C", "--chdir"], 0),
+    new_launcher("nice", &["-n", "--adjustment"], 0),
+    new_launcher("timeout", &["-k", "--kill-after", "-s", "--signal"], 1),
+    new_launcher("nohup", &[], 0),
+    new_launcher("setsid", &[], 0),
+    new_launcher("stdbuf", &["-i", "-o", "-e"], 0),
+    new_launcher("time", &["-f", "--format", "-o", "--output"], 0),
+    new_launcher("exec", &["-a"], 0),
 ];
 const SHELLS: [&str; 7] = ["sh", "bash", "dash", "zsh", "ksh", "ash", "fish"];
 /// Runtimes whose first operand is a script.
@@ -100,12 +100,12 @@ pub(super) fn base_name(word: &str) -> &str {
 
 /// The programs that a command runs: one, or several of a line for a shell. What only says something about itself is none.
 pub(super) fn launched_programs(argv: &[String]) -> Vec<LaunchedProgram> {
-    let mut found = Vec::new();
-    follow(argv, 0, &mut found);
-    found
+    let mut programs = Vec::new();
+    follow_command_line(argv, 0, &mut programs);
+    programs
 }
 
-fn follow(argv: &[String], depth: usize, found: &mut Vec<LaunchedProgram>) {
+fn follow_command_line(argv: &[String], depth: usize, programs: &mut Vec<LaunchedProgram>) {
     let argv = &argv[argv
         .iter()
         .take(WORDS)
@@ -124,25 +124,25 @@ fn follow(argv: &[String], depth: usize, found: &mut Vec<LaunchedProgram>) {
                 .eq(words.iter().copied())
     };
     if SHELLS.contains(&name) {
-        shell(args, depth, found);
+        follow_shell(args, depth, programs);
     } else if let Some((_, words)) = PACKAGE_RUNNERS.iter().find(is_runner) {
-        package(&args[words.len()..], found);
+        push_package(&args[words.len()..], programs);
     } else if RUNTIMES.contains(&without_version(name)) {
-        script(args, found);
+        push_script(args, programs);
     } else if let Some(launcher) = LAUNCHERS.iter().find(|launcher| launcher.name == name) {
-        let rest = behind_options(args, launcher.valued);
-        if rest.len() > launcher.operands {
-            follow(&rest[launcher.operands..], depth + 1, found);
+        let operand_words = behind_options(args, launcher.valued);
+        if operand_words.len() > launcher.operands {
+            follow_command_line(&operand_words[launcher.operands..], depth + 1, programs);
         }
     } else {
-        push(found, LaunchedProgram::Program(first.clone()), args);
+        push_program(programs, LaunchedProgram::Program(first.clone()), args);
     }
 }
 
-fn push(found: &mut Vec<LaunchedProgram>, program: LaunchedProgram, args: &[String]) {
+fn push_program(programs: &mut Vec<LaunchedProgram>, program: LaunchedProgram, args: &[String]) {
     let about_itself = matches!(args, [only] if ABOUT_ITSELF.contains(&only.as_str()));
     if !about_itself {
-        found.push(program);
+        programs.push(program);
     }
 }
 
@@ -190,7 +190,7 @@ fn is_assignment(word: &str) -> bool {
     })
 }
 
-fn shell(args: &[String], depth: usize, found: &mut Vec<LaunchedProgram>) {
+fn follow_shell(args: &[String], depth: usize, programs: &mut Vec<LaunchedProgram>) {
     let (mut at, mut runs_line) = (0, false);
     while let Some(word) = args
         .get(at)
@@ -207,15 +207,17 @@ fn shell(args: &[String], depth: usize, found: &mut Vec<LaunchedProgram>) {
     match args.get(at..) {
         Some([line, ..]) if runs_line => {
             for command in plain_commands(line) {
-                follow(&command, depth + 1, found);
+                follow_command_line(&command, depth + 1, programs);
             }
         }
-        Some([file, rest @ ..]) => push(found, LaunchedProgram::Script(file.clone()), rest),
+        Some([file, rest @ ..]) => {
+            push_program(programs, LaunchedProgram::Script(file.clone()), rest)
+        }
         _ => {}
     }
 }
 
-fn script(args: &[String], found: &mut Vec<LaunchedProgram>) {
+fn push_script(args: &[String], programs: &mut Vec<LaunchedProgram>) {
     // `bun run FILE`, `deno run FILE`.
     let args = args.strip_prefix(&["run".to_owned()]).unwrap_or(args);
     if args
@@ -230,14 +232,14 @@ fn script(args: &[String], found: &mut Vec<LaunchedProgram>) {
             Some(package) => LaunchedProgram::Package(package.to_owned()),
             None => LaunchedProgram::Script(file.clone()),
         };
-        push(found, program, rest);
+        push_program(programs, program, rest);
     }
 }
 
-fn package(args: &[String], found: &mut Vec<LaunchedProgram>) {
+fn push_package(args: &[String], programs: &mut Vec<LaunchedProgram>) {
     let args = behind_options(args, &RUNNER_VALUED);
     if let [name, rest @ ..] = args {
-        push(found, LaunchedProgram::Package(name.clone()), rest);
+        push_program(programs, LaunchedProgram::Package(name.clone()), rest);
     }
 }
 

@@ -65,7 +65,7 @@ impl NamedAgents {
         }
     }
 
-    fn of(mut agents: Vec<&str>) -> Self {
+    fn from_names(mut agents: Vec<&str>) -> Self {
         agents.sort_unstable();
         agents.dedup();
         match agents.as_slice() {
@@ -77,8 +77,8 @@ impl NamedAgents {
 }
 
 /// The agents that a command line runs.
-pub fn agents_in_command(argv: &[OsString], known: &[AgentWords]) -> NamedAgents {
-    NamedAgents::of(agents_of(argv, known))
+pub fn agents_in_command(argv: &[OsString], agent_words: &[AgentWords]) -> NamedAgents {
+    NamedAgents::from_names(agents_of(argv, agent_words))
 }
 
 /// The name of the one program that a command line runs in the end; `None` where it runs several, or a package.
@@ -93,10 +93,13 @@ pub fn single_program(argv: &[OsString]) -> Option<String> {
 }
 
 /// The agents that run among the processes of a session. One that an agent started is its tool, and not the session.
-pub fn agents_in_processes(processes: &[ProcessCommand], known: &[AgentWords]) -> NamedAgents {
+pub fn agents_in_processes(
+    processes: &[ProcessCommand],
+    agent_words: &[AgentWords],
+) -> NamedAgents {
     let agents: Vec<(&ProcessCommand, Vec<&str>)> = processes
         .iter()
-        .map(|process| (process, agents_of(&as_started(&process.argv), known)))
+        .map(|process| (process, agents_of(&as_started(&process.argv), agent_words)))
         .collect();
     let is_below_one = |process: &ProcessCommand| {
         let mut parent = process.parent;
@@ -115,7 +118,7 @@ pub fn agents_in_processes(processes: &[ProcessCommand], known: &[AgentWords]) -
     let topmost = agents
         .iter()
         .filter(|(process, named)| !named.is_empty() && !is_below_one(process));
-    NamedAgents::of(
+    NamedAgents::from_names(
         topmost
             .flat_map(|(_, named)| named.iter().copied())
             .collect(),
@@ -135,10 +138,10 @@ fn as_started(argv: &[OsString]) -> Vec<OsString> {
     }
 }
 
-fn agents_of<'a>(argv: &[OsString], known: &'a [AgentWords]) -> Vec<&'a str> {
+fn agents_of<'a>(argv: &[OsString], agent_words: &'a [AgentWords]) -> Vec<&'a str> {
     let argv: Vec<String> = argv.iter().take(WORDS).map(|word| text_of(word)).collect();
     let named = |program: &LaunchedProgram| {
-        known
+        agent_words
             .iter()
             .find(|words| words.name(program))
             .map(|words| words.agent.as_str())
@@ -191,22 +194,24 @@ impl AgentWords {
             path.split("node_modules/").skip(1).any(|inside| {
                 inside
                     .strip_prefix(package.as_str())
-                    .is_some_and(|rest| rest.starts_with('/'))
+                    .is_some_and(|after_package| after_package.starts_with('/'))
             })
         })
     }
 }
 
 /// Whether a name is this one, alone or with a version or a platform behind it.
-fn is_named(name: &str, known: &str) -> bool {
-    let Some(rest) = name.strip_prefix(known) else {
+fn is_named(name: &str, program_name: &str) -> bool {
+    let Some(suffix) = name.strip_prefix(program_name) else {
         return false;
     };
-    if rest.is_empty() {
+    if suffix.is_empty() {
         return true;
     }
-    rest.starts_with(['-', '@', '_'])
-        && rest[1..].split(['-', '_', '@']).all(is_version_or_platform)
+    suffix.starts_with(['-', '@', '_'])
+        && suffix[1..]
+            .split(['-', '_', '@'])
+            .all(is_version_or_platform)
 }
 
 fn is_version_or_platform(word: &str) -> bool {
@@ -219,8 +224,9 @@ fn is_version_or_platform(word: &str) -> bool {
     };
     let staged = || {
         VERSION_WORDS.iter().any(|stage| {
-            word.strip_prefix(stage)
-                .is_some_and(|rest| rest.is_empty() || numbers(rest.trim_start_matches('.')))
+            word.strip_prefix(stage).is_some_and(|stage_number| {
+                stage_number.is_empty() || numbers(stage_number.trim_start_matches('.'))
+            })
         })
     };
     // `x86_64` is cut in two.

@@ -2,13 +2,13 @@
 
 use serde_json::Value;
 
-use super::fields::{cut, number, text};
+use super::fields::{cut_middle, get_number, get_text};
 use super::figures::{ResultUsage, TokenCounts};
 use super::session_fold::SessionFold;
 
 /// Takes one event; says whether it is one of Antigravity's.
-pub(super) fn take(gathered: &mut SessionFold, event: &Value) -> bool {
-    let Some(kind) = text(event, "event") else {
+pub(super) fn apply_antigravity_event(gathered: &mut SessionFold, event: &Value) -> bool {
+    let Some(kind) = get_text(event, "event") else {
         return false;
     };
     let Some(reported) = event.get(kind).filter(|reported| reported.is_object()) else {
@@ -16,50 +16,61 @@ pub(super) fn take(gathered: &mut SessionFold, event: &Value) -> bool {
     };
     match kind {
         "init" => {}
-        "step_update" if text(reported, "step_type") == Some("agent_response") => {
+        "step_update" if get_text(reported, "step_type") == Some("agent_response") => {
             gathered.says(
-                text(reported, "text_delta").unwrap_or_default().trim_end(),
+                get_text(reported, "text_delta")
+                    .unwrap_or_default()
+                    .trim_end(),
                 None,
             );
-            let index = number(reported, "step_index").unwrap_or_default();
+            let index = get_number(reported, "step_index").unwrap_or_default();
             gathered.figures.message(
                 &format!("step {index}"),
-                reported.get("usage").and_then(tokens),
+                reported.get("usage").and_then(read_tokens),
                 true,
             );
         }
         "step_update" => {}
         "result" => {
-            gathered.answers(text(reported, "response").unwrap_or_default().trim_end());
+            gathered.answers(
+                get_text(reported, "response")
+                    .unwrap_or_default()
+                    .trim_end(),
+            );
             gathered.structured_output = reported
                 .get("structured_output")
                 .filter(|value| !value.is_null())
                 .cloned();
-            let status = text(reported, "status").unwrap_or("result");
-            gathered.ended = Some(cut(&status.to_lowercase(), 100));
+            let status = get_text(reported, "status").unwrap_or("result");
+            gathered.ended = Some(cut_middle(&status.to_lowercase(), 100));
             match status {
                 "SUCCESS" => gathered.recovers(),
-                _ => gathered.fails(cut(text(reported, "error").unwrap_or(status), 4000), None),
+                _ => gathered.fails(
+                    cut_middle(get_text(reported, "error").unwrap_or(status), 4000),
+                    None,
+                ),
             }
             let settled = ResultUsage {
-                turns: number(reported, "num_turns"),
-                tokens: reported.get("usage").and_then(tokens),
+                turns: get_number(reported, "num_turns"),
+                tokens: reported.get("usage").and_then(read_tokens),
                 ..ResultUsage::default()
             };
             gathered.figures.settle(&settled);
         }
         _ => return false,
     }
-    gathered.session(text(event, "conversation_id").or_else(|| text(reported, "conversation_id")));
+    gathered.session(
+        get_text(event, "conversation_id").or_else(|| get_text(reported, "conversation_id")),
+    );
     true
 }
 
-fn tokens(usage: &Value) -> Option<TokenCounts> {
-    let input = number(usage, "input_tokens")?;
-    let total = number(usage, "total_tokens").unwrap_or(0);
+fn read_tokens(usage: &Value) -> Option<TokenCounts> {
+    let input = get_number(usage, "input_tokens")?;
+    let total = get_number(usage, "total_tokens").unwrap_or(0);
     Some(TokenCounts {
         input,
-        output: number(usage, "output_tokens")
+        output: get_number(usage, "output_tokens")
             .unwrap_or(0)
             .max(total.saturating_sub(input)),
     })

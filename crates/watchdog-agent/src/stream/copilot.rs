@@ -4,8 +4,8 @@
 
 use serde_json::Value;
 
-use super::fields::{content_text, cut, number, text};
-use super::reply_event::{ReplyEvent, said};
+use super::fields::{content_text, cut_middle, get_number, get_text};
+use super::reply_event::{ReplyEvent, reply_from_text};
 use super::session_fold::SessionFold;
 use watchdog_facts::refused_tool::RefusalCause;
 
@@ -13,7 +13,7 @@ use watchdog_facts::refused_tool::RefusalCause;
 const ABORTED: &str = "aborted";
 
 /// The part of an answer in one of Copilot's events.
-pub(super) fn reply(kind: Option<&str>, event: &Value) -> Option<ReplyEvent> {
+pub(super) fn read_copilot_reply(kind: Option<&str>, event: &Value) -> Option<ReplyEvent> {
     let data = event.get("data");
     Some(match kind? {
         "result" => match event.get("exitCode")?.as_i64() {
@@ -28,61 +28,64 @@ pub(super) fn reply(kind: Option<&str>, event: &Value) -> Option<ReplyEvent> {
             message: Some("it was stopped".into()),
             api_error_status: None,
         },
-        "assistant.message" => said(data.and_then(|data| text(data, "content"))),
+        "assistant.message" => reply_from_text(data.and_then(|data| get_text(data, "content"))),
         "session.error" => ReplyEvent::Aborted {
             message: data
-                .and_then(|data| text(data, "message"))
+                .and_then(|data| get_text(data, "message"))
                 .map(str::to_owned),
-            api_error_status: data.and_then(status),
+            api_error_status: data.and_then(read_http_status),
         },
         _ => return None,
     })
 }
 
 /// The HTTP status of an error; its type stands for one where none is told.
-fn status(data: &Value) -> Option<u64> {
-    let by_type = || match text(data, "errorType")? {
+fn read_http_status(data: &Value) -> Option<u64> {
+    let by_type = || match get_text(data, "errorType")? {
         "authentication" => Some(401),
         "rate_limit" => Some(429),
         _ => None,
     };
-    number(data, "statusCode").or_else(by_type)
+    get_number(data, "statusCode").or_else(by_type)
 }
 
 /// Takes one event; says whether it is one of Copilot's.
-pub(super) fn take(gathered: &mut SessionFold, event: &Value) -> bool {
-    let Some(kind) = text(event, "type") else {
+pub(super) fn apply_copilot_event(gathered: &mut SessionFold, event: &Value) -> bool {
+    let Some(kind) = get_text(event, "type") else {
         return false;
     };
     let Some(data) = event.get("data").filter(|data| data.is_object()) else {
-        return kind == "result" && result(gathered, event);
+        return kind == "result" && apply_result(gathered, event);
     };
     match kind {
-        "user.message" => gathered.add_message("user", text(data, "content").unwrap_or_default()),
+        "user.message" => {
+            gathered.add_message("user", get_text(data, "content").unwrap_or_default())
+        }
         "assistant.turn_start" => {
             gathered.stop_reason = None;
             gathered.figures.turn();
         }
         "assistant.message" => gathered.says(
-            text(data, "content").unwrap_or_default(),
-            text(data, "messageId"),
+            get_text(data, "content").unwrap_or_default(),
+            get_text(data, "messageId"),
         ),
         "tool.execution_start" => {
             let input = data.get("arguments").unwrap_or(&Value::Null);
             gathered.calls(
-                text(data, "toolCallId").unwrap_or_default(),
-                text(data, "toolName").unwrap_or_default(),
+                get_text(data, "toolCallId").unwrap_or_default(),
+                get_text(data, "toolName").unwrap_or_default(),
                 input,
             );
         }
         "tool.execution_complete" => tool_result(gathered, data),
-        "assistant.turn_retry" => {
-            gathered.retries_for(cut(text(data, "reason").unwrap_or("unknown error"), 200))
-        }
+        "assistant.turn_retry" => gathered.retries_for(cut_middle(
+            get_text(data, "reason").unwrap_or("unknown error"),
+            200,
+        )),
         "session.error" => {
             gathered.fails(
-                cut(text(data, "message").unwrap_or("unknown error"), 4000),
-                status(data),
+                cut_middle(get_text(data, "message").unwrap_or("unknown error"), 4000),
+                read_http_status(data),
             );
         }
         // The error of a request is the session's only where its last event says so.
@@ -95,11 +98,11 @@ pub(super) fn take(gathered: &mut SessionFold, event: &Value) -> bool {
     true
 }
 
-fn result(gathered: &mut SessionFold, event: &Value) -> bool {
+fn apply_result(gathered: &mut SessionFold, event: &Value) -> bool {
     let Some(code) = event.get("exitCode").and_then(Value::as_i64) else {
         return false;
     };
-    gathered.session(text(event, "sessionId"));
+    gathered.session(get_text(event, "sessionId"));
     // Ended by TERM, it prints a last event with the exit code 0 all the same.
     let aborted = gathered.stop_reason.as_deref() == Some(ABORTED);
     gathered.ended = Some(match code {
@@ -127,9 +130,9 @@ fn tool_result(gathered: &mut SessionFold, data: &Value) {
             content_text(content)
         });
     let failed = data.get("success").and_then(Value::as_bool) == Some(false);
-    let id = text(data, "toolCallId").unwrap_or_default();
+    let id = get_text(data, "toolCallId").unwrap_or_default();
     let content = result.unwrap_or_default();
-    let code = data.get("error").and_then(|error| text(error, "code"));
+    let code = data.get("error").and_then(|error| get_text(error, "code"));
     let cause = match code.filter(|_| failed) {
         Some("denied") => Some(RefusalCause::Permission),
         Some(_) if content.starts_with("Tool '") && content.ends_with("does not exist.") => {

@@ -2,12 +2,12 @@
 
 use serde_json::Value;
 
-use super::fields::{content_text, text};
+use super::fields::{content_text, get_text};
 use super::session_fold::SessionFold;
 
 /// Takes one event; says whether it is one of Cursor's.
-pub(super) fn take(gathered: &mut SessionFold, event: &Value) -> bool {
-    match text(event, "type") {
+pub(super) fn apply_cursor_event(gathered: &mut SessionFold, event: &Value) -> bool {
+    match get_text(event, "type") {
         Some("thinking") => return event.get("subtype").is_some(),
         Some("tool_call") => {}
         _ => return false,
@@ -21,8 +21,8 @@ pub(super) fn take(gathered: &mut SessionFold, event: &Value) -> bool {
         return false;
     };
     let tool = name.strip_suffix("ToolCall").unwrap_or(name);
-    let id = text(event, "call_id").unwrap_or_default();
-    match text(event, "subtype") {
+    let id = get_text(event, "call_id").unwrap_or_default();
+    match get_text(event, "subtype") {
         Some("started") => gathered.calls(id, tool, call.get("args").unwrap_or(&Value::Null)),
         Some("completed") => {
             let result = call.get("result").unwrap_or(&Value::Null);
@@ -36,6 +36,6 @@ pub(super) fn take(gathered: &mut SessionFold, event: &Value) -> bool {
         }
         _ => return false,
     }
-    gathered.session(text(event, "session_id"));
+    gathered.session(get_text(event, "session_id"));
     true
 }

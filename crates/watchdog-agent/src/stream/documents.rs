@@ -45,7 +45,7 @@ pub(super) struct DocumentScanner {
     depth: u32,
     /// The next byte is the first of a line within a document.
     fresh_line: bool,
-    kept: ShortenedDocument,
+    document: ShortenedDocument,
 }
 
 impl DocumentScanner {
@@ -55,18 +55,18 @@ impl DocumentScanner {
             in_array: false,
             depth: 0,
             fresh_line: false,
-            kept: ShortenedDocument::new(DOCUMENT),
+            document: ShortenedDocument::new(DOCUMENT),
         }
     }
 
     /// Takes the next bytes of the output.
-    pub fn push(&mut self, mut bytes: &[u8], found: &mut impl FnMut(OutputPiece<'_>)) {
+    pub fn push(&mut self, mut bytes: &[u8], on_piece: &mut impl FnMut(OutputPiece<'_>)) {
         while let Some(&byte) = bytes.first() {
             let taken = match self.state {
-                ScanState::String => self.within_string(bytes, found),
-                ScanState::Text => self.rest_of_text(bytes, found),
+                ScanState::String => self.within_string(bytes, on_piece),
+                ScanState::Text => self.rest_of_text(bytes, on_piece),
                 _ => {
-                    self.step(byte, found);
+                    self.step(byte, on_piece);
                     1
                 }
             };
@@ -75,10 +75,12 @@ impl DocumentScanner {
     }
 
     /// Returns the pieces that the end of the output completes.
-    pub fn finish(&mut self, found: &mut impl FnMut(OutputPiece<'_>)) {
+    pub fn finish(&mut self, on_piece: &mut impl FnMut(OutputPiece<'_>)) {
         match self.state {
-            ScanState::Behind => self.complete(found),
-            ScanState::Document | ScanState::String | ScanState::Text => found(OutputPiece::Text),
+            ScanState::Behind => self.complete(on_piece),
+            ScanState::Document | ScanState::String | ScanState::Text => {
+                on_piece(OutputPiece::Text)
+            }
             ScanState::LineStart | ScanState::Bracket | ScanState::Between => {}
         }
         *self = DocumentScanner::new();
@@ -92,7 +94,7 @@ impl DocumentScanner {
         )
     }
 
-    fn step(&mut self, byte: u8, found: &mut impl FnMut(OutputPiece<'_>)) {
+    fn step(&mut self, byte: u8, on_piece: &mut impl FnMut(OutputPiece<'_>)) {
         match self.state {
             ScanState::LineStart => match byte {
                 b' ' | b'\t' | b'\r' | b'\n' => {}
@@ -119,23 +121,23 @@ impl DocumentScanner {
             ScanState::Behind => match byte {
                 b' ' | b'\t' | b'\r' => {}
                 b'\n' => {
-                    self.complete(found);
+                    self.complete(on_piece);
                     self.state = ScanState::LineStart;
                 }
                 b'{' => {
-                    self.complete(found);
+                    self.complete(on_piece);
                     self.open();
                 }
                 _ => self.state = ScanState::Text,
             },
-            ScanState::Document => self.within_document(byte, found),
+            ScanState::Document => self.within_document(byte, on_piece),
             ScanState::String | ScanState::Text => {}
         }
     }
 
     fn open(&mut self) {
-        self.kept.clear();
-        self.kept.push(b'{');
+        self.document.clear();
+        self.document.push(b'{');
         (self.state, self.depth, self.fresh_line) = (ScanState::Document, 1, false);
     }
 
@@ -143,19 +145,19 @@ impl DocumentScanner {
         (self.in_array, self.state) = (false, to);
     }
 
-    fn within_document(&mut self, byte: u8, found: &mut impl FnMut(OutputPiece<'_>)) {
+    fn within_document(&mut self, byte: u8, on_piece: &mut impl FnMut(OutputPiece<'_>)) {
         let fresh = std::mem::take(&mut self.fresh_line);
         match byte {
             b'{' if fresh => {
                 // No printer puts an inner object there: the text before was cut off.
-                found(OutputPiece::Text);
+                on_piece(OutputPiece::Text);
                 self.in_array = false;
                 self.open();
                 return;
             }
             b'\n' => self.fresh_line = true,
             b'"' => {
-                self.kept.open_string();
+                self.document.open_string();
                 self.state = ScanState::String;
                 return;
             }
@@ -163,10 +165,10 @@ impl DocumentScanner {
             b'}' | b']' => self.depth -= 1,
             _ => {}
         }
-        self.kept.push(byte);
+        self.document.push(byte);
         if self.depth == 0 {
             if self.in_array {
-                self.complete(found);
+                self.complete(on_piece);
                 self.state = ScanState::Between;
             } else {
                 self.state = ScanState::Behind;
@@ -174,40 +176,40 @@ impl DocumentScanner {
         }
     }
 
-    fn within_string(&mut self, bytes: &[u8], found: &mut impl FnMut(OutputPiece<'_>)) -> usize {
-        let (taken, end) = self.kept.string(bytes);
+    fn within_string(&mut self, bytes: &[u8], on_piece: &mut impl FnMut(OutputPiece<'_>)) -> usize {
+        let (taken, end) = self.document.string(bytes);
         match end {
             None => {}
             Some(b'"') => self.state = ScanState::Document,
             // A string does not span lines, so this is no document.
             Some(_) => {
-                found(OutputPiece::Text);
+                on_piece(OutputPiece::Text);
                 self.in_array = false;
-                self.kept.clear();
+                self.document.clear();
                 self.state = ScanState::LineStart;
             }
         }
         taken
     }
 
-    fn rest_of_text(&mut self, bytes: &[u8], found: &mut impl FnMut(OutputPiece<'_>)) -> usize {
+    fn rest_of_text(&mut self, bytes: &[u8], on_piece: &mut impl FnMut(OutputPiece<'_>)) -> usize {
         match memchr(b'\n', bytes) {
             None => bytes.len(),
             Some(at) => {
-                found(OutputPiece::Text);
-                self.kept.clear();
+                on_piece(OutputPiece::Text);
+                self.document.clear();
                 self.state = ScanState::LineStart;
                 at + 1
             }
         }
     }
 
-    fn complete(&mut self, found: &mut impl FnMut(OutputPiece<'_>)) {
-        match self.kept.bytes() {
-            Some(document) => found(OutputPiece::Document(document)),
-            None => found(OutputPiece::TooLong),
+    fn complete(&mut self, on_piece: &mut impl FnMut(OutputPiece<'_>)) {
+        match self.document.bytes() {
+            Some(document) => on_piece(OutputPiece::Document(document)),
+            None => on_piece(OutputPiece::TooLong),
         }
-        self.kept.clear();
+        self.document.clear();
     }
 }
 
@@ -221,7 +223,7 @@ mod tests {
 
     fn pieces<'a>(chunks: impl IntoIterator<Item = &'a [u8]>) -> Vec<String> {
         let mut all = Vec::new();
-        let mut found = |piece: OutputPiece<'_>| {
+        let mut on_piece = |piece: OutputPiece<'_>| {
             all.push(match piece {
                 OutputPiece::Document(bytes) => String::from_utf8_lossy(bytes).into_owned(),
                 OutputPiece::TooLong => "too long".into(),
@@ -231,8 +233,8 @@ mod tests {
         let mut documents = DocumentScanner::new();
         chunks
             .into_iter()
-            .for_each(|chunk| documents.push(chunk, &mut found));
-        documents.finish(&mut found);
+            .for_each(|chunk| documents.push(chunk, &mut on_piece));
+        documents.finish(&mut on_piece);
         all
     }
 
@@ -270,15 +272,15 @@ mod tests {
     #[test]
     fn a_long_string_keeps_both_of_its_ends() {
         let long = format!("begin{}\\u00e9\\\"end", "é\\n".repeat(HEAD + TAIL));
-        let found = pieces([format!("{{\"a\":\"{long}\",\"b\":2}}\n").as_bytes()]);
-        let value: Value = serde_json::from_str(&found[0]).expect("still JSON");
+        let piece_texts = pieces([format!("{{\"a\":\"{long}\",\"b\":2}}\n").as_bytes()]);
+        let value: Value = serde_json::from_str(&piece_texts[0]).expect("still JSON");
         let text = value["a"].as_str().expect("still a text");
         assert!(
             text.starts_with("beginé\né") && text.ends_with("é\"end"),
             "{}",
             &text[text.len() - 20..]
         );
-        assert!(found[0].len() < HEAD + 2 * TAIL + 100 && value["b"] == 2);
+        assert!(piece_texts[0].len() < HEAD + 2 * TAIL + 100 && value["b"] == 2);
     }
 
     #[test]
@@ -289,8 +291,8 @@ mod tests {
                 "x".repeat(shift),
                 "\\ud83d\\ude00".repeat((HEAD + 3 * TAIL) / 12)
             );
-            let found = pieces([format!("{{\"a\":\"{long}\"}}").as_bytes()]);
-            let value: Value = serde_json::from_str(&found[0]).expect("still JSON");
+            let piece_texts = pieces([format!("{{\"a\":\"{long}\"}}").as_bytes()]);
+            let value: Value = serde_json::from_str(&piece_texts[0]).expect("still JSON");
             assert!(value["a"].as_str().expect("a text").ends_with('😀'));
         }
     }
@@ -318,15 +320,15 @@ mod tests {
     proptest! {
         #[test]
         fn where_chunks_end_makes_no_difference(output in any_output(), sizes in prop::collection::vec(1_usize..5000, 1..40)) {
-            let mut rest = &output[..];
+            let mut unsplit = &output[..];
             let mut chunks = Vec::new();
             for size in sizes.iter().cycle() {
-                if rest.is_empty() {
+                if unsplit.is_empty() {
                     break;
                 }
-                let (chunk, more) = rest.split_at((*size).min(rest.len()));
+                let (chunk, more) = unsplit.split_at((*size).min(unsplit.len()));
                 chunks.push(chunk);
-                rest = more;
+                unsplit = more;
             }
             prop_assert_eq!(pieces(chunks), pieces([&output[..]]));
         }

@@ -17,17 +17,22 @@ const ALL: [StreamDialect; 6] = [
 ];
 
 /// Takes an event; says whether it is one of this dialect.
-pub(super) fn take(dialect: StreamDialect, gathered: &mut SessionFold, event: &Value) -> bool {
+pub(super) fn apply_dialect_event(
+    dialect: StreamDialect,
+    gathered: &mut SessionFold,
+    event: &Value,
+) -> bool {
     event.is_object()
         && match dialect {
             StreamDialect::Claude | StreamDialect::Qwen => {
-                claude::take(gathered, event) || cursor::take(gathered, event)
+                claude::apply_claude_event(gathered, event)
+                    || cursor::apply_cursor_event(gathered, event)
             }
-            StreamDialect::Codex => codex::take(gathered, event),
-            StreamDialect::Gemini => gemini::take(gathered, event),
-            StreamDialect::Opencode => opencode::take(gathered, event),
-            StreamDialect::Copilot => copilot::take(gathered, event),
-            StreamDialect::Antigravity => antigravity::take(gathered, event),
+            StreamDialect::Codex => codex::apply_codex_event(gathered, event),
+            StreamDialect::Gemini => gemini::apply_gemini_event(gathered, event),
+            StreamDialect::Opencode => opencode::apply_opencode_event(gathered, event),
+            StreamDialect::Copilot => copilot::apply_copilot_event(gathered, event),
+            StreamDialect::Antigravity => antigravity::apply_antigravity_event(gathered, event),
         }
 }
 
@@ -35,7 +40,7 @@ pub(super) fn take(dialect: StreamDialect, gathered: &mut SessionFold, event: &V
 pub(super) fn take_any(gathered: &mut SessionFold, event: &Value) -> Option<StreamDialect> {
     let taken = ALL
         .into_iter()
-        .find(|dialect| take(*dialect, gathered, event))?;
+        .find(|dialect| apply_dialect_event(*dialect, gathered, event))?;
     Some(
         if taken == StreamDialect::Claude && claude::is_qwen(event) {
             StreamDialect::Qwen
@@ -47,10 +52,10 @@ pub(super) fn take_any(gathered: &mut SessionFold, event: &Value) -> Option<Stre
 
 /// Whether only a program that begins a session prints such an event.
 pub(super) fn opens_a_session(event: &Value) -> bool {
-    let kind = fields::text(event, "type").or_else(|| fields::text(event, "event"));
+    let kind = fields::get_text(event, "type").or_else(|| fields::get_text(event, "event"));
     match kind {
         Some("system") => {
-            fields::text(event, "subtype") == Some("init") && event.get("session_id").is_some()
+            fields::get_text(event, "subtype") == Some("init") && event.get("session_id").is_some()
         }
         Some("thread.started") => event.get("thread_id").is_some(),
         Some("init") => event.get("session_id").is_some() || event.get("conversation_id").is_some(),

@@ -3,17 +3,17 @@
 use serde_json::Value;
 
 /// The text of a member.
-pub(super) fn text<'a>(value: &'a Value, key: &str) -> Option<&'a str> {
+pub(super) fn get_text<'a>(value: &'a Value, key: &str) -> Option<&'a str> {
     value.get(key)?.as_str()
 }
 
 /// The whole number of a member.
-pub(super) fn number(value: &Value, key: &str) -> Option<u64> {
+pub(super) fn get_number(value: &Value, key: &str) -> Option<u64> {
     value.get(key)?.as_u64()
 }
 
 /// The amount of a member; never negative, never infinite.
-pub(super) fn amount(value: &Value, key: &str) -> Option<f64> {
+pub(super) fn get_amount(value: &Value, key: &str) -> Option<f64> {
     value
         .get(key)?
         .as_f64()
@@ -26,7 +26,7 @@ pub(super) fn is_true(value: &Value, key: &str) -> bool {
 }
 
 /// The members of a list; none if it is no list.
-pub(super) fn list<'a>(value: &'a Value, key: &str) -> impl Iterator<Item = &'a Value> {
+pub(super) fn get_list<'a>(value: &'a Value, key: &str) -> impl Iterator<Item = &'a Value> {
     value
         .get(key)
         .and_then(Value::as_array)
@@ -41,7 +41,7 @@ pub(super) fn content_text(content: &Value) -> String {
         Value::Array(blocks) => {
             let texts: Vec<&str> = blocks
                 .iter()
-                .filter_map(|block| block.as_str().or_else(|| text(block, "text")))
+                .filter_map(|block| block.as_str().or_else(|| get_text(block, "text")))
                 .collect();
             texts.join("\n")
         }
@@ -57,26 +57,26 @@ pub(super) fn error_message(event: &Value) -> Option<&str> {
         .or_else(|| event.get("msg"))
         .or_else(|| event.get("message"));
     let inside = error.and_then(|error| {
-        let inner = || error.get("data").and_then(|data| text(data, "message"));
+        let inner = || error.get("data").and_then(|data| get_text(data, "message"));
         error
             .as_str()
-            .or_else(|| text(error, "message"))
+            .or_else(|| get_text(error, "message"))
             .or_else(inner)
-            .or_else(|| text(error, "name"))
+            .or_else(|| get_text(error, "name"))
     });
-    inside.or_else(|| text(event, "message"))
+    inside.or_else(|| get_text(event, "message"))
 }
 
 /// The same for a person, cut.
 pub(super) fn error_text(event: &Value) -> String {
-    cut(
+    cut_middle(
         error_message(event).unwrap_or("it does not say which"),
         4000,
     )
 }
 
 /// At most so many bytes of a text: all of it, or its beginning and its end.
-pub(super) fn cut(text: &str, most: usize) -> String {
+pub(super) fn cut_middle(text: &str, most: usize) -> String {
     if text.len() <= most {
         return text.to_owned();
     }
@@ -111,14 +111,14 @@ mod tests {
 
     #[test]
     fn cut_text_keeps_both_ends_and_characters() {
-        assert_eq!(cut("short", 5), "short");
-        assert_eq!(cut("ééééé", 5), "é [...] é");
-        assert!(cut(&"x".repeat(10_000), 100).len() < 120);
+        assert_eq!(cut_middle("short", 5), "short");
+        assert_eq!(cut_middle("ééééé", 5), "é [...] é");
+        assert!(cut_middle(&"x".repeat(10_000), 100).len() < 120);
     }
 
     #[test]
     fn amounts_are_never_negative() {
-        assert_eq!(amount(&json!({"a": -1.0}), "a"), None);
-        assert_eq!(amount(&json!({"a": 2}), "a"), Some(2.0));
+        assert_eq!(get_amount(&json!({"a": -1.0}), "a"), None);
+        assert_eq!(get_amount(&json!({"a": 2}), "a"), Some(2.0));
     }
 }

@@ -27,10 +27,10 @@ impl TokenCounts {
         }
     }
 
-    fn or_more(self, other: TokenCounts) -> TokenCounts {
+    fn or_more(self, other_counts: TokenCounts) -> TokenCounts {
         TokenCounts {
-            input: self.input.max(other.input),
-            output: self.output.max(other.output),
+            input: self.input.max(other_counts.input),
+            output: self.output.max(other_counts.output),
         }
     }
 
@@ -77,12 +77,12 @@ pub(super) struct UsageSums {
 impl UsageSums {
     /// A message of the agent, or of one that works for it, as far as it is written.
     pub fn message(&mut self, id: &str, tokens: Option<TokenCounts>, main: bool) {
-        let known = self
+        let counted_message = self
             .messages
             .iter_mut()
             .rev()
             .find(|(known, _)| known == id);
-        match known {
+        match counted_message {
             Some((_, most)) => *most = most.or_more(tokens.unwrap_or_default()),
             None => {
                 if self.messages.len() == MESSAGES

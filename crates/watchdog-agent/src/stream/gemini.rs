@@ -2,36 +2,36 @@
 
 use serde_json::Value;
 
-use super::fields::{content_text, cut, error_text, is_true, number, text};
+use super::fields::{content_text, cut_middle, error_text, get_number, get_text, is_true};
 use super::figures::{ResultUsage, TokenCounts};
-use super::reply_event::{ReplyEvent, said};
+use super::reply_event::{ReplyEvent, reply_from_text};
 use super::session_fold::SessionFold;
 use watchdog_facts::refused_tool::RefusalCause;
 
 /// Takes one event; says whether it is one of Gemini's.
-pub(super) fn take(gathered: &mut SessionFold, event: &Value) -> bool {
-    match text(event, "type") {
+pub(super) fn apply_gemini_event(gathered: &mut SessionFold, event: &Value) -> bool {
+    match get_text(event, "type") {
         Some("init") if event.get("session_id").is_some() => {
-            gathered.session(text(event, "session_id"))
+            gathered.session(get_text(event, "session_id"))
         }
-        Some("message") if event.get("role").is_some() => message(gathered, event),
+        Some("message") if event.get("role").is_some() => apply_message(gathered, event),
         Some("tool_use") if event.get("tool_name").is_some() => {
-            let id = text(event, "tool_id").unwrap_or_default();
+            let id = get_text(event, "tool_id").unwrap_or_default();
             gathered.calls(
                 id,
-                text(event, "tool_name").unwrap_or_default(),
+                get_text(event, "tool_name").unwrap_or_default(),
                 event.get("parameters").unwrap_or(&Value::Null),
             );
         }
         Some("tool_result") if event.get("tool_id").is_some() => {
-            let failed = text(event, "status") == Some("error");
+            let failed = get_text(event, "status") == Some("error");
             let content = event
                 .get("output")
                 .or_else(|| event.get("error"))
                 .map(content_text)
                 .unwrap_or_default();
-            let id = text(event, "tool_id").unwrap_or_default();
-            match event.get("error").and_then(|error| text(error, "type")) {
+            let id = get_text(event, "tool_id").unwrap_or_default();
+            match event.get("error").and_then(|error| get_text(error, "type")) {
                 Some("tool_not_registered") => gathered.refuses_call(id, RefusalCause::NotOffered),
                 Some("policy_violation") => gathered.refuses_call(id, RefusalCause::Permission),
                 _ => {}
@@ -39,16 +39,16 @@ pub(super) fn take(gathered: &mut SessionFold, event: &Value) -> bool {
             gathered.returns(id, &content, failed, None);
         }
         Some("error") if event.get("severity").is_some() => {
-            let message = text(event, "message").unwrap_or_default();
+            let message = get_text(event, "message").unwrap_or_default();
             gathered.add_message("system", message);
             // A result that says `error` and not which means this one.
-            if text(event, "severity") == Some("error") {
-                gathered.fails(cut(message, 4000), None);
+            if get_text(event, "severity") == Some("error") {
+                gathered.fails(cut_middle(message, 4000), None);
             }
         }
         Some("result") if event.get("status").is_some() => {
-            let status = text(event, "status").unwrap_or_default();
-            gathered.ended = Some(cut(status, 100));
+            let status = get_text(event, "status").unwrap_or_default();
+            gathered.ended = Some(cut_middle(status, 100));
             match (
                 status == "success",
                 gathered.error.is_some() && event.get("error").is_none(),
@@ -58,7 +58,7 @@ pub(super) fn take(gathered: &mut SessionFold, event: &Value) -> bool {
                 (false, false) => gathered.fails(error_text(event), status_in(event)),
             }
             gathered.said_it();
-            if let Some(tokens) = event.get("stats").and_then(streamed) {
+            if let Some(tokens) = event.get("stats").and_then(read_streamed_tokens) {
                 gathered.figures.settle(&ResultUsage {
                     tokens: Some(tokens),
                     ..ResultUsage::default()
@@ -68,7 +68,7 @@ pub(super) fn take(gathered: &mut SessionFold, event: &Value) -> bool {
         None if event.get("response").is_some()
             || (event.get("error").is_some() && event.get("stats").is_some()) =>
         {
-            whole(gathered, event)
+            apply_whole_object(gathered, event)
         }
         _ => return false,
     }
@@ -76,31 +76,31 @@ pub(super) fn take(gathered: &mut SessionFold, event: &Value) -> bool {
 }
 
 /// The part of an answer in Gemini's one object. With a `status` member it is an answer itself, whatever its other members.
-pub(super) fn reply(kind: Option<&str>, event: &Value) -> Option<ReplyEvent> {
+pub(super) fn read_gemini_reply(kind: Option<&str>, event: &Value) -> Option<ReplyEvent> {
     let is_whole = kind.is_none() && event.get("status").is_none();
-    text(event, "response")
+    get_text(event, "response")
         .filter(|_| is_whole)
-        .map(|answer| said(Some(answer)))
+        .map(|answer| reply_from_text(Some(answer)))
 }
 
-fn message(gathered: &mut SessionFold, event: &Value) {
-    let said = event.get("content").map(content_text).unwrap_or_default();
-    match text(event, "role") {
-        Some("assistant") if is_true(event, "delta") => gathered.says_more(&said),
-        Some("assistant") => gathered.says(&said, None),
+fn apply_message(gathered: &mut SessionFold, event: &Value) {
+    let message_text = event.get("content").map(content_text).unwrap_or_default();
+    match get_text(event, "role") {
+        Some("assistant") if is_true(event, "delta") => gathered.says_more(&message_text),
+        Some("assistant") => gathered.says(&message_text, None),
         Some(role) => {
             if role == "user" {
-                gathered.prompt = Some(cut(&said, 64 << 10));
+                gathered.prompt = Some(cut_middle(&message_text, 64 << 10));
             }
-            gathered.add_message(role, &said);
+            gathered.add_message(role, &message_text);
         }
         None => {}
     }
 }
 
-fn whole(gathered: &mut SessionFold, event: &Value) {
-    gathered.session(text(event, "session_id"));
-    gathered.says(text(event, "response").unwrap_or_default(), None);
+fn apply_whole_object(gathered: &mut SessionFold, event: &Value) {
+    gathered.session(get_text(event, "session_id"));
+    gathered.says(get_text(event, "response").unwrap_or_default(), None);
     match event.get("error") {
         Some(_) => gathered.fails(error_text(event), status_in(event)),
         None => gathered.recovers(),
@@ -121,7 +121,7 @@ fn whole(gathered: &mut SessionFold, event: &Value) {
     for model in models.into_iter().flat_map(|models| models.values()) {
         if let Some(requests) = model
             .get("api")
-            .and_then(|api| number(api, "totalRequests"))
+            .and_then(|api| get_number(api, "totalRequests"))
         {
             settled.turns = Some(settled.turns.unwrap_or(0).saturating_add(requests));
         }
@@ -142,7 +142,7 @@ fn whole(gathered: &mut SessionFold, event: &Value) {
 fn status_in(event: &Value) -> Option<u64> {
     let error = event.get("error")?;
     let quoted = || {
-        let message = text(error, "message")?;
+        let message = get_text(error, "message")?;
         let mut answers =
             serde_json::Deserializer::from_str(&message[message.find("{\"error\"")?..])
                 .into_iter::<Value>();
@@ -150,32 +150,36 @@ fn status_in(event: &Value) -> Option<u64> {
             .next()?
             .ok()?
             .get("error")
-            .and_then(|error| number(error, "code"))
+            .and_then(|error| get_number(error, "code"))
     };
-    number(error, "code").or_else(quoted)
+    get_number(error, "code").or_else(quoted)
 }
 
-fn streamed(stats: &Value) -> Option<TokenCounts> {
-    let input = number(stats, "input_tokens")?;
-    Some(written(
+fn read_streamed_tokens(stats: &Value) -> Option<TokenCounts> {
+    let input = get_number(stats, "input_tokens")?;
+    Some(count_written_tokens(
         input,
-        number(stats, "total_tokens"),
-        number(stats, "output_tokens").unwrap_or(0),
+        get_number(stats, "total_tokens"),
+        get_number(stats, "output_tokens").unwrap_or(0),
     ))
 }
 
 fn of_model(tokens: &Value) -> Option<TokenCounts> {
-    let prompt = number(tokens, "prompt").or_else(|| {
-        Some(number(tokens, "input")?.saturating_add(number(tokens, "cached").unwrap_or(0)))
+    let prompt = get_number(tokens, "prompt").or_else(|| {
+        Some(get_number(tokens, "input")?.saturating_add(get_number(tokens, "cached").unwrap_or(0)))
     })?;
-    let candidates = number(tokens, "candidates")
+    let candidates = get_number(tokens, "candidates")
         .unwrap_or(0)
-        .saturating_add(number(tokens, "thoughts").unwrap_or(0));
-    Some(written(prompt, number(tokens, "total"), candidates))
+        .saturating_add(get_number(tokens, "thoughts").unwrap_or(0));
+    Some(count_written_tokens(
+        prompt,
+        get_number(tokens, "total"),
+        candidates,
+    ))
 }
 
 /// Thoughts are in the total only, in some versions.
-fn written(input: u64, total: Option<u64>, output: u64) -> TokenCounts {
+fn count_written_tokens(input: u64, total: Option<u64>, output: u64) -> TokenCounts {
     TokenCounts {
         input,
         output: output.max(total.unwrap_or(0).saturating_sub(input)),

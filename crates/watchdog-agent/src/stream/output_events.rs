@@ -10,7 +10,7 @@ use watchdog_process::plain_text::plain_text;
 
 use super::documents::{DocumentScanner, OutputPiece};
 use super::event_reader::opens_a_session;
-use super::fields::{cut, text};
+use super::fields::{cut_middle, get_text};
 use super::reader_format::{ReaderFormat, TakenEvent};
 use super::session_fold::SessionFold;
 use super::stream_rules::StreamFormat;
@@ -36,10 +36,10 @@ pub struct OutputEvents {
     /// Output since the last piece.
     pending: PendingLines,
     /// Events while they are not believed, with the output that they came in.
-    held: Option<(Vec<SessionEvent>, PendingLines)>,
+    unbelieved: Option<(Vec<SessionEvent>, PendingLines)>,
     /// The last line was half an event, so that the next may be its other half.
     in_half: bool,
-    found: Vec<SessionEvent>,
+    events: Vec<SessionEvent>,
 }
 
 /// Lines of bounded size.
@@ -68,9 +68,9 @@ impl Default for OutputEvents {
             begun: false,
             unended: Vec::new(),
             pending: PendingLines::default(),
-            held: None,
+            unbelieved: None,
             in_half: false,
-            found: Vec::new(),
+            events: Vec::new(),
         }
     }
 }
@@ -104,7 +104,7 @@ impl OutputEvents {
                 part = later;
             }
         }
-        std::mem::take(&mut self.found)
+        std::mem::take(&mut self.events)
     }
 
     /// Takes a line, or as much of it as fits.
@@ -113,7 +113,7 @@ impl OutputEvents {
         self.pending.push(&line);
         let mut pieces = Vec::new();
         self.documents
-            .push(&line, &mut |piece| pieces.push(OwnPiece::of(piece)));
+            .push(&line, &mut |piece| pieces.push(OwnPiece::from_piece(piece)));
         // A document that began with this line cut off the text before it.
         let cuts = matches!(pieces.first(), Some(OwnPiece::Text))
             && (pieces.len() > 1 || self.documents.is_open());
@@ -130,28 +130,28 @@ impl OutputEvents {
         self.take_line();
         let mut pieces = Vec::new();
         self.documents
-            .finish(&mut |piece| pieces.push(OwnPiece::of(piece)));
+            .finish(&mut |piece| pieces.push(OwnPiece::from_piece(piece)));
         for piece in pieces {
             self.take(piece, false);
         }
         // Nothing followed the events that were held back: the output ends with them.
-        if let Some((events, _)) = self.held.take() {
-            self.found.extend(events);
+        if let Some((events, _)) = self.unbelieved.take() {
+            self.events.extend(events);
             self.believed = true;
         }
-        let rest = self.pending.take();
+        let pending_bytes = self.pending.take();
         // The end of an array, or blank lines.
-        if !self.believed && !rest.iter().all(u8::is_ascii_whitespace) {
-            self.lines(&rest, false);
+        if !self.believed && !pending_bytes.iter().all(u8::is_ascii_whitespace) {
+            self.lines(&pending_bytes, false);
         }
-        std::mem::take(&mut self.found)
+        std::mem::take(&mut self.events)
     }
 
     fn take(&mut self, piece: OwnPiece, before_this_line: bool) {
         let first = !std::mem::replace(&mut self.begun, true);
         match piece {
             OwnPiece::Text => {
-                self.quoted();
+                self.emit_quoted_lines();
                 let dropped = self.pending.dropped;
                 let lines = if before_this_line {
                     self.pending.take_before_last()
@@ -163,11 +163,11 @@ impl OutputEvents {
             OwnPiece::TooLong => {
                 let lines = self.pending.take();
                 if self.believed {
-                    self.found.push(SessionEvent::Unread {
+                    self.events.push(SessionEvent::Unread {
                         what: "an event that is too long to be read".into(),
                     });
                 } else {
-                    self.quoted();
+                    self.emit_quoted_lines();
                     self.lines(&lines, true);
                 }
             }
@@ -180,7 +180,7 @@ impl OutputEvents {
         // A name that no program has: an event that says how the session ended replaces it.
         let before = self.fold.ended.replace(String::new());
         let taken = self.format.take(&mut self.fold, event);
-        let known = taken.is_some();
+        let is_known = taken.is_some();
         if self.fold.dialect.is_none() || opens_a_session(event) {
             self.fold.dialect = taken.and_then(TakenEvent::dialect).or(self.fold.dialect);
         }
@@ -213,30 +213,30 @@ impl OutputEvents {
             .is_some_and(|taken| first || opens_a_session(event) || self.format.believes(taken));
         if is_one && !self.believed {
             self.believed = true;
-            if let Some((held, _)) = self.held.take() {
-                self.found.extend(held);
+            if let Some((held, _)) = self.unbelieved.take() {
+                self.events.extend(held);
             }
         }
         let named = || self.format.rules().and_then(|rules| rules.kind(event));
-        let kind = text(event, "type")
-            .or_else(|| text(event, "event"))
+        let kind = get_text(event, "type")
+            .or_else(|| get_text(event, "event"))
             .or_else(named);
-        match (known, kind) {
+        match (is_known, kind) {
             (true, _) if self.believed => {
                 self.pending.take();
-                self.found.extend(events);
+                self.events.extend(events);
             }
             (true, _) => self.hold(events),
             // A member of an array, whose first one was printed.
             (false, _) if self.pending.bytes.is_empty() => {}
             (false, Some(kind)) if self.believed => {
                 self.pending.take();
-                self.found.push(SessionEvent::Unread {
-                    what: cut(kind, 100),
+                self.events.push(SessionEvent::Unread {
+                    what: cut_middle(kind, 100),
                 });
             }
             (false, _) => {
-                self.quoted();
+                self.emit_quoted_lines();
                 let lines = self.pending.take();
                 self.lines(&lines, false);
             }
@@ -246,19 +246,19 @@ impl OutputEvents {
     /// Keeps events until it is clear whether they are quoted.
     fn hold(&mut self, events: Vec<SessionEvent>) {
         let lines = self.pending.take();
-        let (held, bytes) = self.held.get_or_insert_default();
+        let (held, bytes) = self.unbelieved.get_or_insert_default();
         held.extend(events);
         bytes.push(&lines);
         if bytes.dropped {
-            let (held, _) = self.held.take().unwrap_or_default();
+            let (held, _) = self.unbelieved.take().unwrap_or_default();
             self.believed = true;
-            self.found.extend(held);
+            self.events.extend(held);
         }
     }
 
     /// What was held back is a quotation.
-    fn quoted(&mut self) {
-        if let Some((_, mut lines)) = self.held.take() {
+    fn emit_quoted_lines(&mut self) {
+        if let Some((_, mut lines)) = self.unbelieved.take() {
             let lines = lines.take();
             self.lines(&lines, false);
         }
@@ -285,9 +285,9 @@ impl OutputEvents {
     fn line(&mut self, line: &str, mark: &str) {
         if let Some(bytes) = line
             .strip_prefix(GAP.0)
-            .and_then(|rest| rest.strip_suffix(GAP.1)?.parse().ok())
+            .and_then(|after_mark| after_mark.strip_suffix(GAP.1)?.parse().ok())
         {
-            self.found.push(SessionEvent::Gap { bytes });
+            self.events.push(SessionEvent::Gap { bytes });
             // What follows begins in the middle of a line.
             self.in_half = true;
             return;
@@ -297,7 +297,7 @@ impl OutputEvents {
         {
             // Its other half may follow, where another stream wrote between the two.
             self.in_half = !trimmed.ends_with('}');
-            self.found.push(SessionEvent::Unread {
+            self.events.push(SessionEvent::Unread {
                 what: "half an event".into(),
             });
             return;
@@ -305,8 +305,8 @@ impl OutputEvents {
         if self.believed && matches!(trimmed, "[" | "]" | "," | "],") {
             return;
         }
-        self.found.push(SessionEvent::Line {
-            text: format!("{}{mark}", cut(line, LINE)),
+        self.events.push(SessionEvent::Line {
+            text: format!("{}{mark}", cut_middle(line, LINE)),
         });
     }
 }
@@ -320,7 +320,7 @@ fn is_other_half(line: &str) -> bool {
 }
 
 impl OwnPiece {
-    fn of(piece: OutputPiece<'_>) -> Self {
+    fn from_piece(piece: OutputPiece<'_>) -> Self {
         match piece {
             // What only looks like a document is text.
             OutputPiece::Document(bytes) => {

@@ -139,11 +139,11 @@ impl StreamReader {
         SessionView {
             structured: true,
             usage: gathered.figures.usage(),
-            last_line: last_line(gathered.said().unwrap_or_default()),
+            last_line: last_line(gathered.last_text().unwrap_or_default()),
             background_tasks: gathered.running(),
             retries: gathered.retries,
             session_id: gathered.session_id().map(str::to_owned),
-            calls: gathered.unanswered(),
+            calls: gathered.list_open_calls(),
             finished: self.events.last_is_result && gathered.running() == 0,
         }
     }

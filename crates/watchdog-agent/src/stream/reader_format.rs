@@ -5,7 +5,7 @@ use std::sync::Arc;
 use serde_json::Value;
 
 use super::dialect::StreamDialect;
-use super::event_reader::{take, take_any};
+use super::event_reader::{apply_dialect_event, take_any};
 use super::session_fold::SessionFold;
 use super::stream_rules::{StreamFormat, StreamRules};
 
@@ -75,9 +75,8 @@ impl ReaderFormat {
         };
         match self {
             ReaderFormat::Any => take_any(gathered, event).map(TakenEvent::OfDialect),
-            ReaderFormat::Dialect(dialect) => {
-                take(*dialect, gathered, event).then_some(TakenEvent::OfDialect(*dialect))
-            }
+            ReaderFormat::Dialect(dialect) => apply_dialect_event(*dialect, gathered, event)
+                .then_some(TakenEvent::OfDialect(*dialect)),
             ReaderFormat::Rules(rules) => by_rule(rules, gathered),
             ReaderFormat::RulesOrAny(rules) => by_rule(rules, gathered)
                 .or_else(|| take_any(gathered, event).map(TakenEvent::OfDialect)),

@@ -5,7 +5,7 @@
 
 use serde_json::Value;
 
-use super::fields::{error_message, text};
+use super::fields::{error_message, get_text};
 use super::{claude, codex, copilot, gemini, opencode};
 
 /// The members of an event that are read here; the others need not be kept.
@@ -86,26 +86,26 @@ pub(crate) struct FinalResult {
 
 /// The kind of an event; older versions of Codex wrap the object with it.
 pub(crate) fn event_kind(event: &Value) -> Option<&str> {
-    text(event, "type").or_else(|| text(event.get("msg")?, "type"))
+    get_text(event, "type").or_else(|| get_text(event.get("msg")?, "type"))
 }
 
 /// The part of an answer in an event of any known program; `None` for unknown events.
 pub(crate) fn reply_event(event: &Value) -> Option<ReplyEvent> {
     let programs = [
-        copilot::reply,
-        claude::reply,
-        codex::reply,
-        opencode::reply,
-        gemini::reply,
+        copilot::read_copilot_reply,
+        claude::read_claude_reply,
+        codex::read_codex_reply,
+        opencode::read_opencode_reply,
+        gemini::read_gemini_reply,
     ];
     programs
         .into_iter()
         .find_map(|program| program(event_kind(event), event))
-        .or_else(|| failure(event))
+        .or_else(|| read_failure(event))
 }
 
 /// An error, which the programs report in much the same way.
-fn failure(event: &Value) -> Option<ReplyEvent> {
+fn read_failure(event: &Value) -> Option<ReplyEvent> {
     match event_kind(event) {
         Some("turn.failed" | "error") => {}
         // A `status` member makes it an answer, whatever its other members.
@@ -125,7 +125,7 @@ fn failure(event: &Value) -> Option<ReplyEvent> {
 }
 
 /// A text of the agent; nothing where there is none.
-pub(super) fn said(text: Option<&str>) -> ReplyEvent {
+pub(super) fn reply_from_text(text: Option<&str>) -> ReplyEvent {
     text.map_or(ReplyEvent::Other, |text| ReplyEvent::Said {
         text: text.to_owned(),
         is_error: false,

@@ -6,7 +6,7 @@ use jiff::Timestamp;
 use serde_json::Value;
 
 use super::dialect::StreamDialect;
-use super::fields::{cut, text};
+use super::fields::{cut_middle, get_text};
 use super::figures::{TokenCounts, UsageSums};
 use super::todo::TodoList;
 use super::tool_input::input_summary;
@@ -161,7 +161,7 @@ pub(super) struct SessionFold {
     pub earlier: HashMap<String, SessionTokens>,
     pub passed_over: u64,
     session_id: Option<String>,
-    said: Option<String>,
+    last_text: Option<String>,
     /// The message that `said` belongs to.
     saying: Option<String>,
     messages: VecDeque<ContextMessage>,
@@ -246,20 +246,20 @@ impl SessionFold {
 
     fn keep_said(&mut self, text: &str, message: Option<&str>) {
         let goes_on = message.is_some() && self.saying.as_deref() == message;
-        match &mut self.said {
-            Some(said) if goes_on => {
-                said.push('\n');
-                said.push_str(text);
-                if said.len() > OUTPUT {
-                    *said = cut(said, OUTPUT);
+        match &mut self.last_text {
+            Some(text_so_far) if goes_on => {
+                text_so_far.push('\n');
+                text_so_far.push_str(text);
+                if text_so_far.len() > OUTPUT {
+                    *text_so_far = cut_middle(text_so_far, OUTPUT);
                 }
             }
-            said => *said = Some(cut(text, OUTPUT)),
+            said => *said = Some(cut_middle(text, OUTPUT)),
         }
-        self.saying = message.map(|id| cut(id, 100));
+        self.saying = message.map(|id| cut_middle(id, 100));
         self.keep(ContextMessage {
             role: "assistant".into(),
-            text: Some(cut(text, MESSAGE)),
+            text: Some(cut_middle(text, MESSAGE)),
             tool_result: None,
         });
     }
@@ -280,11 +280,11 @@ impl SessionFold {
         self.note(|| SessionEvent::SaidPart {
             text: part.to_owned(),
         });
-        let said = self.said.get_or_insert_default();
-        said.push_str(part);
+        let text_so_far = self.last_text.get_or_insert_default();
+        text_so_far.push_str(part);
         // Cut seldom, so that a long text does not cost its length for each part of it.
-        if said.len() > 2 * OUTPUT {
-            *said = cut(said, OUTPUT);
+        if text_so_far.len() > 2 * OUTPUT {
+            *text_so_far = cut_middle(text_so_far, OUTPUT);
         }
         if let Some(last) = self
             .messages
@@ -306,13 +306,13 @@ impl SessionFold {
     /// The last text as the program itself gives it.
     pub fn answers(&mut self, text: &str) {
         if !text.trim().is_empty() {
-            let said = self.said.as_deref().unwrap_or_default().trim_end();
-            if self.recorded.is_some() && !said.ends_with(cut(text, OUTPUT).trim()) {
+            let text_so_far = self.last_text.as_deref().unwrap_or_default().trim_end();
+            if self.recorded.is_some() && !text_so_far.ends_with(cut_middle(text, OUTPUT).trim()) {
                 self.note(|| SessionEvent::Said {
                     text: text.to_owned(),
                 });
             }
-            self.said = Some(cut(text, OUTPUT));
+            self.last_text = Some(cut_middle(text, OUTPUT));
         }
         self.saying = None;
     }
@@ -327,7 +327,7 @@ impl SessionFold {
             });
             self.keep(ContextMessage {
                 role: role.into(),
-                text: Some(cut(text, MESSAGE)),
+                text: Some(cut_middle(text, MESSAGE)),
                 tool_result: None,
             });
         }
@@ -337,14 +337,15 @@ impl SessionFold {
     pub fn calls(&mut self, id: &str, tool: &str, input: &Value) {
         self.saying = None;
         self.note(|| SessionEvent::Called {
-            tool: cut(tool, 100),
+            tool: cut_middle(tool, 100),
             input: input_summary(input),
         });
-        self.todo.called(id, tool, input);
+        self.todo.record_call(id, tool, input);
         if self.calls.len() == CALLS {
             self.calls.pop_front();
         }
-        self.calls.push_back((cut(id, 100), cut(tool, 100)));
+        self.calls
+            .push_back((cut_middle(id, 100), cut_middle(tool, 100)));
     }
 
     /// The program refused the agent a call of this tool for want of a permission.
@@ -355,7 +356,7 @@ impl SessionFold {
     /// The program refused the agent a call of this tool.
     pub fn refuses_for(&mut self, tool: &str, cause: RefusalCause) {
         let refused = RefusedTool {
-            tool: cut(tool, 100),
+            tool: cut_middle(tool, 100),
             cause,
         };
         if self.refused_tools.len() < REFUSED
@@ -387,7 +388,7 @@ impl SessionFold {
     /// A command of the agent began, which may outlive its turn; `task` is what it then is.
     pub fn begins_command(&mut self, id: &str, task: Value) {
         if self.commands.len() < CALLS && !self.commands.iter().any(|(known, _)| known == id) {
-            self.commands.push_back((cut(id, 100), task));
+            self.commands.push_back((cut_middle(id, 100), task));
         }
     }
 
@@ -400,7 +401,7 @@ impl SessionFold {
 
     /// A tool gave its result. `told` is the program's further data about it, beside its text.
     pub fn returns(&mut self, id: &str, content: &str, is_error: bool, reported: Option<&Value>) {
-        self.todo.returned(id, is_error, content, reported);
+        self.todo.record_result(id, is_error, content, reported);
         self.commands.retain(|(command, _)| command != id);
         let at = self.calls.iter().position(|(call, _)| call == id);
         let name = at
@@ -412,9 +413,9 @@ impl SessionFold {
             is_error,
         });
         let result = ToolResult {
-            id: Some(cut(id, 100)),
+            id: Some(cut_middle(id, 100)),
             name,
-            content: cut(content, MESSAGE),
+            content: cut_middle(content, MESSAGE),
             is_error,
         };
         self.keep(ContextMessage {
@@ -425,7 +426,7 @@ impl SessionFold {
     }
 
     fn keep(&mut self, message: ContextMessage) {
-        self.message_bytes += weight(&message);
+        self.message_bytes += count_message_bytes(&message);
         self.messages.push_back(message);
         while self.messages.len() > MESSAGES
             || (self.message_bytes > MESSAGE_BYTES && self.messages.len() > 1)
@@ -433,7 +434,7 @@ impl SessionFold {
             let old = self.messages.pop_front();
             self.message_bytes = self
                 .message_bytes
-                .saturating_sub(old.as_ref().map_or(0, weight));
+                .saturating_sub(old.as_ref().map_or(0, count_message_bytes));
         }
     }
 
@@ -442,19 +443,20 @@ impl SessionFold {
         let now: Vec<Value> = tasks.take(TASKS).collect();
         let before = std::mem::replace(&mut self.background, now);
         if self.recorded.is_some() {
-            let known = |task: &Value, all: &[Value]| {
-                all.iter().any(|other| other.get("id") == task.get("id"))
+            let is_among = |task: &Value, all: &[Value]| {
+                all.iter()
+                    .any(|listed_task| listed_task.get("id") == task.get("id"))
             };
             let ended = before
                 .iter()
-                .filter(|task| !known(task, &self.background))
+                .filter(|task| !is_among(task, &self.background))
                 .map(|task| SessionEvent::TaskEnded {
                     what: name_of(task),
                 });
             let begun = self
                 .background
                 .iter()
-                .filter(|task| !known(task, &before))
+                .filter(|task| !is_among(task, &before))
                 .map(|task| SessionEvent::TaskBegan {
                     what: name_of(task),
                 });
@@ -469,7 +471,7 @@ impl SessionFold {
             && !self
                 .background
                 .iter()
-                .any(|known| known.get("id") == task.get("id"))
+                .any(|listed_task| listed_task.get("id") == task.get("id"))
         {
             self.note(|| SessionEvent::TaskBegan {
                 what: name_of(&task),
@@ -480,7 +482,7 @@ impl SessionFold {
 
     /// A background task ended.
     pub fn ran(&mut self, id: &str) {
-        let is_it = |task: &Value| text(task, "id") == Some(id);
+        let is_it = |task: &Value| get_text(task, "id") == Some(id);
         if let Some(ended) = self
             .background
             .iter()
@@ -499,8 +501,8 @@ impl SessionFold {
     }
 
     /// The last text so far.
-    pub fn said(&self) -> Option<&str> {
-        self.said.as_deref()
+    pub fn last_text(&self) -> Option<&str> {
+        self.last_text.as_deref()
     }
 
     /// The program's own name for the session.
@@ -509,7 +511,7 @@ impl SessionFold {
     }
 
     /// Tools that were called and have not answered yet.
-    pub fn unanswered(&self) -> Vec<String> {
+    pub fn list_open_calls(&self) -> Vec<String> {
         self.calls.iter().map(|(_, tool)| tool.clone()).collect()
     }
 
@@ -537,7 +539,10 @@ impl SessionFold {
             usage: self.figures.usage(),
             session_cost_usd: self.figures.session_cost(),
             cost_is_of_the_session: self.figures.cost_is_of_the_session(),
-            output: self.said.as_deref().map(|said| cut(said, OUTPUT)),
+            output: self
+                .last_text
+                .as_deref()
+                .map(|last_text| cut_middle(last_text, OUTPUT)),
             structured_output: self.structured_output.clone(),
             prompt: self.prompt.clone(),
             stop_reason: self.stop_reason.clone(),
@@ -550,7 +555,7 @@ impl SessionFold {
             plan: self.todo.plan(),
             messages: self.messages.iter().cloned().collect(),
             background_tasks: self.background.clone(),
-            unanswered: self.unanswered(),
+            unanswered: self.list_open_calls(),
             passed_over: self.passed_over,
         }
     }
@@ -560,11 +565,11 @@ impl SessionFold {
 fn name_of(task: &Value) -> String {
     let words = ["description", "type", "id"]
         .into_iter()
-        .find_map(|key| text(task, key).filter(|word| !word.is_empty()));
-    cut(words.unwrap_or("a task"), 500)
+        .find_map(|key| get_text(task, key).filter(|word| !word.is_empty()));
+    cut_middle(words.unwrap_or("a task"), 500)
 }
 
-fn weight(message: &ContextMessage) -> usize {
+fn count_message_bytes(message: &ContextMessage) -> usize {
     message.text.as_ref().map_or(0, String::len)
         + message
             .tool_result
@@ -584,7 +589,7 @@ mod tests {
             gathered.says_more(&"y".repeat(10_000));
         }
         let reported = gathered.summary();
-        let bytes: usize = reported.messages.iter().map(weight).sum();
+        let bytes: usize = reported.messages.iter().map(count_message_bytes).sum();
         assert!(
             bytes <= MESSAGE_BYTES && reported.messages.len() <= MESSAGES,
             "{bytes}"
@@ -602,10 +607,10 @@ mod tests {
         let mut gathered = SessionFold::default();
         gathered.says_more("al");
         gathered.says_more("l done");
-        assert_eq!(gathered.said(), Some("all done"));
+        assert_eq!(gathered.last_text(), Some("all done"));
         gathered.said_it();
         gathered.says_more("next");
-        assert_eq!(gathered.said(), Some("next"));
+        assert_eq!(gathered.last_text(), Some("next"));
         assert_eq!(gathered.summary().messages.len(), 2);
     }
 }

@@ -13,7 +13,7 @@ const GAP: &[u8] = b" [...] ";
 #[derive(Debug)]
 pub(super) struct ShortenedDocument {
     most: usize,
-    kept: Vec<u8>,
+    shortened: Vec<u8>,
     too_long: bool,
     string: PartialString,
 }
@@ -48,23 +48,23 @@ impl ShortenedDocument {
     pub fn new(most: usize) -> Self {
         ShortenedDocument {
             most,
-            kept: Vec::new(),
+            shortened: Vec::new(),
             too_long: false,
             string: PartialString::default(),
         }
     }
 
     pub fn clear(&mut self) {
-        self.kept.clear();
+        self.shortened.clear();
         // One long document does not keep its memory for the rest of a session.
-        self.kept.shrink_to(4096);
+        self.shortened.shrink_to(4096);
         self.too_long = false;
         self.string = PartialString::default();
     }
 
     /// The document; `None` if it is too long.
     pub fn bytes(&self) -> Option<&[u8]> {
-        (!self.too_long).then_some(&self.kept)
+        (!self.too_long).then_some(&self.shortened)
     }
 
     /// A byte outside of strings.
@@ -192,11 +192,11 @@ impl ShortenedDocument {
     }
 
     fn append(&mut self, bytes: &[u8]) {
-        if self.too_long || self.kept.len() + bytes.len() > self.most {
+        if self.too_long || self.shortened.len() + bytes.len() > self.most {
             self.too_long = true;
-            self.kept.clear();
+            self.shortened.clear();
             return;
         }
-        self.kept.extend_from_slice(bytes);
+        self.shortened.extend_from_slice(bytes);
     }
 }

@@ -8,7 +8,7 @@ use serde::Deserialize;
 use serde_json::Value;
 
 use super::dialect::StreamDialect;
-use super::fields::{content_text, cut};
+use super::fields::{content_text, cut_middle};
 use super::figures::{ResultUsage, TokenCounts};
 use super::session_fold::SessionFold;
 use watchdog_facts::refused_tool::RefusalCause;
@@ -201,13 +201,13 @@ impl StreamRules {
         let mut taken = false;
         for rule in self.events.iter().filter(|rule| meets(rule)) {
             taken = true;
-            apply(rule, gathered, event);
+            apply_rule(rule, gathered, event);
         }
         taken
     }
 }
 
-fn apply(rule: &EventRule, gathered: &mut SessionFold, event: &Value) {
+fn apply_rule(rule: &EventRule, gathered: &mut SessionFold, event: &Value) {
     let at = |pointer: &Option<String>| {
         event
             .pointer(pointer.as_deref()?)
@@ -255,16 +255,16 @@ fn apply(rule: &EventRule, gathered: &mut SessionFold, event: &Value) {
         gathered.refuses_for(&tool, RefusalCause::Permission);
     }
     if let Some(why) = words(&rule.retry) {
-        gathered.retries_for(cut(&why, 200));
+        gathered.retries_for(cut_middle(&why, 200));
     }
-    fail(
+    apply_failure(
         rule,
         gathered,
         words(&rule.error),
         count(&rule.error_status),
     );
     if let Some(until) = at(&rule.limit_until) {
-        gathered.limit_ends = instant(until).or(gathered.limit_ends);
+        gathered.limit_ends = parse_instant(until).or(gathered.limit_ends);
     }
     match rule.end {
         Some(RuledEnd::Success) => {
@@ -282,7 +282,7 @@ fn apply(rule: &EventRule, gathered: &mut SessionFold, event: &Value) {
 }
 
 /// An error, a limit or a login: the status stands for the kind where the event names none.
-fn fail(
+fn apply_failure(
     rule: &EventRule,
     gathered: &mut SessionFold,
     message: Option<String>,
@@ -295,14 +295,15 @@ fn fail(
     };
     match (message, kind) {
         (None, None) => {}
-        (message, Some((code, words))) => {
-            gathered.fails(cut(message.as_deref().unwrap_or(words), 4000), Some(code))
-        }
-        (Some(message), None) => gathered.fails(cut(&message, 4000), status),
+        (message, Some((code, words))) => gathered.fails(
+            cut_middle(message.as_deref().unwrap_or(words), 4000),
+            Some(code),
+        ),
+        (Some(message), None) => gathered.fails(cut_middle(&message, 4000), status),
     }
 }
 
-fn instant(value: &Value) -> Option<Timestamp> {
+fn parse_instant(value: &Value) -> Option<Timestamp> {
     match value {
         Value::String(text) => text.parse().ok(),
         Value::Number(seconds) => Timestamp::from_second(seconds.as_i64()?).ok(),

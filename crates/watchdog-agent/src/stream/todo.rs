@@ -4,7 +4,7 @@ use std::collections::VecDeque;
 
 use serde_json::Value;
 
-use super::fields::{cut, text};
+use super::fields::{cut_middle, get_text};
 use watchdog_facts::context::{AgentTodoPlan, PlanStep};
 
 /// Steps that are kept.
@@ -41,23 +41,23 @@ enum TodoChange {
 
 impl TodoList {
     /// A tool was called.
-    pub fn called(&mut self, call: &str, tool: &str, input: &Value) {
+    pub fn record_call(&mut self, call: &str, tool: &str, input: &Value) {
         let change = match tool {
             "TodoWrite" | "todowrite" | "write_todos" | "update_plan" => match steps_in(input) {
                 Some(steps) => TodoChange::Replace(steps),
                 None => return,
             },
-            "TaskCreate" => match text(input, "subject") {
+            "TaskCreate" => match get_text(input, "subject") {
                 Some(subject) => TodoChange::Add {
-                    title: cut(subject, TITLE),
+                    title: cut_middle(subject, TITLE),
                 },
                 None => return,
             },
             "TaskUpdate" => match id_in(input, "taskId") {
                 Some(id) => TodoChange::Set {
                     id,
-                    title: text(input, "subject").map(|title| cut(title, TITLE)),
-                    status: text(input, "status").map(state),
+                    title: get_text(input, "subject").map(|title| cut_middle(title, TITLE)),
+                    status: get_text(input, "status").map(normalize_state),
                 },
                 None => return,
             },
@@ -71,7 +71,7 @@ impl TodoList {
     }
 
     /// A call ended: it changed the list unless it failed. `told` is the program's further data about the result, beside its text.
-    pub fn returned(
+    pub fn record_result(
         &mut self,
         call: &str,
         is_error: bool,
@@ -102,7 +102,7 @@ impl TodoList {
                     });
                 }
             }
-            TodoChange::Set { id, title, status } => self.set(&id, title, status),
+            TodoChange::Set { id, title, status } => self.set_entry(&id, title, status),
             TodoChange::Read => {
                 if let Some(steps) = reported.and_then(steps_in) {
                     self.steps = Some(steps);
@@ -118,7 +118,7 @@ impl TodoList {
         }
     }
 
-    fn set(&mut self, id: &str, title: Option<String>, status: Option<String>) {
+    fn set_entry(&mut self, id: &str, title: Option<String>, status: Option<String>) {
         let steps = self.steps.get_or_insert_default();
         let at = steps.iter().position(|step| step.id.as_deref() == Some(id));
         if status.as_deref() == Some("deleted") {
@@ -171,34 +171,34 @@ fn steps_in(list: &Value) -> Option<Vec<PlanStep>> {
     let step = |item: &Value| {
         let title = ["content", "step", "text", "subject", "description", "title"]
             .iter()
-            .find_map(|key| text(item, key))?;
+            .find_map(|key| get_text(item, key))?;
         let done = item
             .get("completed")
             .and_then(Value::as_bool)
             .map(|done| if done { DONE } else { "pending" });
-        let status = text(item, "status")
-            .map(state)
+        let status = get_text(item, "status")
+            .map(normalize_state)
             .unwrap_or_else(|| done.unwrap_or("pending").into());
         Some(PlanStep {
             id: id_in(item, "id"),
-            title: cut(title, TITLE),
+            title: cut_middle(title, TITLE),
             status,
         })
     };
     Some(items.iter().filter_map(step).take(STEPS).collect())
 }
 
-fn state(reported: &str) -> String {
+fn normalize_state(reported: &str) -> String {
     if reported == "completed" {
         DONE.into()
     } else {
-        cut(reported, 40)
+        cut_middle(reported, 40)
     }
 }
 
 fn id_in(value: &Value, key: &str) -> Option<String> {
     match value.get(key)? {
-        Value::String(id) => Some(cut(id, 100)),
+        Value::String(id) => Some(cut_middle(id, 100)),
         Value::Number(id) => Some(id.to_string()),
         _ => None,
     }
@@ -241,57 +241,57 @@ mod tests {
     fn rewritten_list_counts_once_it_is_accepted() {
         let mut todo = TodoList::default();
         assert_eq!(todo.plan(), None);
-        todo.called(
+        todo.record_call(
             "1",
             "TodoWrite",
             &json!({"todos": [{"content": "a", "status": "completed", "activeForm": "x"}, {"content": "b", "status": "pending"}]}),
         );
         assert_eq!(todo.plan(), None);
-        todo.returned("1", false, "ok", None);
+        todo.record_result("1", false, "ok", None);
         assert_eq!(shown(&todo), ["- a done", "- b pending"]);
-        todo.called("2", "TodoWrite", &json!({"todos": []}));
-        todo.returned("2", true, "No such tool available", None);
+        todo.record_call("2", "TodoWrite", &json!({"todos": []}));
+        todo.record_result("2", true, "No such tool available", None);
         assert_eq!(shown(&todo).len(), 2);
     }
 
     #[test]
     fn tasks_are_created_changed_and_removed_singly() {
         let mut todo = TodoList::default();
-        todo.called(
+        todo.record_call(
             "1",
             "TaskCreate",
             &json!({"subject": "write tests", "description": "all"}),
         );
-        todo.called("2", "TaskCreate", &json!({"subject": "ship"}));
-        todo.returned(
+        todo.record_call("2", "TaskCreate", &json!({"subject": "ship"}));
+        todo.record_result(
             "1",
             false,
             "Task #1 created successfully: write tests",
             Some(&json!({"task": {"id": "1"}})),
         );
-        todo.returned("2", false, "Task #2 created successfully: ship", None);
-        todo.called(
+        todo.record_result("2", false, "Task #2 created successfully: ship", None);
+        todo.record_call(
             "3",
             "TaskUpdate",
             &json!({"taskId": "1", "status": "completed"}),
         );
-        todo.returned("3", false, "Updated task #1 status", None);
+        todo.record_result("3", false, "Updated task #1 status", None);
         assert_eq!(shown(&todo), ["1 write tests done", "2 ship pending"]);
-        todo.called(
+        todo.record_call(
             "4",
             "TaskUpdate",
             &json!({"taskId": 2, "status": "deleted"}),
         );
-        todo.returned("4", false, "", None);
-        todo.called(
+        todo.record_result("4", false, "", None);
+        todo.record_call(
             "5",
             "TaskUpdate",
             &json!({"taskId": "9", "status": "in_progress"}),
         );
-        todo.returned("5", false, "", None);
+        todo.record_result("5", false, "", None);
         assert_eq!(shown(&todo), ["1 write tests done", "9 #9 in_progress"]);
-        todo.called("6", "TaskList", &json!({}));
-        todo.returned(
+        todo.record_call("6", "TaskList", &json!({}));
+        todo.record_result(
             "6",
             false,
             "",
@@ -314,11 +314,11 @@ mod tests {
             json!({"plan": {"a": 1}}),
         ] {
             todo.replace(&nonsense);
-            todo.called("x", "TodoWrite", &nonsense);
+            todo.record_call("x", "TodoWrite", &nonsense);
         }
         assert_eq!(shown(&todo).len(), 1);
         for _ in 0..1000 {
-            todo.called("y", "TaskCreate", &json!({"subject": "z".repeat(9000)}));
+            todo.record_call("y", "TaskCreate", &json!({"subject": "z".repeat(9000)}));
         }
         assert!(todo.calls.len() <= CALLS);
     }

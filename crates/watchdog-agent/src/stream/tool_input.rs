@@ -2,7 +2,7 @@
 
 use serde_json::Value;
 
-use super::fields::{cut, text};
+use super::fields::{cut_middle, get_text};
 
 /// Bytes of the summary of a tool's input.
 const INPUT: usize = 4 << 10;
@@ -24,7 +24,7 @@ const TELLING: [&str; 10] = [
 pub(super) fn input_summary(input: &Value) -> String {
     let words_of_it = TELLING
         .iter()
-        .find_map(|key| text(input, key).filter(|words_of_it| !words_of_it.trim().is_empty()));
+        .find_map(|key| get_text(input, key).filter(|words_of_it| !words_of_it.trim().is_empty()));
     let list = || {
         let words: Option<Vec<&str>> = input
             .get("command")?
@@ -46,7 +46,7 @@ pub(super) fn input_summary(input: &Value) -> String {
         .map(str::trim)
         .filter(|line| !line.is_empty())
         .collect();
-    cut(&lines.join(" ⏎ "), INPUT)
+    cut_middle(&lines.join(" ⏎ "), INPUT)
 }
 
 #[cfg(test)]

@@ -37,7 +37,7 @@ pub(super) fn find_candidates(text: &str, tag: Option<&str>) -> Vec<JsonCandidat
     let text = &text[text.ceil_char_boundary(text.len().saturating_sub(MOST_BYTES))..];
     let mut candidates: Vec<JsonCandidate> = find_fenced(text, tag);
     if let Some(tag) = tag {
-        candidates.extend(elements(text, tag));
+        candidates.extend(list_tagged_elements(text, tag));
     }
     let covered: Vec<(usize, usize)> = candidates
         .iter()
@@ -45,7 +45,7 @@ pub(super) fn find_candidates(text: &str, tag: Option<&str>) -> Vec<JsonCandidat
         .collect();
     let outside = |at: usize| !covered.iter().any(|(from, to)| (*from..*to).contains(&at));
     candidates.extend(
-        objects(text, tag)
+        list_unmarked_objects(text, tag)
             .into_iter()
             .filter(|given| outside(given.at)),
     );
@@ -88,7 +88,7 @@ fn find_fenced(text: &str, tag: Option<&str>) -> Vec<JsonCandidate> {
     blocks.collect()
 }
 
-fn elements(text: &str, tag: &str) -> Vec<JsonCandidate> {
+fn list_tagged_elements(text: &str, tag: &str) -> Vec<JsonCandidate> {
     let (open, close) = (format!("<{tag}>"), format!("</{tag}>"));
     let mut tagged = Vec::new();
     let mut from = 0;
@@ -110,7 +110,7 @@ fn elements(text: &str, tag: &str) -> Vec<JsonCandidate> {
 }
 
 fn object_in(text: &str) -> Result<Value, String> {
-    match strict_json::parse(text.trim()) {
+    match strict_json::parse_strict_json(text.trim()) {
         Ok(value) if value.is_object() => Ok(value),
         Err(why) if why.contains(strict_json::KEY_TWICE) => Err(why),
         Ok(_) | Err(_) => Err("it is not a JSON object".into()),
@@ -119,7 +119,7 @@ fn object_in(text: &str) -> Result<Value, String> {
 
 /// The unmarked objects of a text; objects inside of one are part of it. An object with a key twice
 /// has no value, whatever is inside of it.
-fn objects(text: &str, tag: Option<&str>) -> Vec<JsonCandidate> {
+fn list_unmarked_objects(text: &str, tag: Option<&str>) -> Vec<JsonCandidate> {
     let mut unmarked = Vec::new();
     let mut from = 0;
     for _ in 0..TRIES {
@@ -239,8 +239,8 @@ mod tests {
         #[test]
         fn no_text_is_too_odd(text in "[{}\"a:<>/`\n é]{0,300}") {
             for tag in [None, Some("a")] {
-                for found in find_candidates(&text, tag) {
-                    prop_assert!(text.contains(&found.raw));
+                for candidate in find_candidates(&text, tag) {
+                    prop_assert!(text.contains(&candidate.raw));
                 }
             }
         }

@@ -55,7 +55,7 @@ pub(super) fn agent_texts<'a>(session: &'a SessionContext, scope: TextScope) -> 
 }
 
 /// The known prompts of the agent.
-pub(super) fn prompts(session: &SessionContext) -> Vec<&str> {
+pub(super) fn list_known_prompts(session: &SessionContext) -> Vec<&str> {
     let users = session
         .messages
         .iter()
@@ -137,6 +137,6 @@ mod tests {
             ["s2", "a2", "a3", "o"]
         );
         assert!(agent_texts(&SessionContext::default(), TextScope::Session).is_empty());
-        assert_eq!(prompts(&context()), ["p", "u1", "u2"]);
+        assert_eq!(list_known_prompts(&context()), ["p", "u1", "u2"]);
     }
 }

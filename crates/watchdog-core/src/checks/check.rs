@@ -139,7 +139,7 @@ pub enum CheckJudgement {
         /// Enters the verdict; the weakest of all checks counts.
         evidence: Evidence,
         /// For a person; never feedback to the agent.
-        found: String,
+        summary: String,
     },
     /// It was met before, and none of its inputs changed since.
     PassedBefore {
@@ -202,7 +202,7 @@ impl CheckJudgement {
     pub fn feedback(&self) -> &str {
         match self {
             CheckJudgement::Pass { .. } | CheckJudgement::PassedBefore { .. } => "",
-            CheckJudgement::PassWith { found, .. } => found,
+            CheckJudgement::PassWith { summary: found, .. } => found,
             CheckJudgement::Unmet { feedback } | CheckJudgement::Waiting { feedback } => feedback,
             CheckJudgement::Unrunnable { why }
             | CheckJudgement::Failed { why }

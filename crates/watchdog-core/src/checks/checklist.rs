@@ -26,7 +26,7 @@ static HEADING: LazyLock<Regex> = LazyLock::new(|| {
 });
 
 /// The items of a checklist, in order, without those below headings named in `optional`, in any case. Subsections belong to their section.
-pub(super) fn items(markdown: &str, optional: &[String]) -> Vec<ChecklistBox> {
+pub(super) fn list_checklist_items(markdown: &str, optional: &[String]) -> Vec<ChecklistBox> {
     let mut items = Vec::new();
     let mut fence: Option<CodeFence> = None;
     let mut comment = false;
@@ -54,13 +54,13 @@ pub(super) fn items(markdown: &str, optional: &[String]) -> Vec<ChecklistBox> {
                 skipping = named.then_some(level);
             }
         } else if skipping.is_none() {
-            items.extend(item(line));
+            items.extend(parse_checklist_item(line));
         }
     }
     items
 }
 
-fn item(line: &str) -> Option<ChecklistBox> {
+fn parse_checklist_item(line: &str) -> Option<ChecklistBox> {
     let groups = BOX.captures(line)?;
     let mark = groups["mark"].trim();
     let mut characters = mark.chars();
@@ -156,17 +156,18 @@ mod tests {
     /// Open items as their titles, ticked ones in parentheses.
     #[track_caller]
     fn check(markdown: &str, wanted: &[&str]) {
-        let found: Vec<String> = (items(markdown, &["Optional".into(), "Nice to Have".into()])
-            .into_iter())
-        .map(|item| {
-            if item.done {
-                format!("({})", item.title)
-            } else {
-                item.title
-            }
-        })
-        .collect();
-        assert_eq!(found, wanted, "{markdown}");
+        let titles: Vec<String> =
+            (list_checklist_items(markdown, &["Optional".into(), "Nice to Have".into()])
+                .into_iter())
+            .map(|item| {
+                if item.done {
+                    format!("({})", item.title)
+                } else {
+                    item.title
+                }
+            })
+            .collect();
+        assert_eq!(titles, wanted, "{markdown}");
     }
 
     #[test]
@@ -246,7 +247,7 @@ mod tests {
     proptest! {
         #[test]
         fn no_text_makes_the_reader_panic(text in "[-*x \\[\\]`~#<!>\\n\\r\u{e9}]{0,80}") {
-            let _ = items(&text, &["x".into()]);
+            let _ = list_checklist_items(&text, &["x".into()]);
         }
 
         #[test]
@@ -256,7 +257,7 @@ mod tests {
                 .map(|(done, depth, title)| format!("{}- [{}] {title}{end}", "  ".repeat(*depth), if *done { 'x' } else { ' ' }))
                 .collect();
             let wanted: Vec<ChecklistBox> = boxes.iter().map(|(done, _, title)| ChecklistBox { title: title.trim().to_owned(), done: *done }).collect();
-            prop_assert_eq!(items(&text, &[]), wanted);
+            prop_assert_eq!(list_checklist_items(&text, &[]), wanted);
         }
     }
 }

@@ -8,7 +8,7 @@ use watchdog_facts::verdict::Evidence;
 
 use super::answers::{CommandOutput, CommandRequest, CommandRun};
 use super::check::{CheckContext, CheckJudgement, CompletionCheck, JudgedCheck};
-use super::feedback::{MAX_CHARS, cut_feedback, one_line, tail};
+use super::feedback::{MAX_CHARS, cut_feedback, one_line, take_last_lines};
 use super::mentions::has_text;
 use super::named_files::shown_by_program;
 use super::runners::{self, TestRun};
@@ -52,7 +52,7 @@ impl CommandCheck {
             stream
                 .stretches()
                 .last()
-                .map(|bytes| tail(bytes, lines))
+                .map(|bytes| take_last_lines(bytes, lines))
                 .unwrap_or_default()
         };
         let (stdout, stderr) = (end(&output.stdout), end(&output.stderr));
@@ -169,10 +169,10 @@ impl CommandCheck {
             }
             CommandSuccess::Contains(text) => {
                 let contains_text = |bytes: &[u8]| has_text(&String::from_utf8_lossy(bytes), text);
-                search(output, contains_text, &format!("\"{}\"", one_line(text)))
+                search_output(output, contains_text, &format!("\"{}\"", one_line(text)))
             }
             CommandSuccess::Regex(pattern) => match output_regex(pattern) {
-                Ok(regex) => search(
+                Ok(regex) => search_output(
                     output,
                     |bytes| regex.is_match(&String::from_utf8_lossy(bytes)),
                     &format!("a match of /{}/", one_line(pattern)),
@@ -187,7 +187,11 @@ impl CommandCheck {
 
 /// Looks in either stream. Dropped output may have held it, so that only whole output proves its
 /// absence.
-fn search(output: &CommandOutput, is_match: impl Fn(&[u8]) -> bool, what: &str) -> SuccessOutcome {
+fn search_output(
+    output: &CommandOutput,
+    is_match: impl Fn(&[u8]) -> bool,
+    what: &str,
+) -> SuccessOutcome {
     let streams = [&output.stdout, &output.stderr];
     if streams
         .iter()
@@ -338,7 +342,7 @@ mod tests {
     use std::time::Duration;
 
     use super::super::answers::{CachedPass, CapturedStream, ResultBeforeWork, TestEdits};
-    use super::super::registry::build;
+    use super::super::registry::build_check_tree;
     use super::super::tests::{Fake, broken};
     use super::*;
     use crate::config::settings::{CheckKind, CheckOrder, CheckSpec, CommandLine};
@@ -642,7 +646,7 @@ mod tests {
         .check(&CheckContext::new(&fake));
         assert!(judgement.feedback().chars().count() < 8000);
         let full = |letter: &str| format!("{}\n", letter.repeat(499)).repeat(4);
-        let said = |cwd: Option<String>, text: &str| {
+        let feedback_of = |cwd: Option<String>, text: &str| {
             let fake = Fake {
                 runs: vec![(
                     "npm test",
@@ -668,12 +672,12 @@ mod tests {
             .to_owned()
         };
         assert!(
-            said(None, "x").ends_with(full("a").trim_end()),
+            feedback_of(None, "x").ends_with(full("a").trim_end()),
             "both ends are shown whole: {}",
-            said(None, "x").len()
+            feedback_of(None, "x").len()
         );
         assert_eq!(
-            said(Some("w".repeat(600)), &"x".repeat(600))
+            feedback_of(Some("w".repeat(600)), &"x".repeat(600))
                 .chars()
                 .count(),
             5003,
@@ -839,15 +843,19 @@ mod tests {
             deleted: vec!["tests/a.rs".into()],
             ..TestEdits::default()
         };
-        let said = vec!["tests_deleted: `npm test`: the session deleted tests/a.rs".to_owned()];
+        let deletion_warning =
+            vec!["tests_deleted: `npm test`: the session deleted tests/a.rs".to_owned()];
         assert_eq!(
             judged(passes, TestEdits::default()),
             (Evidence::Verified, Vec::new())
         );
-        assert_eq!(judged(passes, deleted()), (Evidence::Claimed, said.clone()));
+        assert_eq!(
+            judged(passes, deleted()),
+            (Evidence::Claimed, deletion_warning.clone())
+        );
         assert_eq!(
             judged("all is well", deleted()),
-            (Evidence::Verified, said),
+            (Evidence::Verified, deletion_warning),
             "it may run no tests at all"
         );
         let ignored = TestEdits {
@@ -855,8 +863,8 @@ mod tests {
             removed: 2,
             ..TestEdits::default()
         };
-        let said = vec!["tests_deleted: `npm test`: the session removed 2 tests and skips 1 test more than before".to_owned()];
-        assert_eq!(judged(passes, ignored), (Evidence::Claimed, said));
+        let edit_warnings = vec!["tests_deleted: `npm test`: the session removed 2 tests and skips 1 test more than before".to_owned()];
+        assert_eq!(judged(passes, ignored), (Evidence::Claimed, edit_warnings));
         let failed = "12 passed, 1 failed in 0.5s".to_owned();
         assert_eq!(judged(&failed, TestEdits::default()).0, Evidence::Claimed);
     }
@@ -885,11 +893,11 @@ mod tests {
             })
             .judge(&CheckContext::new(&fake))
         };
-        let found = judged(Ok(
+        let judged_report = judged(Ok(
             "<testsuite><testcase/><testcase><skipped/></testcase><testcase/></testsuite>",
         ));
         assert_eq!(
-            (found.judgement.outcome(), found.tests),
+            (judged_report.judgement.outcome(), judged_report.tests),
             (
                 CheckOutcome::Pass,
                 Some(TestCounts {
@@ -912,12 +920,12 @@ mod tests {
             ),
             (Ok("<testsuites/>"), CheckOutcome::Unmet, "ran no test"),
         ] {
-            let found = judged(report);
-            assert_eq!(found.judgement.outcome(), outcome, "{words}");
+            let judged_report = judged(report);
+            assert_eq!(judged_report.judgement.outcome(), outcome, "{words}");
             assert!(
-                found.judgement.feedback().contains(words),
+                judged_report.judgement.feedback().contains(words),
                 "{:?}",
-                found.judgement
+                judged_report.judgement
             );
         }
     }
@@ -957,7 +965,7 @@ mod tests {
                 name: "tests".into(),
                 criterion,
             };
-            build(&check).evaluate(CheckOrder::Given, &CheckContext::new(&fake))
+            build_check_tree(&check).evaluate(CheckOrder::Given, &CheckContext::new(&fake))
         };
         for (before, now, evidence, words) in [
             (counts(5, 0), "5 passed in 0.1s", Evidence::Verified, ""),
@@ -976,14 +984,14 @@ mod tests {
                 "tests: 2 tests skipped, and 1 were when the work began",
             ),
         ] {
-            let found = judged(before, now);
+            let judged_suite = judged(before, now);
             assert_eq!(
-                (found.outcome, found.evidence),
+                (judged_suite.outcome, judged_suite.evidence),
                 (CheckOutcome::Pass, evidence),
                 "{now}"
             );
             assert_eq!(
-                found
+                judged_suite
                     .notes
                     .iter()
                     .map(|note| note.detail.as_str())

@@ -8,7 +8,8 @@ use serde_json::Value;
 use watchdog_facts::context::{ContextMessage, ToolResult};
 
 use super::context_reader::{
-    ContextResult, ObjectKeys, block_text, id, message_text, text, wrong, wrong_kind,
+    ContextResult, ObjectKeys, block_text, message_text, read_id, read_text, reject_value,
+    wrong_kind,
 };
 
 /// Blocks and items without a text that the agent says: its thinking, pictures, files.
@@ -48,7 +49,7 @@ const RESULTS: [&str; 4] = [
 type CalledTools = HashMap<String, String>;
 
 /// The messages; one with several results of tools becomes several. A result without the name of its tool gets it from its call.
-pub(super) fn messages(top: &ObjectKeys<'_>) -> ContextResult<Vec<ContextMessage>> {
+pub(super) fn read_messages(top: &ObjectKeys<'_>) -> ContextResult<Vec<ContextMessage>> {
     let Some((key, value)) = top.get("messages") else {
         return Ok(Vec::new());
     };
@@ -58,12 +59,12 @@ pub(super) fn messages(top: &ObjectKeys<'_>) -> ContextResult<Vec<ContextMessage
     let mut called = CalledTools::new();
     let mut messages = Vec::with_capacity(items.len());
     for (n, item) in items.iter().enumerate() {
-        message(&format!("{key}[{n}]"), item, &mut called, &mut messages)?;
+        read_message(&format!("{key}[{n}]"), item, &mut called, &mut messages)?;
     }
     Ok(messages)
 }
 
-fn message(
+fn read_message(
     key: &str,
     item: &Value,
     called: &mut CalledTools,
@@ -75,7 +76,7 @@ fn message(
     let mut message_text_so_far = keys.text("text")?;
     // An item of Responses is a message, or has its kind beside no role.
     if keys.get("type").is_some_and(|(_, kind)| kind != "message") && role.is_empty() {
-        block(key, item, called, &mut results)?;
+        read_content_block(key, item, called, &mut results)?;
         messages.extend(results.into_iter().map(|result| ContextMessage {
             role: "tool".into(),
             text: None,
@@ -111,10 +112,10 @@ fn message(
                     if one.is_string() {
                         Ok(())
                     } else {
-                        block(&format!("{key}[{n}]"), one, called, &mut results)
+                        read_content_block(&format!("{key}[{n}]"), one, called, &mut results)
                     }
                 })?,
-                Value::Object(_) => block(&key, content, called, &mut results)?,
+                Value::Object(_) => read_content_block(&key, content, called, &mut results)?,
                 _ => {}
             }
             let content_text = match content {
@@ -146,7 +147,7 @@ fn message(
 }
 
 /// A block of a content: notes a call, keeps a result. Texts are read with the whole content.
-fn block(
+fn read_content_block(
     key: &str,
     value: &Value,
     called: &mut CalledTools,
@@ -157,23 +158,23 @@ fn block(
         None if keys.get("text").is_some() => Ok(()),
         Some(kind) if TEXTS.contains(&kind) => keys
             .get("text")
-            .map_or(Ok(()), |(key, value)| text(&key, value).map(drop)),
+            .map_or(Ok(()), |(key, value)| read_text(&key, value).map(drop)),
         Some("refusal") => keys
             .get("refusal")
-            .map_or(Ok(()), |(key, value)| text(&key, value).map(drop)),
+            .map_or(Ok(()), |(key, value)| read_text(&key, value).map(drop)),
         Some(kind) if WITHOUT_TEXT.contains(&kind) => Ok(()),
         Some(kind) if CALLS.contains(&kind) => note_call(key, value, called),
         Some(kind) if RESULTS.contains(&kind) => {
             results.push(tool_result(key, value, called)?);
             Ok(())
         }
-        Some(kind) => wrong(
+        Some(kind) => reject_value(
             &format!("{key}.type"),
             format!(
                 "'{kind}' is no kind of block that this program knows (text, tool_use, tool_result, ...)"
             ),
         ),
-        None => wrong(key, "expected a block with a type or a text".into()),
+        None => reject_value(key, "expected a block with a type or a text".into()),
     }
 }
 
@@ -181,7 +182,7 @@ fn note_call(key: &str, value: &Value, called: &mut CalledTools) -> ContextResul
     let keys = ObjectKeys::read_object(key, value)?;
     let call = keys
         .first(&["call_id", "id"])
-        .map(|(key, value)| id(&key, value))
+        .map(|(key, value)| read_id(&key, value))
         .transpose()?;
     // OpenAI's call has its name one level deeper.
     let inner = ["function", "custom"]
@@ -201,7 +202,7 @@ fn tool_result(key: &str, value: &Value, called: &CalledTools) -> ContextResult<
     let keys = ObjectKeys::read_object(key, value)?;
     let call = keys
         .first(&["tool_use_id", "tool_call_id", "call_id", "id"])
-        .map(|(key, value)| id(&key, value))
+        .map(|(key, value)| read_id(&key, value))
         .transpose()?;
     let name = keys
         .text("name")?

@@ -7,7 +7,7 @@ use watchdog_facts::context::{
     AgentTodoPlan, IterationSummary, PlanStep, SessionContext, SessionUsage,
 };
 
-use super::context_messages::messages;
+use super::context_messages::read_messages;
 
 /// A context may be so long, in bytes.
 pub const MAX_CONTEXT_BYTES: usize = 64 << 20;
@@ -30,7 +30,7 @@ pub(super) type ContextResult<T> = Result<T, ContextError>;
 /// The first thing that is wrong, with its key.
 pub fn context_from_json(text: &str) -> Result<SessionContext, ContextError> {
     if text.len() > MAX_CONTEXT_BYTES {
-        return wrong(
+        return reject_value(
             "",
             format!(
                 "the context is {} bytes long; at most {MAX_CONTEXT_BYTES} are read",
@@ -58,7 +58,7 @@ pub fn context_from_value(value: &Value) -> Result<SessionContext, ContextError>
         None => {}
         Some((_, Value::Number(version))) if version.as_u64() == Some(1) => {}
         Some((key, other)) => {
-            return wrong(
+            return reject_value(
                 &key,
                 format!("this program reads schema 1 of the context, found {other}"),
             );
@@ -81,15 +81,15 @@ pub fn context_from_value(value: &Value) -> Result<SessionContext, ContextError>
             .get("prompt")
             .map(|(key, value)| message_text(&key, value))
             .transpose()?,
-        summaries: top.each("summaries", summary)?,
+        summaries: top.each("summaries", read_summary)?,
         plan: top
             .get("plan")
-            .map(|(key, value)| plan(&key, value))
+            .map(|(key, value)| read_plan(&key, value))
             .transpose()?,
-        messages: messages(&top)?,
+        messages: read_messages(&top)?,
         usage: top
             .get("usage")
-            .map(|(key, value)| usage(&key, value))
+            .map(|(key, value)| read_usage(&key, value))
             .transpose()?
             .unwrap_or_default(),
         background_tasks: top.each("background_tasks", |_, value| Ok(value.clone()))?,
@@ -98,7 +98,7 @@ pub fn context_from_value(value: &Value) -> Result<SessionContext, ContextError>
     })
 }
 
-pub(super) fn wrong<T>(key: &str, why: String) -> ContextResult<T> {
+pub(super) fn reject_value<T>(key: &str, why: String) -> ContextResult<T> {
     Err(ContextError {
         key: key.to_owned(),
         why,
@@ -114,7 +114,7 @@ pub(super) fn wrong_kind<T>(key: &str, what: &str, value: &Value) -> ContextResu
         Value::Array(_) => "a list",
         Value::Object(_) => "an object",
     };
-    wrong(key, format!("expected {what}, found {kind}"))
+    reject_value(key, format!("expected {what}, found {kind}"))
 }
 
 /// An object and its path.
@@ -156,7 +156,7 @@ impl<'a> ObjectKeys<'a> {
 
     pub(super) fn text(&self, name: &str) -> ContextResult<Option<String>> {
         self.get(name)
-            .map(|(key, value)| text(&key, value))
+            .map(|(key, value)| read_text(&key, value))
             .transpose()
     }
 
@@ -181,7 +181,7 @@ impl<'a> ObjectKeys<'a> {
         });
         match whole {
             Some(whole) => Ok(Some(whole)),
-            None if value.is_number() => wrong(
+            None if value.is_number() => reject_value(
                 &key,
                 format!("expected a whole number of at least 0, found {value}"),
             ),
@@ -195,7 +195,7 @@ impl<'a> ObjectKeys<'a> {
         };
         match value.as_f64() {
             Some(amount) if amount.is_finite() && amount >= 0.0 => Ok(Some(amount)),
-            Some(amount) => wrong(
+            Some(amount) => reject_value(
                 &key,
                 format!("expected a number of at least 0, found {amount}"),
             ),
@@ -210,12 +210,12 @@ impl<'a> ObjectKeys<'a> {
     ) -> ContextResult<Vec<T>> {
         match self.get(name) {
             None => Ok(Vec::new()),
-            Some((key, value)) => each(&key, value, read),
+            Some((key, value)) => read_list_items(&key, value, read),
         }
     }
 }
 
-fn each<T>(
+fn read_list_items<T>(
     key: &str,
     value: &Value,
     read: impl Fn(&str, &Value) -> ContextResult<T>,
@@ -230,7 +230,7 @@ fn each<T>(
     }
 }
 
-pub(super) fn text(key: &str, value: &Value) -> ContextResult<String> {
+pub(super) fn read_text(key: &str, value: &Value) -> ContextResult<String> {
     match value {
         Value::String(text) => Ok(text.clone()),
         other => wrong_kind(key, "a text", other),
@@ -265,7 +265,7 @@ pub(super) fn block_text(block: &Value) -> Option<&str> {
 }
 
 /// A number or a text, as text.
-pub(super) fn id(key: &str, value: &Value) -> ContextResult<String> {
+pub(super) fn read_id(key: &str, value: &Value) -> ContextResult<String> {
     match value {
         Value::String(text) => Ok(text.clone()),
         Value::Number(number) => Ok(number.to_string()),
@@ -273,7 +273,7 @@ pub(super) fn id(key: &str, value: &Value) -> ContextResult<String> {
     }
 }
 
-fn summary(key: &str, value: &Value) -> ContextResult<IterationSummary> {
+fn read_summary(key: &str, value: &Value) -> ContextResult<IterationSummary> {
     let keys = ObjectKeys::read_object(key, value)?;
     let known_keys = ["iteration", "assistant_responses", "detected_actions"];
     Ok(IterationSummary {
@@ -290,10 +290,10 @@ fn summary(key: &str, value: &Value) -> ContextResult<IterationSummary> {
 }
 
 /// Reads a plan: an object with `steps`, or a list of steps alone. Also for plan files.
-pub(super) fn plan(key: &str, value: &Value) -> ContextResult<AgentTodoPlan> {
+pub(super) fn read_plan(key: &str, value: &Value) -> ContextResult<AgentTodoPlan> {
     if value.is_array() {
         return Ok(AgentTodoPlan {
-            steps: each(key, value, step)?,
+            steps: read_list_items(key, value, read_plan_step)?,
             ..AgentTodoPlan::default()
         });
     }
@@ -301,27 +301,27 @@ pub(super) fn plan(key: &str, value: &Value) -> ContextResult<AgentTodoPlan> {
     Ok(AgentTodoPlan {
         objective: keys.text("objective")?,
         status: keys.text("status")?,
-        steps: keys.each("steps", step)?,
+        steps: keys.each("steps", read_plan_step)?,
     })
 }
 
-fn step(key: &str, value: &Value) -> ContextResult<PlanStep> {
+fn read_plan_step(key: &str, value: &Value) -> ContextResult<PlanStep> {
     let keys = ObjectKeys::read_object(key, value)?;
     let title = keys.first(&["title", "content", "step", "description", "name"]);
     Ok(PlanStep {
         id: keys
             .first(&["step_id", "id"])
-            .map(|(key, value)| id(&key, value))
+            .map(|(key, value)| read_id(&key, value))
             .transpose()?,
         title: title
-            .map(|(key, value)| text(&key, value))
+            .map(|(key, value)| read_text(&key, value))
             .transpose()?
             .unwrap_or_default(),
         status: keys.text("status")?.unwrap_or_default(),
     })
 }
 
-fn usage(key: &str, value: &Value) -> ContextResult<SessionUsage> {
+fn read_usage(key: &str, value: &Value) -> ContextResult<SessionUsage> {
     let keys = ObjectKeys::read_object(key, value)?;
     Ok(SessionUsage {
         turns: keys.whole("turns")?,

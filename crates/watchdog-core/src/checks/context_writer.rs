@@ -34,7 +34,7 @@ pub fn context_to_json(context: &SessionContext) -> Value {
         "summaries": writer.newest(&context.summaries, ContextWriter::summary),
         "plan": context.plan.as_ref().map(|plan| writer.plan(plan)),
         "messages": writer.newest(&context.messages, ContextWriter::message),
-        "usage": usage(&context.usage),
+        "usage": write_usage(&context.usage),
         "background_tasks": writer.newest(&context.background_tasks, |_, task| task.clone()),
     });
     if writer.cut {
@@ -128,7 +128,7 @@ impl ContextWriter {
     }
 }
 
-fn usage(usage: &SessionUsage) -> Value {
+fn write_usage(usage: &SessionUsage) -> Value {
     json!({
         "turns": usage.turns, "input_tokens": usage.input_tokens, "output_tokens": usage.output_tokens, "cost_usd": usage.cost_usd,
         "wall_seconds": usage.wall_seconds,

@@ -11,7 +11,7 @@ use watchdog_facts::verdict::Evidence;
 use super::answers::{CommandOutput, CommandRequest, CommandRun, LineOutcome};
 use super::check::{CheckContext, CheckJudgement, CompletionCheck};
 use super::context_writer::context_to_json;
-use super::feedback::{MAX_CHARS, cut_feedback, one_line, tail};
+use super::feedback::{MAX_CHARS, cut_feedback, one_line, take_last_lines};
 use super::named_files::shown_by_program;
 use super::strict_json;
 
@@ -43,7 +43,7 @@ impl CustomCheck {
         let failed = |how: &str| CheckJudgement::Failed {
             why: format!("{title} {how}: {}", cut_feedback(one_line(text), 200)),
         };
-        let answer = match strict_json::parse(text) {
+        let answer = match strict_json::parse_strict_json(text) {
             Ok(Value::Object(answer)) => answer,
             Err(why) if why.contains(strict_json::KEY_TWICE) => {
                 return failed(&format!("gave no answer, as {why}"));
@@ -61,7 +61,7 @@ impl CustomCheck {
             },
             Some(Value::Bool(true)) => CheckJudgement::PassWith {
                 evidence: Evidence::Verified,
-                found: cut_feedback(feedback.to_owned(), MAX_CHARS),
+                summary: cut_feedback(feedback.to_owned(), MAX_CHARS),
             },
             Some(Value::Bool(false)) if feedback.is_empty() => CheckJudgement::Unmet {
                 feedback: format!("{title} says that the work is not complete"),
@@ -79,7 +79,7 @@ impl CustomCheck {
         let complaint = |stretches: Vec<Vec<u8>>| {
             stretches
                 .last()
-                .map(|bytes| tail(bytes, TAIL_LINES))
+                .map(|bytes| take_last_lines(bytes, TAIL_LINES))
                 .unwrap_or_default()
         };
         let with = |sentence: String| match complaint(output.stderr.stretches()) {
@@ -239,8 +239,11 @@ impl CompletionCheck for CustomCheck {
             return answer;
         }
         match (shown_by_program(&self.criterion.run, None, context), answer) {
-            (Ok(evidence), CheckJudgement::PassWith { found, .. }) => {
-                CheckJudgement::PassWith { evidence, found }
+            (Ok(evidence), CheckJudgement::PassWith { summary: found, .. }) => {
+                CheckJudgement::PassWith {
+                    evidence,
+                    summary: found,
+                }
             }
             (Ok(evidence), _) => CheckJudgement::Pass { evidence },
             (Err(unknown), _) => unknown,
@@ -373,22 +376,22 @@ mod tests {
             CustomCheck::new(criterion(CustomMode::Call)).check(&CheckContext::new(fake))
         };
         let verified = Evidence::Verified;
-        let said = |stdout: &str| judge(&ran(ProcessExit::Code(0), stdout, "noise"));
+        let judgement_of = |stdout: &str| judge(&ran(ProcessExit::Code(0), stdout, "noise"));
         assert_eq!(
-            said(r#"{"complete": true}"#),
+            judgement_of(r#"{"complete": true}"#),
             CheckJudgement::Pass { evidence: verified }
         );
         assert_eq!(
-            said(r#"{"complete": true, "feedback": " "}"#),
+            judgement_of(r#"{"complete": true, "feedback": " "}"#),
             CheckJudgement::Pass { evidence: verified }
         );
-        let found = CheckJudgement::PassWith {
+        let pass_with_summary = CheckJudgement::PassWith {
             evidence: verified,
-            found: "3 of 3 decisions".into(),
+            summary: "3 of 3 decisions".into(),
         };
         assert_eq!(
-            said(r#"{"complete": true, "feedback": "3 of 3 decisions"}"#),
-            found
+            judgement_of(r#"{"complete": true, "feedback": "3 of 3 decisions"}"#),
+            pass_with_summary
         );
         assert_eq!(
             judge(&ran(ProcessExit::Code(1), "", "")).feedback(),

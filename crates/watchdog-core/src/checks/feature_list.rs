@@ -68,18 +68,18 @@ impl FeatureListCheck {
             Ok(Some(bytes)) => features_of(&bytes)
                 .map_err(|why| unknown(format!("that of the baseline commit is {why}")))?,
         };
-        let mut left: HashMap<String, usize> = HashMap::new();
+        let mut unmatched_counts: HashMap<String, usize> = HashMap::new();
         features
             .iter()
-            .for_each(|feature| *left.entry(without_passes(feature)).or_default() += 1);
+            .for_each(|feature| *unmatched_counts.entry(without_passes(feature)).or_default() += 1);
         let mut changed = Vec::new();
         for feature in &before {
-            match left
+            match unmatched_counts
                 .get_mut(&without_passes(feature))
                 .filter(|count| **count > 0)
             {
                 Some(count) => *count -= 1,
-                None => changed.push(label(feature)),
+                None => changed.push(format_feature_label(feature)),
             }
         }
         if changed.is_empty() {
@@ -99,7 +99,7 @@ impl FeatureListCheck {
 /// The features, or why this is no list of them.
 fn features_of(bytes: &[u8]) -> Result<Vec<FeatureEntry>, String> {
     let text = std::str::from_utf8(bytes).map_err(|_| "not UTF-8 text".to_owned())?;
-    let value: Value = strict_json::parse(text.trim_start_matches('\u{feff}'))
+    let value: Value = strict_json::parse_strict_json(text.trim_start_matches('\u{feff}'))
         .map_err(|error| format!("invalid JSON: {error}"))?;
     let list = match &value {
         Value::Object(members) => LISTS.iter().find_map(|name| members.get(*name)),
@@ -128,7 +128,7 @@ fn without_passes(feature: &FeatureEntry) -> String {
 }
 
 /// The name of the feature for a person.
-fn label(feature: &FeatureEntry) -> String {
+fn format_feature_label(feature: &FeatureEntry) -> String {
     let text = |key: &str| match feature.get(key) {
         Some(Value::String(text)) => Some(one_line(text)).filter(|text| !text.is_empty()),
         Some(Value::Number(number)) => Some(number.to_string()),
@@ -188,8 +188,8 @@ impl CompletionCheck for FeatureListCheck {
             .iter()
             .filter(|feature| feature.get("passes") != Some(&Value::Bool(true))))
         .map(|feature| match odd_mark(feature) {
-            Some(why) => format!("{} ({why})", label(feature)),
-            None => label(feature),
+            Some(why) => format!("{} ({why})", format_feature_label(feature)),
+            None => format_feature_label(feature),
         })
         .collect();
         let frozen = if self.criterion.freeze {
@@ -212,7 +212,7 @@ impl CompletionCheck for FeatureListCheck {
             let summary = format!("{0} of {0} features of {path} pass", features.len());
             return CheckJudgement::PassWith {
                 evidence: Evidence::Claimed,
-                found: summary,
+                summary,
             };
         }
         let names: Vec<&str> = open.iter().map(String::as_str).collect();
@@ -252,13 +252,13 @@ mod tests {
             contents: vec![("feature_list.json", text.to_owned())],
             ..Fake::default()
         };
-        let found =
+        let judgement =
             FeatureListCheck::new(FeatureListCriterion::default()).check(&CheckContext::new(&fake));
-        assert_eq!(found.outcome(), outcome, "{found:?}");
+        assert_eq!(judgement.outcome(), outcome, "{judgement:?}");
         words
             .iter()
-            .for_each(|word| assert!(found.feedback().contains(word), "{found:?}"));
-        assert!(found.evidence() <= Evidence::Claimed);
+            .for_each(|word| assert!(judgement.feedback().contains(word), "{judgement:?}"));
+        assert!(judgement.evidence() <= Evidence::Claimed);
     }
 
     #[test]
@@ -349,20 +349,20 @@ mod tests {
             &["has no features, and an empty list is never complete"],
         );
         check(r#"{"features": []}"#, Unmet, &["has no features"]);
-        let found = FeatureListCheck::new(FeatureListCriterion::default())
+        let absent_judgement = FeatureListCheck::new(FeatureListCriterion::default())
             .check(&CheckContext::new(&Fake::default()));
         assert_eq!(
-            found.feedback(),
+            absent_judgement.feedback(),
             "`feature_list.json` is not there; write the list of features"
         );
         let locked = Fake {
             unreadable: vec!["feature_list.json"],
             ..Fake::default()
         };
-        let found = FeatureListCheck::new(FeatureListCriterion::default())
+        let locked_judgement = FeatureListCheck::new(FeatureListCriterion::default())
             .check(&CheckContext::new(&locked));
         assert_eq!(
-            found,
+            locked_judgement,
             CheckJudgement::Failed {
                 why: "`feature_list.json` cannot be read: permission denied".into()
             }
@@ -389,13 +389,13 @@ mod tests {
                 .collect(),
             ..Fake::default()
         };
-        let found = FeatureListCheck::new(FeatureListCriterion {
+        let judgement = FeatureListCheck::new(FeatureListCriterion {
             path: "f.json".into(),
             freeze: true,
         })
         .check(&CheckContext::new(&fake));
-        assert_eq!(found.outcome(), outcome, "{found:?}");
-        assert!(found.feedback().contains(words), "{found:?}");
+        assert_eq!(judgement.outcome(), outcome, "{judgement:?}");
+        assert!(judgement.feedback().contains(words), "{judgement:?}");
     }
 
     #[test]
@@ -464,13 +464,13 @@ mod tests {
             baseline_broken: true,
             ..Fake::default()
         };
-        let found = FeatureListCheck::new(FeatureListCriterion {
+        let judgement = FeatureListCheck::new(FeatureListCriterion {
             path: "f.json".into(),
             freeze: true,
         })
         .check(&CheckContext::new(&fake));
         assert_eq!(
-            found.feedback(),
+            judgement.feedback(),
             "whether `f.json` was changed cannot be told: the baseline is gone"
         );
     }

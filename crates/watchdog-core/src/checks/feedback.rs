@@ -10,7 +10,7 @@ const MAX_LINE: usize = 500;
 const MOST_BYTES: usize = 256 * 1024;
 
 /// The last lines of some output, as text. Empty lines at its end do not count.
-pub(super) fn tail(bytes: &[u8], lines: usize) -> String {
+pub(super) fn take_last_lines(bytes: &[u8], lines: usize) -> String {
     let text = String::from_utf8_lossy(&bytes[bytes.len().saturating_sub(MOST_BYTES)..]);
     let plain = anstream::adapter::strip_str(&text).to_string();
     let last: Vec<String> = plain
@@ -18,7 +18,7 @@ pub(super) fn tail(bytes: &[u8], lines: usize) -> String {
         .lines()
         .rev()
         .take(lines)
-        .map(clean)
+        .map(clean_line)
         .collect();
     end_of(
         &last.into_iter().rev().collect::<Vec<_>>().join("\n"),
@@ -28,7 +28,7 @@ pub(super) fn tail(bytes: &[u8], lines: usize) -> String {
 
 /// Text from outside on one line, for a sentence of ours.
 pub(super) fn one_line(text: &str) -> String {
-    let cleaned = clean(&text.replace(['\n', '\r'], " "));
+    let cleaned = clean_line(&text.replace(['\n', '\r'], " "));
     cleaned.trim().to_owned()
 }
 
@@ -56,7 +56,7 @@ pub(super) fn first_three(names: &[&str]) -> String {
 
 /// A line without control characters and invisible ones. If a line was overwritten in place, its
 /// last content.
-fn clean(line: &str) -> String {
+fn clean_line(line: &str) -> String {
     let line = line.trim_end_matches('\r');
     let line = line.rsplit_once('\r').map_or(line, |(_, last)| last);
     let visible = line
@@ -91,30 +91,33 @@ mod tests {
 
     #[test]
     fn the_last_lines_are_kept() {
-        assert_eq!(tail(b"1\n2\n3\n\n \n", 2), "2\n3");
-        assert_eq!(tail(b"1\r\n2\r\n", 5), "1\n2");
-        assert_eq!(tail(b"x", 0), "");
-        assert_eq!(tail(b"", 5), "");
+        assert_eq!(take_last_lines(b"1\n2\n3\n\n \n", 2), "2\n3");
+        assert_eq!(take_last_lines(b"1\r\n2\r\n", 5), "1\n2");
+        assert_eq!(take_last_lines(b"x", 0), "");
+        assert_eq!(take_last_lines(b"", 5), "");
     }
 
     #[test]
     fn terminal_controls_and_hidden_characters_are_removed() {
         assert_eq!(
-            tail(b"\x1b[31mred\x1b[0m \x1b]0;title\x07ok\x08", 5),
+            take_last_lines(b"\x1b[31mred\x1b[0m \x1b]0;title\x07ok\x08", 5),
             "red ok"
         );
-        assert_eq!(tail("a\u{202e}b\u{200b}c\u{e0041}d".as_bytes(), 5), "abcd");
-        assert_eq!(tail(b"10%\r20%\r100%\n", 5), "100%");
+        assert_eq!(
+            take_last_lines("a\u{202e}b\u{200b}c\u{e0041}d".as_bytes(), 5),
+            "abcd"
+        );
+        assert_eq!(take_last_lines(b"10%\r20%\r100%\n", 5), "100%");
         assert_eq!(one_line("a\nb\u{1b}[2J"), "a b[2J");
     }
 
     #[test]
     fn any_output_gives_a_bounded_text() {
         let long = vec![b'x'; 5_000_000];
-        assert!(tail(&long, 20).chars().count() <= MAX_LINE + 3);
+        assert!(take_last_lines(&long, 20).chars().count() <= MAX_LINE + 3);
         let many = "line of some length that repeats itself\n".repeat(100_000);
-        assert!(tail(many.as_bytes(), 1000).chars().count() <= MAX_CHARS / 2 + 3);
-        assert_eq!(tail(&[0xff, 0xfe, b'A'], 5), "\u{fffd}\u{fffd}A");
+        assert!(take_last_lines(many.as_bytes(), 1000).chars().count() <= MAX_CHARS / 2 + 3);
+        assert_eq!(take_last_lines(&[0xff, 0xfe, b'A'], 5), "\u{fffd}\u{fffd}A");
         assert_eq!(cut_feedback("é".repeat(10), 4), "éééé...");
     }
 
@@ -123,7 +126,7 @@ mod tests {
         assert_eq!(one_line(&"é".repeat(500)), "é".repeat(500));
         assert_eq!(one_line(&"é".repeat(501)), "é".repeat(500) + "...");
         let lines: Vec<String> = (0..1000).map(|n| format!("line {n}")).collect();
-        let end = tail(lines.join("\n").as_bytes(), 1000);
+        let end = take_last_lines(lines.join("\n").as_bytes(), 1000);
         assert!(
             end.starts_with("...") && end.ends_with("line 998\nline 999"),
             "{end}"

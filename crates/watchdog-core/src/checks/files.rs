@@ -56,14 +56,14 @@ impl FilesCheck {
         match &self.criterion.contains {
             _ if matches.is_empty() => PatternMatch::Empty,
             None => PatternMatch::Good,
-            Some(text) => search(&matches, text, context),
+            Some(text) => search_files(&matches, text, context),
         }
     }
 }
 
 /// Looks for a text in any of the files.
-fn search(files: &[MatchedFile], text: &str, context: &CheckContext<'_>) -> PatternMatch {
-    let Ok(wanted) = pattern(text) else {
+fn search_files(files: &[MatchedFile], text: &str, context: &CheckContext<'_>) -> PatternMatch {
+    let Ok(wanted) = build_text_pattern(text) else {
         return PatternMatch::Unknown("the text is too long to be searched for".into());
     };
     let mut unknown = None;
@@ -95,7 +95,7 @@ fn search(files: &[MatchedFile], text: &str, context: &CheckContext<'_>) -> Patt
 }
 
 /// The text as a pattern, which matches line ends of either kind.
-fn pattern(text: &str) -> Result<Regex, regex::Error> {
+fn build_text_pattern(text: &str) -> Result<Regex, regex::Error> {
     RegexBuilder::new(&regex::escape(text).replace('\n', r"\r?\n"))
         .size_limit(16 << 20)
         .build()
@@ -153,7 +153,7 @@ impl CompletionCheck for FilesCheck {
                 let summary = cut_feedback(format!("found {}", first_three(&names)), MAX_CHARS);
                 CheckJudgement::PassWith {
                     evidence: Evidence::Verified,
-                    found: summary,
+                    summary,
                 }
             }
         }

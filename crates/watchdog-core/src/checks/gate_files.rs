@@ -5,7 +5,7 @@ use serde_json::Value;
 
 use crate::config::settings::CommandLine;
 
-use super::named_files::{folders, programs};
+use super::named_files::{list_program_names, list_work_folders};
 
 /// The relevant part of a file.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -22,7 +22,7 @@ pub enum GateFilePart {
 
 impl GateFilePart {
     /// The relevant part of a file's bytes; `None` where it cannot be separated, and then every byte counts.
-    pub fn of(self, bytes: &[u8]) -> Option<String> {
+    pub fn extract_part(self, bytes: &[u8]) -> Option<String> {
         let text = std::str::from_utf8(bytes).ok()?;
         match self {
             GateFilePart::Whole => Some(text.to_owned()),
@@ -155,8 +155,8 @@ const TABLE: &[GateRow] = &[
 
 /// The gate files of a command line: at the root, in its working folder, and in the folders that it changes to.
 pub fn gate_files(line: &CommandLine, cwd: Option<&str>) -> Vec<GateFile> {
-    let programs = programs(line);
-    let folders = folders(line, cwd);
+    let programs = list_program_names(line);
+    let folders = list_work_folders(line, cwd);
     let mut gate_files = Vec::new();
     for (names, files) in TABLE {
         if !names
@@ -209,26 +209,28 @@ mod tests {
             format!("{{\"version\": \"{version}\", \"scripts\": {{\"test\": \"{test}\"}}}}")
         };
         assert_eq!(
-            keys.of(package(1, "jest").as_bytes()),
-            keys.of(package(2, "jest").as_bytes())
+            keys.extract_part(package(1, "jest").as_bytes()),
+            keys.extract_part(package(2, "jest").as_bytes())
         );
         assert_ne!(
-            keys.of(package(1, "jest").as_bytes()),
-            keys.of(package(1, "true").as_bytes())
+            keys.extract_part(package(1, "jest").as_bytes()),
+            keys.extract_part(package(1, "true").as_bytes())
         );
-        assert_eq!(keys.of(b"{"), None);
+        assert_eq!(keys.extract_part(b"{"), None);
         let sections = GateFilePart::Sections("pytest");
         assert_eq!(
             sections
-                .of(b"[project]\nname = \"a\"\n[tool.pytest.ini_options]\nx = 1\n[z]\n")
+                .extract_part(b"[project]\nname = \"a\"\n[tool.pytest.ini_options]\nx = 1\n[z]\n")
                 .unwrap(),
             "[tool.pytest.ini_options]\nx = 1\n"
         );
         let lines = GateFilePart::Lines(CARGO_LINES);
         assert_eq!(
-            lines.of(b"[dependencies]\nserde = \"1\"\n").unwrap(),
-            lines.of(b"[dependencies]\n").unwrap()
+            lines
+                .extract_part(b"[dependencies]\nserde = \"1\"\n")
+                .unwrap(),
+            lines.extract_part(b"[dependencies]\n").unwrap()
         );
-        assert_ne!(lines.of(b"harness = false\n").unwrap(), "");
+        assert_ne!(lines.extract_part(b"harness = false\n").unwrap(), "");
     }
 }

@@ -81,7 +81,7 @@ fn plural(n: u64, singular: &str, many: &str) -> String {
     format!("{n} {}", if n == 1 { singular } else { many })
 }
 
-fn unreadable(what: &str, error: &UnreadableFact) -> CheckJudgement {
+fn fail_as_unreadable(what: &str, error: &UnreadableFact) -> CheckJudgement {
     let hint = error
         .hint
         .as_ref()
@@ -121,7 +121,7 @@ impl GitCheck {
         let commits = context
             .capabilities
             .commits()
-            .map_err(|error| unreadable("commits", &error))?;
+            .map_err(|error| fail_as_unreadable("commits", &error))?;
         let Some(lacks) = self.lacks_commits(&commits) else {
             return Ok(commits.made_here);
         };
@@ -140,13 +140,13 @@ impl GitCheck {
         let changes = context
             .capabilities
             .changes()
-            .map_err(|error| unreadable("uncommitted changes", &error))?;
-        unmet(Self::is_unclean(&changes))?;
+            .map_err(|error| fail_as_unreadable("uncommitted changes", &error))?;
+        fail_if_unmet(Self::is_unclean(&changes))?;
         let hidden = context
             .capabilities
             .hidden_entries()
-            .map_err(|error| unreadable("hidden entries of the index", &error))?;
-        unmet(hidden.map(|(total, first)| {
+            .map_err(|error| fail_as_unreadable("hidden entries of the index", &error))?;
+        fail_if_unmet(hidden.map(|(total, first)| {
             let entries = plural(total, "file is", "files are");
             let first = one_line(&first);
             format!("{entries} hidden from git by skip-worktree or assume-unchanged, `{first}` for one; show them again: git ls-files -v")
@@ -154,13 +154,13 @@ impl GitCheck {
     }
 
     fn require_pushed(context: &CheckContext<'_>) -> Result<(), CheckJudgement> {
-        let feedback = match context.capabilities.read_push_state().map_err(|error| unreadable("remote-tracking branches", &error))? {
+        let feedback = match context.capabilities.read_push_state().map_err(|error| fail_as_unreadable("remote-tracking branches", &error))? {
             PushState::Yes => return Ok(()),
             PushState::Unborn => "there is no commit yet that could be pushed; commit the work and push it".into(),
             PushState::NoRemote => "no branch of a remote is known here, so that nothing is pushed; add a remote and push the work".into(),
             PushState::No { ahead } => format!("{} not on any remote; push the work", plural(ahead, "commit is", "commits are")),
         };
-        unmet(Some(feedback))
+        fail_if_unmet(Some(feedback))
     }
 
     fn check_protected(&self, context: &CheckContext<'_>) -> Result<(), CheckJudgement> {
@@ -168,7 +168,7 @@ impl GitCheck {
         let touched = context
             .capabilities
             .read_protected(&self.criterion.protected)
-            .map_err(|error| unreadable("changed paths", &error))?;
+            .map_err(|error| fail_as_unreadable("changed paths", &error))?;
         if touched.total == 0 {
             return Ok(());
         }
@@ -176,7 +176,7 @@ impl GitCheck {
             "protected paths changed since the anchor: {}; bring them back as they were",
             list_names(&touched)
         );
-        unmet(Some(feedback))
+        fail_if_unmet(Some(feedback))
     }
 
     /// Looks for marks of a conflict in what changed, in files of so many bytes together.
@@ -184,7 +184,7 @@ impl GitCheck {
         let touched = context
             .capabilities
             .read_touched(&|_| true)
-            .map_err(|error| unreadable("changed paths", &error))?;
+            .map_err(|error| fail_as_unreadable("changed paths", &error))?;
         let mut marked = Vec::new();
         let mut unknown = None;
         let mut read = 0;
@@ -220,7 +220,7 @@ impl GitCheck {
                 total: marked.len() as u64,
                 paths: marked,
             };
-            return unmet(Some(format!(
+            return fail_if_unmet(Some(format!(
                 "marks of a conflict are left in {}; resolve it",
                 list_names(&marked_paths)
             )));
@@ -265,7 +265,7 @@ impl GitCheck {
     }
 }
 
-fn unmet(feedback: Option<String>) -> Result<(), CheckJudgement> {
+fn fail_if_unmet(feedback: Option<String>) -> Result<(), CheckJudgement> {
     feedback.map_or(Ok(()), |feedback| Err(CheckJudgement::Unmet { feedback }))
 }
 
@@ -301,7 +301,7 @@ impl CompletionCheck for GitCheck {
             Ok(findings) if findings.is_empty() => CheckJudgement::Pass { evidence },
             Ok(findings) => CheckJudgement::PassWith {
                 evidence,
-                found: findings.join(", "),
+                summary: findings.join(", "),
             },
         }
     }

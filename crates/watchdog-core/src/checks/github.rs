@@ -9,10 +9,10 @@ use watchdog_facts::evidence::ProcessExit;
 
 use super::answers::{CommandRequest, CommandRun};
 use super::check::{CheckContext, CheckJudgement};
-use super::feedback::{one_line, tail};
+use super::feedback::{one_line, take_last_lines};
 
 /// Gets an object from `gh`. The error is the check's own judgement: only GitHub's own words count as its answer.
-pub(super) fn ask(
+pub(super) fn query_github(
     context: &CheckContext<'_>,
     args: &[&str],
     timeout: Duration,
@@ -57,7 +57,7 @@ pub(super) fn ask(
                 .stderr
                 .stretches()
                 .last()
-                .map(|bytes| tail(bytes, 1))
+                .map(|bytes| take_last_lines(bytes, 1))
                 .unwrap_or_default();
             let hint = if exit == ProcessExit::Code(4) {
                 "; type: gh auth login"

@@ -7,7 +7,7 @@ use watchdog_facts::display::plural;
 use watchdog_facts::evidence::{
     CheckOutcome, CheckResult, Degradation, OutcomeBeforeWork, TestCounts, WarningCode,
 };
-use watchdog_facts::secret_shapes::mask;
+use watchdog_facts::secret_shapes::mask_secrets;
 use watchdog_facts::verdict::Evidence;
 
 use super::answers::CheckDefinition;
@@ -87,12 +87,12 @@ struct SubtreeResult {
 }
 
 /// Judges the configured checks. Without any, the outcome is unmet: the caller decides about missing criteria.
-pub fn evaluate(settings: &ConfigSettings, context: &CheckContext<'_>) -> GroupOutcome {
+pub fn evaluate_checks(settings: &ConfigSettings, context: &CheckContext<'_>) -> GroupOutcome {
     CheckRegistry::default().evaluate(settings, context)
 }
 
 /// The meaning of done, for the agent's prompt: one line per check, groups indented. Empty without checks.
-pub fn describe(settings: &ConfigSettings) -> String {
+pub fn describe_checks(settings: &ConfigSettings) -> String {
     CheckRegistry::default().describe(settings)
 }
 
@@ -212,7 +212,7 @@ impl CheckTree {
                 let head_before = context.capabilities.head();
                 let judged = check.judge(context);
                 let duration = context.capabilities.clock().saturating_sub(began);
-                let mut result = result(name, kind, check.as_ref(), &judged, duration);
+                let mut result = build_check_result(name, kind, check.as_ref(), &judged, duration);
                 let mut notes = judged.notes;
                 let begin = context
                     .capabilities
@@ -230,7 +230,7 @@ impl CheckTree {
                     });
                 }
                 if result.outcome == CheckOutcome::Pass
-                    && let Some(why) = shrunk(begin.tests, result.tests)
+                    && let Some(why) = describe_shrunk_suite(begin.tests, result.tests)
                 {
                     result.evidence = result.evidence.min(Evidence::Claimed);
                     notes.push(Degradation {
@@ -266,18 +266,22 @@ impl CheckTree {
             CheckTree::Group {
                 mode: Mode::All,
                 members,
-            } => all(members, order, context),
+            } => judge_all_members(members, order, context),
             CheckTree::Group {
                 mode: mode @ (Mode::Any | Mode::First),
                 members,
-            } => any(*mode, members, order, context),
+            } => judge_any_member(*mode, members, order, context),
         }
     }
 }
 
 /// Stops at the first check that is not complete, and takes its result. If every check runs, the feedback joins that of all.
-fn all(members: &[CheckTree], order: CheckOrder, context: &CheckContext<'_>) -> SubtreeResult {
-    let sequence = sequence(Mode::All, members, order);
+fn judge_all_members(
+    members: &[CheckTree],
+    order: CheckOrder,
+    context: &CheckContext<'_>,
+) -> SubtreeResult {
+    let sequence = order_members(Mode::All, members, order);
     let mut parts: Vec<Option<SubtreeResult>> = members.iter().map(|_| None).collect();
     let stops = |part: &SubtreeResult| part.outcome != CheckOutcome::Pass && !context.every;
     // In a given order, a check may depend on an earlier one. Cheap ones are over before a thread has begun.
@@ -348,11 +352,11 @@ fn all(members: &[CheckTree], order: CheckOrder, context: &CheckContext<'_>) -> 
         .iter()
         .flatten()
         .any(|part| part.failed_before && (is_git || !part.is_git));
-    let notes = notes(&mut parts);
+    let notes = collect_notes(&mut parts);
     SubtreeResult {
         outcome,
         evidence,
-        results: results(parts),
+        results: collect_results(parts),
         feedback,
         winner: None,
         passed_before,
@@ -367,14 +371,14 @@ fn all(members: &[CheckTree], order: CheckOrder, context: &CheckContext<'_>) -> 
 /// in the order of the configuration.
 ///
 /// They are never asked side by side: one that passes makes the others needless.
-fn any(
+fn judge_any_member(
     mode: Mode,
     members: &[CheckTree],
     order: CheckOrder,
     context: &CheckContext<'_>,
 ) -> SubtreeResult {
     let mut parts: Vec<Option<SubtreeResult>> = members.iter().map(|_| None).collect();
-    for n in sequence(mode, members, order) {
+    for n in order_members(mode, members, order) {
         let mut part = members[n].judge(order, context);
         if part.outcome == CheckOutcome::Pass {
             let winner = part
@@ -391,7 +395,7 @@ fn any(
             return SubtreeResult {
                 outcome,
                 evidence,
-                results: results(parts),
+                results: collect_results(parts),
                 feedback,
                 winner,
                 passed_before,
@@ -406,18 +410,18 @@ fn any(
         .iter()
         .flatten()
         .map(|part| part.outcome)
-        .max_by_key(|outcome| gravity(*outcome))
+        .max_by_key(|outcome| rank_outcome(*outcome))
         .unwrap_or(CheckOutcome::Unmet);
     let words: Vec<String> = parts
         .iter()
         .flatten()
         .map(|part| part.feedback.clone())
         .collect();
-    let notes = notes(&mut parts);
+    let notes = collect_notes(&mut parts);
     SubtreeResult {
         outcome: gravest,
         evidence: Evidence::None,
-        results: results(parts),
+        results: collect_results(parts),
         feedback: join_sentences(&words),
         winner: None,
         passed_before: false,
@@ -428,7 +432,7 @@ fn any(
 }
 
 /// Those of every check that ran.
-fn notes(parts: &mut [Option<SubtreeResult>]) -> Vec<Degradation> {
+fn collect_notes(parts: &mut [Option<SubtreeResult>]) -> Vec<Degradation> {
     parts
         .iter_mut()
         .flatten()
@@ -437,7 +441,7 @@ fn notes(parts: &mut [Option<SubtreeResult>]) -> Vec<Degradation> {
 }
 
 /// Those of every check that ran, in the order of the configuration.
-fn results(parts: Vec<Option<SubtreeResult>>) -> Vec<CheckResult> {
+fn collect_results(parts: Vec<Option<SubtreeResult>>) -> Vec<CheckResult> {
     parts
         .into_iter()
         .flatten()
@@ -446,7 +450,7 @@ fn results(parts: Vec<Option<SubtreeResult>>) -> Vec<CheckResult> {
 }
 
 /// The order in which the members run. `first` keeps the order of the configuration: it is the user's order of preference.
-fn sequence(mode: Mode, members: &[CheckTree], order: CheckOrder) -> Vec<usize> {
+fn order_members(mode: Mode, members: &[CheckTree], order: CheckOrder) -> Vec<usize> {
     let mut sequence: Vec<usize> = (0..members.len()).collect();
     if order == CheckOrder::CheapFirst && mode != Mode::First {
         sequence.sort_by_key(|n| members[*n].cost());
@@ -455,7 +459,7 @@ fn sequence(mode: Mode, members: &[CheckTree], order: CheckOrder) -> Vec<usize> 
 }
 
 /// How grave an outcome is that is no pass.
-fn gravity(outcome: CheckOutcome) -> u8 {
+fn rank_outcome(outcome: CheckOutcome) -> u8 {
     match outcome {
         CheckOutcome::Pass | CheckOutcome::Unmet => 0,
         CheckOutcome::Waiting => 1,
@@ -482,7 +486,7 @@ fn join_sentences(words: &[String]) -> String {
 }
 
 /// How a suite is smaller than it was, where both counts are known: a pass then says less than it did.
-fn shrunk(before: Option<TestCounts>, now: Option<TestCounts>) -> Option<String> {
+fn describe_shrunk_suite(before: Option<TestCounts>, now: Option<TestCounts>) -> Option<String> {
     let (before, now) = (before?, now?);
     if now.ran < before.ran {
         return Some(format!(
@@ -500,7 +504,7 @@ fn shrunk(before: Option<TestCounts>, now: Option<TestCounts>) -> Option<String>
     })
 }
 
-fn result(
+fn build_check_result(
     name: &str,
     kind: &str,
     check: &dyn CompletionCheck,
@@ -511,7 +515,7 @@ fn result(
     let outcome = judgement.outcome();
     // The output of a program: its tokens stay here.
     let mut feedback = cut_feedback(
-        mask(judgement.feedback()).into_owned(),
+        mask_secrets(judgement.feedback()).into_owned(),
         MAX_CHARS + MAX_CHARS / 4,
     );
     if outcome != CheckOutcome::Pass && feedback.trim().is_empty() {

@@ -35,7 +35,7 @@ impl IssueCheck {
         if let Some(repo) = &self.criterion.repo {
             args.extend(["--repo", repo]);
         }
-        github::ask(context, &args, self.criterion.timeout)
+        github::query_github(context, &args, self.criterion.timeout)
     }
 
     /// GitHub's answer where nothing is missing.
@@ -120,7 +120,7 @@ impl CompletionCheck for IssueCheck {
         match self.missing(context) {
             Ok(None) => CheckJudgement::PassWith {
                 evidence: Evidence::Verified,
-                found: self.describe_pass(),
+                summary: self.describe_pass(),
             },
             Ok(Some(feedback)) => CheckJudgement::Unmet { feedback },
             Err(ended) => ended,

@@ -33,7 +33,7 @@ impl CompletionCheck for IterationsCheck {
             },
             Some(made) if made >= self.count && self.count > 0 => CheckJudgement::PassWith {
                 evidence: Evidence::Counted,
-                found: format!("{made} of {} iterations were made", self.count),
+                summary: format!("{made} of {} iterations were made", self.count),
             },
             Some(made) => CheckJudgement::Unmet {
                 feedback: format!("{made} of {} iterations were made; go on", self.count),
@@ -79,7 +79,7 @@ mod tests {
         );
         let met = CheckJudgement::PassWith {
             evidence: Evidence::Counted,
-            found: "3 of 3 iterations were made".into(),
+            summary: "3 of 3 iterations were made".into(),
         };
         assert_eq!(judge(3, Some(3), &[]), met);
         assert_eq!(judge(3, None, &[1, 2, 3]), met);

@@ -14,7 +14,7 @@ const NAMED: usize = 10;
 /// # Errors
 /// The mistake in the schema.
 #[cfg(feature = "jsonschema")]
-pub(super) fn violations(schema: &Value, value: &Value) -> Result<Vec<String>, String> {
+pub(super) fn list_violations(schema: &Value, value: &Value) -> Result<Vec<String>, String> {
     let shown = |text: String| cut_feedback(one_line(&text), 300);
     let validator = jsonschema::validator_for(schema).map_err(|error| shown(error.to_string()))?;
     let named = validator.iter_errors(value).take(NAMED).map(|error| {

@@ -11,7 +11,7 @@ use watchdog_facts::verdict::Evidence;
 use super::agent_words::agent_texts;
 use super::answers::{JudgeAnswer, JudgeRequest};
 use super::check::{CheckContext, CheckJudgement, CompletionCheck};
-use super::feedback::{MAX_CHARS, cut_feedback, one_line, tail};
+use super::feedback::{MAX_CHARS, cut_feedback, one_line, take_last_lines};
 
 /// Bytes of the difference that it sees.
 const DIFF: usize = 100_000;
@@ -154,13 +154,13 @@ impl CompletionCheck for JudgeCheck {
         match parse_answer(&answer) {
             Some(Ok(())) => CheckJudgement::PassWith {
                 evidence: Evidence::Claimed,
-                found: format!("the judge says yes to: {title}"),
+                summary: format!("the judge says yes to: {title}"),
             },
             Some(Err(missing)) if missing.is_empty() => CheckJudgement::Unmet {
                 feedback: format!("the judge says no to: {title}"),
             },
             Some(Err(missing)) => {
-                let missing = cut_feedback(tail(missing.as_bytes(), 40), MAX_CHARS);
+                let missing = cut_feedback(take_last_lines(missing.as_bytes(), 40), MAX_CHARS);
                 CheckJudgement::Unmet {
                     feedback: format!("the judge says no to: {title}\n{missing}"),
                 }
@@ -257,22 +257,25 @@ mod tests {
 
     #[test]
     fn what_is_missing_reaches_the_agent() {
-        let said = |answer: &str| {
+        let feedback_of = |answer: &str| {
             check()
                 .check(&CheckContext::new(&fake(JudgeAnswer::Text(answer.into()))))
                 .feedback()
                 .to_owned()
         };
         assert_eq!(
-            said("ANSWERED: NO\nleap years"),
+            feedback_of("ANSWERED: NO\nleap years"),
             "the judge says no to: Does the parser read dates?\nleap years"
         );
         assert_eq!(
-            said("ANSWERED: NO"),
+            feedback_of("ANSWERED: NO"),
             "the judge says no to: Does the parser read dates?"
         );
-        assert!(said("NO: leap years").ends_with("dates?\nleap years"));
-        assert!(said("maybe").contains("neither yes nor no") && said("maybe").contains("maybe"));
+        assert!(feedback_of("NO: leap years").ends_with("dates?\nleap years"));
+        assert!(
+            feedback_of("maybe").contains("neither yes nor no")
+                && feedback_of("maybe").contains("maybe")
+        );
     }
 
     #[test]

@@ -56,7 +56,7 @@ impl<'a> PhraseMatcher<'a> {
         let mut mentions = PhraseMatcher {
             criterion,
             wanted,
-            pattern: pattern(criterion, wanted),
+            pattern: build_signal_pattern(criterion, wanted),
             questions: Vec::new(),
             sentences: HashSet::new(),
             pairs: HashSet::new(),
@@ -69,7 +69,7 @@ impl<'a> PhraseMatcher<'a> {
             }
             let lines: Vec<&str> = question
                 .lines()
-                .map(bare)
+                .map(strip_quote_marks)
                 .filter(|line| !line.is_empty())
                 .collect();
             mentions.sentences.extend(
@@ -123,7 +123,7 @@ impl<'a> PhraseMatcher<'a> {
         let prose_lines: Vec<(usize, &str)> = lines
             .iter()
             .enumerate()
-            .map(|(n, line)| (n, bare(line)))
+            .map(|(n, line)| (n, strip_quote_marks(line)))
             .filter(|(_, line)| !line.is_empty())
             .collect();
         let mut dropped: HashSet<usize> = prose_lines
@@ -146,14 +146,14 @@ impl<'a> PhraseMatcher<'a> {
 }
 
 /// The pattern where lines are not compared.
-fn pattern(criterion: &SignalTextCriterion, wanted: &str) -> Option<Regex> {
+fn build_signal_pattern(criterion: &SignalTextCriterion, wanted: &str) -> Option<Regex> {
     let pattern = match criterion.matching {
         SignalMatch::Line => return None,
         SignalMatch::Word => format!(
             "{}{}{}",
-            edge(wanted, true),
+            pick_edge_pattern(wanted, true),
             regex::escape(wanted),
-            edge(wanted, false)
+            pick_edge_pattern(wanted, false)
         ),
         SignalMatch::Contains => regex::escape(wanted),
         SignalMatch::Tag => {
@@ -185,7 +185,7 @@ fn stands_alone(text: &str, wanted: &str, ignore_case: bool) -> bool {
     let mut before = "";
     for line in text.lines().filter(|line| !line.trim().is_empty()) {
         let announced =
-            before.trim_end().ends_with(':') && NO_CLAIM_BEFORE.is_match(clause(before));
+            before.trim_end().ends_with(':') && NO_CLAIM_BEFORE.is_match(find_last_clause(before));
         if !announced && is_line(line, wanted, ignore_case) {
             return true;
         }
@@ -215,7 +215,7 @@ fn is_line(line: &str, wanted: &str, ignore_case: bool) -> bool {
 }
 
 /// The pattern of a word's edge; a text that begins with a sign, such as `[DONE]`, is its own edge.
-fn edge(wanted: &str, start: bool) -> &'static str {
+fn pick_edge_pattern(wanted: &str, start: bool) -> &'static str {
     let outermost = if start {
         wanted.chars().next()
     } else {
@@ -235,19 +235,20 @@ fn edge(wanted: &str, start: bool) -> &'static str {
 /// Whether a mention is the agent's claim, by its clause.
 fn is_claim(text: &str, start: usize, end: usize) -> bool {
     let after = &text[end..];
-    let rest = &after[..after
+    let clause_after = &after[..after
         .find(['\n', '.', '!', '?', ';', ','])
         .unwrap_or(after.len())];
     // A question claims nothing.
-    let question = after[rest.len()..].starts_with('?');
-    let clause_end = &rest[..rest.floor_char_boundary(rest.len().min(CLAUSE))];
+    let question = after[clause_after.len()..].starts_with('?');
+    let clause_end =
+        &clause_after[..clause_after.floor_char_boundary(clause_after.len().min(CLAUSE))];
     !question
-        && !NO_CLAIM_BEFORE.is_match(clause(&text[..start]))
+        && !NO_CLAIM_BEFORE.is_match(find_last_clause(&text[..start]))
         && !NO_CLAIM_AFTER.is_match(clause_end)
 }
 
 /// The clause that a text ends in, behind the sign that ends the one before it.
-fn clause(text: &str) -> &str {
+fn find_last_clause(text: &str) -> &str {
     let clause = text
         .rfind(['\n', '.', '!', '?', ';', ','])
         .map_or(text, |at| &text[at..]);
@@ -255,7 +256,7 @@ fn clause(text: &str) -> &str {
 }
 
 /// A line without the marks of a quotation.
-fn bare(line: &str) -> &str {
+fn strip_quote_marks(line: &str) -> &str {
     line.trim().trim_start_matches(['>', '|']).trim()
 }
 

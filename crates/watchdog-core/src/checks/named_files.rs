@@ -21,13 +21,16 @@ pub struct CriteriaFileNames {
 impl CriteriaFileNames {
     /// Everything that the criteria of a configuration name.
     pub fn from_settings(settings: &ConfigSettings) -> Self {
-        let mut found = CriteriaFileNames::default();
-        settings.checks.iter().for_each(|check| found.add(check));
-        for names in [&mut found.lists, &mut found.words] {
+        let mut file_names = CriteriaFileNames::default();
+        settings
+            .checks
+            .iter()
+            .for_each(|check| file_names.add(check));
+        for names in [&mut file_names.lists, &mut file_names.words] {
             names.sort();
             names.dedup();
         }
-        found
+        file_names
     }
 
     /// Whether nothing is named.
@@ -54,18 +57,18 @@ impl CriteriaFileNames {
             _ => None,
         };
         if let Some(line) = criterion.run() {
-            self.words.extend(words(line, cwd));
+            self.words.extend(list_possible_files(line, cwd));
         }
     }
 }
 
 /// The words of a command line that could be files, as paths from the root of the worktree where they are relative. `cwd` is the folder
 /// that it runs in.
-pub fn words(line: &CommandLine, cwd: Option<&str>) -> Vec<String> {
+pub fn list_possible_files(line: &CommandLine, cwd: Option<&str>) -> Vec<String> {
     let all = bare_words(line);
     let mut paths: Vec<String> = Vec::new();
     // A word may be relative to the working folder of the command, and to each folder that the line changes to.
-    for folder in folders(line, cwd) {
+    for folder in list_work_folders(line, cwd) {
         paths.extend(
             all.iter()
                 .filter_map(|word| from_root(word, Some(folder.as_str()))),
@@ -78,7 +81,7 @@ pub fn words(line: &CommandLine, cwd: Option<&str>) -> Vec<String> {
 
 /// The folders that a command line works in, from the root of the worktree, which is the empty text: where it is started, and where
 /// `cd`, `pushd`, `-C` or `--prefix` lead.
-pub(super) fn folders(line: &CommandLine, cwd: Option<&str>) -> Vec<String> {
+pub(super) fn list_work_folders(line: &CommandLine, cwd: Option<&str>) -> Vec<String> {
     let all = bare_words(line);
     let mut folders = vec![cwd.and_then(|cwd| from_root(cwd, None)).unwrap_or_default()];
     for pair in all
@@ -98,7 +101,7 @@ pub(super) fn folders(line: &CommandLine, cwd: Option<&str>) -> Vec<String> {
 }
 
 /// The names of the programs that a command line may start, without their folders.
-pub(super) fn programs(line: &CommandLine) -> Vec<String> {
+pub(super) fn list_program_names(line: &CommandLine) -> Vec<String> {
     bare_words(line)
         .iter()
         .filter_map(|word| word.rsplit('/').next().map(str::to_owned))
@@ -239,12 +242,15 @@ mod tests {
 
     #[track_caller]
     fn names(line: CommandLine, cwd: Option<&str>, wanted: &[&str]) {
-        let found = words(&line, cwd);
+        let line_words = list_possible_files(&line, cwd);
         let missing: Vec<_> = wanted
             .iter()
-            .filter(|word| !found.contains(&(**word).to_owned()))
+            .filter(|word| !line_words.contains(&(**word).to_owned()))
             .collect();
-        assert!(missing.is_empty(), "{line:?}: {missing:?} of {found:?}");
+        assert!(
+            missing.is_empty(),
+            "{line:?}: {missing:?} of {line_words:?}"
+        );
     }
 
     #[test]
@@ -288,10 +294,10 @@ mod tests {
             "D=; sh $D/ci/check.sh",
             "D=$E; sh $D/ci/check.sh",
         ] {
-            let found = words(&shell(line), None);
+            let line_words = list_possible_files(&shell(line), None);
             assert!(
-                !found.contains(&"ci/check.sh".to_owned()),
-                "the shell reads no such path in {line}: {found:?}"
+                !line_words.contains(&"ci/check.sh".to_owned()),
+                "the shell reads no such path in {line}: {line_words:?}"
             );
         }
         names(
@@ -307,10 +313,10 @@ mod tests {
         );
         names(argv(&["sh", "-c", "./check.sh; true"]), None, &["check.sh"]);
         assert_eq!(
-            words(&shell("../out.sh . / ./"), None),
+            list_possible_files(&shell("../out.sh . / ./"), None),
             Vec::<String>::new()
         );
-        assert!(words(&shell(&"word ".repeat(100_000)), None).len() < 2);
+        assert!(list_possible_files(&shell(&"word ".repeat(100_000)), None).len() < 2);
     }
 
     #[test]
@@ -339,12 +345,12 @@ mod tests {
             single(CheckKind::Plan(plan)),
             single(CheckKind::FeatureList(FeatureListCriterion::default())),
         ];
-        let found = CriteriaFileNames::from_settings(&ConfigSettings {
+        let criteria_names = CriteriaFileNames::from_settings(&ConfigSettings {
             checks,
             ..ConfigSettings::default()
         });
         assert_eq!(
-            (found.lists, found.words),
+            (criteria_names.lists, criteria_names.words),
             (
                 vec!["TODO.md".into(), "feature_list.json".into()],
                 vec!["web/t.sh".into()]

@@ -8,7 +8,7 @@ use watchdog_facts::display::plural;
 use watchdog_facts::phase_words::named_phase;
 use watchdog_facts::verdict::Evidence;
 
-use super::agent_words::prompts;
+use super::agent_words::list_known_prompts;
 use super::check::{CheckContext, CheckJudgement, CompletionCheck};
 use super::feedback::{first_three, one_line};
 use super::github;
@@ -34,7 +34,7 @@ impl PhaseCheck {
 
     /// The phase that was named last in the last two iterations, and whether the agent itself claims it.
     fn stated_phase(&self, session: &SessionContext) -> (String, bool) {
-        let prompts = prompts(session);
+        let prompts = list_known_prompts(session);
         let in_text = |text: &str| {
             named_phase(text, &[self.criterion.last.as_str()])
                 .map(|(words, phase)| (phase, is_claimed(&words, text, &prompts)))
@@ -66,7 +66,7 @@ impl PhaseCheck {
         match phase.eq_ignore_ascii_case(&self.criterion.last) {
             true if claimed => CheckJudgement::PassWith {
                 evidence: Evidence::Claimed,
-                found: format!("the agent says that the project is in the phase \"{last}\""),
+                summary: format!("the agent says that the project is in the phase \"{last}\""),
             },
             true => CheckJudgement::Unmet {
                 feedback: format!(
@@ -103,7 +103,7 @@ impl PhaseCheck {
             "--format",
             "json",
         ];
-        let answer = match github::ask(context, &args, self.criterion.timeout) {
+        let answer = match github::query_github(context, &args, self.criterion.timeout) {
             Ok(answer) => answer,
             Err(ended) => return ended,
         };
@@ -155,7 +155,7 @@ impl PhaseCheck {
             );
             CheckJudgement::PassWith {
                 evidence: Evidence::Verified,
-                found: summary,
+                summary,
             }
         } else {
             let (count, all) = (behind.len(), items.len());

@@ -8,7 +8,7 @@ use crate::config::settings::PlanCriterion;
 use watchdog_facts::verdict::Evidence;
 
 use super::check::{CheckContext, CheckJudgement, CompletionCheck};
-use super::checklist::items;
+use super::checklist::list_checklist_items;
 use super::context_reader;
 use super::feedback::{MAX_CHARS, cut_feedback, one_line};
 
@@ -51,13 +51,13 @@ impl PlanCheck {
             );
             return CheckJudgement::PassWith {
                 evidence: Evidence::Claimed,
-                found: summary,
+                summary,
             };
         }
         let mut titles: Vec<String> = open
             .iter()
             .take(self.criterion.max_titles)
-            .map(|step| title(step))
+            .map(|step| format_step_title(step))
             .collect();
         if open.len() > titles.len()
             && let Some(last) = titles.last_mut()
@@ -132,7 +132,7 @@ impl PlanCheck {
                 feedback: format!("{} is invalid JSON: {error}", display_path(path)),
             },
             _ => {
-                let steps = items(text, &self.criterion.optional_sections);
+                let steps = list_checklist_items(text, &self.criterion.optional_sections);
                 let steps: Vec<AgentPlanStep> = steps
                     .into_iter()
                     .map(|item| AgentPlanStep {
@@ -150,8 +150,8 @@ impl PlanCheck {
         let list = ["steps", "tasks", "todos"]
             .iter()
             .find_map(|key| value.get(key));
-        let plan =
-            context_reader::plan("", list.unwrap_or(value)).map_err(|error| error.to_string())?;
+        let plan = context_reader::read_plan("", list.unwrap_or(value))
+            .map_err(|error| error.to_string())?;
         Ok(plan
             .steps
             .into_iter()
@@ -167,7 +167,7 @@ impl PlanCheck {
     }
 }
 
-fn title(step: &AgentPlanStep) -> String {
+fn format_step_title(step: &AgentPlanStep) -> String {
     match cut_feedback(one_line(&step.title), 200) {
         title if title.is_empty() => "<untitled>".into(),
         title => title,
@@ -251,7 +251,7 @@ mod tests {
             check(&[("a", "done"), ("b", "done")]),
             CheckJudgement::PassWith {
                 evidence: Evidence::Claimed,
-                found: summary
+                summary: summary
             }
         );
         for status in ["pending", "in_progress", "completed", "Done", "done ", ""] {
@@ -284,14 +284,14 @@ mod tests {
                 .collect::<Vec<_>>()
         };
         let say = |max_titles, steps: &[(&str, &str)]| {
-            let found = judge(
+            let judgement = judge(
                 PlanCriterion {
                     max_titles,
                     ..PlanCriterion::default()
                 },
                 &own(steps),
             );
-            found.feedback().to_owned()
+            judgement.feedback().to_owned()
         };
         let advice = "Please either complete all remaining tasks or update the plan to remove tasks that are no longer needed before producing output";
         assert_eq!(
@@ -345,10 +345,10 @@ mod tests {
             optional_sections: vec!["Later".into()],
             ..PlanCriterion::default()
         };
-        let found = PlanCheck::new(criterion).check(&CheckContext::new(&fake));
-        assert_eq!(found.outcome(), outcome, "{found:?}");
-        assert!(found.feedback().contains(words), "{found:?}");
-        assert!(found.evidence() <= Evidence::Claimed);
+        let judgement = PlanCheck::new(criterion).check(&CheckContext::new(&fake));
+        assert_eq!(judgement.outcome(), outcome, "{judgement:?}");
+        assert!(judgement.feedback().contains(words), "{judgement:?}");
+        assert!(judgement.evidence() <= Evidence::Claimed);
     }
 
     #[test]

@@ -177,6 +177,6 @@ impl CheckRegistry {
 }
 
 /// The check or group that an entry of the configuration asks for, of the format's own types.
-pub fn build(spec: &CheckSpec) -> CheckTree {
+pub fn build_check_tree(spec: &CheckSpec) -> CheckTree {
     CheckRegistry::default().build(spec)
 }

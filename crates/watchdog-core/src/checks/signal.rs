@@ -3,7 +3,7 @@
 use crate::config::settings::{SignalMatch, SignalTextCriterion, TextScope};
 use watchdog_facts::verdict::Evidence;
 
-use super::agent_words::{agent_texts, prompts};
+use super::agent_words::{agent_texts, list_known_prompts};
 use super::check::{CheckContext, CheckJudgement, CompletionCheck};
 use super::feedback::{cut_feedback, one_line};
 use super::mentions::PhraseMatcher;
@@ -53,7 +53,7 @@ impl CompletionCheck for SignalCheck {
                 why: "the signal has no text, and an empty text is never found".into(),
             };
         }
-        let prompts = prompts(context.session);
+        let prompts = list_known_prompts(context.session);
         let texts = agent_texts(context.session, self.criterion.scope);
         let mentions = PhraseMatcher::new(&self.criterion, &prompts);
         if texts.iter().any(|text| mentions.claimed_in(text)) {
@@ -63,7 +63,7 @@ impl CompletionCheck for SignalCheck {
             );
             return CheckJudgement::PassWith {
                 evidence: Evidence::Claimed,
-                found: summary,
+                summary,
             };
         }
         let shown = cut_feedback(one_line(&self.criterion.text), 200);
@@ -121,7 +121,7 @@ mod tests {
             judge(line(), &output("Working...\nTASK_DONE\n")),
             CheckJudgement::PassWith {
                 evidence: Evidence::Claimed,
-                found: summary
+                summary: summary
             }
         );
     }

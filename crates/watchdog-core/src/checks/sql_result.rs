@@ -96,7 +96,7 @@ impl CompletionCheck for SqlResultCheck {
                 } else {
                     Evidence::Claimed
                 },
-                found: format!(
+                summary: format!(
                     "the last result of `{}` has the rows that are wanted",
                     one_line(&self.criterion.tool)
                 ),
@@ -169,7 +169,7 @@ mod tests {
         let summary = "the last result of `execute_sql` has the rows that are wanted".to_owned();
         let met = CheckJudgement::PassWith {
             evidence: Evidence::Verified,
-            found: summary,
+            summary,
         };
         assert_eq!(of(None), met);
         assert_eq!(of(Some(&["id", "name"])), met);

@@ -9,7 +9,7 @@ use serde_json::{Map, Number, Value};
 pub(super) const KEY_TWICE: &str = "stands twice in one object";
 
 /// Reads a text, or says why it is no such JSON.
-pub(super) fn parse(text: &str) -> Result<Value, String> {
+pub(super) fn parse_strict_json(text: &str) -> Result<Value, String> {
     serde_json::from_str::<StrictValue>(text)
         .map(|strict| strict.0)
         .map_err(|error| error.to_string())
@@ -96,7 +96,7 @@ mod tests {
             r#"{"a": {"b": []}, "b": [{"a": 1}, {"a": 2}]}"#,
         ] {
             assert_eq!(
-                parse(text).expect("JSON"),
+                parse_strict_json(text).expect("JSON"),
                 serde_json::from_str::<Value>(text).expect("JSON")
             );
         }
@@ -106,12 +106,12 @@ mod tests {
             r#"{"a": 1, "\u0061": 2}"#,
         ] {
             assert!(
-                parse(text)
+                parse_strict_json(text)
                     .expect_err("twice")
                     .contains("stands twice in one object"),
                 "{text}"
             );
         }
-        assert!(parse("{").is_err());
+        assert!(parse_strict_json("{").is_err());
     }
 }

@@ -7,7 +7,7 @@ use watchdog_facts::context::SessionContext;
 use watchdog_facts::verdict::Evidence;
 
 use super::agent_json::{find_candidates, names_itself};
-use super::agent_words::{agent_texts, prompts};
+use super::agent_words::{agent_texts, list_known_prompts};
 use super::check::{CheckContext, CheckJudgement, CompletionCheck};
 use super::feedback::{MAX_CHARS, cut_feedback, first_three, one_line};
 
@@ -33,7 +33,7 @@ impl StructuredOutputCheck {
         {
             return Some(Ok(output.clone()));
         }
-        let (prompts, tag) = (prompts(session), self.criterion.tag.as_deref());
+        let (prompts, tag) = (list_known_prompts(session), self.criterion.tag.as_deref());
         for text in agent_texts(session, self.criterion.scope).iter().rev() {
             // An echo of the requested form is no answer.
             let mut own = find_candidates(text, tag)
@@ -146,7 +146,7 @@ impl CompletionCheck for StructuredOutputCheck {
         };
         let mut wrong = self.lacks(&last_object);
         if let (Some(schema), Ok(last_object)) = (&self.criterion.schema, &last_object) {
-            match super::json_schema::violations(schema, last_object) {
+            match super::json_schema::list_violations(schema, last_object) {
                 Ok(more) => wrong.extend(more),
                 Err(why) => {
                     return CheckJudgement::Unrunnable {
@@ -158,7 +158,7 @@ impl CompletionCheck for StructuredOutputCheck {
         if wrong.is_empty() {
             return CheckJudgement::PassWith {
                 evidence: Evidence::Claimed,
-                found: "the last JSON that was given is as agreed".into(),
+                summary: "the last JSON that was given is as agreed".into(),
             };
         }
         let wrong: Vec<&str> = wrong.iter().map(String::as_str).collect();
@@ -227,19 +227,20 @@ mod tests {
         assert_eq!(outcome("{\"status\": \"approved\"}"), Unmet);
         assert_eq!(outcome("```review\nnot json\n```"), Unmet);
         assert_eq!(outcome("no signal here"), Unmet);
-        let said = judge(
+        let rejection = judge(
             approved(),
             &output("<review>{\"status\": \"rejected\"}</review>"),
         );
         assert!(
-            said.feedback()
+            rejection
+                .feedback()
                 .contains("`status` is \"rejected\", and must be \"approved\""),
-            "{said:?}"
+            "{rejection:?}"
         );
         let twice = "<review>{\"status\": \"no\", \"status\": \"approved\"}</review>";
-        let said = judge(approved(), &output(twice));
+        let judgement = judge(approved(), &output(twice));
         let key = "the key \"status\" stands twice in one object";
-        assert!(said.feedback().contains(key), "{said:?}");
+        assert!(judgement.feedback().contains(key), "{judgement:?}");
     }
 
     #[test]
@@ -343,18 +344,18 @@ mod tests {
         let asked = |criterion: StructuredCriterion| {
             judge(criterion, &output("done")).feedback().to_owned()
         };
-        let said = "no such answer was given; when the work is done, give a JSON object";
+        let feedback_start = "no such answer was given; when the work is done, give a JSON object";
         assert_eq!(
             asked(approved()),
-            format!("{said} in <review>...</review> with status: \"approved\"")
+            format!("{feedback_start} in <review>...</review> with status: \"approved\"")
         );
         assert_eq!(
             asked(criterion(Some("done"), &[])),
-            format!("{said} in <done>...</done>")
+            format!("{feedback_start} in <done>...</done>")
         );
         assert_eq!(
             asked(criterion(None, &[("a", None), ("b", Some(json!(1)))])),
-            format!("{said} with a, b: 1")
+            format!("{feedback_start} with a, b: 1")
         );
     }
 

@@ -382,7 +382,7 @@ fn empty_list_is_incomplete_at_any_depth() {
             found.feedback
         );
     }
-    let found = evaluate(
+    let found = evaluate_checks(
         &ConfigSettings::default(),
         &CheckContext::new(&Fake::default()),
     );
@@ -483,7 +483,7 @@ fn cheap_checks_run_first_unless_order_is_given() {
         ..ConfigSettings::default()
     };
     let fake = worktree(0);
-    let found = evaluate(&settings, &CheckContext::new(&fake));
+    let found = evaluate_checks(&settings, &CheckContext::new(&fake));
     assert_eq!(
         (found.outcome, found.evidence),
         (CheckOutcome::Pass, Evidence::Verified)
@@ -518,7 +518,7 @@ fn cheap_checks_run_first_unless_order_is_given() {
     );
     settings.order = CheckOrder::Given;
     let fake = worktree(0);
-    let _ = evaluate(&settings, &CheckContext::new(&fake));
+    let _ = evaluate_checks(&settings, &CheckContext::new(&fake));
     assert_eq!(
         fake.asked(),
         ["run npm test for 300 s", remembered, "commits", "files a"]
@@ -635,7 +635,7 @@ fn first_keeps_the_users_preference() {
         checks: vec![command(), git()],
         ..ConfigSettings::default()
     };
-    let found = evaluate(&settings, &CheckContext::new(&worktree(0)));
+    let found = evaluate_checks(&settings, &CheckContext::new(&worktree(0)));
     assert_eq!(found.winner.as_deref(), Some("command"));
 }
 
@@ -646,12 +646,12 @@ fn any_mode_prefers_evidence_over_always() {
         checks: vec![single(CheckKind::Always), command()],
         ..ConfigSettings::default()
     };
-    let found = evaluate(&settings, &CheckContext::new(&worktree(0)));
+    let found = evaluate_checks(&settings, &CheckContext::new(&worktree(0)));
     assert_eq!(
         (found.outcome, found.evidence),
         (CheckOutcome::Pass, Evidence::Verified)
     );
-    let found = evaluate(&settings, &CheckContext::new(&worktree(1)));
+    let found = evaluate_checks(&settings, &CheckContext::new(&worktree(1)));
     assert_eq!(
         (found.outcome, found.evidence),
         (CheckOutcome::Pass, Evidence::None)
@@ -671,7 +671,7 @@ fn unregistered_type_never_passes_and_is_named() {
         checks: vec![command(), moved()],
         ..ConfigSettings::default()
     };
-    let found = evaluate(&settings, &CheckContext::new(&fake));
+    let found = evaluate_checks(&settings, &CheckContext::new(&fake));
     assert_eq!(found.outcome, CheckOutcome::Unrunnable);
     assert!(
         found
@@ -690,11 +690,11 @@ fn unregistered_type_never_passes_and_is_named() {
         ..ConfigSettings::default()
     };
     assert_eq!(
-        evaluate(&settings, &CheckContext::new(&worktree(0))).outcome,
+        evaluate_checks(&settings, &CheckContext::new(&worktree(0))).outcome,
         CheckOutcome::Pass
     );
     assert_eq!(
-        evaluate(&settings, &CheckContext::new(&worktree(1))).outcome,
+        evaluate_checks(&settings, &CheckContext::new(&worktree(1))).outcome,
         CheckOutcome::Unrunnable
     );
 }
@@ -723,6 +723,6 @@ fn what_done_means_is_told_in_one_list() {
           - one of these:
             - these files exist and are not empty: a
             - nothing more is asked"#]]
-    .assert_eq(&describe(&settings));
-    assert_eq!(describe(&ConfigSettings::default()), "");
+    .assert_eq(&describe_checks(&settings));
+    assert_eq!(describe_checks(&ConfigSettings::default()), "");
 }

@@ -5,7 +5,7 @@ use proptest::prelude::*;
 use super::tests::{Fake, parse_tree};
 use super::*;
 use crate::config::settings::{CheckKind, CheckOrder, CheckSpec, ConfigSettings, Mode};
-use crate::config::{parse, parse_registered};
+use crate::config::{parse_config, parse_registered};
 use watchdog_facts::evidence::{CheckOutcome, Degradation, OutcomeBeforeWork, WarningCode};
 use watchdog_facts::verdict::Evidence;
 
@@ -110,7 +110,7 @@ impl CompletionCheck for Says {
         match self.1 {
             CheckOutcome::Pass => CheckJudgement::PassWith {
                 evidence: Evidence::Verified,
-                found: feedback,
+                summary: feedback,
             },
             _ => CheckJudgement::Unmet { feedback },
         }
@@ -296,11 +296,11 @@ fn every_check_type_tells_when_work_is_done() {
         (r#""type": "always""#, "nothing more is asked"),
     ] {
         let text = format!(r#"{{"checks": [{{{entry}}}]}}"#);
-        let settings = parse(&text, "c".as_ref())
+        let settings = parse_config(&text, "c".as_ref())
             .unwrap_or_else(|error| panic!("{text}\n{error}"))
             .settings;
         assert_eq!(
-            describe(&settings),
+            describe_checks(&settings),
             format!("all of these:\n  - {description}")
         );
     }
@@ -356,8 +356,10 @@ fn github_phase_is_read_after_cheaper_checks() {
             r#"{{"checks": [{{"type": "command", "run": "npm test"}}, {phase}, {{"type": "files", "paths": ["gone"]}}]}}"#
         );
         let fake = Fake::default();
-        let found = evaluate(
-            &parse(&text, "c".as_ref()).expect("it is right").settings,
+        let found = evaluate_checks(
+            &parse_config(&text, "c".as_ref())
+                .expect("it is right")
+                .settings,
             &CheckContext::new(&fake),
         );
         (
@@ -383,7 +385,7 @@ fn github_phase_is_read_after_cheaper_checks() {
 
 #[test]
 fn check_identity_covers_all_its_settings() {
-    let of = |text: &str| match parse(text, "c".as_ref())
+    let of = |text: &str| match parse_config(text, "c".as_ref())
         .expect("it is right")
         .settings
         .checks
@@ -406,5 +408,5 @@ fn check_identity_covers_all_its_settings() {
         CheckDefinition::from_criterion(&CheckKind::Always),
         CheckDefinition::default()
     );
-    assert_eq!(describe(&ConfigSettings::default()), "");
+    assert_eq!(describe_checks(&ConfigSettings::default()), "");
 }

@@ -485,13 +485,19 @@ mod tests {
             (r#""type": "custom", "run": "x""#, false, true),
             (r#""type": "always""#, false, false),
         ] {
-            let found = criterion(&format!("{{{entry}}}"));
+            let parsed_criterion = criterion(&format!("{{{entry}}}"));
             assert_eq!(
-                (found.of_worktree(), found.runs_programs()),
+                (
+                    parsed_criterion.of_worktree(),
+                    parsed_criterion.runs_programs()
+                ),
                 (of_worktree, runs_programs),
                 "{entry}"
             );
-            assert!(entry.contains(&format!("\"{}\"", found.kind())), "{entry}");
+            assert!(
+                entry.contains(&format!("\"{}\"", parsed_criterion.kind())),
+                "{entry}"
+            );
         }
         let registered = CheckKind::Registered {
             kind: "weather".into(),

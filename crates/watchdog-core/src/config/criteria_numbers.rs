@@ -79,9 +79,9 @@ mod tests {
             .map(|(name, value)| ((*name).to_owned(), (*value).to_owned()))
             .collect();
         CriteriaNumbers::of_values(&values).fill(&mut checks);
-        let mut found = Vec::new();
-        flat(&checks, &mut found);
-        found
+        let mut numbers = Vec::new();
+        flat(&checks, &mut numbers);
+        numbers
     }
 
     #[test]

@@ -16,7 +16,7 @@ pub(super) trait KeyKind: Sync {
     type Value: 'static;
 
     /// The value, or `None` where it is wrong, which is reported.
-    fn read(&self, node: &ConfigNode<'_>) -> Option<Self::Value>;
+    fn read_value(&self, node: &ConfigNode<'_>) -> Option<Self::Value>;
 
     /// The value as JSON; `None` where the key is left out.
     fn write(&self, value: &Self::Value) -> Option<Value>;
@@ -39,7 +39,7 @@ pub(super) struct ValueForm<T: 'static> {
 impl<T> KeyKind for ValueForm<T> {
     type Value = T;
 
-    fn read(&self, node: &ConfigNode<'_>) -> Option<T> {
+    fn read_value(&self, node: &ConfigNode<'_>) -> Option<T> {
         (self.read)(node)
     }
 
@@ -198,7 +198,7 @@ pub(super) const fn whole<N>(range: RangeInclusive<u64>) -> WholeNumber<N> {
 impl<N: FromWholeNumber + 'static> KeyKind for WholeNumber<N> {
     type Value = N;
 
-    fn read(&self, node: &ConfigNode<'_>) -> Option<N> {
+    fn read_value(&self, node: &ConfigNode<'_>) -> Option<N> {
         node.whole(self.range.clone()).map(N::from_whole)
     }
 
@@ -237,7 +237,7 @@ pub(super) const fn seconds(least: u64) -> WholeSeconds {
 impl KeyKind for WholeSeconds {
     type Value = Duration;
 
-    fn read(&self, node: &ConfigNode<'_>) -> Option<Duration> {
+    fn read_value(&self, node: &ConfigNode<'_>) -> Option<Duration> {
         node.seconds(self.least)
     }
 
@@ -262,14 +262,14 @@ pub(super) struct WordOf<T: 'static> {
     words: &'static [(&'static str, T)],
 }
 
-pub(super) const fn word<T>(words: &'static [(&'static str, T)]) -> WordOf<T> {
+pub(super) const fn word_of<T>(words: &'static [(&'static str, T)]) -> WordOf<T> {
     WordOf { words }
 }
 
 impl<T: Copy + PartialEq + Sync> KeyKind for WordOf<T> {
     type Value = T;
 
-    fn read(&self, node: &ConfigNode<'_>) -> Option<T> {
+    fn read_value(&self, node: &ConfigNode<'_>) -> Option<T> {
         node.word(self.words)
     }
 
@@ -301,11 +301,11 @@ pub(super) const fn nullable<K>(kind: K) -> NullableValue<K> {
 impl<K: KeyKind> KeyKind for NullableValue<K> {
     type Value = Option<K::Value>;
 
-    fn read(&self, node: &ConfigNode<'_>) -> Option<Self::Value> {
+    fn read_value(&self, node: &ConfigNode<'_>) -> Option<Self::Value> {
         if node.is_null() {
             Some(None)
         } else {
-            self.0.read(node).map(Some)
+            self.0.read_value(node).map(Some)
         }
     }
 
@@ -334,8 +334,8 @@ pub(super) const fn optional<K>(kind: K) -> OptionalValue<K> {
 impl<K: KeyKind> KeyKind for OptionalValue<K> {
     type Value = Option<K::Value>;
 
-    fn read(&self, node: &ConfigNode<'_>) -> Option<Self::Value> {
-        self.0.read(node).map(Some)
+    fn read_value(&self, node: &ConfigNode<'_>) -> Option<Self::Value> {
+        self.0.read_value(node).map(Some)
     }
 
     fn write(&self, value: &Self::Value) -> Option<Value> {
@@ -373,8 +373,8 @@ pub(super) const fn filled_list_of<K>(item: K, why: &'static str) -> ListOf<K> {
 impl<K: KeyKind> KeyKind for ListOf<K> {
     type Value = Vec<K::Value>;
 
-    fn read(&self, node: &ConfigNode<'_>) -> Option<Self::Value> {
-        let list = node.list(|item| self.item.read(item))?;
+    fn read_value(&self, node: &ConfigNode<'_>) -> Option<Self::Value> {
+        let list = node.list(|item| self.item.read_value(item))?;
         if let Some(why) = self.empty.filter(|_| node.is_empty_list()) {
             node.wrong(why);
             return None;

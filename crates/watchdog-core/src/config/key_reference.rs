@@ -20,17 +20,17 @@ pub fn key_tables() -> Vec<String> {
     ];
     let checks = check_list::TYPES
         .iter()
-        .map(|kind| (kind.word(), kind.rows()))
+        .map(|kind| (kind.type_word(), kind.build_doc_rows()))
         .filter(|(_, rows)| !rows.is_empty());
-    let checks = checks.map(|(word, rows)| table(&format!("of `{word}`"), &rows));
+    let checks = checks.map(|(word, rows)| format_key_table(&format!("of `{word}`"), &rows));
     blocks
         .into_iter()
-        .map(|(column, rows)| table(column, &rows))
+        .map(|(column, rows)| format_key_table(column, &rows))
         .chain(checks)
         .collect()
 }
 
-fn table(column: &str, rows: &[KeyRow]) -> String {
+fn format_key_table(column: &str, rows: &[KeyRow]) -> String {
     let head = format!("| key {column} | value | meaning | default |\n|---|---|---|---|\n");
     let rows = rows.iter().map(|row| {
         format!(

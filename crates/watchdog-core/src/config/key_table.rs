@@ -29,7 +29,7 @@ impl<S> KeyBlock<S> {
     }
 
     /// Reads the object into settings that hold the defaults; whether each key was right.
-    pub(super) fn read(&self, node: &ConfigNode<'_>, into: &mut S) -> bool {
+    pub(super) fn read_object(&self, node: &ConfigNode<'_>, into: &mut S) -> bool {
         node.section(&self.names())
             .is_some_and(|section| self.read_keys(&section, into))
     }
@@ -37,14 +37,14 @@ impl<S> KeyBlock<S> {
     /// Reads the object where every key is right.
     pub(super) fn read_whole(&self, node: &ConfigNode<'_>) -> Option<S> {
         let mut settings = (self.defaults)();
-        self.read(node, &mut settings).then_some(settings)
+        self.read_object(node, &mut settings).then_some(settings)
     }
 
     /// Reads the keys of a section whose other keys belong to another reader.
     pub(super) fn read_keys(&self, section: &ConfigSection<'_>, into: &mut S) -> bool {
         let mut right = true;
         for key in self.keys {
-            right &= key.read(section, into);
+            right &= key.read_key(section, into);
         }
         (self.rules)(section, into, right);
         right
@@ -95,7 +95,7 @@ pub(super) trait SettingsKey<S>: Sync {
     fn name(&self) -> &'static str;
 
     /// Reads the key where it is given; whether nothing was wrong with it.
-    fn read(&self, section: &ConfigSection<'_>, into: &mut S) -> bool;
+    fn read_key(&self, section: &ConfigSection<'_>, into: &mut S) -> bool;
 
     /// Its value as JSON; `None` where it is left out. The settings are borrowed mutably, as for reading.
     fn write(&self, from: &mut S) -> Option<Value>;
@@ -135,7 +135,7 @@ enum KeyDefault {
 }
 
 /// A key: its name, its kind, its field in the settings, and its purpose.
-pub(super) const fn key<S, K: KeyKind>(
+pub(super) const fn plain_key<S, K: KeyKind>(
     name: &'static str,
     kind: K,
     field: fn(&mut S) -> &mut K::Value,
@@ -156,7 +156,7 @@ pub(super) const fn key<S, K: KeyKind>(
 macro_rules! keys {
     ($settings:ty; $($name:expr => $field:ident: $kind:expr, $doc:expr $(, $also:ident($($words:tt)*))*;)*) => {
         &[$(
-            &$crate::config::key_table::key($name, $kind, |settings: &mut $settings| &mut settings.$field, $doc)$(.$also($($words)*))*
+            &$crate::config::key_table::plain_key($name, $kind, |settings: &mut $settings| &mut settings.$field, $doc)$(.$also($($words)*))*
         ),*]
     };
 }
@@ -164,7 +164,7 @@ pub(super) use keys;
 
 impl<S, K: KeyKind> PlainKey<S, K> {
     /// It must be given; `why` says who needs it.
-    pub(super) const fn required(mut self, why: &'static str) -> Self {
+    pub(super) const fn mark_required(mut self, why: &'static str) -> Self {
         self.required = Some(why);
         self
     }
@@ -204,15 +204,15 @@ impl<S, K: KeyKind> SettingsKey<S> for PlainKey<S, K> {
         self.name
     }
 
-    fn read(&self, section: &ConfigSection<'_>, into: &mut S) -> bool {
+    fn read_key(&self, section: &ConfigSection<'_>, into: &mut S) -> bool {
         let given = match self.required {
-            Some(why) => section.required(self.name, why),
+            Some(why) => section.get_required(self.name, why),
             None => section.get(self.name),
         };
         let Some(node) = given else {
             return self.required.is_none();
         };
-        let read = self.kind.read(&node);
+        let read = self.kind.read_value(&node);
         read.map(|value| *(self.field)(into) = value).is_some()
     }
 
@@ -264,7 +264,7 @@ pub(super) struct InnerBlock<S: 'static, T: 'static> {
     field: fn(&mut S) -> &mut T,
 }
 
-pub(super) const fn inner<S, T>(
+pub(super) const fn inner_block<S, T>(
     block: &'static KeyBlock<T>,
     field: fn(&mut S) -> &mut T,
 ) -> InnerBlock<S, T> {
@@ -276,10 +276,10 @@ impl<S, T: Clone> SettingsKey<S> for InnerBlock<S, T> {
         self.block.name
     }
 
-    fn read(&self, section: &ConfigSection<'_>, into: &mut S) -> bool {
+    fn read_key(&self, section: &ConfigSection<'_>, into: &mut S) -> bool {
         section
             .get(self.block.name)
-            .is_none_or(|node| self.block.read(&node, (self.field)(into)))
+            .is_none_or(|node| self.block.read_object(&node, (self.field)(into)))
     }
 
     fn write(&self, from: &mut S) -> Option<Value> {
@@ -310,7 +310,7 @@ impl<S> SettingsKey<S> for IrregularKey<S> {
         self.name
     }
 
-    fn read(&self, section: &ConfigSection<'_>, into: &mut S) -> bool {
+    fn read_key(&self, section: &ConfigSection<'_>, into: &mut S) -> bool {
         (self.read)(section, into)
     }
 

@@ -3,7 +3,7 @@
 //! `{name}` is a value, and `{{name}}` the text `{name}` itself; every other brace stays as it is, so that a template may be JSON.
 //! Values are inserted once and never parsed again: text of an agent or a program cannot name a placeholder.
 
-use super::nearest::hint;
+use super::nearest::format_nearest_hint;
 
 /// The values that a template can name.
 pub const PLACEHOLDERS: &[&str] = &[
@@ -68,12 +68,12 @@ impl MessageForm {
         if text.len() > LONGEST {
             return Err(format!("must have at most {LONGEST} bytes"));
         }
-        let parts = parts(text);
+        let parts = split_template(text);
         for part in &parts {
             if let TemplatePart::Value(name) = part
                 && !PLACEHOLDERS.contains(name)
             {
-                let near = hint(name, PLACEHOLDERS.iter().copied());
+                let near = format_nearest_hint(name, PLACEHOLDERS.iter().copied());
                 return Err(format!(
                     "unknown placeholder `{{{name}}}`{near}; for the text itself write `{{{{{name}}}}}`"
                 ));
@@ -83,7 +83,7 @@ impl MessageForm {
             .iter()
             .any(|part| matches!(part, TemplatePart::Value(_)))
         {
-            let near = hint(text, READY.iter().map(|(name, _)| *name));
+            let near = format_nearest_hint(text, READY.iter().map(|(name, _)| *name));
             return Err(format!(
                 "no ready template has this name{near}; a text of your own has a placeholder such as `{{text}}`"
             ));
@@ -128,7 +128,7 @@ impl OwnTemplate {
 
     /// The text with each value put in.
     pub fn fill(&self, value: impl Fn(&str) -> String) -> String {
-        join_parts(&parts(&self.text), |name| {
+        join_parts(&split_template(&self.text), |name| {
             if self.json {
                 inside_a_string(&value(name))
             } else {
@@ -152,11 +152,11 @@ fn join_parts(parts: &[TemplatePart<'_>], value: impl Fn(&str) -> String) -> Str
     parts.iter().map(fill_part).collect()
 }
 
-fn parts(text: &str) -> Vec<TemplatePart<'_>> {
+fn split_template(text: &str) -> Vec<TemplatePart<'_>> {
     let (mut parts, mut begin, mut at) = (Vec::new(), 0, 0);
     while let Some(open) = text[at..].find('{').map(|offset| at + offset) {
         let twice = text[open + 1..].starts_with('{');
-        let name = word(&text[open + 1 + usize::from(twice)..]);
+        let name = read_leading_word(&text[open + 1 + usize::from(twice)..]);
         let end = open + 1 + usize::from(twice) + name.len();
         if name.is_empty() || !text[end..].starts_with(if twice { "}}" } else { "}" }) {
             at = open + 1;
@@ -177,7 +177,7 @@ fn parts(text: &str) -> Vec<TemplatePart<'_>> {
 }
 
 /// The lower-case word that a text begins with.
-fn word(text: &str) -> &str {
+fn read_leading_word(text: &str) -> &str {
     let end = text
         .find(|c: char| !c.is_ascii_lowercase() && c != '_')
         .unwrap_or(text.len());

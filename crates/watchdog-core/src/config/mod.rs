@@ -31,12 +31,13 @@ pub use criteria_numbers::{CriteriaNumbers, NUMBER_NAMES};
 pub use elements::notification_words;
 pub use key_reference::key_tables;
 pub use nearest::{
-    hint as nearest_hint, misspelt as misspelt_word, nearest as nearest_word, nearest_first,
+    find_misspelt_word as misspelt_word, find_nearest_word as nearest_word,
+    format_nearest_hint as nearest_hint, nearest_first,
 };
-pub use parse::{MAX_BYTES, ParsedConfig, parse, parse_bytes, parse_registered};
+pub use parse::{MAX_BYTES, ParsedConfig, parse_bytes, parse_config, parse_registered};
 pub use preset_name::PresetName;
 pub use problem::{ConfigError, ConfigProblem, NamedPreset};
 pub use reader::unknown_preset;
 pub use resolved::to_json;
-pub use schema::schema;
+pub use schema::build_config_schema;
 pub use syntax::STRICT as STRICT_JSON;

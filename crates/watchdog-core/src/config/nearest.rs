@@ -4,15 +4,20 @@
 /// is empty.
 ///
 /// Ignores case and the differences between `maxProbes`, `max-probes` and `max_probes`.
-pub fn nearest<'k>(
+pub fn find_nearest_word<'k>(
     word: &str,
     candidates: impl IntoIterator<Item = &'k str>,
 ) -> Option<(&'k str, bool)> {
     // Longer words cannot be near, and comparing costs the product of the lengths.
-    let word = snake(&word.chars().take(100).collect::<String>());
+    let word = to_snake_words(&word.chars().take(100).collect::<String>());
     let (distance, best) = candidates
         .into_iter()
-        .map(|candidate| (distance(&word, &snake(candidate)), candidate))
+        .map(|candidate| {
+            (
+                measure_distance(&word, &to_snake_words(candidate)),
+                candidate,
+            )
+        })
         .min_by_key(|(distance, _)| *distance)?;
     let allowed = word.chars().count().max(best.len()).div_ceil(3);
     Some((best, distance <= allowed))
@@ -23,15 +28,18 @@ pub fn nearest_first<'k>(
     word: &str,
     candidates: impl IntoIterator<Item = &'k str>,
 ) -> Vec<&'k str> {
-    let word = snake(&word.chars().take(100).collect::<String>());
+    let word = to_snake_words(&word.chars().take(100).collect::<String>());
     let mut sorted: Vec<&str> = candidates.into_iter().collect();
-    sorted.sort_by_cached_key(|candidate| distance(&word, &snake(candidate)));
+    sorted.sort_by_cached_key(|candidate| measure_distance(&word, &to_snake_words(candidate)));
     sorted
 }
 
 /// A hint that names the nearest word; empty where nothing is known.
-pub fn hint<'k>(word: &str, candidates: impl IntoIterator<Item = &'k str>) -> String {
-    match nearest(word, candidates) {
+pub fn format_nearest_hint<'k>(
+    word: &str,
+    candidates: impl IntoIterator<Item = &'k str>,
+) -> String {
+    match find_nearest_word(word, candidates) {
         Some((best, true)) => format!(", did you mean `{best}`?"),
         Some((best, false)) => format!(", the nearest known one is `{best}`"),
         None => String::new(),
@@ -40,23 +48,26 @@ pub fn hint<'k>(word: &str, candidates: impl IntoIterator<Item = &'k str>) -> St
 
 /// The known word that this one is a slip of: another case or spelling of the gaps, or one letter in five wrong. Stricter than
 /// [`nearest`], for files in which other words are welcome.
-pub fn misspelt<'k>(word: &str, candidates: impl IntoIterator<Item = &'k str>) -> Option<&'k str> {
-    let word = snake(&word.chars().take(100).collect::<String>());
+pub fn find_misspelt_word<'k>(
+    word: &str,
+    candidates: impl IntoIterator<Item = &'k str>,
+) -> Option<&'k str> {
+    let word = to_snake_words(&word.chars().take(100).collect::<String>());
     candidates.into_iter().find(|candidate| {
-        let snaked = snake(candidate);
+        let snaked = to_snake_words(candidate);
         let slips = || strsim::damerau_levenshtein(&word, &snaked);
         word == snaked || snaked.len() > 3 && slips() <= snaked.len().div_ceil(5).min(2)
     })
 }
 
-fn distance(a: &str, b: &str) -> usize {
+fn measure_distance(a: &str, b: &str) -> usize {
     let edits = strsim::damerau_levenshtein(a, b);
     // `probes` for `max_probes`: a missing word is a smaller difference than its number of edits.
     let part = a.len() >= 4 && (b.ends_with(&format!("_{a}")) || b.starts_with(&format!("{a}_")));
     if part { edits.min(1) } else { edits }
 }
 
-fn snake(word: &str) -> String {
+fn to_snake_words(word: &str) -> String {
     let mut out = String::with_capacity(word.len() + 4);
     let mut after_lower = false;
     for c in word.chars() {
@@ -79,7 +90,7 @@ mod tests {
 
     #[test]
     fn the_nearest_word_is_named() {
-        let known = [
+        let keys = [
             "max_probes",
             "probe_interval_seconds",
             "probe_timeout_seconds",
@@ -95,24 +106,27 @@ mod tests {
             ("zzz", ("max_probes", false)),
             ("", ("max_probes", false)),
         ] {
-            assert_eq!(nearest(word, known), Some(expected), "{word}");
+            assert_eq!(find_nearest_word(word, keys), Some(expected), "{word}");
         }
-        assert_eq!(nearest("x", []), None);
-        assert_eq!(hint("max_probse", known), ", did you mean `max_probes`?");
+        assert_eq!(find_nearest_word("x", []), None);
         assert_eq!(
-            hint("zzz", known),
+            format_nearest_hint("max_probse", keys),
+            ", did you mean `max_probes`?"
+        );
+        assert_eq!(
+            format_nearest_hint("zzz", keys),
             ", the nearest known one is `max_probes`"
         );
     }
 
     #[test]
     fn known_words_are_sorted_by_similarity() {
-        let known = ["max_files", "protect", "max_bytes", "keep_days"];
+        let keys = ["max_files", "protect", "max_bytes", "keep_days"];
         assert_eq!(
-            nearest_first("maxByte", known),
+            nearest_first("maxByte", keys),
             ["max_bytes", "max_files", "protect", "keep_days"]
         );
-        assert_eq!(nearest_first("", known)[0], "protect");
+        assert_eq!(nearest_first("", keys)[0], "protect");
     }
 
     #[test]
@@ -124,26 +138,26 @@ mod tests {
             "MAX_COST_IN_USD",
         ] {
             assert_eq!(
-                misspelt(word, ["max_cost_in_usd"]),
+                find_misspelt_word(word, ["max_cost_in_usd"]),
                 Some("max_cost_in_usd"),
                 "{word}"
             );
         }
         assert_eq!(
-            misspelt("step1Of2Or3Of4", ["step1_of2_or3_of4"]),
+            find_misspelt_word("step1Of2Or3Of4", ["step1_of2_or3_of4"]),
             Some("step1_of2_or3_of4")
         );
         assert_eq!(
-            misspelt("dit", ["dir"]),
+            find_misspelt_word("dit", ["dir"]),
             None,
             "a word of three letters has too many neighbours"
         );
-        assert_eq!(misspelt("DIR", ["dir"]), Some("dir"));
+        assert_eq!(find_misspelt_word("DIR", ["dir"]), Some("dir"));
     }
 
     #[test]
     fn misspelling_is_distinguished_from_other_words() {
-        let known = ["id", "title", "role", "depends_on", "status", "checks"];
+        let keys = ["id", "title", "role", "depends_on", "status", "checks"];
         for (word, meant) in [
             ("dependsOn", Some("depends_on")),
             ("depend_on", Some("depends_on")),
@@ -160,7 +174,7 @@ mod tests {
             ("state", Some("status")),
             ("pid", None),
         ] {
-            assert_eq!(misspelt(word, known), meant, "{word}");
+            assert_eq!(find_misspelt_word(word, keys), meant, "{word}");
         }
     }
 }

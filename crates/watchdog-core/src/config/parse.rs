@@ -5,7 +5,7 @@ use std::path::Path;
 use super::elements::flat_keys::{self, FlatKeys};
 use super::elements::{TOP, agent_description, behavior, completion_block, home_of, spec_runner};
 use super::problem::{ConfigError, NamedPreset, ProblemReport};
-use super::reader::{ConfigNode, ConfigSection, overwrite};
+use super::reader::{ConfigNode, ConfigSection, overwrite_if_read};
 use super::settings::{CheckSpec, ConfigSettings, Mode};
 use super::syntax;
 
@@ -57,7 +57,7 @@ impl ParsedConfig {
 ///
 /// # Errors
 /// Everything that is wrong with it, each problem with line, column and key.
-pub fn parse(text: &str, origin: &Path) -> Result<ParsedConfig, ConfigError> {
+pub fn parse_config(text: &str, origin: &Path) -> Result<ParsedConfig, ConfigError> {
     parse_registered(text, origin, &[])
 }
 
@@ -81,7 +81,7 @@ pub fn parse_registered(
             )
         });
     } else if let Some(json) = syntax::parse_json(text, &report) {
-        top(
+        read_top_level(
             &ConfigNode {
                 report: &report,
                 json: &json,
@@ -123,7 +123,7 @@ pub fn parse_bytes(bytes: &[u8], origin: &Path) -> Result<ParsedConfig, ConfigEr
         );
     }
     match std::str::from_utf8(bytes) {
-        Ok(text) => parse(text, origin),
+        Ok(text) => parse_config(text, origin),
         Err(error) => {
             let valid = String::from_utf8_lossy(&bytes[..error.valid_up_to()]);
             let utf16 = matches!(bytes, [0xff, 0xfe, ..] | [0xfe, 0xff, ..]);
@@ -136,9 +136,9 @@ pub fn parse_bytes(bytes: &[u8], origin: &Path) -> Result<ParsedConfig, ConfigEr
     }
 }
 
-fn top(node: &ConfigNode<'_>, settings: &mut ConfigSettings) {
+fn read_top_level(node: &ConfigNode<'_>, settings: &mut ConfigSettings) {
     if node.members().is_none() {
-        node.expected("an object, { … }, at the top of the file");
+        node.report_expected("an object, { … }, at the top of the file");
         return;
     }
     if agent_description::is_agent_file(node) {
@@ -164,11 +164,11 @@ fn top(node: &ConfigNode<'_>, settings: &mut ConfigSettings) {
     let flat = FlatKeys::read_flat(&section);
     TOP.read_keys(&section, settings);
     flat.lower(&section, &mut settings.completion_check);
-    checks(&section, settings);
+    read_check_blocks(&section, settings);
 }
 
 /// The checks of every block that names some. Several blocks join with mode all.
-fn checks(section: &ConfigSection<'_>, settings: &mut ConfigSettings) {
+fn read_check_blocks(section: &ConfigSection<'_>, settings: &mut ConfigSettings) {
     if section.has("checks") && settings.checks.is_empty() {
         section.note(
             "checks",
@@ -202,7 +202,7 @@ fn checks(section: &ConfigSection<'_>, settings: &mut ConfigSettings) {
 }
 
 fn limit_iterations(limit: Option<u64>, settings: &mut ConfigSettings) {
-    overwrite(
+    overwrite_if_read(
         &mut settings.limits.max_iterations,
         limit.and_then(|limit| u32::try_from(limit).ok()),
     );
@@ -217,7 +217,7 @@ pub(super) mod testing {
 
     #[track_caller]
     pub(in super::super) fn reads(text: &str) -> ConfigSettings {
-        match parse(text, Path::new("completion.json")) {
+        match parse_config(text, Path::new("completion.json")) {
             Ok(parsed) => parsed.settings,
             Err(error) => panic!("{text}\n{error}"),
         }
@@ -225,12 +225,14 @@ pub(super) mod testing {
 
     #[track_caller]
     pub(in super::super) fn notes(text: &str) -> Vec<String> {
-        parse(text, Path::new("completion.json")).unwrap().notes
+        parse_config(text, Path::new("completion.json"))
+            .unwrap()
+            .notes
     }
 
     #[track_caller]
     pub(in super::super) fn fails(text: &str, words: &str) {
-        let error = parse(text, Path::new("completion.json"))
+        let error = parse_config(text, Path::new("completion.json"))
             .expect_err(text)
             .to_string();
         assert!(
@@ -278,9 +280,9 @@ mod tests {
 
     #[test]
     fn the_contracts_own_file_is_read() {
-        let found = reads(CONTRACT);
+        let settings = reads(CONTRACT);
         let defaults = ConfigSettings {
-            checks: found.checks.clone(),
+            checks: settings.checks.clone(),
             guards: vec!["tests/**".into()],
             require_evidence: Evidence::Claimed,
             ..ConfigSettings::default()
@@ -289,16 +291,20 @@ mod tests {
             ConfigSettings {
                 agents: Vec::new(),
                 notify: Vec::new(),
-                ..found.clone()
+                ..settings.clone()
             },
             defaults
         );
         assert_eq!(
-            (found.checks.len(), found.agents.len(), found.notify.len()),
+            (
+                settings.checks.len(),
+                settings.agents.len(),
+                settings.notify.len()
+            ),
             (13, 1, 1)
         );
         assert_eq!(
-            found.commands(),
+            settings.commands(),
             [
                 "notify on review, failed, breaker_open: notify-send watchdog",
                 "check tests: cargo test",
@@ -309,15 +315,15 @@ mod tests {
 
     #[test]
     fn words_at_the_top_are_read() {
-        let found = reads(
+        let settings = reads(
             r#"{"mode": "first", "on_no_criteria": "review", "require_evidence": "verified", "order": "given", "guards": ["tests/**"]}"#,
         );
         assert_eq!(
-            (found.mode, found.on_no_criteria),
+            (settings.mode, settings.on_no_criteria),
             (Mode::First, OnNoCriteria::Review)
         );
         assert_eq!(
-            (found.require_evidence, found.order),
+            (settings.require_evidence, settings.order),
             (Evidence::Verified, CheckOrder::Given)
         );
         fails(
@@ -349,7 +355,7 @@ mod tests {
 
     #[test]
     fn another_version_is_refused_without_other_complaints() {
-        let error = parse(r#"{"version": 2, "new": 1}"#, Path::new("c")).unwrap_err();
+        let error = parse_config(r#"{"version": 2, "new": 1}"#, Path::new("c")).unwrap_err();
         assert_eq!(error.problems.len(), 1);
         assert!(error.to_string().contains("reads version 1"), "{error}");
         fails(r#"{"version": "1"}"#, "version: expected a whole number");
@@ -385,7 +391,7 @@ mod tests {
         assert!(parse_bytes(b"{}", Path::new("c")).is_ok());
         let longest = format!("{{}}{}", " ".repeat(MAX_BYTES - 2));
         assert!(
-            parse(&longest, Path::new("c")).is_ok()
+            parse_config(&longest, Path::new("c")).is_ok()
                 && parse_bytes(longest.as_bytes(), Path::new("c")).is_ok()
         );
     }
@@ -393,15 +399,15 @@ mod tests {
     #[test]
     fn all_problems_are_named_in_file_order() {
         let text = "{\n \"breaker\": {\"limit\": 0},\n \"mode\": \"none\",\n \"completion_check\": {\"max_probes\": \"5\", \"max_probes\": 5}\n}";
-        let error = parse(text, Path::new("c")).unwrap_err();
-        let found: Vec<_> = error
+        let error = parse_config(text, Path::new("c")).unwrap_err();
+        let places: Vec<_> = error
             .problems
             .iter()
             .map(|p| (p.line, p.key.as_str()))
             .collect();
         let probes = "completion_check.max_probes";
         assert_eq!(
-            found,
+            places,
             [(2, "breaker.limit"), (3, "mode"), (4, probes), (4, probes)]
         );
         assert!(
@@ -420,7 +426,7 @@ mod tests {
                 .map(|n| format!("\"key_{n}\": 1,"))
                 .collect::<String>()
         );
-        let error = parse(&text, Path::new("c")).unwrap_err();
+        let error = parse_config(&text, Path::new("c")).unwrap_err();
         assert_eq!((error.problems.len(), error.more), (20, 59_981));
         assert!(error.to_string().len() < 4000);
     }
@@ -442,24 +448,24 @@ mod tests {
 
     #[test]
     fn several_blocks_join_with_mode_all() {
-        let found = reads(
+        let listed_settings = reads(
             r#"{"mode": "any", "checks": [{"type": "always"}, {"type": "git"}], "completion": {"verify": "x"}}"#,
         );
-        assert_eq!(found.mode, Mode::All);
+        assert_eq!(listed_settings.mode, Mode::All);
         assert!(
-            matches!(&found.checks[0], CheckSpec::Group { mode: Mode::Any, checks } if checks.len() == 2)
+            matches!(&listed_settings.checks[0], CheckSpec::Group { mode: Mode::Any, checks } if checks.len() == 2)
         );
         assert!(matches!(
-            &found.checks[1],
+            &listed_settings.checks[1],
             CheckSpec::Single {
                 criterion: CheckKind::Command(_),
                 ..
             }
         ));
-        let found = reads(
+        let joined_settings = reads(
             r#"{"completion": {"verify": "x"}, "behavior": {"completionType": "issue"}, "checks": [{"type": "git"}]}"#,
         );
-        let kinds: Vec<&str> = found
+        let kinds: Vec<&str> = joined_settings
             .checks
             .iter()
             .map(|check| match check {
@@ -468,9 +474,13 @@ mod tests {
             })
             .collect();
         assert_eq!(kinds, ["git", "command", "issue"]);
-        let found = reads(r#"{"mode": "any", "completion": {"verify": "x"}}"#);
+        let verify_settings = reads(r#"{"mode": "any", "completion": {"verify": "x"}}"#);
         assert_eq!(
-            (found.mode, found.checks.len(), found.commands()),
+            (
+                verify_settings.mode,
+                verify_settings.checks.len(),
+                verify_settings.commands()
+            ),
             (Mode::All, 1, vec!["check verify: x".to_owned()])
         );
     }

@@ -131,7 +131,7 @@ impl<'t> ProblemReport<'t> {
     }
 
     /// Types of check that another program registered.
-    pub(super) fn registered(&self) -> &'t [&'t str] {
+    pub(super) fn registered_types(&self) -> &'t [&'t str] {
         self.registered
     }
 

@@ -5,7 +5,7 @@ use std::collections::HashSet;
 use std::ops::RangeInclusive;
 use std::time::Duration;
 
-use super::nearest::hint;
+use super::nearest::format_nearest_hint;
 use super::problem::{ProblemReport, quote_text, shown_key};
 use super::settings::{CommandLine, PresetName};
 use super::syntax::{KeyValue, SpannedValue, ValueKind};
@@ -40,9 +40,9 @@ impl<'a> ConfigNode<'a> {
     }
 
     /// Reports that something else was expected here.
-    pub(super) fn expected(&self, what: &str) {
+    pub(super) fn report_expected(&self, what: &str) {
         self.report.problem(self.json.at, &self.path, || {
-            format!("expected {what}, found {}", self.json.found())
+            format!("expected {what}, found {}", self.json.describe_kind())
         });
     }
 
@@ -106,7 +106,7 @@ impl<'a> ConfigNode<'a> {
                              their machine; delete it, and let `rescue` commit what another machine needs"
                                 .into()
                         }
-                        None => format!("unknown key{}", hint(&member.name, keys.iter().copied())),
+                        None => format!("unknown key{}", format_nearest_hint(&member.name, keys.iter().copied())),
                     }
                 },
             );
@@ -117,7 +117,7 @@ impl<'a> ConfigNode<'a> {
     /// The object with any keys; repeated ones are reported.
     pub(super) fn open_section(&self) -> Option<ConfigSection<'a>> {
         let Some(members) = self.members() else {
-            self.expected("an object");
+            self.report_expected("an object");
             return None;
         };
         let mut seen = HashSet::new();
@@ -146,7 +146,7 @@ impl<'a> ConfigNode<'a> {
         match self.json.kind {
             ValueKind::Flag(flag) => Some(flag),
             _ => {
-                self.expected("true or false");
+                self.report_expected("true or false");
                 None
             }
         }
@@ -158,7 +158,7 @@ impl<'a> ConfigNode<'a> {
             _ => None,
         };
         if read.is_none() {
-            self.expected(&match *range.end() {
+            self.report_expected(&match *range.end() {
                 u64::MAX => format!("a whole number of at least {}", range.start()),
                 end => format!("a whole number from {} to {end}", range.start()),
             });
@@ -176,7 +176,7 @@ impl<'a> ConfigNode<'a> {
             _ => None,
         };
         if read.is_none() {
-            self.expected("a number above 0");
+            self.report_expected("a number above 0");
         }
         read
     }
@@ -191,7 +191,7 @@ impl<'a> ConfigNode<'a> {
             _ => None,
         };
         if read.is_none() {
-            self.expected(&format!(
+            self.report_expected(&format!(
                 "whole seconds from {least} to {MAX_SECONDS}, as a number"
             ));
         }
@@ -211,7 +211,7 @@ impl<'a> ConfigNode<'a> {
             }
             ValueKind::Text(text) => Some(text.clone().into_owned()),
             _ => {
-                self.expected("a text");
+                self.report_expected("a text");
                 None
             }
         }
@@ -231,7 +231,7 @@ impl<'a> ConfigNode<'a> {
     /// A word of a fixed list.
     pub(super) fn word<T: Copy>(&self, words: &[(&str, T)]) -> Option<T> {
         let ValueKind::Text(text) = &self.json.kind else {
-            self.expected(&format!(
+            self.report_expected(&format!(
                 "one of {}",
                 list_words(words.iter().map(|(word, _)| *word))
             ));
@@ -251,7 +251,7 @@ impl<'a> ConfigNode<'a> {
     /// looked up.
     pub(super) fn preset(&self) -> Option<PresetName> {
         let ValueKind::Text(text) = &self.json.kind else {
-            self.expected("the name of an agent");
+            self.report_expected("the name of an agent");
             return None;
         };
         let Some(name) = PresetName::parse(text) else {
@@ -268,7 +268,7 @@ impl<'a> ConfigNode<'a> {
     /// Each entry of a list, those that are wrong left out.
     pub(super) fn list<T>(&self, read: impl Fn(&ConfigNode<'a>) -> Option<T>) -> Option<Vec<T>> {
         let ValueKind::List(items) = &self.json.kind else {
-            self.expected("a list");
+            self.report_expected("a list");
             return None;
         };
         if items.len() > MAX_ENTRIES {
@@ -298,7 +298,7 @@ impl<'a> ConfigNode<'a> {
     /// A program and its arguments.
     pub(super) fn argv(&self) -> Option<Vec<String>> {
         let ValueKind::List(items) = &self.json.kind else {
-            self.expected("a list of texts, the program and its arguments");
+            self.report_expected("a list of texts, the program and its arguments");
             return None;
         };
         if items.is_empty() {
@@ -326,7 +326,7 @@ impl<'a> ConfigNode<'a> {
                 None
             }
             _ => {
-                self.expected("a text");
+                self.report_expected("a text");
                 None
             }
         }
@@ -338,7 +338,7 @@ impl<'a> ConfigNode<'a> {
             ValueKind::Text(_) => self.text().map(CommandLine::Shell),
             ValueKind::List(_) => self.argv().map(CommandLine::Argv),
             _ => {
-                self.expected(
+                self.report_expected(
                     "a command: a text for the shell, or a list of the program and its arguments",
                 );
                 None
@@ -413,7 +413,7 @@ impl<'a> ConfigSection<'a> {
     }
 
     /// The key's value, reported as missing where it is not given. `why` says who needs it.
-    pub(super) fn required(&self, key: &str, why: &str) -> Option<ConfigNode<'a>> {
+    pub(super) fn get_required(&self, key: &str, why: &str) -> Option<ConfigNode<'a>> {
         let node = self.get(key);
         if node.is_none() {
             self.missing(key, why);
@@ -464,7 +464,7 @@ impl<'a> ConfigSection<'a> {
 }
 
 /// Overwrites a default where something was read.
-pub(super) fn overwrite<T>(slot: &mut T, read: Option<T>) {
+pub(super) fn overwrite_if_read<T>(slot: &mut T, read: Option<T>) {
     if let Some(value) = read {
         *slot = value;
     }
@@ -479,7 +479,7 @@ pub fn unknown_preset<'k>(text: &str, presets: impl Iterator<Item = &'k str> + C
 }
 
 fn unknown_word<'k>(text: &str, words: impl Iterator<Item = &'k str> + Clone) -> String {
-    let (near, word_list) = (hint(text, words.clone()), list_words(words));
+    let (near, word_list) = (format_nearest_hint(text, words.clone()), list_words(words));
     let it = if near.ends_with('?') { " It" } else { "; it" };
     format!(
         "unknown word {}{near}{it} must be one of {word_list}",

@@ -8,7 +8,7 @@ use serde_json::json;
 
 use super::super::parse::testing::reads;
 use super::super::settings::*;
-use super::super::{parse, parse_bytes};
+use super::super::{parse_bytes, parse_config};
 use super::*;
 use watchdog_facts::verdict::Evidence;
 
@@ -393,7 +393,7 @@ proptest! {
     #[test]
     fn settings_survive_being_written_and_read(settings in settings()) {
         let text = serde_json::to_string_pretty(&to_json(&settings)).unwrap();
-        let read = parse(&text, Path::new("c")).map_err(|e| TestCaseError::fail(e.to_string()))?;
+        let read = parse_config(&text, Path::new("c")).map_err(|e| TestCaseError::fail(e.to_string()))?;
         prop_assert_eq!(read.settings, settings);
     }
 
@@ -408,7 +408,7 @@ proptest! {
         let start = text.floor_char_boundary(at.min(text.len()));
         let end = text.floor_char_boundary((start + cut).min(text.len()));
         text.replace_range(start..end, &put);
-        if let Err(error) = parse(&text, Path::new("c")) {
+        if let Err(error) = parse_config(&text, Path::new("c")) {
             prop_assert!(!error.problems.is_empty());
         }
     }
@@ -418,6 +418,6 @@ proptest! {
         key in prop::sample::select(TOP.names()),
         value in "(null|true|-?[0-9]{1,25}|1e5|\"[a-z]{0,4}\"|\\[\\]|\\[null\\]|\\[\\{\\}\\]|\\{\\}|\\{\"type\":\"git\"\\}|\\[\\{\"type\":\\[\\]\\}\\])",
     ) {
-        let _ = parse(&format!("{{\"{key}\": {value}}}"), Path::new("c"));
+        let _ = parse_config(&format!("{{\"{key}\": {value}}}"), Path::new("c"));
     }
 }

@@ -6,11 +6,11 @@ use serde_json::{Map, Value, json};
 use super::elements::{TOP, behavior, check_list, completion_block, flat_keys};
 
 /// JSON Schema (2020-12) of a configuration file.
-pub fn schema() -> Value {
+pub fn build_config_schema() -> Value {
     let mut schema = TOP.schema();
     let dialects = [
-        ("completion", completion_block::schema()),
-        ("behavior", behavior::schema()),
+        ("completion", completion_block::build_completion_schema()),
+        ("behavior", behavior::build_behavior_schema()),
     ];
     if let (Some(keys), Value::Object(mut flat)) = (
         schema["properties"].as_object_mut(),
@@ -24,13 +24,13 @@ pub fn schema() -> Value {
     schema["description"] = json!(
         "The configuration of watchdog, version 1. What this schema cannot say, such as contradictions between dialects, the program says."
     );
-    schema["$defs"] = definitions().into();
+    schema["$defs"] = build_definitions().into();
     schema
 }
 
 /// The definitions that kinds of values and types of checks refer to.
-fn definitions() -> Map<String, Value> {
-    let mut definitions = check_list::definitions();
+fn build_definitions() -> Map<String, Value> {
+    let mut definitions = check_list::build_check_definitions();
     let inside = "^[/\\\\]|(^|[/\\\\])\\.\\.([/\\\\]|$)";
     let upwards = "(^|[/\\\\])\\.\\.([/\\\\]|$)";
     let values = json!({
@@ -60,7 +60,7 @@ fn definitions() -> Map<String, Value> {
 mod tests {
     use std::path::Path;
 
-    use super::super::{parse, to_json};
+    use super::super::{parse_config, to_json};
     use super::*;
 
     /// Files that are right: the examples of the pages for users, the contract's file, and this repository's own.
@@ -74,7 +74,7 @@ mod tests {
             .flat_map(|page| page.split("```json\n").skip(1));
         let contract = include_str!("../../../../tests/fixtures/config/contract.json");
         let own = include_str!("../../../../completion.json");
-        page.filter_map(|rest| rest.split("```").next())
+        page.filter_map(|after_fence| after_fence.split("```").next())
             .chain([contract, own])
             .collect()
     }
@@ -103,16 +103,16 @@ mod tests {
     fn documented_schema_matches_the_program() {
         let documented: Value =
             serde_json::from_str(include_str!("../../../../docs/schema/config.json")).unwrap();
-        assert_eq!(documented, schema());
+        assert_eq!(documented, build_config_schema());
     }
 
     #[test]
     fn schema_and_reader_agree_on_whole_files() {
-        let validator = jsonschema::draft202012::new(&schema()).unwrap();
+        let validator = jsonschema::draft202012::new(&build_config_schema()).unwrap();
         let allows = |text: &str| validator.is_valid(&serde_json::from_str(text).unwrap());
         assert!(right().len() > 8, "{}", right().len());
         for text in right() {
-            let read = parse(text, Path::new("c")).unwrap().settings;
+            let read = parse_config(text, Path::new("c")).unwrap().settings;
             assert!(allows(text), "{text}");
             assert!(
                 validator.is_valid(&to_json(&read)),
@@ -121,7 +121,7 @@ mod tests {
         }
         for text in WRONG {
             assert!(
-                parse(text, Path::new("c")).is_err() && !allows(text),
+                parse_config(text, Path::new("c")).is_err() && !allows(text),
                 "{text}"
             );
         }

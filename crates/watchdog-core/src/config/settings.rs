@@ -453,7 +453,7 @@ mod tests {
             probe: Some(vec!["ask".into()]),
             ..codex.clone()
         };
-        let other = AgentSettings {
+        let default_codex = AgentSettings {
             preset: PresetName::CODEX,
             model: None,
             probe: None,
@@ -461,7 +461,7 @@ mod tests {
         for (configured, ran, asked) in [
             (&claude, None, &claude),
             (&codex, Some(PresetName::CODEX), &codex),
-            (&claude, Some(PresetName::CODEX), &other),
+            (&claude, Some(PresetName::CODEX), &default_codex),
             (&codex, Some(PresetName::CLAUDE), &claude),
             (&program, Some(PresetName::CLAUDE), &program),
             (&program, Some(PresetName::CODEX), &program),
@@ -496,7 +496,7 @@ mod tests {
 
     #[test]
     fn commands_and_addresses_are_shown_before_trust() {
-        let found = reads(
+        let settings = reads(
             r#"{"agent": {"probe": ["ask", "me"]}, "rescue": {"mode": "command"},
                 "agents": [{"name": "a", "command": ["my-agent"]}],
                 "notify": [{"on": ["review", "failed"], "command": ["n"]}, {"on": ["review"], "url": "http://x"}, {"on": ["review"], "desktop": true},
@@ -513,7 +513,7 @@ mod tests {
             "notify on review: sendmail, to a@b, c@d",
             "check t: x",
         ];
-        assert_eq!(found.commands(), shown);
+        assert_eq!(settings.commands(), shown);
         let own = reads(r#"{"rescue": {"mode": "command", "command": ["./mine"]}}"#);
         assert_eq!(
             (own.commands(), own.rescue.default_script()),
@@ -524,10 +524,10 @@ mod tests {
 
     #[test]
     fn final_phases_are_found_at_any_depth() {
-        let found = reads(
+        let settings = reads(
             r#"{"checks": [{"type": "phase", "final": "Shipped"}, {"type": "always"},
                            {"mode": "any", "checks": [{"type": "git"}, {"type": "phase"}]}]}"#,
         );
-        assert_eq!(found.last_phases(), ["Shipped", "complete"]);
+        assert_eq!(settings.last_phases(), ["Shipped", "complete"]);
     }
 }

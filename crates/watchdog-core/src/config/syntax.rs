@@ -37,7 +37,7 @@ pub(super) struct KeyValue<'t> {
 
 impl SpannedValue<'_> {
     /// The kind of value found, for a message with the expected one.
-    pub(super) fn found(&self) -> String {
+    pub(super) fn describe_kind(&self) -> String {
         match &self.kind {
             ValueKind::Null => "null".into(),
             ValueKind::Flag(flag) => flag.to_string(),
@@ -98,11 +98,13 @@ pub(super) fn parse_json<'t>(
         return None;
     }
     if let Err(error) = serde_json::from_str::<serde_json::Value>(text) {
-        report.problem(offset(text, &error), "", || explain(&error));
+        report.problem(find_error_offset(text, &error), "", || {
+            explain_json_error(&error)
+        });
         return None;
     }
     match parse_to_ast(text, &CollectOptions::default(), &STRICT) {
-        Ok(parsed) => parsed.value.map(convert),
+        Ok(parsed) => parsed.value.map(convert_value),
         Err(error) => {
             report.problem(error.range().start, "", || {
                 format!("broken JSON: {}", error.kind())
@@ -112,7 +114,7 @@ pub(super) fn parse_json<'t>(
     }
 }
 
-fn convert(value: ast::Value<'_>) -> SpannedValue<'_> {
+fn convert_value(value: ast::Value<'_>) -> SpannedValue<'_> {
     match value {
         ast::Value::NullKeyword(null) => SpannedValue {
             at: null.range.start,
@@ -132,7 +134,7 @@ fn convert(value: ast::Value<'_>) -> SpannedValue<'_> {
         },
         ast::Value::Array(list) => SpannedValue {
             at: list.range.start,
-            kind: ValueKind::List(list.elements.into_iter().map(convert).collect()),
+            kind: ValueKind::List(list.elements.into_iter().map(convert_value).collect()),
         },
         ast::Value::Object(object) => {
             let members = object.properties.into_iter().map(|property| {
@@ -143,7 +145,7 @@ fn convert(value: ast::Value<'_>) -> SpannedValue<'_> {
                 KeyValue {
                     at: property.range.start,
                     name,
-                    value: convert(property.value),
+                    value: convert_value(property.value),
                 }
             });
             SpannedValue {
@@ -155,7 +157,7 @@ fn convert(value: ast::Value<'_>) -> SpannedValue<'_> {
 }
 
 /// Byte offset at which serde_json stopped. Its column counts the bytes of the line that were read.
-fn offset(text: &str, error: &serde_json::Error) -> usize {
+fn find_error_offset(text: &str, error: &serde_json::Error) -> usize {
     let start: usize = text
         .split_inclusive('\n')
         .take(error.line().saturating_sub(1))
@@ -169,7 +171,7 @@ fn offset(text: &str, error: &serde_json::Error) -> usize {
 }
 
 /// serde_json's message about the expected token, in our words where its own are terse.
-fn explain(error: &serde_json::Error) -> String {
+fn explain_json_error(error: &serde_json::Error) -> String {
     let whole = error.to_string();
     let what = whole
         .rsplit_once(" at line ")

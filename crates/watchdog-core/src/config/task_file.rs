@@ -7,7 +7,7 @@ use std::ops::Range;
 use std::path::Path;
 
 use super::elements::{check_list, completion_block, home_of};
-use super::nearest::misspelt;
+use super::nearest::find_misspelt_word;
 use super::parse::MAX_BYTES;
 use super::problem::{ConfigError, ProblemReport, quote_text, shown_key};
 use super::reader::{ConfigNode, ConfigSection};
@@ -251,7 +251,7 @@ pub fn parse_task(bytes: &[u8], origin: &Path) -> Result<TaskFile, ConfigError> 
     let fail = |valid: &str, why: String| {
         let report = ProblemReport::new(valid);
         report.problem(valid.len(), "", || why);
-        report.finish(origin).map(|_| empty())
+        report.finish(origin).map(|_| new_empty_task())
     };
     if bytes.len() > MAX_BYTES {
         return fail(
@@ -282,7 +282,7 @@ pub fn parse_task(bytes: &[u8], origin: &Path) -> Result<TaskFile, ConfigError> 
         return fail("", why.into());
     };
     let report = ProblemReport::knowing(text, &[], home_of);
-    let mut task = empty();
+    let mut task = new_empty_task();
     if let Some(json) = yaml::parse_yaml(text, matter.start, matter.end, &report) {
         read_keys(
             &ConfigNode {
@@ -299,7 +299,7 @@ pub fn parse_task(bytes: &[u8], origin: &Path) -> Result<TaskFile, ConfigError> 
     Ok(task)
 }
 
-fn empty() -> TaskFile {
+fn new_empty_task() -> TaskFile {
     TaskFile {
         id: String::new(),
         title: String::new(),
@@ -403,7 +403,7 @@ fn behind_the_colon(text: &str, key: usize) -> Option<StatusPosition> {
 
 fn read_keys(node: &ConfigNode<'_>, task: &mut TaskFile) {
     if node.members().is_none() {
-        node.expected("keys with their values, such as `id: T1`");
+        node.report_expected("keys with their values, such as `id: T1`");
         return;
     }
     let Some(section) = node.open_section() else {
@@ -411,20 +411,20 @@ fn read_keys(node: &ConfigNode<'_>, task: &mut TaskFile) {
     };
     misspelt_keys(node, task);
     task.id = section
-        .required("id", "it is the task's name")
-        .and_then(|n| id(&n))
+        .get_required("id", "it is the task's name")
+        .and_then(|n| read_task_id(&n))
         .unwrap_or_default();
     task.title = section
-        .required("title", "it says what the task is about")
-        .and_then(|n| words(&n))
+        .get_required("title", "it says what the task is about")
+        .and_then(|n| read_word_or_number(&n))
         .unwrap_or_default();
     task.priority = section
-        .nullable("priority", priority)
+        .nullable("priority", read_priority)
         .flatten()
         .unwrap_or_default();
-    task.role = role(&section);
+    task.role = read_role(&section);
     task.depends_on = section
-        .nullable("depends_on", |n| n.list(id))
+        .nullable("depends_on", |n| n.list(read_task_id))
         .flatten()
         .unwrap_or_default();
     let twice = task
@@ -441,10 +441,10 @@ fn read_keys(node: &ConfigNode<'_>, task: &mut TaskFile) {
     task.status = section
         .nullable("status", |n| n.word(TASK_STATUS_WORDS))
         .flatten();
-    criteria(&section, task);
+    read_criteria(&section, task);
 }
 
-fn criteria(section: &ConfigSection<'_>, task: &mut TaskFile) {
+fn read_criteria(section: &ConfigSection<'_>, task: &mut TaskFile) {
     if let Some(mode) = section.get("mode").and_then(|n| n.word(check_list::MODES)) {
         task.mode = mode;
     }
@@ -486,7 +486,7 @@ fn misspelt_keys(node: &ConfigNode<'_>, task: &TaskFile) {
             .map(|(_, ours)| *ours);
         // A key that is given may have neighbours with similar names.
         let absent = KEYS.iter().copied().filter(|key| !node.has(key));
-        if let Some(meant) = other_word.or_else(|| misspelt(&member.name, absent)) {
+        if let Some(meant) = other_word.or_else(|| find_misspelt_word(&member.name, absent)) {
             node.report.problem(member.at, &shown_key(&member.name), || {
                 format!("unknown key, did you mean `{meant}`? (keys of your own are fine where they do not look like one of ours)")
             });
@@ -495,15 +495,15 @@ fn misspelt_keys(node: &ConfigNode<'_>, task: &TaskFile) {
 }
 
 /// A word or a number, as it is written: ids and titles are often plain numbers.
-fn words(node: &ConfigNode<'_>) -> Option<String> {
+fn read_word_or_number(node: &ConfigNode<'_>) -> Option<String> {
     match &node.json.kind {
         ValueKind::Number(number) => Some((*number).to_owned()),
         _ => node.text().map(|text| text.trim().to_owned()),
     }
 }
 
-fn id(node: &ConfigNode<'_>) -> Option<String> {
-    let id = words(node)?;
+fn read_task_id(node: &ConfigNode<'_>) -> Option<String> {
+    let id = read_word_or_number(node)?;
     match why_no_id(&id) {
         None => Some(id),
         Some(why) => {
@@ -529,16 +529,16 @@ pub fn why_no_id(id: &str) -> Option<&'static str> {
     }
 }
 
-fn priority(node: &ConfigNode<'_>) -> Option<TaskPriority> {
+fn read_priority(node: &ConfigNode<'_>) -> Option<TaskPriority> {
     match &node.json.kind {
         ValueKind::Text(text) if text.trim().is_empty() => Some(TaskPriority::default()),
         _ => node.word(PRIORITIES),
     }
 }
 
-fn role(section: &ConfigSection<'_>) -> Option<String> {
+fn read_role(section: &ConfigSection<'_>) -> Option<String> {
     let [role, workstream] =
-        ["role", "workstream"].map(|key| section.nullable(key, words).flatten());
+        ["role", "workstream"].map(|key| section.nullable(key, read_word_or_number).flatten());
     if let (Some(role), Some(workstream)) = (&role, &workstream)
         && role != workstream
         && let Some(node) = section.get("workstream")

@@ -154,7 +154,7 @@ impl Default for Breaker {
 }
 
 /// `at` plus `wait`, at most the last instant that the type can hold.
-fn later(at: Timestamp, wait: Duration) -> Timestamp {
+fn add_wait(at: Timestamp, wait: Duration) -> Timestamp {
     at.checked_add(wait).unwrap_or(Timestamp::MAX)
 }
 
@@ -163,7 +163,7 @@ const DAY: Duration = Duration::from_secs(24 * 60 * 60);
 
 /// How long it stays open: the cooldown, doubled for each strike beyond the limit, up to a day. The
 /// work did not move between these strikes.
-fn wait(strikes: u32, settings: &BreakerSettings) -> Duration {
+fn compute_open_time(strikes: u32, settings: &BreakerSettings) -> Duration {
     let doublings = strikes.saturating_sub(settings.limit);
     settings
         .cooldown
@@ -174,7 +174,7 @@ fn wait(strikes: u32, settings: &BreakerSettings) -> Duration {
 /// When a wait of `cooldown` that began at `since` is over, seen from `now`. A `since` in the future is a clock
 /// that was set back: the wait then counts from `now`.
 fn over_at(since: Timestamp, now: Timestamp, cooldown: Duration) -> Timestamp {
-    later(since.min(now), cooldown)
+    add_wait(since.min(now), cooldown)
 }
 
 impl Breaker {
@@ -210,7 +210,7 @@ impl Breaker {
                 why,
                 strikes,
             } => {
-                let until = over_at(*since, now, wait(*strikes, settings));
+                let until = over_at(*since, now, compute_open_time(*strikes, settings));
                 if now < until {
                     view(
                         BreakerState::Open,
@@ -260,7 +260,7 @@ impl Breaker {
                 since,
                 why,
             } => BreakerAdmission::Refused {
-                until: over_at(*since, now, wait(*strikes, settings)),
+                until: over_at(*since, now, compute_open_time(*strikes, settings)),
                 since: *since,
                 why: why.clone(),
                 strikes: *strikes,
@@ -348,7 +348,7 @@ impl Breaker {
             since,
             why,
         } = self
-            && now >= over_at(*since, now, wait(*strikes, settings))
+            && now >= over_at(*since, now, compute_open_time(*strikes, settings))
         {
             *self = Breaker::HalfOpen {
                 strikes: *strikes,

@@ -21,13 +21,13 @@ enum RoundsEffect {
 }
 
 /// The state for the next call with the same baseline, given this call's state and verdict.
-pub fn after(earlier: EarlierRounds, verdict: &Verdict) -> EarlierRounds {
+pub fn update_rounds(earlier: EarlierRounds, verdict: &Verdict) -> EarlierRounds {
     let committed =
         verdict.rescue_commits > 0 || verdict.commits.as_ref().is_some_and(Commits::completes);
     let rounds = if committed {
         RoundsEffect::BeginAnew
     } else {
-        rounds(verdict)
+        classify_rounds_effect(verdict)
     };
     let streak = match verdict.reason {
         Reason::NothingToDo | Reason::RepeatedNothingToDo => {
@@ -38,17 +38,23 @@ pub fn after(earlier: EarlierRounds, verdict: &Verdict) -> EarlierRounds {
     };
     let counted = match rounds {
         RoundsEffect::CountOn => EarlierRounds {
-            rounds_used: earlier.rounds_used.saturating_add(count(verdict, |_| true)),
-            answered: earlier.answered.saturating_add(count(verdict, |record| {
-                matches!(record.outcome, ProbeOutcome::Reply(_))
-            })),
-            alive: earlier.alive.saturating_add(count(verdict, said_alive)),
+            rounds_used: earlier
+                .rounds_used
+                .saturating_add(count_probes(verdict, |_| true)),
+            answered: earlier
+                .answered
+                .saturating_add(count_probes(verdict, |record| {
+                    matches!(record.outcome, ProbeOutcome::Reply(_))
+                })),
+            alive: earlier
+                .alive
+                .saturating_add(count_probes(verdict, said_alive)),
             ..earlier
         },
         RoundsEffect::Untouched => earlier,
         RoundsEffect::BeginAnew => EarlierRounds::default(),
     };
-    let (fruitless, unmet) = fruitless(earlier, verdict);
+    let (fruitless, unmet) = count_fruitless_sessions(earlier, verdict);
     EarlierRounds {
         nothing_to_do_streak: streak,
         fruitless,
@@ -59,7 +65,7 @@ pub fn after(earlier: EarlierRounds, verdict: &Verdict) -> EarlierRounds {
 
 /// The same after a look that saw the work move: it spends no round.
 pub fn after_movement(earlier: EarlierRounds, verdict: &Verdict) -> EarlierRounds {
-    let after = after(earlier, verdict);
+    let after = update_rounds(earlier, verdict);
     match after.rounds_used > earlier.rounds_used {
         true => EarlierRounds {
             rounds_used: earlier.rounds_used,
@@ -72,7 +78,7 @@ pub fn after_movement(earlier: EarlierRounds, verdict: &Verdict) -> EarlierRound
 }
 
 /// How many sessions in a row changed nothing under the same unmet checks, and a hash of those.
-fn fruitless(earlier: EarlierRounds, verdict: &Verdict) -> (u32, u64) {
+fn count_fruitless_sessions(earlier: EarlierRounds, verdict: &Verdict) -> (u32, u64) {
     let unmet = unmet_checks(&verdict.checks);
     let moved = verdict.rescue_commits > 0
         || verdict
@@ -125,7 +131,7 @@ pub fn at_new_baseline(earlier: EarlierRounds) -> EarlierRounds {
     }
 }
 
-fn rounds(verdict: &Verdict) -> RoundsEffect {
+fn classify_rounds_effect(verdict: &Verdict) -> RoundsEffect {
     match verdict.reason {
         Reason::Working | Reason::BackgroundWork => RoundsEffect::CountOn,
         // Without a question no round was spent.
@@ -173,7 +179,7 @@ fn rounds(verdict: &Verdict) -> RoundsEffect {
     }
 }
 
-fn count(verdict: &Verdict, of: impl Fn(&ProbeRecord) -> bool) -> u32 {
+fn count_probes(verdict: &Verdict, of: impl Fn(&ProbeRecord) -> bool) -> u32 {
     u32::try_from(verdict.probes.iter().filter(|record| of(record)).count()).unwrap_or(u32::MAX)
 }
 

@@ -78,7 +78,7 @@ impl LivenessSignals {
 }
 
 /// Judges the signals. Without a limit a session never falls silent; one that has told its result ends all the same.
-pub fn silence(
+pub fn judge_silence(
     now: Duration,
     limit: Option<Duration>,
     signals: &LivenessSignals,
@@ -124,7 +124,7 @@ mod tests {
     }
 
     fn judged(now: u64, signals: LivenessSignals) -> SilenceVerdict {
-        silence(at(now), LIMIT, &signals)
+        judge_silence(at(now), LIMIT, &signals)
     }
 
     #[test]
@@ -189,8 +189,7 @@ mod tests {
     }
 
     #[test]
-    fn waiting_for_absent_person_turns_silent_later()
-     {
+    fn waiting_for_absent_person_turns_silent_later() {
         let waits = |can_answer| LivenessSignals {
             waits: PersonWait::ForPerson { can_answer },
             ..LivenessSignals::default()
@@ -231,7 +230,7 @@ mod tests {
             SilenceVerdict::Finished { quiet: at(60) }
         );
         assert_eq!(
-            silence(at(70), None, &finished),
+            judge_silence(at(70), None, &finished),
             SilenceVerdict::Finished { quiet: at(60) },
             "without a limit, too"
         );
@@ -245,7 +244,7 @@ mod tests {
             ..finished
         };
         assert_eq!(
-            silence(at(70), Some(at(30)), &short),
+            judge_silence(at(70), Some(at(30)), &short),
             SilenceVerdict::Fallen { quiet: at(60) }
         );
     }
@@ -267,7 +266,7 @@ mod tests {
     #[test]
     fn without_a_limit_nothing_falls_silent() {
         assert_eq!(
-            silence(at(1_000_000), None, &LivenessSignals::default()),
+            judge_silence(at(1_000_000), None, &LivenessSignals::default()),
             SilenceVerdict::Alive {
                 quiet: at(1_000_000)
             }
@@ -277,7 +276,7 @@ mod tests {
             ..LivenessSignals::default()
         };
         assert_eq!(
-            silence(at(5), LIMIT, &later),
+            judge_silence(at(5), LIMIT, &later),
             SilenceVerdict::Alive { quiet: at(0) },
             "a moment to come counts as now"
         );

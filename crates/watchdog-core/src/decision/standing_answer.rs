@@ -25,7 +25,7 @@ pub enum JudgementTrigger {
 }
 
 /// How long an answer is valid that probes repeated `pauses` times without any change.
-pub fn pause(pauses: u32) -> Duration {
+pub fn compute_valid_time(pauses: u32) -> Duration {
     FIRST
         .saturating_mul(2_u32.saturating_pow(pauses))
         .min(LONGEST)
@@ -57,7 +57,7 @@ pub fn stands_until(
         // A time in the future counts as now.
         _ => at
             .min(now)
-            .checked_add(pause(pauses))
+            .checked_add(compute_valid_time(pauses))
             .unwrap_or(Timestamp::MAX),
     };
     (now < until).then_some(until)
@@ -106,10 +106,10 @@ mod tests {
     #[test]
     fn pauses_grow_from_an_hour_to_a_day() {
         let hours: Vec<u64> = (0..8)
-            .map(|pauses| pause(pauses).as_secs() / 3600)
+            .map(|pauses| compute_valid_time(pauses).as_secs() / 3600)
             .collect();
         assert_eq!(hours, [1, 2, 4, 8, 16, 24, 24, 24]);
-        assert_eq!(pause(u32::MAX), LONGEST);
+        assert_eq!(compute_valid_time(u32::MAX), LONGEST);
     }
 
     #[test]
@@ -175,9 +175,9 @@ mod tests {
             (limit(Some(at(10))), 0, 0, Again, 10, None),
             (limit(None), 0, 0, Again, 1, Some(60)),
         ] {
-            let found = stands_until(&outcome, at(answered), pauses, judged, at(now));
+            let standing_until = stands_until(&outcome, at(answered), pauses, judged, at(now));
             assert_eq!(
-                found,
+                standing_until,
                 until.map(at),
                 "{outcome:?} of {answered}, {pauses} pauses, at {now}"
             );

@@ -44,7 +44,12 @@ pub fn after_sample(before: Option<QuietPeriod>, sample: ActivitySample) -> Quie
 }
 
 /// Whether it still holds the verdict of a session that ended at `ended`.
-pub fn holds(ended: Timestamp, at_most: Duration, quiet: QuietPeriod, at: Timestamp) -> bool {
+pub fn is_verdict_held(
+    ended: Timestamp,
+    at_most: Duration,
+    quiet: QuietPeriod,
+    at: Timestamp,
+) -> bool {
     let passed =
         |since: Timestamp| Duration::try_from(at.duration_since(since)).unwrap_or_default();
     passed(ended) < at_most && passed(quiet.since) < QUIET
@@ -72,7 +77,7 @@ mod tests {
             .iter()
             .fold(None, |quiet, sample| Some(after_sample(quiet, *sample)));
         let last = all.last().expect("a look");
-        holds(
+        is_verdict_held(
             at(0),
             Duration::from_secs(1800),
             quiet.expect("a look"),

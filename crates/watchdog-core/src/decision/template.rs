@@ -78,7 +78,7 @@ impl PromptTemplate {
         let line_of = |part: &str| text[..text.len() - part.len()].matches('\n').count() + 1;
         while let Some(at) = remaining.find("{{") {
             let escaped = remaining[..at].ends_with('\\');
-            let parsed_tag = tag(&remaining[at..]);
+            let parsed_tag = parse_tag(&remaining[at..]);
             let (Some((tag, length)), false) = (parsed_tag, escaped) else {
                 let plain = remaining[..at]
                     .strip_suffix('\\')
@@ -173,11 +173,11 @@ impl PromptTemplate {
 }
 
 fn found_word(text: &str) -> bool {
-    tag(text).is_some()
+    parse_tag(text).is_some()
 }
 
 /// The tag that a text begins with, and how long it is.
-fn tag(text: &str) -> Option<(TemplateTag<'_>, usize)> {
+fn parse_tag(text: &str) -> Option<(TemplateTag<'_>, usize)> {
     let end = text.find("}}")?;
     let inside = text[2..end].trim_matches(' ');
     let mark = inside.chars().next().filter(|c| ['#', '/'].contains(c));
@@ -279,21 +279,21 @@ mod tests {
 
     #[test]
     fn template_mistake_names_line_and_nearest_placeholder() {
-        let said = |text: &str| {
+        let mistake_in = |text: &str| {
             PromptTemplate::parse(text, KNOWN)
                 .expect_err("a mistake")
                 .to_string()
         };
-        let unknown = said("fine\nnot {{feedbck}}");
+        let unknown = mistake_in("fine\nnot {{feedbck}}");
         assert!(
             unknown.contains("line 2: unknown placeholder '{{feedbck}}', did you mean `feedback`?"),
             "{unknown}"
         );
         assert!(unknown.ends_with("write '\\{{feedbck}}'"), "{unknown}");
-        assert!(said("{{#task}} x").contains("line 1: '{{#task}}' is never closed"));
-        assert!(said("x {{/task}}").contains("closes nothing"));
+        assert!(mistake_in("{{#task}} x").contains("line 1: '{{#task}}' is never closed"));
+        assert!(mistake_in("x {{/task}}").contains("closes nothing"));
         assert!(
-            said("{{#task}}{{#feedback}}{{/task}}{{/feedback}}")
+            mistake_in("{{#task}}{{#feedback}}{{/task}}{{/feedback}}")
                 .contains("'{{/task}}' closes nothing")
         );
     }

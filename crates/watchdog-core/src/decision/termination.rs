@@ -119,7 +119,7 @@ pub enum LoopDecision {
 }
 
 /// Whether a budget or the deadline ends the work, whatever its results.
-pub fn termination(limits: &Limits, spent: &SpentUsage, now: Timestamp) -> Option<StopReason> {
+pub fn find_stop_reason(limits: &Limits, spent: &SpentUsage, now: Timestamp) -> Option<StopReason> {
     let exhausted = |why| {
         Some(StopReason {
             reason: Reason::BudgetExhausted,
@@ -143,8 +143,8 @@ pub fn termination(limits: &Limits, spent: &SpentUsage, now: Timestamp) -> Optio
     if let Some(most) = limits.max_cost_usd.filter(|most| spent.cost_usd >= *most) {
         return exhausted(format!(
             "the budget of {} is spent: it cost {}",
-            dollars(most),
-            dollars(spent.cost_usd)
+            format_dollars(most),
+            format_dollars(spent.cost_usd)
         ));
     }
     if let Some(most) = limits
@@ -153,7 +153,7 @@ pub fn termination(limits: &Limits, spent: &SpentUsage, now: Timestamp) -> Optio
     {
         return exhausted(format!(
             "the time budget of {} is spent: {:.0} s passed",
-            seconds(most),
+            format_seconds(most),
             spent.wall_seconds
         ));
     }
@@ -171,7 +171,7 @@ pub fn may_begin(
     finished: u64,
     now: Timestamp,
 ) -> Option<StopReason> {
-    termination(limits, spent, now).or_else(|| {
+    find_stop_reason(limits, spent, now).or_else(|| {
         (finished >= u64::from(limits.max_iterations)).then(|| StopReason {
             reason: Reason::MaxIterations,
             why: format!(
@@ -183,14 +183,14 @@ pub fn may_begin(
 }
 
 /// The order in which an end is decided: budgets and the deadline, a halt that somebody asked for, the agent's claim, the checks.
-pub fn course(
+pub fn decide_course(
     limits: &Limits,
     spent: &SpentUsage,
     now: Timestamp,
     halt: Option<StopReason>,
     claims_done: Option<bool>,
 ) -> LoopDecision {
-    if let Some(stop) = termination(limits, spent, now) {
+    if let Some(stop) = find_stop_reason(limits, spent, now) {
         return LoopDecision::Stop(stop);
     }
     match (halt, claims_done) {
@@ -201,7 +201,7 @@ pub fn course(
 }
 
 /// The limits that could not be held against anything, because what was spent was not told: for a person, once.
-pub fn unknown(limits: &Limits, spent: &SpentUsage) -> Option<Degradation> {
+pub fn describe_unmeasured_limits(limits: &Limits, spent: &SpentUsage) -> Option<Degradation> {
     let unmeasured: [(bool, bool, &str); 3] = [
         (limits.max_turns.is_some(), spent.untold.turns, "max_turns"),
         (
@@ -243,7 +243,7 @@ pub fn time_left(
             remaining,
             StopReason {
                 reason: Reason::BudgetExhausted,
-                why: format!("the time budget of {} is spent", seconds(most)),
+                why: format!("the time budget of {} is spent", format_seconds(most)),
             },
         )
     });
@@ -264,7 +264,7 @@ pub fn time_left(
 }
 
 /// An amount above nothing, as every budget is: one below a cent is not shown as none.
-fn dollars(amount: f64) -> String {
+fn format_dollars(amount: f64) -> String {
     if amount < 0.01 {
         format!("{amount:.6} USD")
     } else {
@@ -272,7 +272,7 @@ fn dollars(amount: f64) -> String {
     }
 }
 
-fn seconds(length: Duration) -> String {
+fn format_seconds(length: Duration) -> String {
     format!("{} s", length.as_secs())
 }
 
@@ -359,11 +359,11 @@ mod tests {
             ),
         ] {
             assert_eq!(
-                reason(termination(&at, &spent, now())),
+                reason(find_stop_reason(&at, &spent, now())),
                 Some(Reason::BudgetExhausted),
                 "{name}"
             );
-            assert_eq!(termination(&above, &spent, now()), None, "{name}");
+            assert_eq!(find_stop_reason(&above, &spent, now()), None, "{name}");
         }
         let second = jiff::SignedDuration::from_secs(1);
         for (deadline, ends) in [
@@ -376,7 +376,7 @@ mod tests {
                 ..limits()
             };
             assert_eq!(
-                reason(termination(&limits, &spent, now())),
+                reason(find_stop_reason(&limits, &spent, now())),
                 ends.then_some(Reason::DeadlineExceeded),
                 "{deadline}"
             );
@@ -456,7 +456,7 @@ mod tests {
             ),
         ] {
             assert_eq!(
-                termination(&limits, &spent, now())
+                find_stop_reason(&limits, &spent, now())
                     .map(|stop| stop.why)
                     .as_deref(),
                 Some(words)
@@ -473,9 +473,9 @@ mod tests {
             cost_usd: Some(0.5),
             wall_seconds: Some(3.0),
         };
-        let one = SpentUsage::from_usage(&session);
+        let spent_once = SpentUsage::from_usage(&session);
         assert_eq!(
-            one,
+            spent_once,
             SpentUsage {
                 turns: 2,
                 tokens: 34,
@@ -491,7 +491,7 @@ mod tests {
             wall_seconds: 6.0,
             ..SpentUsage::default()
         };
-        assert_eq!(one.plus(one), all);
+        assert_eq!(spent_once.plus(spent_once), all);
         let untold = |turns, tokens, cost| UnknownUsage {
             turns,
             tokens,
@@ -529,7 +529,7 @@ mod tests {
         ] {
             let gap = SpentUsage::from_usage(&gap);
             assert_eq!(
-                [gap, gap.plus(one), one.plus(gap)].map(|spent| spent.untold),
+                [gap, gap.plus(spent_once), spent_once.plus(gap)].map(|spent| spent.untold),
                 [untold; 3]
             );
         }
@@ -549,10 +549,10 @@ mod tests {
             ..limits()
         };
         assert_eq!(
-            reason(termination(&limits, &spent(500, 600), now())),
+            reason(find_stop_reason(&limits, &spent(500, 600), now())),
             Some(Reason::BudgetExhausted)
         );
-        assert_eq!(termination(&limits, &spent(50, 50), now()), None);
+        assert_eq!(find_stop_reason(&limits, &spent(50, 50), now()), None);
         assert_eq!(spent(u64::MAX, 1).tokens, u64::MAX);
     }
 
@@ -577,23 +577,23 @@ mod tests {
             LoopDecision::GoOn | LoopDecision::Judge => None,
         };
         assert_eq!(
-            reason(course(&limits, &spent, now(), halt(), Some(true))),
+            reason(decide_course(&limits, &spent, now(), halt(), Some(true))),
             Some(Reason::BudgetExhausted)
         );
         assert_eq!(
-            reason(course(&limits, &fresh, now(), halt(), Some(true))),
+            reason(decide_course(&limits, &fresh, now(), halt(), Some(true))),
             Some(Reason::Halted)
         );
         assert_eq!(
-            course(&limits, &fresh, now(), None, Some(true)),
+            decide_course(&limits, &fresh, now(), None, Some(true)),
             LoopDecision::Judge
         );
         assert_eq!(
-            course(&limits, &fresh, now(), None, None),
+            decide_course(&limits, &fresh, now(), None, None),
             LoopDecision::Judge
         );
         assert_eq!(
-            course(&limits, &fresh, now(), None, Some(false)),
+            decide_course(&limits, &fresh, now(), None, Some(false)),
             LoopDecision::GoOn
         );
     }
@@ -633,8 +633,8 @@ mod tests {
             cost_usd: None,
             ..SessionUsage::default()
         });
-        assert_eq!(termination(&limits, &told, now()), None);
-        let note = unknown(&limits, &told).expect("the cost is not known");
+        assert_eq!(find_stop_reason(&limits, &told, now()), None);
+        let note = describe_unmeasured_limits(&limits, &told).expect("the cost is not known");
         assert_eq!(
             (
                 note.code.as_str(),
@@ -643,14 +643,17 @@ mod tests {
             ),
             ("budget_unknown", true, false)
         );
-        assert_eq!(unknown(&limits, &SpentUsage::default()), None);
+        assert_eq!(
+            describe_unmeasured_limits(&limits, &SpentUsage::default()),
+            None
+        );
         // A later session with a complete report does not make an earlier one known.
         let later = told.plus(SpentUsage {
             turns: 0,
             ..SpentUsage::default()
         });
-        assert!(unknown(&limits, &later).is_some());
-        assert_eq!(unknown(&self::limits(), &told), None);
+        assert!(describe_unmeasured_limits(&limits, &later).is_some());
+        assert_eq!(describe_unmeasured_limits(&self::limits(), &told), None);
         assert!(
             SpentUsage::from_usage(&SessionUsage {
                 cost_usd: Some(f64::NAN),
@@ -664,7 +667,7 @@ mod tests {
     #[test]
     fn nearer_of_time_budget_and_deadline_ends_session() {
         let deadline = |seconds| Some(now() + jiff::SignedDuration::from_secs(seconds));
-        let left = |limits: Limits, wall_seconds| {
+        let seconds_left = |limits: Limits, wall_seconds| {
             time_left(
                 &limits,
                 &SpentUsage {
@@ -679,9 +682,9 @@ mod tests {
             time_left(&limits, &SpentUsage::default(), now()).map(|(_, stop)| stop.why)
         };
         let wall = Some(Duration::from_secs(100));
-        assert_eq!(left(limits(), 0.0), None);
+        assert_eq!(seconds_left(limits(), 0.0), None);
         assert_eq!(
-            left(
+            seconds_left(
                 Limits {
                     max_wall: wall,
                     ..limits()
@@ -691,7 +694,7 @@ mod tests {
             Some((60, Reason::BudgetExhausted))
         );
         assert_eq!(
-            left(
+            seconds_left(
                 Limits {
                     max_wall: wall,
                     deadline: deadline(50),
@@ -702,7 +705,7 @@ mod tests {
             Some((50, Reason::DeadlineExceeded))
         );
         assert_eq!(
-            left(
+            seconds_left(
                 Limits {
                     max_wall: wall,
                     deadline: deadline(70),
@@ -713,7 +716,7 @@ mod tests {
             Some((0, Reason::BudgetExhausted))
         );
         assert_eq!(
-            left(
+            seconds_left(
                 Limits {
                     deadline: deadline(-5),
                     ..limits()
@@ -781,8 +784,8 @@ mod tests {
 
         #[test]
         fn halt_or_claim_never_lifts_spent_budget(limits in any_limits(), spent in any_spent(), halt: bool, claims in any::<Option<bool>>()) {
-            let stop = termination(&limits, &spent, now());
-            let next = course(&limits, &spent, now(), self::halt().filter(|_| halt), claims);
+            let stop = find_stop_reason(&limits, &spent, now());
+            let next = decide_course(&limits, &spent, now(), self::halt().filter(|_| halt), claims);
             if let Some(stop) = stop {
                 prop_assert_eq!(next, LoopDecision::Stop(stop));
             }
@@ -790,7 +793,7 @@ mod tests {
 
         #[test]
         fn no_limit_is_never_reached(spent in any_spent()) {
-            prop_assert_eq!(termination(&limits(), &spent, now()), None);
+            prop_assert_eq!(find_stop_reason(&limits(), &spent, now()), None);
         }
     }
 }

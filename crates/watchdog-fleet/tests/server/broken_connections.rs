@@ -16,8 +16,11 @@ const LONG: Duration = Duration::from_secs(3600);
 /// A database without TLS behind a proxy, and the store through it.
 fn behind_a_proxy() -> (TestDatabase, CuttingProxy, watchdog_fleet::FleetStore) {
     let database = TestDatabase::new();
-    watchdog_fleet::migrations::migrate(&server(&database.full_address("owner")).unwrap(), "plain")
-        .unwrap();
+    watchdog_fleet::migrations::migrate_tables(
+        &server(&database.full_address("owner")).unwrap(),
+        "plain",
+    )
+    .unwrap();
     let proxy = CuttingProxy::to(database.port());
     let address = format!(
         "postgres://plain:secret%20of%20plain@127.0.0.1:{}/{}?sslmode=disable",
@@ -136,7 +139,7 @@ fn events_with_lost_answer_are_resent_without_duplicates() {
         );
     }
     assert_eq!(
-        store.read(EventCursor::START, 10).unwrap().0,
+        store.read_events(EventCursor::START, 10).unwrap().0,
         [event(1), event(2), event(3)]
     );
     let lease = store

@@ -5,8 +5,8 @@ use std::net::TcpListener;
 use std::thread;
 use std::time::{Duration, Instant};
 
-use watchdog_fleet::machines::survey;
-use watchdog_fleet::migrations::{FLEET_FORMAT, MigrationOutcome, as_sql, migrate};
+use watchdog_fleet::machines::survey_server;
+use watchdog_fleet::migrations::{FLEET_FORMAT, MigrationOutcome, as_sql, migrate_tables};
 use watchdog_fleet::{CALL_DEADLINE, FleetError};
 use watchdog_store::engine::{ExpectedRevision, SwapOutcome};
 use watchdog_store::{RowKey, SharedStore};
@@ -171,7 +171,7 @@ fn concurrent_migrations_create_the_tables_once() {
     let address = database.full_address("owner");
     let outcomes: Vec<MigrationOutcome> = thread::scope(|scope| {
         let begun: Vec<_> = (0..3)
-            .map(|_| scope.spawn(|| migrate(&server(&address).unwrap(), "worker").unwrap()))
+            .map(|_| scope.spawn(|| migrate_tables(&server(&address).unwrap(), "worker").unwrap()))
             .collect();
         begun.into_iter().map(|one| one.join().unwrap()).collect()
     });
@@ -201,10 +201,11 @@ fn half_made_tables_are_rolled_back() {
     database.sql(
         "CREATE SCHEMA watchdog AUTHORIZATION owner; CREATE TABLE watchdog.machine (x int); ALTER TABLE watchdog.machine OWNER TO owner",
     );
-    let error = migrate(&server(&database.full_address("owner")).unwrap(), "worker").unwrap_err();
+    let error =
+        migrate_tables(&server(&database.full_address("owner")).unwrap(), "worker").unwrap_err();
     assert!(matches!(&error, FleetError::Refused { .. }), "{error}");
     assert_eq!(
-        survey(&server(&database.full_address("owner")).unwrap())
+        survey_server(&server(&database.full_address("owner")).unwrap())
             .unwrap()
             .format,
         None
@@ -220,7 +221,8 @@ fn newer_tables_are_neither_migrated_nor_used() {
     assert!(error.to_string().contains("holds no fleet"), "{error}");
     with_tables(&database);
     database.sql("INSERT INTO watchdog.format (version, program) VALUES (99, '9.9')");
-    let error = migrate(&server(&database.full_address("owner")).unwrap(), "worker").unwrap_err();
+    let error =
+        migrate_tables(&server(&database.full_address("owner")).unwrap(), "worker").unwrap_err();
     assert!(
         matches!(error, FleetError::NewerSchema { found: 99, .. }),
         "{error}"
@@ -239,7 +241,8 @@ fn role_without_create_rights_gets_an_error() {
         "REVOKE CREATE ON DATABASE {} FROM PUBLIC",
         database.name
     ));
-    let error = migrate(&server(&database.full_address("nobody")).unwrap(), "worker").unwrap_err();
+    let error =
+        migrate_tables(&server(&database.full_address("nobody")).unwrap(), "worker").unwrap_err();
     assert!(
         matches!(&error, FleetError::NoRight { user, .. } if user == "nobody"),
         "{error}"
@@ -262,7 +265,7 @@ fn read_only_server_is_named_and_stays_readable() {
         error.to_string().contains("read-only") && error.hint().contains("primary"),
         "{error}"
     );
-    let error = migrate(&server(&database.full_address("owner")).unwrap(), "worker");
+    let error = migrate_tables(&server(&database.full_address("owner")).unwrap(), "worker");
     assert!(
         matches!(&error, Err(FleetError::ReadOnly { .. }) | Ok(_)),
         "{error:?}"

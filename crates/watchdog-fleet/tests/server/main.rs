@@ -20,7 +20,7 @@ mod test_database;
 use std::sync::Arc;
 
 use watchdog_fleet::connection_settings::ConnectionSettings;
-use watchdog_fleet::migrations::migrate;
+use watchdog_fleet::migrations::migrate_tables;
 use watchdog_fleet::{FleetError, FleetServer, FleetStore};
 
 use test_database::TestDatabase;
@@ -35,7 +35,7 @@ fn server(address: &str) -> Result<FleetServer, FleetError> {
 
 /// Makes the tables, with the role `worker` as the worker.
 fn with_tables(database: &TestDatabase) {
-    migrate(&server(&database.full_address("owner")).unwrap(), "worker").unwrap();
+    migrate_tables(&server(&database.full_address("owner")).unwrap(), "worker").unwrap();
 }
 
 fn store(address: &str) -> FleetStore {

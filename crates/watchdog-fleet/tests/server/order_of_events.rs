@@ -51,7 +51,7 @@ fn follower_skips_no_event_among_eight_late_writers() {
         let reader = store(&address);
         let (begun, mut cursor) = (Instant::now(), EventCursor::START);
         while seen.len() < WRITERS * EACH {
-            let (events, next) = reader.read(cursor, 3).unwrap();
+            let (events, next) = reader.read_events(cursor, 3).unwrap();
             cursor = next;
             seen.extend(events.into_iter().map(|event| event.id));
             assert!(

@@ -2,7 +2,7 @@
 
 use watchdog_fleet::FleetError;
 use watchdog_fleet::event_pruning::{prune_events, survey_events};
-use watchdog_fleet::machines::{heartbeat, join, leave, machines};
+use watchdog_fleet::machines::{add_machine, list_machines, remove_machine, send_heartbeat};
 use watchdog_store::SharedStore;
 use watchdog_store::engine::EventCursor;
 
@@ -28,7 +28,7 @@ fn old_events_go_and_recent_ones_stay() {
     let _ = store.append(&events, None).unwrap();
     let left = || -> Vec<String> {
         store
-            .read(EventCursor::START, 99)
+            .read_events(EventCursor::START, 99)
             .unwrap()
             .0
             .into_iter()
@@ -61,17 +61,17 @@ fn heartbeat_renews_but_never_restores_removed_machine() {
     let database = TestDatabase::new();
     with_tables(&database);
     let server = server(&database.full_address("worker")).unwrap();
-    join(&server, "one", "id 1").unwrap();
+    add_machine(&server, "one", "id 1").unwrap();
     database.sql("UPDATE watchdog.machine SET seen_at = seen_at - interval '1 hour'");
-    heartbeat(&server, "one", "id 1").unwrap();
-    assert!(machines(&server).unwrap()[0].silent_seconds < 1800);
-    assert!(leave(&server, "id 1").unwrap());
-    let error = heartbeat(&server, "one", "id 1").unwrap_err();
+    send_heartbeat(&server, "one", "id 1").unwrap();
+    assert!(list_machines(&server).unwrap()[0].silent_seconds < 1800);
+    assert!(remove_machine(&server, "id 1").unwrap());
+    let error = send_heartbeat(&server, "one", "id 1").unwrap_err();
     assert!(
         matches!(&error, FleetError::Removed { name } if name == "one"),
         "{error}"
     );
-    assert!(machines(&server).unwrap().is_empty());
+    assert!(list_machines(&server).unwrap().is_empty());
 }
 
 #[test]
@@ -92,8 +92,8 @@ fn tables_of_format_6_migrate_with_their_events() {
     database.sql(&format!("SET ROLE owner; {} {events}", steps.join("\n")));
     with_tables(&database);
     let store = store(&database.full_address("worker"));
-    let (kept_events, position) = store.read(EventCursor::START, 99).unwrap();
+    let (kept_events, position) = store.read_events(EventCursor::START, 99).unwrap();
     assert_eq!((kept_events.len(), kept_events[40].id.as_str()), (41, "40"));
     let _ = store.append(&[event("later".into(), 7)], None).unwrap();
-    assert_eq!(store.read(position, 99).unwrap().0[0].id, "later");
+    assert_eq!(store.read_events(position, 99).unwrap().0[0].id, "later");
 }

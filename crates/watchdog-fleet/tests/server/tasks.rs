@@ -143,8 +143,11 @@ fn task_with_open_dependency_is_never_taken() {
 /// A machine behind a way that can be cut, and the same without it.
 fn behind_a_proxy() -> (TestDatabase, CuttingProxy, FleetTasks, FleetTasks) {
     let database = TestDatabase::new();
-    watchdog_fleet::migrations::migrate(&server(&database.full_address("owner")).unwrap(), "plain")
-        .unwrap();
+    watchdog_fleet::migrations::migrate_tables(
+        &server(&database.full_address("owner")).unwrap(),
+        "plain",
+    )
+    .unwrap();
     let proxy = CuttingProxy::to(database.port());
     let address = |port: u16| {
         format!(

@@ -2,7 +2,7 @@
 
 use std::path::Path;
 
-use watchdog_core::config::{ParsedConfig, parse, parse_bytes, to_json};
+use watchdog_core::config::{ParsedConfig, parse_bytes, parse_config, to_json};
 
 /// Reads an input as a configuration.
 pub fn run(input: &[u8]) {
@@ -30,7 +30,7 @@ pub fn run(input: &[u8]) {
             let _ = settings.commands();
             let written = to_json(&settings).to_string();
             let again =
-                parse(&written, origin).unwrap_or_else(|error| panic!("{error}\n{written}"));
+                parse_config(&written, origin).unwrap_or_else(|error| panic!("{error}\n{written}"));
             assert_eq!(again.settings, settings, "{written}");
         }
     }

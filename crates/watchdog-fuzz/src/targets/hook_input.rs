@@ -2,7 +2,7 @@
 
 use serde_json::Value;
 use watchdog_facts::context::SessionContext;
-use watchdog_judge::hooks::{HookDialect, HookEvent, HookInput, context};
+use watchdog_judge::hooks::{HookDialect, HookEvent, HookInput, build_context};
 
 /// Reads an input in the words of each agent.
 pub fn run(input: &[u8]) {
@@ -41,7 +41,7 @@ pub fn run(input: &[u8]) {
             assert_eq!(value["hook_event_name"].as_str(), dialect.event_name(event));
         }
         for event in HookEvent::ALL {
-            let session = context(event, &read, SessionContext::default());
+            let session = build_context(event, &read, SessionContext::default());
             let gives = matches!(event, HookEvent::PreToolUse | HookEvent::PostToolUse);
             assert!(
                 gives || session.tentative_output.is_none(),

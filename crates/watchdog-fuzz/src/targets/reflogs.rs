@@ -1,6 +1,6 @@
 //! Reflogs, which a session can write: every entry stands there as a line, and only git's own words say that a commit was made.
 
-use watchdog_git::fuzzed_readers::{LoggedMovement, movements, movements_since};
+use watchdog_git::fuzzed_readers::{LoggedMovement, movements_since, read_movements};
 
 use super::scratch::in_thread;
 
@@ -19,7 +19,7 @@ const MAKING: &[&str] = &[
 pub fn run(input: &[u8]) {
     let file = in_thread(|folder| folder.path().join("HEAD.log"));
     std::fs::write(&file, input).expect("a scratch file can be written");
-    let read = movements(&file).expect("a file that is there can be read");
+    let read = read_movements(&file).expect("a file that is there can be read");
     let lines: Vec<&[u8]> = input.split(|byte| *byte == b'\n').collect();
     let mut rest = lines.iter();
     for movement in &read {

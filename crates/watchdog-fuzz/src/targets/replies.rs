@@ -1,7 +1,7 @@
 //! Answers of agents to a probe: credit only for a `complete` that stands there, and never for one that something else contradicts.
 
 use watchdog_agent::envelope;
-use watchdog_agent::reply::{ParsedReply, read};
+use watchdog_agent::reply::{ParsedReply, read_reply};
 use watchdog_agent::reply_claims::ReplyClaims;
 use watchdog_facts::evidence::{Reply, ReplyStatus};
 
@@ -13,8 +13,8 @@ const UNNAMED: usize = 3 * 100 * "100 of 100, not named".len() + 200;
 
 /// Reads an input as the output of an agent that was asked.
 pub fn run(input: &[u8]) {
-    let parsed = read(input);
-    assert_eq!(parsed, read(input), "the same output reads the same");
+    let parsed = read_reply(input);
+    assert_eq!(parsed, read_reply(input), "the same output reads the same");
     let ParsedReply::Reply(reply) = &parsed else {
         let nothing = input.trim_ascii().is_empty();
         assert!(
@@ -23,7 +23,7 @@ pub fn run(input: &[u8]) {
         );
         return;
     };
-    let _ = ReplyClaims::of(reply).is_empty();
+    let _ = ReplyClaims::from_reply(reply).is_empty();
     assert!(
         size(reply) <= 8 * input.len() + UNNAMED,
         "an answer is no larger than what it was read from"
@@ -35,15 +35,17 @@ pub fn run(input: &[u8]) {
         );
     }
     // The events of a program say what its answer is, whatever else is printed around them.
-    if envelope::read(input).is_some() {
+    if envelope::read_envelope(input).is_some() {
         return;
     }
     assert!(
-        !gives_credit(&read(&with(input, "\n\n{\"status\": \"working\"}\n"))),
+        !gives_credit(&read_reply(&with(input, "\n\n{\"status\": \"working\"}\n"))),
         "an answer that comes later is not overlooked"
     );
     assert!(
-        !gives_credit(&read(&[b"{\"status\": \"working\"}\n", input].concat())),
+        !gives_credit(&read_reply(
+            &[b"{\"status\": \"working\"}\n", input].concat()
+        )),
         "an answer that came before is not forgotten"
     );
 }

@@ -3,7 +3,7 @@
 use std::time::Duration;
 
 use serde_json::{Map, Value};
-use watchdog_judge::hooks::hook_text::{edit, installed, own_entries};
+use watchdog_judge::hooks::hook_text::{edit_hooks, own_entries, read_installed_hooks};
 use watchdog_judge::hooks::{HeldAgents, HookDialect, HookEntries};
 
 const PROGRAM: &str = "watchdog";
@@ -25,9 +25,9 @@ fn edit_as(dialect: HookDialect, text: &str) {
         all_sessions: text.len() % 3 == 1,
     };
     let usual = HookEntries::usual(dialect, PROGRAM, Duration::from_secs(600), held);
-    let _ = installed(dialect, text, PROGRAM);
-    let out_first = edit(text, &none, PROGRAM);
-    let Ok(within) = edit(text, &usual, PROGRAM) else {
+    let _ = read_installed_hooks(dialect, text, PROGRAM);
+    let out_first = edit_hooks(text, &none, PROGRAM);
+    let Ok(within) = edit_hooks(text, &usual, PROGRAM) else {
         return;
     };
     let own_before = own_entries(dialect, text, PROGRAM);
@@ -38,22 +38,22 @@ fn edit_as(dialect: HookDialect, text: &str) {
             "{dialect:?}: nothing of ours was in it"
         );
     }
-    let again = edit(&within.text, &usual, PROGRAM).expect("what was written can be edited");
+    let again = edit_hooks(&within.text, &usual, PROGRAM).expect("what was written can be edited");
     assert_eq!(again.text, within.text, "{dialect:?}: twice is once");
     assert!(
         own_entries(dialect, &within.text, PROGRAM) > 0,
         "{dialect:?}: ours are in it"
     );
-    let found = installed(dialect, &within.text, PROGRAM).expect("they are found again");
+    let found = read_installed_hooks(dialect, &within.text, PROGRAM).expect("they are found again");
     assert!(found.programs.contains(PROGRAM), "{dialect:?}");
-    let out = edit(&within.text, &none, PROGRAM).expect("what was written can be taken out");
+    let out = edit_hooks(&within.text, &none, PROGRAM).expect("what was written can be taken out");
     assert_eq!(
         own_entries(dialect, &out.text, PROGRAM),
         0,
         "{dialect:?}: ours are out"
     );
     assert_eq!(
-        edit(&out.text, &none, PROGRAM).map(|edit| edit.text),
+        edit_hooks(&out.text, &none, PROGRAM).map(|edit| edit.text),
         Ok(out.text.clone()),
         "{dialect:?}: out twice is once"
     );

@@ -1,6 +1,6 @@
 //! Transcripts on disk, whole and from any place on.
 
-use watchdog_agent::transcript_read::{WINDOW, read};
+use watchdog_agent::transcript_read::{WINDOW, read_transcript};
 
 use super::scratch::in_thread;
 
@@ -9,7 +9,8 @@ pub fn run(input: &[u8]) {
     let file = in_thread(|folder| folder.path().join("transcript.jsonl"));
     std::fs::write(&file, input).expect("a scratch file can be written");
     let size = input.len() as u64;
-    let within = |window: u64| read(&file, window).expect("a file that is there can be read");
+    let within =
+        |window: u64| read_transcript(&file, window).expect("a file that is there can be read");
     let whole = within(WINDOW);
     assert_eq!(
         within(size),

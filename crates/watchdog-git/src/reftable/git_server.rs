@@ -50,6 +50,6 @@ pub(crate) fn is_served() -> bool {
 }
 
 /// The git server, if it is set.
-pub(super) fn server() -> Option<&'static ReftableGit> {
+pub(super) fn get_git_server() -> Option<&'static ReftableGit> {
     SERVER.get()
 }

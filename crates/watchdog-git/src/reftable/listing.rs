@@ -23,7 +23,7 @@ impl ServedWorktree {
                 "--include-root-refs",
                 "--format=%(refname)%00%(objectname)%00%(symref)",
             ];
-            let mut refs = parse(&self.git_output(&args, &[])?)
+            let mut refs = parse_ref_list(&self.git_output(&args, &[])?)
                 .map_err(|why| self.silence_error(&args, &why))?;
             if refs.contains_key("HEAD") || self.add_unborn_head(&mut refs)? {
                 return Ok(refs);
@@ -56,7 +56,7 @@ impl ServedWorktree {
 }
 
 /// Lines of `name NUL object NUL target of a symbolic ref`.
-fn parse(listed: &[u8]) -> Result<BTreeMap<String, RefValue>, String> {
+fn parse_ref_list(listed: &[u8]) -> Result<BTreeMap<String, RefValue>, String> {
     let mut refs = BTreeMap::new();
     for line in listed
         .split(|byte| *byte == b'\n')
@@ -113,7 +113,7 @@ mod tests {
         let lines = format!(
             "CHERRY_PICK_HEAD\0{ID}\0\nHEAD\0{ID}\0refs/heads/main\nMERGE_HEAD\0{ID}\0\nrefs/heads/main\0{ID}\0\n"
         );
-        let refs = parse(lines.as_bytes()).unwrap();
+        let refs = parse_ref_list(lines.as_bytes()).unwrap();
         let object = RefValue::Object(ObjectId::from_hex(ID.as_bytes()).unwrap());
         let expected = [
             ("CHERRY_PICK_HEAD", object.clone()),
@@ -137,8 +137,8 @@ mod tests {
             format!("HEAD\0{ID}\0../x\n"),
             format!("refs/heads/main\0{ID}\0\0\n"),
         ] {
-            assert!(parse(line.as_bytes()).is_err(), "{line:?}");
+            assert!(parse_ref_list(line.as_bytes()).is_err(), "{line:?}");
         }
-        assert!(parse(b"refs/heads/\xff\0\0\n").is_err());
+        assert!(parse_ref_list(b"refs/heads/\xff\0\0\n").is_err());
     }
 }

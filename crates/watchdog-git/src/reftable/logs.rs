@@ -19,12 +19,12 @@ impl ServedWorktree {
         let text = logs.get("HEAD").map_or("", String::as_str);
         self.mirror
             .write("logs/HEAD", text.as_bytes())
-            .map_err(|e| Error::read("write a copy of the reflog of HEAD", e))
+            .map_err(|e| Error::read_error("write a copy of the reflog of HEAD", e))
     }
 
     /// The reflogs of all refs as files with their names, the worktree's own HEAD among them.
     pub(crate) fn all_logs(&self) -> Result<Vec<(String, PathBuf)>, Error> {
-        let fail = |e| Error::read("write a copy of the reflogs", e);
+        let fail = |e| Error::read_error("write a copy of the reflogs", e);
         let logs = self.logs("--all", ALL)?;
         self.mirror.clear("logs").map_err(fail)?;
         let mut files = Vec::new();

@@ -57,15 +57,16 @@ pub(super) struct RefMirror {
 impl RefMirror {
     /// Makes one in `scratch`, without any ref.
     pub(super) fn new(scratch: &Path, git_dir: &Path) -> Result<Self, Error> {
-        let fail =
-            |e: io::Error| Error::read(format!("make a copy of refs in {}", scratch.display()), e);
+        let fail = |e: io::Error| {
+            Error::read_error(format!("make a copy of refs in {}", scratch.display()), e)
+        };
         DirBuilder::new()
             .recursive(true)
             .mode(0o700)
             .create(scratch)
             .map_err(fail)?;
         remove_left_behind(scratch);
-        let (folder, lock) = fresh(scratch).map_err(fail)?;
+        let (folder, lock) = create_marked_folder(scratch).map_err(fail)?;
         let mirror = RefMirror {
             folder,
             _lock: lock,
@@ -86,7 +87,7 @@ impl RefMirror {
     /// Shows these refs, and no others.
     pub(super) fn show(&self, refs: &BTreeMap<String, RefValue>) -> Result<(), Error> {
         let fail = |e: io::Error| {
-            Error::read(
+            Error::read_error(
                 format!("write a copy of refs in {}", self.folder.display()),
                 e,
             )
@@ -172,7 +173,7 @@ fn unless_gone(error: io::Error) -> io::Result<()> {
 }
 
 /// A new folder that is marked as in use.
-fn fresh(scratch: &Path) -> io::Result<(PathBuf, File)> {
+fn create_marked_folder(scratch: &Path) -> io::Result<(PathBuf, File)> {
     let mut number = SystemTime::now()
         .duration_since(SystemTime::UNIX_EPOCH)
         .unwrap_or_default()

@@ -36,7 +36,7 @@ impl ServedWorktree {
     /// # Errors
     /// When no git server is set, the mirror cannot be written, or git does not answer.
     pub(crate) fn begin(git_dir: &Path, common_dir: &Path) -> Result<Self, Error> {
-        let server = git_server::server().ok_or_else(|| Error::Read {
+        let server = git_server::get_git_server().ok_or_else(|| Error::Read {
             doing: format!("read the refs of {}", common_dir.display()),
             why: format!("extensions.refStorage is '{REFTABLE}', and there is no git to ask"),
         })?;
@@ -92,8 +92,8 @@ impl ServedWorktree {
     fn tables(&self) -> Result<Vec<u8>, Error> {
         let list = |folder: &Path| folder.join(TABLES);
         let shared = list(&self.common_dir);
-        let mut tables =
-            fs::read(&shared).map_err(|e| Error::read(format!("read {}", shared.display()), e))?;
+        let mut tables = fs::read(&shared)
+            .map_err(|e| Error::read_error(format!("read {}", shared.display()), e))?;
         if self.git_dir != self.common_dir {
             tables.push(b'|');
             match fs::read(list(&self.git_dir)) {
@@ -101,7 +101,7 @@ impl ServedWorktree {
                 // A worktree without refs of its own has none.
                 Err(error) if error.kind() == ErrorKind::NotFound => {}
                 Err(error) => {
-                    return Err(Error::read(
+                    return Err(Error::read_error(
                         format!("read {}", list(&self.git_dir).display()),
                         error,
                     ));

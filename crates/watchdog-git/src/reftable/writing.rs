@@ -20,7 +20,7 @@ impl ServedWorktree {
     }
 
     /// Points a ref at an object, whether it was there or not.
-    pub(crate) fn set(&self, name: &str, id: ObjectId, message: &str) -> Result<(), Error> {
+    pub(crate) fn set_ref(&self, name: &str, id: ObjectId, message: &str) -> Result<(), Error> {
         self.update(&format!("update {name} {id}\n"), message)?;
         self.refresh()?;
         if self.read_value(name) == Some(RefValue::Object(id)) {

@@ -19,7 +19,7 @@ pub struct CommitMismatch {
     /// As it was committed before.
     pub before: Option<Vec<u8>>,
     /// The content in the snapshot.
-    pub kept: Option<Vec<u8>>,
+    pub in_snapshot: Option<Vec<u8>>,
     /// As it is, or would be, committed.
     pub after: Vec<u8>,
 }
@@ -41,7 +41,7 @@ impl Worktree {
         limit: u64,
     ) -> Result<Vec<CommitMismatch>, Error> {
         let tree = ObjectId::from_hex(tree.as_bytes())
-            .map_err(|e| Error::read("read what was staged", e))?;
+            .map_err(|e| Error::read_error("read what was staged", e))?;
         self.contents_between((self.head_tree()?, tree), snapshot, limit, &BTreeSet::new())
     }
 
@@ -58,11 +58,11 @@ impl Worktree {
         left_out: &BTreeSet<String>,
     ) -> Result<Vec<CommitMismatch>, Error> {
         let doing = "look at what was committed";
-        let id = ObjectId::from_hex(commit.as_bytes()).map_err(|e| Error::read(doing, e))?;
+        let id = ObjectId::from_hex(commit.as_bytes()).map_err(|e| Error::read_error(doing, e))?;
         let commit_object = self
             .repo
             .find_commit(id)
-            .map_err(|e| Error::read(doing, e))?;
+            .map_err(|e| Error::read_error(doing, e))?;
         let before = match commit_object.parent_ids().next() {
             Some(parent) => tree_of(&self.repo, parent.detach())?,
             None => ObjectId::empty_tree(self.repo.object_hash()),
@@ -84,14 +84,14 @@ impl Worktree {
     ) -> Result<Vec<CommitMismatch>, Error> {
         let doing = "look at what is committed";
         let repo = &self.repo;
-        let kept_tree =
-            ObjectId::from_hex(snapshot.tree.as_bytes()).map_err(|e| Error::read(doing, e))?;
-        let kept_commit =
-            ObjectId::from_hex(snapshot.commit.as_bytes()).map_err(|e| Error::read(doing, e))?;
+        let kept_tree = ObjectId::from_hex(snapshot.tree.as_bytes())
+            .map_err(|e| Error::read_error(doing, e))?;
+        let kept_commit = ObjectId::from_hex(snapshot.commit.as_bytes())
+            .map_err(|e| Error::read_error(doing, e))?;
         let read = |id: ObjectId| -> Result<Option<Vec<u8>>, Error> {
             if repo
                 .find_header(id)
-                .map_err(|e| Error::read(doing, e))?
+                .map_err(|e| Error::read_error(doing, e))?
                 .size()
                 > limit
             {
@@ -99,10 +99,10 @@ impl Worktree {
             }
             repo.find_blob(id)
                 .map(|mut blob| Some(blob.take_data()))
-                .map_err(|e| Error::read(doing, e))
+                .map_err(|e| Error::read_error(doing, e))
         };
         let mut mismatches = Vec::new();
-        for change in diff::changes(repo, old, new)? {
+        for change in diff::diff_trees(repo, old, new)? {
             let Some((mode, id)) = change.after.filter(|(mode, _)| !mode.is_commit()) else {
                 continue;
             };
@@ -122,7 +122,7 @@ impl Worktree {
             mismatches.push(CommitMismatch {
                 path: path_text(name),
                 before,
-                kept: content(snapshot_entry)?,
+                in_snapshot: content(snapshot_entry)?,
                 after,
             });
         }
@@ -136,8 +136,8 @@ impl Worktree {
     pub fn private_contents(&self, snapshot: &Snapshot, limit: u64) -> Result<Vec<Vec<u8>>, Error> {
         let doing = "read the private part of the snapshot";
         let record = contents::parsed_record(&self.repo, &snapshot.commit)?;
-        let tree =
-            ObjectId::from_hex(snapshot.tree.as_bytes()).map_err(|e| Error::read(doing, e))?;
+        let tree = ObjectId::from_hex(snapshot.tree.as_bytes())
+            .map_err(|e| Error::read_error(doing, e))?;
         let whole = WholeSnapshot::join_parts(&self.repo, &record, tree)?;
         let mut contents = Vec::new();
         for path in whole
@@ -152,7 +152,7 @@ impl Worktree {
             if whole
                 .repo
                 .find_header(id)
-                .map_err(|e| Error::read(doing, e))?
+                .map_err(|e| Error::read_error(doing, e))?
                 .size()
                 <= limit
             {
@@ -160,7 +160,7 @@ impl Worktree {
                     whole
                         .repo
                         .find_blob(id)
-                        .map_err(|e| Error::read(doing, e))?
+                        .map_err(|e| Error::read_error(doing, e))?
                         .take_data(),
                 );
             }

@@ -38,7 +38,7 @@ pub(super) struct ObjectSink<'repo> {
     /// Takes new objects; without it `repo` itself does.
     new: Option<NewObjects<'repo>>,
     /// Everything that the snapshot relies on, new or not.
-    kept: HashSet<ObjectId>,
+    relied_on: HashSet<ObjectId>,
     /// The last refusal of the database that no later attempt made good.
     refused: Option<Error>,
     dry: bool,
@@ -71,7 +71,7 @@ impl<'repo> ObjectSink<'repo> {
         ObjectSink {
             repo,
             new: None,
-            kept: HashSet::new(),
+            relied_on: HashSet::new(),
             refused: None,
             dry: false,
         }
@@ -192,26 +192,26 @@ impl<'repo> ObjectSink<'repo> {
     /// Whether content is to be written. Remembers wanted ids for [`ObjectSink::vanished`].
     fn is_new(&mut self, id: ObjectId, keep: BlobWriteMode) -> bool {
         let wanted = !self.dry && keep.wants(id);
-        wanted && self.kept.insert(id) && !self.is_there(&id)
+        wanted && self.relied_on.insert(id) && !self.is_there(&id)
     }
 
     /// Marks the position for [`ObjectSink::forget_since`].
     pub(super) fn mark(&self) -> HashSet<ObjectId> {
-        self.kept.clone()
+        self.relied_on.clone()
     }
 
     /// Forgets later objects: nothing depends on them any more.
     pub(super) fn forget_since(&mut self, mark: HashSet<ObjectId>) {
-        self.kept = mark;
+        self.relied_on = mark;
     }
 
     /// Whether a garbage collection removed objects that no ref named yet. Call it once a ref names them, with a fresh look at the database:
     /// one that is open still has the index of a pack that is gone.
-    pub(super) fn vanished(&self, objects: &impl gix::objs::Exists) -> bool {
+    pub(super) fn has_vanished_objects(&self, objects: &impl gix::objs::Exists) -> bool {
         let unwritten = |id: &ObjectId| self.new.as_ref().is_some_and(|new| new.is_unwritten(id));
         self.new.as_ref().is_some_and(NewObjects::lost_its_pack)
             || self
-                .kept
+                .relied_on
                 .iter()
                 .any(|id| !objects.exists(id) && !unwritten(id))
     }
@@ -230,12 +230,12 @@ impl<'repo> ObjectSink<'repo> {
             .map_err(io::Error::other)?;
         if self.is_new(id, keep) {
             let outcome = match &mut self.new {
-                Some(new) => new.put(id, bytes).map(|()| id),
+                Some(new) => new.add_blob(id, bytes).map(|()| id),
                 None => self
                     .repo
                     .objects
                     .write_buf_with_known_id(ObjectKind::Blob, bytes, id)
-                    .map_err(unwritten),
+                    .map_err(new_write_error),
             };
             self.note_written(id, outcome).map_err(io::Error::other)?;
         }
@@ -250,14 +250,14 @@ impl<'repo> ObjectSink<'repo> {
         outcome: Result<ObjectId, Error>,
     ) -> Result<ObjectId, Error> {
         if !matches!(&outcome, Ok(id) if *id == wanted) {
-            self.kept.remove(&wanted);
+            self.relied_on.remove(&wanted);
         }
         match outcome {
             Ok(id) => {
                 if self.new.is_none() {
                     SharedModes::for_repository(self.repo).adjust_object(self.repo, id);
                 }
-                self.kept.insert(id);
+                self.relied_on.insert(id);
                 Ok(id)
             }
             Err(error) => Err(self.refusal(error)),
@@ -281,7 +281,7 @@ impl<'repo> ObjectSink<'repo> {
     /// snapshot without it would let a rescue begin.
     pub(super) fn all_kept(&mut self) -> Result<(), Error> {
         // A pack that refuses an object loses all that it had, whatever was read since.
-        let failed = self.new.as_ref().and_then(NewObjects::failed);
+        let failed = self.new.as_ref().and_then(NewObjects::get_failure);
         self.refused.take().or(failed).map_or(Ok(()), Err)
     }
 
@@ -308,7 +308,7 @@ impl<'repo> ObjectSink<'repo> {
         hasher.update(&gix::objs::encode::loose_header(ObjectKind::Blob, size));
         let mut exact = ExactReader {
             from: &mut *file,
-            left: size,
+            bytes_left: size,
         };
         let mut buffer = vec![0; 1 << 17];
         loop {
@@ -324,7 +324,7 @@ impl<'repo> ObjectSink<'repo> {
         // Hashes the written bytes again: the file may have changed since.
         let stored = self.store(file, size, BlobWriteMode::Content);
         if !matches!(&stored, Ok(written) if *written == id) {
-            self.kept.remove(&id);
+            self.relied_on.remove(&id);
         }
         Ok((stored?, size))
     }
@@ -335,7 +335,7 @@ impl<'repo> ObjectSink<'repo> {
         file.rewind()?;
         let mut exact = ExactReader {
             from: file,
-            left: size,
+            bytes_left: size,
         };
         let outcome = match &mut self.new {
             Some(new) => new.put_stream(size, &sample, &mut exact, &|id| keep.wants(id)),
@@ -343,12 +343,12 @@ impl<'repo> ObjectSink<'repo> {
                 .repo
                 .objects
                 .write_stream(ObjectKind::Blob, size, &mut exact)
-                .map_err(|e| StreamFailure::Database(unwritten(e))),
+                .map_err(|e| StreamFailure::Database(new_write_error(e))),
         };
         match outcome {
             Ok(id) => {
                 if keep.wants(id) {
-                    self.kept.insert(id);
+                    self.relied_on.insert(id);
                 }
                 Ok(id)
             }
@@ -363,10 +363,10 @@ impl<'repo> ObjectSink<'repo> {
         let mut bytes = Vec::new();
         object
             .write_to(&mut bytes)
-            .map_err(|e| Error::read("encode an object", e))?;
+            .map_err(|e| Error::read_error("encode an object", e))?;
         let kind = object.kind();
         let id = gix::objs::compute_hash(self.repo.object_hash(), kind, &bytes)
-            .map_err(|e| Error::read("name an object", e))?;
+            .map_err(|e| Error::read_error("name an object", e))?;
         if self.is_new(id, BlobWriteMode::Content) {
             let outcome = match &mut self.new {
                 Some(new) => new.put_own(kind, id, &bytes).map(|()| id),
@@ -374,7 +374,7 @@ impl<'repo> ObjectSink<'repo> {
                     .repo
                     .objects
                     .write_buf_with_known_id(kind, &bytes, id)
-                    .map_err(|e| Error::read("write an object", e)),
+                    .map_err(|e| Error::read_error("write an object", e)),
             };
             self.note_written(id, outcome)?;
         }
@@ -403,7 +403,7 @@ impl<'repo> ObjectSink<'repo> {
     pub(super) fn make_durable(&mut self) -> Result<(), Error> {
         self.new
             .as_mut()
-            .map_or(Ok(()), |new| new.make_durable(&self.kept))
+            .map_or(Ok(()), |new| new.make_durable(&self.relied_on))
     }
 
     /// The pack that was written, if any: guarded from git's repacking until it is dropped.
@@ -412,8 +412,8 @@ impl<'repo> ObjectSink<'repo> {
     }
 }
 
-fn unwritten(error: impl std::error::Error) -> Error {
-    Error::read("write an object of the snapshot", error)
+fn new_write_error(error: impl std::error::Error) -> Error {
+    Error::read_error("write an object of the snapshot", error)
 }
 
 /// Pieces from the beginning, the middle and the end of a file, by which it is judged whether it compresses.
@@ -431,17 +431,17 @@ fn sample_of(file: &File, size: u64) -> Vec<u8> {
 /// object that is shorter than its header says would be corrupt.
 struct ExactReader<'f> {
     from: &'f mut File,
-    left: u64,
+    bytes_left: u64,
 }
 
 impl Read for ExactReader<'_> {
     fn read(&mut self, buffer: &mut [u8]) -> io::Result<usize> {
-        if self.left == 0 || buffer.is_empty() {
+        if self.bytes_left == 0 || buffer.is_empty() {
             return Ok(0);
         }
         let most = buffer
             .len()
-            .min(usize::try_from(self.left).unwrap_or(usize::MAX));
+            .min(usize::try_from(self.bytes_left).unwrap_or(usize::MAX));
         let outcome = match self.from.read(&mut buffer[..most]) {
             Ok(0) => Err(io::Error::new(
                 io::ErrorKind::UnexpectedEof,
@@ -450,7 +450,7 @@ impl Read for ExactReader<'_> {
             other => other,
         };
         if let Ok(read) = &outcome {
-            self.left -= *read as u64;
+            self.bytes_left -= *read as u64;
         }
         outcome
     }

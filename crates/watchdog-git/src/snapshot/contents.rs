@@ -10,8 +10,8 @@ use gix::index::entry::{Flags, Stage};
 use gix::objs::tree::EntryKind;
 use gix::state::InProgress;
 
-use super::disk::{FolderWalk, as_path, split};
-use super::ignore_rules::join;
+use super::disk::{FolderWalk, as_path, split_path};
+use super::ignore_rules::join_path;
 use super::private::{IGNORED, NEWLY_IGNORED, SECRET, WholeSnapshot};
 use super::proof::{SiblingWorktrees, nested_files, tree_of};
 use super::record::SnapshotRecord;
@@ -82,11 +82,13 @@ impl Worktree {
     pub fn snapshot_paths(&self, commit: &str) -> Result<Vec<SnapshotPath>, Error> {
         let repo = &self.repo;
         let doing = "read the snapshot";
-        let id = ObjectId::from_hex(commit.as_bytes()).map_err(|e| Error::read(doing, e))?;
-        let commit = repo.find_commit(id).map_err(|e| Error::read(doing, e))?;
+        let id = ObjectId::from_hex(commit.as_bytes()).map_err(|e| Error::read_error(doing, e))?;
+        let commit = repo
+            .find_commit(id)
+            .map_err(|e| Error::read_error(doing, e))?;
         let tree = commit
             .tree_id()
-            .map_err(|e| Error::read(doing, e))?
+            .map_err(|e| Error::read_error(doing, e))?
             .detach();
         let record = SnapshotRecord::parse(&commit.message_raw_sloppy().to_str_lossy())
             .ok_or_else(|| Error::Read {
@@ -99,16 +101,16 @@ impl Worktree {
             Some(head) => tree_of(repo, head)?,
             None => ObjectId::empty_tree(repo.object_hash()),
         };
-        let index = nested::index(repo).ok_or_else(|| Error::Read {
+        let index = nested::read_index(repo).ok_or_else(|| Error::Read {
             doing: "read the index".into(),
             why: "it is corrupt".into(),
         })?;
         let root = self.root();
         let below = FolderWalk::open(root)
-            .map_err(|e| Error::read(format!("open {}", root.display()), e))?;
+            .map_err(|e| Error::read_error(format!("open {}", root.display()), e))?;
         let mut boundary = RepositoryBoundary::new(below);
         let mut paths: Vec<SnapshotPath> = Vec::new();
-        for change in diff::changes(repo, before, whole.tree)? {
+        for change in diff::diff_trees(repo, before, whole.tree)? {
             let path = change.path.as_bstr();
             if whole
                 .private
@@ -150,7 +152,7 @@ impl Worktree {
                 bytes: repo
                     .find_header(id)
                     .map(|h| h.size())
-                    .map_err(|e| Error::read(doing, e))?,
+                    .map_err(|e| Error::read_error(doing, e))?,
                 untracked: false,
                 hidden: false,
                 secret: false,
@@ -168,8 +170,8 @@ impl Worktree {
     pub fn commit_state(&self) -> Result<CommitReadiness, Error> {
         self.refresh()?;
         let repo = &self.repo;
-        let head = repo.head().map_err(|e| Error::read("read HEAD", e))?;
-        let index = nested::index(repo).ok_or_else(|| Error::Read {
+        let head = repo.head().map_err(|e| Error::read_error("read HEAD", e))?;
+        let index = nested::read_index(repo).ok_or_else(|| Error::Read {
             doing: "read the index".into(),
             why: "it is corrupt".into(),
         })?;
@@ -218,22 +220,28 @@ impl Worktree {
             return Ok(Vec::new());
         };
         let doing = "count the commits of the rescue";
-        let id = |hex: &str| ObjectId::from_hex(hex.as_bytes()).map_err(|e| Error::read(doing, e));
+        let id =
+            |hex: &str| ObjectId::from_hex(hex.as_bytes()).map_err(|e| Error::read_error(doing, e));
         let hidden = old.map(id).transpose()?;
         if let Some(hidden) = hidden {
             // A hidden commit that is missing would silently hide nothing.
             self.repo
                 .find_commit(hidden)
-                .map_err(|e| Error::read(doing, e))?;
+                .map_err(|e| Error::read_error(doing, e))?;
         }
         let walk = self
             .repo
             .rev_walk([id(&head)?])
             .with_hidden(hidden)
             .all()
-            .map_err(|e| Error::read(doing, e))?;
-        walk.map(|commit| Ok(commit.map_err(|e| Error::read(doing, e))?.id.to_string()))
-            .collect()
+            .map_err(|e| Error::read_error(doing, e))?;
+        walk.map(|commit| {
+            Ok(commit
+                .map_err(|e| Error::read_error(doing, e))?
+                .id
+                .to_string())
+        })
+        .collect()
     }
 
     /// Whether the configuration itself names a person for commits.
@@ -266,7 +274,7 @@ impl Worktree {
                 path,
                 content: None,
             }),
-            Err(error) => Err(Error::read("read the index", error)),
+            Err(error) => Err(Error::read_error("read the index", error)),
         }
     }
 
@@ -300,10 +308,11 @@ impl Worktree {
                     file.set_modified(*written)?;
                     file.sync_all()
                 };
-                lock.with_mut(write).map_err(|e| Error::read(doing, e))?;
-                lock.commit().map_err(|e| Error::read(doing, e))?;
+                lock.with_mut(write)
+                    .map_err(|e| Error::read_error(doing, e))?;
+                lock.commit().map_err(|e| Error::read_error(doing, e))?;
             }
-            None => std::fs::remove_file(&saved.path).map_err(|e| Error::read(doing, e))?,
+            None => std::fs::remove_file(&saved.path).map_err(|e| Error::read_error(doing, e))?,
         }
         Ok(true)
     }
@@ -312,8 +321,10 @@ impl Worktree {
 /// The record in the commit of a snapshot.
 pub(super) fn parsed_record(repo: &gix::Repository, commit: &str) -> Result<SnapshotRecord, Error> {
     let doing = "read the snapshot";
-    let id = ObjectId::from_hex(commit.as_bytes()).map_err(|e| Error::read(doing, e))?;
-    let commit = repo.find_commit(id).map_err(|e| Error::read(doing, e))?;
+    let id = ObjectId::from_hex(commit.as_bytes()).map_err(|e| Error::read_error(doing, e))?;
+    let commit = repo
+        .find_commit(id)
+        .map_err(|e| Error::read_error(doing, e))?;
     SnapshotRecord::parse(&commit.message_raw_sloppy().to_str_lossy()).ok_or_else(|| Error::Read {
         doing: doing.into(),
         why: format!("{id} is not a snapshot of watchdog"),
@@ -332,7 +343,7 @@ impl RepositoryBoundary {
     }
 
     pub(super) fn crosses(&mut self, path: &BStr) -> bool {
-        let folder = split(path).0;
+        let folder = split_path(path).0;
         if let Some((last, crosses)) = &self.last
             && last == folder
         {
@@ -342,10 +353,10 @@ impl RepositoryBoundary {
         let mut crosses = false;
         while !at.is_empty() && !crosses {
             crosses = matches!(
-                self.below.lstat(join(at, ".git".into()).as_bstr()),
+                self.below.lstat(join_path(at, ".git".into()).as_bstr()),
                 Ok(Some(_))
             );
-            at = split(at).0;
+            at = split_path(at).0;
         }
         self.last = Some((folder.to_owned(), crosses));
         crosses

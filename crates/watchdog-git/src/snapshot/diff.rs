@@ -19,7 +19,7 @@ pub(crate) struct PathDifference {
 }
 
 /// Every file, link or submodule that differs, in the order of the trees.
-pub(crate) fn changes(
+pub(crate) fn diff_trees(
     repo: &gix::Repository,
     before: ObjectId,
     after: ObjectId,
@@ -38,21 +38,21 @@ pub(super) fn changes_of_sizes(
     let doing = "compare a snapshot's tree";
     let tree = |id: ObjectId| match id.is_empty_tree() {
         true => Ok(repo.empty_tree()),
-        false => repo.find_tree(id).map_err(|e| Error::read(doing, e)),
+        false => repo.find_tree(id).map_err(|e| Error::read_error(doing, e)),
     };
     let (old, new) = (tree(before)?, tree(after)?);
     let mut recorder = gix::diff::tree::Recorder::default();
-    fn iter<'a>(tree: &'a gix::Tree<'_>) -> gix::objs::TreeRefIter<'a> {
+    fn iter_tree<'a>(tree: &'a gix::Tree<'_>) -> gix::objs::TreeRefIter<'a> {
         gix::objs::TreeRefIter::from_bytes(&tree.data, tree.id.kind())
     }
     gix::diff::tree(
-        iter(&old),
-        iter(&new),
+        iter_tree(&old),
+        iter_tree(&new),
         gix::diff::tree::State::default(),
         &repo.objects,
         &mut recorder,
     )
-    .map_err(|e| Error::read(doing, e))?;
+    .map_err(|e| Error::read_error(doing, e))?;
     let mut differences = Vec::new();
     for change in recorder.records {
         let (path, before, after) = match change {
@@ -91,7 +91,7 @@ pub(super) fn changes_of_sizes(
                 None => repo
                     .find_header(id)
                     .map(|h| h.size())
-                    .map_err(|e| Error::read(doing, e))?,
+                    .map_err(|e| Error::read_error(doing, e))?,
             },
             _ => 0,
         };

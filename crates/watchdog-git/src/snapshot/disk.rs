@@ -75,7 +75,7 @@ pub(crate) struct FolderWalk {
 }
 
 /// Splits `a/b/c` into `a/b` and `c`.
-pub(super) fn split(path: &BStr) -> (&BStr, &BStr) {
+pub(super) fn split_path(path: &BStr) -> (&BStr, &BStr) {
     match path.rfind_byte(b'/') {
         Some(at) => (path[..at].as_bstr(), path[at + 1..].as_bstr()),
         None => (BStr::new(""), path),
@@ -90,10 +90,10 @@ fn is_absent(errno: Errno) -> bool {
 
 /// A path of git as a path of the system.
 pub(super) fn as_path(path: &BStr) -> &Path {
-    Path::new(os(path))
+    Path::new(to_os_str(path))
 }
 
-fn os(name: &BStr) -> &OsStr {
+fn to_os_str(name: &BStr) -> &OsStr {
     OsStr::from_bytes(name)
 }
 
@@ -116,7 +116,7 @@ impl FolderWalk {
         if name == ".." || name == "." || name.is_empty() {
             return Err(Errno::INVAL);
         }
-        rustix::fs::openat(at, os(name), flags, Mode::empty())
+        rustix::fs::openat(at, to_os_str(name), flags, Mode::empty())
     }
 
     /// The opened folder `path`; empty for the root.
@@ -154,10 +154,10 @@ impl FolderWalk {
 
     /// The stat data of `path`; `None` where it does not exist.
     pub(super) fn lstat(&mut self, path: &BStr) -> io::Result<Option<FileStat>> {
-        let (parent, name) = split(path);
+        let (parent, name) = split_path(path);
         let stat = self
             .folder(parent)
-            .and_then(|dir| rustix::fs::statat(dir, os(name), AtFlags::SYMLINK_NOFOLLOW));
+            .and_then(|dir| rustix::fs::statat(dir, to_os_str(name), AtFlags::SYMLINK_NOFOLLOW));
         match stat {
             Ok(raw) => Ok(Some(FileStat::new(&raw))),
             Err(errno) if is_absent(errno) => Ok(None),
@@ -167,11 +167,11 @@ impl FolderWalk {
 
     /// Opens the regular file at `path`, and returns its stat data of this moment.
     pub(super) fn open_file(&mut self, path: &BStr) -> io::Result<(File, FileStat)> {
-        let (parent, name) = split(path);
+        let (parent, name) = split_path(path);
         let dir = self.folder(parent)?;
         // NONBLOCK: a pipe that took the place of the file must not hold us.
         let flags = OFlags::RDONLY | OFlags::NOFOLLOW | OFlags::NONBLOCK | OFlags::CLOEXEC;
-        let fd = rustix::fs::openat(dir, os(name), flags, Mode::empty())?;
+        let fd = rustix::fs::openat(dir, to_os_str(name), flags, Mode::empty())?;
         let stat = stat_of(&fd)?;
         match stat.kind {
             PathKind::File { .. } => Ok((File::from(fd), stat)),
@@ -184,9 +184,9 @@ impl FolderWalk {
 
     /// Reads the target of the symlink at `path`.
     pub(super) fn read_link(&mut self, path: &BStr) -> io::Result<Vec<u8>> {
-        let (parent, name) = split(path);
+        let (parent, name) = split_path(path);
         let dir = self.folder(parent)?;
-        Ok(rustix::fs::readlinkat(dir, os(name), Vec::new())?.into_bytes())
+        Ok(rustix::fs::readlinkat(dir, to_os_str(name), Vec::new())?.into_bytes())
     }
 
     /// The entries of the folder `path`, sorted by name.
@@ -210,7 +210,7 @@ impl FolderWalk {
                 FileType::Symlink => PathKind::Link,
                 FileType::RegularFile => PathKind::File { executable: false },
                 FileType::Unknown => {
-                    match rustix::fs::statat(dir, os(name), AtFlags::SYMLINK_NOFOLLOW) {
+                    match rustix::fs::statat(dir, to_os_str(name), AtFlags::SYMLINK_NOFOLLOW) {
                         Ok(raw) => FileStat::new(&raw).kind,
                         Err(errno) if is_absent(errno) => continue,
                         Err(errno) => return Err(errno.into()),

@@ -42,10 +42,10 @@ pub struct CommitSideEffects {
 }
 
 fn parse_id(hex: &str, doing: &str) -> Result<ObjectId, Error> {
-    ObjectId::from_hex(hex.as_bytes()).map_err(|e| Error::read(doing, e))
+    ObjectId::from_hex(hex.as_bytes()).map_err(|e| Error::read_error(doing, e))
 }
 
-fn same(entry: Option<(EntryMode, ObjectId)>, taken: Option<CapturedFile>) -> bool {
+fn is_same_file(entry: Option<(EntryMode, ObjectId)>, taken: Option<CapturedFile>) -> bool {
     match (entry, taken) {
         (None, None) => true,
         (Some((mode, id)), Some(taken)) => mode.kind() == taken.kind && id == taken.id,
@@ -90,7 +90,7 @@ impl Worktree {
             if self
                 .repo
                 .find_header(id)
-                .map_err(|e| Error::read(doing, e))?
+                .map_err(|e| Error::read_error(doing, e))?
                 .size()
                 > limit
             {
@@ -99,7 +99,7 @@ impl Worktree {
             Ok(Some(
                 self.repo
                     .find_object(id)
-                    .map_err(|e| Error::read(doing, e))?
+                    .map_err(|e| Error::read_error(doing, e))?
                     .detach()
                     .data,
             ))
@@ -131,7 +131,7 @@ impl Worktree {
     ) -> Result<Vec<EntryToCommit>, Error> {
         let root = self.root();
         let mut below = FolderWalk::open(root)
-            .map_err(|e| Error::read(format!("open {}", root.display()), e))?;
+            .map_err(|e| Error::read_error(format!("open {}", root.display()), e))?;
         let mut blobs = ObjectSink::dry(&self.repo);
         let tree = parse_id(&snapshot.tree, "read a snapshot")?;
         let mut entries = Vec::with_capacity(paths.len());
@@ -143,7 +143,7 @@ impl Worktree {
             let untouched = submodule
                 || blobs
                     .take(&mut below, path, BlobWriteMode::Name)
-                    .is_ok_and(|taken| same(entry, taken));
+                    .is_ok_and(|taken| is_same_file(entry, taken));
             let content = entry.map(|(mode, id)| (format!("{:06o}", mode.value()), id.to_string()));
             entries.push(EntryToCommit { content, untouched });
         }
@@ -157,14 +157,14 @@ impl Worktree {
     pub fn is_on_disk_as_committed(&self, paths: &[Vec<u8>]) -> Result<bool, Error> {
         let root = self.root();
         let mut below = FolderWalk::open(root)
-            .map_err(|e| Error::read(format!("open {}", root.display()), e))?;
+            .map_err(|e| Error::read_error(format!("open {}", root.display()), e))?;
         let mut blobs = ObjectSink::dry(&self.repo);
         let head = self.head_tree()?;
         for path in paths {
             let committed = entry_at(&self.repo, head, path.as_bstr())?;
             if !blobs
                 .take(&mut below, path.as_bstr(), BlobWriteMode::Name)
-                .is_ok_and(|taken| same(committed, taken))
+                .is_ok_and(|taken| is_same_file(committed, taken))
             {
                 return Ok(false);
             }
@@ -180,7 +180,7 @@ impl Worktree {
         let doing = "look at the commit that was made";
         self.refresh()?;
         let repo = &self.repo;
-        let index = super::nested::index(repo).ok_or_else(|| Error::Read {
+        let index = super::nested::read_index(repo).ok_or_else(|| Error::Read {
             doing: "read the index".into(),
             why: "it is corrupt".into(),
         })?;
@@ -188,10 +188,12 @@ impl Worktree {
             doing: doing.into(),
             why: "HEAD has no commit".into(),
         })?;
-        let commit = repo.find_commit(head).map_err(|e| Error::read(doing, e))?;
+        let commit = repo
+            .find_commit(head)
+            .map_err(|e| Error::read_error(doing, e))?;
         let tree = commit
             .tree_id()
-            .map_err(|e| Error::read(doing, e))?
+            .map_err(|e| Error::read_error(doing, e))?
             .detach();
         let before = match commit.parent_ids().next() {
             Some(parent) => tree_of(repo, parent.detach())?,
@@ -211,7 +213,7 @@ impl Worktree {
                 after.behind.push(path.to_vec());
             }
         }
-        for change in diff::changes(repo, before, tree)? {
+        for change in diff::diff_trees(repo, before, tree)? {
             if wanted.contains(change.path.as_slice()) {
                 continue;
             }
@@ -242,7 +244,7 @@ impl Worktree {
         let repo = &self.repo;
         let root = self.root();
         let mut below = FolderWalk::open(root)
-            .map_err(|e| Error::read(format!("open {}", root.display()), e))?;
+            .map_err(|e| Error::read_error(format!("open {}", root.display()), e))?;
         let mut blobs = ObjectSink::dry(repo);
         let head = self.head_tree()?;
         let work = parse_id(&snapshot.tree, doing)?;
@@ -250,7 +252,7 @@ impl Worktree {
         for commit in made {
             let commit = repo
                 .find_commit(parse_id(commit, doing)?)
-                .map_err(|e| Error::read(doing, e))?;
+                .map_err(|e| Error::read_error(doing, e))?;
             let parent = commit.parent_ids().next().map(gix::Id::detach);
             let before = parent.map_or_else(
                 || Ok(ObjectId::empty_tree(repo.object_hash())),
@@ -260,14 +262,14 @@ impl Worktree {
                 before,
                 commit
                     .tree_id()
-                    .map_err(|e| Error::read(doing, e))?
+                    .map_err(|e| Error::read_error(doing, e))?
                     .detach(),
             ));
         }
         let size = |id: ObjectId| {
             repo.find_header(id)
                 .map(|h| h.size())
-                .map_err(|e| Error::read(doing, e))
+                .map_err(|e| Error::read_error(doing, e))
         };
         let mut uncommitted: Option<BTreeSet<String>> = None;
         let mut rewritten = Vec::new();
@@ -294,7 +296,7 @@ impl Worktree {
             }
             let mut agrees = blobs
                 .take(&mut below, name, BlobWriteMode::Name)
-                .is_ok_and(|taken| same(Some(committed), taken));
+                .is_ok_and(|taken| is_same_file(Some(committed), taken));
             if !agrees {
                 // Converted on the way (line endings): git's own comparison decides.
                 if uncommitted.is_none() {

@@ -91,8 +91,8 @@ impl FolderRules {
         fallback: impl FnOnce(&BStr) -> Option<Vec<u8>>,
     ) -> usize {
         let before = self.search.patterns.len();
-        let path = join(folder, FILE.into());
-        let bytes = match below.open_file(join(prefix, path.as_bstr()).as_bstr()) {
+        let path = join_path(folder, FILE.into());
+        let bytes = match below.open_file(join_path(prefix, path.as_bstr()).as_bstr()) {
             Ok((file, _)) => {
                 let mut bytes = Vec::new();
                 file.take(LARGEST)
@@ -137,7 +137,7 @@ pub(super) fn global_sources(repo: &gix::Repository) -> Vec<(PathBuf, Vec<u8>)> 
 }
 
 /// Joins a folder and a name; the root is the empty folder.
-pub(super) fn join(folder: &BStr, name: &BStr) -> gix::bstr::BString {
+pub(super) fn join_path(folder: &BStr, name: &BStr) -> gix::bstr::BString {
     let mut path = folder.to_owned();
     if !path.is_empty() {
         path.push(b'/');

@@ -39,7 +39,7 @@ impl Worktree {
         let doing = "compare the index with the commits of the rescue";
         self.refresh()?;
         let repo = &self.repo;
-        let index = nested::index(repo).ok_or_else(|| Error::Read {
+        let index = nested::read_index(repo).ok_or_else(|| Error::Read {
             doing: "read the index".into(),
             why: "it is corrupt".into(),
         })?;
@@ -54,13 +54,16 @@ impl Worktree {
         // By path, as it was before the first of the commits that changed it.
         let mut before: BTreeMap<BString, IndexContent> = BTreeMap::new();
         for commit in made {
-            let id = ObjectId::from_hex(commit.as_bytes()).map_err(|e| Error::read(doing, e))?;
-            let commit = repo.find_commit(id).map_err(|e| Error::read(doing, e))?;
+            let id =
+                ObjectId::from_hex(commit.as_bytes()).map_err(|e| Error::read_error(doing, e))?;
+            let commit = repo
+                .find_commit(id)
+                .map_err(|e| Error::read_error(doing, e))?;
             let parent = match commit.parent_ids().next() {
                 Some(parent) => tree_of(repo, parent.detach())?,
                 None => ObjectId::empty_tree(repo.object_hash()),
             };
-            for change in diff::changes(repo, parent, tree_of(repo, id)?)? {
+            for change in diff::diff_trees(repo, parent, tree_of(repo, id)?)? {
                 before
                     .entry(change.path)
                     .or_insert(change.before.map(|(mode, id)| (mode.kind(), id)));
@@ -108,11 +111,11 @@ impl Worktree {
         let mut at = self.head_commit()?;
         let (mut commits, mut name) = (Vec::new(), None);
         while let Some(hex) = at.take().filter(|_| commits.len() < COMMITS) {
-            let id = ObjectId::from_hex(hex.as_bytes()).map_err(|e| Error::read(doing, e))?;
+            let id = ObjectId::from_hex(hex.as_bytes()).map_err(|e| Error::read_error(doing, e))?;
             let commit = self
                 .repo
                 .find_commit(id)
-                .map_err(|e| Error::read(doing, e))?;
+                .map_err(|e| Error::read_error(doing, e))?;
             let message = commit.message_raw_sloppy().to_str_lossy().into_owned();
             let Some(named) = message
                 .lines()

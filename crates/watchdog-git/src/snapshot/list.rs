@@ -10,7 +10,7 @@ use jiff::Timestamp;
 use super::SnapshotSummary;
 use super::record::{self, StoredSnapshot};
 use super::restore_result::RestoreError;
-use super::spec_name::{PREFIX, PRIVATE_PREFIX, path_text, sequence};
+use super::spec_name::{PREFIX, PRIVATE_PREFIX, parse_sequence, path_text};
 use crate::own_refs::require_readable;
 use crate::shared_modes::edit_refs;
 use crate::{Error, Worktree};
@@ -23,13 +23,13 @@ impl Worktree {
     pub fn snapshots(&self, spec: Option<&str>) -> Result<Vec<SnapshotSummary>, Error> {
         self.refresh()?;
         let mut snapshots: Vec<SnapshotSummary> = self
-            .retry_if_refs_moved(|| record::all(&self.repo))?
+            .retry_if_refs_moved(|| record::list_stored_snapshots(&self.repo))?
             .into_iter()
             .map(StoredSnapshot::info)
             .collect();
         snapshots.retain(|info| spec.is_none_or(|spec| info.spec == spec));
         snapshots.sort_by_cached_key(|info| {
-            std::cmp::Reverse((info.at, sequence(&info.name), info.name.clone()))
+            std::cmp::Reverse((info.at, parse_sequence(&info.name), info.name.clone()))
         });
         Ok(snapshots)
     }
@@ -64,8 +64,8 @@ impl Worktree {
     /// When the refs cannot be read or deleted.
     pub fn expire_snapshots(&self, before: Timestamp) -> Result<Vec<SnapshotSummary>, Error> {
         self.refresh()?;
-        let all = self.retry_if_refs_moved(|| record::all(&self.repo))?;
-        let rank = |s: &StoredSnapshot| (s.record.at, sequence(&s.name));
+        let all = self.retry_if_refs_moved(|| record::list_stored_snapshots(&self.repo))?;
+        let rank = |s: &StoredSnapshot| (s.record.at, parse_sequence(&s.name));
         let mut newest: BTreeMap<(String, String), (Timestamp, u64)> = BTreeMap::new();
         for stored in &all {
             let best = newest
@@ -95,19 +95,22 @@ impl Worktree {
         let orphans = self.retry_if_refs_moved(|| self.orphans(before))?;
         orphans
             .into_iter()
-            .try_for_each(|(name, id)| delete(self, &name, id, before))
+            .try_for_each(|(name, id)| delete_ref(self, &name, id, before))
     }
 
     fn orphans(&self, before: Timestamp) -> Result<Vec<(String, ObjectId)>, Error> {
         let doing = "list the private parts of snapshots";
         require_readable(&self.repo, PRIVATE_PREFIX)?;
-        let platform = self.repo.references().map_err(|e| Error::read(doing, e))?;
+        let platform = self
+            .repo
+            .references()
+            .map_err(|e| Error::read_error(doing, e))?;
         let mut orphans = Vec::new();
         for reference in platform
             .prefixed(PRIVATE_PREFIX)
-            .map_err(|e| Error::read(doing, e))?
+            .map_err(|e| Error::read_error(doing, e))?
         {
-            let reference = reference.map_err(|e| Error::read(doing, e))?;
+            let reference = reference.map_err(|e| Error::read_error(doing, e))?;
             let name = path_text(reference.name().as_bstr());
             let beside = name.replacen(PRIVATE_PREFIX, PREFIX, 1);
             let Some(id) = reference.target().try_id().map(ToOwned::to_owned) else {
@@ -122,7 +125,7 @@ impl Worktree {
                 && self
                     .repo
                     .try_find_reference(&beside)
-                    .map_err(|e| Error::read(doing, e))?
+                    .map_err(|e| Error::read_error(doing, e))?
                     .is_none()
             {
                 orphans.push((name, id));
@@ -146,7 +149,7 @@ impl Worktree {
         let find = || {
             self.repo
                 .try_find_reference(name.as_ref())
-                .map_err(|e| Error::read(format!("read {name:?}"), e))
+                .map_err(|e| Error::read_error(format!("read {name:?}"), e))
         };
         let reference = self.retry_if_refs_moved(find)?;
         if let Some(reference) = reference {
@@ -160,7 +163,7 @@ impl Worktree {
                 || (id.len() >= SHORTEST_COMMIT && stored.commit.to_string().starts_with(id))
         };
         let mut matching: Vec<StoredSnapshot> = self
-            .retry_if_refs_moved(|| record::all(&self.repo))?
+            .retry_if_refs_moved(|| record::list_stored_snapshots(&self.repo))?
             .into_iter()
             .filter(begins)
             .collect();
@@ -194,21 +197,22 @@ pub(super) fn delete_both(
     at: Timestamp,
 ) -> Result<(), Error> {
     let doing = || format!("delete {name}");
-    let commit = ObjectId::from_hex(commit.as_bytes()).map_err(|e| Error::read(doing(), e))?;
-    delete(worktree, name, commit, at)?;
+    let commit =
+        ObjectId::from_hex(commit.as_bytes()).map_err(|e| Error::read_error(doing(), e))?;
+    delete_ref(worktree, name, commit, at)?;
     let beside = name.replacen(PREFIX, PRIVATE_PREFIX, 1);
     let private_ref = worktree
         .repo
         .try_find_reference(&beside)
-        .map_err(|e| Error::read(doing(), e))?;
+        .map_err(|e| Error::read_error(doing(), e))?;
     match private_ref.and_then(|reference| reference.target().try_id().map(ToOwned::to_owned)) {
-        Some(private) => delete(worktree, &beside, private, at),
+        Some(private) => delete_ref(worktree, &beside, private, at),
         None => Ok(()),
     }
 }
 
 /// Deletes the ref `name`, provided that it still names `commit`.
-pub(crate) fn delete(
+pub(crate) fn delete_ref(
     worktree: &Worktree,
     name: &str,
     commit: ObjectId,
@@ -223,10 +227,11 @@ pub(crate) fn delete(
             expected: PreviousValue::MustExistAndMatch(Target::Object(commit)),
             log: RefLog::AndReference,
         },
-        name: name.try_into().map_err(|e| Error::read(doing(), e))?,
+        name: name.try_into().map_err(|e| Error::read_error(doing(), e))?,
         deref: false,
     };
     let mut time = gix::date::parse::TimeBuf::default();
-    let who = record::identity(at);
-    edit_refs(&worktree.repo, [edit], who.to_ref(&mut time)).map_err(|e| Error::read(doing(), e))
+    let who = record::build_signature(at);
+    edit_refs(&worktree.repo, [edit], who.to_ref(&mut time))
+        .map_err(|e| Error::read_error(doing(), e))
 }

@@ -23,7 +23,11 @@ const ATTEMPTS: usize = 100;
 ///
 /// # Errors
 /// When the file system refuses; [`ErrorKind::Unsupported`] where it cannot link files.
-pub(super) fn create(repo: &gix::Repository, name: &str, commit: ObjectId) -> io::Result<bool> {
+pub(super) fn create_loose_ref(
+    repo: &gix::Repository,
+    name: &str,
+    commit: ObjectId,
+) -> io::Result<bool> {
     let path = repo.common_dir().join(name);
     let content = format!("{commit}\n");
     let mut aside = RefLockFile::write(repo, content.as_bytes())?;
@@ -46,7 +50,7 @@ pub(super) fn create(repo: &gix::Repository, name: &str, commit: ObjectId) -> io
             Ok(()) => {
                 drop(aside);
                 SharedModes::for_repository(repo).adjust_path(&path, repo.common_dir());
-                sync(repo, path)?;
+                sync_ref(repo, path)?;
                 return Ok(true);
             }
             Err(error) => match error.kind() {
@@ -100,7 +104,7 @@ impl Drop for RefLockFile {
 }
 
 /// Makes a loose ref and the folders that lead to it survive a power cut.
-pub(super) fn sync(repo: &gix::Repository, mut path: PathBuf) -> io::Result<()> {
+pub(super) fn sync_ref(repo: &gix::Repository, mut path: PathBuf) -> io::Result<()> {
     let top = repo.common_dir();
     while path != top {
         match File::open(&path) {
@@ -154,7 +158,7 @@ mod tests {
             let failed = (0..500).find_map(|n| {
                 let name = format!("refs/watchdog/rescue/auth/{n}");
                 removals_left.store(ATTEMPTS / 2, Ordering::Relaxed);
-                let created = create(&repo, &name, id);
+                let created = create_loose_ref(&repo, &name, id);
                 removals_left.store(0, Ordering::Relaxed);
                 fs::remove_file(repo.common_dir().join(&name)).ok();
                 (!matches!(created, Ok(true))).then(|| format!("{name}: {created:?}"))
@@ -190,7 +194,8 @@ mod tests {
             });
             let failed = (0..50).find_map(|n| {
                 removals_left.store(3, Ordering::Relaxed);
-                let created = create(&repo, &format!("refs/watchdog/rescue/auth/{n}"), id);
+                let created =
+                    create_loose_ref(&repo, &format!("refs/watchdog/rescue/auth/{n}"), id);
                 removals_left.store(0, Ordering::Relaxed);
                 (!matches!(created, Ok(true))).then(|| format!("{n}: {created:?}"))
             });
@@ -206,8 +211,8 @@ mod tests {
             .expect("the repository is ours");
         fs::write(repo.common_dir().join("refs/watchdog/rescue"), "no folder")
             .expect("the repository is ours");
-        let error =
-            create(&repo, "refs/watchdog/rescue/auth/0", id).expect_err("there is no place for it");
+        let error = create_loose_ref(&repo, "refs/watchdog/rescue/auth/0", id)
+            .expect_err("there is no place for it");
         assert!(
             matches!(
                 error.kind(),

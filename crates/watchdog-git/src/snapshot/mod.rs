@@ -52,12 +52,12 @@ mod write_tree;
 
 pub use as_committed::CommitMismatch;
 pub use contents::{CommitReadiness, IndexBackup, SnapshotPath, SnapshotPathKind};
-pub(crate) use diff::changes as changes_between;
+pub(crate) use diff::diff_trees as changes_between;
 pub(crate) use disk::FolderWalk;
 pub use for_commits::{CommitSideEffects, EntryToCommit, FileBeforeAfter};
 pub(crate) use ignore_rules::FolderRules;
-pub(crate) use list::delete as delete_ref;
-pub(crate) use record::identity;
+pub(crate) use list::delete_ref;
+pub(crate) use record::build_signature;
 pub use restore_result::{RestoreError, RestoreResult, RestoreTarget, RestoredTo};
 pub use show::{FileDiff, SnapshotDiff};
 pub use sizes::SnapshotSizes;

@@ -11,7 +11,7 @@ use crate::Error;
 use crate::file_state::is_absent;
 
 /// The same repository without any filter program of any configuration.
-pub(super) fn quiet(repo: &gix::Repository) -> Result<gix::Repository, Error> {
+pub(super) fn without_filters(repo: &gix::Repository) -> Result<gix::Repository, Error> {
     let mut repo = repo.clone();
     let mut config = repo.config_snapshot_mut();
     let filters: Vec<_> = config
@@ -25,13 +25,13 @@ pub(super) fn quiet(repo: &gix::Repository) -> Result<gix::Repository, Error> {
     }
     config
         .commit()
-        .map_err(|e| Error::read("set the repository's filters aside", e))?;
+        .map_err(|e| Error::read_error("set the repository's filters aside", e))?;
     repo.object_cache_size_if_unset(4 << 20);
     Ok(repo)
 }
 
 /// The repository whose work tree is exactly `folder`.
-pub(super) fn open(folder: &Path) -> Option<gix::Repository> {
+pub(super) fn open_nested(folder: &Path) -> Option<gix::Repository> {
     std::fs::symlink_metadata(folder.join(".git")).ok()?;
     let mut permissions = gix::open::Permissions::all();
     permissions.env.git_prefix = gix::sec::Permission::Deny;
@@ -45,16 +45,16 @@ pub(super) fn open(folder: &Path) -> Option<gix::Repository> {
     )
     .ok()?;
     repo.workdir()?;
-    quiet(&repo).ok()
+    without_filters(&repo).ok()
 }
 
 /// The commit that a repository is at.
-pub(super) fn head(repo: &gix::Repository) -> Option<ObjectId> {
+pub(super) fn read_head(repo: &gix::Repository) -> Option<ObjectId> {
     repo.head_id().ok().map(gix::Id::detach)
 }
 
 /// The index of a repository inside the worktree; empty where there is none yet.
-pub(super) fn index(repo: &gix::Repository) -> Option<gix::index::File> {
+pub(super) fn read_index(repo: &gix::Repository) -> Option<gix::index::File> {
     match repo.open_index() {
         Ok(index) => Some(index),
         Err(_) if is_absent(&repo.index_path()) => Some(empty_index(repo)),

@@ -114,7 +114,7 @@ impl<'repo> NewObjects<'repo> {
     }
 
     /// The failure that ended the pack.
-    pub(super) fn failed(&self) -> Option<Error> {
+    pub(super) fn get_failure(&self) -> Option<Error> {
         self.failure.as_ref().map(|why| Error::Read {
             doing: "write an object of the snapshot".into(),
             why: why.clone(),
@@ -130,7 +130,7 @@ impl<'repo> NewObjects<'repo> {
     }
 
     /// Takes a blob, whole.
-    pub(super) fn put(&mut self, id: ObjectId, content: &[u8]) -> Result<(), Error> {
+    pub(super) fn add_blob(&mut self, id: ObjectId, content: &[u8]) -> Result<(), Error> {
         if self.packs_from(self.count() + 1)? {
             return self.in_pack(|pack| pack.add(ObjectKind::Blob, id, content));
         }
@@ -186,16 +186,16 @@ impl<'repo> NewObjects<'repo> {
                     // A file that is built to collide must not take the others with it: it is as
                     // one that cannot be read.
                     Err(error) if error.kind() == ErrorKind::InvalidData => {
-                        return Err(StreamFailure::Unreadable(Error::read(doing, error)));
+                        return Err(StreamFailure::Unreadable(Error::read_error(doing, error)));
                     }
-                    Err(error) if !from.failed => Err(self.spoiled(&error)),
-                    other => other.map_err(|e| Error::read(doing, e)),
+                    Err(error) if !from.failed => Err(self.give_up_pack(&error)),
+                    other => other.map_err(|e| Error::read_error(doing, e)),
                 }
             }
             _ => self
                 .disk
                 .write_stream(ObjectKind::Blob, size, &mut from)
-                .map_err(|e| Error::read(doing, e))
+                .map_err(|e| Error::read_error(doing, e))
                 .inspect(|id| {
                     self.note_loose(*id);
                 }),
@@ -219,7 +219,7 @@ impl<'repo> NewObjects<'repo> {
         self.repo
             .objects
             .write_buf_with_known_id(kind, content, id)
-            .map_err(|e| Error::read("write an object", e))?;
+            .map_err(|e| Error::read_error("write an object", e))?;
         if self.own_ids.insert(id) {
             self.own.push(id);
         }
@@ -257,7 +257,7 @@ impl<'repo> NewObjects<'repo> {
     /// Writes everything that waits and is among `wanted`, and makes all of it survive a power cut. Call it before a ref names it.
     pub(super) fn make_durable(&mut self, wanted: &HashSet<ObjectId>) -> Result<(), Error> {
         let doing = "make the snapshot durable";
-        if let Some(failure) = self.failed() {
+        if let Some(failure) = self.get_failure() {
             return Err(failure);
         }
         let own: Vec<ObjectId> = self
@@ -277,7 +277,7 @@ impl<'repo> NewObjects<'repo> {
             let object = self
                 .repo
                 .find_object(id)
-                .map_err(|e| Error::read(doing, e))?;
+                .map_err(|e| Error::read_error(doing, e))?;
             let (kind, content) = (object.kind, object.detach().data);
             if packs {
                 self.in_pack(|pack| pack.add(kind, id, &content))?;
@@ -289,13 +289,14 @@ impl<'repo> NewObjects<'repo> {
             write_loose(&self.disk, kind, &content, id)?;
             self.note_loose(id);
         }
-        self.flush_loose().map_err(|e| Error::read(doing, e))?;
+        self.flush_loose()
+            .map_err(|e| Error::read_error(doing, e))?;
         if let Some(pack) = self.pack.take() {
             match pack.finish(&folder) {
                 Ok(published) => self.published = Some(published),
                 Err(error) => {
                     self.taken_away = error.kind() == ErrorKind::NotFound;
-                    return Err(self.spoiled(&error));
+                    return Err(self.give_up_pack(&error));
                 }
             }
         }
@@ -316,7 +317,7 @@ impl<'repo> NewObjects<'repo> {
 
     /// Whether new objects go into a pack where they are so many; then there is one, with what waited.
     fn packs_from(&mut self, count: usize) -> Result<bool, Error> {
-        if let Some(failure) = self.failed() {
+        if let Some(failure) = self.get_failure() {
             return Err(failure);
         }
         if self.pack.is_none() && !self.only_loose && count >= PACKED_FROM {
@@ -349,13 +350,13 @@ impl<'repo> NewObjects<'repo> {
         put: impl FnOnce(&mut PackWriter) -> io::Result<()>,
     ) -> Result<(), Error> {
         let pack = self.pack.as_mut().expect("asked for a pack before");
-        put(pack).map_err(|error| self.spoiled(&error))
+        put(pack).map_err(|error| self.give_up_pack(&error))
     }
 
     /// Gives up the pack with all that it has.
-    fn spoiled(&mut self, error: &io::Error) -> Error {
+    fn give_up_pack(&mut self, error: &io::Error) -> Error {
         self.pack = None;
-        let failure = Error::read("write an object of the snapshot", error);
+        let failure = Error::read_error("write an object of the snapshot", error);
         self.failure = Some(match &failure {
             Error::Read { why, .. } => why.clone(),
             other => other.to_string(),
@@ -381,7 +382,7 @@ fn write_loose(
         match disk.write_buf_with_known_id(kind, content, id) {
             Ok(_) => return Ok(()),
             Err(error) if attempts < ATTEMPTS && error.is_not_found() => attempts += 1,
-            Err(error) => return Err(Error::read("write an object of the snapshot", error)),
+            Err(error) => return Err(Error::read_error("write an object of the snapshot", error)),
         }
     }
 }

@@ -43,10 +43,10 @@ impl EntryEncoder {
         content: &[u8],
         out: EntryBytes<'_>,
     ) -> io::Result<()> {
-        header(kind, content.len() as u64, out)?;
+        write_header(kind, content.len() as u64, out)?;
         let sample = (content.len() > SAMPLED_FROM).then(|| sample_of(content));
         let (compress, piece) = self.compressor(sample.as_deref())?;
-        pump(compress, piece, content, FlushCompress::Finish, out)
+        compress_into(compress, piece, content, FlushCompress::Finish, out)
     }
 
     /// Hands the entry of a blob of `size` bytes to `out`, and each of its pieces to `seen` first. `begin` is a part of the content that says
@@ -59,18 +59,18 @@ impl EntryEncoder {
         seen: &mut dyn FnMut(&[u8]),
         out: EntryBytes<'_>,
     ) -> io::Result<()> {
-        header(ObjectKind::Blob, size, out)?;
+        write_header(ObjectKind::Blob, size, out)?;
         let (compress, piece) = self.compressor(Some(begin))?;
         let mut buffer = vec![0; 1 << 17];
         loop {
             let read = match from.read(&mut buffer) {
-                Ok(0) => return pump(compress, piece, &[], FlushCompress::Finish, out),
+                Ok(0) => return compress_into(compress, piece, &[], FlushCompress::Finish, out),
                 Ok(read) => read,
                 Err(error) if error.kind() == io::ErrorKind::Interrupted => continue,
                 Err(error) => return Err(error),
             };
             seen(&buffer[..read]);
-            pump(compress, piece, &buffer[..read], FlushCompress::None, out)?;
+            compress_into(compress, piece, &buffer[..read], FlushCompress::None, out)?;
         }
     }
 
@@ -79,7 +79,7 @@ impl EntryEncoder {
         if let Some(sample) = sample {
             self.fast.reset();
             let mut saved = 0;
-            pump(
+            compress_into(
                 &mut self.fast,
                 &mut self.piece,
                 sample,
@@ -102,7 +102,7 @@ impl EntryEncoder {
     }
 }
 
-fn header(kind: ObjectKind, size: u64, out: EntryBytes<'_>) -> io::Result<()> {
+fn write_header(kind: ObjectKind, size: u64, out: EntryBytes<'_>) -> io::Result<()> {
     let header = match kind {
         ObjectKind::Blob => Header::Blob,
         ObjectKind::Tree => Header::Tree,
@@ -126,7 +126,7 @@ fn sample_of(content: &[u8]) -> Vec<u8> {
     .concat()
 }
 
-fn pump(
+fn compress_into(
     compress: &mut Compress,
     piece: &mut [u8],
     mut input: &[u8],

@@ -39,7 +39,7 @@ impl PackWriter {
             buffer: Vec::with_capacity(BUFFER + (64 << 10)),
             written: 0,
         };
-        out.write_bytes(&header(0))?;
+        out.write_bytes(&build_pack_header(0))?;
         Ok(PackWriter {
             hash,
             out,
@@ -166,7 +166,7 @@ impl PackWriter {
         let count = u32::try_from(objects.len()).map_err(io::Error::other)?;
         self.out.flush()?;
         let file = &self.out.temporary.file;
-        file.write_all_at(&header(count), 0)?;
+        file.write_all_at(&build_pack_header(count), 0)?;
         let length = self.out.written;
         // The content goes to the disk while it is read for its checksum. Without a further thread it goes there after that.
         let checksum = thread::scope(|scope| {
@@ -192,7 +192,7 @@ impl PackWriter {
     }
 }
 
-fn header(count: u32) -> [u8; HEADER] {
+fn build_pack_header(count: u32) -> [u8; HEADER] {
     let mut header = *b"PACK\0\0\0\x02\0\0\0\0";
     header[8..].copy_from_slice(&count.to_be_bytes());
     header

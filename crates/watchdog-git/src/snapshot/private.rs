@@ -103,7 +103,7 @@ impl PrivateSnapshotPart {
         let staged = if parts.index == head_tree {
             Vec::new()
         } else {
-            diff::changes(repo, head_tree, parts.index)?
+            diff::diff_trees(repo, head_tree, parts.index)?
         };
         let blobs = RefCell::new(blobs);
         let read = |id: ObjectId| blobs.borrow_mut().content(id);
@@ -299,7 +299,7 @@ fn private_secrets(repo: &gix::Repository, commit: ObjectId) -> Vec<(BString, Ob
         .map(|mut blob| parse_reasons(&blob.take_data()))
         .unwrap_or_default();
     let files =
-        diff::changes(repo, ObjectId::empty_tree(repo.object_hash()), tree).unwrap_or_default();
+        diff::diff_trees(repo, ObjectId::empty_tree(repo.object_hash()), tree).unwrap_or_default();
     let work = files.into_iter().filter_map(|file| {
         let path = BString::from(
             file.path
@@ -384,7 +384,7 @@ fn secret_files(
 ///
 /// The snapshot's message contains its name. The salt in it keeps that name from being a fingerprint by which a short
 /// secret could be guessed.
-pub(super) fn commit(
+pub(super) fn write_private_commit(
     blobs: &mut ObjectSink<'_>,
     tree: ObjectId,
     of: &SnapshotRecord,
@@ -393,14 +393,14 @@ pub(super) fn commit(
     let mut salt = [0; 16];
     let read =
         std::fs::File::open("/dev/urandom").and_then(|mut random| random.read_exact(&mut salt));
-    read.map_err(|e| Error::read("read /dev/urandom", e))?;
+    read.map_err(|e| Error::read_error("read /dev/urandom", e))?;
     let salt: String = salt.iter().map(|byte| format!("{byte:02x}")).collect();
     let message = format!(
         "private files of the watchdog snapshot {line}\n\nSecrets and over-size files. Never push or merge this commit.\n\n\
          Watchdog-At: {}\nWatchdog-Salt: {salt}\n",
         of.at
     );
-    record::commit(blobs, tree, None, of.at, message)
+    record::write_commit(blobs, tree, None, of.at, message)
 }
 
 /// The entry of a work tree file in the private part of the snapshot with this commit, if it has one.
@@ -411,7 +411,7 @@ pub(super) fn work_entry(
 ) -> Result<HeadEntry, Error> {
     let commit = repo
         .find_commit(snapshot)
-        .map_err(|e| Error::read("read the snapshot", e))?;
+        .map_err(|e| Error::read_error("read the snapshot", e))?;
     let record = SnapshotRecord::parse(&commit.message_raw_sloppy().to_str_lossy());
     let Some(private) = record.and_then(|record| record.private) else {
         return Ok(None);
@@ -429,7 +429,7 @@ fn is_in_fresh_database(repo: &gix::Repository, id: ObjectId) -> Result<bool, Er
         repo.object_hash(),
     );
     Ok(fresh
-        .map_err(|e| Error::read("open the object database", e))?
+        .map_err(|e| Error::read_error("open the object database", e))?
         .exists(&id))
 }
 
@@ -475,7 +475,7 @@ impl WholeSnapshot {
         let header = whole
             .repo
             .try_find_header(private)
-            .map_err(|e| Error::read("read the private part of the snapshot", e))?;
+            .map_err(|e| Error::read_error("read the private part of the snapshot", e))?;
         if header.is_none() && !is_in_fresh_database(&whole.repo, private)? {
             whole.incomplete = true;
             return Ok(whole);
@@ -504,7 +504,7 @@ impl WholeSnapshot {
         let repo = &self.repo;
         let empty = ObjectId::empty_tree(repo.object_hash());
         let (mut work, mut index, mut extras) = (BTreeMap::new(), BTreeMap::new(), BTreeMap::new());
-        for entry in diff::changes(repo, empty, private)? {
+        for entry in diff::diff_trees(repo, empty, private)? {
             let Some((mode, id)) = entry.after else {
                 continue;
             };
@@ -522,7 +522,7 @@ impl WholeSnapshot {
             } else if entry.path == WHY {
                 let mut blob = repo
                     .find_blob(id)
-                    .map_err(|e| Error::read("read the private part of the snapshot", e))?;
+                    .map_err(|e| Error::read_error("read the private part of the snapshot", e))?;
                 self.private = parse_reasons(&blob.take_data());
             } else {
                 extras.insert(entry.path, change);

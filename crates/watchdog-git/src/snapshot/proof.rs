@@ -8,7 +8,7 @@ use gix::objs::tree::{EntryKind, EntryMode};
 
 use super::blobs::{BlobWriteMode, ObjectSink};
 use super::diff::{self, PathDifference};
-use super::disk::{FolderWalk, as_path, split};
+use super::disk::{FolderWalk, as_path, split_path};
 use super::private::{IGNORED, WholeSnapshot};
 use super::record::SnapshotRecord;
 use super::spec_name::path_text;
@@ -31,9 +31,11 @@ impl Worktree {
         self.refresh()?;
         let repo = &self.repo;
         let doing = "read the snapshot that is to be proved";
-        let id =
-            ObjectId::from_hex(snapshot.commit.as_bytes()).map_err(|e| Error::read(doing, e))?;
-        let commit = repo.find_commit(id).map_err(|e| Error::read(doing, e))?;
+        let id = ObjectId::from_hex(snapshot.commit.as_bytes())
+            .map_err(|e| Error::read_error(doing, e))?;
+        let commit = repo
+            .find_commit(id)
+            .map_err(|e| Error::read_error(doing, e))?;
         let record = SnapshotRecord::parse(&commit.message_raw_sloppy().to_str_lossy())
             .ok_or_else(|| Error::Read {
                 doing: doing.into(),
@@ -41,7 +43,7 @@ impl Worktree {
             })?;
         let tree = commit
             .tree_id()
-            .map_err(|e| Error::read(doing, e))?
+            .map_err(|e| Error::read_error(doing, e))?
             .detach();
         let before = match record.head {
             Some(head) => tree_of(repo, head)?,
@@ -49,7 +51,7 @@ impl Worktree {
         };
         let root = self.root();
         let below = FolderWalk::open(root)
-            .map_err(|e| Error::read(format!("open {}", root.display()), e))?;
+            .map_err(|e| Error::read_error(format!("open {}", root.display()), e))?;
         let whole = WholeSnapshot::join_parts(repo, &record, tree)?;
         if whole.incomplete {
             return Err(Error::Read {
@@ -65,7 +67,7 @@ impl Worktree {
         };
 
         let mut missing: Vec<PathDifference> = Vec::new();
-        for change in diff::changes(repo, before, whole.tree)? {
+        for change in diff::diff_trees(repo, before, whole.tree)? {
             // An ignored file may come and go: it is no work, and stays in the snapshot.
             let ignored = whole
                 .private
@@ -97,7 +99,7 @@ pub(super) fn tree_of(repo: &gix::Repository, commit: ObjectId) -> Result<Object
     let tree_id = repo
         .find_commit(commit)
         .and_then(|c| c.tree_id().map(gix::Id::detach));
-    tree_id.map_err(|e| Error::read(format!("read the tree of {commit}"), e))
+    tree_id.map_err(|e| Error::read_error(format!("read the tree of {commit}"), e))
 }
 
 /// The uncommitted files of nested repositories that a snapshot's tree of extras holds.
@@ -109,7 +111,7 @@ pub(super) fn nested_files(
         return Ok(BTreeMap::new());
     };
     let empty = ObjectId::empty_tree(repo.object_hash());
-    let all = diff::changes(repo, empty, extras)?;
+    let all = diff::diff_trees(repo, empty, extras)?;
     let nested = all.into_iter().filter_map(|c| {
         let path = c
             .path
@@ -159,7 +161,7 @@ pub(super) fn entry_at(
         .find_tree(tree)
         .and_then(|tree| tree.lookup_entry(path.split_str("/")));
     let entry = tree_entry
-        .map_err(|e| Error::read(format!("look for {} in {tree}", path_text(path)), e))?;
+        .map_err(|e| Error::read_error(format!("look for {} in {tree}", path_text(path)), e))?;
     Ok(entry
         .map(|e| (e.mode(), e.object_id()))
         .filter(|(mode, _)| !mode.is_tree()))
@@ -172,7 +174,7 @@ struct ProofSearch<'a> {
 }
 
 /// Whether `in_tree` keeps the change. If only the mode changed, the mode must be the same.
-fn satisfies(change: &PathDifference, in_tree: Option<(EntryMode, ObjectId)>) -> bool {
+fn keeps_change(change: &PathDifference, in_tree: Option<(EntryMode, ObjectId)>) -> bool {
     match (change.after, in_tree) {
         (None, tree_entry) => tree_entry.is_none(),
         (Some((mode, id)), Some((found_mode, found_id))) => {
@@ -188,11 +190,11 @@ impl ProofSearch<'_> {
         let path = change.path.as_bstr();
         if change.after.is_some_and(|(mode, _)| mode.is_commit()) {
             let folder = self.worktree.root().join(as_path(path));
-            let head = nested::open(&folder).and_then(|repo| nested::head(&repo));
-            return satisfies(change, head.map(|id| (EntryKind::Commit.into(), id)));
+            let head = nested::open_nested(&folder).and_then(|repo| nested::read_head(&repo));
+            return keeps_change(change, head.map(|id| (EntryKind::Commit.into(), id)));
         }
         match self.blobs.take(&mut self.below, path, BlobWriteMode::Name) {
-            Ok(taken) => satisfies(change, taken.map(|t| (t.kind.into(), t.id))),
+            Ok(taken) => keeps_change(change, taken.map(|t| (t.kind.into(), t.id))),
             Err(_) => false,
         }
     }
@@ -215,16 +217,16 @@ impl ProofSearch<'_> {
             .rev_walk([head])
             .with_hidden(parent)
             .all()
-            .map_err(|e| Error::read(doing, e))?;
+            .map_err(|e| Error::read_error(doing, e))?;
         let mut commits = vec![head];
         for info in walk.take(COMMITS) {
-            commits.push(info.map_err(|e| Error::read(doing, e))?.id);
+            commits.push(info.map_err(|e| Error::read_error(doing, e))?.id);
         }
         for commit in commits {
             let tree = tree_of(repo, commit)?;
             let mut still_missing = Vec::new();
             for change in missing.drain(..) {
-                if !satisfies(&change, entry_at(repo, tree, change.path.as_bstr())?) {
+                if !keeps_change(&change, entry_at(repo, tree, change.path.as_bstr())?) {
                     still_missing.push(change);
                 }
             }
@@ -245,11 +247,11 @@ impl ProofSearch<'_> {
         }
         let mut folder = path;
         loop {
-            folder = split(folder).0;
+            folder = split_path(folder).0;
             if folder.is_empty() {
                 return false;
             }
-            if let Some(repo) = nested::open(&self.worktree.root().join(as_path(folder))) {
+            if let Some(repo) = nested::open_nested(&self.worktree.root().join(as_path(folder))) {
                 let below_folder = path[folder.len() + 1..].as_bstr();
                 let tree = repo.head_tree_id_or_empty().map(gix::Id::detach);
                 return tree.is_ok_and(|tree| {

@@ -36,7 +36,7 @@ pub(super) struct SnapshotRecord {
 const NAMED: usize = 200;
 
 /// A line without control characters, as trailers are lines.
-fn line(text: &str) -> String {
+fn to_trailer_line(text: &str) -> String {
     text.chars()
         .map(|c| if c.is_control() { ' ' } else { c })
         .collect::<String>()
@@ -50,14 +50,18 @@ impl SnapshotRecord {
     }
 
     pub(super) fn message(&self) -> String {
-        let mut out = format!("watchdog snapshot of {}\n\n", line(&self.spec));
+        let mut out = format!("watchdog snapshot of {}\n\n", to_trailer_line(&self.spec));
         out.push_str(
             "Uncommitted work, kept by watchdog. Bring it back with: watchdog rescue restore ID\n",
         );
         if !self.left_out.is_empty() {
             out.push_str("\nLeft out:\n");
             for skipped in self.left_out.iter().take(NAMED) {
-                out.push_str(&format!("- {} ({})\n", line(&skipped.path), skipped.why));
+                out.push_str(&format!(
+                    "- {} ({})\n",
+                    to_trailer_line(&skipped.path),
+                    skipped.why
+                ));
             }
             if self.left_out.len() > NAMED {
                 out.push_str(&format!("- and {} more\n", self.left_out.len() - NAMED));
@@ -66,14 +70,16 @@ impl SnapshotRecord {
         out.push('\n');
         let hex = |id: Option<ObjectId>| id.map_or_else(|| "none".to_owned(), |id| id.to_string());
         for (key, value) in [
-            ("Spec", line(&self.spec)),
+            ("Spec", to_trailer_line(&self.spec)),
             ("At", self.at.to_string()),
-            ("Why", line(&self.why)),
+            ("Why", to_trailer_line(&self.why)),
             (
                 "Branch",
-                self.branch.as_deref().map_or_else(String::new, line),
+                self.branch
+                    .as_deref()
+                    .map_or_else(String::new, to_trailer_line),
             ),
-            ("Worktree", line(&self.worktree)),
+            ("Worktree", to_trailer_line(&self.worktree)),
             ("Head", hex(self.head)),
             ("Index", hex(self.index)),
             ("Extras", hex(self.extras)),
@@ -120,14 +126,14 @@ impl SnapshotRecord {
 }
 
 /// Writes a commit in watchdog's own name: the user's identity may be missing, and is not needed.
-pub(super) fn commit(
+pub(super) fn write_commit(
     blobs: &mut ObjectSink<'_>,
     tree: ObjectId,
     parents: impl IntoIterator<Item = ObjectId>,
     at: Timestamp,
     message: String,
 ) -> Result<ObjectId, Error> {
-    let who = identity(at);
+    let who = build_signature(at);
     if tree.is_empty_tree() {
         // Every git knows it without having it, but not `git fsck`.
         blobs.object(&gix::objs::Tree::empty())?;
@@ -144,7 +150,7 @@ pub(super) fn commit(
 }
 
 /// The author of what watchdog commits for itself.
-pub(crate) fn identity(at: Timestamp) -> gix::actor::Signature {
+pub(crate) fn build_signature(at: Timestamp) -> gix::actor::Signature {
     gix::actor::Signature {
         name: "watchdog".into(),
         email: "watchdog@localhost".into(),
@@ -192,16 +198,16 @@ impl StoredSnapshot {
 }
 
 /// All snapshots of a repository, oldest name first. A ref that is not ours is skipped.
-pub(super) fn all(repo: &gix::Repository) -> Result<Vec<StoredSnapshot>, Error> {
+pub(super) fn list_stored_snapshots(repo: &gix::Repository) -> Result<Vec<StoredSnapshot>, Error> {
     let doing = "list the snapshots";
     require_readable(repo, PREFIX)?;
-    let platform = repo.references().map_err(|e| Error::read(doing, e))?;
+    let platform = repo.references().map_err(|e| Error::read_error(doing, e))?;
     let mut snapshots = Vec::new();
     for reference in platform
         .prefixed(PREFIX)
-        .map_err(|e| Error::read(doing, e))?
+        .map_err(|e| Error::read_error(doing, e))?
     {
-        let reference = reference.map_err(|e| Error::read(doing, e))?;
+        let reference = reference.map_err(|e| Error::read_error(doing, e))?;
         if let Some(stored) = read_stored(repo, &reference)? {
             snapshots.push(stored);
         }
@@ -222,11 +228,11 @@ pub(super) fn read_stored(
     let doing = || format!("read the snapshot {name}");
     let mut object = repo
         .try_find_object(id)
-        .map_err(|e| Error::read(doing(), e))?;
-    if object.is_none() && stands_as_file(repo, id).map_err(|e| Error::read(doing(), e))? {
+        .map_err(|e| Error::read_error(doing(), e))?;
+    if object.is_none() && stands_as_file(repo, id).map_err(|e| Error::read_error(doing(), e))? {
         object = repo
             .try_find_object(id)
-            .map_err(|e| Error::read(doing(), e))?;
+            .map_err(|e| Error::read_error(doing(), e))?;
     }
     let Some(object) = object else {
         return Ok(None);
@@ -236,7 +242,7 @@ pub(super) fn read_stored(
     };
     let tree = commit
         .tree_id()
-        .map_err(|e| Error::read(doing(), e))?
+        .map_err(|e| Error::read_error(doing(), e))?
         .detach();
     let record = SnapshotRecord::parse(&commit.message_raw_sloppy().to_str_lossy());
     Ok(record.map(|record| StoredSnapshot {
@@ -268,7 +274,7 @@ mod tests {
         #[test]
         fn a_message_is_read_as_it_was_written(spec in "\\PC{0,20}", why in "\\PC{0,20}", files: u64, secs in 0i64..4_000_000_000, path in "\\PC{0,20}") {
             let record = SnapshotRecord {
-                spec: line(&spec), at: Timestamp::from_second(secs).unwrap(), why: line(&why), branch: Some("main".into()),
+                spec: to_trailer_line(&spec), at: Timestamp::from_second(secs).unwrap(), why: to_trailer_line(&why), branch: Some("main".into()),
                 worktree: "/w".into(), head: None, index: Some(ObjectId::null(gix::hash::Kind::Sha1)), extras: None,
                 private: None, private_files: 3, files, bytes: 7, left_out: vec![],
             };

@@ -14,8 +14,8 @@ use gix::bstr::{BStr, BString, ByteSlice};
 use gix::objs::tree::EntryKind;
 
 use super::blobs::ObjectSink;
-use super::disk::{FolderWalk, PathKind, as_path, split};
-use super::ignore_rules::{FILE, FolderRules, LARGEST, global_sources, join};
+use super::disk::{FolderWalk, PathKind, as_path, split_path};
+use super::ignore_rules::{FILE, FolderRules, LARGEST, global_sources, join_path};
 use super::proof::{entry_at, tree_of};
 use super::scan::TreeEdit;
 use super::{diff, record, tree};
@@ -47,7 +47,8 @@ impl Worktree {
         uncommitted: impl Iterator<Item = &'p str>,
     ) -> Result<(), Error> {
         let doing = "keep the ignore rules";
-        let baseline = ObjectId::from_hex(commit.as_bytes()).map_err(|e| Error::read(doing, e))?;
+        let baseline =
+            ObjectId::from_hex(commit.as_bytes()).map_err(|e| Error::read_error(doing, e))?;
         let repo = &self.repo;
         let mut blobs = ObjectSink::new(repo);
         let mut files = BTreeMap::new();
@@ -69,7 +70,7 @@ impl Worktree {
             .filter(|path| *path == FILE || path.ends_with("/.gitignore"))
             .chain([FILE])
             .collect();
-        let mut disk = FolderWalk::open(self.root()).map_err(|e| Error::read(doing, e))?;
+        let mut disk = FolderWalk::open(self.root()).map_err(|e| Error::read_error(doing, e))?;
         for path in named {
             let committed =
                 entry_at(repo, tree_of(repo, baseline)?, path.into())?.map(|(_, id)| id);
@@ -98,7 +99,7 @@ impl Worktree {
                 &files,
                 &mut blobs,
             )?;
-            rules_commit = record::commit(
+            rules_commit = record::write_commit(
                 &mut blobs,
                 rules,
                 [baseline],
@@ -118,7 +119,7 @@ impl Worktree {
         let (mut tree, mut beside) = (commit.tree_id().ok()?.detach(), BTreeMap::new());
         if commit.message_raw().ok()? == MESSAGE {
             for change in
-                diff::changes(repo, ObjectId::empty_tree(repo.object_hash()), tree).ok()?
+                diff::diff_trees(repo, ObjectId::empty_tree(repo.object_hash()), tree).ok()?
             {
                 let (_, id) = change.after?;
                 beside.insert(change.path, repo.find_blob(id).ok()?.take_data());
@@ -176,7 +177,7 @@ impl RecordedRules {
         inside
             .map(|folder| (folder, true))
             .chain([(path, is_folder)])
-            .any(|(path, is_folder)| self.rules_of(split(path).0).ignores(path, is_folder))
+            .any(|(path, is_folder)| self.rules_of(split_path(path).0).ignores(path, is_folder))
     }
 
     /// The rules that hold in a folder.
@@ -187,12 +188,12 @@ impl RecordedRules {
         let outer = if folder.is_empty() {
             Rc::clone(&self.global)
         } else {
-            self.rules_of(split(folder).0)
+            self.rules_of(split_path(folder).0)
         };
-        let file = join(folder, FILE.into());
+        let file = join_path(folder, FILE.into());
         let recorded = self
             .beside
-            .get(&join(FOLDERS.into(), file.as_bstr()))
+            .get(&join_path(FOLDERS.into(), file.as_bstr()))
             .cloned();
         let committed = || {
             let (_, id) = entry_at(&self.repo, self.tree, file.as_bstr()).ok()??;
@@ -239,7 +240,7 @@ impl RecordedRules {
                     *tool_folders.entry(folder.to_owned()).or_insert_with(|| {
                         MARKS.iter().any(|mark| {
                             matches!(
-                                disk.lstat(join(folder, BStr::new(mark)).as_bstr()),
+                                disk.lstat(join_path(folder, BStr::new(mark)).as_bstr()),
                                 Ok(Some(_))
                             )
                         })
@@ -262,10 +263,10 @@ impl RecordedRules {
             let is_other = match stat.kind {
                 PathKind::Folder => {
                     in_tool_folder(&format!("{text}/"))
-                        || split(path).1 == ".git"
+                        || split_path(path).1 == ".git"
                         || is_tools(path, &mut disk)
                 }
-                PathKind::File { .. } => !is_work(&text) || is_tools(split(path).0, &mut disk),
+                PathKind::File { .. } => !is_work(&text) || is_tools(split_path(path).0, &mut disk),
                 PathKind::Link | PathKind::Special => true,
             };
             if is_other || self.ignores(path, is_folder) {
@@ -280,7 +281,7 @@ impl RecordedRules {
                 disk.list(path)
                     .into_iter()
                     .flatten()
-                    .map(|entry| join(path, entry.name.as_bstr())),
+                    .map(|entry| join_path(path, entry.name.as_bstr())),
             );
         }
         newly

@@ -9,7 +9,7 @@ use gix::refs::transaction::{Change as RefChange, LogChange, PreviousValue, RefE
 
 use super::blobs::{BlobWriteMode, ObjectSink};
 use super::disk::{FolderWalk, PathKind};
-use super::ignore_rules::join;
+use super::ignore_rules::join_path;
 use super::private::WholeSnapshot;
 use super::proof::{entry_at, nested_files, tree_of};
 use super::record::{self, StoredSnapshot};
@@ -109,7 +109,7 @@ impl Worktree {
         if self
             .repo
             .try_find_reference(full.as_ref())
-            .map_err(|e| Error::read("look for the branch", e))?
+            .map_err(|e| Error::read_error("look for the branch", e))?
             .is_some()
         {
             return Err(fault("it exists".into()));
@@ -122,7 +122,7 @@ impl Worktree {
             .map(|head| tree_of(&self.repo, head))
             .transpose()?;
         let start = start.unwrap_or_else(|| ObjectId::empty_tree(self.repo.object_hash()));
-        let files = diff::changes(&self.repo, start, stored.tree)?.len() as u64;
+        let files = diff::diff_trees(&self.repo, start, stored.tree)?.len() as u64;
         Ok(RestoreResult {
             to: RestoredTo::Branch(name.to_owned()),
             files,
@@ -161,9 +161,9 @@ impl Worktree {
             deref: false,
         };
         let mut time = gix::date::parse::TimeBuf::default();
-        let who = record::identity(stored.record.at);
+        let who = record::build_signature(stored.record.at);
         edit_refs(&self.repo, [edit], who.to_ref(&mut time))
-            .map_err(|e| Error::read("create it", e))
+            .map_err(|e| Error::read_error("create it", e))
     }
 
     fn restore_fresh(&self, stored: &StoredSnapshot) -> Result<RestoreResult, RestoreError> {
@@ -172,8 +172,11 @@ impl Worktree {
             path: path.display().to_string(),
             source,
         };
-        let whole =
-            WholeSnapshot::join_parts(&nested::quiet(&self.repo)?, &stored.record, stored.tree)?;
+        let whole = WholeSnapshot::join_parts(
+            &nested::without_filters(&self.repo)?,
+            &stored.record,
+            stored.tree,
+        )?;
         if !holds_nothing_else(&whole, path).map_err(write)? {
             return Err(RestoreError::NotEmpty {
                 path: path.to_owned(),
@@ -241,7 +244,7 @@ fn holds_nothing_else(whole: &WholeSnapshot, root: &Path) -> std::io::Result<boo
     let mut folders = vec![BString::default()];
     while let Some(folder) = folders.pop() {
         for entry in below.list(folder.as_bstr())? {
-            let path = join(folder.as_bstr(), entry.name.as_bstr());
+            let path = join_path(folder.as_bstr(), entry.name.as_bstr());
             if path == ".git" {
                 continue;
             }
@@ -288,13 +291,13 @@ fn write_all(
         }
         files += 1;
         writer
-            .put(path, mode.kind(), id)
+            .write_object(path, mode.kind(), id)
             .map_err(|source| RestoreError::Write {
                 path: path_text(path),
                 source,
             })
     };
-    for entry in diff::changes(&whole.repo, empty, whole.tree)? {
+    for entry in diff::diff_trees(&whole.repo, empty, whole.tree)? {
         if let Some((mode, id)) = entry.after {
             put(entry.path.as_bstr(), mode, id)?;
         }

@@ -12,8 +12,8 @@ use gix::objs::tree::EntryKind;
 use rustix::fs::{AtFlags, Mode, OFlags};
 use rustix::io::Errno;
 
-use super::disk::{FolderWalk, PathKind, split};
-use super::ignore_rules::join;
+use super::disk::{FolderWalk, PathKind, split_path};
+use super::ignore_rules::join_path;
 use crate::blob_reader::{PIECE, read_blob};
 
 /// Whether every component of a path from a tree may be a name in a work tree.
@@ -67,7 +67,7 @@ impl<'repo> DiskWriter<'repo> {
         if self.below.folder(folder).is_ok() {
             return Ok(());
         }
-        let (parent, name) = split(folder);
+        let (parent, name) = split_path(folder);
         if !parent.is_empty() {
             self.make_folder(parent)?;
         }
@@ -81,8 +81,13 @@ impl<'repo> DiskWriter<'repo> {
     }
 
     /// Puts an object at a path: beside it first, then over it in one step.
-    pub(super) fn put(&mut self, path: &BStr, kind: EntryKind, id: ObjectId) -> io::Result<()> {
-        let (folder, name) = split(path);
+    pub(super) fn write_object(
+        &mut self,
+        path: &BStr,
+        kind: EntryKind,
+        id: ObjectId,
+    ) -> io::Result<()> {
+        let (folder, name) = split_path(path);
         if !folder.is_empty() {
             self.make_folder(folder)?;
         }
@@ -167,10 +172,10 @@ impl<'repo> DiskWriter<'repo> {
         }
         for entry in self.below.list(path)? {
             if entry.kind == PathKind::Folder {
-                self.clear_folders(join(path, entry.name.as_bstr()).as_bstr())?;
+                self.clear_folders(join_path(path, entry.name.as_bstr()).as_bstr())?;
             }
         }
-        let (parent, name) = split(path);
+        let (parent, name) = split_path(path);
         self.below.forget();
         let at = self.below.folder(parent)?;
         Ok(rustix::fs::unlinkat(
@@ -182,7 +187,7 @@ impl<'repo> DiskWriter<'repo> {
 
     /// Removes a file, and the folders that it leaves empty.
     pub(super) fn remove(&mut self, path: &BStr) -> io::Result<()> {
-        let (folder, name) = split(path);
+        let (folder, name) = split_path(path);
         let at = match self.below.folder(folder) {
             Ok(at) => at,
             Err(Errno::NOENT | Errno::NOTDIR | Errno::LOOP) => return Ok(()),
@@ -195,7 +200,7 @@ impl<'repo> DiskWriter<'repo> {
         let mut folder: BString = folder.to_owned();
         self.below.forget();
         while !folder.is_empty() {
-            let (parent, name) = split(folder.as_bstr());
+            let (parent, name) = split_path(folder.as_bstr());
             let Ok(at) = self.below.folder(parent) else {
                 break;
             };

@@ -7,18 +7,18 @@ use gix::bstr::{BStr, BString, ByteSlice};
 
 use super::blobs::{BlobWriteMode, ObjectSink};
 use super::diff::{self, PathDifference};
-use super::disk::{FolderWalk, PathKind, as_path, split};
-use super::ignore_rules::join;
+use super::disk::{FolderWalk, PathKind, as_path, split_path};
+use super::ignore_rules::join_path;
 use super::nested;
 use super::private::{IGNORED, WholeSnapshot};
 use super::proof::{entry_at, nested_files, tree_of};
 use super::record::StoredSnapshot;
 use super::restore_disk::{DiskWriter, is_safe};
 use super::restore_index::restore_index;
-use super::restore_result::{RestoreError, RestoreResult, RestoredTo, some};
+use super::restore_result::{RestoreError, RestoreResult, RestoredTo, format_first_paths};
 use super::scan::TreeEdit;
 use super::spec_name::path_text;
-use super::take::{read_index, scan};
+use super::take::{read_index, scan_changes};
 use crate::{Error, Worktree};
 use watchdog_facts::evidence::{LeftOut, LeftOutReason};
 
@@ -36,15 +36,18 @@ pub(super) fn in_place(
     worktree: &Worktree,
     stored: &StoredSnapshot,
 ) -> Result<RestoreResult, RestoreError> {
-    let whole =
-        WholeSnapshot::join_parts(&nested::quiet(&worktree.repo)?, &stored.record, stored.tree)?;
+    let whole = WholeSnapshot::join_parts(
+        &nested::without_filters(&worktree.repo)?,
+        &stored.record,
+        stored.tree,
+    )?;
     let repo = &whole.repo;
     let head_tree = worktree.head_tree()?;
     let start = match stored.record.head {
         Some(head) => tree_of(repo, head)?,
         None => ObjectId::empty_tree(repo.object_hash()),
     };
-    let (plan, mut left_out) = plan(repo, start, whole.tree)?;
+    let (plan, mut left_out) = plan_restore(repo, start, whole.tree)?;
     // Without an index that can be read nobody can tell what is staged; one that is damaged has nothing to lose.
     let opened = repo
         .index_path()
@@ -53,7 +56,9 @@ pub(super) fn in_place(
     if let Err(error) = opened.map(drop)
         && error.kind() != std::io::ErrorKind::NotFound
     {
-        return Err(Error::read(format!("read {}", repo.index_path().display()), error).into());
+        return Err(
+            Error::read_error(format!("read {}", repo.index_path().display()), error).into(),
+        );
     }
     let (index, _) = read_index(repo, head_tree)?;
     refuse_unclean(worktree, repo, &index, head_tree, &plan)?;
@@ -113,7 +118,7 @@ pub(super) fn in_place(
     for change in &work {
         if let Some((mode, id)) = change.after {
             writer
-                .put(change.path.as_bstr(), mode.kind(), id)
+                .write_object(change.path.as_bstr(), mode.kind(), id)
                 .map_err(fault(change.path.as_bstr()))?;
         }
     }
@@ -123,7 +128,7 @@ pub(super) fn in_place(
             NestedFileAction::There => {}
             NestedFileAction::Write => {
                 writer
-                    .put(path.as_bstr(), kind, id)
+                    .write_object(path.as_bstr(), kind, id)
                     .map_err(fault(path.as_bstr()))?;
                 files += 1;
             }
@@ -143,7 +148,7 @@ pub(super) fn in_place(
     if !newer.is_empty() {
         let skipped_note = format!(
             "ignored files that are different now were left as they are ({})",
-            some(&newer)
+            format_first_paths(&newer)
         );
         note = Some(note.map_or_else(
             || skipped_note.clone(),
@@ -170,13 +175,13 @@ pub(super) fn in_place(
 }
 
 /// The paths to write and remove, and those that cannot be restored.
-fn plan(
+fn plan_restore(
     repo: &gix::Repository,
     start: ObjectId,
     tree: ObjectId,
 ) -> Result<(Vec<PathDifference>, Vec<LeftOut>), Error> {
     let mut left_out = Vec::new();
-    let mut plan = diff::changes(repo, start, tree)?;
+    let mut plan = diff::diff_trees(repo, start, tree)?;
     plan.retain(|change| {
         let submodule = |side: Option<(gix::objs::tree::EntryMode, ObjectId)>| {
             side.is_some_and(|(mode, _)| mode.is_commit())
@@ -216,7 +221,7 @@ fn refuse_unclean(
     }
     let committed = repo
         .index_from_tree(&head_tree)
-        .map_err(|e| Error::read("read the tree of HEAD", e))?;
+        .map_err(|e| Error::read_error("read the tree of HEAD", e))?;
     let staged = nested::list_staged(repo, index);
     unsaved.extend(staged);
     let gone = committed
@@ -225,7 +230,7 @@ fn refuse_unclean(
         .map(|e| e.path(&committed))
         .filter(|path| !index.is_sparse() && index.entry_index_by_path(path).is_err());
     unsaved.extend(gone.map(ToOwned::to_owned));
-    for (path, change) in scan(worktree, repo, index, &mut blobs, &|_| None)?.changes {
+    for (path, change) in scan_changes(worktree, repo, index, &mut blobs, &|_| None)?.changes {
         let as_wanted =
             plan.iter()
                 .find(|c| c.path == path)
@@ -297,7 +302,7 @@ impl CurrentWorkTree<'_> {
                 matches!(self.below.lstat(path), Ok(Some(stat)) if stat.kind != PathKind::Folder);
             return there && self.is_tracked(path);
         };
-        let mut parent = split(path).0;
+        let mut parent = split_path(path).0;
         while !parent.is_empty() {
             match self.below.lstat(parent) {
                 Ok(Some(stat)) if stat.kind != PathKind::Folder && !self.goes(parent) => {
@@ -305,7 +310,7 @@ impl CurrentWorkTree<'_> {
                 }
                 _ => {}
             }
-            parent = split(parent).0;
+            parent = split_path(parent).0;
         }
         match self.below.lstat(path) {
             Ok(None) => true,
@@ -340,7 +345,7 @@ impl CurrentWorkTree<'_> {
                 continue;
             };
             for entry in entries {
-                let path = join(folder.as_bstr(), entry.name.as_bstr());
+                let path = join_path(folder.as_bstr(), entry.name.as_bstr());
                 match entry.kind {
                     PathKind::Folder => folders.push(path),
                     _ if self.goes(path.as_bstr()) => {}
@@ -357,15 +362,15 @@ impl CurrentWorkTree<'_> {
         path: &BStr,
         id: ObjectId,
     ) -> NestedFileAction {
-        let mut folder = split(path).0;
+        let mut folder = split_path(path).0;
         let repo = loop {
             if folder.is_empty() {
                 return NestedFileAction::Leave;
             }
-            if let Some(repo) = nested::open(&worktree.root().join(as_path(folder))) {
+            if let Some(repo) = nested::open_nested(&worktree.root().join(as_path(folder))) {
                 break repo;
             }
-            folder = split(folder).0;
+            folder = split_path(folder).0;
         };
         let inner = path[folder.len() + 1..].as_bstr();
         let committed = repo

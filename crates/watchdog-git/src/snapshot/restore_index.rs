@@ -49,7 +49,7 @@ pub(super) fn restore_index(
                 false,
                 Some(format!(
                     "the index is left as it is: {}",
-                    Error::read("lock it", error)
+                    Error::read_error("lock it", error)
                 )),
             ));
         }
@@ -104,12 +104,12 @@ pub(super) fn restore_index(
     };
     let mut lock = BufWriter::with_capacity(1 << 16, lock);
     file.write_to(&mut lock, gix::index::write::Options::default())
-        .map_err(|e| Error::read("write the index", e))?;
+        .map_err(|e| Error::read_error("write the index", e))?;
     lock.flush().map_err(write)?;
     let mut lock = lock.into_inner().map_err(|e| write(e.into_error()))?;
     lock.with_mut(|file| file.sync_all()).map_err(write)?;
     lock.commit()
-        .map_err(|e| Error::read("put the index in place", e))?;
+        .map_err(|e| Error::read_error("put the index in place", e))?;
     Ok((true, None))
 }
 
@@ -121,7 +121,7 @@ fn as_recorded(
 ) -> Result<gix::index::State, RestoreError> {
     let mut state = gix::index::State::from(
         repo.index_from_tree(&index_tree)
-            .map_err(|e| Error::read("read the recorded index", e))?,
+            .map_err(|e| Error::read_error("read the recorded index", e))?,
     );
     let Some(extras) = extras else {
         return Ok(state);
@@ -129,14 +129,14 @@ fn as_recorded(
     let empty = ObjectId::empty_tree(repo.object_hash());
     let mut conflicts: Vec<(BString, Stage, Mode, ObjectId)> = Vec::new();
     let mut intent: Vec<(Mode, BString)> = Vec::new();
-    for entry in diff::changes(repo, empty, extras)? {
+    for entry in diff::diff_trees(repo, empty, extras)? {
         let Some((mode, id)) = entry.after else {
             continue;
         };
         if entry.path == tree::INTENT_TO_ADD {
             let names = repo
                 .find_blob(id)
-                .map_err(|e| Error::read("read the recorded index", e))?
+                .map_err(|e| Error::read_error("read the recorded index", e))?
                 .take_data();
             intent.extend(names.split(|b| *b == 0).filter_map(|line| {
                 let (mode, path) = line.split_once_str(" ")?;

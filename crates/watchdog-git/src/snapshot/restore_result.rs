@@ -63,7 +63,7 @@ pub enum RestoreError {
     /// Several snapshots begin so.
     #[error(
         "several snapshots begin with '{id}' ({}): give more of the id",
-        some(candidates)
+        format_first_paths(candidates)
     )]
     Ambiguous {
         /// As the caller gave it.
@@ -74,7 +74,7 @@ pub enum RestoreError {
     /// The work tree or index has changes that are in no commit.
     #[error(
         "the work tree has uncommitted changes ({}): commit them first, or restore into a branch or a folder",
-        some(paths)
+        format_first_paths(paths)
     )]
     NotClean {
         /// The changed paths, relative to the top of the work tree.
@@ -83,7 +83,7 @@ pub enum RestoreError {
     /// Files that git does not track are in the way.
     #[error(
         "files that are in no commit are in the way ({}): move them, or restore into a branch or a folder",
-        some(paths)
+        format_first_paths(paths)
     )]
     WouldOverwrite {
         /// The untracked paths, relative to the top of the work tree.
@@ -92,7 +92,7 @@ pub enum RestoreError {
     /// HEAD has other content there than the snapshot started from.
     #[error(
         "HEAD changed the same files since the snapshot ({}): restore into a branch and merge it",
-        some(paths)
+        format_first_paths(paths)
     )]
     Moved {
         /// The paths that differ, relative to the top of the work tree.
@@ -123,7 +123,7 @@ pub enum RestoreError {
 }
 
 /// The first few paths.
-pub(super) fn some(paths: &[String]) -> String {
+pub(super) fn format_first_paths(paths: &[String]) -> String {
     const SHOWN: usize = 5;
     let mut text = paths
         .iter()

@@ -13,8 +13,8 @@ use gix::index::entry::{Flags, Mode, Stage};
 use gix::objs::tree::EntryKind;
 
 use super::blobs::{BlobWriteMode, CapturedFile, ObjectSink};
-use super::disk::{DiskEntry, FileStat, FolderWalk, PathKind, as_path, split};
-use super::ignore_rules::{FolderRules, join};
+use super::disk::{DiskEntry, FileStat, FolderWalk, PathKind, as_path, split_path};
+use super::ignore_rules::{FolderRules, join_path};
 use super::spec_name::path_text;
 use super::{PrivacyClassifier, SnapshotCandidate, nested};
 use crate::Error;
@@ -107,7 +107,7 @@ pub(super) struct DiskScan<'a, 'repo> {
     pub root: &'a Path,
     pub below: FolderWalk,
     pub blobs: &'a mut ObjectSink<'repo>,
-    pub found: ScannedChanges,
+    pub scanned: ScannedChanges,
     /// Says which ignored files are kept.
     pub rule: PrivacyClassifier<'a>,
     /// New files that wait until their sizes are known, each with whether it is nested; `None` where each is taken at once.
@@ -141,7 +141,7 @@ impl DiskScan<'_, '_> {
                 // The folder of a sparse index: the scan of untracked files finds the files below it.
                 continue;
             }
-            let full = join(scope.prefix.as_bstr(), path);
+            let full = join_path(scope.prefix.as_bstr(), path);
             if entry.mode == Mode::COMMIT && entry.stage() == Stage::Unconflicted {
                 self.submodule(scope, full.as_bstr(), entry.id)?;
                 continue;
@@ -149,7 +149,7 @@ impl DiskScan<'_, '_> {
             let stat = match self.below.lstat(full.as_bstr()) {
                 Ok(stat) => stat,
                 Err(error) => {
-                    self.found.leave_out_unread(full.as_bstr(), &error);
+                    self.scanned.leave_out_unread(full.as_bstr(), &error);
                     continue;
                 }
             };
@@ -159,14 +159,14 @@ impl DiskScan<'_, '_> {
                 let meant_to_be_absent =
                     stat.is_none() && entry.flags.contains(Flags::SKIP_WORKTREE);
                 if !meant_to_be_absent && !scope.nested {
-                    self.found.changes.insert(full, TreeEdit::Remove);
+                    self.scanned.changes.insert(full, TreeEdit::Remove);
                 }
                 continue;
             };
             let settled =
                 entry.stage() == Stage::Unconflicted && !entry.flags.contains(Flags::INTENT_TO_ADD);
             let forced = scope.everything || scope.forced.contains(path);
-            if settled && !forced && believable(entry, &stat, written, file_mode) {
+            if settled && !forced && is_clean_by_index(entry, &stat, written, file_mode) {
                 continue;
             }
             let keep = if settled && !forced {
@@ -194,8 +194,8 @@ impl DiskScan<'_, '_> {
                 }
                 // It was removed after it was listed.
                 Ok(None) if scope.nested => {}
-                Ok(None) => drop(self.found.changes.insert(full, TreeEdit::Remove)),
-                Err(error) => self.found.leave_out_unread(full.as_bstr(), &error),
+                Ok(None) => drop(self.scanned.changes.insert(full, TreeEdit::Remove)),
+                Err(error) => self.scanned.leave_out_unread(full.as_bstr(), &error),
             }
         }
         Ok(())
@@ -203,9 +203,9 @@ impl DiskScan<'_, '_> {
 
     fn add_change(&mut self, scope: &ScannedRepository<'_>, full: BString, taken: CapturedFile) {
         if scope.nested {
-            self.found.nested.insert(full, taken);
+            self.scanned.nested.insert(full, taken);
         } else {
-            self.found.changes.insert(full, TreeEdit::Put(taken));
+            self.scanned.changes.insert(full, TreeEdit::Put(taken));
         }
     }
 
@@ -216,20 +216,20 @@ impl DiskScan<'_, '_> {
         recorded: ObjectId,
     ) -> Result<(), Error> {
         match self.below.lstat(full) {
-            Err(error) => self.found.leave_out_unread(full, &error),
+            Err(error) => self.scanned.leave_out_unread(full, &error),
             Ok(Some(FileStat {
                 kind: PathKind::Folder,
                 ..
             })) => {
-                self.found.repositories.insert(full.to_owned());
-                let Some(repo) = nested::open(&self.root.join(as_path(full))) else {
+                self.scanned.repositories.insert(full.to_owned());
+                let Some(repo) = nested::open_nested(&self.root.join(as_path(full))) else {
                     return Ok(());
                 };
-                if let Some(head) = nested::head(&repo)
+                if let Some(head) = nested::read_head(&repo)
                     && (head != recorded || scope.everything)
                     && !scope.nested
                 {
-                    self.found
+                    self.scanned
                         .changes
                         .insert(full.to_owned(), TreeEdit::Submodule(head));
                 }
@@ -241,10 +241,18 @@ impl DiskScan<'_, '_> {
                 .take(&mut self.below, full, BlobWriteMode::Content)
             {
                 Ok(Some(taken)) => self.add_change(scope, full.to_owned(), taken),
-                Ok(None) => drop(self.found.changes.insert(full.to_owned(), TreeEdit::Remove)),
-                Err(error) => self.found.leave_out_unread(full, &error),
+                Ok(None) => drop(
+                    self.scanned
+                        .changes
+                        .insert(full.to_owned(), TreeEdit::Remove),
+                ),
+                Err(error) => self.scanned.leave_out_unread(full, &error),
             },
-            Ok(None) => drop(self.found.changes.insert(full.to_owned(), TreeEdit::Remove)),
+            Ok(None) => drop(
+                self.scanned
+                    .changes
+                    .insert(full.to_owned(), TreeEdit::Remove),
+            ),
         }
         Ok(())
     }
@@ -257,7 +265,7 @@ impl DiskScan<'_, '_> {
         repo: &gix::Repository,
     ) -> Result<(), Error> {
         match (scope.depth < DEEPEST)
-            .then(|| nested::index(repo))
+            .then(|| nested::read_index(repo))
             .flatten()
         {
             Some(index) => {
@@ -274,7 +282,8 @@ impl DiskScan<'_, '_> {
                 self.run(&scope)
             }
             None => {
-                self.found.leave_out(full, LeftOutReason::NestedRepository);
+                self.scanned
+                    .leave_out(full, LeftOutReason::NestedRepository);
                 Ok(())
             }
         }
@@ -303,13 +312,13 @@ impl DiskScan<'_, '_> {
             let full = if folder.is_empty() {
                 scope.prefix.clone()
             } else {
-                join(scope.prefix.as_bstr(), folder.as_bstr())
+                join_path(scope.prefix.as_bstr(), folder.as_bstr())
             };
             let entries = match self.below.list(full.as_bstr()) {
                 Ok(entries) => entries,
                 Err(error) if error.kind() == io::ErrorKind::NotFound => continue,
                 Err(error) => {
-                    self.found.leave_out_unread(full.as_bstr(), &error);
+                    self.scanned.leave_out_unread(full.as_bstr(), &error);
                     continue;
                 }
             };
@@ -340,21 +349,21 @@ impl DiskScan<'_, '_> {
         folder: &BStr,
         entry: &DiskEntry,
     ) -> Result<Option<BString>, Error> {
-        let path = join(folder, entry.name.as_bstr());
-        let full = join(scope.prefix.as_bstr(), path.as_bstr());
+        let path = join_path(folder, entry.name.as_bstr());
+        let full = join_path(scope.prefix.as_bstr(), path.as_bstr());
         if entry.name == ".git" {
             return Ok(None);
         }
         if entry.name.eq_ignore_ascii_case(b".git") {
             // git itself refuses such a name in a tree, and so does every restore.
-            self.found
+            self.scanned
                 .leave_out(full.as_bstr(), LeftOutReason::Excluded);
             return Ok(None);
         }
         let tracked = scope.index.entry_index_by_path(path.as_bstr()).is_ok();
         match entry.kind {
             PathKind::Special => {
-                self.found.odd_rules |=
+                self.scanned.odd_rules |=
                     entry.name == ".gitignore" || entry.name == ".gitattributes";
                 Ok(None)
             }
@@ -373,18 +382,19 @@ impl DiskScan<'_, '_> {
             }
             PathKind::Folder => {
                 let holds_tracked = scope.index.path_is_directory(path.as_bstr());
-                let submodule = tracked && self.found.repositories.contains(full.as_bstr());
+                let submodule = tracked && self.scanned.repositories.contains(full.as_bstr());
                 if submodule {
                     return Ok(None);
                 }
                 if rules.ignores(path.as_bstr(), true) {
                     if scope.depth == 0 && !holds_tracked {
-                        self.found.passed_over.push(path);
+                        self.scanned.passed_over.push(path);
                     }
                     return Ok(None);
                 }
                 if !holds_tracked
-                    && let Some(repo) = nested::open(&self.root.join(as_path(full.as_bstr())))
+                    && let Some(repo) =
+                        nested::open_nested(&self.root.join(as_path(full.as_bstr())))
                 {
                     self.untracked_repository(scope, full.as_bstr(), &repo)?;
                     return Ok(None);
@@ -400,14 +410,14 @@ impl DiskScan<'_, '_> {
         if scope.depth > 0 || scope.nested {
             return;
         }
-        self.found.passed_over.push(full.clone());
+        self.scanned.passed_over.push(full.clone());
         self.keep_ignored(full, false);
     }
 
     /// Keeps files that only rules ignore which are newer than the baseline, as far as the rule asks for them.
     pub(super) fn keep_newly_ignored(&mut self, files: BTreeSet<BString>) {
         for path in files {
-            if !self.found.ignored.contains_key(&path) {
+            if !self.scanned.ignored.contains_key(&path) {
                 self.keep_ignored(path, true);
             }
         }
@@ -417,7 +427,7 @@ impl DiskScan<'_, '_> {
         let stat = match self.below.lstat(full.as_bstr()) {
             Ok(Some(stat)) => stat,
             Ok(None) => return,
-            Err(error) => return self.found.leave_out_unread(full.as_bstr(), &error),
+            Err(error) => return self.scanned.leave_out_unread(full.as_bstr(), &error),
         };
         let nothing = || None;
         let candidate = SnapshotCandidate {
@@ -436,9 +446,9 @@ impl DiskScan<'_, '_> {
             .blobs
             .take(&mut self.below, full.as_bstr(), BlobWriteMode::Content)
         {
-            Ok(Some(taken)) => drop(self.found.ignored.insert(full, (taken, why))),
+            Ok(Some(taken)) => drop(self.scanned.ignored.insert(full, (taken, why))),
             Ok(None) => {}
-            Err(error) => self.found.leave_out_unread(full.as_bstr(), &error),
+            Err(error) => self.scanned.leave_out_unread(full.as_bstr(), &error),
         }
     }
 
@@ -452,15 +462,16 @@ impl DiskScan<'_, '_> {
         full: &BStr,
         repo: &gix::Repository,
     ) -> Result<(), Error> {
-        self.found.repositories.insert(full.to_owned());
+        self.scanned.repositories.insert(full.to_owned());
         if nested::same_repository(scope.repo, repo) {
             return self.nested_changes(scope, full, repo);
         }
         let Some(index) = (scope.depth < DEEPEST)
-            .then(|| nested::index(repo))
+            .then(|| nested::read_index(repo))
             .flatten()
         else {
-            self.found.leave_out(full, LeftOutReason::NestedRepository);
+            self.scanned
+                .leave_out(full, LeftOutReason::NestedRepository);
             return Ok(());
         };
         let scope = ScannedRepository {
@@ -475,8 +486,8 @@ impl DiskScan<'_, '_> {
         self.run(&scope)?;
         if !scope.nested {
             // No file was tracked here, so that none can be removed.
-            let prefix = join(full, BStr::new(""));
-            self.found
+            let prefix = join_path(full, BStr::new(""));
+            self.scanned
                 .changes
                 .retain(|path, change| *change != TreeEdit::Remove || !path.starts_with(&prefix));
         }
@@ -507,7 +518,7 @@ pub(super) fn mode_of(kind: EntryKind) -> Option<Mode> {
 }
 
 /// Whether the index alone shows that the file is as it was added.
-fn believable(
+fn is_clean_by_index(
     entry: &gix::index::Entry,
     disk: &FileStat,
     written: (i64, u32),
@@ -610,9 +621,9 @@ impl<'repo> NormalizedComparer<'repo> {
 fn attributes_can_be_read(below: &mut FolderWalk, path: &BStr) -> bool {
     let mut folder = path;
     loop {
-        folder = split(folder).0;
+        folder = split_path(folder).0;
         let odd = below
-            .lstat(join(folder, ".gitattributes".into()).as_bstr())
+            .lstat(join_path(folder, ".gitattributes".into()).as_bstr())
             .ok()
             .flatten()
             .is_some_and(|s| s.kind == PathKind::Special);

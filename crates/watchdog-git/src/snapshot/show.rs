@@ -75,7 +75,7 @@ impl Worktree {
             cut: false,
         };
         let mut files = Vec::new();
-        for change in diff::changes(repo, before, whole.tree)? {
+        for change in diff::diff_trees(repo, before, whole.tree)? {
             let private = whole.private.get(&change.path).cloned();
             files.push(budget.file(
                 repo,
@@ -89,7 +89,7 @@ impl Worktree {
         for (path, (kind, id)) in nested_files(repo, whole.extras)? {
             let bytes = repo
                 .find_header(id)
-                .map_err(|e| Error::read("read the snapshot", e))?
+                .map_err(|e| Error::read_error("read the snapshot", e))?
                 .size();
             let private = whole.private.get(&path).cloned();
             files.push(budget.file(
@@ -146,7 +146,7 @@ impl PatchBudget {
         let sides = (self.content(repo, before)?, self.content(repo, after)?);
         // A name with a line break must not look like lines of the patch.
         let path = &escape_to_one_line(path);
-        let mut patch = header(path, before, after);
+        let mut patch = format_diff_header(path, before, after);
         match sides {
             (Some(old), Some(new)) => {
                 let (hunks, lines) = line_hunks(&old, &new);
@@ -188,7 +188,7 @@ impl PatchBudget {
         let doing = "read a file of the snapshot";
         let size = repo
             .find_header(id)
-            .map_err(|e| Error::read(doing, e))?
+            .map_err(|e| Error::read_error(doing, e))?
             .size();
         if size > LINES_UP_TO || size > self.read {
             return Ok(None);
@@ -196,14 +196,14 @@ impl PatchBudget {
         self.read -= size;
         let data = repo
             .find_blob(id)
-            .map_err(|e| Error::read(doing, e))?
+            .map_err(|e| Error::read_error(doing, e))?
             .take_data();
         // git's own test for binary files.
         Ok((!data[..data.len().min(8000)].contains(&0)).then_some(data))
     }
 }
 
-fn header(path: &str, before: DiffedEntry, after: DiffedEntry) -> String {
+fn format_diff_header(path: &str, before: DiffedEntry, after: DiffedEntry) -> String {
     let mode = |side: DiffedEntry| side.map(|(mode, _)| format!("{:06o}", mode.value()));
     let mut text = format!("diff --git a/{path} b/{path}\n");
     match (mode(before), mode(after)) {
@@ -227,11 +227,11 @@ mod tests {
         let id = ObjectId::null(gix::hash::Kind::Sha1);
         let side = |kind: EntryKind| Some((EntryMode::from(kind), id));
         assert_eq!(
-            header("a", None, side(EntryKind::Blob)),
+            format_diff_header("a", None, side(EntryKind::Blob)),
             "diff --git a/a b/a\nnew file mode 100644\n"
         );
         assert_eq!(
-            header("a", side(EntryKind::Blob), side(EntryKind::BlobExecutable)),
+            format_diff_header("a", side(EntryKind::Blob), side(EntryKind::BlobExecutable)),
             "diff --git a/a b/a\nold mode 100644\nnew mode 100755\n"
         );
     }

@@ -26,7 +26,7 @@ impl Worktree {
     pub fn snapshot_sizes(&self, snapshots: &[SnapshotSummary]) -> Result<SnapshotSizes, Error> {
         let doing = "measure the snapshots";
         let empty = ObjectId::empty_tree(self.repo.object_hash());
-        let committed = diff::changes(&self.repo, empty, self.head_tree()?)?;
+        let committed = diff::diff_trees(&self.repo, empty, self.head_tree()?)?;
         let committed: HashSet<ObjectId> = committed
             .into_iter()
             .filter_map(|entry| Some(entry.after?.1))
@@ -35,14 +35,14 @@ impl Worktree {
         let mut contents: HashMap<ObjectId, (u64, usize, usize)> = HashMap::new();
         for (at, info) in snapshots.iter().enumerate() {
             let record = super::contents::parsed_record(&self.repo, &info.commit)?;
-            let id =
-                ObjectId::from_hex(info.commit.as_bytes()).map_err(|e| Error::read(doing, e))?;
+            let id = ObjectId::from_hex(info.commit.as_bytes())
+                .map_err(|e| Error::read_error(doing, e))?;
             let whole = WholeSnapshot::join_parts(&self.repo, &record, tree_of(&self.repo, id)?)?;
             let before = record
                 .head
                 .map_or(Ok(empty), |head| tree_of(&self.repo, head))?;
             let mut ids: HashMap<ObjectId, u64> = HashMap::new();
-            for change in diff::changes(&whole.repo, before, whole.tree)? {
+            for change in diff::diff_trees(&whole.repo, before, whole.tree)? {
                 ids.extend(
                     change
                         .after
@@ -56,7 +56,7 @@ impl Worktree {
                     whole
                         .repo
                         .find_header(id)
-                        .map_err(|e| Error::read(doing, e))?
+                        .map_err(|e| Error::read_error(doing, e))?
                         .size(),
                 );
             }

@@ -44,11 +44,14 @@ pub(crate) fn for_ref(spec: &str) -> String {
     if out.is_empty() {
         return "%".into();
     }
-    out.split('/').map(shorten).collect::<Vec<_>>().join("/")
+    out.split('/')
+        .map(shorten_component)
+        .collect::<Vec<_>>()
+        .join("/")
 }
 
 /// Cuts a component that no file system would hold, and keeps it distinct by a hash of the whole.
-fn shorten(component: &str) -> String {
+fn shorten_component(component: &str) -> String {
     use sha2::Digest;
     if component.len() <= LONGEST {
         return component.to_owned();
@@ -80,7 +83,7 @@ pub(super) fn path_text(path: &BStr) -> String {
 }
 
 /// The number that ends a snapshot's name.
-pub(super) fn sequence(name: &str) -> u64 {
+pub(super) fn parse_sequence(name: &str) -> u64 {
     name.rsplit_once('-')
         .and_then(|(_, n)| n.parse().ok())
         .unwrap_or(0)

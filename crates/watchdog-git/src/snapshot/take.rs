@@ -15,7 +15,7 @@ use super::disk::FolderWalk;
 use super::private::{self, PrivateSnapshotPart, SnapshotTrees};
 use super::record::{self, SnapshotRecord, StoredSnapshot};
 use super::scan::{DiskScan, ScannedChanges, ScannedRepository, TreeEdit};
-use super::spec_name::{PREFIX, PRIVATE_PREFIX, for_ref, path_text, sequence};
+use super::spec_name::{PREFIX, PRIVATE_PREFIX, for_ref, parse_sequence, path_text};
 use super::{PrivacyClassifier, Snapshot, SnapshotRequest, diff, loose_ref, nested};
 use crate::file_state::is_absent;
 use crate::shared_modes::edit_refs;
@@ -79,7 +79,7 @@ impl Worktree {
         rule: PrivacyClassifier<'_>,
     ) -> Result<Option<Snapshot>, Error> {
         self.refresh()?;
-        let quiet = nested::quiet(&self.repo)?;
+        let quiet = nested::without_filters(&self.repo)?;
         // A later round relies on what an earlier one wrote, which is guarded until a ref leads to it.
         let mut packs = Vec::new();
         let why = "its objects vanish while it is taken; is a garbage collection with --prune=now running?";
@@ -104,7 +104,7 @@ impl Worktree {
                 self.common_dir().join("objects")
             };
             if !gix::odb::at(objects, repo.object_hash())
-                .map_or(true, |fresh| blobs.vanished(&fresh))
+                .map_or(true, |fresh| blobs.has_vanished_objects(&fresh))
             {
                 return result;
             }
@@ -129,7 +129,7 @@ impl Worktree {
         repo: &gix::Repository,
         blobs: &mut ObjectSink<'_>,
     ) -> Result<Option<Snapshot>, Error> {
-        let head = repo.head().map_err(|e| Error::read("read HEAD", e))?;
+        let head = repo.head().map_err(|e| Error::read_error("read HEAD", e))?;
         let branch = head.referent_name().map(|name| path_text(name.shorten()));
         let head = self.head_id()?;
         let head_tree = self.head_tree()?;
@@ -210,7 +210,7 @@ impl Worktree {
             )
         {
             blobs.make_durable()?;
-            let same = snapshot(
+            let same = build_snapshot(
                 same.name,
                 same.commit,
                 tree,
@@ -226,30 +226,32 @@ impl Worktree {
         let name = line_of(&spec, request.at);
         if readable {
             let message = format!("index of the watchdog snapshot {name}\n");
-            record.index = Some(record::commit(
+            record.index = Some(record::write_commit(
                 blobs, index_tree, head, request.at, message,
             )?);
         }
         if let Some(extras) = extras_tree {
             let message = format!("conflicts and nested files of the watchdog snapshot {name}\n");
-            record.extras = Some(record::commit(blobs, extras, None, request.at, message)?);
+            record.extras = Some(record::write_commit(
+                blobs, extras, None, request.at, message,
+            )?);
         }
         if let Some(tree) = private_tree {
-            record.private = Some(private::commit(blobs, tree, &record, &name)?);
+            record.private = Some(private::write_private_commit(blobs, tree, &record, &name)?);
         }
         let parents: Vec<ObjectId> = record.parents().collect();
-        let commit = record::commit(blobs, tree, parents, request.at, record.message())?;
+        let commit = record::write_commit(blobs, tree, parents, request.at, record.message())?;
         blobs.make_durable()?;
-        let name = publish(self, &name, commit, record.private, request.at)?;
+        let name = publish_refs(self, &name, commit, record.private, request.at)?;
         let left_out = std::mem::take(&mut record.left_out);
         Ok(Some(Snapshot {
             failed_reads,
-            ..snapshot(name, commit, tree, &record, left_out, false)
+            ..build_snapshot(name, commit, tree, &record, left_out, false)
         }))
     }
 }
 
-fn snapshot(
+fn build_snapshot(
     name: String,
     commit: ObjectId,
     tree: ObjectId,
@@ -301,13 +303,13 @@ pub(super) fn read_index(
         Err(_) => {
             let index = repo
                 .index_from_tree(&head_tree)
-                .map_err(|e| Error::read("read HEAD in place of the unreadable index", e))?;
+                .map_err(|e| Error::read_error("read HEAD in place of the unreadable index", e))?;
             Ok((index, false))
         }
     }
 }
 
-pub(super) fn scan(
+pub(super) fn scan_changes(
     worktree: &Worktree,
     repo: &gix::Repository,
     index: &gix::index::File,
@@ -326,13 +328,13 @@ fn scan_within(
     (rule, max_new_bytes): (PrivacyClassifier<'_>, Option<u64>),
 ) -> Result<ScannedChanges, Error> {
     let root = worktree.root();
-    let below =
-        FolderWalk::open(root).map_err(|e| Error::read(format!("open {}", root.display()), e))?;
+    let below = FolderWalk::open(root)
+        .map_err(|e| Error::read_error(format!("open {}", root.display()), e))?;
     let mut scan = DiskScan {
         root,
         below,
         blobs,
-        found: ScannedChanges::default(),
+        scanned: ScannedChanges::default(),
         rule,
         new_files: max_new_bytes.map(|_| Vec::new()),
     };
@@ -346,7 +348,7 @@ fn scan_within(
         depth: 0,
     };
     scan.run(&scope)?;
-    let passed_over = std::mem::take(&mut scan.found.passed_over);
+    let passed_over = std::mem::take(&mut scan.scanned.passed_over);
     if !passed_over.is_empty()
         && let Some(rules) = worktree.recorded_rules()
     {
@@ -354,7 +356,7 @@ fn scan_within(
     }
     scan.take_new_files(max_new_bytes);
     for _ in 0..ROUNDS {
-        let again = stale(&mut scan, repo);
+        let again = find_stale_paths(&mut scan, repo);
         if again.is_empty() {
             break;
         }
@@ -362,14 +364,14 @@ fn scan_within(
             scan.take_again(path.as_bstr(), index);
         }
     }
-    Ok(scan.found)
+    Ok(scan.scanned)
 }
 
 /// Paths to take again: those whose file was written since, and those that another listing knows and we do not.
-fn stale(scan: &mut DiskScan<'_, '_>, repo: &gix::Repository) -> BTreeSet<BString> {
+fn find_stale_paths(scan: &mut DiskScan<'_, '_>, repo: &gix::Repository) -> BTreeSet<BString> {
     let mut again = BTreeSet::new();
     let taken: Vec<(BString, TreeEdit)> = scan
-        .found
+        .scanned
         .changes
         .iter()
         .map(|(p, c)| (p.clone(), *c))
@@ -384,7 +386,7 @@ fn stale(scan: &mut DiskScan<'_, '_>, repo: &gix::Repository) -> BTreeSet<BStrin
             again.insert(path);
         }
     }
-    if !scan.found.odd_rules {
+    if !scan.scanned.odd_rules {
         again.extend(
             listed_by_status(repo)
                 .into_iter()
@@ -443,9 +445,9 @@ impl DiskScan<'_, '_> {
                 || (path.starts_with(folder) && path.get(folder.len()) == Some(&b'/'))
         };
         let text = path_text(path);
-        self.found.changes.contains_key(path)
-            || self.found.repositories.iter().any(inside)
-            || self.found.left_out.iter().any(|l| l.path == text)
+        self.scanned.changes.contains_key(path)
+            || self.scanned.repositories.iter().any(inside)
+            || self.scanned.left_out.iter().any(|l| l.path == text)
     }
 
     pub(super) fn take_new_file(&mut self, full: BString, nested: bool) {
@@ -453,10 +455,10 @@ impl DiskScan<'_, '_> {
             .blobs
             .take(&mut self.below, full.as_bstr(), BlobWriteMode::Content)
         {
-            Ok(Some(taken)) if nested => drop(self.found.nested.insert(full, taken)),
-            Ok(Some(taken)) => drop(self.found.changes.insert(full, TreeEdit::Put(taken))),
+            Ok(Some(taken)) if nested => drop(self.scanned.nested.insert(full, taken)),
+            Ok(Some(taken)) => drop(self.scanned.changes.insert(full, TreeEdit::Put(taken))),
             Ok(None) => {}
-            Err(error) => self.found.leave_out_unread(full.as_bstr(), &error),
+            Err(error) => self.scanned.leave_out_unread(full.as_bstr(), &error),
         }
     }
 
@@ -483,7 +485,7 @@ impl DiskScan<'_, '_> {
                     self.take_new_file(path, nested);
                 }
                 None => self
-                    .found
+                    .scanned
                     .leave_out(path.as_bstr(), LeftOutReason::TooLarge),
             }
         }
@@ -497,21 +499,24 @@ impl DiskScan<'_, '_> {
             .take(&mut self.below, path, BlobWriteMode::Content)
         {
             Ok(Some(taken)) => drop(
-                self.found
+                self.scanned
                     .changes
                     .insert(path.to_owned(), TreeEdit::Put(taken)),
             ),
             Ok(None) if tracked => {
-                let _ = self.found.changes.insert(path.to_owned(), TreeEdit::Remove);
+                let _ = self
+                    .scanned
+                    .changes
+                    .insert(path.to_owned(), TreeEdit::Remove);
             }
-            Ok(None) => drop(self.found.changes.remove(path)),
-            Err(error) => self.found.leave_out_unread(path, &error),
+            Ok(None) => drop(self.scanned.changes.remove(path)),
+            Err(error) => self.scanned.leave_out_unread(path, &error),
         }
     }
 }
 
 fn newest_of(repo: &gix::Repository, spec: &str) -> Result<Option<StoredSnapshot>, Error> {
-    let all = record::all(repo)?;
+    let all = record::list_stored_snapshots(repo)?;
     let of_spec = |s: &StoredSnapshot| {
         s.name
             .strip_prefix(PREFIX)
@@ -521,7 +526,7 @@ fn newest_of(repo: &gix::Repository, spec: &str) -> Result<Option<StoredSnapshot
     Ok(all
         .into_iter()
         .filter(of_spec)
-        .max_by_key(|s| (s.record.at, sequence(&s.name))))
+        .max_by_key(|s| (s.record.at, parse_sequence(&s.name))))
 }
 
 /// Whether a snapshot holds this very state. `trees` are those of the index, the extras and the private part.
@@ -567,7 +572,7 @@ pub(super) fn utc_of(at: jiff::Timestamp) -> String {
 }
 
 /// Creates the refs under the first number that is free. The snapshot's own comes last: it makes both count.
-fn publish(
+fn publish_refs(
     worktree: &Worktree,
     line: &str,
     commit: ObjectId,
@@ -581,21 +586,21 @@ fn publish(
         let Some(private) = private else {
             let find_ref = || {
                 repo.try_find_reference(&beside)
-                    .map_err(|e| Error::read(format!("look for {beside}"), e))
+                    .map_err(|e| Error::read_error(format!("look for {beside}"), e))
             };
             let taken = worktree.retry_if_refs_moved(find_ref)?.is_some();
-            if !taken && create(worktree, &name, commit, at)? {
+            if !taken && create_ref(worktree, &name, commit, at)? {
                 return Ok(name);
             }
             continue;
         };
-        if !create(worktree, &beside, private, at)? {
+        if !create_ref(worktree, &beside, private, at)? {
             continue;
         }
-        match create(worktree, &name, commit, at) {
+        match create_ref(worktree, &name, commit, at) {
             Ok(true) => return Ok(name),
             other => {
-                super::list::delete(worktree, &beside, private, at)?;
+                super::list::delete_ref(worktree, &beside, private, at)?;
                 other?;
             }
         }
@@ -607,7 +612,7 @@ fn publish(
 }
 
 /// Creates a ref durably; `false` where the name is taken.
-pub(super) fn create(
+pub(super) fn create_ref(
     worktree: &Worktree,
     name: &str,
     commit: ObjectId,
@@ -624,15 +629,15 @@ pub(super) fn create(
         || worktree
             .retry_if_refs_moved(|| {
                 repo.try_find_reference(name)
-                    .map_err(|e| Error::read(doing(), e))
+                    .map_err(|e| Error::read_error(doing(), e))
             })?
             .is_some()
     {
         return Ok(false);
     }
-    match loose_ref::create(repo, name, commit) {
+    match loose_ref::create_loose_ref(repo, name, commit) {
         Err(error) if error.kind() == std::io::ErrorKind::Unsupported => {}
-        other => return other.map_err(|e| Error::read(doing(), e)),
+        other => return other.map_err(|e| Error::read_error(doing(), e)),
     }
     let edit = RefEdit {
         change: RefChange::Update {
@@ -643,15 +648,15 @@ pub(super) fn create(
             expected: PreviousValue::MustNotExist,
             new: Target::Object(commit),
         },
-        name: name.try_into().map_err(|e| Error::read(doing(), e))?,
+        name: name.try_into().map_err(|e| Error::read_error(doing(), e))?,
         deref: false,
     };
-    let who = record::identity(at);
+    let who = record::build_signature(at);
     let mut time = gix::date::parse::TimeBuf::default();
     match edit_refs(repo, [edit], who.to_ref(&mut time)) {
         Ok(()) => {
-            loose_ref::sync(repo, repo.common_dir().join(name))
-                .map_err(|e| Error::read(format!("make {name} durable"), e))?;
+            loose_ref::sync_ref(repo, repo.common_dir().join(name))
+                .map_err(|e| Error::read_error(format!("make {name} durable"), e))?;
             Ok(true)
         }
         // Another watchdog took the number in between.
@@ -662,6 +667,6 @@ pub(super) fn create(
         {
             Ok(false)
         }
-        Err(error) => Err(Error::read(doing(), error)),
+        Err(error) => Err(Error::read_error(doing(), error)),
     }
 }

@@ -66,11 +66,11 @@ pub(super) fn of_index(
             id: entry.id,
         });
     }
-    build(&leaves, 0, blobs)
+    write_tree(&leaves, 0, blobs)
 }
 
 /// Writes the tree of `leaves`, which all share their first `skip` bytes.
-fn build(
+fn write_tree(
     leaves: &[TreeLeaf<'_>],
     skip: usize,
     blobs: &mut ObjectSink<'_>,
@@ -94,7 +94,7 @@ fn build(
                     .iter()
                     .take_while(|l| l.path.starts_with(folder))
                     .count();
-                let oid = build(&leaves[at..at + below], folder.len(), blobs)?;
+                let oid = write_tree(&leaves[at..at + below], folder.len(), blobs)?;
                 entries.push(Entry {
                     mode: EntryKind::Tree.into(),
                     filename: below_skip[..end].into(),
@@ -119,13 +119,13 @@ pub(super) fn edit_tree(
         return Ok(base);
     }
     let doing = "edit the snapshot's tree";
-    let mut editor = editor(repo, base)?;
+    let mut editor = open_tree_editor(repo, base)?;
     // Removals first: a file that became a folder must not take the folder's files with it.
     for (path, change) in changes {
         if *change == TreeEdit::Remove {
             editor
                 .remove_if_leaf(path.split_str("/").map(ByteSlice::as_bstr))
-                .map_err(|e| Error::read(doing, e))?;
+                .map_err(|e| Error::read_error(doing, e))?;
         }
     }
     for (path, change) in changes {
@@ -137,18 +137,20 @@ pub(super) fn edit_tree(
         };
         editor
             .upsert(path.split_str("/").map(ByteSlice::as_bstr), kind, id)
-            .map_err(|e| Error::read(doing, e))?;
+            .map_err(|e| Error::read_error(doing, e))?;
     }
     editor.write(|tree| blobs.object(tree))
 }
 
-fn editor(repo: &gix::Repository, base: ObjectId) -> Result<Editor<'_>, Error> {
+fn open_tree_editor(repo: &gix::Repository, base: ObjectId) -> Result<Editor<'_>, Error> {
     let root = match base.is_empty_tree() {
         true => Tree::default(),
         false => repo
             .find_tree(base)
             .and_then(|tree| Ok(tree.decode()?.into()))
-            .map_err(|e: gix::Error| Error::read("read the tree that a snapshot starts from", e))?,
+            .map_err(|e: gix::Error| {
+                Error::read_error("read the tree that a snapshot starts from", e)
+            })?,
     };
     Ok(Editor::new(root, &repo.objects, repo.object_hash()))
 }
@@ -193,11 +195,11 @@ pub(super) fn of_extras(
     if leaves.is_empty() {
         return Ok(None);
     }
-    let mut editor = editor(repo, ObjectId::empty_tree(repo.object_hash()))?;
+    let mut editor = open_tree_editor(repo, ObjectId::empty_tree(repo.object_hash()))?;
     for (path, (kind, id)) in leaves {
         editor
             .upsert(path.split_str("/").map(ByteSlice::as_bstr), kind, id)
-            .map_err(|e| Error::read("build the tree of conflicts", e))?;
+            .map_err(|e| Error::read_error("build the tree of conflicts", e))?;
     }
     editor.write(|tree| blobs.object(tree)).map(Some)
 }

@@ -14,7 +14,7 @@ use super::disk::{FolderWalk, PathKind, as_path};
 use super::proof::entry_at;
 use super::scan::{TreeEdit, kind_of};
 use super::spec_name::path_text;
-use super::take::{read_index, scan};
+use super::take::{read_index, scan_changes};
 use super::{FileBeforeAfter, SnapshotPath, SnapshotPathKind, nested};
 use crate::submodule::is_named;
 use crate::{Error, Worktree};
@@ -39,14 +39,14 @@ impl Worktree {
     /// When HEAD, the index or the work tree cannot be read.
     pub fn read_uncommitted(&self) -> Result<UncommittedFiles, Error> {
         self.refresh()?;
-        let repo = nested::quiet(&self.repo)?;
+        let repo = nested::without_filters(&self.repo)?;
         let head_tree = self.head_tree()?;
         let (index, _) = read_index(&repo, head_tree)?;
         let mut blobs = ObjectSink::dry(&repo);
-        let scanned = scan(self, &repo, &index, &mut blobs, &|_| None)?;
+        let scanned = scan_changes(self, &repo, &index, &mut blobs, &|_| None)?;
         let committed = repo
             .index_from_tree(&head_tree)
-            .map_err(|e| Error::read("read the tree of HEAD", e))?;
+            .map_err(|e| Error::read_error("read the tree of HEAD", e))?;
         let before = |path: &BStr| {
             committed
                 .entry_by_path(path)
@@ -86,7 +86,7 @@ impl Worktree {
         }
         let root = self.root();
         let below = FolderWalk::open(root)
-            .map_err(|e| Error::read(format!("open {}", root.display()), e))?;
+            .map_err(|e| Error::read_error(format!("open {}", root.display()), e))?;
         let mut boundary = RepositoryBoundary::new(below);
         let mut paths = Vec::with_capacity(now.len());
         for (path, standing) in now {
@@ -149,14 +149,14 @@ impl Worktree {
                 if self
                     .repo
                     .find_header(id)
-                    .map_err(|e| Error::read(doing, e))?
+                    .map_err(|e| Error::read_error(doing, e))?
                     .size()
                     <= limit =>
             {
                 Some(
                     self.repo
                         .find_blob(id)
-                        .map_err(|e| Error::read(doing, e))?
+                        .map_err(|e| Error::read_error(doing, e))?
                         .take_data(),
                 )
             }
@@ -164,7 +164,7 @@ impl Worktree {
         };
         let root = self.root();
         let mut below = FolderWalk::open(root)
-            .map_err(|e| Error::read(format!("open {}", root.display()), e))?;
+            .map_err(|e| Error::read_error(format!("open {}", root.display()), e))?;
         let after = match below
             .lstat(name)
             .ok()

@@ -27,7 +27,7 @@ impl Worktree {
                 .to_string());
         };
         let id = ObjectId::from_hex(commit.as_bytes())
-            .map_err(|e| Error::read(format!("read commit {commit}"), e))?;
+            .map_err(|e| Error::read_error(format!("read commit {commit}"), e))?;
         Ok(tree_of(&self.repo, id)?.to_hex().to_string())
     }
 
@@ -38,18 +38,18 @@ impl Worktree {
     pub fn tree_without(&self, tree: &str, paths: &BTreeSet<String>) -> Result<String, Error> {
         let read = |hex: &str| {
             ObjectId::from_hex(hex.as_bytes())
-                .map_err(|e| Error::read(format!("read tree {hex}"), e))
+                .map_err(|e| Error::read_error(format!("read tree {hex}"), e))
         };
         let head = self
             .repo
             .find_tree(read(&self.tree_at(&self.head()?)?)?)
-            .map_err(|e| Error::read("read the tree of HEAD", e))?;
+            .map_err(|e| Error::read_error("read the tree of HEAD", e))?;
         let mut changes = BTreeMap::new();
         for path in paths {
             let path = BString::from(unescape_path(path));
             let entry = head
                 .lookup_entry(path.split_str("/"))
-                .map_err(|e| Error::read("read the tree of HEAD", e))?;
+                .map_err(|e| Error::read_error("read the tree of HEAD", e))?;
             let change = entry.map_or(TreeEdit::Remove, |entry| {
                 TreeEdit::Exactly(entry.mode().kind(), entry.object_id())
             });
@@ -72,10 +72,11 @@ impl Worktree {
     pub fn write_tree(&self, tree: &str, folder: &Path) -> Result<(), Error> {
         let doing = |path: &str| format!("write {path} of tree {tree}");
         let id = ObjectId::from_hex(tree.as_bytes())
-            .map_err(|e| Error::read(format!("read tree {tree}"), e))?;
-        let below = FolderWalk::open(folder).map_err(|e| Error::read(doing("the files"), e))?;
+            .map_err(|e| Error::read_error(format!("read tree {tree}"), e))?;
+        let below =
+            FolderWalk::open(folder).map_err(|e| Error::read_error(doing("the files"), e))?;
         let mut writer = DiskWriter::new(&self.repo, below);
-        for entry in diff::changes(
+        for entry in diff::diff_trees(
             &self.repo,
             ObjectId::empty_tree(self.repo.object_hash()),
             id,
@@ -84,8 +85,8 @@ impl Worktree {
                 continue;
             };
             writer
-                .put(entry.path.as_bstr(), mode.kind(), id)
-                .map_err(|e| Error::read(doing(&entry.path.to_str_lossy()), e))?;
+                .write_object(entry.path.as_bstr(), mode.kind(), id)
+                .map_err(|e| Error::read_error(doing(&entry.path.to_str_lossy()), e))?;
         }
         Ok(())
     }

@@ -5,7 +5,7 @@
 
 use std::collections::BTreeMap;
 
-use watchdog_git::fuzzed_readers::{meaning_of, movements};
+use watchdog_git::fuzzed_readers::{meaning_of, read_movements};
 
 use crate::BATCH;
 use crate::drawn::DrawnNumbers;
@@ -144,7 +144,7 @@ pub fn batch(drawn: &mut DrawnNumbers) {
         by_git.entry(name).or_default().insert(0, (commit, message));
     }
     for (n, lines) in logs.iter().enumerate() {
-        let read = movements(&repository.root.join(file(n))).expect("it is there");
+        let read = read_movements(&repository.root.join(file(n))).expect("it is there");
         let shown: String = lines.iter().map(|line| line.text.as_str()).collect();
         let counting: Vec<&DrawnLine> = lines.iter().filter(|line| line.counts_here).collect();
         assert_eq!(

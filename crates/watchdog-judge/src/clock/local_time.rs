@@ -15,7 +15,7 @@ pub fn local_time(at: Timestamp, now: &Zoned) -> String {
 }
 
 /// A day as a heading: `Wednesday, 2026-03-04`.
-pub fn day(date: Date) -> String {
+pub fn format_day(date: Date) -> String {
     date.strftime("%A, %Y-%m-%d").to_string()
 }
 
@@ -38,6 +38,6 @@ mod tests {
         ] {
             assert_eq!(local_time(at.parse().unwrap(), &now), said);
         }
-        assert_eq!(day(now.date()), "Wednesday, 2026-03-04");
+        assert_eq!(format_day(now.date()), "Wednesday, 2026-03-04");
     }
 }

@@ -4,4 +4,4 @@ pub mod local_time;
 pub mod pauses;
 mod wall;
 
-pub use wall::{local_now, now, since};
+pub use wall::{local_now, measure_since, now};

@@ -11,7 +11,7 @@ const FIRST: Duration = Duration::from_secs(1);
 
 /// The pause before the next question after `attempt` failures in a row (counted from 1),
 /// doubled each time with some jitter, and never longer than `at_most`.
-pub fn pause(attempt: u32, at_most: Duration) -> Duration {
+pub fn calculate_pause(attempt: u32, at_most: Duration) -> Duration {
     let mut policy = ExponentialBackoffBuilder::new()
         .with_initial_interval(FIRST)
         .with_multiplier(2.0)
@@ -35,15 +35,15 @@ mod tests {
     fn pauses_grow_and_never_exceed_the_bound() {
         let long = Duration::from_secs(3600);
         assert!(
-            pause(1, long) >= Duration::from_millis(800)
-                && pause(1, long) <= Duration::from_millis(1200)
+            calculate_pause(1, long) >= Duration::from_millis(800)
+                && calculate_pause(1, long) <= Duration::from_millis(1200)
         );
-        assert!(pause(5, long) > pause(1, long));
-        assert!(pause(u32::MAX, long) <= Duration::from_secs(360));
+        assert!(calculate_pause(5, long) > calculate_pause(1, long));
+        assert!(calculate_pause(u32::MAX, long) <= Duration::from_secs(360));
         assert_eq!(
-            pause(4, Duration::from_millis(10)),
+            calculate_pause(4, Duration::from_millis(10)),
             Duration::from_millis(10)
         );
-        assert_eq!(pause(3, Duration::ZERO), Duration::ZERO);
+        assert_eq!(calculate_pause(3, Duration::ZERO), Duration::ZERO);
     }
 }

@@ -24,7 +24,7 @@ pub fn local_now() -> Zoned {
 }
 
 /// Time since an instant of the wall clock, by the time since boot: setting the clock changes nothing, and a suspend counts.
-pub fn since(at: Timestamp) -> Duration {
+pub fn measure_since(at: Timestamp) -> Duration {
     let (_, steady) = read_clocks();
     let settings = SETTINGS.lock().unwrap_or_else(PoisonError::into_inner);
     Duration::try_from(steady.saturating_sub(settings.steady_time(at, steady))).unwrap_or_default()
@@ -147,13 +147,13 @@ mod tests {
     fn instant_age_equals_elapsed_time() {
         let at = now();
         std::thread::sleep(Duration::from_millis(20));
-        let age = since(at);
+        let age = measure_since(at);
         assert!(
             age >= Duration::from_millis(20) && age < Duration::from_secs(20),
             "{age:?}"
         );
         assert_eq!(
-            since(at + SignedDuration::from_hours(1)),
+            measure_since(at + SignedDuration::from_hours(1)),
             Duration::ZERO,
             "what is to come"
         );

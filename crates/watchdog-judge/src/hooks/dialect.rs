@@ -70,8 +70,8 @@ impl HookDialect {
     /// In a sentence, where its hooks are not known.
     pub fn from_name(name: &str) -> Result<Self, String> {
         HookDialect::ALL.into_iter().find(|dialect| dialect.as_str() == name).ok_or_else(|| {
-            let known: Vec<&str> = HookDialect::ALL.map(HookDialect::as_str).to_vec();
-            format!("no hooks of '{name}' are known (of {} they are); `watchdog loop` holds any agent", known.join(", "))
+            let names: Vec<&str> = HookDialect::ALL.map(HookDialect::as_str).to_vec();
+            format!("no hooks of '{name}' are known (of {} they are); `watchdog loop` holds any agent", names.join(", "))
         })
     }
 
@@ -222,11 +222,11 @@ impl HookDialect {
     pub fn is_headless(self, words: &[String], stdin_is_terminal: bool) -> bool {
         let has = |wanted: &[&str]| {
             words.iter().skip(1).any(|word| {
-                wanted.iter().any(|one| {
-                    word == one
+                wanted.iter().any(|option| {
+                    word == option
                         || word
-                            .strip_prefix(one)
-                            .is_some_and(|rest| rest.starts_with('='))
+                            .strip_prefix(option)
+                            .is_some_and(|after_option| after_option.starts_with('='))
                 })
             })
         };

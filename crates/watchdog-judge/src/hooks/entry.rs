@@ -142,8 +142,8 @@ fn command_line(program: &str, dialect: HookDialect, event: HookEvent) -> String
 }
 
 /// The event of a command line of ours; `None` for other commands, and for more than a plain call of ours.
-pub(super) fn own(command: &str, program: &str) -> Option<HookEvent> {
-    let words = words(command)?;
+pub(super) fn parse_own_command(command: &str, program: &str) -> Option<HookEvent> {
+    let words = split_words(command)?;
     let first = words.first()?;
     let named = first.rsplit('/').next() == Some("watchdog") || words_eq(program, first);
     let at = words
@@ -153,7 +153,7 @@ pub(super) fn own(command: &str, program: &str) -> Option<HookEvent> {
     let event = words.get(at + 1)?;
     HookEvent::ALL
         .into_iter()
-        .find(|known| known.command() == event)
+        .find(|hook_event| hook_event.command() == event)
 }
 
 /// A command line of ours, in parts.
@@ -168,14 +168,14 @@ pub(super) struct OwnCall {
 
 /// The parts of a command line of ours.
 pub(super) fn own_call(command: &str) -> Option<OwnCall> {
-    let words = words(command)?;
+    let words = split_words(command)?;
     let at = words.iter().position(|word| word == "hook")?;
     let options: Vec<String> = words.get(at + 2..)?.to_vec();
-    let known = |(n, word): (usize, &String)| {
+    let is_our_option = |(n, word): (usize, &String)| {
         let value = n > 0 && ["--within", "--agent"].contains(&options[n - 1].as_str());
         ["--hold", "--all-sessions", "--within", "--agent"].contains(&word.as_str()) || value
     };
-    let is_plain = at == 1 && options.iter().enumerate().all(known);
+    let is_plain = at == 1 && options.iter().enumerate().all(is_our_option);
     Some(OwnCall {
         program: words.into_iter().next()?,
         options,
@@ -184,11 +184,11 @@ pub(super) fn own_call(command: &str) -> Option<OwnCall> {
 }
 
 fn words_eq(program: &str, first: &str) -> bool {
-    words(program).is_some_and(|words| words == [first])
+    split_words(program).is_some_and(|words| words == [first])
 }
 
 /// The words of a plain command line; `None` where it holds what only a shell can make sense of.
-fn words(line: &str) -> Option<Vec<String>> {
+fn split_words(line: &str) -> Option<Vec<String>> {
     let mut words = Vec::new();
     let mut word: Option<String> = None;
     let mut quote: Option<char> = None;
@@ -251,10 +251,13 @@ mod tests {
             ("'watchdog hook stop", None),
             ("", None),
         ] {
-            assert_eq!(own(command, "watchdog"), event, "{command}");
+            assert_eq!(parse_own_command(command, "watchdog"), event, "{command}");
         }
-        assert_eq!(own("/opt/wd hook stop", "/opt/wd"), Some(HookEvent::Stop));
-        assert_eq!(own("/opt/wd hook stop", "watchdog"), None);
+        assert_eq!(
+            parse_own_command("/opt/wd hook stop", "/opt/wd"),
+            Some(HookEvent::Stop)
+        );
+        assert_eq!(parse_own_command("/opt/wd hook stop", "watchdog"), None);
     }
 
     #[test]
@@ -276,7 +279,7 @@ mod tests {
                     HookEntries::usual(dialect, &word, Duration::from_secs(600), holds).entries
                 {
                     assert_eq!(
-                        own(&entry.command, &word),
+                        parse_own_command(&entry.command, &word),
                         Some(entry.event),
                         "{}",
                         entry.command
@@ -304,12 +307,12 @@ mod tests {
     proptest! {
         #[test]
         fn a_quoted_word_is_one_word(text in "\\PC{1,20}") {
-            prop_assert_eq!(words(&shell_word(&text)), Some(vec![text]));
+            prop_assert_eq!(split_words(&shell_word(&text)), Some(vec![text]));
         }
 
         #[test]
         fn any_command_line_can_be_examined(text in "\\PC{0,40}") {
-            let _ = own(&text, "watchdog");
+            let _ = parse_own_command(&text, "watchdog");
         }
     }
 }

@@ -113,41 +113,42 @@ pub struct HookDecision {
 const NO_WORDS: &str = "Tasks are incomplete";
 
 /// Decides.
-pub fn decide(holding: HoldPoint, facts: &StopFacts, held: HoldStreak) -> HookDecision {
+pub fn decide_hold(holding: HoldPoint, facts: &StopFacts, streak: HoldStreak) -> HookDecision {
     match facts {
         StopFacts::Nothing => HookDecision {
-            reply: free(holding, None),
+            reply: build_release_reply(holding, None),
             reason: None,
             message: String::new(),
             counted: HoldCountChange::Same,
         },
-        StopFacts::Failed { why } => decision(
+        StopFacts::Failed { why } => release_without_proof(
             None,
             format!("could not judge, so the agent was not held: {why}"),
         ),
-        StopFacts::NoCriteria => decision(
+        StopFacts::NoCriteria => release_without_proof(
             Some(Reason::NoCriteria),
             "no criteria are configured; a person must decide whether the work is done",
         ),
-        StopFacts::Untrusted { allow_with } => decision(
+        StopFacts::Untrusted { allow_with } => release_without_proof(
             Some(Reason::Untrusted),
             format!(
                 "completion.json is not trusted, so its checks did not run; read it, then allow it with: {allow_with}"
             ),
         ),
-        StopFacts::Limit(stop) => decision(
+        StopFacts::Limit(stop) => release_without_proof(
             Some(stop.reason),
             format!(
                 "{}; the work was not judged, and the agent may stop",
                 stop.why
             ),
         ),
-        StopFacts::Background { tasks } => {
-            decision(Some(Reason::BackgroundWork), background(tasks))
-        }
+        StopFacts::Background { tasks } => release_without_proof(
+            Some(Reason::BackgroundWork),
+            describe_background_tasks(tasks),
+        ),
         StopFacts::CriteriaChanged { guarded } => HookDecision {
             counted: HoldCountChange::Over,
-            ..decision(
+            ..release_without_proof(
                 Some(Reason::CriteriaChanged),
                 format!(
                     "guarded files changed since the anchor: {guarded}; a person must look at them"
@@ -156,7 +157,7 @@ pub fn decide(holding: HoldPoint, facts: &StopFacts, held: HoldStreak) -> HookDe
         },
         StopFacts::TooWeak { evidence, required } => HookDecision {
             counted: HoldCountChange::Over,
-            ..decision(
+            ..release_without_proof(
                 Some(Reason::Disputed),
                 format!(
                     "every check passed, but the evidence is '{}' and the configuration requires '{}'; a person must look",
@@ -166,12 +167,12 @@ pub fn decide(holding: HoldPoint, facts: &StopFacts, held: HoldStreak) -> HookDe
             )
         },
         StopFacts::Passed => HookDecision {
-            reply: free(holding, None),
+            reply: build_release_reply(holding, None),
             reason: Some(Reason::ChecksPassed),
             message: "every check passed".into(),
             counted: HoldCountChange::Over,
         },
-        StopFacts::Unmet { feedback } => unmet(holding, feedback, held),
+        StopFacts::Unmet { feedback } => decide_unmet(holding, feedback, streak),
         StopFacts::Undecided { reason, feedback } => {
             let what = match reason {
                 Reason::BackgroundWork => "a check waits",
@@ -179,17 +180,20 @@ pub fn decide(holding: HoldPoint, facts: &StopFacts, held: HoldStreak) -> HookDe
                 Reason::VerifyTimeout => "a check did not end in time",
                 _ => "a check ran without a result",
             };
-            decision(
+            release_without_proof(
                 Some(*reason),
-                format!("{what}, so the agent was not held: {}", words(feedback)),
+                format!(
+                    "{what}, so the agent was not held: {}",
+                    trim_feedback(feedback)
+                ),
             )
         }
     }
 }
 
 /// The checks are not met: held, unless it was held too often already.
-fn unmet(holding: HoldPoint, feedback: &str, held: HoldStreak) -> HookDecision {
-    let feedback = words(feedback);
+fn decide_unmet(holding: HoldPoint, feedback: &str, streak: HoldStreak) -> HookDecision {
+    let feedback = trim_feedback(feedback);
     let message = format!("the checks are not met: {feedback}");
     let hold = |act| HookDecision {
         reply: HookReply { act, message: None },
@@ -197,7 +201,7 @@ fn unmet(holding: HoldPoint, feedback: &str, held: HoldStreak) -> HookDecision {
         message: message.clone(),
         counted: HoldCountChange::OneMore,
     };
-    match (holding, held.times) {
+    match (holding, streak.times) {
         // A message is all that is possible, so it cannot hold an agent without end.
         (HoldPoint::OutputTaken { .. }, _) => {
             let advice = format!(
@@ -210,23 +214,27 @@ fn unmet(holding: HoldPoint, feedback: &str, held: HoldStreak) -> HookDecision {
                 ..hold(HookAction::Advise { context: advice })
             }
         }
-        (HoldPoint::Stop | HoldPoint::Output, None) => decision(
+        (HoldPoint::Stop | HoldPoint::Output, None) => release_without_proof(
             Some(Reason::StoreError),
             format!(
                 "the agent was not held, because the hold counter could not be read or saved; {message}"
             ),
         ),
-        (HoldPoint::Stop | HoldPoint::Output, Some(_)) if held.most == 0 => decision(
-            Some(Reason::ChecksUnmet),
-            format!("{message}; limits.max_stop_blocks is 0, so the agent was not held"),
-        ),
-        (HoldPoint::Stop | HoldPoint::Output, Some(times)) if times >= held.most => decision(
-            Some(Reason::BudgetExhausted),
-            format!(
-                "the agent was held {} in a row and is let go; the work is not complete: {feedback}",
-                plural(times.into(), "time")
-            ),
-        ),
+        (HoldPoint::Stop | HoldPoint::Output, Some(_)) if streak.most == 0 => {
+            release_without_proof(
+                Some(Reason::ChecksUnmet),
+                format!("{message}; limits.max_stop_blocks is 0, so the agent was not held"),
+            )
+        }
+        (HoldPoint::Stop | HoldPoint::Output, Some(times)) if times >= streak.most => {
+            release_without_proof(
+                Some(Reason::BudgetExhausted),
+                format!(
+                    "the agent was held {} in a row and is let go; the work is not complete: {feedback}",
+                    plural(times.into(), "time")
+                ),
+            )
+        }
         (HoldPoint::Stop, Some(_)) => hold(HookAction::Block {
             reason: feedback.to_owned(),
         }),
@@ -237,7 +245,7 @@ fn unmet(holding: HoldPoint, feedback: &str, held: HoldStreak) -> HookDecision {
 }
 
 /// Releases the agent without proof of completion, and tells the user.
-fn decision(reason: Option<Reason>, message: impl Into<String>) -> HookDecision {
+fn release_without_proof(reason: Option<Reason>, message: impl Into<String>) -> HookDecision {
     let message = message.into();
     let status = reason
         .map(|reason| format!("{} ({}): ", reason.status().as_str(), reason.as_str()))
@@ -251,7 +259,7 @@ fn decision(reason: Option<Reason>, message: impl Into<String>) -> HookDecision 
 }
 
 /// An answer that lets the agent go because nothing is missing.
-fn free(holding: HoldPoint, message: Option<String>) -> HookReply {
+fn build_release_reply(holding: HoldPoint, message: Option<String>) -> HookReply {
     let act = if holding == (HoldPoint::OutputTaken { finish: true }) {
         HookAction::Finish
     } else {
@@ -260,7 +268,7 @@ fn free(holding: HoldPoint, message: Option<String>) -> HookReply {
     HookReply { act, message }
 }
 
-fn background(tasks: &[String]) -> String {
+fn describe_background_tasks(tasks: &[String]) -> String {
     let shown: Vec<&str> = tasks.iter().take(3).map(String::as_str).collect();
     let more = if tasks.len() > shown.len() {
         ", ..."
@@ -279,7 +287,7 @@ fn background(tasks: &[String]) -> String {
     )
 }
 
-fn words(feedback: &str) -> &str {
+fn trim_feedback(feedback: &str) -> &str {
     let feedback = feedback.trim();
     if feedback.is_empty() {
         NO_WORDS

@@ -44,7 +44,7 @@ fn held(times: u32) -> HoldStreak {
 }
 
 fn answer(holding: HoldPoint, facts: &StopFacts, held: HoldStreak) -> Value {
-    decide(holding, facts, held)
+    decide_hold(holding, facts, held)
         .reply
         .to_json(HookDialect::Claude)
 }
@@ -98,7 +98,7 @@ fn a_pass_needs_no_words() {
         json!({})
     );
     assert_eq!(
-        decide(HoldPoint::Stop, &facts, held(3)).counted,
+        decide_hold(HoldPoint::Stop, &facts, held(3)).counted,
         HoldCountChange::Over
     );
     assert_eq!(
@@ -120,10 +120,10 @@ fn hold_cap_releases_agent_as_stopped_never_complete() {
     for holding in [HoldPoint::Stop, HoldPoint::Output] {
         let facts = judged(CheckOutcome::Unmet, "write the tests");
         assert_eq!(
-            decide(holding, &facts, held(6)).counted,
+            decide_hold(holding, &facts, held(6)).counted,
             HoldCountChange::OneMore
         );
-        let decision = decide(holding, &facts, held(7));
+        let decision = decide_hold(holding, &facts, held(7));
         assert_eq!(decision.reason, Some(Reason::BudgetExhausted));
         assert_eq!(decision.counted, HoldCountChange::Same);
         assert_eq!(
@@ -131,7 +131,7 @@ fn hold_cap_releases_agent_as_stopped_never_complete() {
             json!({"systemMessage": "watchdog: stopped (budget_exhausted): the agent was held 7 times in a row and is let go; \
                    the work is not complete: write the tests"})
         );
-        let never = decide(
+        let never = decide_hold(
             holding,
             &facts,
             HoldStreak {
@@ -146,7 +146,7 @@ fn hold_cap_releases_agent_as_stopped_never_complete() {
 
 #[test]
 fn unreadable_hold_count_never_holds_the_agent() {
-    let decision = decide(
+    let decision = decide_hold(
         HoldPoint::Stop,
         &judged(CheckOutcome::Unmet, "x"),
         HoldStreak {
@@ -231,7 +231,7 @@ fn weak_evidence_is_for_review() {
         Evidence::Claimed,
         Evidence::Verified,
     );
-    let decision = decide(HoldPoint::Stop, &facts, held(2));
+    let decision = decide_hold(HoldPoint::Stop, &facts, held(2));
     assert_eq!(
         (decision.reason, decision.counted),
         (Some(Reason::Disputed), HoldCountChange::Over)
@@ -266,7 +266,7 @@ proptest! {
         facts in grounds(), times in prop::option::of(0u32..20), most in 0u32..10, kind in 0u8..2
     ) {
         let holding = if kind == 0 { HoldPoint::Stop } else { HoldPoint::Output };
-        let decision = decide(holding, &facts, HoldStreak { times, most });
+        let decision = decide_hold(holding, &facts, HoldStreak { times, most });
         let unmet = matches!(facts, StopFacts::Unmet { .. });
         let may = unmet && times.is_some_and(|times| times < most);
         prop_assert_eq!(decision.reply.act != HookAction::Nothing, may);
@@ -288,7 +288,7 @@ fn changed_guards_are_told_and_hold_nobody() {
         HoldPoint::Output,
         HoldPoint::OutputTaken { finish: true },
     ] {
-        let decision = decide(holding, &facts, held(3));
+        let decision = decide_hold(holding, &facts, held(3));
         let told = "watchdog: review (criteria_changed): guarded files changed since the anchor: tests/a.rs; a person must look at them";
         assert_eq!(
             decision.reply.to_json(HookDialect::Claude),

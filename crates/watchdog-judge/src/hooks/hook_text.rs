@@ -10,25 +10,33 @@ use super::{plugin_text, settings_text};
 ///
 /// # Errors
 /// When the agent could not read the text, or somebody else wrote what would be replaced.
-pub fn edit(text: &str, wanted: &HookEntries, program: &str) -> Result<SettingsEdit, EditError> {
+pub fn edit_hooks(
+    text: &str,
+    wanted: &HookEntries,
+    program: &str,
+) -> Result<SettingsEdit, EditError> {
     match wanted.dialect {
-        HookDialect::Opencode => plugin_text::edit(text, wanted),
-        _ => settings_text::edit(text, wanted, program),
+        HookDialect::Opencode => plugin_text::edit_plugin(text, wanted),
+        _ => settings_text::edit_settings(text, wanted, program),
     }
 }
 
 /// How many entries of ours a text holds.
 pub fn own_entries(dialect: HookDialect, text: &str, program: &str) -> u64 {
     match dialect {
-        HookDialect::Opencode => u64::from(plugin_text::installed(text).is_some()),
+        HookDialect::Opencode => u64::from(plugin_text::read_installed_hooks(text).is_some()),
         _ => settings_text::own_entries(dialect, text, program),
     }
 }
 
 /// Reads our own entries; `None` where there is none.
-pub fn installed(dialect: HookDialect, text: &str, program: &str) -> Option<InstalledHooks> {
+pub fn read_installed_hooks(
+    dialect: HookDialect,
+    text: &str,
+    program: &str,
+) -> Option<InstalledHooks> {
     match dialect {
-        HookDialect::Opencode => plugin_text::installed(text),
-        _ => settings_text::installed(dialect, text, program),
+        HookDialect::Opencode => plugin_text::read_installed_hooks(text),
+        _ => settings_text::read_installed_hooks(dialect, text, program),
     }
 }

@@ -129,7 +129,7 @@ impl HookInput {
     ///
     /// # Errors
     /// When it breaks, is too large, or holds no JSON object.
-    pub fn read(dialect: HookDialect, from: impl Read) -> Result<Self, InputError> {
+    pub fn read_from(dialect: HookDialect, from: impl Read) -> Result<Self, InputError> {
         let mut bytes = Vec::new();
         from.take(MOST + 1).read_to_end(&mut bytes)?;
         if bytes.len() as u64 > MOST {
@@ -227,13 +227,13 @@ mod tests {
 
     use super::*;
 
-    fn read(value: &Value) -> HookInput {
+    fn parse_value(value: &Value) -> HookInput {
         HookInput::parse(HookDialect::Claude, value.to_string().as_bytes()).expect("an object")
     }
 
     #[test]
     fn host_input_is_read_and_additions_are_kept() {
-        let input = read(
+        let input = parse_value(
             &json!({"session_id": "s", "transcript_path": "/t.jsonl", "cwd": "/w", "hook_event_name": "Stop", "prompt_id": "p",
             "stop_hook_active": true, "last_assistant_message": "done", "background_tasks": [{"id": "1"}], "session_crons": [], "novel": 1}),
         );
@@ -352,7 +352,7 @@ mod tests {
 
     #[test]
     fn what_has_another_type_was_not_told() {
-        let input = read(
+        let input = parse_value(
             &json!({"session_id": 7, "cwd": null, "stop_hook_active": "yes", "background_tasks": "none", "hook_event_name": "Later"}),
         );
         let nothing = HookInput {
@@ -387,7 +387,7 @@ mod tests {
         );
         let endless = std::io::repeat(b' ');
         assert!(matches!(
-            HookInput::read(HookDialect::Claude, endless),
+            HookInput::read_from(HookDialect::Claude, endless),
             Err(InputError::TooLarge)
         ));
     }
@@ -407,16 +407,16 @@ mod tests {
             (json!({}), Some(json!({}))),
         ] {
             assert_eq!(
-                read(&json!({"tool_input": input})).structured_output(),
+                parse_value(&json!({"tool_input": input})).structured_output(),
                 output
             );
         }
-        assert_eq!(read(&json!({})).structured_output(), None);
+        assert_eq!(parse_value(&json!({})).structured_output(), None);
     }
 
     #[test]
     fn ending_sub_agent_does_not_wait_for_itself() {
-        let input = read(
+        let input = parse_value(
             &json!({"agent_id": "a", "background_tasks": [{"id": "a", "status": "running", "description": "me"},
             {"id": "b", "status": "running", "description": "another"}]}),
         );
@@ -425,7 +425,7 @@ mod tests {
 
     #[test]
     fn task_runs_until_known_to_have_ended() {
-        let input = read(&json!({"background_tasks": [
+        let input = parse_value(&json!({"background_tasks": [
             {"id": "a", "type": "shell", "status": "running", "description": "the tests", "command": "npm test"},
             {"id": "b", "type": "shell", "status": "running", "description": " ", "command": "npm run build"},
             {"id": "c", "type": "subagent", "status": "some new word", "agent_type": "general"},

@@ -3,7 +3,7 @@
 use watchdog_git::line_hunks;
 
 /// The difference of two texts, in the form of `diff -u`; empty where they are equal.
-pub fn unified(before: &str, after: &str, name: &str) -> String {
+pub fn format_unified_diff(before: &str, after: &str, name: &str) -> String {
     match line_hunks(before.as_bytes(), after.as_bytes()) {
         (hunks, _) if hunks.is_empty() => hunks,
         (hunks, _) => format!("--- {name}\n+++ {name}\n{hunks}"),
@@ -35,14 +35,14 @@ mod tests {
             +k
             \ No newline at end of file
         "]]
-        .assert_eq(&unified(before, after, "s.json"));
-        assert_eq!(unified(before, before, "s.json"), "");
+        .assert_eq(&format_unified_diff(before, after, "s.json"));
+        assert_eq!(format_unified_diff(before, before, "s.json"), "");
         assert_eq!(
-            unified("", "a\n", "s"),
+            format_unified_diff("", "a\n", "s"),
             "--- s\n+++ s\n@@ -0,0 +1,1 @@\n+a\n"
         );
         assert_eq!(
-            unified("a\n", "", "s"),
+            format_unified_diff("a\n", "", "s"),
             "--- s\n+++ s\n@@ -1,1 +0,0 @@\n-a\n"
         );
     }

@@ -19,8 +19,8 @@ mod settings_text;
 
 pub use dialect::HookDialect;
 pub use entry::{HeldAgents, HookEntries};
-pub use hold::{HoldCountChange, HoldPoint, HoldStreak, HookDecision, StopFacts, decide};
+pub use hold::{HoldCountChange, HoldPoint, HoldStreak, HookDecision, StopFacts, decide_hold};
 pub use input::{HookEvent, HookInput};
 pub use reply::{HookAction, HookReply};
-pub use session_input::context;
+pub use session_input::build_context;
 pub use stop_criteria::judge_criteria;

@@ -26,12 +26,12 @@ const PATIENCE: &str = "PATIENCE";
 ///
 /// # Errors
 /// When somebody else wrote the file.
-pub(super) fn edit(text: &str, wanted: &HookEntries) -> Result<SettingsEdit, EditError> {
+pub(super) fn edit_plugin(text: &str, wanted: &HookEntries) -> Result<SettingsEdit, EditError> {
     let ours = text.starts_with(MARK);
     let new = match (wanted.entries.is_empty(), ours || text.trim().is_empty()) {
         (true, _) if ours => String::new(),
         (true, _) => text.to_owned(),
-        (false, true) => written(wanted),
+        (false, true) => render_plugin(wanted),
         (false, false) => return Err(EditError::Foreign),
     };
     Ok(SettingsEdit {
@@ -41,7 +41,7 @@ pub(super) fn edit(text: &str, wanted: &HookEntries) -> Result<SettingsEdit, Edi
     })
 }
 
-fn written(wanted: &HookEntries) -> String {
+fn render_plugin(wanted: &HookEntries) -> String {
     let mut text = format!(
         "{MARK} which updates it; `watchdog hook uninstall` removes it.\n// Changes made here are lost.\n"
     );
@@ -60,7 +60,7 @@ fn written(wanted: &HookEntries) -> String {
 }
 
 /// Reads the commands; `None` where the file is not ours.
-pub(super) fn installed(text: &str) -> Option<InstalledHooks> {
+pub(super) fn read_installed_hooks(text: &str) -> Option<InstalledHooks> {
     let lines = text.strip_prefix(MARK)?.lines().skip(1);
     let constant = |name: &str| {
         let value = lines.clone().find_map(|line| {
@@ -74,7 +74,7 @@ pub(super) fn installed(text: &str) -> Option<InstalledHooks> {
     let calls = COMMANDS
         .iter()
         .filter_map(|(name, _)| own_call(constant(name)?.as_str()?));
-    let mut found = InstalledHooks {
+    let mut hooks = InstalledHooks {
         programs: BTreeSet::new(),
         holds: HeldAgents::default(),
         patience: constant(PATIENCE)
@@ -83,10 +83,10 @@ pub(super) fn installed(text: &str) -> Option<InstalledHooks> {
         by_hand: false,
     };
     for call in calls {
-        found.holds.all_sessions |= call.options.iter().any(|option| option == "--all-sessions");
-        found.programs.insert(call.program);
+        hooks.holds.all_sessions |= call.options.iter().any(|option| option == "--all-sessions");
+        hooks.programs.insert(call.program);
     }
-    Some(found)
+    Some(hooks)
 }
 
 #[cfg(test)]
@@ -109,31 +109,35 @@ mod tests {
 
     #[test]
     fn plugin_is_written_read_back_and_removed() {
-        let text = edit("", &usual("'/a b/watchdog'"))
+        let text = edit_plugin("", &usual("'/a b/watchdog'"))
             .expect("a new file")
             .text;
         assert!(text.contains(r#"const STOP = "'/a b/watchdog' hook stop --agent opencode --all-sessions --within 50s";"#), "{text}");
         assert_eq!(
-            edit(&text, &usual("'/a b/watchdog'")).expect("ours").text,
+            edit_plugin(&text, &usual("'/a b/watchdog'"))
+                .expect("ours")
+                .text,
             text,
             "a second time changes nothing"
         );
-        let found = installed(&text).expect("ours");
-        assert_eq!(found.programs, BTreeSet::from(["/a b/watchdog".to_owned()]));
+        let hooks = read_installed_hooks(&text).expect("ours");
+        assert_eq!(hooks.programs, BTreeSet::from(["/a b/watchdog".to_owned()]));
         assert_eq!(
-            (found.holds.all_sessions, found.patience),
+            (hooks.holds.all_sessions, hooks.patience),
             (true, Duration::from_secs(60))
         );
         assert_eq!(
-            edit(&text, &HookEntries::none(HookDialect::Opencode))
+            edit_plugin(&text, &HookEntries::none(HookDialect::Opencode))
                 .expect("ours")
                 .text,
             ""
         );
         let old = format!("{MARK} and more.\nconst STOP = \"watchdog hook stop\";\n");
         assert_eq!(
-            edit(&old, &usual("w")).expect("an old one of ours").text,
-            edit("", &usual("w")).expect("a new file").text
+            edit_plugin(&old, &usual("w"))
+                .expect("an old one of ours")
+                .text,
+            edit_plugin("", &usual("w")).expect("a new file").text
         );
     }
 
@@ -144,14 +148,14 @@ mod tests {
             "// hello\n",
             "\u{feff}// Written by",
         ] {
-            assert!(edit(theirs, &usual("watchdog")).is_err(), "{theirs}");
+            assert!(edit_plugin(theirs, &usual("watchdog")).is_err(), "{theirs}");
             assert_eq!(
-                edit(theirs, &HookEntries::none(HookDialect::Opencode))
+                edit_plugin(theirs, &HookEntries::none(HookDialect::Opencode))
                     .expect("nothing to do")
                     .text,
                 theirs
             );
-            assert_eq!(installed(theirs), None);
+            assert_eq!(read_installed_hooks(theirs), None);
         }
     }
 }

@@ -5,7 +5,11 @@ use watchdog_facts::context::SessionContext;
 use super::input::{HookEvent, HookInput};
 
 /// The session's context: the hook's input takes precedence over the known context.
-pub fn context(event: HookEvent, input: &HookInput, before: SessionContext) -> SessionContext {
+pub fn build_context(
+    event: HookEvent,
+    input: &HookInput,
+    before: SessionContext,
+) -> SessionContext {
     let tool = matches!(event, HookEvent::PreToolUse | HookEvent::PostToolUse);
     let text = |name: &str| {
         input
@@ -42,7 +46,7 @@ pub fn context(event: HookEvent, input: &HookInput, before: SessionContext) -> S
 fn without_hook_words(prompt: String) -> String {
     let own = prompt
         .strip_prefix("<hook_context>")
-        .and_then(|rest| rest.split_once("</hook_context>"));
+        .and_then(|after_mark| after_mark.split_once("</hook_context>"));
     own.map(|(_, own)| own.trim_start().to_owned())
         .unwrap_or(prompt)
 }
@@ -79,7 +83,7 @@ mod tests {
             iteration: Some(3),
             ..SessionContext::default()
         };
-        context(
+        build_context(
             event,
             &HookInput::parse(HookDialect::Claude, input.to_string().as_bytes())
                 .expect("an object"),

@@ -59,7 +59,7 @@ impl SettingsFile {
     ///
     /// # Errors
     /// When it is there and cannot be read as a text of reasonable size.
-    pub fn read(path: &Path) -> Result<Self, SettingsFileError> {
+    pub fn from_path(path: &Path) -> Result<Self, SettingsFileError> {
         let failed = |source| SettingsFileError::Io {
             what: "read",
             path: path.to_owned(),
@@ -121,7 +121,7 @@ impl SettingsFile {
             }
         };
         if text.is_empty() && self.text.is_some() {
-            return if Self::read(&self.path)?.text == self.text {
+            return if Self::from_path(&self.path)?.text == self.text {
                 fs::remove_file(&self.path).map_err(failed("remove"))
             } else {
                 Err(SettingsFileError::Changed {
@@ -147,7 +147,7 @@ impl SettingsFile {
         };
         let written = write().map_err(failed("write")).and_then(|()| {
             // Between this look and the rename lies a moment that no file system closes.
-            if Self::read(&self.path)?.text != self.text {
+            if Self::from_path(&self.path)?.text != self.text {
                 return Err(SettingsFileError::Changed {
                     path: self.path.clone(),
                 });
@@ -176,7 +176,7 @@ mod tests {
         fs::set_permissions(&real, fs::Permissions::from_mode(0o600)).unwrap();
         let link = folder.path().join("settings.json");
         symlink(&real, &link).unwrap();
-        SettingsFile::read(&link)
+        SettingsFile::from_path(&link)
             .unwrap()
             .replace("{\"a\": 1}")
             .unwrap();
@@ -198,13 +198,13 @@ mod tests {
         let folder = tempfile::tempdir().unwrap();
         let path = folder.path().join("plugin.js");
         fs::write(&path, "ours").unwrap();
-        let file = SettingsFile::read(&path).unwrap();
+        let file = SettingsFile::from_path(&path).unwrap();
         fs::write(&path, "theirs").unwrap();
         assert!(matches!(
             file.replace(""),
             Err(SettingsFileError::Changed { .. })
         ));
-        SettingsFile::read(&path).unwrap().replace("").unwrap();
+        SettingsFile::from_path(&path).unwrap().replace("").unwrap();
         assert!(!path.exists());
     }
 
@@ -212,7 +212,7 @@ mod tests {
     fn a_missing_file_is_made_with_its_folder() {
         let folder = tempfile::tempdir().unwrap();
         let path = folder.path().join(".claude/settings.json");
-        let file = SettingsFile::read(&path).unwrap();
+        let file = SettingsFile::from_path(&path).unwrap();
         assert_eq!(file.text, None);
         file.replace("{}\n").unwrap();
         assert_eq!(fs::read_to_string(&path).unwrap(), "{}\n");
@@ -222,7 +222,7 @@ mod tests {
     fn what_somebody_else_wrote_meanwhile_is_not_overwritten() {
         let folder = tempfile::tempdir().unwrap();
         let path = folder.path().join("settings.json");
-        let missing = SettingsFile::read(&path).unwrap();
+        let missing = SettingsFile::from_path(&path).unwrap();
         fs::write(&path, "{\"theirs\": 1}").unwrap();
         assert!(matches!(
             missing.replace("{}"),
@@ -242,20 +242,20 @@ mod tests {
         let path = folder.path().join("settings.json");
         fs::write(&path, [0xff, 0xfe]).unwrap();
         assert!(matches!(
-            SettingsFile::read(&path),
+            SettingsFile::from_path(&path),
             Err(SettingsFileError::NotText { .. })
         ));
         fs::write(&path, vec![b' '; 5 * 1024 * 1024]).unwrap();
         assert!(matches!(
-            SettingsFile::read(&path),
+            SettingsFile::from_path(&path),
             Err(SettingsFileError::TooLarge { .. })
         ));
         fs::remove_file(&path).unwrap();
         symlink("nowhere", &path).unwrap();
         assert!(matches!(
-            SettingsFile::read(&path),
+            SettingsFile::from_path(&path),
             Err(SettingsFileError::Io { .. })
         ));
-        assert!(SettingsFile::read(folder.path()).is_err());
+        assert!(SettingsFile::from_path(folder.path()).is_err());
     }
 }

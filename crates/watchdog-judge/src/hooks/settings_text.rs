@@ -9,7 +9,7 @@ use jsonc_parser::cst::{CstArray, CstInputValue, CstNode, CstObject, CstObjectPr
 use watchdog_core::config::STRICT_JSON;
 
 use super::dialect::HookDialect;
-use super::entry::{HeldAgents, HookEntries, HookEntry, own, own_call};
+use super::entry::{HeldAgents, HookEntries, HookEntry, own_call, parse_own_command};
 use super::input::HookEvent;
 
 /// The new content of a settings file.
@@ -30,12 +30,12 @@ pub enum EditError {
     #[error("it is not valid JSON: {0}")]
     Broken(String),
     /// A value has another type than the host expects.
-    #[error("`{path}` is {found}, not {expected}")]
+    #[error("`{path}` is {actual}, not {expected}")]
     Shape {
         /// The keys down to the value, joined with periods.
         path: String,
         /// The kind of value that is there, with its article.
-        found: &'static str,
+        actual: &'static str,
         /// The kind of value that the host reads, with its article.
         expected: &'static str,
     },
@@ -60,7 +60,7 @@ const DIALECT: ParseOptions = ParseOptions {
 ///
 /// # Errors
 /// When the text is no settings file that the host could read.
-pub(super) fn edit(
+pub(super) fn edit_settings(
     text: &str,
     wanted: &HookEntries,
     program: &str,
@@ -84,18 +84,18 @@ pub(super) fn edit(
     let top = match root.value() {
         Some(value) => value
             .as_object()
-            .ok_or_else(|| shape("the file", &value, "an object"))?,
+            .ok_or_else(|| new_shape_error("the file", &value, "an object"))?,
         None => return Err(EditError::Broken("it holds comments only".into())),
     };
     let mut others = Vec::new();
-    let hooks = match only(&top, "hooks", "hooks")? {
-        Some(found) => Some(object(&found, "hooks")?),
+    let hooks = match find_single_property(&top, "hooks", "hooks")? {
+        Some(property) => Some(require_object(&property, "hooks")?),
         None => None,
     };
     if let Some(hooks) = &hooks {
         for (event, name) in events_of(wanted.dialect) {
             let entry = wanted.entries.iter().find(|entry| entry.event == event);
-            settle(hooks, (event, name), entry, program, &mut others)?;
+            update_event_entry(hooks, (event, name), entry, program, &mut others)?;
         }
     }
     let missing: Vec<&HookEntry> = match &hooks {
@@ -111,7 +111,9 @@ pub(super) fn edit(
             .clone()
             .unwrap_or_else(|| top.object_value_or_set("hooks"));
         for entry in missing {
-            hooks.array_value_or_set(entry.name).append(group(entry));
+            hooks
+                .array_value_or_set(entry.name)
+                .append(build_group(entry));
         }
     } else if let Some(hooks) =
         hooks.filter(|hooks| hooks.properties().is_empty() && wanted.entries.is_empty())
@@ -155,9 +157,9 @@ pub(super) fn own_entries(dialect: HookDialect, text: &str, program: &str) -> u6
     let own_of = |(event, name): (HookEvent, &str)| {
         let groups = hooks.array_value(name);
         groups.map_or(0, |groups| {
-            commands(&groups)
+            list_commands(&groups)
                 .iter()
-                .filter(|found| own(&found.command, program) == Some(event))
+                .filter(|hook| parse_own_command(&hook.command, program) == Some(event))
                 .count() as u64
         })
     };
@@ -178,10 +180,14 @@ pub struct InstalledHooks {
 }
 
 /// Reads our own entries; `None` where there is none.
-pub(super) fn installed(dialect: HookDialect, text: &str, program: &str) -> Option<InstalledHooks> {
+pub(super) fn read_installed_hooks(
+    dialect: HookDialect,
+    text: &str,
+    program: &str,
+) -> Option<InstalledHooks> {
     let root = CstRootNode::parse(text.trim_start_matches('\u{feff}'), &DIALECT).ok()?;
     let hooks = root.object_value()?.object_value("hooks")?;
-    let mut found = InstalledHooks {
+    let mut installed_hooks = InstalledHooks {
         programs: BTreeSet::new(),
         holds: HeldAgents::default(),
         patience: HookEntries::USUAL_PATIENCE,
@@ -191,29 +197,29 @@ pub(super) fn installed(dialect: HookDialect, text: &str, program: &str) -> Opti
         let groups = hooks.array_value(name);
         for hook in groups
             .iter()
-            .flat_map(commands)
-            .filter(|hook| own(&hook.command, program) == Some(event))
+            .flat_map(list_commands)
+            .filter(|hook| parse_own_command(&hook.command, program) == Some(event))
         {
             let Some(call) = own_call(&hook.command) else {
                 continue;
             };
-            found.holds.subagents |= event == HookEvent::SubagentStop
+            installed_hooks.holds.subagents |= event == HookEvent::SubagentStop
                 && call.options.iter().any(|option| option == "--hold");
-            found.holds.all_sessions |=
+            installed_hooks.holds.all_sessions |=
                 call.options.iter().any(|option| option == "--all-sessions");
-            found.by_hand |= !call.is_plain;
-            found.programs.insert(call.program);
+            installed_hooks.by_hand |= !call.is_plain;
+            installed_hooks.programs.insert(call.program);
             let timeout = hook
                 .entry
                 .get("timeout")
                 .and_then(|property| property.value())
                 .and_then(|value| value.to_string().parse().ok());
             if let Some(timeout) = timeout.filter(|_| event == HookEvent::Stop) {
-                found.patience = dialect.patience(timeout);
+                installed_hooks.patience = dialect.patience(timeout);
             }
         }
     }
-    (!found.programs.is_empty()).then_some(found)
+    (!installed_hooks.programs.is_empty()).then_some(installed_hooks)
 }
 
 /// One command in a list of groups.
@@ -225,15 +231,15 @@ struct FoundHook {
 }
 
 /// Every command of an event. Entries of another shape are no commands of ours and stay unchanged.
-fn commands(groups: &CstArray) -> Vec<FoundHook> {
-    let mut found = Vec::new();
+fn list_commands(groups: &CstArray) -> Vec<FoundHook> {
+    let mut hooks = Vec::new();
     for group in groups.elements().iter().filter_map(CstNode::as_object) {
         let Some(list) = group.array_value("hooks") else {
             continue;
         };
         for entry in list.elements().iter().filter_map(CstNode::as_object) {
             if let Some(command) = text_of(&entry, "command") {
-                found.push(FoundHook {
+                hooks.push(FoundHook {
                     group: group.clone(),
                     list: list.clone(),
                     entry,
@@ -242,11 +248,11 @@ fn commands(groups: &CstArray) -> Vec<FoundHook> {
             }
         }
     }
-    found
+    hooks
 }
 
 /// Leaves at most one entry of ours in an event's list: the wanted one, brought up to date.
-fn settle(
+fn update_event_entry(
     hooks: &CstObject,
     (event, name): (HookEvent, &str),
     wanted: Option<&HookEntry>,
@@ -254,7 +260,7 @@ fn settle(
     others: &mut Vec<String>,
 ) -> Result<(), EditError> {
     let path = format!("hooks.{name}");
-    let Some(property) = only(hooks, name, &path)? else {
+    let Some(property) = find_single_property(hooks, name, &path)? else {
         return Ok(());
     };
     let value = property
@@ -262,26 +268,28 @@ fn settle(
         .ok_or_else(|| EditError::Broken(format!("`{path}` has no value")))?;
     let groups = value
         .as_array()
-        .ok_or_else(|| shape(&path, &value, "a list"))?;
-    let mut kept = false;
+        .ok_or_else(|| new_shape_error(&path, &value, "a list"))?;
+    let mut is_updated = false;
     let mut removed = false;
-    for found in commands(&groups) {
-        if own(&found.command, program) != Some(event) {
-            if found.command.contains("watchdog") && found.command.contains(" hook ") {
-                others.push(found.command);
+    for hook in list_commands(&groups) {
+        if parse_own_command(&hook.command, program) != Some(event) {
+            if hook.command.contains("watchdog") && hook.command.contains(" hook ") {
+                others.push(hook.command);
             }
             continue;
         }
-        match wanted.filter(|wanted| !kept && matcher(&found.group).as_deref() == wanted.matcher) {
+        match wanted
+            .filter(|wanted| !is_updated && get_matcher(&hook.group).as_deref() == wanted.matcher)
+        {
             Some(wanted) => {
-                kept = true;
-                update(&found.entry, wanted);
+                is_updated = true;
+                update_entry(&hook.entry, wanted);
             }
             None => {
                 removed = true;
-                found.entry.remove();
-                if found.list.elements().is_empty() {
-                    found.group.remove();
+                hook.entry.remove();
+                if hook.list.elements().is_empty() {
+                    hook.group.remove();
                 }
             }
         }
@@ -295,26 +303,26 @@ fn settle(
 fn is_there(hooks: &CstObject, entry: &HookEntry, program: &str) -> bool {
     let groups = hooks.array_value(entry.name);
     groups.is_some_and(|groups| {
-        commands(&groups)
+        list_commands(&groups)
             .iter()
-            .any(|found| own(&found.command, program) == Some(entry.event))
+            .any(|hook| parse_own_command(&hook.command, program) == Some(entry.event))
     })
 }
 
 /// Changes what differs, and nothing else.
-fn update(entry: &CstObject, wanted: &HookEntry) {
+fn update_entry(entry: &CstObject, wanted: &HookEntry) {
     if text_of(entry, "command").as_deref() != Some(wanted.command.as_str()) {
-        set(entry, "command", wanted.command.as_str().into());
+        set_property(entry, "command", wanted.command.as_str().into());
     }
     if text_of(entry, "type").as_deref() != Some("command") {
-        set(entry, "type", "command".into());
+        set_property(entry, "type", "command".into());
     }
     let timeout = entry
         .get("timeout")
         .and_then(|property| property.value())
         .map(|value| value.to_string());
     if timeout.as_deref() != Some(wanted.timeout.to_string().as_str()) {
-        set(
+        set_property(
             entry,
             "timeout",
             CstInputValue::Number(wanted.timeout.to_string()),
@@ -322,14 +330,14 @@ fn update(entry: &CstObject, wanted: &HookEntry) {
     }
 }
 
-fn set(object: &CstObject, name: &str, value: CstInputValue) {
+fn set_property(object: &CstObject, name: &str, value: CstInputValue) {
     match object.get(name) {
         Some(property) => property.set_value(value),
         None => drop(object.append(name, value)),
     }
 }
 
-fn group(entry: &HookEntry) -> CstInputValue {
+fn build_group(entry: &HookEntry) -> CstInputValue {
     let object = |fields: Vec<(&str, CstInputValue)>| {
         CstInputValue::Object(
             fields
@@ -351,7 +359,7 @@ fn group(entry: &HookEntry) -> CstInputValue {
 }
 
 /// A group's matcher; an empty one and `*` mean every tool, as no matcher does.
-fn matcher(group: &CstObject) -> Option<String> {
+fn get_matcher(group: &CstObject) -> Option<String> {
     text_of(group, "matcher").filter(|text| !text.is_empty() && text != "*")
 }
 
@@ -365,28 +373,32 @@ fn text_of(object: &CstObject, name: &str) -> Option<String> {
 }
 
 /// The property of this name, if it is there once.
-fn only(object: &CstObject, name: &str, path: &str) -> Result<Option<CstObjectProp>, EditError> {
-    let mut found = object
+fn find_single_property(
+    object: &CstObject,
+    name: &str,
+    path: &str,
+) -> Result<Option<CstObjectProp>, EditError> {
+    let mut same_name = object
         .properties()
         .into_iter()
         .filter(|property| property.decoded_name().as_deref() == Some(name));
-    match (found.next(), found.next()) {
+    match (same_name.next(), same_name.next()) {
         (found, None) => Ok(found),
         (_, Some(_)) => Err(EditError::Twice { path: path.into() }),
     }
 }
 
-fn object(property: &CstObjectProp, path: &str) -> Result<CstObject, EditError> {
+fn require_object(property: &CstObjectProp, path: &str) -> Result<CstObject, EditError> {
     let value = property
         .value()
         .ok_or_else(|| EditError::Broken(format!("`{path}` has no value")))?;
     value
         .as_object()
-        .ok_or_else(|| shape(path, &value, "an object"))
+        .ok_or_else(|| new_shape_error(path, &value, "an object"))
 }
 
-fn shape(path: &str, value: &CstNode, expected: &'static str) -> EditError {
-    let found = if value.as_array().is_some() {
+fn new_shape_error(path: &str, value: &CstNode, expected: &'static str) -> EditError {
+    let actual = if value.as_array().is_some() {
         "a list"
     } else if value.as_object().is_some() {
         "an object"
@@ -399,7 +411,7 @@ fn shape(path: &str, value: &CstNode, expected: &'static str) -> EditError {
     };
     EditError::Shape {
         path: path.into(),
-        found,
+        actual,
         expected,
     }
 }

@@ -20,13 +20,13 @@ fn usual() -> HookEntries {
 }
 
 fn install(text: &str) -> String {
-    edit(text, &usual(), "watchdog")
+    edit_settings(text, &usual(), "watchdog")
         .unwrap_or_else(|error| panic!("{text}: {error}"))
         .text
 }
 
 fn uninstall(text: &str) -> String {
-    edit(text, &HookEntries::none(HookDialect::Claude), "watchdog")
+    edit_settings(text, &HookEntries::none(HookDialect::Claude), "watchdog")
         .unwrap_or_else(|error| panic!("{text}: {error}"))
         .text
 }
@@ -139,7 +139,8 @@ fn outdated_own_entries_are_updated_in_place() {
 #[test]
 fn custom_calls_are_named_and_left_alone() {
     let own_way = r#"{"hooks": {"Stop": [{"hooks": [{"type": "command", "command": "X=1 watchdog hook stop || true"}]}]}}"#;
-    let edited = edit(own_way, &HookEntries::none(HookDialect::Claude), "watchdog").expect("JSON");
+    let edited =
+        edit_settings(own_way, &HookEntries::none(HookDialect::Claude), "watchdog").expect("JSON");
     assert_eq!(
         (edited.text.as_str(), edited.others),
         (own_way, vec!["X=1 watchdog hook stop || true".to_owned()])
@@ -200,7 +201,9 @@ fn file_unreadable_to_the_host_is_refused() {
         ),
     ] {
         for wanted in [usual(), HookEntries::none(HookDialect::Claude)] {
-            let error = edit(text, &wanted, "watchdog").expect_err(text).to_string();
+            let error = edit_settings(text, &wanted, "watchdog")
+                .expect_err(text)
+                .to_string();
             assert!(error.contains(why), "{text}: {error}");
         }
     }
@@ -272,7 +275,7 @@ fn foreign(value: &Value) -> Vec<(String, String)> {
             .flat_map(|group| group["hooks"].as_array().into_iter().flatten())
         {
             let command = hook["command"].as_str().unwrap_or_default();
-            if own(command, "watchdog").is_none_or(|own| own.as_str() != event) {
+            if parse_own_command(command, "watchdog").is_none_or(|own| own.as_str() != event) {
                 found.push((event.clone(), command.to_owned()));
             }
         }

@@ -4,7 +4,7 @@
 use watchdog_core::config::settings::OnNoCriteria;
 use watchdog_core::decision::machine::{
     CheckMachine, ChecksResult, ConfigTrust, DriveOutcome, JudgementScope, MachineAction,
-    MachineDriver, MachineEvent, MachineSetup, drive,
+    MachineDriver, MachineEvent, MachineSetup, drive_machine,
 };
 use watchdog_facts::evidence::{CheckResult, CriteriaChanged, ReadFact};
 use watchdog_facts::verdict::{Evidence, Reason, Status, Verdict};
@@ -74,7 +74,7 @@ pub fn judge_criteria(
         changed,
         grounds,
     };
-    match drive(&mut machine, MachineEvent::Start, &mut driver) {
+    match drive_machine(&mut machine, MachineEvent::Start, &mut driver) {
         DriveOutcome::Ended(verdict) => (stop_facts(&verdict, driver.grounds), verdict.checks),
         // For criteria alone the machine requests nothing else. If it does, the agent is released.
         DriveOutcome::Held(action) => (

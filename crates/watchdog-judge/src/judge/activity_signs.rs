@@ -14,7 +14,7 @@ impl ActionExecutor {
             .worktree(Worktree::changes)
             .ok()
             .map(|changes| changes.fingerprint);
-        let first = self.seen().fingerprint;
+        let first = self.lock_initial_facts().fingerprint;
         let worktree = match (first, now_changed) {
             (Some(first), Some(now)) => Some(first != now),
             (_, _) => None,
@@ -22,7 +22,7 @@ impl ActionExecutor {
         let processes = (!self.survivors.is_empty())
             .then(|| self.survivors.iter().any(SurvivingProcess::still_runs));
         let transcript = self
-            .seen()
+            .lock_initial_facts()
             .transcript
             .clone()
             .map(|before| self.latest_transcript() != Some(before));
@@ -34,8 +34,8 @@ impl ActionExecutor {
     }
 
     pub(super) fn remember_transcript(&self) {
-        if self.seen().transcript.is_none() {
-            self.seen().transcript = self.latest_transcript();
+        if self.lock_initial_facts().transcript.is_none() {
+            self.lock_initial_facts().transcript = self.latest_transcript();
         }
     }
 

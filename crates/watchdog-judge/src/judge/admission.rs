@@ -16,7 +16,7 @@ use watchdog_store::journal::kind;
 use watchdog_store::{LocalStore, baseline, breaker};
 
 use super::command_env::CommandEnv;
-use super::configuration::effective;
+use super::configuration::load_effective_config;
 use super::input_assembly::{SourceOfBaseline, open_judgement};
 use super::journal::CommandJournal;
 use super::judgement_input::{JudgementInput, Overrides};
@@ -93,8 +93,11 @@ impl PreparedJudgement {
     }
 
     /// Goes on unless there is a verdict, or finding one failed.
-    pub fn unless(&self, found: Result<Option<Verdict>, UnreadableFact>) -> Result<(), Refusal> {
-        match found {
+    pub fn unless(
+        &self,
+        objection: Result<Option<Verdict>, UnreadableFact>,
+    ) -> Result<(), Refusal> {
+        match objection {
             Ok(None) => Ok(()),
             Ok(Some(verdict)) => Err(self.refuse(verdict)),
             Err(unreadable) => Err(self.unreadable(unreadable)),
@@ -137,7 +140,7 @@ impl JudgementInput {
         let mut changed = recorded.clone();
         let mut admission = changed.admit(at, settings);
         if changed != recorded {
-            admission = breaker::update(store, &self.worktree_id, &self.spec, |breaker| {
+            admission = breaker::update_breaker(store, &self.worktree_id, &self.spec, |breaker| {
                 breaker.admit(at, settings)
             })?;
         }
@@ -165,7 +168,7 @@ impl JudgementInput {
         after.record(at, settings, outcome.clone());
         let view = after.state(at, settings);
         if after != before {
-            breaker::update(store, &self.worktree_id, &self.spec, |breaker| {
+            breaker::update_breaker(store, &self.worktree_id, &self.spec, |breaker| {
                 breaker.record(at, settings, outcome.clone())
             })?;
             journal.note(kind::BREAKER, as_json(BreakerFields::from(&view)));
@@ -216,7 +219,9 @@ pub fn refuse_open_breaker(
     if matches!(breaker, Breaker::Closed { .. }) {
         return Ok(());
     }
-    let settings = effective(command_env, open, Some(spec), Some(&open.worktree.head()?))?.settings;
+    let settings =
+        load_effective_config(command_env, open, Some(spec), Some(&open.worktree.head()?))?
+            .settings;
     refuse_while_open(command_env, open, (spec, &settings), breaker, begun)
 }
 

@@ -15,7 +15,7 @@ use watchdog_core::config::settings::AgentSettings;
 use watchdog_core::config::{ConfigError, ParsedConfig, PresetName, unknown_preset};
 use watchdog_git::Worktree;
 use watchdog_store::StoreError;
-use watchdog_store::trust::{TrustStore, fingerprint};
+use watchdog_store::trust::{TrustStore, fingerprint_config};
 
 /// A preset, and where it is from.
 #[derive(Debug, Clone, PartialEq)]
@@ -33,12 +33,12 @@ pub enum MissingPreset {
     #[error("{0}")]
     Wrong(String),
     /// There is none: a mistake of whoever wrote the name.
-    #[error("{}{own}", unknown_preset(name, known.iter().map(String::as_str)))]
+    #[error("{}{own}", unknown_preset(name, known_names.iter().map(String::as_str)))]
     Unknown {
         /// The name.
         name: String,
         /// Every name that is known.
-        known: Vec<String>,
+        known_names: Vec<String>,
         /// Where further ones would be, as the end of a sentence.
         own: String,
     },
@@ -117,7 +117,7 @@ impl CommandEnv {
     /// The same without where it is from, and with the reason as a text.
     pub fn agent_preset(&self, root: &Path, name: &PresetName) -> Result<Arc<AgentPreset>, String> {
         self.find_preset(root, name)
-            .map(|found| found.preset)
+            .map(|found_preset| found_preset.preset)
             .map_err(|missing| missing.to_string())
     }
 
@@ -136,7 +136,7 @@ impl CommandEnv {
     /// Where an agent keeps its transcripts; `None` where its preset does not say so.
     pub fn transcripts_of(&self, root: &Path, agent: &AgentSettings) -> Option<TranscriptSource> {
         let preset = self.agent_preset(root, &agent.preset).ok()?;
-        TranscriptSource::of(&preset, &self.claude_home)
+        TranscriptSource::from_preset(&preset, &self.claude_home)
     }
 
     /// Notes the conversations that there are when a baseline is recorded, of every agent that is known by a word: which of them will work
@@ -172,7 +172,7 @@ impl CommandEnv {
             .into_iter()
             .filter_map(|word| self.presets.of_word(&word).ok().flatten());
         presets
-            .filter_map(|preset| TranscriptSource::of(&preset, &self.claude_home))
+            .filter_map(|preset| TranscriptSource::from_preset(&preset, &self.claude_home))
             .collect()
     }
 
@@ -185,14 +185,14 @@ impl CommandEnv {
             |_| self.worktree.clone(),
             |worktree| worktree.root().to_owned(),
         );
-        let found = self.find_preset(&root, name)?.preset;
-        if found.tested.is_none() {
+        let preset = self.find_preset(&root, name)?.preset;
+        if preset.tested.is_none() {
             self.tell(&format!(
                 "the preset of {} is untested: it follows documentation",
-                found.title
+                preset.title
             ));
         }
-        Ok(found)
+        Ok(preset)
     }
 
     fn unknown_preset(&self, name: &PresetName) -> MissingPreset {
@@ -208,7 +208,7 @@ impl CommandEnv {
         };
         MissingPreset::Unknown {
             name: name.as_str().to_owned(),
-            known: self.presets.words(),
+            known_names: self.presets.words(),
             own,
         }
     }
@@ -241,10 +241,10 @@ impl CommandEnv {
             let Ok(relative) = file.strip_prefix(&root) else {
                 return Err(wrong("a preset file lies in the worktree, beside the file that --config names, or in your own folder".into()));
             };
-            self.allowed(&root, relative, &bytes)?;
+            self.check_trusted(&root, relative, &bytes)?;
         }
         // Only what is trusted is read further.
-        let preset = AgentPreset::read(&bytes, &file)
+        let preset = AgentPreset::from_bytes(&bytes, &file)
             .map_err(|problem| MissingPreset::Wrong(problem.to_string()))?;
         Ok(FoundPreset {
             preset: Arc::new(preset),
@@ -252,11 +252,16 @@ impl CommandEnv {
         })
     }
 
-    fn allowed(&self, root: &Path, relative: &Path, bytes: &[u8]) -> Result<(), MissingPreset> {
+    fn check_trusted(
+        &self,
+        root: &Path,
+        relative: &Path,
+        bytes: &[u8],
+    ) -> Result<(), MissingPreset> {
         let path = relative.display().to_string();
         let wrong = |why: String| MissingPreset::Wrong(format!("{path}: {why}"));
         let worktree = Worktree::open(root).map_err(|error| wrong(error.to_string()))?;
-        let hash = fingerprint(&worktree.repository_id(), relative, bytes);
+        let hash = fingerprint_config(&worktree.repository_id(), relative, bytes);
         match TrustStore::new(&self.state).is_trusted(&hash, self.trusted.as_deref()) {
             Ok(true) => Ok(()),
             Ok(false) => {
@@ -273,8 +278,8 @@ impl CommandEnv {
 
 /// The preset of a word, for who has no command: built in, or the user's own.
 pub fn preset_of_word(name: &PresetName) -> Result<Arc<AgentPreset>, String> {
-    let found = PresetCatalog::from_env()
+    let preset = PresetCatalog::from_env()
         .of_word(name.as_str())
         .map_err(|problem| problem.to_string())?;
-    found.ok_or_else(|| format!("{name} is no agent that is known here"))
+    preset.ok_or_else(|| format!("{name} is no agent that is known here"))
 }

@@ -28,7 +28,7 @@ use super::session_agent::{
     SightedAgent, agent_of_question, cost_beyond_the_last_end, held, in_words, limit_met,
 };
 use super::sightings::JudgementProbes;
-use crate::clock::{now, since};
+use crate::clock::{measure_since, now};
 use crate::wire::verdict_json::JudgedSession;
 
 impl ActionExecutor {
@@ -57,7 +57,7 @@ impl ActionExecutor {
         if last.at > now {
             // The clock was set back: the answer counts as given now, and its pause ends.
             (last.at, last.since) = (now, last.since.min(now));
-            answer::record(store, &self.input.worktree_id, &self.input.spec, &last)?;
+            answer::record_answer(store, &self.input.worktree_id, &self.input.spec, &last)?;
         }
         let judged = if overrides.once {
             JudgementTrigger::Again
@@ -150,7 +150,7 @@ impl ActionExecutor {
             return whom;
         }
         let source = self.transcripts().filter(|_| self.agent.probe.is_none());
-        let recorded = ProbeTarget::of(
+        let recorded = ProbeTarget::find_for_spec(
             self.store.as_ref(),
             (&self.input.worktree_id, &self.input.spec),
             (&self.input.root, source.as_ref()),
@@ -163,7 +163,7 @@ impl ActionExecutor {
             expected: source
                 .filter(|source| source.asks_latest)
                 .and_then(|source| source.latest(&self.input.root))
-                .map(|found| found.session_id),
+                .map(|transcript| transcript.session_id),
             known_by: SessionIdSource::Latest,
             has_grown: None,
         });
@@ -235,7 +235,7 @@ impl ActionExecutor {
         let timeout = settings.completion_check.probe_timeout;
         let request = self.question(&whom, (number, prompt), timeout);
         let answer = probe::ask_with(&request, &|program| program.run_cancellable(cancel));
-        let outcome = self.weighed(answer.outcome, facts);
+        let outcome = self.add_doubt(answer.outcome, facts);
         if let ProbeOutcome::RateLimited { retry_at, .. } = &outcome {
             limit_met(self.store.as_ref(), recipient.as_deref(), *retry_at);
         }
@@ -255,7 +255,7 @@ impl ActionExecutor {
         };
         let record = ProbeRecord {
             at,
-            duration: since(at),
+            duration: measure_since(at),
             outcome,
             disputed: None,
             session_id: answer.session_id,
@@ -272,7 +272,7 @@ impl ActionExecutor {
             );
             if reply.status == ReplyStatus::Complete
                 && reply.doubt.is_some()
-                && reply.doubt == self.unproven()
+                && reply.doubt == self.explain_missing_proof()
             {
                 self.sent_probe().settled = Some(record.clone());
             }
@@ -356,7 +356,7 @@ impl ActionExecutor {
     }
 
     /// An answer with the doubt that git or the transcript casts on it.
-    fn weighed(
+    fn add_doubt(
         &self,
         outcome: ProbeOutcome,
         facts: &(Option<Commits>, Option<Changes>),
@@ -366,7 +366,7 @@ impl ActionExecutor {
                 if reply.status == ReplyStatus::Complete && reply.doubt.is_none() =>
             {
                 let doubt = self
-                    .unproven()
+                    .explain_missing_proof()
                     .or_else(|| self.missing_in_git(&reply, facts));
                 ProbeOutcome::Reply(Reply { doubt, ..reply })
             }
@@ -376,7 +376,7 @@ impl ActionExecutor {
 
     /// Why a `complete` proves nothing, whatever it says: the conversation has not grown, or nobody but the session itself names its agent.
     /// A transcript of this folder that has grown since the baseline names it as well as any hook.
-    fn unproven(&self) -> Option<String> {
+    fn explain_missing_proof(&self) -> Option<String> {
         let whom = self.whom();
         whom.proves_nothing().or_else(|| {
             let doubt = self
@@ -396,7 +396,7 @@ impl ActionExecutor {
         reply: &Reply,
         (commits, changes): &(Option<Commits>, Option<Changes>),
     ) -> Option<String> {
-        let claims = ReplyClaims::of(reply);
+        let claims = ReplyClaims::from_reply(reply);
         if claims.is_empty() {
             return None;
         }
@@ -475,7 +475,7 @@ impl ActionExecutor {
         else {
             return;
         };
-        let basis = VerdictBasis::of(verdict);
+        let basis = VerdictBasis::from_verdict(verdict);
         // A program of the user's own was asked in its place; one that no record names ran no session that is known.
         let basis = if self.ran.agent.is_some() {
             basis
@@ -493,7 +493,7 @@ impl ActionExecutor {
             return;
         };
         // A session moves no record; where none can be written, each verdict says it.
-        let is_inside = self.command_env.inside.of(store).unwrap_or(true);
+        let is_inside = self.command_env.inside.is_inside(store).unwrap_or(true);
         if !is_inside
             && is_first_note(store, WarningCode::AgentLacks, &preset.title).unwrap_or(true)
         {
@@ -522,7 +522,7 @@ impl ActionExecutor {
             return Ok(false);
         }
         // A session may answer for its agent, as by another program in PATH.
-        if last.is_some() && self.command_env.inside.of(store)? {
+        if last.is_some() && self.command_env.inside.is_inside(store)? {
             return Ok(false);
         }
         if let Some((state, record)) = last {
@@ -548,7 +548,7 @@ impl ActionExecutor {
                 reason: verdict.reason.as_str().to_owned(),
                 last_word: is_last_word(verdict),
             };
-            answer::record(store, worktree, spec, &answer)?;
+            answer::record_answer(store, worktree, spec, &answer)?;
             return Ok(false);
         }
         let Some(standing) = self.asking.standing.as_ref().filter(|_| stood) else {
@@ -563,7 +563,7 @@ impl ActionExecutor {
                 last_word: is_last_word(verdict),
                 ..standing.clone()
             };
-            answer::record(store, worktree, spec, &ended)?;
+            answer::record_answer(store, worktree, spec, &ended)?;
             return Ok(false);
         }
         verdict.unchanged_since = Some(standing.since);

@@ -13,7 +13,7 @@ use watchdog_facts::page_address;
 use watchdog_facts::shell_line::WorktreeCommands;
 use watchdog_git::{HistoryPoint, Worktree};
 use watchdog_store::anchor::{self, CriteriaAnchor};
-use watchdog_store::trust::{TrustStore, fingerprint};
+use watchdog_store::trust::{TrustStore, fingerprint_config};
 use watchdog_system::read_regular_file;
 
 use super::command_env::CommandEnv;
@@ -73,14 +73,14 @@ impl EffectiveConfig {
 }
 
 /// Finds, reads and judges the configuration. The anchor's file governs; without an anchor the baseline's.
-pub fn effective(
+pub fn load_effective_config(
     command_env: &CommandEnv,
     open: &OpenWorktree,
     spec: Option<&str>,
     baseline: Option<&HistoryPoint>,
 ) -> Result<EffectiveConfig, UnreadableFact> {
-    let anchor = anchor::effective(open.store.as_ref(), &open.worktree_id, spec)?;
-    settled(command_env, &open.worktree, anchor, baseline)
+    let anchor = anchor::find_effective_anchor(open.store.as_ref(), &open.worktree_id, spec)?;
+    resolve_effective_config(command_env, &open.worktree, anchor, baseline)
 }
 
 /// The warning that the criteria of the worktree differ from those in force, unless it is known already. A file that does not even parse
@@ -91,7 +91,7 @@ pub fn criteria_changed(
     (spec, baseline): (Option<&str>, Option<&HistoryPoint>),
     known_notes: &[Degradation],
 ) -> Option<Degradation> {
-    let effective = effective(command_env, open, spec, baseline).ok()?;
+    let effective = load_effective_config(command_env, open, spec, baseline).ok()?;
     effective
         .notes
         .into_iter()
@@ -103,10 +103,10 @@ pub fn config_without_anchor(
     command_env: &CommandEnv,
     worktree: &Worktree,
 ) -> Result<EffectiveConfig, UnreadableFact> {
-    settled(command_env, worktree, None, None)
+    resolve_effective_config(command_env, worktree, None, None)
 }
 
-fn settled(
+fn resolve_effective_config(
     command_env: &CommandEnv,
     worktree: &Worktree,
     anchor: Option<CriteriaAnchor>,
@@ -116,8 +116,8 @@ fn settled(
     let commands = command_env.commands(worktree.root());
     if let Some(named) = &command_env.config {
         let bytes =
-            read_named(named, worktree.root()).map_err(|error| unreadable(named, &error))?;
-        let mut effective = trusted((command_env, worktree.root()), &bytes, named)?;
+            read_named(named, worktree.root()).map_err(|error| io_error_to_fact(named, &error))?;
+        let mut effective = parse_with_trust((command_env, worktree.root()), &bytes, named)?;
         let compared = anchor.as_ref().map(point_of).or_else(|| baseline.cloned());
         let whose = if anchor.is_some() {
             "the anchor's"
@@ -140,13 +140,13 @@ fn settled(
         .unwrap_or_default();
         return Ok(EffectiveConfig {
             anchor,
-            file: file.map(|found| found.text()),
+            file: file.map(|config_file| config_file.text()),
             own: false,
             ..effective
         });
     }
     let in_worktree = read_if_there(&path)?;
-    let hash = |bytes: &[u8]| fingerprint(&worktree.repository_id(), Path::new(FILE), bytes);
+    let hash = |bytes: &[u8]| fingerprint_config(&worktree.repository_id(), Path::new(FILE), bytes);
     let store = TrustStore::new(&command_env.state);
     // A caller that names the hash of these bytes has read them.
     let named_now = |bytes: &[u8]| {
@@ -154,7 +154,7 @@ fn settled(
         let hash = hash(bytes);
         listed
             .split(',')
-            .any(|one| one.trim().eq_ignore_ascii_case(&hash))
+            .any(|listed_hash| listed_hash.trim().eq_ignore_ascii_case(&hash))
     };
     let allowed = |bytes: &[u8]| store.is_trusted(&hash(bytes), command_env.trusted.as_deref());
     let as_it_is = |bytes: &Vec<u8>| {
@@ -164,7 +164,7 @@ fn settled(
             note: None,
         })
     };
-    let mut found = match &in_worktree {
+    let mut chosen_file = match &in_worktree {
         Some(bytes) if named_now(bytes) => as_it_is(bytes),
         _ => in_force(
             (worktree, &commands),
@@ -174,29 +174,29 @@ fn settled(
         )?,
     };
     // An untrusted copy does not displace a trusted one.
-    if let (Some(pinned), Some(bytes)) = (&found, &in_worktree)
+    if let (Some(pinned), Some(bytes)) = (&chosen_file, &in_worktree)
         && pinned.note.is_some()
         && anchor.is_some()
         && !allowed(&pinned.bytes)?
         && allowed(bytes)?
     {
-        found = as_it_is(bytes);
+        chosen_file = as_it_is(bytes);
     }
-    let Some(found) = found else {
+    let Some(config_file) = chosen_file else {
         return Ok(EffectiveConfig {
             anchor,
             ..EffectiveConfig::without_file()
         });
     };
-    let mut notes: Vec<Degradation> = found
+    let mut notes: Vec<Degradation> = config_file
         .note
         .iter()
         .map(|detail| Degradation::new(WarningCode::CriteriaChanged, detail))
         .collect();
-    let file = Some(found.text());
+    let file = Some(config_file.text());
     // Parses an untrusted file, too: that reports a mistake at once, and runs nothing.
-    let effective = trusted((command_env, worktree.root()), &found.bytes, &path)?;
-    if allowed(&found.bytes)? {
+    let effective = parse_with_trust((command_env, worktree.root()), &config_file.bytes, &path)?;
+    if allowed(&config_file.bytes)? {
         notes.extend(effective.notes);
         return Ok(EffectiveConfig {
             notes,
@@ -205,7 +205,7 @@ fn settled(
             ..effective
         });
     }
-    let allow_with = match found.rev {
+    let allow_with = match config_file.rev {
         None => commands.watchdog("trust"),
         Some(rev) => rev.map_or_else(
             || commands.watchdog("snapshot --accept-criteria"),
@@ -293,7 +293,7 @@ fn in_force(
     let rev = commit.filter(|commit| {
         worktree
             .blob_at(commit, FILE)
-            .is_ok_and(|found| found.as_ref() == Some(&pinned))
+            .is_ok_and(|blob| blob.as_ref() == Some(&pinned))
     });
     Ok(Some(EffectiveConfigFile {
         bytes: pinned,
@@ -358,23 +358,23 @@ fn sets_rescue_mode(bytes: &[u8]) -> bool {
         .is_ok_and(|value| value["rescue"]["mode"].is_string())
 }
 
-fn trusted(
+fn parse_with_trust(
     (command_env, root): (&CommandEnv, &Path),
     bytes: &[u8],
     origin: &Path,
 ) -> Result<EffectiveConfig, UnreadableFact> {
-    let mut parsed = parse_bytes(bytes, origin).map_err(|error| bad(&error))?;
+    let mut parsed = parse_bytes(bytes, origin).map_err(|error| config_error_to_fact(&error))?;
     command_env.numbers.fill(&mut parsed.settings.checks);
     if let Some(name) = find_missing_number(bytes, &parsed.settings.checks) {
         let why = format!(
             "{}: the type `{name}` needs its number, in the file or with --var {name}=N",
             origin.display()
         );
-        return Err(unusable(why));
+        return Err(new_config_fact(why));
     }
     command_env
         .check_presets(&parsed, root, origin)
-        .map_err(|error| bad(&error))?;
+        .map_err(|error| config_error_to_fact(&error))?;
     let mut notes: Vec<_> = parsed
         .notes
         .iter()
@@ -396,11 +396,11 @@ fn trusted(
 }
 
 /// A configuration error as a fact that could not be read.
-pub fn bad(error: &ConfigError) -> UnreadableFact {
-    unusable(error.to_string())
+pub fn config_error_to_fact(error: &ConfigError) -> UnreadableFact {
+    new_config_fact(error.to_string())
 }
 
-fn unusable(why: String) -> UnreadableFact {
+fn new_config_fact(why: String) -> UnreadableFact {
     UnreadableFact {
         kind: FaultKind::Config,
         why,
@@ -437,11 +437,11 @@ fn read_if_there(path: &Path) -> Result<Option<Vec<u8>>, UnreadableFact> {
     match read_regular_file(path, MAX_BYTES) {
         Ok(bytes) => Ok(Some(bytes)),
         Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(None),
-        Err(error) => Err(unreadable(path, &error)),
+        Err(error) => Err(io_error_to_fact(path, &error)),
     }
 }
 
-fn unreadable(path: &Path, error: &io::Error) -> UnreadableFact {
+fn io_error_to_fact(path: &Path, error: &io::Error) -> UnreadableFact {
     UnreadableFact::new(
         FaultKind::Config,
         format!("failed to read {}: {error}", path.display()),

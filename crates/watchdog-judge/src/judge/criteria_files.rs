@@ -4,7 +4,9 @@ use std::collections::BTreeSet;
 use std::path::Path;
 
 use crate::session::anchor::{DifferingFiles, point_of};
-use watchdog_core::checks::{CriteriaFileNames, GateFile, GateFilePart, gate_files, words};
+use watchdog_core::checks::{
+    CriteriaFileNames, GateFile, GateFilePart, gate_files, list_possible_files,
+};
 use watchdog_core::config::settings::{
     CheckKind, CheckSpec, CommandLine, ConfigSettings, RescueMode,
 };
@@ -26,7 +28,7 @@ const MOST_BYTES: u64 = 16 << 20;
 const MOST_DIFFERING: usize = 20_000;
 
 /// The files to compare. Without a baseline nothing can be compared; the guarded files are then unknown, not unchanged.
-pub fn kind(input: &JudgementInput) -> CriteriaFilesRole {
+pub fn choose_criteria_role(input: &JudgementInput) -> CriteriaFilesRole {
     if !input.settings.guards.is_empty() || input.pins_file {
         CriteriaFilesRole::Guarded
     } else if input.criteria_point() == HistoryPoint::unknown()
@@ -39,7 +41,7 @@ pub fn kind(input: &JudgementInput) -> CriteriaFilesRole {
 }
 
 /// Compares them with the anchor.
-pub fn changed(input: &JudgementInput) -> ReadFact<CriteriaChanged> {
+pub fn compare_criteria_files(input: &JudgementInput) -> ReadFact<CriteriaChanged> {
     let settings = &input.settings;
     let point = input.criteria_point();
     if point == HistoryPoint::unknown() {
@@ -52,18 +54,18 @@ pub fn changed(input: &JudgementInput) -> ReadFact<CriteriaChanged> {
             )),
         });
     }
-    let guards = path_globs(&settings.guards).map_err(wrong)?;
+    let guards = path_globs(&settings.guards).map_err(glob_error_to_fact)?;
     let CriteriaFileNames { lists, words } = CriteriaFileNames::from_settings(settings);
     let worktree = input.worktree();
     let root = worktree.root().to_owned();
     let mut named: BTreeSet<String> = lists
         .into_iter()
-        .filter_map(|path| inside(&root, path))
+        .filter_map(|path| strip_root(&root, path))
         .collect();
     named.extend(at_point(&point, &worktree, words)?);
     let mut changed = CriteriaChanged::default();
     if !guards.is_empty() || !named.is_empty() {
-        let wanted = GuardedPaths::new(&settings.guards, named).map_err(wrong)?;
+        let wanted = GuardedPaths::new(&settings.guards, named).map_err(glob_error_to_fact)?;
         let touched = worktree.changed_files(&point, differing_then(input), &wanted)?;
         (changed.guarded, changed.named) =
             touched.into_iter().partition(|path| guards.is_match(path));
@@ -94,7 +96,7 @@ pub fn changed(input: &JudgementInput) -> ReadFact<CriteriaChanged> {
 
 /// The guarded, protected and named files of a worktree that differ from a commit already. Their present content is later not taken for a
 /// change.
-pub fn differing(
+pub fn find_differing_files(
     worktree: &Worktree,
     settings: &ConfigSettings,
     point: &HistoryPoint,
@@ -103,13 +105,13 @@ pub fn differing(
     let CriteriaFileNames { lists, words } = CriteriaFileNames::from_settings(settings);
     let mut named: BTreeSet<String> = lists
         .into_iter()
-        .filter_map(|path| inside(&root, path))
+        .filter_map(|path| strip_root(&root, path))
         .collect();
     named.extend(at_point(point, worktree, words)?);
     named.extend(
         rescue_words(settings)
             .into_iter()
-            .filter_map(|word| inside(&root, word)),
+            .filter_map(|word| strip_root(&root, word)),
     );
     let mut globs = settings.guards.clone();
     settings
@@ -125,13 +127,15 @@ pub fn differing(
     if globs.is_empty() && named.is_empty() {
         return Ok(DifferingFiles::new());
     }
-    let mut found =
-        worktree.differing_files(point, &GuardedPaths::new(&globs, named).map_err(wrong)?)?;
+    let mut changed_files = worktree.differing_files(
+        point,
+        &GuardedPaths::new(&globs, named).map_err(glob_error_to_fact)?,
+    )?;
     // A person would not leave so many: they stay unrecorded, so that all of them count as changed.
-    if found.len() > MOST_DIFFERING {
-        found.clear();
+    if changed_files.len() > MOST_DIFFERING {
+        changed_files.clear();
     }
-    Ok(found)
+    Ok(changed_files)
 }
 
 /// The files of the worktree that the user's rescue command names.
@@ -139,7 +143,7 @@ fn rescue_words(settings: &ConfigSettings) -> Vec<String> {
     let rescue = &settings.rescue;
     match (&rescue.command, rescue.default_script()) {
         (Some(argv), _) if rescue.mode == RescueMode::Command => {
-            words(&CommandLine::Argv(argv.clone()), None)
+            list_possible_files(&CommandLine::Argv(argv.clone()), None)
         }
         (_, script) => script.into_iter().map(str::to_owned).collect(),
     }
@@ -185,12 +189,12 @@ pub fn refused_rescue_script(
     };
     let named = words
         .into_iter()
-        .filter_map(|word| inside(worktree.root(), word))
+        .filter_map(|word| strip_root(worktree.root(), word))
         .collect();
     let changed = worktree.changed_files(
         &point,
         differing,
-        &GuardedPaths::new(&[], named).map_err(wrong)?,
+        &GuardedPaths::new(&[], named).map_err(glob_error_to_fact)?,
     )?;
     let since = if anchor.is_some() {
         "anchor"
@@ -228,7 +232,7 @@ fn differing_then(input: &JudgementInput) -> &DifferingFiles {
 
 /// The files of some globs that changed since the anchor.
 pub fn changed_globs(input: &JudgementInput, globs: &[String]) -> ReadFact<Vec<String>> {
-    let wanted = GuardedPaths::new(globs, BTreeSet::new()).map_err(wrong)?;
+    let wanted = GuardedPaths::new(globs, BTreeSet::new()).map_err(glob_error_to_fact)?;
     let worktree = input.worktree();
     Ok(worktree.changed_files(&input.criteria_point(), differing_then(input), &wanted)?)
 }
@@ -246,12 +250,12 @@ pub fn changed_scripts(
     }
     let worktree = input.worktree();
     let mut changed = changed_gates(input, &worktree, &point, &gate_files(line, cwd))?;
-    let named = at_point(&point, &worktree, words(line, cwd))?;
+    let named = at_point(&point, &worktree, list_possible_files(line, cwd))?;
     if !named.is_empty() {
         changed.extend(worktree.changed_files(
             &point,
             differing_then(input),
-            &GuardedPaths::new(&[], named).map_err(wrong)?,
+            &GuardedPaths::new(&[], named).map_err(glob_error_to_fact)?,
         )?);
     }
     Ok(changed)
@@ -289,7 +293,7 @@ fn changed_gates(
     let mut changed = worktree.changed_files(
         point,
         differing_then(input),
-        &GuardedPaths::new(&globs, BTreeSet::new()).map_err(wrong)?,
+        &GuardedPaths::new(&globs, BTreeSet::new()).map_err(glob_error_to_fact)?,
     )?;
     let is_of = |gate: &GateFile, path: &str| {
         path_glob(&gate.glob).is_ok_and(|glob| glob.compile_matcher().is_match(path))
@@ -308,18 +312,23 @@ fn part_changed(worktree: &Worktree, point: &HistoryPoint, path: &str, part: Gat
         HistoryPoint::Commit(commit) => worktree.blob_at(commit, path).ok().flatten(),
         HistoryPoint::Unborn => None,
     };
-    let Some(before) = at(point).and_then(|bytes| part.of(&bytes)) else {
+    let Some(before) = at(point).and_then(|bytes| part.extract_part(&bytes)) else {
         return true;
     };
     let now = [
         worktree.head().ok().and_then(|head| at(&head)),
         read_regular_file(&worktree.root().join(path), MOST_BYTES).ok(),
     ];
-    now.iter()
-        .any(|bytes| bytes.as_deref().and_then(|bytes| part.of(bytes)).as_ref() != Some(&before))
+    now.iter().any(|bytes| {
+        bytes
+            .as_deref()
+            .and_then(|bytes| part.extract_part(bytes))
+            .as_ref()
+            != Some(&before)
+    })
 }
 
-fn wrong((pattern, error): (String, globset::Error)) -> UnreadableFact {
+fn glob_error_to_fact((pattern, error): (String, globset::Error)) -> UnreadableFact {
     UnreadableFact::new(
         FaultKind::Config,
         format!("`{pattern}` in guards is not a valid glob: {error}"),
@@ -335,13 +344,13 @@ fn at_point(
     let root = worktree.root();
     let paths: Vec<String> = words
         .into_iter()
-        .filter_map(|word| inside(root, word))
+        .filter_map(|word| strip_root(root, word))
         .collect();
     Ok(worktree.files_named(point, &paths)?)
 }
 
 /// A path relative to the root of the worktree; `None` where it lies outside.
-fn inside(root: &Path, path: String) -> Option<String> {
+fn strip_root(root: &Path, path: String) -> Option<String> {
     if !path.starts_with('/') {
         return Some(path);
     }

@@ -9,7 +9,7 @@ use tokio::sync::Notify;
 
 use watchdog_core::decision::machine::{
     CheckMachine, DriveOutcome, MachineAction, MachineDriver, MachineEvent, MachineSetup,
-    ProbePause, drive,
+    ProbePause, drive_machine,
 };
 use watchdog_facts::verdict::Verdict;
 use watchdog_process::CancelFlag;
@@ -57,7 +57,7 @@ impl Pace<'_> {
 pub fn drive_to_the_end(setup: MachineSetup, executor: &ActionExecutor, pace: Pace<'_>) -> Verdict {
     let mut driver = JudgementDriver { executor, pace };
     let mut machine = CheckMachine::new(setup);
-    match drive(&mut machine, MachineEvent::Start, &mut driver) {
+    match drive_machine(&mut machine, MachineEvent::Start, &mut driver) {
         DriveOutcome::Ended(verdict) => *verdict,
         DriveOutcome::Held(action) => unreachable!("{action:?} is carried out like every action"),
     }
@@ -133,7 +133,7 @@ impl JudgementDriver<'_> {
                     let (mut signals, cancel, at_least) =
                         (signals.clone(), cancel.clone(), self.cut_short_by());
                     async move {
-                        signals.reached(at_least).await;
+                        signals.wait_for_urgency(at_least).await;
                         cancel.cancel();
                     }
                 });
@@ -148,7 +148,7 @@ impl JudgementDriver<'_> {
 
     /// Writes what the journal has of an event.
     pub fn note_event(&self, event: &MachineEvent) {
-        journal::observed(&self.executor.journal, event);
+        journal::record_machine_event(&self.executor.journal, event);
     }
 
     /// The urgency that interrupts an action or a pause: the next signal.
@@ -174,7 +174,7 @@ impl JudgementDriver<'_> {
         };
         let length = match pause {
             ProbePause::Interval(length) => length,
-            ProbePause::Backoff { attempt, at_most } => pauses::pause(attempt, at_most),
+            ProbePause::Backoff { attempt, at_most } => pauses::calculate_pause(attempt, at_most),
         };
         let executor = self.executor;
         executor.tell_pause(length, survivors);
@@ -197,7 +197,7 @@ impl JudgementDriver<'_> {
             tokio::select! {
                 () = tokio::time::sleep(length) => {}
                 () = head_moves => {}
-                () = signals.reached(at_least) => {}
+                () = signals.wait_for_urgency(at_least) => {}
             }
         });
     }

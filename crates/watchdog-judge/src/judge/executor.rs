@@ -159,12 +159,12 @@ impl ActionExecutor {
 
     /// The fingerprint of the work when it was first read.
     pub fn fingerprint(&self) -> Option<u64> {
-        self.seen().fingerprint
+        self.lock_initial_facts().fingerprint
     }
 
     /// The files' times behind the last reading of uncommitted work; `None` where they were not wanted or cannot be relied on.
     pub fn stat_fingerprints(&self) -> Option<StatFingerprints> {
-        self.seen().stat_fingerprints.clone()
+        self.lock_initial_facts().stat_fingerprints.clone()
     }
 
     /// Shows how long the pause is, and what of the session still runs.
@@ -203,7 +203,10 @@ impl ActionExecutor {
         let Ok(head) = self.worktree(|worktree| worktree.head()) else {
             return false;
         };
-        self.seen().head.as_ref().is_some_and(|seen| *seen != head)
+        self.lock_initial_facts()
+            .head
+            .as_ref()
+            .is_some_and(|seen| *seen != head)
     }
 
     /// Carries out one action.
@@ -215,7 +218,7 @@ impl ActionExecutor {
     ) -> MachineEvent {
         let begun = Instant::now();
         let event = self.perform_action(action, facts, cancel);
-        machine_log::performed(action, begun.elapsed());
+        machine_log::log_performed_action(action, begun.elapsed());
         event
     }
 
@@ -248,14 +251,14 @@ impl ActionExecutor {
             )),
             MachineAction::ReadActivity => MachineEvent::Activity(self.activity()),
             MachineAction::ReadCriteria => {
-                MachineEvent::Criteria(criteria_files::changed(&self.input))
+                MachineEvent::Criteria(criteria_files::compare_criteria_files(&self.input))
             }
             MachineAction::Wait(_) => MachineEvent::WaitOver,
             MachineAction::Conclude(_) => MachineEvent::Start,
         }
     }
 
-    pub(super) fn seen(&self) -> std::sync::MutexGuard<'_, InitialFacts> {
+    pub(super) fn lock_initial_facts(&self) -> std::sync::MutexGuard<'_, InitialFacts> {
         self.seen.lock().expect("mutex poisoned")
     }
 
@@ -273,7 +276,7 @@ impl ActionExecutor {
             worktree.session_commits(&self.input.baseline, &self.input.evidence)
         })?;
         (commits.operation, commits.conflicts) = self.worktree(|worktree| worktree.half_done())?;
-        self.seen().head = Some(
+        self.lock_initial_facts().head = Some(
             commits
                 .head
                 .clone()
@@ -284,12 +287,12 @@ impl ActionExecutor {
 
     fn changes(&self) -> ReadFact<Changes> {
         let DividedUncommitted { mut changes, fingerprints, others } = self.worktree(
-            |worktree| if self.keeps_fingerprints { session_work::read_traced } else { session_work::read }(worktree, &self.input.work),
+            |worktree| if self.keeps_fingerprints { session_work::read_traced } else { session_work::read_uncommitted }(worktree, &self.input.work),
         )?;
         changes.degraded.extend(self.worktree(|worktree| {
             session_work::note_undone_commits(worktree, &self.input.baseline, &changes)
         }));
-        let mut seen = self.seen();
+        let mut seen = self.lock_initial_facts();
         seen.fingerprint.get_or_insert(changes.fingerprint);
         seen.stat_fingerprints = fingerprints;
         seen.others = others;
@@ -318,7 +321,7 @@ impl ActionExecutor {
         }
         let gaps = exposed.map_or(Ok(()), Snapshot::require_all_read);
         self.sight_work(taken.as_ref());
-        self.seen().snapshot = taken;
+        self.lock_initial_facts().snapshot = taken;
         self.snapshot_helpers(why);
         gaps?;
         Ok(name)
@@ -338,10 +341,10 @@ impl ActionExecutor {
             (self.input.spec.as_str(), now(), why),
         );
         let evidence = &self.input.evidence;
-        let kept = self.worktree(|worktree| {
+        let snapshots = self.worktree(|worktree| {
             snapshot_helpers(worktree, evidence, request, settings, |_, _| true)
         });
-        for snapshot in &kept.taken {
+        for snapshot in &snapshots.taken {
             self.journal.note(
                 kind::SNAPSHOT,
                 helper_snapshot_data(&snapshot.name, &snapshot.commit),
@@ -352,7 +355,8 @@ impl ActionExecutor {
                 snapshot.name
             ));
         }
-        kept.failed
+        snapshots
+            .failed
             .iter()
             .for_each(|why| self.command_env.tell(why));
     }
@@ -372,9 +376,9 @@ impl ActionExecutor {
             .with_session(&session)
             .asking_every(self.input.overrides.every)
             .side_by_side(at_once());
-        let outcome = checks::evaluate(&self.input.settings, &context);
+        let outcome = checks::evaluate_checks(&self.input.settings, &context);
         self.forget_sighting();
-        self.spend_beside(capabilities.spent());
+        self.spend_beside(capabilities.get_usage());
         let beside = self.inherited_beside(&outcome);
         let mut notes = outcome.notes;
         let evidence = if beside.is_some() {
@@ -406,15 +410,16 @@ impl ActionExecutor {
             return None;
         }
         let changes = self
-            .worktree(|worktree| session_work::read(worktree, &self.input.work))
+            .worktree(|worktree| session_work::read_uncommitted(worktree, &self.input.work))
             .ok()?
             .changes;
-        let found = changes.inherited + changes.since_end;
+        let uncommitted_files = changes.inherited + changes.since_end;
         let detail = format!(
             "the checks passed beside {} that the session did not make and no commit has",
-            plural(found, "file")
+            plural(uncommitted_files, "file")
         );
-        (found > 0).then_some(Degradation::new(WarningCode::JudgedWithUncommitted, detail))
+        (uncommitted_files > 0)
+            .then_some(Degradation::new(WarningCode::JudgedWithUncommitted, detail))
     }
 
     /// Asks the sensors before anything else is judged: why the work has to halt, which ends it as a spent limit does, after its rescue;
@@ -466,7 +471,7 @@ impl ActionExecutor {
     }
 
     pub(super) fn last_snapshot(&self) -> Option<Snapshot> {
-        self.seen().snapshot.clone()
+        self.lock_initial_facts().snapshot.clone()
     }
 
     fn rescue(&self, cancel: &CancelFlag) -> ReadFact<RescueOutcome> {
@@ -474,9 +479,9 @@ impl ActionExecutor {
         if self.last_snapshot().is_none() {
             return Ok(RescueOutcome::default());
         }
-        if let Some(held) = self.hold_rescue(cancel)? {
+        if let Some(hold) = self.hold_rescue(cancel)? {
             return Ok(RescueOutcome {
-                held_back: Some(held),
+                held_back: Some(hold),
                 ..RescueOutcome::default()
             });
         }
@@ -484,7 +489,7 @@ impl ActionExecutor {
             return Ok(RescueOutcome::default());
         };
         self.own_worktree()?;
-        let others = self.seen().others.clone();
+        let others = self.lock_initial_facts().others.clone();
         let (settings, anchor, origin) = (
             &self.input.settings,
             self.input.anchor.as_ref(),
@@ -531,7 +536,7 @@ impl ActionExecutor {
     }
 
     pub(super) fn note_answered(&self, answered: bool) {
-        self.seen().answered = Some(answered);
+        self.lock_initial_facts().answered = Some(answered);
     }
 
     /// Not with `--no-probe`, and not from an agent that has just failed to answer.
@@ -541,7 +546,7 @@ impl ActionExecutor {
             || self.input.settings.completion_check.max_probes == 0;
         !nobody
             && !self.over_limit
-            && self.seen().answered != Some(false)
+            && self.lock_initial_facts().answered != Some(false)
             && !is_held(self.store.as_ref(), &self.agent)
     }
 }

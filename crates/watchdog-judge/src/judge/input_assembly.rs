@@ -6,8 +6,8 @@ use jiff::Timestamp;
 
 use crate::clock::now;
 use crate::session::{
-    AnewBy, RecordedBaseline, UncommittedRule, begin_anew, record, recorded, refuse_other_clone,
-    spec_of_new_session,
+    AnewBy, RecordedBaseline, UncommittedRule, begin_anew, read_recorded_baseline,
+    record_head_baseline, refuse_other_clone, spec_of_new_session,
 };
 use watchdog_core::config::settings::CheckSpec;
 use watchdog_core::decision::machine::{EarlierRounds, MachineSetup};
@@ -16,7 +16,7 @@ use watchdog_facts::shell_line::shell_word;
 use watchdog_git::{ContentAtBaseline, HistoryPoint, KeptBaseline};
 
 use super::command_env::CommandEnv;
-use super::configuration::{EffectiveConfig, effective};
+use super::configuration::{EffectiveConfig, load_effective_config};
 use super::judgement_input::{JudgementInput, Overrides};
 use super::open_worktree::OpenWorktree;
 use super::origins::origin_evidence;
@@ -52,7 +52,7 @@ pub fn open_judgement(
             let head = worktree.head()?;
             let spec = spec_of_new_session(store, worktree, spec)?;
             settle_anchor::between_sessions(&open, Some(&spec), at)?;
-            let effective = effective(command_env, &open, Some(&spec), Some(&head))?;
+            let effective = load_effective_config(command_env, &open, Some(&spec), Some(&head))?;
             let (mut recorded, effective) = begin_session(
                 command_env,
                 &open,
@@ -67,7 +67,7 @@ pub fn open_judgement(
         SourceOfBaseline::Read(recorded) => (*recorded, true),
         SourceOfBaseline::Recorded(rev) => {
             refuse_other_clone(store, worktree, &open.commands)?;
-            let recorded = recorded(&open.store, &open.worktree_id, spec)?;
+            let recorded = read_recorded_baseline(&open.store, &open.worktree_id, spec)?;
             match rev.map(|rev| worktree.resolve(rev)).transpose()? {
                 None => (recorded.ok_or_else(|| nothing_recorded(&open, spec))?, true),
                 // The recorded refs belong to this judgement only where they were recorded with this very commit.
@@ -79,7 +79,7 @@ pub fn open_judgement(
         }
         SourceOfBaseline::RecordedIfAny(point) => {
             moves_anchor = false;
-            let recorded = recorded(&open.store, &open.worktree_id, spec)?;
+            let recorded = read_recorded_baseline(&open.store, &open.worktree_id, spec)?;
             match (point, recorded) {
                 (None, Some(recorded)) => (recorded, true),
                 (Some(point), Some(recorded)) if recorded.point == point => (recorded, true),
@@ -98,7 +98,7 @@ pub fn open_judgement(
         settle_anchor::between_sessions(&open, Some(&recorded.spec), now())?;
     }
     let point = Some(&recorded.point).filter(|point| **point != HistoryPoint::unknown());
-    let effective = effective(command_env, &open, Some(&recorded.spec), point)?;
+    let effective = load_effective_config(command_env, &open, Some(&recorded.spec), point)?;
     Ok(JudgementInput::new(
         open, recorded, known, effective, overrides,
     ))
@@ -112,7 +112,7 @@ pub fn begin_session(
     effective: EffectiveConfig,
 ) -> Result<(RecordedBaseline, EffectiveConfig), UnreadableFact> {
     let store = open.store.as_ref();
-    let recorded = record(store, &open.worktree, Some(spec), uncommitted, at)?;
+    let recorded = record_head_baseline(store, &open.worktree, Some(spec), uncommitted, at)?;
     let effective = settle_anchor::session_begins(open, &recorded, effective)?;
     command_env.note_conversations(open, &recorded)?;
     Ok((recorded, effective))
@@ -123,7 +123,7 @@ impl JudgementInput {
     pub fn new(
         open: OpenWorktree,
         recorded: RecordedBaseline,
-        known: bool,
+        baseline_known: bool,
         effective: EffectiveConfig,
         overrides: Overrides,
     ) -> Self {
@@ -139,17 +139,17 @@ impl JudgementInput {
         notes.extend(open.worktree.served_note());
         notes.extend(recorded.notes);
         notes.extend(effective.notes);
-        let known = known.then_some(recorded.refs);
+        let known_refs = baseline_known.then_some(recorded.refs);
         let content = ContentAtBaseline {
-            at: known.as_ref().map(|_| recorded.at),
+            at: known_refs.as_ref().map(|_| recorded.at),
             inherited: recorded.work.inherited.clone(),
             left_behind: recorded.left_behind,
         };
         let evidence =
-            origin_evidence(&open.store, &open.worktree, known.as_ref()).with_content(content);
+            origin_evidence(&open.store, &open.worktree, known_refs.as_ref()).with_content(content);
         JudgementInput {
             evidence,
-            origin: (recorded.point.clone(), known.clone()),
+            origin: (recorded.point.clone(), known_refs.clone()),
             anchor: effective.anchor,
             pins_file,
             by_own_criteria: effective.own,
@@ -161,9 +161,9 @@ impl JudgementInput {
             baseline: recorded.point,
             work: recorded.work,
             clone_id: recorded.clone_id,
-            recorded_at: known.as_ref().map(|_| recorded.at),
+            recorded_at: known_refs.as_ref().map(|_| recorded.at),
             record_at: recorded.record_at,
-            known,
+            known: known_refs,
             settings,
             names_agent: effective.names_agent,
             sets_rescue_mode: effective.sets_rescue_mode,
@@ -187,7 +187,7 @@ impl JudgementInput {
             no_probe: self.overrides.no_probe,
             once: self.overrides.once,
             has_checks: !self.settings.checks.is_empty(),
-            criteria_files: criteria_files::kind(self),
+            criteria_files: criteria_files::choose_criteria_role(self),
             checks_run_programs: self.settings.checks.iter().any(runs_programs),
             trust: self.trust.clone(),
             no_progress_limit: self.overrides.no_progress_limit,

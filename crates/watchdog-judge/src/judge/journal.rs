@@ -20,7 +20,7 @@ use watchdog_core::decision::machine::{CheckMachine, MachineAction, MachineEvent
 use watchdog_core::decision::record::JudgementRecord;
 use watchdog_facts::verdict::{Reason, Verdict};
 use watchdog_store::engine::NewEvent;
-use watchdog_store::journal::{event, kind};
+use watchdog_store::journal::{kind, new_event};
 use watchdog_store::{LocalStore, StoreError};
 
 /// How many events of several judgements are written in one transaction, and the longest time that one waits for it.
@@ -143,7 +143,7 @@ impl CommandJournal {
     }
 
     fn add(&self, kind: &str, data: Value, is_written: bool) -> String {
-        let event = event(now(), &self.worktree_id, Some(&self.spec), kind, data);
+        let event = new_event(now(), &self.worktree_id, Some(&self.spec), kind, data);
         let id = event.id.clone();
         self.waiting
             .lock()
@@ -209,7 +209,7 @@ impl CommandJournal {
 
 /// Adds the event for an event of the decision machine. What was only read is told, and written with the verdict; what was done is a row of
 /// its own at once.
-pub fn observed(journal: &CommandJournal, event: &MachineEvent) {
+pub fn record_machine_event(journal: &CommandJournal, event: &MachineEvent) {
     match event {
         // A reused answer is no probe; the journal has it already. Nor is a question that was not asked.
         MachineEvent::Probe(record) if record.stands() || record.withheld => {}
@@ -248,7 +248,7 @@ impl JudgementRecorder {
             recorded.add(after, event.clone());
         }
         drop(recorded);
-        machine_log::step(machine, event)
+        machine_log::step_machine(machine, event)
     }
 
     /// What was recorded, with what became known after the machine's end: why replies are disputed, and the work beside a claim.

@@ -13,7 +13,7 @@ use crate::session::UncommittedRule;
 use crate::session::anchor::point_of;
 use watchdog_core::config::settings::ConfigSettings;
 use watchdog_core::decision::machine::{ConfigTrust, EarlierRounds};
-use watchdog_facts::display::{LARGE, plural, size};
+use watchdog_facts::display::{LARGE, format_size, plural};
 use watchdog_facts::evidence::{Degradation, UnreadableFact};
 use watchdog_facts::session_work::SessionEdgeFiles;
 use watchdog_facts::shell_line::WorktreeCommands;
@@ -143,7 +143,7 @@ impl JudgementInput {
             (n, UncommittedRule::Inherit) => {
                 let large = Some(self.inherited_bytes()).filter(|bytes| *bytes >= LARGE);
                 let large = large
-                    .map(|bytes| format!(" ({})", size(bytes)))
+                    .map(|bytes| format!(" ({})", format_size(bytes)))
                     .unwrap_or_default();
                 format!(
                     "{}{large} uncommitted before the session: kept, and not its work (--adopt makes it so)",
@@ -213,18 +213,18 @@ impl JudgementInput {
     pub fn leave(
         &self,
         store: &dyn watchdog_store::LocalStore,
-        left: EarlierRounds,
+        rounds: EarlierRounds,
         fingerprint: Option<u64>,
     ) -> Result<(), UnreadableFact> {
         let baseline = self.baseline_commit();
-        let fingerprint = if left.rounds_used > 0 {
+        let fingerprint = if rounds.rounds_used > 0 {
             fingerprint
         } else {
             None
         };
-        let found = progress::read_progress(store, &self.worktree_id, &self.spec)?;
-        let unchanged = match &found {
-            None => left == EarlierRounds::default(),
+        let recorded = progress::read_progress(store, &self.worktree_id, &self.spec)?;
+        let unchanged = match &recorded {
+            None => rounds == EarlierRounds::default(),
             Some(progress) => {
                 progress.baseline == baseline
                     && (
@@ -233,33 +233,33 @@ impl JudgementInput {
                         progress.rounds_alive,
                         progress.nothing_to_do_streak,
                     ) == (
-                        left.rounds_used,
-                        left.answered,
-                        left.alive,
-                        left.nothing_to_do_streak,
+                        rounds.rounds_used,
+                        rounds.answered,
+                        rounds.alive,
+                        rounds.nothing_to_do_streak,
                     )
-                    && (progress.fruitless, progress.unmet) == (left.fruitless, left.unmet)
+                    && (progress.fruitless, progress.unmet) == (rounds.fruitless, rounds.unmet)
             }
         };
         if unchanged {
             return Ok(());
         }
-        progress::update(
+        progress::update_progress(
             store,
             &self.worktree_id,
             &self.spec,
             baseline.as_deref(),
             now(),
             |progress| {
-                progress.rounds_used = left.rounds_used;
-                progress.rounds_answered = left.answered;
-                progress.rounds_alive = left.alive;
-                progress.nothing_to_do_streak = left.nothing_to_do_streak;
-                progress.fruitless = left.fruitless;
-                progress.unmet = left.unmet;
+                progress.rounds_used = rounds.rounds_used;
+                progress.rounds_answered = rounds.answered;
+                progress.rounds_alive = rounds.alive;
+                progress.nothing_to_do_streak = rounds.nothing_to_do_streak;
+                progress.fruitless = rounds.fruitless;
+                progress.unmet = rounds.unmet;
                 progress.fingerprint = progress
                     .fingerprint
-                    .filter(|_| left.rounds_used > 0)
+                    .filter(|_| rounds.rounds_used > 0)
                     .or(fingerprint);
             },
         )

@@ -18,7 +18,7 @@ use watchdog_facts::session_work::ContentIds;
 use watchdog_facts::verdict::{Reason, Status, Verdict};
 use watchdog_git::Worktree;
 use watchdog_process::SurvivingProcess;
-use watchdog_store::journal::{kind, tidy, tidy_is_due};
+use watchdog_store::journal::{kind, tidy_is_due, tidy_journal};
 use watchdog_store::{before, uncommitted};
 
 use super::admission::PreparedJudgement;
@@ -88,7 +88,7 @@ impl JudgementRun {
     ) -> Result<(Self, MachineSetup), Box<Judgement>> {
         let span = machine_log::judgement_span(&prepared.input);
         let _within = span.clone().entered();
-        machine_log::begun(&prepared.input);
+        machine_log::log_inputs(&prepared.input);
         let begun = prepared.begun;
         let ran_a_session = session.end.is_some();
         let exit =
@@ -100,7 +100,7 @@ impl JudgementRun {
             Box::new(executor.make_judgement(verdict, begun))
         };
         let (earlier, fingerprint) = earlier.map_err(|why| unreadable(&executor, why))?;
-        executor.seen().fingerprint = fingerprint;
+        executor.lock_initial_facts().fingerprint = fingerprint;
         let mut earlier_for_machine = earlier;
         executor
             .stand_by_the_last_answer(ran_a_session, &mut earlier_for_machine)
@@ -171,7 +171,7 @@ impl JudgementRun {
     pub fn settle(&self, verdict: Verdict) -> Judgement {
         let _within = self.span.enter();
         if self.input().overrides.from_inside {
-            return self.unrecorded(verdict);
+            return self.build_unrecorded_judgement(verdict);
         }
         let concluded = verdict.reason;
         let mut verdict = self.note_beside(verdict);
@@ -239,7 +239,7 @@ impl JudgementRun {
             });
         let breaker = self.record_rounds(verdict, stands);
         if is_complete {
-            self.completed(verdict);
+            self.record_completion(verdict);
         }
         breaker
             .map_err(|unreadable| verdict.degraded.push(unwritable(&unreadable.why)))
@@ -257,7 +257,7 @@ impl JudgementRun {
         let rounds = match stands {
             true => self.earlier,
             false if self.executor.gate.has_moved => rounds::after_movement(self.earlier, verdict),
-            false => rounds::after(self.earlier, verdict),
+            false => rounds::update_rounds(self.earlier, verdict),
         };
         input.leave(store.as_ref(), rounds, self.executor.fingerprint())?;
         self.executor.record_state(verdict)?;
@@ -303,7 +303,7 @@ impl JudgementRun {
 
 impl JudgementRun {
     /// A judgement that moves no record: a session of the worktree called it, or nothing happened there.
-    pub fn unrecorded(&self, verdict: Verdict) -> Judgement {
+    pub fn build_unrecorded_judgement(&self, verdict: Verdict) -> Judgement {
         let mut judgement = self.executor.make_judgement(verdict, self.begun);
         judgement.breaker = self.input().breaker(self.executor.store.as_ref());
         judgement.session = self.live_session.clone();
@@ -312,7 +312,7 @@ impl JudgementRun {
 
     /// Records that later changes belong to no session until a new baseline. If that fails, the next judgement only counts more of them as
     /// work.
-    fn completed(&self, verdict: &Verdict) {
+    fn record_completion(&self, verdict: &Verdict) {
         let input = self.input();
         let Some(recorded_at) = input.recorded_at else {
             return;
@@ -364,7 +364,7 @@ impl PreparedJudgement {
         let judgement = judgement_run.settle(verdict);
         let (command_env, store) = (&executor.command_env, executor.store.as_ref());
         if tidy_is_due(judgement.duration, now())
-            && let Err(error) = tidy(store, now(), 1)
+            && let Err(error) = tidy_journal(store, now(), 1)
         {
             command_env.tell(&format!(
                 "old events could not be removed from the journal: {error}"

@@ -80,12 +80,12 @@ impl LineCheckers {
                     || "it ended".to_owned(),
                     |exit| format!("it ended with {exit}"),
                 );
-                let said = stderr
+                let last_line = stderr
                     .lines()
                     .last()
                     .map(|last| format!(": {}", cut_text(last, 500)))
                     .unwrap_or_default();
-                let why = format!("{how} instead of answering{said}");
+                let why = format!("{how} instead of answering{last_line}");
                 match exit {
                     Some(watchdog_facts::evidence::ProcessExit::Code(126 | 127)) => {
                         LineOutcome::Unrunnable { why }

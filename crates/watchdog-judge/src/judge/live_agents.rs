@@ -44,10 +44,10 @@ impl SharedAgents {
         let reading = match &*last {
             Some(reading) if reading.read_at.elapsed() <= SHARED_FOR => Arc::clone(reading),
             _ => {
-                let known = known_agents(presets);
+                let agent_words = known_agents(presets);
                 let reading = Arc::new(AgentReading {
                     read_at: Instant::now(),
-                    processes: processes_of_agents(&read_working_processes(), &known),
+                    processes: processes_of_agents(&read_working_processes(), &agent_words),
                     listed: transcripts().iter().flat_map(read_running).collect(),
                     ancestry: ProcessAncestry::of_this_process(),
                 });

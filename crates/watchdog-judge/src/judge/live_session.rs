@@ -10,7 +10,7 @@ use crate::watch::last_change;
 use watchdog_agent::transcript::{self, ClaudeHome};
 use watchdog_agent::transcript_read::unanswered_calls;
 use watchdog_core::decision::silence::{
-    LivenessSignals, PersonWait, SilenceVerdict, USUAL_LIMIT, may_wait_for_person, silence,
+    LivenessSignals, PersonWait, SilenceVerdict, USUAL_LIMIT, judge_silence, may_wait_for_person,
 };
 use watchdog_facts::verdict::{Reason, Verdict};
 use watchdog_process::session_meter::{ProcessSample, processes_below};
@@ -111,7 +111,7 @@ impl RunningSession {
         let newest = match spec {
             Some(spec) => session::read_session(store, worktree_id, spec)?
                 .map(|record| (spec.to_owned(), record)),
-            None => session::latest(store, worktree_id)?,
+            None => session::read_latest_session(store, worktree_id)?,
         };
         let running = newest.filter(|(_, record)| record_lives(record));
         Ok(running.map(|(spec, record)| Self::of_record(around, open.root(), spec, record)))
@@ -170,15 +170,15 @@ pub fn live_session(
     let at = since(now());
     let limit = record.idle_limit.unwrap_or(USUAL_LIMIT);
     let output = record.log.as_deref().and_then(last_output).map(since);
-    let found = match &record.session_id {
-        Some(id) => transcript::session(root, home, id),
-        None => transcript::latest_session(root, home).filter(|found| {
-            Timestamp::try_from(found.modified).is_ok_and(|at| record.started_at <= at)
+    let transcript_file = match &record.session_id {
+        Some(id) => transcript::find_session(root, home, id),
+        None => transcript::latest_session(root, home).filter(|file| {
+            Timestamp::try_from(file.modified).is_ok_and(|at| record.started_at <= at)
         }),
     };
-    let written = found
+    let written = transcript_file
         .as_ref()
-        .and_then(|found| Timestamp::try_from(found.modified).ok())
+        .and_then(|file| Timestamp::try_from(file.modified).ok())
         .map(since);
     // Without output or transcript its activity is unknown: that proves no stall.
     if output.is_none() && written.is_none() {
@@ -192,17 +192,17 @@ pub fn live_session(
         transcript: written,
         ..LivenessSignals::default()
     };
-    let mut judged = silence(at, Some(limit), &signals);
+    let mut judged = judge_silence(at, Some(limit), &signals);
     if !matches!(judged, SilenceVerdict::Alive { .. }) {
         let except = [state.root().to_owned()];
         let changed = git_dir_of(root).and_then(|git_dir| last_change(root, &git_dir, &except));
         signals.files = changed
-            .and_then(|found| Timestamp::try_from(found.at).ok())
+            .and_then(|change| Timestamp::try_from(change.at).ok())
             .map(since);
-        judged = silence(at, Some(limit), &signals);
+        judged = judge_silence(at, Some(limit), &signals);
     }
     if !matches!(judged, SilenceVerdict::Alive { .. }) {
-        let (works, last) = works(record.pid);
+        let (works, last) = measure_activity(record.pid);
         if works {
             signals.processor = Some(at);
         }
@@ -210,12 +210,12 @@ pub fn live_session(
         let runs = last
             .and_then(|sample| sample.youngest)
             .is_some_and(|youngest| youngest < quiet);
-        let calls = unanswered_calls(found.as_ref().map(|found| found.path.as_path()));
+        let calls = unanswered_calls(transcript_file.as_ref().map(|file| file.path.as_path()));
         if calls.iter().any(|tool| may_wait_for_person(tool, runs)) {
             // Whether a person can answer is unknown here, so that no stall is reported.
             signals.waits = PersonWait::ForPerson { can_answer: true };
         }
-        judged = silence(at, Some(limit), &signals);
+        judged = judge_silence(at, Some(limit), &signals);
     }
     match judged {
         SilenceVerdict::Alive { quiet } | SilenceVerdict::Finished { quiet } => SessionLiveness {
@@ -234,7 +234,7 @@ pub fn live_session(
 }
 
 /// Whether its processes use a hundredth of a core, and their state after the measurement. A process that cannot be read counts as active.
-fn works(pid: Option<u32>) -> (bool, Option<ProcessSample>) {
+fn measure_activity(pid: Option<u32>) -> (bool, Option<ProcessSample>) {
     let Some(before) = pid.and_then(processes_below) else {
         return (true, None);
     };

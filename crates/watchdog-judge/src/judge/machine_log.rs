@@ -16,10 +16,10 @@ use watchdog_facts::verdict::Verdict;
 use super::judgement_input::JudgementInput;
 
 /// Takes the next step of the machine, and logs the event and the action.
-pub fn step(machine: &mut CheckMachine, event: MachineEvent) -> MachineAction {
-    fact(&event);
+pub fn step_machine(machine: &mut CheckMachine, event: MachineEvent) -> MachineAction {
+    log_event(&event);
     let action = machine.step(event);
-    decided(&action);
+    log_action(&action);
     action
 }
 
@@ -34,7 +34,7 @@ pub fn judgement_span(input: &JudgementInput) -> Span {
 }
 
 /// Logs the inputs of a judgement, before the first fact.
-pub fn begun(input: &JudgementInput) {
+pub fn log_inputs(input: &JudgementInput) {
     tracing::debug!(
         target: "watchdog::session",
         baseline = input.baseline.as_str(),
@@ -54,7 +54,7 @@ pub fn begun(input: &JudgementInput) {
 }
 
 /// The word for an action.
-fn word(action: &MachineAction) -> &'static str {
+fn name_action(action: &MachineAction) -> &'static str {
     match action {
         MachineAction::ReadCommits => "read_commits",
         MachineAction::ReadChanges => "read_changes",
@@ -70,7 +70,7 @@ fn word(action: &MachineAction) -> &'static str {
     }
 }
 
-fn decided(action: &MachineAction) {
+fn log_action(action: &MachineAction) {
     let number = match action {
         MachineAction::Ask { number, .. } => Some(*number),
         _ => None,
@@ -89,7 +89,7 @@ fn decided(action: &MachineAction) {
     };
     tracing::info!(
         target: "watchdog::decision",
-        action = word(action),
+        action = name_action(action),
         probe = number,
         wait_ms = wait,
         status = status,
@@ -99,12 +99,12 @@ fn decided(action: &MachineAction) {
 }
 
 /// How long an action took.
-pub fn performed(action: &MachineAction, duration: Duration) {
-    tracing::trace!(target: "watchdog::decision", action = word(action), duration_ms = log_millis(duration), "performed an action");
+pub fn log_performed_action(action: &MachineAction, duration: Duration) {
+    tracing::trace!(target: "watchdog::decision", action = name_action(action), duration_ms = log_millis(duration), "performed an action");
 }
 
 /// Logs a verdict with its metadata.
-pub fn concluded(verdict: &Verdict, duration: Duration) {
+pub fn log_verdict(verdict: &Verdict, duration: Duration) {
     let degraded: Vec<&str> = verdict
         .degraded
         .iter()
@@ -124,7 +124,7 @@ pub fn concluded(verdict: &Verdict, duration: Duration) {
     );
 }
 
-fn fact(event: &MachineEvent) {
+fn log_event(event: &MachineEvent) {
     match event {
         MachineEvent::Start | MachineEvent::WaitOver => {}
         MachineEvent::Interrupt => {
@@ -211,15 +211,15 @@ fn fact(event: &MachineEvent) {
             "compared the files of the criteria"
         ),
         MachineEvent::Commits(Err(fact)) | MachineEvent::Changes(Err(fact)) => {
-            unreadable(fact, "git")
+            log_unreadable_fact(fact, "git")
         }
         MachineEvent::Snapshot(Err(fact)) | MachineEvent::Rescue(Err(fact)) => {
-            unreadable(fact, "rescue")
+            log_unreadable_fact(fact, "rescue")
         }
-        MachineEvent::Criteria(Err(fact)) => unreadable(fact, "criteria"),
+        MachineEvent::Criteria(Err(fact)) => log_unreadable_fact(fact, "criteria"),
     }
 }
 
-fn unreadable(fact: &UnreadableFact, of: &'static str) {
+fn log_unreadable_fact(fact: &UnreadableFact, of: &'static str) {
     tracing::info!(target: "watchdog::decision", fact = of, why = fact.why, "a fact is unreadable");
 }

@@ -27,7 +27,7 @@ impl ActionExecutor {
         )
         .ok()
         .flatten()
-        .and_then(|found| found.judged_state);
+        .and_then(|row| row.judged_state);
         judged.is_some() && judged == self.state(&(None, None))
     }
 
@@ -63,7 +63,7 @@ impl ActionExecutor {
         }
         let (state, baseline) = (self.state(&(None, None)), self.input.baseline_commit());
         let (worktree, spec) = (&self.input.worktree_id, &self.input.spec);
-        progress::update(
+        progress::update_progress(
             self.store.as_ref(),
             worktree,
             spec,

@@ -104,7 +104,7 @@ impl OpenWorktree {
                     std::thread::sleep(Duration::from_millis(10));
                 }
                 LockAttempt::Busy(holder) => {
-                    return Err(taken(holder).into());
+                    return Err(build_locked_verdict(holder).into());
                 }
             }
         }
@@ -112,7 +112,7 @@ impl OpenWorktree {
 }
 
 /// The verdict on a worktree whose lock another process holds: its session runs, or another watchdog judges it.
-pub fn taken(holder: Option<LockHolder>) -> Verdict {
+pub fn build_locked_verdict(holder: Option<LockHolder>) -> Verdict {
     match holder {
         Some(holder) if holder.session_active => Verdict::new(
             Reason::SessionActive,

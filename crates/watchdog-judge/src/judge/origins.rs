@@ -29,7 +29,7 @@ pub fn origin_evidence(
     let (repository, of_rescues) = (worktree.repository_id(), Arc::clone(store));
     let of_baselines = Arc::clone(store);
     let evidence = OriginEvidence::from(refs).with_recorded_worktrees(move || {
-        baseline::worktrees(of_baselines.as_ref()).map_err(|error| error.to_string())
+        baseline::list_baseline_worktrees(of_baselines.as_ref()).map_err(|error| error.to_string())
     });
     evidence.with_rescued(move || {
         let commits = rescued::of_repository(of_rescues.as_ref(), &repository)
@@ -56,7 +56,7 @@ pub fn remember_rescued(store: &dyn LocalStore, worktree: &Worktree, outcome: &m
     let described = worktree
         .describe_rescued(&outcome.made)
         .map_err(|error| error.to_string());
-    let kept = described.and_then(|commits| {
+    let remembered = described.and_then(|commits| {
         let records: Vec<_> = commits
             .into_iter()
             .map(
@@ -71,7 +71,7 @@ pub fn remember_rescued(store: &dyn LocalStore, worktree: &Worktree, outcome: &m
                 },
             )
             .collect();
-        rescued::remember(
+        rescued::remember_rescued(
             store,
             &worktree.repository_id(),
             &worktree.worktree_id(),
@@ -79,7 +79,7 @@ pub fn remember_rescued(store: &dyn LocalStore, worktree: &Worktree, outcome: &m
         )
         .map_err(|error| error.to_string())
     });
-    if let Err(why) = kept {
+    if let Err(why) = remembered {
         let detail = format!(
             "cannot record which commits the rescue made: {why}; without their trailers they will count as the session's own"
         );
@@ -96,7 +96,7 @@ pub fn settle_beside(input: &JudgementInput, mut verdict: Verdict) -> Verdict {
     let (mut helpers, mut submodules) = (Vec::new(), Vec::new());
     if verdict.status() == Status::Complete {
         match worktree.unmerged_work(&input.evidence) {
-            Ok(found) => helpers = found.iter().map(helper_words).collect(),
+            Ok(unmerged) => helpers = unmerged.iter().map(helper_words).collect(),
             Err(error) => verdict
                 .degraded
                 .push(Degradation::new(WarningCode::HelpersUnread, error)),
@@ -112,11 +112,11 @@ pub fn settle_beside(input: &JudgementInput, mut verdict: Verdict) -> Verdict {
                 .is_none_or(|changes| changes.paths.contains(path))
         };
         match worktree.unsettled_submodules() {
-            Ok(found) => {
-                submodules = found
+            Ok(unsettled) => {
+                submodules = unsettled
                     .iter()
-                    .filter(|found| is_change(&found.path))
-                    .map(|found| submodule_words(worktree.root(), found))
+                    .filter(|submodule| is_change(&submodule.path))
+                    .map(|submodule| submodule_words(worktree.root(), submodule))
                     .collect()
             }
             Err(error) => verdict
@@ -198,21 +198,21 @@ pub fn note_late_commits(
     verdict
 }
 
-fn submodule_words(root: &Path, found: &UnsettledSubmodule) -> String {
-    let path = escape_to_one_line(&found.path);
-    let held = match (found.other_commit, found.uncommitted) {
+fn submodule_words(root: &Path, submodule: &UnsettledSubmodule) -> String {
+    let path = escape_to_one_line(&submodule.path);
+    let unsaved_work = match (submodule.other_commit, submodule.uncommitted) {
         (true, true) => "uncommitted changes, and a commit that nothing here names",
         (true, false) => "a commit that nothing here names",
         (false, _) => "uncommitted changes",
     };
-    let keep = match found.other_commit && !found.named {
+    let keep = match submodule.other_commit && !submodule.named {
         true => {
-            let keep = WorktreeCommands::at(&root.join(&found.path)).git("switch -c NAME");
+            let keep = WorktreeCommands::at(&root.join(&submodule.path)).git("switch -c NAME");
             format!(", nor any branch of its own (keep it with: {keep})")
         }
         false => String::new(),
     };
-    format!("submodule {path} has {held}{keep}")
+    format!("submodule {path} has {unsaved_work}{keep}")
 }
 
 fn helper_words(helper: &UnmergedWork) -> String {
@@ -225,19 +225,19 @@ fn helper_words(helper: &UnmergedWork) -> String {
     if let Some(why) = &helper.unreadable {
         return format!("{what} {name}: cannot look at it: {why}");
     }
-    let held = [
+    let counts = [
         (helper.commits, plural(helper.commits, "unmerged commit")),
         (
             helper.uncommitted,
             plural(helper.uncommitted, "uncommitted change"),
         ),
     ];
-    let held: Vec<String> = held
+    let phrases: Vec<String> = counts
         .into_iter()
         .filter(|(count, _)| *count > 0)
         .map(|(_, words)| words)
         .collect();
-    format!("{what} {name}: {}", held.join(", "))
+    format!("{what} {name}: {}", phrases.join(", "))
 }
 
 /// Keeps the judged head in a ref, where the session made anything and the repository is writable. Nothing depends on it.

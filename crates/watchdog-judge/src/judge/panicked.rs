@@ -2,7 +2,7 @@
 
 use std::any::Any;
 
-use crate::session::recorded;
+use crate::session::read_recorded_baseline;
 use watchdog_facts::evidence::{Degradation, FaultKind, UnreadableFact, WarningCode};
 use watchdog_facts::shortage::shortage_in;
 use watchdog_facts::verdict::{Reason, Verdict};
@@ -44,11 +44,12 @@ pub fn judged_without_room(around: &CommandEnv, why: UnreadableFact) -> Judgemen
     let written = OpenWorktree::open(around).and_then(|open| {
         judgement.worktree = open.root().display().to_string();
         judgement.branch = open.worktree.branch();
-        let found = recorded(&open.store, &open.worktree_id, None)?;
-        let spec = found
-            .as_ref()
-            .map_or_else(|| open.worktree.default_spec(), |found| found.spec.clone());
-        judgement.baseline = found.map(|found| found.point.as_str().to_owned());
+        let baseline = read_recorded_baseline(&open.store, &open.worktree_id, None)?;
+        let spec = baseline.as_ref().map_or_else(
+            || open.worktree.default_spec(),
+            |record| record.spec.clone(),
+        );
+        judgement.baseline = baseline.map(|record| record.point.as_str().to_owned());
         judgement.spec = Some(spec.clone());
         let journal = CommandJournal::new(open.store, &open.worktree_id, &spec);
         journal.write(kind::VERDICT, judgement.to_event_data(None));

@@ -12,7 +12,7 @@ use watchdog_facts::verdict::ProbeUsage;
 use watchdog_process::CancelFlag;
 
 use super::command_env::CommandEnv;
-use crate::clock::{now, since};
+use crate::clock::{measure_since, now};
 
 /// Which agent to ask for a plan, and for how long.
 pub struct PlannerAgent<'a> {
@@ -53,7 +53,10 @@ impl<'a> PlannerAgent<'a> {
         if cancel.is_cancelled() {
             return Err(PlanError::Interrupted);
         }
-        let timeout = self.question.timeout.saturating_sub(since(self.begun));
+        let timeout = self
+            .question
+            .timeout
+            .saturating_sub(measure_since(self.begun));
         if timeout.is_zero() {
             return Err(PlanError::Unavailable {
                 why: "no time was left to ask again".into(),
@@ -80,12 +83,14 @@ impl<'a> PlannerAgent<'a> {
         if cancel.is_cancelled() {
             return Err(PlanError::Interrupted);
         }
-        outcome.map_err(|outcome| refused(&outcome, self.question.settings.probe.is_some()))
+        outcome.map_err(|outcome| {
+            outcome_to_plan_error(&outcome, self.question.settings.probe.is_some())
+        })
     }
 }
 
 /// A configured program that answers something else knows only the other question; the known agents may do better.
-fn refused(outcome: &ProbeOutcome, own_program: bool) -> PlanError {
+fn outcome_to_plan_error(outcome: &ProbeOutcome, own_program: bool) -> PlanError {
     let why = outcome.failure();
     match outcome {
         ProbeOutcome::Unreadable { .. } | ProbeOutcome::Empty if !own_program => {

@@ -10,11 +10,11 @@ use jiff::Timestamp;
 use super::command_env::CommandEnv;
 use super::judgement_input::JudgementInput;
 use super::machine_log;
-use crate::clock::since;
+use crate::clock::measure_since;
 use crate::wire::verdict_json::Judgement;
 use watchdog_facts::evidence::UnreadableFact;
 use watchdog_facts::refused_tool::ToolRefusals;
-use watchdog_facts::secret_shapes::mask;
+use watchdog_facts::secret_shapes::mask_secrets;
 use watchdog_facts::verdict::Verdict;
 use watchdog_git as git;
 use watchdog_store::StoreError;
@@ -22,7 +22,7 @@ use watchdog_store::StoreError;
 /// Masks the secrets that programs and agents printed into a verdict: it is shown, recorded, sent to others, and part of the next prompt.
 fn masked(mut verdict: Verdict) -> Verdict {
     let mask_text = |text: &mut String| {
-        if let Cow::Owned(masked) = mask(text) {
+        if let Cow::Owned(masked) = mask_secrets(text) {
             *text = masked;
         }
     };
@@ -44,7 +44,7 @@ pub fn about(
     begun: Timestamp,
 ) -> Judgement {
     let verdict = masked(verdict);
-    machine_log::concluded(&verdict, since(begun));
+    machine_log::log_verdict(&verdict, measure_since(begun));
     let (worktree, branch) = match input {
         Some(input) => {
             let worktree = input.worktree();
@@ -56,7 +56,7 @@ pub fn about(
         spec: input.map(|input| input.spec.clone()),
         branch,
         baseline: input.map(|input| input.baseline.as_str().to_owned()),
-        duration: since(begun),
+        duration: measure_since(begun),
         ..bare_judgement(&worktree, verdict)
     }
 }

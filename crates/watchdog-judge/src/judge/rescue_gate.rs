@@ -75,7 +75,7 @@ impl GatedWorktree<'_> {
         } = facts;
         let known_hold = self.alive(gate)?;
         if let Some(hold) = known_hold {
-            return Ok(Some(self.held(&hold)));
+            return Ok(Some(self.build_held_rescue(&hold)));
         }
         let git_lock = self.wait_for_lock(cancel, youngest_lock);
         while seen_at.elapsed() < BETWEEN_LOOKS && !cancel.is_cancelled() {
@@ -101,7 +101,9 @@ impl GatedWorktree<'_> {
             says_complete,
             sets_mode: self.sets_mode,
         };
-        Ok(may_commit(&facts).err().map(|hold| self.held(&hold)))
+        Ok(may_commit(&facts)
+            .err()
+            .map(|hold| self.build_held_rescue(&hold)))
     }
 
     /// What holds a rescue whatever the work does.
@@ -114,7 +116,7 @@ impl GatedWorktree<'_> {
 
     fn read_life(&self) -> Result<WorktreeLife, UnreadableFact> {
         self.command_env.agents.refresh();
-        Ok(WorktreeLife::read(
+        Ok(WorktreeLife::read_sessions(
             self.command_env,
             self.store,
             (self.worktree_id, self.root),
@@ -145,7 +147,7 @@ impl GatedWorktree<'_> {
         }
     }
 
-    fn held(&self, hold: &CommitHold) -> HeldRescue {
+    fn build_held_rescue(&self, hold: &CommitHold) -> HeldRescue {
         let retry_at = hold
             .retry_after(self.quiet)
             .and_then(|after| now().checked_add(after).ok());
@@ -203,7 +205,9 @@ impl ActionExecutor {
         let may_move = caller == RescueCaller::Recurring && !ended && !input.overrides.no_probe;
         let (id, store) = (&input.worktree_id, Arc::clone(&self.store));
         let recorded = match input.recorded_at.filter(|_| may_move) {
-            Some(baseline_at) => still_work::since(store.as_ref(), id, &input.spec, baseline_at)?,
+            Some(baseline_at) => {
+                still_work::read_state_since(store.as_ref(), id, &input.spec, baseline_at)?
+            }
             None => None,
         };
         self.gate = RescueGate {
@@ -216,7 +220,7 @@ impl ActionExecutor {
         if ran_a_session || from_inside {
             return Ok(WorktreeLife::default());
         }
-        let mut life = WorktreeLife::read(
+        let mut life = WorktreeLife::read_sessions(
             &self.command_env,
             store.as_ref(),
             (id, &input.root),
@@ -368,7 +372,7 @@ impl ActionExecutor {
         }
         if verdict.status() == Status::Complete {
             return if self.gate.recorded.is_some() {
-                still_work::forget(store, worktree, spec)
+                still_work::forget_work(store, worktree, spec)
             } else {
                 Ok(())
             };
@@ -392,7 +396,7 @@ impl ActionExecutor {
                 moved: self.gate.has_moved,
             },
         };
-        still_work::record(
+        still_work::record_work(
             store,
             worktree,
             spec,

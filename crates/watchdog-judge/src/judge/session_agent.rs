@@ -31,7 +31,7 @@ pub struct SightedAgent {
 impl SightedAgent {
     /// The recorded agent of the last session of a spec; `None` where no session is recorded since the baseline: an earlier one was about
     /// other work. Records that cannot be read are reported by the functions that write.
-    pub fn recorded(
+    pub fn from_record(
         store: &dyn LocalStore,
         (worktree_id, spec): (&str, &str),
         baseline_at: Option<Timestamp>,
@@ -51,7 +51,7 @@ impl SightedAgent {
         root: &Path,
         (baseline_at, sights): (Option<Timestamp>, bool),
     ) -> Self {
-        Self::recorded(store, work, baseline_at).unwrap_or_else(|| {
+        Self::from_record(store, work, baseline_at).unwrap_or_else(|| {
             let by_hand = baseline_at.filter(|_| sights).and_then(|at| {
                 let sources = command_env.transcript_sources();
                 find_agent_since(store, work, (root, &sources), at).ok()?
@@ -102,7 +102,7 @@ impl CommandEnv {
         let transcript = self
             .transcripts_of(root, agent)
             .and_then(|source| source.session(root, id))
-            .map(|found| found.path);
+            .map(|file| file.path);
         let tokens = store.and_then(|store| earlier_tokens(store, worktree_id).remove(id));
         ProbeSubject { transcript, tokens }
     }

@@ -23,15 +23,15 @@ pub fn session_summary(
     session_id: Option<&str>,
     since: Option<Timestamp>,
 ) -> Option<SessionSummary> {
-    let found = match session_id {
-        Some(id) => transcript::session(root, home, id)?,
+    let transcript_file = match session_id {
+        Some(id) => transcript::find_session(root, home, id)?,
         None => {
             let latest = transcript::latest_session(root, home)?;
             let written = Timestamp::try_from(latest.modified).ok()?;
             Some(latest).filter(|_| since.is_none_or(|since| since <= written))?
         }
     };
-    transcript_read::read(&found.path, transcript_read::WINDOW).ok()
+    transcript_read::read_transcript(&transcript_file.path, transcript_read::WINDOW).ok()
 }
 
 /// The context for checks: the output of the session where watchdog ran it, and its transcript. Reads nothing where no check needs it.
@@ -50,7 +50,7 @@ pub(super) fn load_session_context(
         && agent.preset == PresetName::CLAUDE
         && let Some(summary) = by_transcript(input, store, &command_env.claude_home)
     {
-        context = joined(context, summary.context());
+        context = merge_contexts(context, summary.context());
     }
     context.spec.get_or_insert_with(|| input.spec.clone());
     context
@@ -76,7 +76,7 @@ fn by_transcript(
         // Without a baseline's time the transcript of this work is unknown.
         None => {
             let at = input.recorded_at?;
-            let whom = ProbeTarget::of(
+            let whom = ProbeTarget::find_for_spec(
                 store,
                 (&input.worktree_id, &input.spec),
                 (&root, home.transcripts().as_ref()),
@@ -93,7 +93,7 @@ fn by_transcript(
 }
 
 /// Takes the context of the session, and fills its gaps.
-fn joined(seen: SessionContext, transcript: SessionContext) -> SessionContext {
+fn merge_contexts(seen: SessionContext, transcript: SessionContext) -> SessionContext {
     let usage = SessionUsage {
         turns: seen.usage.turns.or(transcript.usage.turns),
         input_tokens: seen.usage.input_tokens.or(transcript.usage.input_tokens),
@@ -188,7 +188,7 @@ mod tests {
             },
             ..SessionContext::default()
         };
-        let joined = joined(seen, transcript);
+        let joined = merge_contexts(seen, transcript);
         assert_eq!(
             (joined.output.as_deref(), joined.prompt.as_deref()),
             (Some("the end"), Some("do it"))

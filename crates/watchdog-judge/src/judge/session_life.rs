@@ -10,7 +10,7 @@ use jiff::tz::TimeZone;
 use super::command_env::CommandEnv;
 use super::judgement_input::JudgementInput;
 use super::live_session::RunningSession;
-use crate::clock::{now, since};
+use crate::clock::{measure_since, now};
 use crate::watch::last_change;
 use crate::wire::verdict_json::JudgedSession;
 use watchdog_agent::recognition::AgentInside;
@@ -20,7 +20,7 @@ use watchdog_agent::transcript_turn::read_turn;
 use watchdog_core::config::settings::PresetName;
 use watchdog_core::decision::machine::SurvivorFacts;
 use watchdog_core::decision::session_life::{LiveSession, SessionLife, SessionTurn, deciding_turn};
-use watchdog_core::decision::survivor_quiet::{ActivitySample, after_sample, holds};
+use watchdog_core::decision::survivor_quiet::{ActivitySample, after_sample, is_verdict_held};
 use watchdog_facts::evidence::{Degradation, WarningCode};
 use watchdog_process::session_meter::processes_below;
 use watchdog_process::{ProcessAncestry, still_runs};
@@ -60,7 +60,7 @@ impl WorktreeLife {
     ///
     /// # Errors
     /// Where the recorded sessions cannot be read.
-    pub fn read(
+    pub fn read_sessions(
         command_env: &CommandEnv,
         store: &dyn LocalStore,
         (worktree_id, root): (&str, &Path),
@@ -70,7 +70,7 @@ impl WorktreeLife {
         let mut from_inside = false;
         let agents = command_env.agents_inside(root);
         for (spec, record) in session::of_worktree(store, worktree_id)? {
-            if !lives(command_env, root, &record, quiet) {
+            if !is_alive(command_env, root, &record, quiet) {
                 continue;
             }
             // A hook may name a shell or a test runner, which is no session itself.
@@ -115,12 +115,12 @@ impl WorktreeLife {
         let (session, turn) = living.swap_remove(at);
         Ok(WorktreeLife {
             from_inside,
-            ..describe(command_env, root, session, turn)
+            ..build_life(command_env, root, session, turn)
         })
     }
 }
 
-fn describe(
+fn build_life(
     command_env: &CommandEnv,
     root: &Path,
     session: LivingSession,
@@ -154,7 +154,7 @@ fn describe(
     let life = match turn {
         SessionTurn::Busy => SessionLife::Busy { words: busy },
         SessionTurn::Over { since: ended } => {
-            judged.idle_seconds = Some(since(ended).as_secs());
+            judged.idle_seconds = Some(measure_since(ended).as_secs());
             SessionLife::Idle {
                 words: format!("{name} is idle since {}", time_of_day(ended)),
             }
@@ -182,7 +182,12 @@ pub(super) fn time_of_day(at: Timestamp) -> String {
     .to_string()
 }
 
-fn lives(command_env: &CommandEnv, root: &Path, record: &SessionRecord, quiet: Duration) -> bool {
+fn is_alive(
+    command_env: &CommandEnv,
+    root: &Path,
+    record: &SessionRecord,
+    quiet: Duration,
+) -> bool {
     match record.pid {
         _ if record.ended_at.is_some() => false,
         Some(pid) => still_runs(pid, record.started_at),
@@ -190,9 +195,9 @@ fn lives(command_env: &CommandEnv, root: &Path, record: &SessionRecord, quiet: D
         None => {
             let transcript = transcript_of_record(command_env, root, record);
             let written = transcript
-                .and_then(|found| Timestamp::try_from(found.modified).ok())
+                .and_then(|file| Timestamp::try_from(file.modified).ok())
                 .unwrap_or(record.started_at);
-            since(written) < quiet
+            measure_since(written) < quiet
         }
     }
 }
@@ -229,12 +234,12 @@ fn transcript_of_record(
     root: &Path,
     record: &SessionRecord,
 ) -> Option<TranscriptFile> {
-    let source = transcripts(command_env, root, record.agent.as_deref().unwrap_or(CLAUDE))?;
-    let begun_before =
-        |found: &TranscriptFile| found.modified < SystemTime::from(record.started_at);
+    let source =
+        find_transcript_source(command_env, root, record.agent.as_deref().unwrap_or(CLAUDE))?;
+    let begun_before = |file: &TranscriptFile| file.modified < SystemTime::from(record.started_at);
     match &record.session_id {
         Some(id) => source.session(root, id),
-        None => source.latest(root).filter(|found| !begun_before(found)),
+        None => source.latest(root).filter(|file| !begun_before(file)),
     }
 }
 
@@ -242,18 +247,22 @@ fn turn_of_agent(command_env: &CommandEnv, agent: &AgentInside) -> SessionTurn {
     if let Some(listed) = agent.turn {
         return listed;
     }
-    let source = transcripts(command_env, &agent.folder, &agent.agent);
+    let source = find_transcript_source(command_env, &agent.folder, &agent.agent);
     source
         .and_then(|source| source.latest(&agent.folder))
         .map_or(SessionTurn::Busy, |transcript| read_turn(&transcript.path))
 }
 
-fn transcripts(command_env: &CommandEnv, root: &Path, agent: &str) -> Option<TranscriptSource> {
+fn find_transcript_source(
+    command_env: &CommandEnv,
+    root: &Path,
+    agent: &str,
+) -> Option<TranscriptSource> {
     let preset = command_env
         .find_preset(root, &PresetName::parse(agent)?)
         .ok()?
         .preset;
-    TranscriptSource::of(&preset, &command_env.claude_home)
+    TranscriptSource::from_preset(&preset, &command_env.claude_home)
 }
 
 /// Finds the processes that the session left running. Records since when they are idle, for the next call.
@@ -298,14 +307,14 @@ pub fn find_survivors(
     let quiet = after_sample(record.quiet, sample);
     // If the sample is not saved, the next one only starts the count again.
     if record.quiet != Some(quiet) {
-        let same = |found: &SessionRecord| found.started_at == record.started_at;
-        let _ = session::update(store, &input.worktree_id, &input.spec, |found| {
-            if same(found) {
-                found.quiet = Some(quiet);
+        let same = |stored: &SessionRecord| stored.started_at == record.started_at;
+        let _ = session::update_session(store, &input.worktree_id, &input.spec, |stored| {
+            if same(stored) {
+                stored.quiet = Some(quiet);
             }
         });
     }
-    if holds(
+    if is_verdict_held(
         record.ended_at.unwrap_or(at),
         input.settings.limits.background,
         quiet,

@@ -24,9 +24,12 @@ pub struct DividedUncommitted {
 }
 
 /// Reads the uncommitted changes. It reads contents only where the record names the path, or an end is recorded.
-pub fn read(worktree: &Worktree, record: &SessionEdgeFiles) -> Result<DividedUncommitted, Error> {
+pub fn read_uncommitted(
+    worktree: &Worktree,
+    record: &SessionEdgeFiles,
+) -> Result<DividedUncommitted, Error> {
     let (changes, paths) = worktree.changes_with_paths()?;
-    Ok(divided(worktree, record, changes, paths))
+    Ok(divide_uncommitted(worktree, record, changes, paths))
 }
 
 /// The same with fingerprints, for whoever keeps the verdict for later.
@@ -37,11 +40,11 @@ pub fn read_traced(
     let (changes, fingerprints, paths) = worktree.changes_traced()?;
     Ok(DividedUncommitted {
         fingerprints,
-        ..divided(worktree, record, changes, paths)
+        ..divide_uncommitted(worktree, record, changes, paths)
     })
 }
 
-fn divided(
+fn divide_uncommitted(
     worktree: &Worktree,
     record: &SessionEdgeFiles,
     mut changes: Changes,
@@ -71,7 +74,7 @@ fn divided(
     }
     changes
         .degraded
-        .extend(overwritten(worktree, record, &seen));
+        .extend(find_overwritten(worktree, record, &seen));
     DividedUncommitted {
         changes,
         fingerprints: None,
@@ -80,7 +83,7 @@ fn divided(
 }
 
 /// Names inherited files that the session changed or removed. An inherited file that is neither uncommitted nor gone was committed.
-fn overwritten(
+fn find_overwritten(
     worktree: &Worktree,
     record: &SessionEdgeFiles,
     seen: &BTreeMap<String, UncommittedOrigin>,
@@ -148,18 +151,18 @@ pub fn note_undone_commits(
         };
         (was != committed && there == was).then_some(())
     };
-    let found: Vec<&str> = changes
+    let undone_paths: Vec<&str> = changes
         .paths
         .iter()
         .take(MOST_PATHS)
         .filter(|path| undone(path).is_some())
         .map(String::as_str)
         .collect();
-    let more = match found.len().saturating_sub(NAMED) {
+    let more = match undone_paths.len().saturating_sub(NAMED) {
         0 => String::new(),
         more => format!(" and {more} more"),
     };
-    let named = found
+    let named = undone_paths
         .iter()
         .take(NAMED)
         .copied()
@@ -167,5 +170,5 @@ pub fn note_undone_commits(
         .join(", ");
     let detail =
         format!("uncommitted changes undo what was committed since the baseline: {named}{more}");
-    (!found.is_empty()).then_some(Degradation::new(WarningCode::WorkUndone, detail))
+    (!undone_paths.is_empty()).then_some(Degradation::new(WarningCode::WorkUndone, detail))
 }

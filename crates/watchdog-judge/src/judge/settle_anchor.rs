@@ -30,17 +30,19 @@ pub fn between_sessions(
     at: Timestamp,
 ) -> Result<(), UnreadableFact> {
     let store = open.store.as_ref();
-    let left = |session: SessionRecord| {
+    let has_survivors = |session: SessionRecord| {
         let seen = session.ended_at.unwrap_or(session.started_at);
         session
             .survivors
             .iter()
             .any(|(pid, _)| still_runs(*pid, seen))
     };
-    if session::latest(store, &open.worktree_id)?.is_some_and(|(_, session)| left(session)) {
+    if session::read_latest_session(store, &open.worktree_id)?
+        .is_some_and(|(_, session)| has_survivors(session))
+    {
         return Ok(());
     }
-    anchor::follow(store, &open.worktree, spec, FILE, at)
+    anchor::follow_remote_moves(store, &open.worktree, spec, FILE, at)
 }
 
 /// Called when a session begins: from now on its spec has an anchor, which is returned with the configuration.
@@ -59,11 +61,14 @@ pub fn session_begins(
         Some(_) if effective.trust != ConfigTrust::Settled => criteria.file = None,
         Some(_) => {}
         None => {
-            criteria.differing =
-                criteria_files::differing(&open.worktree, &effective.settings, &recorded.point)?
+            criteria.differing = criteria_files::find_differing_files(
+                &open.worktree,
+                &effective.settings,
+                &recorded.point,
+            )?
         }
     }
-    anchor::begin(
+    anchor::set_session_anchor(
         open.store.as_ref(),
         &open.worktree,
         &recorded.spec,
@@ -86,7 +91,7 @@ pub fn session_ended(
     // In another clone than it began in, its end says nothing of what came before.
     let ended = is_same_clone(store, worktree, spec).and_then(|is_same| {
         if is_same {
-            anchor::ended(store, worktree, spec)
+            anchor::record_session_end(store, worktree, spec)
         } else {
             Ok(())
         }
@@ -115,7 +120,7 @@ pub fn after_verdict(
         return Ok(());
     }
     // A session must not end its own judgement.
-    if inside.of(store)? {
+    if inside.is_inside(store)? {
         return Ok(());
     }
     let Some(commits) = &verdict.commits else {
@@ -130,13 +135,13 @@ pub fn after_verdict(
     if worktree.head()? != commit {
         return Ok(());
     }
-    let differing = criteria_files::differing(&worktree, &input.settings, &commit)?;
+    let differing = criteria_files::find_differing_files(&worktree, &input.settings, &commit)?;
     let criteria = AnchorParts {
         file: input.governing_file.clone(),
         commit,
         differing,
     };
-    anchor::completed(store, &worktree, &input.spec, now(), criteria)
+    anchor::advance_after_complete(store, &worktree, &input.spec, now(), criteria)
 }
 
 /// Called when a person accepts the criteria as they are in the worktree now, with its commits and its uncommitted files.
@@ -148,14 +153,15 @@ pub fn accept_criteria(
     open: &OpenWorktree,
     recorded: &RecordedBaseline,
 ) -> Result<(), UnreadableFact> {
-    let found = config_without_anchor(command_env, &open.worktree)?;
-    let differing = criteria_files::differing(&open.worktree, &found.settings, &recorded.point)?;
+    let config = config_without_anchor(command_env, &open.worktree)?;
+    let differing =
+        criteria_files::find_differing_files(&open.worktree, &config.settings, &recorded.point)?;
     let criteria = AnchorParts {
-        file: found.file,
+        file: config.file,
         commit: recorded.point.clone(),
         differing,
     };
-    anchor::replace(
+    anchor::replace_anchor(
         open.store.as_ref(),
         &open.worktree,
         &recorded.spec,
@@ -183,9 +189,9 @@ pub fn criteria_trusted(
         return Ok(anchor::move_file(store, &own, file.as_deref(), at)?);
     };
     anchor::move_file(store, &own, Some(&text(trusted)), at)?;
-    for found in worktrees_of(worktree.common_dir()) {
-        if found.worktree_id() != own && there(&found.root).as_deref() == Some(trusted) {
-            anchor::move_file(store, &found.worktree_id(), Some(&text(trusted)), at)?;
+    for sibling in worktrees_of(worktree.common_dir()) {
+        if sibling.worktree_id() != own && there(&sibling.root).as_deref() == Some(trusted) {
+            anchor::move_file(store, &sibling.worktree_id(), Some(&text(trusted)), at)?;
         }
     }
     Ok(())

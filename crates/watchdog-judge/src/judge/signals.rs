@@ -81,11 +81,11 @@ impl SignalState {
     }
 
     /// The same signals, and one more reason to end: `other`, once it completes. Must be called inside the runtime.
-    pub fn also(&self, other: impl Future<Output = ()> + Send + 'static) -> SignalState {
+    pub fn also(&self, end_signal: impl Future<Output = ()> + Send + 'static) -> SignalState {
         let (sender, urgency) = watch::channel(self.urgency());
         let mut own = self.urgency.clone();
         tokio::spawn(async move {
-            tokio::pin!(other);
+            tokio::pin!(end_signal);
             let (mut own_may_change, mut other_may_come) = (true, true);
             loop {
                 let least = tokio::select! {
@@ -93,7 +93,7 @@ impl SignalState {
                         own_may_change = changed.is_ok();
                         *own.borrow()
                     }
-                    () = &mut other, if other_may_come => {
+                    () = &mut end_signal, if other_may_come => {
                         other_may_come = false;
                         SignalUrgency::Interrupted
                     }
@@ -119,7 +119,7 @@ impl SignalState {
     }
 
     /// Waits for a signal of at least this urgency.
-    pub async fn reached(&mut self, at_least: SignalUrgency) {
+    pub async fn wait_for_urgency(&mut self, at_least: SignalUrgency) {
         if self
             .urgency
             .wait_for(|urgency| *urgency >= at_least)
@@ -132,9 +132,9 @@ impl SignalState {
 
     /// Passes signals on to a running program: the first cancels it, the second takes its grace period away. Never ends.
     pub async fn escalate(&mut self, cancel: &CancelFlag) -> Infallible {
-        self.reached(SignalUrgency::Interrupted).await;
+        self.wait_for_urgency(SignalUrgency::Interrupted).await;
         cancel.cancel();
-        self.reached(SignalUrgency::Hurry).await;
+        self.wait_for_urgency(SignalUrgency::Hurry).await;
         cancel.cancel_now();
         std::future::pending().await
     }
@@ -149,7 +149,7 @@ impl SignalState {
         let mut work = pin!(work);
         tokio::select! {
             done = &mut work => done,
-            () = self.reached(at_least) => {
+            () = self.wait_for_urgency(at_least) => {
                 cancel.cancel();
                 work.await
             }

@@ -12,7 +12,7 @@ use crate::wire::judgement_events::expired_data;
 use watchdog_core::config::settings::{RescueMode, RescueSettings};
 use watchdog_facts::display::plural;
 use watchdog_git::{Error, OriginEvidence, Snapshot, Worktree, is_absent};
-use watchdog_store::journal::{event, kind};
+use watchdog_store::journal::{kind, new_event};
 use watchdog_store::{LocalStore, expiry, refs, session};
 
 /// The snapshots of helpers.
@@ -33,16 +33,17 @@ pub fn snapshot_helpers(
     settings: &RescueSettings,
     mut is_due: impl FnMut(&Path, u64) -> bool,
 ) -> BornWorktreeSnapshots {
-    let mut kept = BornWorktreeSnapshots::default();
+    let mut snapshots = BornWorktreeSnapshots::default();
     if settings.mode == RescueMode::Off {
-        return kept;
+        return snapshots;
     }
     let helpers = match worktree.helper_worktrees(evidence) {
         Ok(helpers) => helpers,
         Err(error) => {
-            kept.failed
+            snapshots
+                .failed
                 .push(format!("cannot look for helpers of the session: {error}"));
-            return kept;
+            return snapshots;
         }
     };
     for helper in helpers {
@@ -56,16 +57,18 @@ pub fn snapshot_helpers(
             take_snapshot(&there, (&spec, at, why), settings)
         };
         match keep() {
-            Ok(taken) => kept.taken.extend(taken.filter(|snapshot| !snapshot.reused)),
+            Ok(taken) => snapshots
+                .taken
+                .extend(taken.filter(|snapshot| !snapshot.reused)),
             // It may have been removed a moment ago.
             Err(_) if is_absent(&helper.root) => {}
-            Err(error) => kept.failed.push(format!(
+            Err(error) => snapshots.failed.push(format!(
                 "the worktree {} of a helper could not be kept: {error}",
                 helper.root.display()
             )),
         }
     }
-    kept
+    snapshots
 }
 
 /// The number of paths that are named.
@@ -123,7 +126,9 @@ pub fn expire(
     keep_days: u32,
 ) -> Result<(), String> {
     let at = now();
-    if !expiry::due(store, &worktree.repository_id(), at).map_err(|error| error.to_string())? {
+    if !expiry::is_expiry_due(store, &worktree.repository_id(), at)
+        .map_err(|error| error.to_string())?
+    {
         return Ok(());
     }
     // Each runs, even if another fails.
@@ -136,10 +141,10 @@ pub fn expire(
 
 /// The logs of all worktrees: those of removed ones would stay for ever.
 fn drop_logs(store: &dyn LocalStore, logs: &Path, at: Timestamp) -> Result<(), String> {
-    if !expiry::due(store, SESSION_LOGS, at).map_err(|error| error.to_string())? {
+    if !expiry::is_expiry_due(store, SESSION_LOGS, at).map_err(|error| error.to_string())? {
         return Ok(());
     }
-    let sessions = session::everywhere(store).map_err(|error| error.to_string())?;
+    let sessions = session::list_all_sessions(store).map_err(|error| error.to_string())?;
     let sessions = sessions
         .into_iter()
         .filter_map(|(_, _, record)| record.ok());
@@ -156,7 +161,7 @@ fn drop_logs(store: &dyn LocalStore, logs: &Path, at: Timestamp) -> Result<(), S
 
 /// All repositories share the refs: a sweep of a thousand repositories searches them once.
 fn forget_refs(store: &dyn LocalStore, at: Timestamp) -> Result<(), String> {
-    if expiry::due(store, RECORDED_REFS, at).map_err(|error| error.to_string())? {
+    if expiry::is_expiry_due(store, RECORDED_REFS, at).map_err(|error| error.to_string())? {
         refs::forget_unused(store, at).map_err(|error| error.to_string())?;
     }
     Ok(())
@@ -180,7 +185,7 @@ fn drop_snapshots(
     if dropped.is_empty() {
         return Ok(());
     }
-    let noted = event(
+    let noted = new_event(
         at,
         &worktree.worktree_id(),
         None,

@@ -44,7 +44,7 @@ pub struct CheckRequest {
 }
 
 /// Judges what happened since the baseline.
-pub async fn check(
+pub async fn judge_since_baseline(
     command_env: &CommandEnv,
     request: CheckRequest,
     signals: &SignalState,
@@ -119,7 +119,7 @@ pub fn judge_worktree(
     }
     // What is recorded rests on more than the processes of a moment.
     let input = &prepared.input;
-    let recorded = SightedAgent::recorded(
+    let recorded = SightedAgent::from_record(
         prepared.store.as_ref(),
         (&input.worktree_id, &input.spec),
         input.record_at,
@@ -142,7 +142,7 @@ pub fn judge_worktree(
 
 /// Whether a session of this worktree calls, so that no record may move.
 fn is_from_inside(command_env: &CommandEnv, open: &OpenWorktree) -> Result<bool, Refusal> {
-    let life = WorktreeLife::read(
+    let life = WorktreeLife::read_sessions(
         command_env,
         open.store.as_ref(),
         (&open.worktree_id, open.root()),

@@ -7,7 +7,9 @@ use jiff::Timestamp;
 
 use watchdog_core::config::settings::Limits;
 use watchdog_core::decision::machine::{EarlierRounds, JudgementScope};
-use watchdog_core::decision::termination::{LoopDecision, SpentUsage, course, unknown};
+use watchdog_core::decision::termination::{
+    LoopDecision, SpentUsage, decide_course, describe_unmeasured_limits,
+};
 use watchdog_facts::context::{SessionContext, running_tasks};
 use watchdog_facts::display::plural;
 use watchdog_facts::evidence::{Degradation, StopReason, UnreadableFact, WarningCode};
@@ -30,7 +32,7 @@ use crate::judge::spawn_io::spawn_io;
 use crate::wire::verdict_json::Judgement;
 
 /// Judges the configured checks against the given context.
-pub async fn evaluate(
+pub async fn evaluate_context(
     command_env: &CommandEnv,
     context: SessionContext,
     overrides: Overrides,
@@ -64,7 +66,9 @@ fn evaluate_here(
     let open = OpenWorktree::open(command_env)?;
     let store = Arc::clone(&open.store);
     let rev = context.baseline.as_deref();
-    let point = rev.map(|rev| resolve(&open.worktree, rev)).transpose()?;
+    let point = rev
+        .map(|rev| resolve_baseline(&open.worktree, rev))
+        .transpose()?;
     let source = SourceOfBaseline::RecordedIfAny(point);
     let input = open_judgement(
         command_env,
@@ -80,7 +84,7 @@ fn evaluate_here(
         &input.spec,
     ));
     let span = machine_log::judgement_span(&input);
-    span.in_scope(|| machine_log::begun(&input));
+    span.in_scope(|| machine_log::log_inputs(&input));
     let mut executor = ActionExecutor::new(
         input,
         command_env.clone(),
@@ -100,14 +104,15 @@ fn evaluate_here(
             let mut setup = input.setup(EarlierRounds::default(), None, false);
             setup.scope = JudgementScope::Criteria { baseline_known };
             setup.notes.extend(unread_sensors);
-            setup
-                .notes
-                .extend(unknown(&limits, &SpentUsage::from_usage(&context.usage)));
+            setup.notes.extend(describe_unmeasured_limits(
+                &limits,
+                &SpentUsage::from_usage(&context.usage),
+            ));
             let iteration = context.iteration;
             let verdict =
                 span.in_scope(|| drive_to_the_end(setup, &executor, Pace::waiting_for(signals)));
             let concluded = verdict.reason;
-            let verdict = capped(&limits, iteration, verdict);
+            let verdict = cap_iterations(&limits, iteration, verdict);
             let recorded = executor.recorder.finish(concluded, &verdict);
             (verdict, recorded)
         }
@@ -127,7 +132,7 @@ fn evaluate_here(
     Ok(judgement)
 }
 
-fn resolve(worktree: &Worktree, rev: &str) -> Result<HistoryPoint, UnreadableFact> {
+fn resolve_baseline(worktree: &Worktree, rev: &str) -> Result<HistoryPoint, UnreadableFact> {
     if rev == "unborn" {
         Ok(HistoryPoint::Unborn)
     } else {
@@ -142,7 +147,7 @@ fn without_checks(
     halt: Option<StopReason>,
     at: Timestamp,
 ) -> Option<Verdict> {
-    let next = course(
+    let next = decide_course(
         limits,
         &SpentUsage::from_usage(&context.usage),
         at,
@@ -173,7 +178,7 @@ fn without_checks(
 }
 
 /// The last iteration that is allowed was not enough.
-fn capped(limits: &Limits, iteration: Option<u64>, verdict: Verdict) -> Verdict {
+fn cap_iterations(limits: &Limits, iteration: Option<u64>, verdict: Verdict) -> Verdict {
     let cap = u64::from(limits.max_iterations);
     if verdict.status() != Status::Incomplete || iteration.is_none_or(|iteration| iteration < cap) {
         return verdict;

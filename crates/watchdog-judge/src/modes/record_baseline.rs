@@ -4,15 +4,16 @@ use std::sync::Arc;
 
 use super::run::first_failure::{cheap_checks, record_outcomes};
 use crate::session::{
-    AnewBy, RecordedBaseline, UncommittedRule, begin_anew, record, spec_of_new_session,
+    AnewBy, RecordedBaseline, UncommittedRule, begin_anew, record_head_baseline,
+    spec_of_new_session,
 };
 use watchdog_facts::evidence::UnreadableFact;
 use watchdog_process::CancelFlag;
-use watchdog_store::journal::{event, kind};
+use watchdog_store::journal::{kind, new_event};
 
 use crate::clock::now;
 use crate::judge::command_env::CommandEnv;
-use crate::judge::configuration::effective;
+use crate::judge::configuration::load_effective_config;
 use crate::judge::judgement_input::{JudgementInput, Overrides};
 use crate::judge::open_worktree::OpenWorktree;
 use crate::judge::refusal::Refusal;
@@ -49,13 +50,13 @@ pub fn record_baseline(
     let spec = spec_of_new_session(open.store.as_ref(), &open.worktree, options.spec.as_deref())?;
     between_sessions(open, Some(&spec), at)?;
     let head = open.worktree.head()?;
-    let effective = effective(command_env, open, Some(&spec), Some(&head));
+    let effective = load_effective_config(command_env, open, Some(&spec), Some(&head));
     let uncommitted = if options.adopt {
         UncommittedRule::Adopt
     } else {
         UncommittedRule::Inherit
     };
-    let mut recorded = record(
+    let mut recorded = record_head_baseline(
         open.store.as_ref(),
         &open.worktree,
         Some(&spec),
@@ -80,7 +81,7 @@ pub fn record_baseline(
         }
     }
     command_env.note_conversations(open, &recorded)?;
-    let noted = event(
+    let noted = new_event(
         recorded.at,
         &open.worktree_id,
         Some(&recorded.spec),
@@ -98,7 +99,7 @@ fn record_cheap_outcomes(
     recorded: &RecordedBaseline,
 ) -> Result<(), UnreadableFact> {
     let open = OpenWorktree::open(command_env)?;
-    let effective = effective(
+    let effective = load_effective_config(
         command_env,
         &open,
         Some(&recorded.spec),

@@ -7,17 +7,17 @@ use serde_json::{Map, Value};
 use watchdog_agent::probe::ProbeRequest;
 
 use crate::rescue::{self, PlanError, RescuePreview};
-use crate::session::recorded;
+use crate::session::read_recorded_baseline;
 use watchdog_core::config::settings::{ConfigSettings, RescueMode};
 use watchdog_facts::evidence::{Degradation, HeldRescue, RescueOutcome, WarningCode};
 use watchdog_git::Snapshot;
 use watchdog_process::CancelFlag;
-use watchdog_store::journal::{event, kind};
+use watchdog_store::journal::{kind, new_event};
 use watchdog_store::session as sessions;
 
 use crate::clock::now;
 use crate::judge::command_env::CommandEnv;
-use crate::judge::configuration::{EffectiveConfig, effective};
+use crate::judge::configuration::{EffectiveConfig, load_effective_config};
 use crate::judge::criteria_files::refused_rescue_script;
 use crate::judge::open_worktree::OpenWorktree;
 use crate::judge::origins::remember_rescued;
@@ -70,13 +70,13 @@ pub fn rescue_now(
     ask: CommitPlanSource<'_>,
 ) -> Result<(RescueReport, Vec<Degradation>), Refusal> {
     let _lock = open.lock(command_env, "watchdog rescue", false)?;
-    let latest = recorded(&open.store, &open.worktree_id, options.spec.as_deref())?;
+    let latest = read_recorded_baseline(&open.store, &open.worktree_id, options.spec.as_deref())?;
     let spec = options
         .spec
         .clone()
         .or(latest.as_ref().map(|latest| latest.spec.clone()))
         .unwrap_or_else(|| open.worktree.default_spec());
-    let found = effective(
+    let config = load_effective_config(
         command_env,
         open,
         None,
@@ -88,7 +88,7 @@ pub fn rescue_now(
         anchor,
         sets_rescue_mode,
         ..
-    } = found;
+    } = config;
     let recorded_points = (anchor.as_ref(), latest.as_ref().map(|latest| &latest.point));
     let refused = refused_rescue_script(&open.worktree, &settings, recorded_points, &spec)?;
     let rescued = rescue_uncommitted(
@@ -113,7 +113,7 @@ pub fn rescue_now(
         }
         if let Ok(RescueReport::Rescued { snapshot, outcome }) = &rescued {
             let data = manual_rescue_data(&snapshot.name, outcome);
-            let noted = event(now(), &open.worktree_id, Some(&spec), kind::RESCUE, data);
+            let noted = new_event(now(), &open.worktree_id, Some(&spec), kind::RESCUE, data);
             if open.store.append(&[noted], None).is_err() {
                 let detail = "the rescue could not be written into the journal".to_owned();
                 notes.push(Degradation::new(WarningCode::JournalUnwritable, detail));
@@ -135,7 +135,7 @@ fn rescue_uncommitted(
         return Ok(RescueReport::Nothing);
     }
     if dry_run {
-        return Ok(RescueReport::Preview(rescue::preview(
+        return Ok(RescueReport::Preview(rescue::preview_rescue(
             &open.worktree,
             &settings.rescue,
         )?));
@@ -171,7 +171,7 @@ fn rescue_uncommitted(
             ..RescueOutcome::default()
         },
         RescueMode::Plan | RescueMode::Single | RescueMode::Command => {
-            commit(command_env, open, settings, spec, &snapshot, ask)?
+            commit_by_mode(command_env, open, settings, spec, &snapshot, ask)?
         }
     };
     Ok(RescueReport::Rescued {
@@ -189,7 +189,7 @@ fn hold_rescue(
     take: &dyn Fn() -> Result<Option<Snapshot>, watchdog_git::Error>,
 ) -> Result<Option<HeldRescue>, Refusal> {
     let (id, root) = (open.worktree_id.as_str(), open.root());
-    let life = WorktreeLife::read(
+    let life = WorktreeLife::read_sessions(
         command_env,
         open.store.as_ref(),
         (id, root),
@@ -232,7 +232,7 @@ fn hold_rescue(
 }
 
 /// Commits by mode; `plan` asks the agent for a plan.
-fn commit(
+fn commit_by_mode(
     command_env: &CommandEnv,
     open: &OpenWorktree,
     settings: &ConfigSettings,
@@ -252,7 +252,7 @@ fn commit(
     let latest = source
         .filter(|source| source.asks_latest)
         .and_then(|source| source.latest(open.root()))
-        .map(|found| found.session_id);
+        .map(|transcript| transcript.session_id);
     let question = ProbeRequest {
         settings: &agent,
         preset: command_env.agent_preset(open.root(), &agent.preset),

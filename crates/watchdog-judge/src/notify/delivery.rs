@@ -11,13 +11,13 @@ use std::time::{Duration, Instant};
 use jiff::{SignedDuration, Timestamp};
 
 use super::rules::OfferedNotices;
-use super::send::{SendError, recipient, send};
+use super::send::{SendError, describe_recipient, send_events};
 use watchdog_core::config::settings::NotifyTarget;
 use watchdog_facts::display::log_millis;
 use watchdog_facts::shell_line::WorktreeCommands;
 use watchdog_process::still_runs;
 use watchdog_store::engine::{Lease, NewEvent};
-use watchdog_store::journal::{event, is_ours, kind, process_of};
+use watchdog_store::journal::{is_ours, kind, new_event, process_of};
 use watchdog_store::outbox::{self, OutboxNotice};
 use watchdog_store::{LocalStore, RowKey, StoreError};
 
@@ -65,7 +65,7 @@ struct WorkerState {
     /// Notices for people are held back until all of them are known.
     gathering: bool,
     /// How many are.
-    held: usize,
+    held_count: usize,
     /// What is held back so far is sent all the same.
     release: bool,
     /// The notices that a program receives at this moment.
@@ -113,9 +113,9 @@ impl NotificationWorker {
     /// Sends what was put into the outbox, or counts what is held back there: a long sweep sends it before the outbox is full.
     pub fn deliver(&self, store: &Arc<dyn LocalStore>, offered: OfferedNotices) {
         let mut state = self.state();
-        state.held += offered.held;
-        if state.held >= MOST_HELD {
-            (state.held, state.release) = (0, true);
+        state.held_count += offered.held;
+        if state.held_count >= MOST_HELD {
+            (state.held_count, state.release) = (0, true);
         }
         let due = state.release || offered.at_once > 0;
         drop(state);
@@ -154,14 +154,14 @@ impl NotificationWorker {
         state.closing = true;
         self.0.changed.notify_all();
         while !state.ended {
-            let left = deadline.saturating_duration_since(Instant::now());
-            if left.is_zero() {
+            let time_left = deadline.saturating_duration_since(Instant::now());
+            if time_left.is_zero() {
                 break;
             }
             state = self
                 .0
                 .changed
-                .wait_timeout(state, left)
+                .wait_timeout(state, time_left)
                 .expect("mutex poisoned")
                 .0;
         }
@@ -169,9 +169,9 @@ impl NotificationWorker {
         drop(state);
         for key in telling {
             // If the store refuses, the notice is delivered once more: better twice than never.
-            let _ = outbox::remove(store.as_ref(), &key);
+            let _ = outbox::remove_notice(store.as_ref(), &key);
         }
-        outbox::waiting(store.as_ref()).map_or(0, |waiting| waiting.len())
+        outbox::list_waiting_notices(store.as_ref()).map_or(0, |waiting| waiting.len())
     }
 
     fn state(&self) -> MutexGuard<'_, WorkerState> {
@@ -224,7 +224,7 @@ impl WorkerShared {
         // An unreachable target is not tried again in the same round: other targets shall not wait for it, and its notices stay in order.
         let mut unreachable: Vec<NotifyTarget> = Vec::new();
         let mut handled: HashSet<RowKey> = HashSet::new();
-        let all = outbox::waiting(store)?;
+        let all = outbox::list_waiting_notices(store)?;
         for (key, waiting) in &all {
             let at = now();
             let due = is_due(waiting, at, gathering);
@@ -250,7 +250,7 @@ impl WorkerShared {
                 together.extend(all.iter().filter(joins).map(|(key, notice)| (key, notice)));
             }
             handled.extend(together.iter().map(|(key, _)| (*key).clone()));
-            let taken = take(store, &together)?;
+            let taken = lease_notices(store, &together)?;
             if taken.is_empty() {
                 continue;
             }
@@ -258,7 +258,7 @@ impl WorkerShared {
             let delivered = self.tell(&taken);
             tracing::debug!(
                 target: "watchdog::notify",
-                to = recipient(&waiting.to),
+                to = describe_recipient(&waiting.to),
                 kind = waiting.event["kind"].as_str(),
                 delivered = delivered.is_ok(),
                 attempt = waiting.attempts + 1,
@@ -268,7 +268,7 @@ impl WorkerShared {
             if delivered.is_err() {
                 unreachable.push(waiting.to.clone());
             }
-            if let Some(then) = settle(store, taken, delivered)? {
+            if let Some(then) = record_attempt(store, taken, delivered)? {
                 later(then);
             }
         }
@@ -293,7 +293,7 @@ impl WorkerShared {
             .map(|(_, notice)| notice.timeout)
             .max()
             .unwrap_or_default();
-        let delivered = send(&first.to, &events, &self.commands, timeout);
+        let delivered = send_events(&first.to, &events, &self.commands, timeout);
         self.state.lock().expect("mutex poisoned").telling.clear();
         delivered
     }
@@ -317,7 +317,7 @@ fn is_due(notice: &OutboxNotice, at: Timestamp, gathering: bool) -> bool {
 }
 
 /// Takes the right to deliver these; those that somebody else delivers are left out.
-fn take(
+fn lease_notices(
     store: &dyn LocalStore,
     together: &[(&RowKey, &OutboxNotice)],
 ) -> Result<Vec<(Lease, OutboxNotice)>, StoreError> {
@@ -329,13 +329,13 @@ fn take(
         .unwrap_or_default();
     let mut taken = Vec::new();
     for (key, _) in together {
-        taken.extend(outbox::take(store, key, &holder, longest + SLACK)?);
+        taken.extend(outbox::take_notice(store, key, &holder, longest + SLACK)?);
     }
     Ok(taken)
 }
 
 /// Records the outcome of an attempt for all that it was about; returns when the next one is due.
-fn settle(
+fn record_attempt(
     store: &dyn LocalStore,
     mut taken: Vec<(Lease, OutboxNotice)>,
     delivered: Result<(), SendError>,
@@ -345,7 +345,7 @@ fn settle(
         notice.attempts
     });
     // What failed together is tried again together.
-    let again_at = now() + pauses::pause(most.max().unwrap_or(1), LONGEST_PAUSE);
+    let again_at = now() + pauses::calculate_pause(most.max().unwrap_or(1), LONGEST_PAUSE);
     let why = delivered.err().map(|error| error.why);
     let (again, over): (Vec<_>, Vec<_>) = taken
         .into_iter()
@@ -359,7 +359,7 @@ fn settle(
         let _ = store.append(&noted, None);
     }
     for (lease, _) in &over {
-        outbox::remove(store, &lease.key)?;
+        outbox::remove_notice(store, &lease.key)?;
     }
     for (lease, _) in &over {
         store.release(lease)?;
@@ -374,9 +374,14 @@ fn settle(
 
 /// What the journal says of a notice that was delivered, or will not be.
 fn note_of(notice: &OutboxNotice, why: Option<&str>) -> NewEvent {
-    let data = delivery_data(&notice.event, notice.attempts, why, &recipient(&notice.to));
+    let data = delivery_data(
+        &notice.event,
+        notice.attempts,
+        why,
+        &describe_recipient(&notice.to),
+    );
     let worktree = notice.event["worktree"].as_str().unwrap_or_default();
-    event(
+    new_event(
         now(),
         worktree,
         notice.event["spec"].as_str(),
@@ -392,9 +397,9 @@ mod tests {
     use super::*;
     use watchdog_store::journal::event_id;
 
-    fn notice(to: NotifyTarget, id: &str, held: bool, attempts: u32) -> OutboxNotice {
+    fn notice(to: NotifyTarget, id: &str, is_held: bool, attempts: u32) -> OutboxNotice {
         let at = now();
-        let not_before = if held { at + HELD } else { at };
+        let not_before = if is_held { at + HELD } else { at };
         let event = json!({"id": id, "at": at.to_string()});
         OutboxNotice {
             event,

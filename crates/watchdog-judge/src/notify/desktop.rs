@@ -35,7 +35,7 @@ pub fn show_on_desktop(message: &NoticeMessage, timeout: Duration) -> Result<(),
         "normal"
     };
     let room = TEXT.saturating_sub(message.command.len()).max(TEXT / 2);
-    let text = markup(&format!(
+    let text = escape_markup(&format!(
         "{}\n\n{}",
         cut_text(&message.text, room),
         message.command
@@ -62,7 +62,7 @@ pub fn show_on_desktop(message: &NoticeMessage, timeout: Duration) -> Result<(),
 }
 
 /// The text as the markup that a bubble reads.
-fn markup(text: &str) -> String {
+fn escape_markup(text: &str) -> String {
     text.replace('&', "&amp;")
         .replace('<', "&lt;")
         .replace('>', "&gt;")
@@ -74,6 +74,9 @@ mod tests {
 
     #[test]
     fn a_text_is_no_markup() {
-        assert_eq!(markup("<b>a & b</b>"), "&lt;b&gt;a &amp; b&lt;/b&gt;");
+        assert_eq!(
+            escape_markup("<b>a & b</b>"),
+            "&lt;b&gt;a &amp; b&lt;/b&gt;"
+        );
     }
 }

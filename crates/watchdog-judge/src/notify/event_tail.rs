@@ -51,9 +51,9 @@ impl EventTail {
     ///
     /// # Errors
     /// When the store cannot be read; the next call retries at the same position.
-    pub async fn read(&mut self) -> Result<Vec<StoredEvent>, StoreError> {
+    pub async fn read_events(&mut self) -> Result<Vec<StoredEvent>, StoreError> {
         let (store, cursor) = (Arc::clone(&self.store), self.cursor);
-        let reading = tokio::task::spawn_blocking(move || store.read(cursor, BATCH));
+        let reading = tokio::task::spawn_blocking(move || store.read_events(cursor, BATCH));
         let (events, cursor) = reading
             .await
             .unwrap_or_else(|panicked| std::panic::resume_unwind(panicked.into_panic()))?;
@@ -62,7 +62,7 @@ impl EventTail {
     }
 
     /// Waits until another reading may find events. Safe to cancel.
-    pub async fn changed(&mut self) {
+    pub async fn wait_for_change(&mut self) {
         let pause = if self.watching.is_some() {
             PAUSES.0
         } else {

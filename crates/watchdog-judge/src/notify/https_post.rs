@@ -12,7 +12,7 @@ use ureq::tls::{RootCerts, TlsConfig};
 use super::receivers::MessagePost;
 use super::send_error::SendError;
 use watchdog_facts::display::{cut_text, escape_to_one_line};
-use watchdog_facts::secret_shapes::mask;
+use watchdog_facts::secret_shapes::mask_secrets;
 
 /// So much of a refusal is read, and so much of its first line is told.
 const ANSWER: u64 = 2048;
@@ -22,7 +22,7 @@ const SHOWN: usize = 200;
 ///
 /// # Errors
 /// Where there was another answer, or none.
-pub fn post(post: &MessagePost, timeout: Duration) -> Result<(), SendError> {
+pub fn post_webhook(post: &MessagePost, timeout: Duration) -> Result<(), SendError> {
     let tls = TlsConfig::builder()
         .root_certs(RootCerts::PlatformVerifier)
         .unversioned_rustls_crypto_provider(Arc::new(rustls::crypto::ring::default_provider()))
@@ -71,7 +71,7 @@ pub fn post(post: &MessagePost, timeout: Duration) -> Result<(), SendError> {
         .as_reader()
         .take(ANSWER)
         .read_to_end(&mut bytes);
-    let text = without_address(&mask(&String::from_utf8_lossy(&bytes)), &post.url);
+    let text = without_address(&mask_secrets(&String::from_utf8_lossy(&bytes)), &post.url);
     let mut lines = text.lines().map(str::trim);
     let answer = match lines.find(|line| !line.is_empty()) {
         Some(line) => format!(": {}", escape_to_one_line(&cut_text(line, SHOWN))),

@@ -121,14 +121,14 @@ fn quoted_printable(text: &str) -> String {
     let mut out = String::with_capacity(text.len() + text.len() / 8);
     for line in text.lines() {
         let mut width = 0;
-        let mut rest = line.chars().peekable();
-        while let Some(c) = rest.next() {
-            let is_last = rest.peek().is_none();
-            let mut piece = quoted(c, width == 0, is_last);
+        let mut chars = line.chars().peekable();
+        while let Some(c) = chars.next() {
+            let is_last = chars.peek().is_none();
+            let mut piece = encode_character(c, width == 0, is_last);
             if width + piece.len() > 75 {
                 out.push_str("=\n");
                 width = 0;
-                piece = quoted(c, true, is_last);
+                piece = encode_character(c, true, is_last);
             }
             width += piece.len();
             out.push_str(&piece);
@@ -139,7 +139,7 @@ fn quoted_printable(text: &str) -> String {
 }
 
 /// A character of a line. Some servers change a space at its end, and `From ` or a lone dot at its beginning.
-fn quoted(c: char, is_first: bool, is_last: bool) -> String {
+fn encode_character(c: char, is_first: bool, is_last: bool) -> String {
     let at_risk = (c == ' ' && is_last) || (is_first && (c == '.' || c == 'F'));
     match c {
         ' '..='~' if c != '=' && !at_risk => c.to_string(),
@@ -158,10 +158,10 @@ mod tests {
     fn read(text: &str) -> String {
         let joined = text.replace("=\n", "");
         let mut bytes = Vec::new();
-        let mut rest = joined.bytes();
-        while let Some(b) = rest.next() {
+        let mut encoded = joined.bytes();
+        while let Some(b) = encoded.next() {
             if b == b'=' {
-                let hex = [rest.next().unwrap(), rest.next().unwrap()];
+                let hex = [encoded.next().unwrap(), encoded.next().unwrap()];
                 bytes.push(u8::from_str_radix(std::str::from_utf8(&hex).unwrap(), 16).unwrap());
             } else {
                 bytes.push(b);

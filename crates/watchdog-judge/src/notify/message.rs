@@ -8,7 +8,7 @@ use std::path::Path;
 use jiff::Timestamp;
 use serde_json::Value;
 
-use super::next_command::{everything, next_command};
+use super::next_command::{build_status_command, next_command};
 use watchdog_facts::display::{cut_text, escape_to_one_line, plural};
 use watchdog_facts::shell_line::WorktreeCommands;
 use watchdog_facts::verdict::{Reason, Status};
@@ -43,7 +43,7 @@ impl NoticeMessage {
     pub fn about(events: &[&Value], commands: &WorktreeCommands) -> Self {
         let mut entries: Vec<EventSummary<'_>> = events
             .iter()
-            .map(|event| EventSummary::of(event, commands))
+            .map(|event| EventSummary::from_event(event, commands))
             .collect();
         // Those that need a person come first, the gravest of them at the top; the order of events else stays.
         entries.sort_by_key(|entry| std::cmp::Reverse(entry.severity));
@@ -61,14 +61,18 @@ impl NoticeMessage {
                 first.lines().join("\n"),
                 first.command.clone(),
             ),
-            (_, 1) => (first.title(), listed(&entries), first.command.clone()),
+            (_, 1) => (first.title(), list_entries(&entries), first.command.clone()),
             _ => {
                 let title = format!(
                     "watchdog: {}: {}",
                     plural(places.len() as u64, "worktree"),
-                    counts(&entries)
+                    count_states(&entries)
                 );
-                (title, listed(&entries), everything(commands))
+                (
+                    title,
+                    list_entries(&entries),
+                    build_status_command(commands),
+                )
             }
         };
         NoticeMessage {
@@ -111,11 +115,11 @@ struct EventSummary<'a> {
 }
 
 impl<'a> EventSummary<'a> {
-    fn of(event: &'a Value, commands: &WorktreeCommands) -> Self {
+    fn from_event(event: &'a Value, commands: &WorktreeCommands) -> Self {
         let data = &event["data"];
-        let kind = text(event, "kind");
-        let path = text(event, "path");
-        let spec = text(event, "spec");
+        let kind = get_text(event, "kind");
+        let path = get_text(event, "path");
+        let spec = get_text(event, "spec");
         let short = |name: &str| cut_text(&escape_to_one_line(name), NAME);
         let folder = short(
             &Path::new(path)
@@ -134,7 +138,7 @@ impl<'a> EventSummary<'a> {
             format!("{spec} in {folder}")
         };
         let words = |text: &str| escape_to_one_line(&cut_text(&text.replace('_', " "), 60));
-        let (status, reason) = (text(data, "status"), text(data, "reason"));
+        let (status, reason) = (get_text(data, "status"), get_text(data, "reason"));
         let (state, word) = match kind {
             kind::VERDICT => (
                 format!(
@@ -145,12 +149,12 @@ impl<'a> EventSummary<'a> {
                 words(status),
             ),
             kind::BREAKER => {
-                let state = format!("breaker {}", words(text(data, "state")));
+                let state = format!("breaker {}", words(get_text(data, "state")));
                 (state.clone(), state)
             }
             kind => (words(kind), words(kind)),
         };
-        let sentence = escape_to_one_line(&cut_text(sentence(kind, data).trim(), SENTENCE));
+        let sentence = escape_to_one_line(&cut_text(describe_event(kind, data).trim(), SENTENCE));
         let command = next_command(event, commands);
         EventSummary {
             event,
@@ -161,7 +165,7 @@ impl<'a> EventSummary<'a> {
             word,
             sentence,
             command,
-            severity: severity(kind, data),
+            severity: rate_severity(kind, data),
         }
     }
 
@@ -186,7 +190,7 @@ impl<'a> EventSummary<'a> {
         if changes > 0 {
             lines.push(format!("{} uncommitted", plural(changes, "change")));
         }
-        let retry_at = text(data, "retry_at");
+        let retry_at = get_text(data, "retry_at");
         if !retry_at.is_empty() {
             lines.push(format!(
                 "look again at {}",
@@ -209,7 +213,8 @@ impl<'a> EventSummary<'a> {
 
     fn fields(&self) -> BTreeMap<&'static str, String> {
         let data = &self.event["data"];
-        let plain = |of: &Value, key: &str| escape_to_one_line(&cut_text(text(of, key), SENTENCE));
+        let plain =
+            |of: &Value, key: &str| escape_to_one_line(&cut_text(get_text(of, key), SENTENCE));
         BTreeMap::from([
             ("spec", self.spec.clone()),
             ("worktree", escape_to_one_line(self.path)),
@@ -227,7 +232,7 @@ impl<'a> EventSummary<'a> {
     }
 }
 
-fn text<'a>(of: &'a Value, key: &str) -> &'a str {
+fn get_text<'a>(of: &'a Value, key: &str) -> &'a str {
     of[key].as_str().unwrap_or_default()
 }
 
@@ -239,14 +244,14 @@ fn whole_seconds(time: &str) -> String {
 
 /// The first line of the feedback that says something that the message does not.
 fn feedback_line(data: &Value) -> Option<String> {
-    let said = text(data, "message");
+    let message = get_text(data, "message");
     feedback_lines(data)
-        .find(|line| !said.contains(line))
+        .find(|line| !message.contains(line))
         .map(shown_line)
 }
 
 fn feedback_lines(data: &Value) -> impl Iterator<Item = &str> {
-    text(data, "feedback")
+    get_text(data, "feedback")
         .lines()
         .map(str::trim)
         .filter(|line| !line.is_empty())
@@ -257,20 +262,20 @@ fn shown_line(line: &str) -> String {
 }
 
 /// What an event says of itself.
-fn sentence(kind: &str, data: &Value) -> String {
+fn describe_event(kind: &str, data: &Value) -> String {
     if kind == kind::BREAKER {
         let strikes = match (data["strikes"].as_u64(), data["limit"].as_u64()) {
             (Some(strikes), Some(limit)) => format!("{strikes} of {limit} strikes"),
             (Some(strikes), None) => plural(strikes, "strike"),
             (None, _) => String::new(),
         };
-        let until = text(data, "open_until");
+        let until = get_text(data, "open_until");
         let next_try = if until.is_empty() {
             String::new()
         } else {
             format!("; one trial is let through at {}", whole_seconds(until))
         };
-        let why = text(data, "why");
+        let why = get_text(data, "why");
         let last = if why.is_empty() {
             String::new()
         } else {
@@ -278,27 +283,28 @@ fn sentence(kind: &str, data: &Value) -> String {
         };
         return format!("{strikes}{next_try}{last}");
     }
-    let said = ["message", "why", "failed"]
+    let explanation = ["message", "why", "failed"]
         .iter()
-        .map(|key| text(data, key))
-        .find(|said| !said.is_empty());
-    said.or(Some(text(data, "reason")).filter(|_| kind != kind::VERDICT))
+        .map(|key| get_text(data, key))
+        .find(|words| !words.is_empty());
+    explanation
+        .or(Some(get_text(data, "reason")).filter(|_| kind != kind::VERDICT))
         .unwrap_or_default()
         .to_owned()
 }
 
 /// How much an event needs a person: the exit code of its status.
-fn severity(kind: &str, data: &Value) -> u8 {
+fn rate_severity(kind: &str, data: &Value) -> u8 {
     let reason = Reason::ALL
         .iter()
-        .find(|reason| reason.as_str() == text(data, "reason"))
+        .find(|reason| reason.as_str() == get_text(data, "reason"))
         .map(|reason| reason.status());
     let status = match kind {
         kind::VERDICT | kind::ITERATION => reason,
-        kind::BREAKER if text(data, "state") == "open" => Some(Status::Stopped),
+        kind::BREAKER if get_text(data, "state") == "open" => Some(Status::Stopped),
         kind::REVIEW => Some(Status::Review),
         kind::FAILED => Some(Status::Failed),
-        kind::LIMIT if !text(data, "loop").is_empty() => reason,
+        kind::LIMIT if !get_text(data, "loop").is_empty() => reason,
         kind::COMPLETE => Some(Status::Complete),
         _ => None,
     };
@@ -306,7 +312,7 @@ fn severity(kind: &str, data: &Value) -> u8 {
 }
 
 /// The lines of a digest: those that need a person first.
-fn listed(entries: &[EventSummary<'_>]) -> String {
+fn list_entries(entries: &[EventSummary<'_>]) -> String {
     let mut lines: Vec<String> = entries
         .iter()
         .take(NAMED)
@@ -319,7 +325,7 @@ fn listed(entries: &[EventSummary<'_>]) -> String {
 }
 
 /// How many there are of each state, in the order of the digest.
-fn counts(entries: &[EventSummary<'_>]) -> String {
+fn count_states(entries: &[EventSummary<'_>]) -> String {
     let mut counted: Vec<(&str, usize)> = Vec::new();
     for entry in entries {
         match counted.iter_mut().find(|(word, _)| *word == entry.word) {

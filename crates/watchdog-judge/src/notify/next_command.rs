@@ -11,7 +11,7 @@ use watchdog_facts::shell_line::{WorktreeCommands, shell_word};
 use watchdog_store::journal::kind;
 
 /// Shows every watched worktree.
-pub fn everything(commands: &WorktreeCommands) -> String {
+pub fn build_status_command(commands: &WorktreeCommands) -> String {
     commands.watchdog_anywhere("status")
 }
 
@@ -26,7 +26,7 @@ pub fn next_command(event: &Value, commands: &WorktreeCommands) -> String {
                 .any(|c| is_hostile(c) || c == '\n' || c == '\t')
         })
     {
-        return everything(commands);
+        return build_status_command(commands);
     }
     let commands = commands.clone().with_worktree(Path::new(&path));
     let here = |what: &str| commands.watchdog(what);
@@ -41,7 +41,7 @@ pub fn next_command(event: &Value, commands: &WorktreeCommands) -> String {
     match word(event, "kind").as_str() {
         kind::VERDICT => NextStep::after_verdict(&VerdictView::read(data))
             .line(&commands, &spec, "status")
-            .unwrap_or_else(|| everything(&commands)),
+            .unwrap_or_else(|| build_status_command(&commands)),
         kind::BREAKER if word(data, "state") == "open" => of_spec("breaker reset"),
         kind::BREAKER => of_spec("breaker"),
         kind::RESCUE | kind::SNAPSHOT | kind::RESTORE | kind::DROPPED | kind::EXPIRED => {

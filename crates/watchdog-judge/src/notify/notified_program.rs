@@ -7,7 +7,7 @@ use std::time::Duration;
 use super::send_error::SendError;
 use watchdog_facts::display::{cut_text, escape_to_one_line};
 use watchdog_facts::evidence::ProcessExit;
-use watchdog_facts::secret_shapes::mask;
+use watchdog_facts::secret_shapes::mask_secrets;
 use watchdog_process::{ProgramPurpose, ProgramRun, StartError};
 
 /// So much of its complaint is told.
@@ -45,16 +45,16 @@ pub fn run_notified(program: &ProgramRun) -> Result<(), SendError> {
     match finished.exit {
         ProcessExit::Code(0) => Ok(()),
         exit => {
-            let said = String::from_utf8_lossy(&finished.stderr.bytes)
+            let first_line = String::from_utf8_lossy(&finished.stderr.bytes)
                 .lines()
                 .next()
                 .unwrap_or_default()
                 .to_owned();
-            let said = escape_to_one_line(&cut_text(&mask(&said), COMPLAINT));
-            Err(SendError::new(if said.is_empty() {
+            let complaint = escape_to_one_line(&cut_text(&mask_secrets(&first_line), COMPLAINT));
+            Err(SendError::new(if complaint.is_empty() {
                 format!("it ended with {exit}")
             } else {
-                format!("it ended with {exit}: {said}")
+                format!("it ended with {exit}: {complaint}")
             }))
         }
     }

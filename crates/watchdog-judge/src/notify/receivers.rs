@@ -46,8 +46,8 @@ const SLACK: JsonMessageForm = JsonMessageForm {
     body: |text, _| format!(r#"{{"mrkdwn":false,"text":{text}}}"#),
     has_chat: false,
     longest: 3900,
-    escape: slack,
-    command: |command| escaped(command, slack),
+    escape: escape_slack,
+    command: |command| escape_text(command, escape_slack),
 };
 
 /// It refuses longer contents. No name in it calls anybody, and no address in it is fetched for a preview.
@@ -55,7 +55,7 @@ const DISCORD: JsonMessageForm = JsonMessageForm {
     body: |text, _| format!(r#"{{"allowed_mentions":{{"parse":[]}},"content":{text},"flags":4}}"#),
     has_chat: false,
     longest: 2000,
-    escape: discord,
+    escape: escape_discord,
     command: discord_command,
 };
 
@@ -68,7 +68,7 @@ const TELEGRAM: JsonMessageForm = JsonMessageForm {
     },
     has_chat: true,
     longest: 4096,
-    escape: plain,
+    escape: push_plain,
     command: str::to_owned,
 };
 
@@ -92,18 +92,19 @@ pub fn message_post(url: &str, form: &MessageForm, message: &NoticeMessage) -> M
                 true => ("high", "warning"),
                 false => ("default", "dog"),
             };
-            let title = within(&message.title, TITLE, &UTF16, plain);
+            let title = cut_to_limit(&message.title, TITLE, &UTF16, push_plain);
             post.headers = vec![
                 ("title", header_words(&title).join(" ")),
                 ("priority", priority.into()),
                 ("tags", tag.into()),
             ];
-            post.body = below_title(message, &message.command, NTFY, &BYTES, plain);
+            post.body = below_title(message, &message.command, NTFY, &BYTES, push_plain);
             post.content_type = PLAIN;
             return post;
         }
         MessageForm::Own(own) => {
-            post.body = own.fill(|name| within(&message.value(name), VALUE, &BYTES, plain));
+            post.body =
+                own.fill(|name| cut_to_limit(&message.value(name), VALUE, &BYTES, push_plain));
             if !own.is_json() {
                 post.content_type = PLAIN;
             }
@@ -128,11 +129,11 @@ const BYTES: CountOf = char::len_utf8;
 /// How a character is written.
 type EscapeOf = fn(char, &mut String);
 
-fn plain(c: char, into: &mut String) {
+fn push_plain(c: char, into: &mut String) {
     into.push(c);
 }
 
-fn slack(c: char, into: &mut String) {
+fn escape_slack(c: char, into: &mut String) {
     match c {
         '&' => into.push_str("&amp;"),
         '<' => into.push_str("&lt;"),
@@ -142,7 +143,7 @@ fn slack(c: char, into: &mut String) {
 }
 
 /// Every mark of Discord's markdown, and what begins a mention or a custom emoji.
-fn discord(c: char, into: &mut String) {
+fn escape_discord(c: char, into: &mut String) {
     if "\\*_~`|>#[]()<@:-".contains(c) {
         into.push('\\');
     }
@@ -152,20 +153,22 @@ fn discord(c: char, into: &mut String) {
 /// A command in a block of code, from which it can be copied as it is.
 fn discord_command(command: &str) -> String {
     if command.contains('`') {
-        escaped(command, discord)
+        escape_text(command, escape_discord)
     } else {
         format!("```\n{command}\n```")
     }
 }
 
-fn escaped(text: &str, escape: EscapeOf) -> String {
-    within(text, usize::MAX, &UTF16, escape)
+fn escape_text(text: &str, escape: EscapeOf) -> String {
+    cut_to_limit(text, usize::MAX, &UTF16, escape)
 }
 
 /// Title, text and command.
 fn laid_out(message: &NoticeMessage, service: &JsonMessageForm) -> String {
-    let title = within(&message.title, TITLE, &UTF16, service.escape);
-    let room = service.longest.saturating_sub(counted(&title, &UTF16) + 1);
+    let title = cut_to_limit(&message.title, TITLE, &UTF16, service.escape);
+    let room = service
+        .longest
+        .saturating_sub(count_characters(&title, &UTF16) + 1);
     let command = (service.command)(&message.command);
     let text = below_title(message, &command, room, &UTF16, service.escape);
     format!("{title}\n{text}")
@@ -179,35 +182,35 @@ fn below_title(
     count: &CountOf,
     escape: EscapeOf,
 ) -> String {
-    let room = counted(command, count) + 2;
+    let room = count_characters(command, count) + 2;
     if room > most / 2 {
-        return within(&message.text, most, count, escape);
+        return cut_to_limit(&message.text, most, count, escape);
     }
-    let text = within(&message.text, most - room, count, escape);
+    let text = cut_to_limit(&message.text, most - room, count, escape);
     format!("{text}\n\n{command}")
 }
 
-fn counted(text: &str, count: &CountOf) -> usize {
+fn count_characters(text: &str, count: &CountOf) -> usize {
     text.chars().map(count).sum()
 }
 
 /// A text, escaped, of at most `most` characters as the service counts them. A cut is marked, and parts neither a character nor its escape.
-fn within(text: &str, most: usize, count: &CountOf, escape: EscapeOf) -> String {
+fn cut_to_limit(text: &str, most: usize, count: &CountOf, escape: EscapeOf) -> String {
     const MARK: char = '…';
     let mut whole = String::with_capacity(text.len().min(most) + 16);
     // Where the mark would have to stand, if the rest does not fit.
     let (mut used, mut cut) = (0, 0);
-    let mut one = String::new();
+    let mut escaped = String::new();
     for c in text.chars() {
-        one.clear();
-        escape(c, &mut one);
-        used += counted(&one, count);
+        escaped.clear();
+        escape(c, &mut escaped);
+        used += count_characters(&escaped, count);
         if used > most {
             whole.truncate(cut);
             whole.push(MARK);
             return whole;
         }
-        whole.push_str(&one);
+        whole.push_str(&escaped);
         if used + count(MARK) <= most {
             cut = whole.len();
         }

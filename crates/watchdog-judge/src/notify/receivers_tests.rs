@@ -118,10 +118,10 @@ fn own_template_fills_once_and_json_stays_valid() {
 
 #[test]
 fn a_cut_keeps_escapes_and_characters_whole() {
-    assert_eq!(within("a&b", 7, &UTF16, slack), "a&amp;b");
-    assert_eq!(within("a&b", 6, &UTF16, slack), "a…");
-    assert_eq!(within("🙂🙂🙂", 5, &UTF16, plain), "🙂🙂…");
-    assert_eq!(within("", 0, &UTF16, plain), "");
+    assert_eq!(cut_to_limit("a&b", 7, &UTF16, escape_slack), "a&amp;b");
+    assert_eq!(cut_to_limit("a&b", 6, &UTF16, escape_slack), "a…");
+    assert_eq!(cut_to_limit("🙂🙂🙂", 5, &UTF16, push_plain), "🙂🙂…");
+    assert_eq!(cut_to_limit("", 0, &UTF16, push_plain), "");
 }
 
 #[test]

@@ -55,7 +55,7 @@ impl NotificationRules {
         &self,
         store: &dyn LocalStore,
         events: &[NewEvent],
-        held: Option<SignedDuration>,
+        hold_time: Option<SignedDuration>,
     ) -> Result<OfferedNotices, StoreError> {
         let mut offered = OfferedNotices::default();
         for event in events {
@@ -70,8 +70,8 @@ impl NotificationRules {
                 .filter(|(_, rule)| !repeated && answers_to(event, &rule.on))
             {
                 let (to, timeout, retries) = (rule.to.clone(), rule.timeout, rule.retries);
-                let held = held.filter(|_| to.is_for_people());
-                let not_before = held.map_or(event.at, |held| event.at + held);
+                let own_hold_time = hold_time.filter(|_| to.is_for_people());
+                let not_before = own_hold_time.map_or(event.at, |delay| event.at + delay);
                 let notice = OutboxNotice {
                     event: notice_json(event, &self.path),
                     to,
@@ -86,7 +86,7 @@ impl NotificationRules {
                         count: outbox::FULL,
                     });
                 }
-                *(if held.is_some() {
+                *(if own_hold_time.is_some() {
                     &mut offered.held
                 } else {
                     &mut offered.at_once
@@ -152,11 +152,11 @@ fn is_repeated(
             ("breaker open", NoticeRepeatRule::NewStateOnly),
         ),
         kind::COMPLETE | kind::REVIEW | kind::FAILED => {
-            let before = notice_record::last(store, &event.worktree, spec)?;
+            let before = notice_record::read_last_message(store, &event.worktree, spec)?;
             Ok(before.split(' ').next() == Some(event.kind.as_str()))
         }
         kind::BASELINE | kind::SESSION_STARTED | kind::ASSIGNED | kind::STARTED => {
-            notice_record::forget(store, &event.worktree, spec)?;
+            notice_record::forget_messages(store, &event.worktree, spec)?;
             Ok(false)
         }
         _ => Ok(false),
@@ -170,7 +170,7 @@ mod tests {
 
     use super::super::rules::*;
     use watchdog_core::config::settings::NotifyTarget;
-    use watchdog_store::journal::event;
+    use watchdog_store::journal::new_event;
     use watchdog_store::{StateDir, open_store};
 
     fn offered(script: &[(&str, Value)], on: &[&str]) -> Vec<String> {
@@ -185,11 +185,11 @@ mod tests {
         };
         let notices = NotificationRules::new(vec![rule], Path::new("/w"));
         for (kind, data) in script {
-            let event = event(Timestamp::UNIX_EPOCH, "w", Some("s"), kind, data.clone());
+            let event = new_event(Timestamp::UNIX_EPOCH, "w", Some("s"), kind, data.clone());
             let offered = notices.offer(store.as_ref(), &[event], None).unwrap();
             assert!(offered.at_once <= 1 && offered.held == 0);
         }
-        let waiting = outbox::waiting(store.as_ref()).unwrap();
+        let waiting = outbox::list_waiting_notices(store.as_ref()).unwrap();
         assert!(
             waiting
                 .iter()

@@ -9,7 +9,7 @@ use serde_json::Value;
 
 use super::desktop::show_on_desktop;
 #[cfg(feature = "webhooks")]
-use super::https_post::post;
+use super::https_post::post_webhook;
 use super::mail::send_mail;
 use super::message::NoticeMessage;
 use super::notified_program::{notified_program, run_notified};
@@ -24,7 +24,7 @@ use watchdog_process::ProgramRun;
 ///
 /// # Errors
 /// Where they did not arrive.
-pub fn send(
+pub fn send_events(
     to: &NotifyTarget,
     events: &[&Value],
     commands: &WorktreeCommands,
@@ -46,7 +46,7 @@ pub fn send(
                     ("x-watchdog-delivery", word("id").into()),
                 ],
             };
-            post(&bare, timeout)
+            post_webhook(&bare, timeout)
         }
         NotifyTarget::Command(argv) => {
             let path = word("path");
@@ -54,11 +54,13 @@ pub fn send(
             run_notified(&ProgramRun {
                 stdin: first.to_string().into_bytes(),
                 cwd: cwd.into(),
-                env: variables(first),
+                env: build_variables(first),
                 ..notified_program(argv, timeout)
             })
         }
-        NotifyTarget::Service { url, form } => post(&message_post(url, form, &message()), timeout),
+        NotifyTarget::Service { url, form } => {
+            post_webhook(&message_post(url, form, &message()), timeout)
+        }
         NotifyTarget::Desktop => show_on_desktop(&message(), timeout),
         NotifyTarget::Mail(to) => {
             let id = match events {
@@ -79,17 +81,17 @@ fn post(_: &MessagePost, _: Duration) -> Result<(), SendError> {
 }
 
 /// The receiver without possible secrets: the arguments of a program, and all that follows the host of an address, are left out.
-pub fn recipient(to: &NotifyTarget) -> String {
+pub fn describe_recipient(to: &NotifyTarget) -> String {
     match to {
         NotifyTarget::Command(argv) => argv.first().cloned().unwrap_or_default(),
-        NotifyTarget::Url(url) | NotifyTarget::Service { url, .. } => origin(url).to_owned(),
+        NotifyTarget::Url(url) | NotifyTarget::Service { url, .. } => get_origin(url).to_owned(),
         NotifyTarget::Desktop => "desktop".to_owned(),
         NotifyTarget::Mail(to) => format!("mail to {}", to.join(", ")),
     }
 }
 
 /// Scheme and host of an address, without credentials before an `@`.
-fn origin(url: &str) -> &str {
+fn get_origin(url: &str) -> &str {
     let host = url.find("://").map_or(0, |at| at + 3);
     let end = url[host..]
         .find(['/', '?', '#'])
@@ -101,7 +103,7 @@ fn origin(url: &str) -> &str {
 }
 
 /// The environment variables for a program, beside the event on its stdin.
-fn variables(event: &Value) -> BTreeMap<OsString, Option<OsString>> {
+fn build_variables(event: &Value) -> BTreeMap<OsString, Option<OsString>> {
     let text = |value: &Value| value.as_str().map(OsString::from);
     [
         ("WATCHDOG_EVENT", text(&event["kind"])),
@@ -134,10 +136,10 @@ mod tests {
             ("http://host?token=SECRET", "http://host"),
             ("http://host", "http://host"),
         ] {
-            assert_eq!(recipient(&NotifyTarget::Url(url.into())), expected);
+            assert_eq!(describe_recipient(&NotifyTarget::Url(url.into())), expected);
         }
         assert_eq!(
-            recipient(&NotifyTarget::Command(vec![
+            describe_recipient(&NotifyTarget::Command(vec![
                 "curl".into(),
                 "-u me:SECRET".into()
             ])),

@@ -16,7 +16,10 @@ use super::{index_mending, own_commits, retry, user_command};
 ///
 /// # Errors
 /// When git's data cannot be read, so that neither the commits nor the proof are known.
-pub fn rescue(worktree: &Worktree, request: &RescueRequest<'_>) -> Result<RescueOutcome, Error> {
+pub fn rescue_snapshot(
+    worktree: &Worktree,
+    request: &RescueRequest<'_>,
+) -> Result<RescueOutcome, Error> {
     rescue_asking(worktree, request, None)
 }
 
@@ -39,7 +42,7 @@ pub fn rescue_asking(
         RescueMode::Off | RescueMode::Snapshot => {}
         RescueMode::Command => {
             if retry::index_is_free(worktree, request, &mut outcome) {
-                user_command::run(worktree, request, &mut outcome);
+                user_command::run_user_command(worktree, request, &mut outcome);
             }
         }
         RescueMode::Plan | RescueMode::Single => {
@@ -47,7 +50,7 @@ pub fn rescue_asking(
             outcome
                 .warnings
                 .extend(index_mending::mend_earlier(worktree, request)?);
-            retry::commit(
+            retry::commit_with_retry(
                 worktree,
                 request,
                 &mut outcome,
@@ -55,11 +58,13 @@ pub fn rescue_asking(
                     attempts += 1;
                     // The rest after an interference is not worth a second plan.
                     let ask = ask.filter(|_| attempts == 1);
-                    committed.add(own_commits::make(worktree, request, ask, state, outcome)?);
+                    committed.add(own_commits::make_commits(
+                        worktree, request, ask, state, outcome,
+                    )?);
                     Ok(())
                 },
             )?;
-            if let Some(why) = index_mending::mend(worktree, request, &committed.made)? {
+            if let Some(why) = index_mending::mend_index(worktree, request, &committed.made)? {
                 outcome.failed = Some(
                     outcome
                         .failed
@@ -110,7 +115,7 @@ mod tests {
                 path: "socket".into(),
                 why: LeftOutReason::Unreadable,
             }];
-            let outcome = rescue(&work.open(), &work.request(&snapshot)).unwrap();
+            let outcome = rescue_snapshot(&work.open(), &work.request(&snapshot)).unwrap();
             assert_eq!(
                 (outcome.left_out, outcome.failed),
                 (snapshot.left_out.clone(), None),

@@ -6,9 +6,9 @@ use std::os::unix::fs::FileExt;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
-use super::message::planned;
+use super::message::build_planned_message;
 use super::request::RescueRequest;
-use super::single::{CommitAttempt, CommitGroup, commit};
+use super::single::{CommitAttempt, CommitGroup, commit_group};
 use super::task_list::{UncheckedBox, open_tasks};
 use watchdog_facts::evidence::{Degradation, WarningCode};
 use watchdog_git::{Error, SnapshotPath, SnapshotPathKind, Worktree};
@@ -29,7 +29,7 @@ pub(super) struct TaskList {
 }
 
 /// The list of tasks for a spec: its own one, or the one at the root. Links are not followed.
-pub(super) fn find(root: &Path, spec: &str) -> Option<TaskList> {
+pub(super) fn find_task_list(root: &Path, spec: &str) -> Option<TaskList> {
     let last = spec.rsplit('/').next().unwrap_or(spec);
     let mut offsets = Vec::new();
     for name in [spec, last] {
@@ -59,7 +59,7 @@ pub(super) fn find(root: &Path, spec: &str) -> Option<TaskList> {
         .map(str::to_owned),
     );
     offsets.into_iter().find_map(|path| {
-        let tasks = open_tasks(&read(root, &path)?);
+        let tasks = open_tasks(&read_list_file(root, &path)?);
         (!tasks.is_empty()).then_some(TaskList { path, tasks })
     })
 }
@@ -73,7 +73,7 @@ fn plain_file(root: &Path, path: &str) -> Option<PathBuf> {
     (meta.is_file() && meta.len() <= LONGEST && inside).then_some(whole)
 }
 
-fn read(root: &Path, path: &str) -> Option<Vec<u8>> {
+fn read_list_file(root: &Path, path: &str) -> Option<Vec<u8>> {
     let mut bytes = Vec::new();
     open_regular_file(&plain_file(root, path)?)
         .ok()?
@@ -105,7 +105,7 @@ pub(super) fn check_off(
         })
     };
     let root = worktree.root();
-    let (Some(before), Some(whole)) = (read(root, path), plain_file(root, path)) else {
+    let (Some(before), Some(whole)) = (read_list_file(root, path), plain_file(root, path)) else {
         return not("it is no readable file any more");
     };
     let head = worktree.head_commit()?;
@@ -131,12 +131,12 @@ pub(super) fn check_off(
         .read(true)
         .write(true)
         .open(&whole)
-        .and_then(|file| set(&file, &offsets, b' ', b'x'));
+        .and_then(|file| replace_bytes(&file, &offsets, b' ', b'x'));
     if let Err(error) = written {
         return not(&error.to_string());
     }
     let group = CheckboxCommit::new(path, request, texts);
-    let made = commit(worktree, &group.group(), deadline)?;
+    let made = commit_group(worktree, &group.group(), deadline)?;
     match made {
         CommitAttempt::Commit { commit, .. } => Ok(CheckboxResult {
             commit: Some(commit),
@@ -152,7 +152,7 @@ pub(super) fn check_off(
                 .read(true)
                 .write(true)
                 .open(&whole)
-                .and_then(|file| set(&file, &offsets, b'x', b' '));
+                .and_then(|file| replace_bytes(&file, &offsets, b'x', b' '));
             match undone {
                 Ok(()) => not(&why),
                 Err(error) => not(&format!(
@@ -173,11 +173,11 @@ pub(super) struct CheckboxResult {
 }
 
 /// Puts `to` at each offset that holds `from`; checks all of them before it changes the first.
-fn set(file: &File, offsets: &[usize], from: u8, to: u8) -> std::io::Result<()> {
+fn replace_bytes(file: &File, offsets: &[usize], from: u8, to: u8) -> std::io::Result<()> {
     for offset in offsets {
-        let mut found = [0];
-        file.read_exact_at(&mut found, *offset as u64)?;
-        if found[0] != from {
+        let mut byte_read = [0];
+        file.read_exact_at(&mut byte_read, *offset as u64)?;
+        if byte_read[0] != from {
             return Err(std::io::Error::other("it was written meanwhile"));
         }
     }
@@ -216,7 +216,7 @@ impl CheckboxCommit {
         };
         CheckboxCommit {
             path,
-            message: planned(
+            message: build_planned_message(
                 request,
                 &format!("docs(tasks): tick {count} that this work fulfils"),
                 &done.join("\n"),
@@ -240,23 +240,23 @@ mod tests {
     #[test]
     fn overlong_or_outside_task_list_is_not_read() {
         let work = ScratchWork::new();
-        let found = || find(&work.root(), "auth").map(|list| list.path);
+        let list_path = || find_task_list(&work.root(), "auth").map(|list| list.path);
         work.write("tasks.md", "- [ ] one\n");
-        assert_eq!(found().as_deref(), Some("tasks.md"));
+        assert_eq!(list_path().as_deref(), Some("tasks.md"));
 
         let longest = usize::try_from(LONGEST).unwrap();
         let list = |length: usize| "- [ ] one\n".to_owned() + &"x".repeat(length - 10);
         work.write("tasks.md", &list(longest));
-        assert_eq!(found().as_deref(), Some("tasks.md"));
+        assert_eq!(list_path().as_deref(), Some("tasks.md"));
         work.write("tasks.md", &list(longest + 1));
-        assert_eq!(found(), None, "too long");
+        assert_eq!(list_path(), None, "too long");
 
         fs::remove_file(work.root().join("tasks.md")).unwrap();
         fs::create_dir_all(work.beside("elsewhere/auth")).unwrap();
         fs::write(work.beside("elsewhere/auth/tasks.md"), "- [ ] another's\n").unwrap();
         std::os::unix::fs::symlink(work.beside("elsewhere"), work.root().join("specs")).unwrap();
-        assert_eq!(found(), None, "behind a link");
+        assert_eq!(list_path(), None, "behind a link");
         fs::create_dir(work.root().join("todo.md")).unwrap();
-        assert_eq!(found(), None, "a folder");
+        assert_eq!(list_path(), None, "a folder");
     }
 }

@@ -4,7 +4,7 @@ use std::collections::BTreeSet;
 
 use super::request::{NO_OTHERS, RescueRequest};
 use super::secrets;
-use super::selection::select;
+use super::selection::select_paths;
 use super::single::without_replaced;
 use watchdog_core::config::settings::RescueSettings;
 use watchdog_facts::evidence::{Degradation, LeftOut, LeftOutReason, WarningCode};
@@ -28,7 +28,7 @@ pub(super) struct CommitChoice<'p> {
 ///
 /// # Errors
 /// When contents cannot be read.
-pub(super) fn choose<'p>(
+pub(super) fn choose_paths<'p>(
     worktree: &Worktree,
     request: &RescueRequest<'_>,
     paths: &'p [SnapshotPath],
@@ -61,7 +61,7 @@ fn choose_by<'p>(
     (paths, others): (&'p [SnapshotPath], &BTreeSet<String>),
     versions: &dyn Fn(&[u8]) -> Result<FileBeforeAfter, Error>,
 ) -> Result<CommitChoice<'p>, Error> {
-    let selection = select(paths, others, settings);
+    let selection = select_paths(paths, others, settings);
     let max = settings.max_files;
     let refused = selection.too_many.map(|many| {
         format!("{many} files are to be committed, more than rescue.max_files ({max}) allows")

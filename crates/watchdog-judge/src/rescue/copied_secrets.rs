@@ -69,21 +69,23 @@ fn holds_every_line(content: &[u8], secret: &[u8]) -> bool {
         return true;
     }
     // One line tells most files apart; a secret may be a dump of a database, and each file is compared with it.
-    let mut telling = lines(secret).filter(|line| is_telling(line)).peekable();
+    let mut telling = split_trimmed_lines(secret)
+        .filter(|line| is_telling(line))
+        .peekable();
     if telling
         .peek()
         .is_none_or(|first| memchr::memmem::find(content, first).is_none())
     {
         return false;
     }
-    let there: std::collections::BTreeSet<&[u8]> = lines(content).collect();
+    let there: std::collections::BTreeSet<&[u8]> = split_trimmed_lines(content).collect();
     telling.all(|line| there.contains(line))
 }
 
 /// Whether a template was copied to the secret's name and never filled in: settings alone, none of
 /// which has a value of its own.
 fn is_unfilled_template(secret: &[u8]) -> bool {
-    let mut settings = lines(secret)
+    let mut settings = split_trimmed_lines(secret)
         .filter(|line| !line.is_empty() && !line.starts_with(b"#"))
         .peekable();
     settings.peek().is_some() && settings.all(is_unfilled_setting)
@@ -109,7 +111,7 @@ fn is_unfilled_setting(line: &[u8]) -> bool {
 }
 
 /// The lines of a text, trimmed; a tar archive pads its entries with zeros.
-fn lines(text: &[u8]) -> impl Iterator<Item = &[u8]> {
+fn split_trimmed_lines(text: &[u8]) -> impl Iterator<Item = &[u8]> {
     text.split(|byte| matches!(byte, b'\n' | b'\r' | 0))
         .map(<[u8]>::trim_ascii)
 }

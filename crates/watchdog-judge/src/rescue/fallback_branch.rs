@@ -11,7 +11,7 @@ use super::message::with_snapshot;
 use super::request::RescueRequest;
 use super::single::CommitGroup;
 use watchdog_git::{EntryToCommit, Error, Worktree};
-use watchdog_process::git_program::{git, tail};
+use watchdog_process::git_program::{format_last_lines, new_git_run};
 
 /// Plumbing takes a moment; only a filter of the user can hang.
 const DEADLINE: Duration = Duration::from_secs(60);
@@ -56,20 +56,20 @@ impl Drop for PrivateIndex {
 ///
 /// # Errors
 /// When git's data cannot be read.
-pub(super) fn commit(
+pub(super) fn commit_to_fallback(
     worktree: &Worktree,
     request: &RescueRequest<'_>,
     groups: &[CommitGroup<'_>],
 ) -> Result<Result<FallbackBranch, String>, Error> {
     let branch = worktree.rescue_branch(request.spec)?;
     let head = worktree.head_commit()?;
-    let mut kept = Vec::new();
+    let mut entries = Vec::new();
     for group in groups {
-        kept.push(worktree.kept_entries(request.snapshot, &group.names())?);
+        entries.push(worktree.kept_entries(request.snapshot, &group.names())?);
     }
     let as_they_were = groups
         .iter()
-        .zip(&kept)
+        .zip(&entries)
         .flat_map(|(group, kept)| group.paths.iter().zip(kept))
         .filter(|(_, kept)| !kept.untouched)
         .map(|(path, _)| path.text.clone())
@@ -79,7 +79,7 @@ pub(super) fn commit(
         worktree,
         index: &index.0,
     };
-    let moved = plumbing.advance(request, groups, &kept, &branch, head.as_deref());
+    let moved = plumbing.advance(request, groups, &entries, &branch, head.as_deref());
     Ok(moved.map(|()| FallbackBranch {
         branch: branch.name,
         as_they_were,
@@ -135,7 +135,7 @@ impl BranchPlumbing<'_> {
             "core.splitIndex=false",
         ];
         let args_all = [&quiet[..], args].concat();
-        let mut program = git(
+        let mut program = new_git_run(
             self.worktree.root(),
             &args_all,
             &[],
@@ -153,9 +153,11 @@ impl BranchPlumbing<'_> {
             } else {
                 format!("ended with {}", finished.exit)
             };
-            return Err(format!("git {} {how}\n{}", args[0], tail(&finished))
-                .trim_end()
-                .to_owned());
+            return Err(
+                format!("git {} {how}\n{}", args[0], format_last_lines(&finished))
+                    .trim_end()
+                    .to_owned(),
+            );
         }
         Ok(String::from_utf8_lossy(&finished.stdout.bytes)
             .trim()
@@ -166,7 +168,7 @@ impl BranchPlumbing<'_> {
         &self,
         request: &RescueRequest<'_>,
         groups: &[CommitGroup<'_>],
-        kept: &[Vec<EntryToCommit>],
+        entries: &[Vec<EntryToCommit>],
         branch: &watchdog_git::RescueBranch,
         head: Option<&str>,
     ) -> Result<(), String> {
@@ -178,7 +180,7 @@ impl BranchPlumbing<'_> {
         };
         let mut last = self.git(&["write-tree"], Vec::new())?;
         let mut made = None;
-        for (group, kept) in groups.iter().zip(kept) {
+        for (group, kept) in groups.iter().zip(entries) {
             self.take(group, kept, request.snapshot.commit.len())?;
             let tree = self.git(&["write-tree"], Vec::new())?;
             if tree == last {
@@ -227,11 +229,11 @@ impl BranchPlumbing<'_> {
     fn take(
         &self,
         group: &CommitGroup<'_>,
-        kept: &[EntryToCommit],
+        entries: &[EntryToCommit],
         digits: usize,
     ) -> Result<(), String> {
         let names = group.names();
-        let both = || names.iter().zip(kept);
+        let both = || names.iter().zip(entries);
         let from_disk: Vec<u8> = both()
             .filter(|(_, kept)| kept.untouched)
             .flat_map(|(path, _)| path.iter().copied().chain([0]))

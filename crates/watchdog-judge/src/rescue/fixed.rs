@@ -18,9 +18,9 @@ pub(super) fn by_hooks(
     group: &CommitGroup<'_>,
     changed_before: &BTreeSet<String>,
 ) -> Result<bool, Error> {
-    let kept = worktree.kept_entries(request.snapshot, &group.names())?;
+    let entries = worktree.kept_entries(request.snapshot, &group.names())?;
     let mut fixed = false;
-    for (path, kept) in group.paths.iter().zip(&kept) {
+    for (path, kept) in group.paths.iter().zip(&entries) {
         if kept.untouched || changed_before.contains(&path.text) {
             continue;
         }
@@ -67,9 +67,9 @@ mod tests {
                 .then(|| "tracked".to_owned())
                 .into_iter()
                 .collect();
-            let found = by_hooks(&work.open(), &work.request(&snapshot), &group, &before).unwrap();
+            let is_fix = by_hooks(&work.open(), &work.request(&snapshot), &group, &before).unwrap();
             assert_eq!(
-                found, fixes,
+                is_fix, fixes,
                 "{on_disk:?}, changed before: {changed_before}"
             );
         }

@@ -9,7 +9,7 @@ use super::single::CommitGroup;
 use super::{message, plan_diff};
 use watchdog_agent::plan_prompt::{CommitPlanFacts, plan_prompt};
 use watchdog_facts::evidence::{Degradation, WarningCode};
-use watchdog_facts::secret_shapes::mask;
+use watchdog_facts::secret_shapes::mask_secrets;
 use watchdog_git::{Error, SnapshotPath, SnapshotPathKind, Worktree};
 
 /// Asks for a plan, with the number of the attempt from 1. The answer is an object with `commits`.
@@ -48,11 +48,11 @@ const ATTEMPTS: u32 = 2;
 const LONGEST: usize = 100 << 10;
 
 /// One commit of everything.
-pub(super) fn one<'p>(
+pub(super) fn group_as_one<'p>(
     request: &RescueRequest<'_>,
     chosen: Vec<&'p SnapshotPath>,
 ) -> CommitGrouping<'p> {
-    let message = message::single(request, &chosen);
+    let message = message::build_single_message(request, &chosen);
     CommitGrouping {
         groups: vec![CommitGroup {
             message,
@@ -67,14 +67,14 @@ pub(super) fn one<'p>(
 ///
 /// # Errors
 /// When git's data cannot be read.
-pub(super) fn planned<'p>(
+pub(super) fn group_by_plan<'p>(
     worktree: &Worktree,
     request: &RescueRequest<'_>,
     chosen: Vec<&'p SnapshotPath>,
     ask: PlanSource<'_>,
 ) -> Result<Option<CommitGrouping<'p>>, Error> {
-    let list = checkboxes::find(worktree.root(), request.spec);
-    match plan(worktree, request, &chosen, list.as_ref(), ask)? {
+    let list = checkboxes::find_task_list(worktree.root(), request.spec);
+    match ask_plan(worktree, request, &chosen, list.as_ref(), ask)? {
         Ok(plan) => Ok(Some(from_plan(request, &chosen, plan, list))),
         Err(PlanError::Interrupted) => Ok(None),
         Err(PlanError::Unusable { why } | PlanError::Unavailable { why }) => {
@@ -84,29 +84,30 @@ pub(super) fn planned<'p>(
                     code: WarningCode::PlanFallback,
                     detail,
                 }),
-                ..one(request, chosen)
+                ..group_as_one(request, chosen)
             }))
         }
     }
 }
 
-fn plan(
+fn ask_plan(
     worktree: &Worktree,
     request: &RescueRequest<'_>,
     chosen: &[&SnapshotPath],
     list: Option<&TaskList>,
     ask: PlanSource<'_>,
 ) -> Result<Result<Vec<PlannedCommit>, PlanError>, Error> {
-    let diff = plan_diff::diff(worktree, request.snapshot, chosen, request.settings.timeout)?;
+    let diff =
+        plan_diff::build_plan_diff(worktree, request.snapshot, chosen, request.settings.timeout)?;
     let names: Vec<&str> = chosen.iter().map(|path| path.text.as_str()).collect();
     let files: Vec<(&str, &str)> = chosen
         .iter()
-        .map(|path| (path.text.as_str(), change(path)))
+        .map(|path| (path.text.as_str(), name_change(path)))
         .collect();
     let masked: Vec<String> = list
         .iter()
         .flat_map(|list| &list.tasks)
-        .map(|task| mask(&task.text).into_owned())
+        .map(|task| mask_secrets(&task.text).into_owned())
         .collect();
     let tasks: Vec<&str> = masked.iter().map(String::as_str).collect();
     let facts = CommitPlanFacts {
@@ -132,12 +133,12 @@ fn plan(
             }));
         }
         match ask(&prompt, attempt) {
-            Ok(answer) => match plan::check(&answer, &names, open) {
+            Ok(answer) => match plan::check_plan(&answer, &names, open) {
                 Ok(plan) => return Ok(Ok(plan)),
                 Err(why) => fault = Some(why),
             },
             Err(PlanError::Unusable { why }) => fault = Some(why),
-            Err(other) => return Ok(Err(other)),
+            Err(error) => return Ok(Err(error)),
         }
     }
     Ok(Err(PlanError::Unusable {
@@ -145,7 +146,7 @@ fn plan(
     }))
 }
 
-fn change(path: &SnapshotPath) -> &'static str {
+fn name_change(path: &SnapshotPath) -> &'static str {
     match path.kind {
         SnapshotPathKind::Deleted => "deleted",
         SnapshotPathKind::Submodule => "submodule",
@@ -174,7 +175,7 @@ fn from_plan<'p>(
     let groups = plan
         .into_iter()
         .map(|commit| CommitGroup {
-            message: message::planned(request, &commit.subject, &commit.body),
+            message: message::build_planned_message(request, &commit.subject, &commit.body),
             paths: commit
                 .files
                 .iter()

@@ -35,10 +35,10 @@ pub(super) fn left_at(
     folder: &Path,
     id: &str,
 ) -> Result<RestoreFolderState, String> {
-    let Some(found) = registered(worktree, folder) else {
+    let Some(half_made) = find_registered_worktree(worktree, folder) else {
         return Ok(RestoreFolderState::Nothing);
     };
-    if let Some(of) = read(&found.git_dir.join(MARK)) {
+    if let Some(of) = read_small_file(&half_made.git_dir.join(MARK)) {
         let end = || {
             let restore = format!(
                 "rescue restore {} --worktree {}",
@@ -56,13 +56,13 @@ pub(super) fn left_at(
             )),
         };
     }
-    let lock = found.git_dir.join("locked");
-    if read(&lock).is_none_or(|reason| reason.trim() != MAKING) {
+    let lock = half_made.git_dir.join("locked");
+    if read_small_file(&lock).is_none_or(|reason| reason.trim() != MAKING) {
         return Ok(RestoreFolderState::Nothing);
     }
     let age = lock
         .symlink_metadata()
-        .and_then(|found| found.modified())
+        .and_then(|metadata| metadata.modified())
         .ok()
         .and_then(|at| at.elapsed().ok())
         .unwrap_or_default();
@@ -72,12 +72,12 @@ pub(super) fn left_at(
             KILLED.as_secs()
         ));
     }
-    clear(worktree, &found, folder)?;
+    remove_half_made(worktree, &half_made, folder)?;
     Ok(RestoreFolderState::Nothing)
 }
 
 /// The worktree of this repository that is, or was to be, at `folder`.
-fn registered(worktree: &Worktree, folder: &Path) -> Option<FoundWorktree> {
+fn find_registered_worktree(worktree: &Worktree, folder: &Path) -> Option<FoundWorktree> {
     let real = |path: &Path| -> Option<PathBuf> {
         fs::canonicalize(path).ok().or_else(|| {
             Some(
@@ -91,13 +91,17 @@ fn registered(worktree: &Worktree, folder: &Path) -> Option<FoundWorktree> {
     let admin = worktree.common_dir().join("worktrees");
     worktrees_of(worktree.common_dir())
         .into_iter()
-        .find(|found| {
-            found.git_dir.parent() == Some(&admin) && real(&found.root).as_ref() == Some(&folder)
+        .find(|listed| {
+            listed.git_dir.parent() == Some(&admin) && real(&listed.root).as_ref() == Some(&folder)
         })
 }
 
 /// Removes what git wrote before it was killed: its own folder, and the `.git` file where nothing else is beside it.
-fn clear(worktree: &Worktree, found: &FoundWorktree, folder: &Path) -> Result<(), String> {
+fn remove_half_made(
+    worktree: &Worktree,
+    half_made: &FoundWorktree,
+    folder: &Path,
+) -> Result<(), String> {
     let failed = |path: &Path, error: std::io::Error| {
         format!(
             "failed to clear {}, which a killed git left: {error}",
@@ -111,15 +115,15 @@ fn clear(worktree: &Worktree, found: &FoundWorktree, folder: &Path) -> Result<()
     let dot_git = folder.join(".git");
     if dot_git
         .symlink_metadata()
-        .is_ok_and(|found| found.is_file())
+        .is_ok_and(|metadata| metadata.is_file())
     {
         fs::remove_file(&dot_git).map_err(|error| failed(&dot_git, error))?;
     }
-    debug_assert!(found.git_dir.starts_with(worktree.common_dir()));
-    fs::remove_dir_all(&found.git_dir).map_err(|error| failed(&found.git_dir, error))
+    debug_assert!(half_made.git_dir.starts_with(worktree.common_dir()));
+    fs::remove_dir_all(&half_made.git_dir).map_err(|error| failed(&half_made.git_dir, error))
 }
 
-fn read(path: &Path) -> Option<String> {
+fn read_small_file(path: &Path) -> Option<String> {
     let mut text = String::new();
     open_regular_file(path)
         .ok()?

@@ -20,7 +20,7 @@ const STALE: Duration = Duration::from_secs(10);
 ///
 /// # Errors
 /// The owner of the lock, or the age of a stale one, for a person.
-pub(super) fn wait(lock: &Path, root: &Path, deadline: Instant) -> Result<(), String> {
+pub(super) fn wait_for_lock(lock: &Path, root: &Path, deadline: Instant) -> Result<(), String> {
     let begun = Instant::now();
     let mut pause = FIRST;
     let mut unowned: Option<(u64, SystemTime)> = None;
@@ -28,26 +28,26 @@ pub(super) fn wait(lock: &Path, root: &Path, deadline: Instant) -> Result<(), St
         let Some((inode, since)) = inode_and_time(lock)? else {
             return Ok(());
         };
-        let holder = holder(lock, root);
+        let holder = find_lock_holder(lock, root);
         match &holder {
             Some(_) => unowned = None,
             None => {
                 let age = since.elapsed().unwrap_or_default().max(begun.elapsed());
                 // Checked twice, as its owner may have started between the check of the file and that of the processes.
                 if unowned == Some((inode, since)) && age >= STALE && shows_owners() {
-                    return Err(stale(lock, since));
+                    return Err(describe_stale_lock(lock, since));
                 }
                 unowned = Some((inode, since));
             }
         }
-        let left = deadline.saturating_duration_since(Instant::now());
-        if left.is_zero() {
-            return Err(held(lock, since, holder, begun.elapsed()));
+        let time_left = deadline.saturating_duration_since(Instant::now());
+        if time_left.is_zero() {
+            return Err(describe_held_lock(lock, since, holder, begun.elapsed()));
         }
         if pause == FIRST {
             tracing::info!(target: "watchdog::rescue", path = %lock.display(), "waiting for a lock of git");
         }
-        std::thread::sleep(pause.min(left));
+        std::thread::sleep(pause.min(time_left));
         pause = (pause * 2).min(LONGEST);
     }
 }
@@ -55,9 +55,9 @@ pub(super) fn wait(lock: &Path, root: &Path, deadline: Instant) -> Result<(), St
 /// The lock's identity and when it was made; `None` where there is none.
 fn inode_and_time(lock: &Path) -> Result<Option<(u64, SystemTime)>, String> {
     match lock.symlink_metadata() {
-        Ok(found) => Ok(Some((
-            found.ino(),
-            found.modified().unwrap_or(SystemTime::UNIX_EPOCH),
+        Ok(metadata) => Ok(Some((
+            metadata.ino(),
+            metadata.modified().unwrap_or(SystemTime::UNIX_EPOCH),
         ))),
         Err(error) if error.kind() == ErrorKind::NotFound => Ok(None),
         Err(error) => Err(format!("failed to look at {}: {error}", lock.display())),
@@ -73,7 +73,7 @@ pub(super) fn named_in(complaint: &str) -> Option<PathBuf> {
 
 /// Finds the process that has `lock` open; else a git that runs in `root`, as git closes the file while hooks and
 /// editors run. `None` where there is none, or the system does not show it.
-fn holder(lock: &Path, root: &Path) -> Option<NamedProcess> {
+fn find_lock_holder(lock: &Path, root: &Path) -> Option<NamedProcess> {
     find_holder(lock, root, |name| name == "git" || name.starts_with("git-"))
 }
 
@@ -84,15 +84,20 @@ fn shows_owners() -> bool {
 
 /// Who has the lock file `lock` of the work tree `root`, in words for a person; `None` where nobody is seen.
 pub fn lock_owner(lock: &Path, root: &Path) -> Option<String> {
-    holder(lock, root).map(|NamedProcess { pid, name }| format!("{name} (process {pid})"))
+    find_lock_holder(lock, root).map(|NamedProcess { pid, name }| format!("{name} (process {pid})"))
 }
 
-fn when(since: SystemTime) -> String {
+fn format_time(since: SystemTime) -> String {
     Timestamp::try_from(since)
         .map_or_else(|_| "an unknown time".to_owned(), |at| format!("{at:.0}"))
 }
 
-fn held(lock: &Path, since: SystemTime, holder: Option<NamedProcess>, waited: Duration) -> String {
+fn describe_held_lock(
+    lock: &Path,
+    since: SystemTime,
+    holder: Option<NamedProcess>,
+    waited: Duration,
+) -> String {
     let by = match holder {
         Some(NamedProcess { pid, name }) => format!("{name} (process {pid})"),
         None => "a process that cannot be seen".to_owned(),
@@ -101,16 +106,16 @@ fn held(lock: &Path, since: SystemTime, holder: Option<NamedProcess>, waited: Du
     format!(
         "{} is held by {by} since {}, and was waited for {seconds} s ({})",
         name_of(lock),
-        when(since),
+        format_time(since),
         lock.display()
     )
 }
 
-fn stale(lock: &Path, since: SystemTime) -> String {
+fn describe_stale_lock(lock: &Path, since: SystemTime) -> String {
     let name = name_of(lock);
     format!(
         "stale lock {name} since {}; its owner is gone. If no git process is running, remove {}",
-        when(since),
+        format_time(since),
         lock.display()
     )
 }
@@ -139,7 +144,7 @@ mod tests {
     #[test]
     fn no_lock_is_no_wait() {
         assert_eq!(
-            wait(
+            wait_for_lock(
                 Path::new("/nowhere/index.lock"),
                 Path::new("/nowhere"),
                 soon(0)
@@ -152,7 +157,7 @@ mod tests {
     fn open_lock_is_held_at_any_age() {
         let (folder, lock) = aged(Duration::from_secs(86_400));
         let _open = std::fs::File::open(&lock).unwrap();
-        let why = wait(&lock, folder.path(), soon(100)).unwrap_err();
+        let why = wait_for_lock(&lock, folder.path(), soon(100)).unwrap_err();
         let owner = if shows_owners() {
             format!("(process {})", std::process::id())
         } else {
@@ -169,7 +174,7 @@ mod tests {
     fn old_ownerless_lock_is_stale_and_stays() {
         let (folder, lock) = aged(Duration::from_secs(86_400));
         let begun = Instant::now();
-        let why = wait(
+        let why = wait_for_lock(
             &lock,
             folder.path(),
             soon(if shows_owners() { 60_000 } else { 100 }),
@@ -189,14 +194,14 @@ mod tests {
     #[test]
     fn young_ownerless_lock_is_awaited() {
         let (folder, lock) = aged(Duration::ZERO);
-        let why = wait(&lock, folder.path(), soon(100)).unwrap_err();
+        let why = wait_for_lock(&lock, folder.path(), soon(100)).unwrap_err();
         assert!(why.contains("a process that cannot be seen"), "{why}");
     }
 
     #[test]
     fn unreadable_lock_does_not_count_as_absent() {
         let (folder, file) = aged(Duration::ZERO);
-        let why = wait(&file.join("index.lock"), folder.path(), soon(0)).unwrap_err();
+        let why = wait_for_lock(&file.join("index.lock"), folder.path(), soon(0)).unwrap_err();
         assert!(
             why.starts_with("failed to look at ") && why.contains("index.lock"),
             "{why}"
@@ -209,15 +214,15 @@ mod tests {
         let file = std::fs::File::options().write(true).open(&lock).unwrap();
         file.set_modified(SystemTime::UNIX_EPOCH + Duration::from_secs(86_400))
             .unwrap();
-        let held = wait(&lock, folder.path(), soon(0)).unwrap_err();
+        let why_held = wait_for_lock(&lock, folder.path(), soon(0)).unwrap_err();
         drop(file);
-        let stale = wait(
+        let stale = wait_for_lock(
             &lock,
             folder.path(),
             soon(if shows_owners() { 60_000 } else { 100 }),
         )
         .unwrap_err();
-        for why in [held, stale] {
+        for why in [why_held, stale] {
             assert!(why.contains(" since 1970-01-02T00:00:00Z"), "{why}");
         }
     }
@@ -259,17 +264,17 @@ mod tests {
 
     #[test]
     fn git_names_the_lock() {
-        let said = "git add ended with exit code 128\nfatal: Unable to create '/a b/.git/index.lock': File exists.\n\nAnother git process";
-        assert_eq!(named_in(said), Some("/a b/.git/index.lock".into()));
+        let complaint = "git add ended with exit code 128\nfatal: Unable to create '/a b/.git/index.lock': File exists.\n\nAnother git process";
+        assert_eq!(named_in(complaint), Some("/a b/.git/index.lock".into()));
         let head =
             "fatal: cannot lock ref 'HEAD': Unable to create '/r/.git/HEAD.lock': File exists.";
         assert_eq!(named_in(head), Some("/r/.git/HEAD.lock".into()));
-        for other in [
+        for message in [
             "fatal: Unable to create '/r/.git/index.lock': Permission denied",
             "lint: no",
             "Unable to create '/r/x': File exists",
         ] {
-            assert_eq!(named_in(other), None, "{other}");
+            assert_eq!(named_in(message), None, "{message}");
         }
     }
 }

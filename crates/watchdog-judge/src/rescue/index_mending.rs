@@ -4,13 +4,13 @@
 use std::time::Instant;
 
 use super::index_lock;
-use super::own_commits::left;
+use super::own_commits::calculate_time_left;
 use super::request::RescueRequest;
 use watchdog_facts::display::plural;
 use watchdog_facts::evidence::{Degradation, WarningCode};
 use watchdog_facts::shell_line::WorktreeCommands;
 use watchdog_git::{Error, Worktree};
-use watchdog_process::git_program::{git, tail};
+use watchdog_process::git_program::{format_last_lines, new_git_run};
 
 /// Paths that a message names.
 const NAMED: usize = 3;
@@ -19,7 +19,7 @@ const NAMED: usize = 3;
 ///
 /// # Errors
 /// When git's data cannot be read.
-pub(super) fn mend(
+pub(super) fn mend_index(
     worktree: &Worktree,
     request: &RescueRequest<'_>,
     made: &[String],
@@ -27,7 +27,7 @@ pub(super) fn mend(
     let behind = worktree.index_behind(made, Some(&request.snapshot.commit))?;
     match behind.is_empty() {
         true => Ok(None),
-        false => replace(
+        false => replace_entries(
             worktree,
             request,
             made,
@@ -51,10 +51,10 @@ pub(super) fn mend_earlier(
     if behind.is_empty() || !worktree.is_on_disk_as_committed(&behind)? {
         return Ok(None);
     }
-    let detail = match replace(worktree, request, &made, snapshot.as_deref(), &behind)? {
+    let detail = match replace_entries(worktree, request, &made, snapshot.as_deref(), &behind)? {
         None => format!(
             "an earlier rescue was cut short: the index is at its commits now ({})",
-            named(&behind)
+            describe_paths(&behind)
         ),
         Some(why) => why,
     };
@@ -64,7 +64,7 @@ pub(super) fn mend_earlier(
     }))
 }
 
-fn replace(
+fn replace_entries(
     worktree: &Worktree,
     request: &RescueRequest<'_>,
     made: &[String],
@@ -73,7 +73,8 @@ fn replace(
 ) -> Result<Option<String>, Error> {
     let begun = Instant::now();
     let lock = worktree.git_dir().join("index.lock");
-    let mut why = index_lock::wait(&lock, worktree.root(), begun + request.settings.timeout).err();
+    let mut why =
+        index_lock::wait_for_lock(&lock, worktree.root(), begun + request.settings.timeout).err();
     if why.is_none() {
         let args = [
             "reset",
@@ -82,18 +83,18 @@ fn replace(
             "--pathspec-file-nul",
         ];
         let paths: Vec<&[u8]> = behind.iter().map(Vec::as_slice).collect();
-        let done = git(
+        let done = new_git_run(
             worktree.root(),
             &args,
             &paths,
             worktree.has_identity(),
-            left(request, begun),
+            calculate_time_left(request, begun),
         )
         .run();
         why = match done {
             Err(error) => Some(error.to_string()),
             // `git reset` of old ends with 1 where files differ from the index.
-            Ok(finished) if !finished.exit.success() => Some(tail(&finished)),
+            Ok(finished) if !finished.exit.success() => Some(format_last_lines(&finished)),
             Ok(_) => None,
         };
     }
@@ -104,13 +105,13 @@ fn replace(
     Ok(Some(format!(
         "the index is still as it was before the rescue's commit ({}), and the next plain commit would take that back: \
          mend it with: {} ({})",
-        named(&still),
+        describe_paths(&still),
         WorktreeCommands::at(worktree.root()).git("reset"),
         why.unwrap_or_else(|| "git changed nothing".into())
     )))
 }
 
-fn named(paths: &[Vec<u8>]) -> String {
+fn describe_paths(paths: &[Vec<u8>]) -> String {
     let first = paths
         .iter()
         .take(NAMED)
@@ -152,7 +153,7 @@ mod tests {
     fn index_behind_rescue_commits_is_updated() {
         let (work, snapshot, commit) = cut_short();
         assert_eq!(
-            mend(&work.open(), &work.request(&snapshot), &[commit]).unwrap(),
+            mend_index(&work.open(), &work.request(&snapshot), &[commit]).unwrap(),
             None
         );
         assert_eq!(work.git(&["status", "--porcelain"]), "");
@@ -184,8 +185,8 @@ mod tests {
         let (mut work, snapshot, commit) = cut_short();
         work.settings.timeout = Duration::from_millis(600);
         let lock = work.root().join(".git/index.lock");
-        let held = fs::File::create(&lock).unwrap();
-        let why = mend(
+        let lock_file = fs::File::create(&lock).unwrap();
+        let why = mend_index(
             &work.open(),
             &work.request(&snapshot),
             std::slice::from_ref(&commit),
@@ -200,7 +201,7 @@ mod tests {
             why.contains("index.lock is held by") && !why.contains("waited for 0 s"),
             "{why}"
         );
-        drop(held);
+        drop(lock_file);
         fs::remove_file(&lock).unwrap();
 
         work.settings.timeout = Duration::from_secs(30);
@@ -208,7 +209,7 @@ mod tests {
         let config = work.root().join(".git/config");
         let before = fs::read_to_string(&config).unwrap();
         fs::write(&config, format!("{before}[core]\n\tcompression = 99\n")).unwrap();
-        let why = mend(&worktree, &work.request(&snapshot), &[commit])
+        let why = mend_index(&worktree, &work.request(&snapshot), &[commit])
             .unwrap()
             .expect("git refuses its configuration");
         assert!(why.contains("compression level 99"), "{why}");

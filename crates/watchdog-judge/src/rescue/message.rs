@@ -9,7 +9,7 @@ const LISTED: usize = 50;
 const SCOPE: usize = 40;
 
 /// The message of a single commit of all files: a conventional subject, a summary, and the trailers.
-pub(super) fn single(request: &RescueRequest<'_>, paths: &[&SnapshotPath]) -> String {
+pub(super) fn build_single_message(request: &RescueRequest<'_>, paths: &[&SnapshotPath]) -> String {
     let scope: String = request
         .spec
         .chars()
@@ -48,21 +48,25 @@ pub(super) fn single(request: &RescueRequest<'_>, paths: &[&SnapshotPath]) -> St
     if paths.len() > LISTED {
         out.push_str(&format!("- and {} more\n", paths.len() - LISTED));
     }
-    out + &trailers(request)
+    out + &format_trailers(request)
 }
 
 /// The message of a commit that an agent planned.
-pub(super) fn planned(request: &RescueRequest<'_>, subject: &str, body: &str) -> String {
+pub(super) fn build_planned_message(
+    request: &RescueRequest<'_>,
+    subject: &str,
+    body: &str,
+) -> String {
     let body = if body.is_empty() {
         String::new()
     } else {
         format!("\n{body}\n")
     };
-    format!("{subject}\n{body}{}", trailers(request))
+    format!("{subject}\n{body}{}", format_trailers(request))
 }
 
 /// The configured trailers, after an empty line; nothing where none are.
-fn trailers(request: &RescueRequest<'_>) -> String {
+fn format_trailers(request: &RescueRequest<'_>) -> String {
     let line = |text: &str| {
         text.chars()
             .map(|c| if c.is_control() { ' ' } else { c })
@@ -71,22 +75,22 @@ fn trailers(request: &RescueRequest<'_>) -> String {
     let filled = |trailer: &String| {
         // One pass, so that a spec named "{snapshot}" stays unchanged.
         let mut out = String::new();
-        let mut rest = trailer.as_str();
-        while let Some(at) = rest.find('{') {
-            out.push_str(&rest[..at]);
-            rest = &rest[at..];
-            if let Some(after) = rest.strip_prefix("{spec}") {
+        let mut unfilled = trailer.as_str();
+        while let Some(at) = unfilled.find('{') {
+            out.push_str(&unfilled[..at]);
+            unfilled = &unfilled[at..];
+            if let Some(after) = unfilled.strip_prefix("{spec}") {
                 out.push_str(request.spec);
-                rest = after;
-            } else if let Some(after) = rest.strip_prefix("{snapshot}") {
+                unfilled = after;
+            } else if let Some(after) = unfilled.strip_prefix("{snapshot}") {
                 out.push_str(&request.snapshot.name);
-                rest = after;
+                unfilled = after;
             } else {
                 out.push('{');
-                rest = &rest[1..];
+                unfilled = &unfilled[1..];
             }
         }
-        line(&(out + rest)) + "\n"
+        line(&(out + unfilled)) + "\n"
     };
     let all: String = request.settings.trailers.iter().map(filled).collect();
     if all.is_empty() {
@@ -98,14 +102,14 @@ fn trailers(request: &RescueRequest<'_>) -> String {
 
 /// The same message, with the snapshot named in it despite the configured trailers: it identifies the branch.
 pub(super) fn with_snapshot(message: &str, snapshot: &Snapshot) -> String {
-    match names(message, snapshot) {
+    match is_about_snapshot(message, snapshot) {
         true => message.to_owned(),
         false => format!("{}\n\n{}\n", message.trim_end(), trailer_of(snapshot)),
     }
 }
 
 /// Whether a message names this very snapshot.
-pub(super) fn names(message: &str, snapshot: &Snapshot) -> bool {
+pub(super) fn is_about_snapshot(message: &str, snapshot: &Snapshot) -> bool {
     let trailer = trailer_of(snapshot);
     message.lines().any(|line| line == trailer)
 }
@@ -153,19 +157,19 @@ mod tests {
             snapshot: &snapshot,
             others: &super::super::NO_OTHERS,
         };
-        let message = single(&request("spec/a b\n"), &[&path]);
+        let message = build_single_message(&request("spec/a b\n"), &[&path]);
         assert_eq!(
             message,
             "chore(spec/a-b): rescue uncommitted work\n\nLeft uncommitted by a session, and committed as it was found:\n\n\
              - deleted a?Signed-off-by: x\n\nWatchdog-Spec: spec/a b \nWatchdog-Snapshot: refs/watchdog/rescue/a/1-0\n"
         );
-        assert!(single(&request("!!"), &[]).starts_with("chore: rescue"));
+        assert!(build_single_message(&request("!!"), &[]).starts_with("chore: rescue"));
         for (files, more) in [
             (LISTED, None),
             (LISTED + 1, Some("- and 1 more")),
             (LISTED + 20, Some("- and 20 more")),
         ] {
-            let message = single(&request("auth"), &vec![&path; files]);
+            let message = build_single_message(&request("auth"), &vec![&path; files]);
             assert_eq!(
                 message
                     .lines()
@@ -186,7 +190,7 @@ mod tests {
         let snapshot = snapshot();
         let mut settings = ConfigSettings::default().rescue;
         let planned = |settings: &RescueSettings, body| {
-            super::planned(
+            super::build_planned_message(
                 &RescueRequest {
                     settings,
                     spec: "{snapshot}",

@@ -32,16 +32,16 @@ mod smuggled;
 mod task_list;
 mod user_command;
 
-pub use carry_out::{rescue, rescue_asking};
+pub use carry_out::{rescue_asking, rescue_snapshot};
 pub use grouping::{PlanError, PlanSource};
 pub use index_lock::lock_owner;
 #[doc(hidden)]
-pub use plan::{PlannedCommit, check as check_plan};
+pub use plan::{PlannedCommit, check_plan};
 #[doc(hidden)]
 pub use task_list::{UncheckedBox, open_tasks};
 
 pub use linked_worktree::{RestoreIntoError, restore_into_worktree};
-pub use preview::{RescuePreview, preview};
+pub use preview::{RescuePreview, preview_rescue};
 pub use private_rule::{private_rule, take_snapshot};
 pub use request::{NO_OTHERS, RescueRequest};
 pub use secrets::looks_secret;

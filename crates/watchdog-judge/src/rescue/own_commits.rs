@@ -5,10 +5,10 @@
 use std::collections::BTreeSet;
 use std::time::{Duration, Instant};
 
-use super::choice::choose;
+use super::choice::choose_paths;
 use super::grouping::{self, CommitGrouping, PlanSource};
 use super::request::RescueRequest;
-use super::single::{CommitAttempt, CommitGroup, commit, obstacle, protection};
+use super::single::{CommitAttempt, CommitGroup, commit_group, find_obstacle, find_protection};
 use super::{checkboxes, fallback_branch, fixed, message, smuggled};
 use watchdog_core::config::settings::RescueMode;
 use watchdog_facts::evidence::{Degradation, RescueOutcome, WarningCode};
@@ -41,7 +41,7 @@ impl CommittedWork {
 ///
 /// # Errors
 /// When git's data cannot be read.
-pub(super) fn make(
+pub(super) fn make_commits(
     worktree: &Worktree,
     request: &RescueRequest<'_>,
     ask: Option<PlanSource<'_>>,
@@ -49,21 +49,21 @@ pub(super) fn make(
     outcome: &mut RescueOutcome,
 ) -> Result<CommittedWork, Error> {
     let mut committed = CommittedWork::default();
-    if let Some(obstacle) = obstacle(state) {
+    if let Some(obstacle) = find_obstacle(state) {
         outcome.failed = Some(obstacle);
         return Ok(committed);
     }
     let paths = worktree.snapshot_paths(&request.snapshot.commit)?;
-    let choice = choose(worktree, request, &paths)?;
+    let choice = choose_paths(worktree, request, &paths)?;
     outcome.left_out.extend(choice.left_out);
     outcome.warnings.extend(choice.warnings);
     outcome.failed = choice.refused;
-    let chosen = smuggled::without(worktree, request, choice.commit, outcome)?;
+    let chosen = smuggled::remove_smuggled(worktree, request, choice.commit, outcome)?;
     if chosen.is_empty() {
         return Ok(committed);
     }
-    let protected = protection(state, request.settings);
-    let Some(grouping) = group(worktree, request, ask, protected.is_some(), chosen)? else {
+    let protected = find_protection(state, request.settings);
+    let Some(grouping) = group_files(worktree, request, ask, protected.is_some(), chosen)? else {
         outcome.failed = Some("it was interrupted before anything was committed".into());
         return Ok(committed);
     };
@@ -88,8 +88,13 @@ pub(super) fn make(
             if let (None, true, Some((list, texts))) =
                 (&done.0, done.1.is_empty(), &grouping.fulfilled)
             {
-                let ticked =
-                    checkboxes::check_off(worktree, request, list, texts, left(request, begun))?;
+                let ticked = checkboxes::check_off(
+                    worktree,
+                    request,
+                    list,
+                    texts,
+                    calculate_time_left(request, begun),
+                )?;
                 committed.made.extend(ticked.commit);
                 outcome.warnings.extend(ticked.note);
             }
@@ -98,7 +103,7 @@ pub(super) fn make(
     };
     smuggled::found_in(worktree, request, &committed.made, outcome)?;
     if let Some(why) = refused {
-        match fallback_branch::commit(worktree, request, rest)? {
+        match fallback_branch::commit_to_fallback(worktree, request, rest)? {
             Ok(there) => {
                 committed.as_they_were = there.as_they_were;
                 outcome.fallback_branch = Some(there.branch);
@@ -115,7 +120,7 @@ pub(super) fn make(
 }
 
 /// The time that commits still have; never none, so that a late one can end properly.
-pub(super) fn left(request: &RescueRequest<'_>, begun: Instant) -> Duration {
+pub(super) fn calculate_time_left(request: &RescueRequest<'_>, begun: Instant) -> Duration {
     request
         .settings
         .timeout
@@ -125,7 +130,7 @@ pub(super) fn left(request: &RescueRequest<'_>, begun: Instant) -> Duration {
 
 /// Groups the files. Asks the agent only if its answer can matter: not about one file, not for a branch that
 /// takes no commits, and not again about work that a hook refused and that is on a fallback branch.
-fn group<'p>(
+fn group_files<'p>(
     worktree: &Worktree,
     request: &RescueRequest<'_>,
     ask: Option<PlanSource<'_>>,
@@ -137,12 +142,12 @@ fn group<'p>(
             if request.settings.mode == RescueMode::Plan && chosen.len() > 1 && !protected =>
         {
             let branch = worktree.rescue_branch(request.spec)?;
-            if branch.holds_head && message::names(&branch.message, request.snapshot) {
-                return Ok(Some(grouping::one(request, chosen)));
+            if branch.holds_head && message::is_about_snapshot(&branch.message, request.snapshot) {
+                return Ok(Some(grouping::group_as_one(request, chosen)));
             }
-            grouping::planned(worktree, request, chosen, ask)
+            grouping::group_by_plan(worktree, request, chosen, ask)
         }
-        _ => Ok(Some(grouping::one(request, chosen))),
+        _ => Ok(Some(grouping::group_as_one(request, chosen))),
     }
 }
 
@@ -157,19 +162,20 @@ fn one_by_one<'g, 'p>(
     outcome: &mut RescueOutcome,
 ) -> Result<(Option<String>, &'g [CommitGroup<'p>]), Error> {
     for (n, group) in groups.iter().enumerate() {
-        let rest = &groups[n..];
+        let groups_left = &groups[n..];
         let now = worktree.commit_state()?;
-        if now.branch != state.branch || obstacle(&now).is_some() {
-            let why = obstacle(&now).unwrap_or_else(|| "another branch was checked out".into());
+        if now.branch != state.branch || find_obstacle(&now).is_some() {
+            let why =
+                find_obstacle(&now).unwrap_or_else(|| "another branch was checked out".into());
             outcome.failed = Some(format!("while it was committed, the state changed: {why}"));
-            return Ok((None, rest));
+            return Ok((None, groups_left));
         }
-        let mut made = commit(worktree, group, left(request, begun))?;
+        let mut made = commit_group(worktree, group, calculate_time_left(request, begun))?;
         // Hooks that put files right and refuse once, the pre-commit way, take the same files the second time.
         if matches!(made, CommitAttempt::Refused(_))
             && fixed::by_hooks(worktree, request, group, &committed.changed_before)?
         {
-            made = commit(worktree, group, left(request, begun))?;
+            made = commit_group(worktree, group, calculate_time_left(request, begun))?;
         }
         match made {
             CommitAttempt::Commit { commit, added } => {
@@ -178,7 +184,7 @@ fn one_by_one<'g, 'p>(
                 let leaked: BTreeSet<&str> = outcome
                     .left_out
                     .iter()
-                    .map(|left| left.path.as_str())
+                    .map(|omitted| omitted.path.as_str())
                     .filter(|path| added.iter().any(|a| a == path))
                     .collect();
                 if !leaked.is_empty() {
@@ -215,9 +221,9 @@ fn one_by_one<'g, 'p>(
             CommitAttempt::Nothing => {}
             CommitAttempt::NotTried(why) => {
                 outcome.failed = Some(why);
-                return Ok((None, rest));
+                return Ok((None, groups_left));
             }
-            CommitAttempt::Refused(why) => return Ok((Some(why), rest)),
+            CommitAttempt::Refused(why) => return Ok((Some(why), groups_left)),
         }
     }
     Ok((None, &[]))
@@ -250,7 +256,7 @@ pub(super) fn accounted_for(
         .filter(|(_, path)| rewritten.contains(&path.as_slice()))
         .map(|(text, _)| text.as_str())
         .collect();
-    note(
+    warn_about_paths(
         outcome,
         WarningCode::ChangedByHooks,
         &rewritten,
@@ -262,7 +268,7 @@ pub(super) fn accounted_for(
         .filter(|path| committed.as_they_were.contains(*path))
         .map(String::as_str)
         .collect();
-    note(
+    warn_about_paths(
         outcome,
         WarningCode::ChangedMeanwhile,
         &as_they_were,
@@ -275,7 +281,7 @@ pub(super) fn accounted_for(
     Ok(lost.cloned().collect())
 }
 
-fn note(
+fn warn_about_paths(
     outcome: &mut RescueOutcome,
     code: WarningCode,
     paths: &BTreeSet<&str>,
@@ -341,7 +347,7 @@ mod tests {
                     why: "a test".into(),
                 })
             };
-            let grouping = group(
+            let grouping = group_files(
                 &work.open(),
                 &work.request(&snapshot),
                 Some(&ask),

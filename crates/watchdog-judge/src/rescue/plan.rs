@@ -7,7 +7,7 @@ use std::sync::LazyLock;
 use regex::Regex;
 use serde_json::{Map, Value};
 
-use super::task_list::{UncheckedBox, named};
+use super::task_list::{UncheckedBox, find_by_name};
 use watchdog_facts::secret_shapes;
 
 /// One commit of a plan.
@@ -37,7 +37,7 @@ static CONVENTIONAL: LazyLock<Regex> = LazyLock::new(|| {
 ///
 /// # Errors
 /// The defect of the answer, for its author.
-pub fn check(
+pub fn check_plan(
     answer: &Map<String, Value>,
     files: &[&str],
     tasks: &[UncheckedBox],
@@ -63,13 +63,13 @@ pub fn check(
         let Value::Object(commit) = commit else {
             return Err(format!("commit {nth} is not an object"));
         };
-        let subject = subject(commit.get("subject"))
+        let subject = parse_subject(commit.get("subject"))
             .map_err(|why| format!("the subject of commit {nth} {why}"))?;
-        let body =
-            body(commit.get("body")).map_err(|why| format!("the body of commit {nth} {why}"))?;
+        let body = parse_body(commit.get("body"))
+            .map_err(|why| format!("the body of commit {nth} {why}"))?;
         let mut chosen = Vec::new();
-        for name in
-            texts(commit.get("files")).map_err(|why| format!("files of commit {nth} {why}"))?
+        for name in parse_texts(commit.get("files"))
+            .map_err(|why| format!("files of commit {nth} {why}"))?
         {
             let name = name
                 .strip_prefix("./")
@@ -78,13 +78,13 @@ pub fn check(
             let Some(&at) = places.get(name) else {
                 return Err(format!(
                     "commit {nth} names \"{}\", which is not one of the changed files",
-                    shown(name)
+                    shorten_name(name)
                 ));
             };
             if let Some(earlier) = taken.insert(at, nth) {
                 return Err(format!(
                     "\"{}\" is in commit {earlier} and again in commit {nth}",
-                    shown(name)
+                    shorten_name(name)
                 ));
             }
             chosen.push(at);
@@ -93,13 +93,13 @@ pub fn check(
             return Err(format!("commit {nth} has no files"));
         }
         let mut fulfils = Vec::new();
-        for name in
-            texts(commit.get("tasks")).map_err(|why| format!("tasks of commit {nth} {why}"))?
+        for name in parse_texts(commit.get("tasks"))
+            .map_err(|why| format!("tasks of commit {nth} {why}"))?
         {
-            let Some(at) = named(tasks, name) else {
+            let Some(at) = find_by_name(tasks, name) else {
                 return Err(format!(
                     "commit {nth} names the task \"{}\", which is not one of the open ones",
-                    shown(name)
+                    shorten_name(name)
                 ));
             };
             if ticked.insert(at) {
@@ -122,17 +122,17 @@ pub fn check(
         .collect();
     match missing.as_slice() {
         [] => Ok(plan),
-        [one] => Err(format!("\"{}\" is in no commit", shown(one))),
+        [one] => Err(format!("\"{}\" is in no commit", shorten_name(one))),
         [first, rest @ ..] => Err(format!(
             "\"{}\" and {} more files are in no commit",
-            shown(first),
+            shorten_name(first),
             rest.len()
         )),
     }
 }
 
 /// A name as far as it helps to recognise it.
-fn shown(name: &str) -> String {
+fn shorten_name(name: &str) -> String {
     let mut short: String = name.chars().take(120).collect();
     if short.len() < name.len() {
         short.push('…');
@@ -140,7 +140,7 @@ fn shown(name: &str) -> String {
     short
 }
 
-fn subject(value: Option<&Value>) -> Result<String, String> {
+fn parse_subject(value: Option<&Value>) -> Result<String, String> {
     let Some(Value::String(subject)) = value else {
         return Err("is missing".into());
     };
@@ -154,14 +154,14 @@ fn subject(value: Option<&Value>) -> Result<String, String> {
     if !CONVENTIONAL.is_match(subject) {
         return Err(format!(
             "is not of the form type(scope): text: \"{}\"",
-            shown(subject)
+            shorten_name(subject)
         ));
     }
     no_secret(subject)?;
     Ok(subject.to_owned())
 }
 
-fn body(value: Option<&Value>) -> Result<String, String> {
+fn parse_body(value: Option<&Value>) -> Result<String, String> {
     let body = match value {
         None | Some(Value::Null) => return Ok(String::new()),
         Some(Value::String(body)) => body.replace("\r\n", "\n"),
@@ -197,7 +197,7 @@ fn no_secret(text: &str) -> Result<(), String> {
 }
 
 /// A list of texts; nothing is an empty one.
-fn texts(value: Option<&Value>) -> Result<Vec<&str>, &'static str> {
+fn parse_texts(value: Option<&Value>) -> Result<Vec<&str>, &'static str> {
     match value {
         None | Some(Value::Null) => Ok(Vec::new()),
         Some(Value::Array(items)) => items
@@ -229,7 +229,7 @@ mod tests {
     }
 
     fn checked(answer: Value) -> Result<Vec<PlannedCommit>, String> {
-        check(answer.as_object().expect("an object"), &FILES, &tasks())
+        check_plan(answer.as_object().expect("an object"), &FILES, &tasks())
     }
 
     fn commit(subject: &str, files: &[&str]) -> Value {
@@ -264,9 +264,9 @@ mod tests {
     fn every_fault_is_named() {
         let all = |subject: &str| json!({"commits": [commit(subject, &FILES)]});
         let with = |key: &str, value: Value| {
-            let mut one = commit("fix: x", &FILES);
-            one[key] = value;
-            json!({"commits": [one]})
+            let mut commit_json = commit("fix: x", &FILES);
+            commit_json[key] = value;
+            json!({"commits": [commit_json]})
         };
         let token = format!("fix: use {}{}", "ghp_", "a".repeat(36));
         for (answer, fault) in [
@@ -341,16 +341,16 @@ mod tests {
                 "\"b\" is in commit 1 and again in commit 1",
             ),
         ] {
-            let found = checked(answer.clone()).expect_err("it must be refused");
-            assert!(found.contains(fault), "{answer}\n{found}");
+            let why = checked(answer.clone()).expect_err("it must be refused");
+            assert!(why.contains(fault), "{answer}\n{why}");
         }
     }
 
     #[test]
     fn two_files_of_one_name_cannot_be_planned() {
         let answer = json!({"commits": [commit("fix: x", &["a"])]});
-        let found = check(answer.as_object().unwrap(), &["a", "a"], &[]);
-        assert_eq!(found, Err("two files have the same name as text".into()));
+        let outcome = check_plan(answer.as_object().unwrap(), &["a", "a"], &[]);
+        assert_eq!(outcome, Err("two files have the same name as text".into()));
     }
 
     #[test]
@@ -369,8 +369,11 @@ mod tests {
 
     #[test]
     fn long_name_is_shown_truncated() {
-        assert_eq!(shown("src/a.rs"), "src/a.rs");
-        assert_eq!(shown(&"a".repeat(121)), format!("{}…", "a".repeat(120)));
+        assert_eq!(shorten_name("src/a.rs"), "src/a.rs");
+        assert_eq!(
+            shorten_name(&"a".repeat(121)),
+            format!("{}…", "a".repeat(120))
+        );
     }
 
     proptest! {
@@ -383,7 +386,7 @@ mod tests {
                 .filter(|files| !files.is_empty())
                 .map(|files| commit("chore: x", &files))
                 .collect();
-            let plan = check(json!({"commits": commits}).as_object().unwrap(), &names, &[]).unwrap();
+            let plan = check_plan(json!({"commits": commits}).as_object().unwrap(), &names, &[]).unwrap();
             let mut planned: Vec<usize> = plan.iter().flat_map(|p| p.files.clone()).collect();
             planned.sort_unstable();
             prop_assert_eq!(planned, (0..names.len()).collect::<Vec<_>>());
@@ -397,7 +400,7 @@ mod tests {
             let mut named: Vec<String> = commits.iter().flat_map(|c| c["files"].as_array().unwrap().clone()).map(|f| f.as_str().unwrap().to_owned()).collect();
             named.sort_unstable();
             let exact = named == ["a", "b", "c"];
-            let taken = check(json!({"commits": commits}).as_object().unwrap(), &["a", "b", "c"], &[]).is_ok();
+            let taken = check_plan(json!({"commits": commits}).as_object().unwrap(), &["a", "b", "c"], &[]).is_ok();
             prop_assert!(!taken || exact);
         }
 

@@ -4,9 +4,9 @@ use std::ffi::OsStr;
 use std::os::unix::ffi::OsStrExt;
 use std::time::Duration;
 
-use watchdog_facts::secret_shapes::mask;
+use watchdog_facts::secret_shapes::mask_secrets;
 use watchdog_git::{Error, Snapshot, SnapshotPath, Worktree};
-use watchdog_process::git_program::git;
+use watchdog_process::git_program::new_git_run;
 
 /// Bytes of all diffs together.
 const ALL: usize = 40 << 10;
@@ -24,7 +24,7 @@ const HEAD: &str = "diff --git ";
 ///
 /// # Errors
 /// When the snapshot's own commits cannot be read.
-pub(super) fn diff(
+pub(super) fn build_plan_diff(
     worktree: &Worktree,
     snapshot: &Snapshot,
     paths: &[&SnapshotPath],
@@ -41,7 +41,7 @@ pub(super) fn diff(
         "--unified=2",
         "--submodule=short",
     ];
-    let mut program = git(
+    let mut program = new_git_run(
         worktree.root(),
         &[&fixed[..], &[&before, &snapshot.tree, "--"]].concat(),
         &[],
@@ -50,20 +50,25 @@ pub(super) fn diff(
     );
     program
         .argv
-        .extend(fitting(paths, NAMES).map(|name| OsStr::from_bytes(name).to_owned()));
+        .extend(take_fitting_paths(paths, NAMES).map(|name| OsStr::from_bytes(name).to_owned()));
     program.keep = KEEP;
     match program.run() {
         // In an output without its middle the start of a secret may be missing.
-        Ok(finished) if finished.exit.success() && finished.stdout.dropped == 0 => Ok(shortened(
-            &mask(&String::from_utf8_lossy(&finished.stdout.bytes)),
-            ALL,
-        )),
+        Ok(finished) if finished.exit.success() && finished.stdout.dropped == 0 => {
+            Ok(shorten_diff(
+                &mask_secrets(&String::from_utf8_lossy(&finished.stdout.bytes)),
+                ALL,
+            ))
+        }
         Ok(_) | Err(_) => Ok(String::new()),
     }
 }
 
 /// The first names that fit into so many bytes, each with the byte that ends it.
-fn fitting<'p>(paths: &[&'p SnapshotPath], mut room: usize) -> impl Iterator<Item = &'p [u8]> {
+fn take_fitting_paths<'p>(
+    paths: &[&'p SnapshotPath],
+    mut room: usize,
+) -> impl Iterator<Item = &'p [u8]> {
     paths.iter().map_while(move |path| {
         room = room.checked_sub(path.path.len() + 1)?;
         Some(path.path.as_slice())
@@ -71,7 +76,7 @@ fn fitting<'p>(paths: &[&'p SnapshotPath], mut room: usize) -> impl Iterator<Ite
 }
 
 /// Cuts a diff to about `all` bytes, file by file, so that each is seen.
-fn shortened(diff: &str, all: usize) -> String {
+fn shorten_diff(diff: &str, all: usize) -> String {
     let starts: Vec<usize> = diff
         .match_indices(HEAD)
         .map(|(at, _)| at)
@@ -116,30 +121,34 @@ mod tests {
             )
         };
         let diff = file("small", 2) + &file("large", 5000) + &file("last", 3);
-        let short = shortened(&diff, 4000);
+        let short = shorten_diff(&diff, 4000);
         assert!(short.len() < 5000, "{}", short.len());
         for part in ["a/small", "a/large", "more lines\n", &file("last", 3)] {
             assert!(short.contains(part), "{part}");
         }
-        assert_eq!(shortened(&diff, 1 << 20), diff);
-        assert_eq!(shortened("", 10), "");
+        assert_eq!(shorten_diff(&diff, 1 << 20), diff);
+        assert_eq!(shorten_diff("", 10), "");
     }
 
     #[test]
     fn file_diff_uses_remaining_room_and_counts_rest() {
         let whole = format!("{HEAD}a/x b/x\n{}", "+a line of text\n".repeat(100));
         assert_eq!(
-            shortened(&whole, whole.len()),
+            shorten_diff(&whole, whole.len()),
             whole,
             "the only file gets all of it"
         );
         assert_eq!(
-            shortened(&whole, whole.len() - 1).lines().last(),
+            shorten_diff(&whole, whole.len() - 1).lines().last(),
             Some("... 1 more lines")
         );
         let first = format!("{HEAD}{}\n", "a".repeat(LEAST - HEAD.len() - 1));
         let both = format!("{first}{HEAD}a/y b/y\n");
-        assert_eq!(shortened(&both, first.len()), both, "the least is for each");
+        assert_eq!(
+            shorten_diff(&both, first.len()),
+            both,
+            "the least is for each"
+        );
     }
 
     #[test]
@@ -157,7 +166,7 @@ mod tests {
         let all = ["abcd", "efgh", "i"].map(path);
         let all: Vec<&SnapshotPath> = all.iter().collect();
         for (room, fit) in [(12, 3), (11, 2), (10, 2), (9, 1), (0, 0)] {
-            assert_eq!(fitting(&all, room).count(), fit, "{room}");
+            assert_eq!(take_fitting_paths(&all, room).count(), fit, "{room}");
         }
     }
 
@@ -166,6 +175,6 @@ mod tests {
         let diff: String = (0..2000)
             .map(|n| format!("{HEAD}a/{n} b/{n}\n{}", "+ä\n".repeat(400)))
             .collect();
-        assert!(shortened(&diff, 4000).len() < 4000 + 2 * LEAST);
+        assert!(shorten_diff(&diff, 4000).len() < 4000 + 2 * LEAST);
     }
 }

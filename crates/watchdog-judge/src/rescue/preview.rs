@@ -5,7 +5,7 @@ use watchdog_facts::evidence::LeftOut;
 use watchdog_git::{Error, Worktree};
 
 use super::choice::choose_on_disk;
-use super::single::{obstacle, protection};
+use super::single::{find_obstacle, find_protection};
 
 /// The preview of a rescue.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -22,7 +22,10 @@ pub struct RescuePreview {
 ///
 /// # Errors
 /// When git's data cannot be read.
-pub fn preview(worktree: &Worktree, settings: &RescueSettings) -> Result<RescuePreview, Error> {
+pub fn preview_rescue(
+    worktree: &Worktree,
+    settings: &RescueSettings,
+) -> Result<RescuePreview, Error> {
     let uncommitted = worktree.read_uncommitted()?;
     let choice = choose_on_disk(worktree, settings, &uncommitted.paths)?;
     let refused = match settings.mode {
@@ -32,9 +35,9 @@ pub fn preview(worktree: &Worktree, settings: &RescueSettings) -> Result<RescueP
         RescueMode::Command => Some("the rescue command decides".to_string()),
         RescueMode::Plan | RescueMode::Single => {
             let state = worktree.commit_state()?;
-            let protected = protection(&state, settings)
+            let protected = find_protection(&state, settings)
                 .map(|why| format!("{why}, so that they would go to a branch of their own"));
-            obstacle(&state).or(choice.refused).or(protected)
+            find_obstacle(&state).or(choice.refused).or(protected)
         }
     };
     let mut left_out = uncommitted.left_out;

@@ -4,7 +4,7 @@ use std::time::Instant;
 
 use jiff::Timestamp;
 
-use super::index_lock::{named_in, wait};
+use super::index_lock::{named_in, wait_for_lock};
 use super::private_rule::private_rule;
 use super::request::RescueRequest;
 use watchdog_facts::evidence::RescueOutcome;
@@ -27,7 +27,7 @@ pub(super) fn index_is_free(
     outcome: &mut RescueOutcome,
 ) -> bool {
     let lock = worktree.git_dir().join("index.lock");
-    match wait(
+    match wait_for_lock(
         &lock,
         worktree.root(),
         Instant::now() + request.settings.timeout,
@@ -45,7 +45,7 @@ pub(super) fn index_is_free(
 /// - Waits for a lock (of the index, of HEAD, of a branch), at most until the rescue's deadline.
 /// - If HEAD moved since the snapshot, a failure may be about paths that are committed by now: it retries with the rest, and if
 ///   there is none, another process was faster.
-pub(super) fn commit(
+pub(super) fn commit_with_retry(
     worktree: &Worktree,
     request: &RescueRequest<'_>,
     outcome: &mut RescueOutcome,
@@ -61,7 +61,7 @@ pub(super) fn commit(
     let mut newer: Option<Snapshot> = None;
     for attempt in 1..=ATTEMPTS {
         *outcome = before.clone();
-        if let Err(why) = wait(&index_lock, worktree.root(), deadline) {
+        if let Err(why) = wait_for_lock(&index_lock, worktree.root(), deadline) {
             outcome.failed = Some(why);
             return Ok(());
         }
@@ -82,7 +82,7 @@ pub(super) fn commit(
             return Ok(());
         }
         if let Some(lock) = named_in(why) {
-            if let Err(why) = wait(&lock, worktree.root(), deadline) {
+            if let Err(why) = wait_for_lock(&lock, worktree.root(), deadline) {
                 outcome.failed = Some(why);
                 return Ok(());
             }

@@ -114,8 +114,11 @@ fn original_of(name: &str) -> &str {
 fn is_secret(path: &str, name: &str) -> bool {
     let holds_data = |stem: &str| match name.strip_prefix(stem) {
         None => false,
-        Some(rest) => match rest.rsplit_once('.') {
-            None => rest.is_empty() || !rest.starts_with(|c: char| c.is_ascii_alphanumeric()),
+        Some(after_stem) => match after_stem.rsplit_once('.') {
+            None => {
+                after_stem.is_empty()
+                    || !after_stem.starts_with(|c: char| c.is_ascii_alphanumeric())
+            }
             Some((_, ending)) => DATA.contains(&ending),
         },
     };
@@ -179,9 +182,9 @@ fn has_password_property(path: &str, content: &[u8]) -> bool {
 pub(super) fn is_env_file(name: &str) -> bool {
     match name.strip_prefix(".env") {
         Some("") => true,
-        Some(rest) => {
-            rest.starts_with(['.', '-', '_'])
-                && !SHARED_ENV.iter().any(|shared| rest.ends_with(shared))
+        Some(after_env) => {
+            after_env.starts_with(['.', '-', '_'])
+                && !SHARED_ENV.iter().any(|shared| after_env.ends_with(shared))
         }
         None => name.strip_suffix(".env").is_some_and(|stem| {
             !stem.is_empty() && !SHARED_ENV.iter().any(|shared| stem.ends_with(shared))

@@ -21,7 +21,7 @@ pub(super) struct CommitSelection<'p> {
 }
 
 /// Sorts `paths` by the rules of `settings`. Those in `others` are never committed.
-pub(super) fn select<'p>(
+pub(super) fn select_paths<'p>(
     paths: &'p [SnapshotPath],
     others: &BTreeSet<String>,
     settings: &RescueSettings,
@@ -179,7 +179,7 @@ mod tests {
     ) -> Vec<(String, &'static str)> {
         let mut settings = ConfigSettings::default().rescue;
         change(&mut settings);
-        select(paths, &BTreeSet::new(), &settings)
+        select_paths(paths, &BTreeSet::new(), &settings)
             .left_out
             .into_iter()
             .map(|l| (l.path, l.why.as_str()))
@@ -211,7 +211,7 @@ mod tests {
         ];
         assert_eq!(left(&paths, |_| {}), want.map(|(p, w)| (p.to_owned(), w)));
         assert_eq!(
-            select(&paths, &BTreeSet::new(), &ConfigSettings::default().rescue).commit,
+            select_paths(&paths, &BTreeSet::new(), &ConfigSettings::default().rescue).commit,
             [&paths[6]]
         );
     }
@@ -235,7 +235,7 @@ mod tests {
             max_files: 2,
             ..ConfigSettings::default().rescue
         };
-        let selection = select(&paths, &BTreeSet::new(), &settings);
+        let selection = select_paths(&paths, &BTreeSet::new(), &settings);
         assert_eq!(
             (
                 selection.commit.len(),
@@ -286,7 +286,7 @@ mod tests {
     fn file_turned_folder_brings_no_secret() {
         let mut paths = [path("config"), path("config/.env"), path("config/open")];
         paths[0].kind = SnapshotPathKind::Deleted;
-        let selection = select(&paths, &BTreeSet::new(), &ConfigSettings::default().rescue);
+        let selection = select_paths(&paths, &BTreeSet::new(), &ConfigSettings::default().rescue);
         assert_eq!(selection.commit, [&paths[2]]);
     }
 }

@@ -15,7 +15,7 @@ use super::selection::PathPatterns;
 use watchdog_core::config::settings::RescueSettings;
 use watchdog_facts::evidence::{LeftOut, LeftOutReason};
 use watchdog_git::{CommitReadiness, Error, IndexBackup, SnapshotPath, SnapshotPathKind, Worktree};
-use watchdog_process::git_program::{git, tail};
+use watchdog_process::git_program::{format_last_lines, new_git_run};
 
 /// Files that go into one commit.
 #[derive(Debug, Clone)]
@@ -49,7 +49,7 @@ pub(super) enum CommitAttempt {
 }
 
 /// The obstacle to any commit, for a person.
-pub(super) fn obstacle(state: &CommitReadiness) -> Option<String> {
+pub(super) fn find_obstacle(state: &CommitReadiness) -> Option<String> {
     if let Some(operation) = state.operation {
         let article = if operation.as_str().starts_with(['a', 'e', 'i', 'o', 'u']) {
             "an"
@@ -74,7 +74,10 @@ pub(super) fn obstacle(state: &CommitReadiness) -> Option<String> {
 }
 
 /// The obstacle to a commit on this branch.
-pub(super) fn protection(state: &CommitReadiness, settings: &RescueSettings) -> Option<String> {
+pub(super) fn find_protection(
+    state: &CommitReadiness,
+    settings: &RescueSettings,
+) -> Option<String> {
     let branch = state
         .branch
         .as_deref()
@@ -88,7 +91,7 @@ pub(super) fn protection(state: &CommitReadiness, settings: &RescueSettings) -> 
 ///
 /// # Errors
 /// When git's data cannot be read.
-pub(super) fn commit(
+pub(super) fn commit_group(
     worktree: &Worktree,
     group: &CommitGroup<'_>,
     deadline: Duration,
@@ -97,13 +100,19 @@ pub(super) fn commit(
     let saved = worktree.save_index()?;
     let begun = std::time::Instant::now();
     let run = |args: &[&str], paths: &[&[u8]]| {
-        let left = deadline
+        let time_left = deadline
             .saturating_sub(begun.elapsed())
             .max(Duration::from_secs(1));
-        let finished = git(worktree.root(), args, paths, worktree.has_identity(), left)
-            .run()
-            .map_err(|error| error.to_string())?;
-        let last_lines = tail(&finished);
+        let finished = new_git_run(
+            worktree.root(),
+            args,
+            paths,
+            worktree.has_identity(),
+            time_left,
+        )
+        .run()
+        .map_err(|error| error.to_string())?;
+        let last_lines = format_last_lines(&finished);
         if finished.timed_out {
             return Err(format!(
                 "git {} did not end within {} s\n{last_lines}",
@@ -167,7 +176,7 @@ pub(super) fn commit(
                     let Some(commit) = worktree.head_commit()? else {
                         return Ok(CommitAttempt::Nothing);
                     };
-                    let added = settle(worktree, &all, run)?;
+                    let added = update_index(worktree, &all, run)?;
                     return Ok(CommitAttempt::Commit { commit, added });
                 }
                 Err(why) => match what_stopped(&why) {
@@ -192,7 +201,7 @@ pub(super) fn commit(
             other => other,
         });
     }
-    undo(worktree, &saved, &announced, &new, run)?;
+    remove_announced(worktree, &saved, &announced, &new, run)?;
     Ok(why)
 }
 
@@ -231,7 +240,7 @@ fn what_stopped(why: &str) -> CommitAttempt {
 
 /// Updates the index to the commit. A hook that adds files does so in the index that git prepared for the
 /// commit; without this the user's own index would still have the files from before the hook. Returns the paths that a hook added.
-fn settle(
+fn update_index(
     worktree: &Worktree,
     committed: &[&[u8]],
     run: impl Fn(&[&str], &[&[u8]]) -> Result<(), String>,
@@ -290,7 +299,7 @@ pub(super) fn without_replaced<'p>(
 }
 
 /// Takes the announced names out of the index again.
-fn undo(
+fn remove_announced(
     worktree: &Worktree,
     saved: &IndexBackup,
     announced: &IndexBackup,
@@ -328,7 +337,7 @@ mod tests {
             operation: None,
             conflicted: 0,
         };
-        assert_eq!(obstacle(&free), None);
+        assert_eq!(find_obstacle(&free), None);
         let rebase = CommitReadiness {
             operation: Some(GitOperation::Rebase),
             branch: None,
@@ -336,11 +345,11 @@ mod tests {
             ..free.clone()
         };
         assert_eq!(
-            obstacle(&rebase).unwrap(),
+            find_obstacle(&rebase).unwrap(),
             "a rebase is in progress: finish or abort it first"
         );
         assert!(
-            obstacle(&CommitReadiness {
+            find_obstacle(&CommitReadiness {
                 conflicted: 2,
                 ..free.clone()
             })
@@ -348,7 +357,7 @@ mod tests {
             .starts_with("2 paths are in conflict")
         );
         assert!(
-            obstacle(&CommitReadiness {
+            find_obstacle(&CommitReadiness {
                 branch: None,
                 ..free.clone()
             })
@@ -359,9 +368,9 @@ mod tests {
             protect: vec!["release/*".into()],
             ..ConfigSettings::default().rescue
         };
-        assert_eq!(protection(&free, &settings), None);
+        assert_eq!(find_protection(&free, &settings), None);
         assert!(
-            protection(
+            find_protection(
                 &CommitReadiness {
                     branch: Some("release/1".into()),
                     ..free
@@ -391,13 +400,13 @@ mod tests {
                 "refused",
             ),
         ] {
-            let found = match what_stopped(last_lines) {
+            let kind = match what_stopped(last_lines) {
                 CommitAttempt::Nothing => "nothing",
                 CommitAttempt::NotTried(_) => "not tried",
                 CommitAttempt::Refused(_) => "refused",
                 CommitAttempt::Commit { .. } | CommitAttempt::CommitWithComplaint { .. } => "made",
             };
-            assert_eq!(found, want, "{last_lines}");
+            assert_eq!(kind, want, "{last_lines}");
         }
     }
 }

@@ -18,7 +18,7 @@ const TELLING: usize = 8;
 ///
 /// # Errors
 /// When git's data cannot be read.
-pub(super) fn without<'p>(
+pub(super) fn remove_smuggled<'p>(
     worktree: &Worktree,
     request: &RescueRequest<'_>,
     chosen: Vec<&'p SnapshotPath>,
@@ -35,7 +35,7 @@ pub(super) fn without<'p>(
     let secrets = worktree.private_contents(request.snapshot, LIMIT)?;
     let mut bad = Vec::new();
     for content in worktree.staged_contents(&tree, request.snapshot, LIMIT)? {
-        if let Some(rule) = rule(&content, &secrets) {
+        if let Some(rule) = find_new_secret(&content, &secrets) {
             let detail = format!(
                 "{} was not committed: a filter of the repository puts a secret into it (rule {rule})",
                 content.path
@@ -72,8 +72,8 @@ pub(super) fn found_in(
     let left_out: BTreeSet<String> = outcome
         .left_out
         .iter()
-        .filter(|left| left.why == LeftOutReason::Secret)
-        .map(|left| left.path.clone())
+        .filter(|omitted| omitted.why == LeftOutReason::Secret)
+        .map(|omitted| omitted.path.clone())
         .collect();
     for commit in made {
         for content in worktree.committed_contents(commit, request.snapshot, LIMIT, &left_out)? {
@@ -82,7 +82,7 @@ pub(super) fn found_in(
             }
             let named = left_out.contains(&content.path).then_some("left-out-file");
             if let Some(rule) =
-                named.or_else(|| rule(&content, secrets.as_deref().unwrap_or_default()))
+                named.or_else(|| find_new_secret(&content, secrets.as_deref().unwrap_or_default()))
             {
                 let short: String = commit.chars().take(12).collect();
                 let why = format!(
@@ -104,33 +104,43 @@ pub(super) fn found_in(
 }
 
 /// The secret in a commit that was neither committed before nor in the file itself.
-fn rule(content: &CommitMismatch, secrets: &[Vec<u8>]) -> Option<&'static str> {
-    let known = [content.before.as_deref(), content.kept.as_deref()];
+fn find_new_secret(content: &CommitMismatch, secrets: &[Vec<u8>]) -> Option<&'static str> {
+    let earlier_contents = [content.before.as_deref(), content.in_snapshot.as_deref()];
     if super::looks_secret(&content.path) && content.before.as_ref() != Some(&content.after) {
         return Some("name");
     }
-    let by_shape = secret_in(&content.path, content.before.as_deref(), &content.after)
-        .filter(|_| secret_in(&content.path, content.kept.as_deref(), &content.after).is_some());
-    let old: BTreeSet<&[u8]> = known
+    let by_shape =
+        secret_in(&content.path, content.before.as_deref(), &content.after).filter(|_| {
+            secret_in(
+                &content.path,
+                content.in_snapshot.as_deref(),
+                &content.after,
+            )
+            .is_some()
+        });
+    let old: BTreeSet<&[u8]> = earlier_contents
         .iter()
         .flatten()
-        .flat_map(|text| lines(text))
+        .flat_map(|text| split_trimmed_lines(text))
         .collect();
-    let new: Vec<&[u8]> = lines(&content.after)
+    let new: Vec<&[u8]> = split_trimmed_lines(&content.after)
         .filter(|line| !old.contains(line))
         .collect();
     let left_out = || {
-        let mut telling = secrets.iter().flat_map(|secret| telling(secret));
+        let mut telling = secrets
+            .iter()
+            .flat_map(|secret| split_recognisable_parts(secret));
         telling.any(|text| {
-            new.iter().any(|line| holds(line, text)) && !old.iter().any(|line| holds(line, text))
+            new.iter().any(|line| contains_bytes(line, text))
+                && !old.iter().any(|line| contains_bytes(line, text))
         })
     };
     by_shape.or_else(|| left_out().then_some("left-out-file"))
 }
 
 /// The lines of a secret, and the values in them, that are long enough to be known again.
-fn telling(secret: &[u8]) -> impl Iterator<Item = &[u8]> {
-    let parts = lines(secret)
+fn split_recognisable_parts(secret: &[u8]) -> impl Iterator<Item = &[u8]> {
+    let parts = split_trimmed_lines(secret)
         .filter(|line| !line.starts_with(b"#"))
         .flat_map(|line| {
             let value = line
@@ -140,7 +150,7 @@ fn telling(secret: &[u8]) -> impl Iterator<Item = &[u8]> {
             let bare = value.map(|value| {
                 value
                     .strip_prefix(b"\"")
-                    .and_then(|rest| rest.strip_suffix(b"\""))
+                    .and_then(|after_quote| after_quote.strip_suffix(b"\""))
                     .unwrap_or(value)
             });
             [Some(line), bare].into_iter().flatten()
@@ -148,12 +158,12 @@ fn telling(secret: &[u8]) -> impl Iterator<Item = &[u8]> {
     parts.filter(|text| text.len() >= TELLING)
 }
 
-fn lines(text: &[u8]) -> impl Iterator<Item = &[u8]> {
+fn split_trimmed_lines(text: &[u8]) -> impl Iterator<Item = &[u8]> {
     text.split(|byte| matches!(byte, b'\n' | b'\r'))
         .map(<[u8]>::trim_ascii)
 }
 
-fn holds(line: &[u8], text: &[u8]) -> bool {
+fn contains_bytes(line: &[u8], text: &[u8]) -> bool {
     line.len() >= text.len() && line.windows(text.len()).any(|part| part == text)
 }
 
@@ -165,10 +175,10 @@ mod tests {
     fn content_of_left_out_file_is_recognised() {
         let secrets =
             [b"# a comment that is long\nDB_PASSWORD=\"correct horse\"\nPORT=1\n".to_vec()];
-        let content = |kept: &str, after: &str| CommitMismatch {
+        let content = |kept_text: &str, after: &str| CommitMismatch {
             path: "notes.txt".into(),
             before: None,
-            kept: Some(kept.as_bytes().to_vec()),
+            in_snapshot: Some(kept_text.as_bytes().to_vec()),
             after: after.as_bytes().to_vec(),
         };
         for (after, want) in [
@@ -181,11 +191,15 @@ mod tests {
             ("PORT=1\n", None),
             ("notes\n", None),
         ] {
-            assert_eq!(rule(&content("notes\n", after), &secrets), want, "{after}");
+            assert_eq!(
+                find_new_secret(&content("notes\n", after), &secrets),
+                want,
+                "{after}"
+            );
         }
         // The file on disk was judged before.
         assert_eq!(
-            rule(
+            find_new_secret(
                 &content("correct horse\n", "CORRECT\ncorrect horse\n"),
                 &secrets
             ),
@@ -195,6 +209,6 @@ mod tests {
             path: ".env".into(),
             ..content("", "x")
         };
-        assert_eq!(rule(&named, &[]), Some("name"));
+        assert_eq!(find_new_secret(&named, &[]), Some("name"));
     }
 }

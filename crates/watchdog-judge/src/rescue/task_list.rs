@@ -26,8 +26,8 @@ static FENCE: LazyLock<Regex> =
 /// The open boxes of a list in Markdown, in order. A box in a code fence is an example.
 pub fn open_tasks(list: &[u8]) -> Vec<UncheckedBox> {
     let fences: Vec<usize> = FENCE.find_iter(list).map(|fence| fence.start()).collect();
-    let boxes = BOX.captures_iter(list).filter_map(|found| {
-        let (mark, text) = (found.get(1)?, found.get(2)?);
+    let boxes = BOX.captures_iter(list).filter_map(|captures| {
+        let (mark, text) = (captures.get(1)?, captures.get(2)?);
         let fenced = fences.partition_point(|fence| *fence < mark.start()) % 2 == 1;
         let text = String::from_utf8_lossy(text.as_bytes()).trim().to_owned();
         (!fenced && !text.is_empty()).then_some(UncheckedBox {
@@ -39,7 +39,7 @@ pub fn open_tasks(list: &[u8]) -> Vec<UncheckedBox> {
 }
 
 /// The open box of a name: its number as `T3`, or its text if that is unique.
-pub(super) fn named(tasks: &[UncheckedBox], name: &str) -> Option<usize> {
+pub(super) fn find_by_name(tasks: &[UncheckedBox], name: &str) -> Option<usize> {
     let name = name.trim();
     if let Some(number) = name.strip_prefix('T').and_then(|n| n.parse::<usize>().ok()) {
         return number.checked_sub(1).filter(|at| *at < tasks.len());
@@ -48,8 +48,8 @@ pub(super) fn named(tasks: &[UncheckedBox], name: &str) -> Option<usize> {
         .iter()
         .enumerate()
         .filter(|(_, task)| task.text == name);
-    let found = same.next()?.0;
-    same.next().is_none().then_some(found)
+    let index = same.next()?.0;
+    same.next().is_none().then_some(index)
 }
 
 #[cfg(test)]
@@ -61,12 +61,12 @@ mod tests {
 
     #[test]
     fn open_boxes_are_found_and_nothing_else() {
-        let found: Vec<String> = open_tasks(LIST.as_bytes())
+        let texts: Vec<String> = open_tasks(LIST.as_bytes())
             .into_iter()
             .map(|task| task.text)
             .collect();
         assert_eq!(
-            found,
+            texts,
             [
                 "2 login **form**",
                 "2.1 nested",
@@ -106,7 +106,7 @@ mod tests {
             ("1 done", None),
             ("", None),
         ] {
-            assert_eq!(named(&tasks, name), at, "{name}");
+            assert_eq!(find_by_name(&tasks, name), at, "{name}");
         }
     }
 }

@@ -7,7 +7,7 @@ use super::request::RescueRequest;
 use watchdog_core::config::settings::RescueSettings;
 use watchdog_facts::evidence::{Degradation, RescueOutcome, WarningCode};
 use watchdog_git::Worktree;
-use watchdog_process::git_program::{tail, users};
+use watchdog_process::git_program::{format_last_lines, new_user_run};
 use watchdog_process::program::StartError;
 
 /// The default command, if the worktree has this file.
@@ -17,7 +17,11 @@ const DEFAULT: &str = RescueSettings::DEFAULT_SCRIPT;
 ///
 /// One that is not there is a failure like any other: the work stays uncommitted and in the snapshot. It is not judged here what
 /// the command did; commits are counted and the snapshot is proved afterwards.
-pub(super) fn run(worktree: &Worktree, request: &RescueRequest<'_>, outcome: &mut RescueOutcome) {
+pub(super) fn run_user_command(
+    worktree: &Worktree,
+    request: &RescueRequest<'_>,
+    outcome: &mut RescueOutcome,
+) {
     let root = worktree.root();
     let missing = |what: String, outcome: &mut RescueOutcome| {
         let detail = format!(
@@ -30,7 +34,7 @@ pub(super) fn run(worktree: &Worktree, request: &RescueRequest<'_>, outcome: &mu
         });
         outcome.failed = Some(what);
     };
-    let Some(argv) = argv(root, request) else {
+    let Some(argv) = build_argv(root, request) else {
         return missing(
             format!("no rescue.command is configured and the worktree has no {DEFAULT}"),
             outcome,
@@ -41,7 +45,7 @@ pub(super) fn run(worktree: &Worktree, request: &RescueRequest<'_>, outcome: &mu
         ("WATCHDOG_SPEC", OsStr::new(request.spec)),
         ("WATCHDOG_SNAPSHOT", OsStr::new(&request.snapshot.name)),
     ];
-    match users(root, argv, &variables, request.settings.timeout).run() {
+    match new_user_run(root, argv, &variables, request.settings.timeout).run() {
         Err(StartError::NotRunnable { program, why }) => {
             missing(
                 format!("the rescue command '{program}' cannot be run: {why}"),
@@ -53,13 +57,13 @@ pub(super) fn run(worktree: &Worktree, request: &RescueRequest<'_>, outcome: &mu
             let seconds = request.settings.timeout.as_secs();
             outcome.failed = Some(with_tail(
                 format!("'{shown}' did not end within {seconds} s"),
-                &tail(&finished),
+                &format_last_lines(&finished),
             ));
         }
         Ok(finished) if !finished.exit.success() => {
             outcome.failed = Some(with_tail(
                 format!("'{shown}' ended with {}", finished.exit),
-                &tail(&finished),
+                &format_last_lines(&finished),
             ));
         }
         Ok(_) => {}
@@ -75,7 +79,7 @@ fn with_tail(what: String, tail: &str) -> String {
 }
 
 /// The configured command, or the worktree's own script with the spec's name.
-fn argv(root: &Path, request: &RescueRequest<'_>) -> Option<Vec<OsString>> {
+fn build_argv(root: &Path, request: &RescueRequest<'_>) -> Option<Vec<OsString>> {
     match request.settings.command.as_deref() {
         Some([program, rest @ ..]) => {
             // A path is relative to the worktree, whatever watchdog's own working directory.
@@ -116,7 +120,7 @@ mod tests {
             work.settings.command = Some(command.iter().map(ToString::to_string).collect());
             work.settings.timeout = timeout;
             let mut outcome = RescueOutcome::default();
-            super::run(&work.open(), &work.request(&snapshot), &mut outcome);
+            super::run_user_command(&work.open(), &work.request(&snapshot), &mut outcome);
             (
                 outcome.failed,
                 outcome

@@ -44,7 +44,7 @@ fn commit_of(point: &HistoryPoint) -> Option<String> {
 
 /// Gives the spec an anchor when a session begins: its own, else the newest of the worktree, else the present criteria.
 /// An anchor without a file takes the one that is given.
-pub fn begin(
+pub fn set_session_anchor(
     store: &dyn LocalStore,
     worktree: &Worktree,
     spec: &str,
@@ -52,25 +52,28 @@ pub fn begin(
     criteria: &AnchorParts,
 ) -> Result<(), UnreadableFact> {
     let id = worktree.worktree_id();
-    match anchor::effective(store, &id, Some(spec))? {
-        Some(found) => {
-            let file = found.file.clone().or_else(|| criteria.file.clone());
+    match anchor::find_effective_anchor(store, &id, Some(spec))? {
+        Some(current_anchor) => {
+            let file = current_anchor
+                .file
+                .clone()
+                .or_else(|| criteria.file.clone());
             let begun = CriteriaAnchor {
                 file,
                 end: None,
-                ..found
+                ..current_anchor
             };
             if anchor::read_anchor(store, &id, spec)?.as_ref() != Some(&begun) {
-                anchor::record(store, &id, spec, &begun)?;
+                anchor::record_anchor(store, &id, spec, &begun)?;
             }
         }
-        None => replace(store, worktree, spec, now, criteria)?,
+        None => replace_anchor(store, worktree, spec, now, criteria)?,
     }
     Ok(())
 }
 
 /// A person accepts the criteria as they are now.
-pub fn replace(
+pub fn replace_anchor(
     store: &dyn LocalStore,
     worktree: &Worktree,
     spec: &str,
@@ -86,42 +89,44 @@ pub fn replace(
         at: now,
         end: None,
     };
-    anchor::record(store, &worktree.worktree_id(), spec, &anchor)?;
+    anchor::record_anchor(store, &worktree.worktree_id(), spec, &anchor)?;
     Ok(())
 }
 
 /// Moves the anchor's commit after a `complete` by its own criteria: later work is compared with the present HEAD. The file stays the same;
 /// where there was none, the one that governed is kept.
-pub fn completed(
+pub fn advance_after_complete(
     store: &dyn LocalStore,
     worktree: &Worktree,
     spec: &str,
     now: Timestamp,
     criteria: AnchorParts,
 ) -> Result<(), UnreadableFact> {
-    let found = anchor::effective(store, &worktree.worktree_id(), Some(spec))?;
-    let Some(found) = found else { return Ok(()) };
-    let file = found.file.clone().or(criteria.file);
-    if found.commit == commit_of(&criteria.commit)
-        && found.file == file
-        && found.differing == criteria.differing
+    let recorded = anchor::find_effective_anchor(store, &worktree.worktree_id(), Some(spec))?;
+    let Some(current_anchor) = recorded else {
+        return Ok(());
+    };
+    let file = current_anchor.file.clone().or(criteria.file);
+    if current_anchor.commit == commit_of(&criteria.commit)
+        && current_anchor.file == file
+        && current_anchor.differing == criteria.differing
     {
         return Ok(());
     }
     // A power cut must not take away the first pin of a file.
-    let is_commit_alone = found.file == file;
+    let is_commit_alone = current_anchor.file == file;
     let moved = CriteriaAnchor {
         file,
         commit: commit_of(&criteria.commit),
         differing: criteria.differing,
         at: now,
-        end: found.end,
+        end: current_anchor.end,
     };
     keep_commit(worktree, spec, moved.commit.as_deref());
     let record = if is_commit_alone {
         anchor::move_commit
     } else {
-        anchor::record
+        anchor::record_anchor
     };
     Ok(record(store, &worktree.worktree_id(), spec, &moved)?)
 }
@@ -134,7 +139,7 @@ fn keep_commit(worktree: &Worktree, spec: &str, commit: Option<&str>) {
 }
 
 /// Marks the end of a session: later movements of HEAD are not its own.
-pub fn ended(
+pub fn record_session_end(
     store: &dyn LocalStore,
     worktree: &Worktree,
     spec: &str,
@@ -142,14 +147,17 @@ pub fn ended(
     let remotes = worktree.remote_tips(MOST_REFS)?;
     let head = commit_of(&worktree.head()?);
     let end = remotes.map(|remotes| RefsAtSessionEnd { head, remotes });
-    Ok(update(store, &worktree.worktree_id(), spec, |anchor| {
-        anchor.end.clone_from(&end)
-    })?)
+    Ok(update_anchor(
+        store,
+        &worktree.worktree_id(),
+        spec,
+        |anchor| anchor.end.clone_from(&end),
+    )?)
 }
 
 /// Between two sessions, moves the anchor with HEAD to commits that a fast-forward or a rebase brought from a remote.
 /// `file` is the name of the governing file: if the anchor's commit had it, the anchor takes its new content.
-pub fn follow(
+pub fn follow_remote_moves(
     store: &dyn LocalStore,
     worktree: &Worktree,
     spec: Option<&str>,
@@ -190,7 +198,7 @@ pub fn follow(
         at: now,
         end: found.end.clone(),
     };
-    Ok(anchor::record(store, &id, &own, &moved)?)
+    Ok(anchor::record_anchor(store, &id, &own, &moved)?)
 }
 
 /// A person trusted or revoked a governing file: every anchor of a worktree has `file` from now on.
@@ -202,7 +210,7 @@ pub fn move_file(
 ) -> Result<(), StoreError> {
     for (spec, found) in anchor::of_worktree(store, worktree_id)? {
         if found.file.as_deref() != file {
-            anchor::record(
+            anchor::record_anchor(
                 store,
                 worktree_id,
                 &spec,
@@ -223,24 +231,24 @@ fn with_spec(
     spec: Option<&str>,
 ) -> Result<Option<(String, CriteriaAnchor)>, StoreError> {
     if let Some(spec) = spec
-        && let Some(found) = anchor::read_anchor(store, id, spec)?
+        && let Some(record) = anchor::read_anchor(store, id, spec)?
     {
-        return Ok(Some((spec.to_owned(), found)));
+        return Ok(Some((spec.to_owned(), record)));
     }
     Ok(anchor::of_worktree(store, id)?
         .into_iter()
         .max_by_key(|(_, anchor)| anchor.at))
 }
 
-fn update(
+fn update_anchor(
     store: &dyn LocalStore,
     id: &str,
     spec: &str,
     change: impl Fn(&mut CriteriaAnchor),
 ) -> Result<(), StoreError> {
-    let Some(mut found) = anchor::read_anchor(store, id, spec)? else {
+    let Some(mut anchor_row) = anchor::read_anchor(store, id, spec)? else {
         return Ok(());
     };
-    change(&mut found);
-    anchor::record(store, id, spec, &found)
+    change(&mut anchor_row);
+    anchor::record_anchor(store, id, spec, &anchor_row)
 }

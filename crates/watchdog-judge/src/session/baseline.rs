@@ -74,7 +74,7 @@ pub fn spec_of_new_session(
         return Ok(named.to_owned());
     }
     let worktree_id = worktree.worktree_id();
-    if let Some((spec, _)) = baseline::latest(store, &worktree_id)?
+    if let Some((spec, _)) = baseline::read_latest_baseline(store, &worktree_id)?
         && uncommitted::read_uncommitted(store, &worktree_id, &spec)?
             .is_some_and(|record| !record.completed)
     {
@@ -84,7 +84,7 @@ pub fn spec_of_new_session(
 }
 
 /// Records HEAD as the baseline of a spec (by default [`spec_of_new_session`]), and the uncommitted files of this moment.
-pub fn record(
+pub fn record_head_baseline(
     store: &dyn LocalStore,
     worktree: &Worktree,
     spec: Option<&str>,
@@ -106,7 +106,7 @@ pub fn record(
             Some(commit.clone())
         }
     };
-    let kept = refs::keep(store, tips.clone(), now)?;
+    let kept_refs = refs::keep_refs(store, tips.clone(), now)?;
     // A repository that cannot be written can be watched as well.
     let clone_id = worktree.ensure_clone_id().ok();
     let left_behind = worktree.left_behind()?;
@@ -114,7 +114,7 @@ pub fn record(
     let record = BaselineRecord {
         commit,
         branch,
-        refs: kept,
+        refs: kept_refs,
         left_behind: left_behind.clone(),
         at: now,
         worktree: root,
@@ -127,7 +127,7 @@ pub fn record(
     {
         notes.push(Degradation::new(WarningCode::BaselineRefUnwritten, error));
     }
-    baseline::record(store, &worktree.worktree_id(), &spec, &record)?;
+    baseline::record_baseline(store, &worktree.worktree_id(), &spec, &record)?;
     Ok(RecordedBaseline {
         spec,
         point,
@@ -158,7 +158,7 @@ fn record_uncommitted(
     let inherited = match uncommitted {
         UncommittedRule::Adopt => ContentIds::new(),
         UncommittedRule::Inherit => {
-            let left = match earlier {
+            let left_contents = match earlier {
                 None => ContentIds::new(),
                 Some(earlier) if earlier.work.end.is_some() => earlier.work.left_by_session(),
                 // It has no recorded end, as after a crash: later changes count as its work.
@@ -169,14 +169,14 @@ fn record_uncommitted(
                     _ => ContentIds::new(),
                 },
             };
-            drop_earlier_work(ids, &left)
+            drop_earlier_work(ids, &left_contents)
         }
     };
     let work = SessionEdgeFiles {
         inherited,
         end: None,
     };
-    uncommitted::record(
+    uncommitted::record_uncommitted(
         store,
         &worktree_id,
         spec,
@@ -196,13 +196,15 @@ fn work_recorded(
     spec: &str,
     at: Timestamp,
 ) -> Result<SessionEdgeFiles, UnreadableFact> {
-    let found = uncommitted::read_uncommitted(store, worktree_id, spec)?
-        .filter(|found| found.baseline_at == at);
-    Ok(found.map(|found| found.work).unwrap_or_default())
+    let uncommitted_row = uncommitted::read_uncommitted(store, worktree_id, spec)?
+        .filter(|record| record.baseline_at == at);
+    Ok(uncommitted_row
+        .map(|record| record.work)
+        .unwrap_or_default())
 }
 
 /// The recorded baseline of a spec; without one named, the latest of the worktree.
-pub fn recorded(
+pub fn read_recorded_baseline(
     store: &Arc<dyn LocalStore>,
     worktree_id: &str,
     spec: Option<&str>,
@@ -220,12 +222,12 @@ pub fn recorded_sharing(
     spec: Option<&str>,
     recent: &RecentRefs,
 ) -> Result<Option<RecordedBaseline>, UnreadableFact> {
-    let found = match spec {
+    let spec_and_record = match spec {
         Some(spec) => baseline::read_baseline(store.as_ref(), worktree_id, spec)?
             .map(|record| (spec.to_owned(), record)),
-        None => baseline::latest(store.as_ref(), worktree_id)?,
+        None => baseline::read_latest_baseline(store.as_ref(), worktree_id)?,
     };
-    let Some((spec, record)) = found else {
+    let Some((spec, record)) = spec_and_record else {
         return Ok(None);
     };
     let mut work = work_recorded(store.as_ref(), worktree_id, &spec, record.at)?;
@@ -237,7 +239,7 @@ pub fn recorded_sharing(
         point: record
             .commit
             .map_or(HistoryPoint::Unborn, HistoryPoint::Commit),
-        refs: recent.known(store, record.refs),
+        refs: recent.get_known_refs(store, record.refs),
         left_behind: record.left_behind,
         at: record.at,
         record_at: Some(record.at),
@@ -258,7 +260,7 @@ impl RecentRefs {
     /// How many are kept: each may hold thousands of refs, and the worktrees of one repository mostly share one.
     const MOST: usize = 4;
 
-    fn known(&self, store: &Arc<dyn LocalStore>, recorded: BaselineRefs) -> KnownRefs {
+    fn get_known_refs(&self, store: &Arc<dyn LocalStore>, recorded: BaselineRefs) -> KnownRefs {
         let name = match recorded {
             BaselineRefs::Here(tips) => return KnownRefs::from(tips).sharing(&self.unclaimed),
             BaselineRefs::Kept(name) => name,
@@ -268,13 +270,13 @@ impl RecentRefs {
             return known.clone();
         }
         let (store, kept) = (Arc::clone(store), BaselineRefs::Kept(name.clone()));
-        let known = KnownRefs::later(move || {
+        let known_refs = KnownRefs::later(move || {
             refs::read_refs(store.as_ref(), &kept).map_err(|error| error.to_string())
         })
         .sharing(&self.unclaimed);
         recent.truncate(Self::MOST - 1);
-        recent.push_front((name, known.clone()));
-        known
+        recent.push_front((name, known_refs.clone()));
+        known_refs
     }
 }
 
@@ -296,16 +298,17 @@ mod tests {
                 .map(|n| (format!("refs/heads/{word}/{n}"), "1".repeat(40)))
                 .collect::<Vec<_>>()
         };
-        let kept = |word: &str| {
-            refs::keep(store.as_ref(), tips(word), Timestamp::UNIX_EPOCH).expect("a row")
+        let kept_refs = |word: &str| {
+            refs::keep_refs(store.as_ref(), tips(word), Timestamp::UNIX_EPOCH).expect("a row")
         };
         let recent = RecentRefs::default();
-        let first = |known: &KnownRefs| known.tips().expect("they are there")[0].0.clone();
-        let a = recent.known(&store, kept("a"));
+        let first =
+            |known_refs: &KnownRefs| known_refs.tips().expect("they are there")[0].0.clone();
+        let a = recent.get_known_refs(&store, kept_refs("a"));
         assert_eq!(first(&a), "refs/heads/a/0");
         for word in ["b", "a", "c", "b"] {
             assert_eq!(
-                first(&recent.known(&store, kept(word))),
+                first(&recent.get_known_refs(&store, kept_refs(word))),
                 format!("refs/heads/{word}/0")
             );
         }
@@ -315,14 +318,14 @@ mod tests {
             "each is kept once"
         );
         for n in 0..2 * RecentRefs::MOST {
-            recent.known(&store, kept(&format!("n{n}")));
+            recent.get_known_refs(&store, kept_refs(&format!("n{n}")));
         }
         assert_eq!(
             recent.kept.lock().expect("no holder panics").len(),
             RecentRefs::MOST
         );
         // A short list stays with its baseline, and has no name.
-        let here = recent.known(&store, BaselineRefs::Here(tips("here")));
+        let here = recent.get_known_refs(&store, BaselineRefs::Here(tips("here")));
         assert_eq!(first(&here), "refs/heads/here/0");
     }
 }

@@ -60,7 +60,7 @@ pub struct ProbeTarget {
 impl ProbeTarget {
     /// Finds the session of a spec. `reported_id` is the id that the session itself reported; `baseline_at` is `None` where no baseline is
     /// recorded, which selects the latest conversation. `source` = where the agent keeps its transcripts, as far as that is known.
-    pub fn of(
+    pub fn find_for_spec(
         store: &dyn LocalStore,
         (worktree_id, spec): (&str, &str),
         (root, source): (&Path, Option<&TranscriptSource>),
@@ -119,27 +119,27 @@ impl ProbeTarget {
                 .iter()
                 .find(|transcript| transcript.session_id == *id);
             let has_grown = now
-                .and_then(|transcript| grown(before, transcript))
+                .and_then(|transcript| has_transcript_grown(before, transcript))
                 .filter(|_| known_by == SessionIdSource::Latest);
             return Ok(ProbeTarget {
                 has_grown,
                 ..by_id(id.clone(), known_by)
             });
         }
-        if let Some(found) = &record
-            && let Some(one) = the_one_begun(found, &listed, since_baseline.as_ref())
+        if let Some(conversations) = &record
+            && let Some(begun_id) = the_one_begun(conversations, &listed, since_baseline.as_ref())
         {
-            let conversation = by_id(one, SessionIdSource::Transcript);
+            let conversation = by_id(begun_id, SessionIdSource::Transcript);
             conversation.pin(store, worktree_id, spec, None)?;
             return Ok(conversation);
         }
         // One that can be asked by its id alone is not asked by guess, but by hand the latest is the one that was meant.
         let by_guess = source.is_none_or(|source| source.asks_latest) || baseline_at.is_none();
-        let latest = transcript::latest(listed.files).filter(|_| by_guess);
+        let latest = transcript::choose_latest_transcript(listed.files).filter(|_| by_guess);
         let has_grown = record
             .as_ref()
             .zip(latest.as_ref())
-            .and_then(|(record, latest)| grown(&record.before, latest));
+            .and_then(|(record, latest)| has_transcript_grown(&record.before, latest));
         Ok(ProbeTarget {
             resume: None,
             expected: latest.map(|latest| latest.session_id),
@@ -171,18 +171,22 @@ impl ProbeTarget {
         else {
             return Ok(());
         };
-        let Some(found) = conversation::read_conversations(store, worktree_id, spec)? else {
+        let Some(conversations) = conversation::read_conversations(store, worktree_id, spec)?
+        else {
             return Ok(());
         };
         let pinned = Some((id.to_owned(), self.known_by.as_str().to_owned()));
-        if found.pinned == pinned {
+        if conversations.pinned == pinned {
             return Ok(());
         }
-        conversation::record(
+        conversation::record_conversations(
             store,
             worktree_id,
             spec,
-            &SpecConversations { pinned, ..found },
+            &SpecConversations {
+                pinned,
+                ..conversations
+            },
         )
     }
 
@@ -206,7 +210,7 @@ impl ProbeTarget {
                 // Of those that were not noted, one that was begun since has grown.
                 let noted = source.is_by_folder()
                     || begun_since(record.baseline_at, &transcript) == Some(true);
-                noted && grown(&record.before, &transcript) == Some(true)
+                noted && has_transcript_grown(&record.before, &transcript) == Some(true)
             })
     }
 
@@ -232,7 +236,7 @@ pub fn note_conversations(
         .map(|seen| (seen.session_id, seen.size));
     let mut before: Vec<(String, u64)> = seen.collect();
     before.sort();
-    conversation::record(
+    conversation::record_conversations(
         store,
         worktree_id,
         spec,
@@ -307,7 +311,7 @@ pub fn find_agent_since(
 fn has_worked(record: &SpecConversations, root: &Path, source: &TranscriptSource) -> Option<bool> {
     let listed = source.listing(root, Some(record.baseline_at));
     let is_since = |file: &TranscriptFile| match source.is_by_folder() {
-        true => grown(&record.before, file),
+        true => has_transcript_grown(&record.before, file),
         false => begun_since(record.baseline_at, file),
     };
     let signs: Vec<Option<bool>> = listed.files.iter().map(is_since).collect();
@@ -317,7 +321,7 @@ fn has_worked(record: &SpecConversations, root: &Path, source: &TranscriptSource
     }
 }
 
-fn grown(before: &[(String, u64)], transcript: &TranscriptFile) -> Option<bool> {
+fn has_transcript_grown(before: &[(String, u64)], transcript: &TranscriptFile) -> Option<bool> {
     let size = before
         .iter()
         .find(|(id, _)| *id == transcript.session_id)
@@ -354,8 +358,11 @@ fn the_one_begun(
             .any(|(id, _)| *id == transcript.session_id)
     };
     let mut begun = listed.files.iter().filter(is_new).filter(in_time);
-    let one = begun.next().filter(|_| listed.complete)?;
-    begun.next().is_none().then(|| one.session_id.clone())
+    let first_begun = begun.next().filter(|_| listed.complete)?;
+    begun
+        .next()
+        .is_none()
+        .then(|| first_begun.session_id.clone())
 }
 
 #[cfg(test)]
@@ -423,7 +430,7 @@ mod tests {
         }
 
         fn whom(&self, at: Option<Timestamp>) -> ProbeTarget {
-            ProbeTarget::of(
+            ProbeTarget::find_for_spec(
                 self.store.as_ref(),
                 ("w", "s"),
                 (&self.root(), Some(&self.source())),
@@ -452,7 +459,7 @@ mod tests {
             ended_at: Some(at(200)),
             ..SessionRecord::default()
         };
-        session::record(ground.store.as_ref(), "w", "s", &record).expect("a row");
+        session::record_session(ground.store.as_ref(), "w", "s", &record).expect("a row");
         ground.write(A, "{}\n");
         ground.write(B, "{}\n{}\n");
         let whom = ground.whom(Some(at(100)));
@@ -647,7 +654,7 @@ mod tests {
             watchdog_agent::preset::PresetCatalog::built_in_named(preset).expect("it is built in");
         let mut preset = watchdog_agent::preset::AgentPreset::clone(&preset);
         preset.transcripts.as_mut().expect("it names them").variable = None;
-        TranscriptSource::of(&preset, home).expect("a home")
+        TranscriptSource::from_preset(&preset, home).expect("a home")
     }
 
     #[test]

@@ -32,7 +32,7 @@ impl<'a> EndedSession<'a> {
         advice: Option<&'a RefusalAdvice>,
         now: Timestamp,
     ) -> Self {
-        let last = LastWords::of(&outcome.tail_stdout, &outcome.tail);
+        let last = LastWords::from_tails(&outcome.tail_stdout, &outcome.tail);
         EndedSession {
             outcome,
             summary,
@@ -59,7 +59,7 @@ impl<'a> EndedSession<'a> {
         self.refused_tools()
             .into_iter()
             .chain(self.cut_short())
-            .chain(self.paused())
+            .chain(self.warn_paused())
             .collect()
     }
 
@@ -141,7 +141,7 @@ impl<'a> EndedSession<'a> {
 
     /// The warning that a timeout came early because the session stood still, for a quarter of its time at
     /// least: a session that stops itself for a moment has no excuse.
-    fn paused(&self) -> Option<Degradation> {
+    fn warn_paused(&self) -> Option<Degradation> {
         let SessionOutcome {
             timed_out,
             paused,
@@ -160,7 +160,7 @@ impl<'a> EndedSession<'a> {
     fn cut_short(&self) -> Option<Degradation> {
         self.no_room()
             .or_else(|| self.limit_of_its_own())
-            .or_else(|| self.unconfirmed())
+            .or_else(|| self.warn_unconfirmed())
     }
 
     /// The warning that the service had no room for the session: the agent is not at fault.
@@ -192,7 +192,7 @@ impl<'a> EndedSession<'a> {
     }
 
     /// The warning that an exit code of 0 is no success, because the program did not report one: some end so when they are stopped.
-    fn unconfirmed(&self) -> Option<Degradation> {
+    fn warn_unconfirmed(&self) -> Option<Degradation> {
         let summary = self.summary;
         if !summary.structured || !self.exit.success() || summary.reports_success() {
             return None;

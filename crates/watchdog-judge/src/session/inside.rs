@@ -21,13 +21,13 @@ impl SharedInside {
     ///
     /// # Errors
     /// Where the records cannot be read.
-    pub fn of(&self, store: &dyn LocalStore) -> Result<bool, StoreError> {
+    pub fn is_inside(&self, store: &dyn LocalStore) -> Result<bool, StoreError> {
         let mut last = self.0.lock().unwrap_or_else(PoisonError::into_inner);
         match *last {
             Some((read_at, is_inside)) if read_at.elapsed() <= SHARED_FOR => Ok(is_inside),
             _ => {
                 let read_at = Instant::now();
-                let is_inside = inside(store)?.is_some();
+                let is_inside = find_enclosing_session(store)?.is_some();
                 *last = Some((read_at, is_inside));
                 Ok(is_inside)
             }
@@ -57,7 +57,7 @@ pub fn session_lives(store: &dyn LocalStore, worktree_id: &str) -> Result<bool, 
 ///
 /// # Errors
 /// Where the records cannot be read.
-pub fn inside(store: &dyn LocalStore) -> Result<Option<String>, StoreError> {
+pub fn find_enclosing_session(store: &dyn LocalStore) -> Result<Option<String>, StoreError> {
     Ok(inside_of(store)?.map(|(_, spec)| spec))
 }
 
@@ -89,7 +89,7 @@ fn running_session_where(
 ) -> Result<Option<(String, String)>, StoreError> {
     // Read only if a session runs: nearly always there is none, and a sweep asks for each worktree.
     let ancestry = LazyCell::new(ProcessAncestry::of_this_process);
-    for (worktree_id, spec, session) in session::everywhere(store)? {
+    for (worktree_id, spec, session) in session::list_all_sessions(store)? {
         // An unreadable record proves nothing, and is no reason to refuse a person.
         let Ok(session) = session else { continue };
         let is_picked =

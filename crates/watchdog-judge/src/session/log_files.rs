@@ -57,7 +57,7 @@ pub fn log_path(logs: &Path, worktree_id: &str, started: Timestamp) -> PathBuf {
             bytes = bytes.saturating_add(log.size);
             let is_old = log.began.is_some_and(|began| began < days_before(started));
             if is_old || (at + 1 >= KEPT && bytes > KEPT_BYTES) {
-                remove(&log.path);
+                remove_log(&log.path);
             }
         }
     }
@@ -108,15 +108,15 @@ pub(super) fn part_of(log: &Path, part: u8) -> PathBuf {
 /// # Errors
 /// Where it is not there or cannot be read; `InvalidInput` where it is something else.
 pub fn open_log(logs: &Path, path: &Path) -> io::Result<File> {
-    let other = |why: &str| io::Error::new(io::ErrorKind::InvalidInput, why.to_owned());
-    let not_in_folder = || other("it is not in the folder of session logs");
+    let refused = |why: &str| io::Error::new(io::ErrorKind::InvalidInput, why.to_owned());
+    let not_in_folder = || refused("it is not in the folder of session logs");
     let folder = fs::canonicalize(path.parent().ok_or_else(not_in_folder)?)?;
     if folder.parent() != Some(fs::canonicalize(logs)?.as_path()) {
         return Err(not_in_folder());
     }
     let path = folder.join(path.file_name().ok_or_else(not_in_folder)?);
     if fs::symlink_metadata(&path)?.is_symlink() {
-        return Err(other("it is a link"));
+        return Err(refused("it is a link"));
     }
     open_regular(&path)
 }
@@ -141,10 +141,10 @@ pub(super) fn open_regular(path: &Path) -> io::Result<File> {
 /// Returns how many. What cannot be removed is tried again the next time.
 pub fn expire_logs(logs: &Path, at: Timestamp, running: &HashSet<PathBuf>) -> usize {
     let before = days_before(at);
-    let mut left = FILES_READ;
+    let mut files_left = FILES_READ;
     let mut removed = 0;
     for folder in fs::read_dir(logs).into_iter().flatten().flatten() {
-        if left == 0 {
+        if files_left == 0 {
             break;
         }
         if !folder.file_type().is_ok_and(|kind| kind.is_dir()) {
@@ -154,9 +154,9 @@ pub fn expire_logs(logs: &Path, at: Timestamp, running: &HashSet<PathBuf>) -> us
             .into_iter()
             .flatten()
             .flatten()
-            .take(left)
+            .take(files_left)
         {
-            left -= 1;
+            files_left -= 1;
             let path = entry.path();
             let written = entry
                 .metadata()
@@ -184,7 +184,7 @@ fn is_of(path: &Path, log: &Path) -> bool {
     path == log || [1, 2].iter().any(|part| path == part_of(log, *part))
 }
 
-fn remove(log: &Path) {
+fn remove_log(log: &Path) {
     // One that cannot be removed is tried again by the next session.
     let _ = fs::remove_file(log);
     for part in [1, 2] {
@@ -323,7 +323,7 @@ mod tests {
         )
         .expect("a pipe");
         assert!(open_log(&logs, &logs.join("w/a.log")).is_ok());
-        for other in [
+        for path in [
             "w/link.log",
             "x/s",
             "w/pipe.log",
@@ -331,12 +331,8 @@ mod tests {
             "w/../../secret/s",
             "w",
         ] {
-            let error = open_log(&logs, &logs.join(other)).expect_err(other);
-            assert_eq!(
-                error.kind(),
-                io::ErrorKind::InvalidInput,
-                "{other}: {error}"
-            );
+            let error = open_log(&logs, &logs.join(path)).expect_err(path);
+            assert_eq!(error.kind(), io::ErrorKind::InvalidInput, "{path}: {error}");
         }
         assert_eq!(
             open_log(&logs, &logs.join("w/none.log"))

@@ -47,7 +47,7 @@ impl LogReader {
     /// # Errors
     /// As [`open_log`].
     pub fn open(logs: &Path, path: &Path) -> io::Result<Self> {
-        Ok(LogReader::of(open_log(logs, path)?, path))
+        Ok(LogReader::from_head(open_log(logs, path)?, path))
     }
 
     /// A file that has no parts, such as a transcript.
@@ -55,10 +55,10 @@ impl LogReader {
     /// # Errors
     /// Where it cannot be read.
     pub fn open_alone(path: &Path) -> io::Result<Self> {
-        Ok(LogReader::of(open_regular(path)?, Path::new("")))
+        Ok(LogReader::from_head(open_regular(path)?, Path::new("")))
     }
 
-    fn of(head: File, path: &Path) -> Self {
+    fn from_head(head: File, path: &Path) -> Self {
         LogReader {
             path: path.to_owned(),
             head,
@@ -76,7 +76,7 @@ impl LogReader {
     ///
     /// # Errors
     /// Where it cannot be read.
-    pub fn read(&mut self, buffer: &mut [u8]) -> io::Result<usize> {
+    pub fn read_next(&mut self, buffer: &mut [u8]) -> io::Result<usize> {
         loop {
             // First: while it is looked for, what is read now may become its predecessor's end.
             let next_is_there = self.over || self.find_next();
@@ -114,7 +114,7 @@ impl LogReader {
         let text = String::from_utf8_lossy(&note[..count]);
         let dropped = text
             .strip_prefix(NOTE.0)
-            .and_then(|rest| rest.split_once(NOTE.1))
+            .and_then(|after_mark| after_mark.split_once(NOTE.1))
             .and_then(|(bytes, _)| bytes.parse::<u64>().ok());
         let note_length = dropped.map_or(0, |bytes| {
             (NOTE.0.len() + NOTE.1.len() + bytes.to_string().len()) as u64
@@ -232,10 +232,11 @@ mod tests {
 
         /// Fills the beginning, so that the parts follow.
         fn fill(&mut self) {
-            let rest = usize::try_from(LOG_HEAD - self.file.metadata().expect("it is there").len())
-                .expect("it fits");
+            let padding =
+                usize::try_from(LOG_HEAD - self.file.metadata().expect("it is there").len())
+                    .expect("it fits");
             self.file
-                .write_all(&vec![b'.'; rest])
+                .write_all(&vec![b'.'; padding])
                 .expect("it can be written");
         }
 
@@ -261,11 +262,11 @@ mod tests {
             }
         }
 
-        fn read(&mut self) -> String {
+        fn read_all(&mut self) -> String {
             let mut all = Vec::new();
             let mut buffer = [0; 4096];
             loop {
-                match self.reader.read(&mut buffer).expect("it can be read") {
+                match self.reader.read_next(&mut buffer).expect("it can be read") {
                     0 => {
                         return String::from_utf8_lossy(&all)
                             .trim_start_matches('.')
@@ -277,9 +278,9 @@ mod tests {
         }
 
         fn rest(&mut self) -> String {
-            let all = self.read();
+            let all = self.read_all();
             self.reader.session_ended().expect("it can be read");
-            all + &self.read()
+            all + &self.read_all()
         }
     }
 
@@ -287,14 +288,14 @@ mod tests {
     fn growing_log_is_read_across_every_part() {
         let mut log = Log::new();
         log.write("one ");
-        assert_eq!(log.read(), "one ");
-        assert_eq!(log.read(), "");
+        assert_eq!(log.read_all(), "one ");
+        assert_eq!(log.read_all(), "");
         log.fill();
-        log.read();
+        log.read_all();
         for (number, text) in [(1, "two "), (2, "three "), (1, "four "), (2, "five ")] {
             log.turn(number);
             log.write(text);
-            assert_eq!(log.read(), text);
+            assert_eq!(log.read_all(), text);
         }
         log.write("six");
         log.join(9, &[1, 2]);
@@ -307,7 +308,7 @@ mod tests {
         log.fill();
         log.turn(1);
         log.write("one ");
-        assert_eq!(log.read(), "one ");
+        assert_eq!(log.read_all(), "one ");
         log.write("two ");
         log.turn(2);
         log.write("three");

@@ -8,7 +8,7 @@ use watchdog_facts::shell_line::WorktreeCommands;
 use watchdog_git::Worktree;
 use watchdog_store::{LocalStore, anchor, baseline, left_rows, session};
 
-use super::inside::{inside, record_lives};
+use super::inside::{find_enclosing_session, record_lives};
 
 /// Who begins anew in another clone.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -72,7 +72,8 @@ pub fn describe_lost_baseline(
     store: &dyn LocalStore,
     worktree: &Worktree,
 ) -> Result<Option<String>, UnreadableFact> {
-    let Some((spec, baseline)) = baseline::latest(store, &worktree.worktree_id())? else {
+    let Some((spec, baseline)) = baseline::read_latest_baseline(store, &worktree.worktree_id())?
+    else {
         return Ok(None);
     };
     let Some(commit) = baseline.commit.filter(|_| baseline.clone_id.is_some()) else {
@@ -175,13 +176,13 @@ pub fn begin_anew(
     let other_clone = describe_other_clone(worktree);
     let worktree_id = worktree.worktree_id();
     let lost = |why: String| Err(UnreadableFact::new(FaultKind::Git, why));
-    for (id, spec, record) in session::everywhere(store)? {
+    for (id, spec, record) in session::list_all_sessions(store)? {
         let Ok(record) = record else { continue };
         if id == worktree_id && record_lives(&record) {
             return lost(format!("{other_clone} while the session of '{spec}' runs"));
         }
     }
-    if let Some(spec) = inside(store)? {
+    if let Some(spec) = find_enclosing_session(store)? {
         return lost(format!(
             "{other_clone}, and the session of '{spec}' may not begin anew in it"
         ));
@@ -192,7 +193,7 @@ pub fn begin_anew(
         let why = format!("{other_clone}, and the session of '{spec}' was not seen to end before");
         return Err(anew_by_person(&why, commands));
     }
-    left_rows::remove(store, &left_rows::rows_of_worktree(store, &worktree_id)?)?;
+    left_rows::remove_rows(store, &left_rows::rows_of_worktree(store, &worktree_id)?)?;
     let detail = format!(
         "{other_clone}: the recorded baseline and criteria are dropped, and work begins anew"
     );
@@ -204,7 +205,7 @@ fn session_without_seen_end(
     store: &dyn LocalStore,
     worktree_id: &str,
 ) -> Result<Option<String>, UnreadableFact> {
-    for (id, spec, record) in session::everywhere(store)? {
+    for (id, spec, record) in session::list_all_sessions(store)? {
         if id != worktree_id {
             continue;
         }

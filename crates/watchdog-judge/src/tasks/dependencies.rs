@@ -77,18 +77,18 @@ impl DependencyGraph {
     }
 
     /// Whether nothing keeps a task from beginning.
-    pub fn met(&self, id: &str) -> bool {
+    pub fn is_met(&self, id: &str) -> bool {
         self.blockers(id).is_empty()
     }
 
     /// Circles: tasks that wait, over however many others, for themselves. Each circle once, in its order, its smallest id first.
     pub fn cycles(&self) -> Vec<Vec<String>> {
-        let mut found = BTreeSet::new();
+        let mut cycles = BTreeSet::new();
         let mut finished = BTreeSet::new();
         for start in self.tasks.keys() {
-            self.walk(start, &mut finished, &mut found);
+            self.walk(start, &mut finished, &mut cycles);
         }
-        found.into_iter().collect()
+        cycles.into_iter().collect()
     }
 
     /// A walk in depth from `start` without recursion: files may name each other a thousand deep.
@@ -96,7 +96,7 @@ impl DependencyGraph {
         &'a self,
         start: &'a str,
         finished: &mut BTreeSet<&'a str>,
-        found: &mut BTreeSet<Vec<String>>,
+        cycles: &mut BTreeSet<Vec<String>>,
     ) {
         if finished.contains(start) {
             return;
@@ -115,7 +115,7 @@ impl DependencyGraph {
                 }
                 Some(wanted) => {
                     if let Some(from) = on_path.get(wanted.as_str()) {
-                        found.insert(rotated(
+                        cycles.insert(rotate_circle(
                             path[*from..]
                                 .iter()
                                 .map(|(id, _)| (*id).to_owned())
@@ -135,7 +135,7 @@ impl DependencyGraph {
     }
 }
 
-fn rotated(mut circle: Vec<String>) -> Vec<String> {
+fn rotate_circle(mut circle: Vec<String>) -> Vec<String> {
     let smallest = circle
         .iter()
         .enumerate()
@@ -162,19 +162,19 @@ mod tests {
     #[test]
     fn missing_or_unfinished_dependency_holds_a_task() {
         use TaskStatus::{Complete, Pending, Review};
-        let found = links(&[
+        let graph = links(&[
             ("A", Complete, &[]),
             ("B", Review, &[]),
             ("C", Pending, &["A", "B", "NOPE"]),
             ("D", Pending, &["A"]),
         ]);
-        let blockers: Vec<String> = found
+        let blockers: Vec<String> = graph
             .blockers("C")
             .iter()
             .map(ToString::to_string)
             .collect();
         assert_eq!(blockers, ["B (review)", "NOPE (not found)"]);
-        assert!(found.met("A") && found.met("D") && !found.met("C"));
+        assert!(graph.is_met("A") && graph.is_met("D") && !graph.is_met("C"));
     }
 
     #[test]
@@ -200,12 +200,12 @@ mod tests {
                     depends_on,
                 }
             };
-            let found: Vec<String> = DependencyGraph::new(tasks.split(' ').map(link))
+            let circles: Vec<String> = DependencyGraph::new(tasks.split(' ').map(link))
                 .cycles()
                 .iter()
                 .map(|circle| circle.join(" "))
                 .collect();
-            assert_eq!(found, expected, "{tasks}");
+            assert_eq!(circles, expected, "{tasks}");
         }
     }
 

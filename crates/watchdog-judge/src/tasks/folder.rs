@@ -51,7 +51,7 @@ pub struct TaskFolder {
 
 /// The folder of tasks of a work tree: `configured`, from its root; without that folder, and where it is the usual one, that of another
 /// program.
-fn locate(root: &Path, configured: &str) -> Option<PathBuf> {
+fn locate_folder(root: &Path, configured: &str) -> Option<PathBuf> {
     let names: &[&str] = if configured == OWN {
         &[OWN, OTHER]
     } else {
@@ -75,9 +75,9 @@ fn locate(root: &Path, configured: &str) -> Option<PathBuf> {
 ///
 /// # Errors
 /// Where the folder itself cannot be read, or leads out of the work tree.
-pub fn read(root: &Path, configured: &str) -> io::Result<TaskFolder> {
+pub fn read_folder(root: &Path, configured: &str) -> io::Result<TaskFolder> {
     let root_of = Some(root.to_owned());
-    let Some(path) = locate(root, configured) else {
+    let Some(path) = locate_folder(root, configured) else {
         return Ok(TaskFolder {
             root: root_of,
             ..TaskFolder::default()
@@ -96,7 +96,7 @@ pub fn read(root: &Path, configured: &str) -> io::Result<TaskFolder> {
     for (n, file) in files.into_iter().enumerate() {
         let relative = file.strip_prefix(root).unwrap_or(&file).to_owned();
         if n >= MOST {
-            folder.problems.push(bad(
+            folder.problems.push(new_invalid_file(
                 &relative,
                 format!("more than {MOST} tasks; this file and what follows is not read"),
             ));
@@ -104,7 +104,7 @@ pub fn read(root: &Path, configured: &str) -> io::Result<TaskFolder> {
         }
         match inside.holds_file(&file).and_then(|inside| {
             if inside {
-                slurp(&file)
+                read_task_file(&file)
             } else {
                 Err(leads_out())
             }
@@ -120,9 +120,10 @@ pub fn read(root: &Path, configured: &str) -> io::Result<TaskFolder> {
                 }),
                 Err(error) => folder.problems.push(InvalidTaskFile(error)),
             },
-            Err(error) => folder
-                .problems
-                .push(bad(&relative, format!("failed to read the file: {error}"))),
+            Err(error) => folder.problems.push(new_invalid_file(
+                &relative,
+                format!("failed to read the file: {error}"),
+            )),
         }
     }
     leave_out_twins(&mut folder);
@@ -206,7 +207,7 @@ fn is_readme(file: &Path) -> bool {
 ///
 /// # Errors
 /// Where it cannot be read, with the bytes' own faults left to [`parse_task`].
-fn slurp(path: &Path) -> io::Result<Vec<u8>> {
+fn read_task_file(path: &Path) -> io::Result<Vec<u8>> {
     let mut bytes = Vec::new();
     open_regular_file(path)?
         .take(MAX_BYTES as u64 + 1)
@@ -214,7 +215,7 @@ fn slurp(path: &Path) -> io::Result<Vec<u8>> {
     Ok(bytes)
 }
 
-fn bad(relative: &Path, message: String) -> InvalidTaskFile {
+fn new_invalid_file(relative: &Path, message: String) -> InvalidTaskFile {
     let problem = ConfigProblem {
         line: 1,
         column: 1,
@@ -249,7 +250,7 @@ fn leave_out_twins(folder: &mut TaskFolder) {
             .map(|file| file.display().to_string())
             .collect();
         for file in &files {
-            let mut problem = bad(
+            let mut problem = new_invalid_file(
                 file,
                 format!(
                     "the id {id} is in {}; none of them is taken",
@@ -282,7 +283,7 @@ mod tests {
         scratch
     }
 
-    fn task(id: &str) -> String {
+    fn build_task_text(id: &str) -> String {
         format!("---\nid: {id}\ntitle: t\n---\nx\n")
     }
 
@@ -297,14 +298,14 @@ mod tests {
     #[test]
     fn a_bad_file_stops_its_own_task_only() {
         let scene = scene(&[
-            (".watchdog/tasks/good.md", &task("good")),
+            (".watchdog/tasks/good.md", &build_task_text("good")),
             (".watchdog/tasks/broken.md", "---\nid: x\ntitel: y\n---\n"),
             (".watchdog/tasks/none.md", "# nothing\n"),
             (".watchdog/tasks/README.md", "# what is here\n"),
             (".watchdog/tasks/notes.txt", "no"),
-            (".watchdog/tasks/sub/deep.md", &task("deep")),
+            (".watchdog/tasks/sub/deep.md", &build_task_text("deep")),
         ]);
-        let folder = read(scene.path(), OWN).expect("it is there");
+        let folder = read_folder(scene.path(), OWN).expect("it is there");
         assert_eq!(ids(&folder), ["good"]);
         let problems: Vec<String> = folder.problems.iter().map(ToString::to_string).collect();
         assert_eq!(problems.len(), 2, "{problems:?}");
@@ -327,11 +328,11 @@ mod tests {
     #[test]
     fn files_sharing_an_id_are_both_refused() {
         let scene = scene(&[
-            (".tanuki/tasks/a.md", &task("T1")),
-            (".tanuki/tasks/b.md", &task("t1")),
-            (".tanuki/tasks/c.md", &task("T2")),
+            (".tanuki/tasks/a.md", &build_task_text("T1")),
+            (".tanuki/tasks/b.md", &build_task_text("t1")),
+            (".tanuki/tasks/c.md", &build_task_text("T2")),
         ]);
-        let folder = read(scene.path(), OWN).expect("it is there");
+        let folder = read_folder(scene.path(), OWN).expect("it is there");
         assert_eq!((ids(&folder), folder.problems.len()), (vec!["T2"], 2));
         assert!(
             folder.problems[0].to_string().contains(
@@ -343,24 +344,30 @@ mod tests {
     #[test]
     fn configured_folder_replaces_defaults_and_own_comes_first() {
         let scene = scene(&[
-            (".tanuki/tasks/a.md", &task("a")),
-            (".watchdog/tasks/b.md", &task("b")),
-            ("todo/c.md", &task("c")),
+            (".tanuki/tasks/a.md", &build_task_text("a")),
+            (".watchdog/tasks/b.md", &build_task_text("b")),
+            ("todo/c.md", &build_task_text("c")),
         ]);
-        assert_eq!(ids(&read(scene.path(), OWN).expect("there")), ["b"]);
-        assert_eq!(ids(&read(scene.path(), "todo").expect("there")), ["c"]);
+        assert_eq!(ids(&read_folder(scene.path(), OWN).expect("there")), ["b"]);
         assert_eq!(
-            ids(&read(scene.path(), "nowhere").expect("no error")),
+            ids(&read_folder(scene.path(), "todo").expect("there")),
+            ["c"]
+        );
+        assert_eq!(
+            ids(&read_folder(scene.path(), "nowhere").expect("no error")),
             [""; 0]
         );
-        assert_eq!(ids(&read(scene.path(), OTHER).expect("there")), ["a"]);
+        assert_eq!(
+            ids(&read_folder(scene.path(), OTHER).expect("there")),
+            ["a"]
+        );
     }
 
     #[test]
     fn outside_or_irregular_entries_are_not_read() {
         let scene = scene(&[
-            ("outside/x.md", &task("x")),
-            ("work/.watchdog/tasks/good.md", &task("good")),
+            ("outside/x.md", &build_task_text("x")),
+            ("work/.watchdog/tasks/good.md", &build_task_text("good")),
         ]);
         let work = scene.path().join("work");
         symlink(
@@ -370,10 +377,10 @@ mod tests {
         .expect("a link");
         symlink(scene.path().join("outside"), work.join("todo")).expect("a link");
         fs::create_dir(work.join("elsewhere")).expect("a folder");
-        fs::write(work.join("elsewhere/in.md"), task("in")).expect("a file");
+        fs::write(work.join("elsewhere/in.md"), build_task_text("in")).expect("a file");
         symlink("../../elsewhere/in.md", work.join(".watchdog/tasks/in.md")).expect("a link");
         fs::create_dir(work.join(".watchdog/tasks/dir.md")).expect("a folder");
-        let folder = read(&work, OWN).expect("it is there");
+        let folder = read_folder(&work, OWN).expect("it is there");
         assert_eq!(
             (ids(&folder), folder.problems.len()),
             (vec!["good", "in"], 2),
@@ -381,7 +388,7 @@ mod tests {
             folder.problems
         );
         assert!(
-            read(&work, "todo")
+            read_folder(&work, "todo")
                 .expect_err("it leads out")
                 .to_string()
                 .contains("out of the work tree")

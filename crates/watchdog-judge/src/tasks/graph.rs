@@ -14,7 +14,7 @@ pub struct TaskGraphNode {
     pub title: String,
 }
 
-fn colour(status: TaskStatus) -> &'static str {
+fn choose_colour(status: TaskStatus) -> &'static str {
     match status {
         TaskStatus::Pending => "#ffffff",
         TaskStatus::Blocked => "#d9d9d9",
@@ -26,7 +26,7 @@ fn colour(status: TaskStatus) -> &'static str {
 }
 
 /// As Graphviz reads it: `watchdog task list --format dot | dot -Tsvg`. An arrow leads from what comes first to what waits for it.
-pub fn dot(nodes: &[TaskGraphNode]) -> String {
+pub fn render_dot(nodes: &[TaskGraphNode]) -> String {
     // Titles are untrusted text: a quote or a backslash would end the label.
     let quoted = |text: &str| {
         text.replace('\\', "\\\\")
@@ -37,20 +37,20 @@ pub fn dot(nodes: &[TaskGraphNode]) -> String {
         String::from("digraph tasks {\n  rankdir=LR;\n  node [shape=box, style=filled];\n");
     for node in nodes {
         let (id, title) = (quoted(&node.link.id), quoted(&node.title));
-        let (status, fill) = (node.link.status.as_str(), colour(node.link.status));
+        let (status, fill) = (node.link.status.as_str(), choose_colour(node.link.status));
         let _ = writeln!(
             text,
             "  \"{id}\" [label=\"{id}\\n{title}\\n{status}\", fillcolor=\"{fill}\"];"
         );
     }
-    for missing in missing(nodes) {
+    for missing in find_missing_ids(nodes) {
         let _ = writeln!(
             text,
             "  \"{0}\" [label=\"{0}\\nnot found\", style=dashed];",
             quoted(missing)
         );
     }
-    for (before, after) in edges(nodes) {
+    for (before, after) in list_edges(nodes) {
         let _ = writeln!(text, "  \"{}\" -> \"{}\";", quoted(before), quoted(after));
     }
     text.push_str("}\n");
@@ -58,7 +58,7 @@ pub fn dot(nodes: &[TaskGraphNode]) -> String {
 }
 
 /// As Mermaid reads it, such as in a README on GitHub.
-pub fn mermaid(nodes: &[TaskGraphNode]) -> String {
+pub fn render_mermaid(nodes: &[TaskGraphNode]) -> String {
     // Mermaid knows no escapes but those of HTML; anything that is no plain word goes in by its number.
     let quoted = |text: &str| {
         text.chars().fold(String::new(), |mut shown, c| {
@@ -75,7 +75,7 @@ pub fn mermaid(nodes: &[TaskGraphNode]) -> String {
     let mut text = String::from("graph LR\n");
     // Ids may hold what Mermaid reads as its own syntax, so nodes have numbers.
     let number = |id: &str| nodes.iter().position(|node| node.link.id == id);
-    let missing = missing(nodes);
+    let missing = find_missing_ids(nodes);
     let name = |id: &str| match number(id) {
         Some(n) => format!("t{n}"),
         None => format!(
@@ -101,19 +101,19 @@ pub fn mermaid(nodes: &[TaskGraphNode]) -> String {
             text,
             "  style {} fill:{}",
             name(&node.link.id),
-            colour(node.link.status)
+            choose_colour(node.link.status)
         );
     }
     for id in &missing {
         let _ = writeln!(text, "  {}[\"{}<br/>not found\"]", name(id), quoted(id));
     }
-    for (before, after) in edges(nodes) {
+    for (before, after) in list_edges(nodes) {
         let _ = writeln!(text, "  {} --> {}", name(before), name(after));
     }
     text
 }
 
-fn edges(nodes: &[TaskGraphNode]) -> impl Iterator<Item = (&str, &str)> {
+fn list_edges(nodes: &[TaskGraphNode]) -> impl Iterator<Item = (&str, &str)> {
     nodes.iter().flat_map(|node| {
         node.link
             .depends_on
@@ -122,8 +122,8 @@ fn edges(nodes: &[TaskGraphNode]) -> impl Iterator<Item = (&str, &str)> {
     })
 }
 
-fn missing(nodes: &[TaskGraphNode]) -> Vec<&str> {
-    let mut missing: Vec<&str> = edges(nodes)
+fn find_missing_ids(nodes: &[TaskGraphNode]) -> Vec<&str> {
+    let mut missing: Vec<&str> = list_edges(nodes)
         .map(|(before, _)| before)
         .filter(|id| nodes.iter().all(|node| node.link.id != *id))
         .collect();
@@ -171,7 +171,7 @@ mod tests {
               "NOPE" -> "T2";
             }
         "##]]
-        .assert_eq(&dot(&nodes()));
+        .assert_eq(&render_dot(&nodes()));
     }
 
     #[test]
@@ -186,6 +186,6 @@ mod tests {
               t0 --> t1
               m0 --> t1
         "##]]
-        .assert_eq(&mermaid(&nodes()));
+        .assert_eq(&render_mermaid(&nodes()));
     }
 }

@@ -8,7 +8,7 @@ use std::time::Duration;
 
 use jiff::Timestamp;
 
-use super::status::step;
+use super::status::check_step;
 use super::task_transition::{TaskBoardError, TaskTransition};
 use watchdog_core::config::task_file::TaskStatus;
 use watchdog_store::StoreError;
@@ -58,9 +58,9 @@ impl LeasedTask {
         change: impl Fn(&mut TaskRecord),
     ) -> Result<TaskTransition, TaskBoardError> {
         let illegal = Cell::new(None);
-        let done = self.written(&|before| {
+        let done = self.write_change(&|before| {
             let is_done = before.status == to && before.fence == Some(self.lease.fence);
-            illegal.set(step(before.status, to).err().filter(|_| !is_done));
+            illegal.set(check_step(before.status, to).err().filter(|_| !is_done));
             (!is_done && illegal.get().is_none()).then(|| {
                 let mut after = TaskRecord {
                     status: to,
@@ -89,7 +89,7 @@ impl LeasedTask {
         now: Timestamp,
         change: impl Fn(&mut TaskRecord),
     ) -> Result<TaskTransition, TaskBoardError> {
-        let done = self.written(&|before| {
+        let done = self.write_change(&|before| {
             let mut after = TaskRecord {
                 changed_at: now,
                 ..before.clone()
@@ -104,13 +104,13 @@ impl LeasedTask {
         })
     }
 
-    fn written(
+    fn write_change(
         &self,
         change: &dyn Fn(&TaskRecord) -> Option<TaskRecord>,
     ) -> Result<TaskTransition, TaskBoardError> {
         let done = self
             .store
-            .step(&self.lease, &|found| found.and_then(change))?;
+            .step(&self.lease, &|stored| stored.and_then(change))?;
         let TaskWrite { from, record, .. } = done.ok_or_else(|| TaskBoardError::Lost {
             id: self.lease.id.clone(),
         })?;

@@ -20,7 +20,7 @@ pub struct QueuedTask {
 
 /// Whether an agent takes tasks of a role. An agent without a role takes any; a task without one goes to any; an agent whose role
 /// is the empty text takes none.
-pub fn takes(agent: Option<&str>, task: Option<&str>) -> bool {
+pub fn is_role_match(agent: Option<&str>, task: Option<&str>) -> bool {
     match (agent, task) {
         (Some(""), _) => false,
         (None, _) | (_, None) => true,
@@ -29,11 +29,13 @@ pub fn takes(agent: Option<&str>, task: Option<&str>) -> bool {
 }
 
 /// The tasks that may begin now, the next one first.
-pub fn ready(tasks: &[QueuedTask]) -> Vec<&QueuedTask> {
+pub fn list_ready_tasks(tasks: &[QueuedTask]) -> Vec<&QueuedTask> {
     let dependencies = DependencyGraph::new(tasks.iter().map(|task| task.link.clone()));
     let mut ready: Vec<&QueuedTask> = tasks
         .iter()
-        .filter(|task| task.link.status == TaskStatus::Pending && dependencies.met(&task.link.id))
+        .filter(|task| {
+            task.link.status == TaskStatus::Pending && dependencies.is_met(&task.link.id)
+        })
         .collect();
     ready.sort_by(|a, b| (a.priority, a.since, &a.link.id).cmp(&(b.priority, b.since, &b.link.id)));
     ready
@@ -41,14 +43,14 @@ pub fn ready(tasks: &[QueuedTask]) -> Vec<&QueuedTask> {
 
 /// The task that an agent of this role takes next.
 pub fn next<'q>(tasks: &'q [QueuedTask], role: Option<&str>) -> Option<&'q QueuedTask> {
-    ready(tasks)
+    list_ready_tasks(tasks)
         .into_iter()
-        .find(|task| takes(role, task.role.as_deref()))
+        .find(|task| is_role_match(role, task.role.as_deref()))
 }
 
 /// The status of a task by its dependencies alone: blocked while one is unmet, and pending again when all are
 /// complete. `by_hand` is a task that a person blocked, who alone unblocks it.
-pub fn settled(status: TaskStatus, by_hand: bool, met: bool) -> TaskStatus {
+pub fn settle_status(status: TaskStatus, by_hand: bool, met: bool) -> TaskStatus {
     match status {
         TaskStatus::Pending if !met => TaskStatus::Blocked,
         TaskStatus::Blocked if met && !by_hand => TaskStatus::Pending,
@@ -82,7 +84,7 @@ mod tests {
     }
 
     fn ids(tasks: &[QueuedTask]) -> Vec<&str> {
-        ready(tasks)
+        list_ready_tasks(tasks)
             .into_iter()
             .map(|task| task.link.id.as_str())
             .collect()
@@ -108,19 +110,19 @@ mod tests {
     #[test]
     fn only_pending_task_with_finished_dependencies_is_ready() {
         use TaskStatus::{Assigned, Blocked, Complete, Failed, InProgress, Pending, Review};
-        let one = |id, status, wanted| task(id, TaskPriority::Medium, None, status, wanted);
+        let task_of = |id, status, wanted| task(id, TaskPriority::Medium, None, status, wanted);
         let tasks = [
-            one("done", Complete, &[]),
-            one("root", Pending, &[]),
-            one("next", Pending, &["done"]),
-            one("later", Pending, &["done", "root"]),
-            one("lost", Pending, &["NOPE"]),
-            one("self", Pending, &["self"]),
-            one("a", Assigned, &[]),
-            one("i", InProgress, &[]),
-            one("r", Review, &[]),
-            one("f", Failed, &[]),
-            one("b", Blocked, &[]),
+            task_of("done", Complete, &[]),
+            task_of("root", Pending, &[]),
+            task_of("next", Pending, &["done"]),
+            task_of("later", Pending, &["done", "root"]),
+            task_of("lost", Pending, &["NOPE"]),
+            task_of("self", Pending, &["self"]),
+            task_of("a", Assigned, &[]),
+            task_of("i", InProgress, &[]),
+            task_of("r", Review, &[]),
+            task_of("f", Failed, &[]),
+            task_of("b", Blocked, &[]),
         ];
         assert_eq!(ids(&tasks), ["next", "root"]);
     }
@@ -136,7 +138,11 @@ mod tests {
             (Some(""), Some("backend"), false),
             (Some(""), None, false),
         ] {
-            assert_eq!(takes(agent, wanted), expected, "{agent:?} {wanted:?}");
+            assert_eq!(
+                is_role_match(agent, wanted),
+                expected,
+                "{agent:?} {wanted:?}"
+            );
         }
         let tasks = [
             task(
@@ -174,7 +180,7 @@ mod tests {
             (Complete, false, false, Complete),
         ] {
             assert_eq!(
-                settled(status, by_hand, met),
+                settle_status(status, by_hand, met),
                 expected,
                 "{status:?} {by_hand} {met}"
             );

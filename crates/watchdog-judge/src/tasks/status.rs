@@ -18,7 +18,7 @@ pub fn next_of(from: TaskStatus) -> &'static [TaskStatus] {
 
 /// A step that no task may take.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
-#[error("a task that is {} cannot become {}; {}", from.as_str(), to.as_str(), allowed(*from))]
+#[error("a task that is {} cannot become {}; {}", from.as_str(), to.as_str(), describe_allowed_steps(*from))]
 pub struct IllegalTransition {
     /// The task's status.
     pub from: TaskStatus,
@@ -26,7 +26,7 @@ pub struct IllegalTransition {
     pub to: TaskStatus,
 }
 
-fn allowed(from: TaskStatus) -> String {
+fn describe_allowed_steps(from: TaskStatus) -> String {
     match next_of(from) {
         [] => "a person reopens it with a reason".to_owned(),
         next => format!(
@@ -43,7 +43,7 @@ fn allowed(from: TaskStatus) -> String {
 ///
 /// # Errors
 /// The step, with what would be allowed instead.
-pub fn step(from: TaskStatus, to: TaskStatus) -> Result<(), IllegalTransition> {
+pub fn check_step(from: TaskStatus, to: TaskStatus) -> Result<(), IllegalTransition> {
     if next_of(from).contains(&to) {
         Ok(())
     } else {
@@ -64,7 +64,7 @@ pub fn step_by_person(
     if reopens && why.is_some_and(|why| !why.trim().is_empty()) {
         Ok(())
     } else {
-        step(from, to)
+        check_step(from, to)
     }
 }
 
@@ -94,7 +94,7 @@ mod tests {
         for (from_word, from) in TASK_STATUSES {
             for (to_word, to) in TASK_STATUSES {
                 assert_eq!(
-                    step(*from, *to).is_ok(),
+                    check_step(*from, *to).is_ok(),
                     legal.contains(&(*from_word, *to_word)),
                     "{from_word} to {to_word}"
                 );
@@ -121,12 +121,14 @@ mod tests {
             .map(|(word, _)| *word)
             .collect();
         assert_eq!(ends, ["complete"]);
-        let refused = step(TaskStatus::Review, TaskStatus::Pending).expect_err("a person decides");
+        let refused =
+            check_step(TaskStatus::Review, TaskStatus::Pending).expect_err("a person decides");
         assert_eq!(
             refused.to_string(),
             "a task that is review cannot become pending; it may become complete, in_progress, failed"
         );
-        let ended = step(TaskStatus::Complete, TaskStatus::Pending).expect_err("it is the end");
+        let ended =
+            check_step(TaskStatus::Complete, TaskStatus::Pending).expect_err("it is the end");
         assert_eq!(
             ended.to_string(),
             "a task that is complete cannot become pending; a person reopens it with a reason"

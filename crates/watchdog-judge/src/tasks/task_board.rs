@@ -15,8 +15,8 @@ use super::dependencies::{BlockedBy, DependencyGraph, DependencyNode};
 use super::folder::{LoadedTask, TaskFolder};
 use super::graph;
 use super::leased_task::LeasedTask;
-use super::queue::{QueuedTask, settled};
-use super::status::{step, step_by_person};
+use super::queue::{QueuedTask, settle_status};
+use super::status::{check_step, step_by_person};
 use super::task_transition::{TaskBoardError, TaskTransition};
 use super::write_back::with_status;
 use watchdog_core::config::task_file::{TaskPriority, TaskStatus, parse_task};
@@ -49,7 +49,7 @@ pub struct BoardTask {
 
 impl BoardTask {
     /// The record to keep of a task without a file; `None` where it is complete, or has nothing to keep.
-    fn gone(stored: StoredTask, is_recorded: bool, root: &Path) -> Option<Self> {
+    fn from_gone(stored: StoredTask, is_recorded: bool, root: &Path) -> Option<Self> {
         let StoredTask {
             id,
             record,
@@ -123,7 +123,7 @@ impl BoardTask {
     }
 
     /// For the queue.
-    pub fn queued(&self) -> QueuedTask {
+    pub fn to_queued(&self) -> QueuedTask {
         let task = &self.loaded.task;
         QueuedTask {
             link: self.link(),
@@ -148,7 +148,7 @@ impl TaskBoard {
     ///
     /// # Errors
     /// Where a record cannot be read.
-    pub fn read(
+    pub fn read_tasks(
         store: Arc<dyn TaskStore>,
         folder: &TaskFolder,
         earlier: impl FnOnce() -> Result<Vec<StoredTask>, StoreError>,
@@ -205,7 +205,7 @@ impl TaskBoard {
                     depends_on: Vec::new(),
                 });
             }
-            entries.extend(BoardTask::gone(task, is_recorded, &root).map(|entry| (id, entry)));
+            entries.extend(BoardTask::from_gone(task, is_recorded, &root).map(|entry| (id, entry)));
         }
         Ok(TaskBoard {
             store,
@@ -246,9 +246,9 @@ impl TaskBoard {
     }
 
     /// All tasks as the queue sees them.
-    pub fn queued(&self) -> Vec<QueuedTask> {
+    pub fn list_queued(&self) -> Vec<QueuedTask> {
         self.entries()
-            .map(BoardTask::queued)
+            .map(BoardTask::to_queued)
             .chain(
                 self.without_file
                     .iter()
@@ -319,13 +319,13 @@ impl TaskBoard {
             changed_at: now,
             ..entry.record.clone()
         };
-        let done = self.store.change(id, &|found| {
-            Some(match found {
-                Some(found) if found.pinned.is_some() => found.clone(),
-                Some(found) => TaskRecord {
+        let done = self.store.change(id, &|stored| {
+            Some(match stored {
+                Some(record) if record.pinned.is_some() => record.clone(),
+                Some(record) => TaskRecord {
                     pinned: fresh.pinned.clone(),
                     depends_on: fresh.depends_on.clone(),
-                    ..found.clone()
+                    ..record.clone()
                 },
                 None => fresh.clone(),
             })
@@ -361,22 +361,24 @@ impl TaskBoard {
         if entry.record.fence.is_none() {
             return Ok(None);
         }
-        let done = self.store.give_back(id, &entry.record, &|found| {
-            found.filter(|found| taken(found)).map(|before| TaskRecord {
-                status: TaskStatus::Pending,
-                fence: None,
-                reason: Some(LEASE_ENDED.into()),
-                message: Some(format!(
-                    "{} stopped without a word",
-                    before.agent.as_deref().unwrap_or("its worker")
-                )),
-                changed_at: now,
-                ..before.clone()
-            })
+        let done = self.store.give_back(id, &entry.record, &|stored| {
+            stored
+                .filter(|current| taken(current))
+                .map(|before| TaskRecord {
+                    status: TaskStatus::Pending,
+                    fence: None,
+                    reason: Some(LEASE_ENDED.into()),
+                    message: Some(format!(
+                        "{} stopped without a word",
+                        before.agent.as_deref().unwrap_or("its worker")
+                    )),
+                    changed_at: now,
+                    ..before.clone()
+                })
         })?;
         let Some(done) = done else { return Ok(None) };
         entry.record = done.record.clone();
-        Ok(transition(id, &done))
+        Ok(to_transition(id, &done))
     }
 
     fn settle_dependencies(
@@ -387,7 +389,7 @@ impl TaskBoard {
     ) -> Result<Option<TaskTransition>, StoreError> {
         self.write(id, now, |before| {
             let by_hand = before.reason.as_deref() == Some(BY_HAND);
-            let status = settled(before.status, by_hand, blockers.is_empty());
+            let status = settle_status(before.status, by_hand, blockers.is_empty());
             if status == before.status {
                 return None;
             }
@@ -426,18 +428,18 @@ impl TaskBoard {
         if change(&entry.record).is_none() {
             return Ok(None);
         }
-        let done = self.store.change(id, &|found| {
-            changed(found.unwrap_or(&entry.record), now, &change)
+        let done = self.store.change(id, &|stored| {
+            apply_change(stored.unwrap_or(&entry.record), now, &change)
         })?;
         entry.record = done.record.clone();
-        Ok(transition(id, &done))
+        Ok(to_transition(id, &done))
     }
 
     /// A person's command: sets the status to `to`, if that transition is allowed and no agent works on the task.
     ///
     /// # Errors
     /// See [`TaskBoardError`].
-    pub fn set(
+    pub fn set_status(
         &mut self,
         id: &str,
         to: TaskStatus,
@@ -476,8 +478,8 @@ impl TaskBoard {
         };
         // So that no worker begins meanwhile.
         let holder = format!("a person, {}", watchdog_store::journal::event_id(now));
-        let done = self.store.change_unheld(id, &holder, &|found| {
-            changed(found.unwrap_or(&entry.record), now, &change)
+        let done = self.store.change_unheld(id, &holder, &|stored| {
+            apply_change(stored.unwrap_or(&entry.record), now, &change)
         })?;
         let Some(done) = done else {
             return Err(TaskBoardError::Held {
@@ -491,7 +493,7 @@ impl TaskBoard {
                 id: id.into(),
                 step,
             }),
-            None => Ok(transition(id, &done)),
+            None => Ok(to_transition(id, &done)),
         }
     }
 
@@ -516,7 +518,7 @@ impl TaskBoard {
             return Ok(self.take(&[id.to_owned()], from, TaskStatus::InProgress, taker, now)?);
         }
         if !is_leased {
-            step(status, TaskStatus::Assigned).map_err(|step| TaskBoardError::Illegal {
+            check_step(status, TaskStatus::Assigned).map_err(|step| TaskBoardError::Illegal {
                 id: id.into(),
                 step,
             })?;
@@ -573,7 +575,7 @@ impl TaskBoard {
         if let Some(entry) = self.entries.get_mut(&id) {
             entry.record = claimed.record;
         }
-        let changes = transition(&id, &done).into_iter().collect();
+        let changes = to_transition(&id, &done).into_iter().collect();
         Ok(Some((
             LeasedTask::new(Arc::clone(&self.store), claimed.lease),
             changes,
@@ -597,7 +599,7 @@ impl TaskBoard {
                 "there is no place for a status in front matter of this form; write one line for each key",
             ));
         };
-        replace(&loaded.path, &loaded.bytes, &bytes)?;
+        replace_file(&loaded.path, &loaded.bytes, &bytes)?;
         Ok(true)
     }
 }
@@ -617,7 +619,7 @@ pub struct TaskClaimant<'a> {
 pub type ClaimedBoardTask = (LeasedTask, Vec<TaskTransition>);
 
 /// A change as an event has it; `None` where nothing was written.
-fn transition(id: &str, done: &TaskWrite) -> Option<TaskTransition> {
+fn to_transition(id: &str, done: &TaskWrite) -> Option<TaskTransition> {
     let TaskWrite {
         from,
         record,
@@ -641,7 +643,7 @@ fn transition(id: &str, done: &TaskWrite) -> Option<TaskTransition> {
 }
 
 /// What `change` makes of a record at that time.
-fn changed(
+fn apply_change(
     before: &TaskRecord,
     now: Timestamp,
     change: &impl Fn(&TaskRecord) -> Option<TaskRecord>,
@@ -684,18 +686,18 @@ fn first_record(loaded: &LoadedTask, now: Timestamp) -> TaskRecord {
         None | Some(TaskStatus::Assigned | TaskStatus::InProgress) => TaskStatus::Pending,
         Some(status) => status,
     };
-    let said = loaded
+    let is_by_hand = loaded
         .task
         .status
-        .is_some_and(|said| said == status && status != TaskStatus::Pending);
+        .is_some_and(|file_status| file_status == status && status != TaskStatus::Pending);
     TaskRecord {
-        reason: said.then(|| BY_HAND.to_owned()),
+        reason: is_by_hand.then(|| BY_HAND.to_owned()),
         ..TaskRecord::begin(status, now)
     }
 }
 
 /// Replaces `before` with `after` atomically, and only if no other process wrote meanwhile.
-fn replace(path: &Path, before: &[u8], after: &[u8]) -> std::io::Result<()> {
+fn replace_file(path: &Path, before: &[u8], after: &[u8]) -> std::io::Result<()> {
     // Keeps a symbolic link: writes its target.
     let path = path.canonicalize()?;
     let mode = std::fs::metadata(&path)?.permissions();

@@ -47,9 +47,9 @@ impl Scene {
     }
 
     fn board(&self) -> TaskBoard {
-        let folder = folder::read(&self.root(), folder::OWN).expect("a folder");
+        let folder = folder::read_folder(&self.root(), folder::OWN).expect("a folder");
         let tasks = Arc::new(LocalTasks::new(self.store.clone(), "repo"));
-        TaskBoard::read(tasks, &folder, || Ok(Vec::new()), later(0)).expect("records")
+        TaskBoard::read_tasks(tasks, &folder, || Ok(Vec::new()), later(0)).expect("records")
     }
 
     fn settled(&self) -> TaskBoard {
@@ -167,7 +167,7 @@ fn task_has_single_worker_and_end_unblocks_dependents() {
     );
     assert_eq!(board.get("a").expect("there").record.attempts, 1);
     assert_eq!(
-        queue::next(&board.queued(), None).map(|task| task.link.id.as_str()),
+        queue::next(&board.list_queued(), None).map(|task| task.link.id.as_str()),
         Some("b")
     );
 }
@@ -255,14 +255,14 @@ fn person_takes_only_legal_steps_on_unheld_tasks() {
     let scene = Scene::new(&[("a", ""), ("b", "depends_on: [a]\n")]);
     let mut board = scene.settled();
     let illegal = board
-        .set("a", TaskStatus::Complete, None, later(2))
+        .set_status("a", TaskStatus::Complete, None, later(2))
         .expect_err("it was not begun");
     assert_eq!(
         illegal.to_string(),
         "a: a task that is pending cannot become complete; it may become assigned, blocked"
     );
     board
-        .set(
+        .set_status(
             "a",
             TaskStatus::Blocked,
             Some("wait for the design"),
@@ -276,7 +276,7 @@ fn person_takes_only_legal_steps_on_unheld_tasks() {
         "a person alone undoes a person's block"
     );
     board
-        .set("a", TaskStatus::Pending, None, later(3))
+        .set_status("a", TaskStatus::Pending, None, later(3))
         .expect("legal");
     let (held, _) = board
         .claim("a", &taker("be-1"), later(4))
@@ -284,7 +284,7 @@ fn person_takes_only_legal_steps_on_unheld_tasks() {
         .expect("nobody has it");
     let refused = scene
         .settled()
-        .set("a", TaskStatus::Pending, None, later(5))
+        .set_status("a", TaskStatus::Pending, None, later(5))
         .expect_err("somebody works on it");
     assert_eq!(refused.to_string(), "an agent works on a: be-1");
     held.release();
@@ -296,10 +296,10 @@ fn person_takes_only_legal_steps_on_unheld_tasks() {
         "a lease that was given back early ends as well"
     );
     board
-        .set("a", TaskStatus::Assigned, None, later(6))
+        .set_status("a", TaskStatus::Assigned, None, later(6))
         .expect("legal");
     board
-        .set("a", TaskStatus::InProgress, None, later(6))
+        .set_status("a", TaskStatus::InProgress, None, later(6))
         .expect("legal");
     assert_eq!(status(&scene.settled(), "a"), TaskStatus::InProgress);
 }
@@ -330,7 +330,7 @@ fn task_in_review_is_retaken_but_complete_never() {
         );
         // The refusal left no lease behind.
         assert!(
-            task::lease(scene.store.as_ref(), "repo", id, "x", TTL)
+            task::acquire_task_lease(scene.store.as_ref(), "repo", id, "x", TTL)
                 .expect("a store")
                 .is_some(),
             "{id}"
@@ -346,7 +346,7 @@ fn status_write_back_never_overwrites_an_edit() {
     ]);
     let mut board = scene.settled();
     board
-        .set("a", TaskStatus::Blocked, None, later(2))
+        .set_status("a", TaskStatus::Blocked, None, later(2))
         .expect("legal");
     assert!(board.write_back("a").expect("written"));
     assert_eq!(
@@ -358,7 +358,7 @@ fn status_write_back_never_overwrites_an_edit() {
     assert!(!board.write_back("a").expect("nothing to write"));
     scene.put("a", "---\nid: a\ntitle: edited\n---\n");
     board
-        .set("a", TaskStatus::Pending, None, later(3))
+        .set_status("a", TaskStatus::Pending, None, later(3))
         .expect("legal");
     assert!(
         board

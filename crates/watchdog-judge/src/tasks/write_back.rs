@@ -12,7 +12,7 @@ pub fn with_status(
     status: TaskStatus,
     origin: &Path,
 ) -> Option<Vec<u8>> {
-    let written = replaced(bytes, &task.status_position, status.as_str());
+    let written = replace_status(bytes, &task.status_position, status.as_str());
     let again = parse_task(&written, origin).ok()?;
     if again.status != Some(status) {
         return None;
@@ -25,7 +25,7 @@ pub fn with_status(
     (as_before == *task).then_some(written)
 }
 
-fn replaced(bytes: &[u8], position: &StatusPosition, status: &str) -> Vec<u8> {
+fn replace_status(bytes: &[u8], position: &StatusPosition, status: &str) -> Vec<u8> {
     let (range, word) = match position {
         StatusPosition::At(range) => (range.clone(), status.to_owned()),
         StatusPosition::Behind(at) => (*at..*at, format!(" {status}")),

@@ -40,7 +40,12 @@ impl GitDirs {
     pub fn watch(&self, moved: impl Fn() + Send + 'static) -> Result<FolderWatch, WatchError> {
         let mut watching = FolderWatch::start(move |_| moved())?;
         let logs = (self.git_dir.join("logs"), WatchDepth::Folder);
-        for (path, depth) in self.own().into_iter().chain(self.shared()).chain([logs]) {
+        for (path, depth) in self
+            .own()
+            .into_iter()
+            .chain(self.list_shared())
+            .chain([logs])
+        {
             if path.is_dir() {
                 watching.add(&path, depth)?;
             }
@@ -57,7 +62,7 @@ impl GitDirs {
     }
 
     /// The repository's: packed refs, branches that others move, the tables of reftable, and which worktrees there are.
-    pub fn shared(&self) -> Vec<(PathBuf, WatchDepth)> {
+    pub fn list_shared(&self) -> Vec<(PathBuf, WatchDepth)> {
         vec![
             (self.common_dir.clone(), WatchDepth::Folder),
             (self.common_dir.join("refs/heads"), WatchDepth::Tree),
@@ -68,7 +73,7 @@ impl GitDirs {
 
     /// The fingerprint of HEAD; `None` where it is unreadable. Takes some microseconds.
     pub fn head_fingerprint(&self) -> Option<HeadFingerprint> {
-        let (version, head) = short(&self.git_dir.join("HEAD"))?;
+        let (version, head) = read_short_file(&self.git_dir.join("HEAD"))?;
         let mut mark = DefaultHasher::new();
         (version, &head).hash(&mut mark);
         let branch = head
@@ -76,10 +81,11 @@ impl GitDirs {
             .map(|name| name.trim_ascii().to_owned())
             .unwrap_or_default();
         if !branch.is_empty() {
-            let loose = short(&self.common_dir.join(std::ffi::OsStr::from_bytes(&branch)));
+            let loose =
+                read_short_file(&self.common_dir.join(std::ffi::OsStr::from_bytes(&branch)));
             // Only where there is no loose ref does the packed one count.
             if loose.is_none() {
-                stamp(&self.common_dir.join("packed-refs"), &mut mark);
+                hash_version(&self.common_dir.join("packed-refs"), &mut mark);
             }
             loose.hash(&mut mark);
         }
@@ -87,7 +93,7 @@ impl GitDirs {
             self.git_dir.join("reftable/tables.list"),
             self.common_dir.join("reftable/tables.list"),
         ] {
-            stamp(&tables, &mut mark);
+            hash_version(&tables, &mut mark);
         }
         Some(HeadFingerprint {
             branch,
@@ -105,22 +111,22 @@ impl GitDirs {
 type FileVersion = (u64, u64, i64, i64);
 
 /// A file's version, and what is in it. The version is read first: a file that was replaced in between has another one the next time.
-fn short(path: &Path) -> Option<(FileVersion, Vec<u8>)> {
+fn read_short_file(path: &Path) -> Option<(FileVersion, Vec<u8>)> {
     let meta = fs::metadata(path).ok()?;
     if !meta.is_file() || meta.len() > LONGEST {
         None
     } else {
-        Some((version(&meta), fs::read(path).ok()?))
+        Some((to_version(&meta), fs::read(path).ok()?))
     }
 }
 
-fn stamp(path: &Path, mark: &mut DefaultHasher) {
+fn hash_version(path: &Path, mark: &mut DefaultHasher) {
     fs::metadata(path)
         .ok()
-        .map(|meta| version(&meta))
+        .map(|meta| to_version(&meta))
         .hash(mark);
 }
 
-fn version(meta: &fs::Metadata) -> FileVersion {
+fn to_version(meta: &fs::Metadata) -> FileVersion {
     (meta.ino(), meta.size(), meta.mtime(), meta.mtime_nsec())
 }

@@ -35,7 +35,7 @@ pub fn last_change(root: &Path, git_dir: &Path, except: &[PathBuf]) -> Option<La
     take(root, &fs::symlink_metadata(root).ok()?);
     let mut open = vec![root.to_owned()];
     while let Some(folder) = open.pop() {
-        let entries = match sorted(&folder) {
+        let entries = match read_sorted_entries(&folder) {
             Err(_) if folder != root => continue,
             entries => entries.ok()?,
         };
@@ -52,15 +52,15 @@ pub fn last_change(root: &Path, git_dir: &Path, except: &[PathBuf]) -> Option<La
             }
         }
     }
-    for entry in sorted(git_dir).ok()? {
+    for entry in read_sorted_entries(git_dir).ok()? {
         let Ok(about) = fs::symlink_metadata(&entry) else {
             continue;
         };
         let name = entry.file_name().unwrap_or_default();
         if about.is_file() {
             take(&entry, &about);
-        } else if FOLDERS_OF_GIT.iter().any(|known| name == *known) {
-            for file in sorted(&entry).unwrap_or_default() {
+        } else if FOLDERS_OF_GIT.iter().any(|git_folder| name == *git_folder) {
+            for file in read_sorted_entries(&entry).unwrap_or_default() {
                 // Of logs that of HEAD alone: those of branches are in a folder, which other worktrees write too.
                 if let Ok(about) = fs::symlink_metadata(&file)
                     && about.is_file()
@@ -77,7 +77,7 @@ pub fn last_change(root: &Path, git_dir: &Path, except: &[PathBuf]) -> Option<La
 }
 
 /// The entries of a folder in one order, so that a mark is the same where nothing changed.
-fn sorted(folder: &Path) -> io::Result<Vec<PathBuf>> {
+fn read_sorted_entries(folder: &Path) -> io::Result<Vec<PathBuf>> {
     let mut entries: Vec<PathBuf> = read_entries(folder, usize::MAX)?
         .iter()
         .map(fs::DirEntry::path)

@@ -73,7 +73,7 @@ impl FolderWatch {
                     sleep(AFTER_AN_ERROR);
                 }
             })
-            .map_err(|error| explain(Path::new("anything"), error))?;
+            .map_err(|error| to_watch_error(Path::new("anything"), error))?;
         Ok(FolderWatch { watcher })
     }
 
@@ -89,7 +89,7 @@ impl FolderWatch {
         };
         self.watcher
             .watch(folder, mode)
-            .map_err(|error| explain(folder, error))
+            .map_err(|error| to_watch_error(folder, error))
     }
 
     /// Watches a folder no longer. One that was not watched, or is gone, is none already.
@@ -98,7 +98,7 @@ impl FolderWatch {
     }
 }
 
-fn explain(path: &Path, error: notify::Error) -> WatchError {
+fn to_watch_error(path: &Path, error: notify::Error) -> WatchError {
     match error.kind {
         notify::ErrorKind::MaxFilesWatch => WatchError::Limit,
         // inotify_init says EMFILE when max_user_instances is reached.

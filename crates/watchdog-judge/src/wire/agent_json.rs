@@ -13,7 +13,7 @@ pub struct ListedAgent<'a> {
     /// The program of its preset.
     pub program: &'a str,
     /// Where `PATH` leads to that; `None` = it is not there.
-    pub found: Option<String>,
+    pub program_path: Option<String>,
     /// The version that the preset was tried with; `None` = untested.
     pub tested: Option<&'a str>,
     /// The file of its preset; `None` = built in.

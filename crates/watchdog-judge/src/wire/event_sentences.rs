@@ -16,12 +16,12 @@ const TEXT: usize = 1_000;
 const NAMED: usize = 3;
 
 /// The sentence about an event, as it was written: whoever shows it escapes it. `clock` says an instant as the reader's clock has it.
-pub fn sentence(event: &StoredEvent, clock: &dyn Fn(Timestamp) -> String) -> String {
+pub fn describe_event(event: &StoredEvent, clock: &dyn Fn(Timestamp) -> String) -> String {
     let of = EventFacts {
         data: &event.data,
         clock,
     };
-    let said = match event.kind.as_str() {
+    let words = match event.kind.as_str() {
         kind::BASELINE => of.baseline(),
         kind::SESSION_STARTED => of.session_started(),
         kind::SESSION_ENDED => of.session_ended(),
@@ -39,7 +39,7 @@ pub fn sentence(event: &StoredEvent, clock: &dyn Fn(Timestamp) -> String) -> Str
         kind::DROPPED => of
             .name("ref")
             .map(|id| format!("a person dropped snapshot {id}")),
-        kind::EXPIRED => of.expired(),
+        kind::EXPIRED => of.describe_expiry(),
         kind::VERDICT => verdict_sentence(event),
         kind::BREAKER => of.breaker(),
         kind::INTERRUPTED => Some("a signal ended watchdog".to_owned()),
@@ -60,7 +60,7 @@ pub fn sentence(event: &StoredEvent, clock: &dyn Fn(Timestamp) -> String) -> Str
         | kind::PENDING => of.task_or_loop(&event.kind),
         _ => None,
     };
-    said.unwrap_or_else(|| {
+    words.unwrap_or_else(|| {
         format!(
             "{}: {}",
             event.kind.replace('_', " "),
@@ -284,7 +284,7 @@ impl EventFacts<'_> {
             Value::Array(commits) => commits.len() as u64,
             count => count.as_u64()?,
         };
-        let mut said = match (self.text("failed"), commits) {
+        let mut words = match (self.text("failed"), commits) {
             (Some(why), _) => format!("the rescue failed: {why}"),
             (None, _) if self.is("failed") => {
                 "the rescue failed; why stays on its machine".to_owned()
@@ -293,21 +293,21 @@ impl EventFacts<'_> {
             (None, count) => format!("the rescue made {}", plural(count, "commit")),
         };
         if let Some(branch) = self.text("branch") {
-            said.push_str(&format!(", on branch {branch}"));
+            words.push_str(&format!(", on branch {branch}"));
         }
         if lost > 0 {
-            said.push_str(&format!(
+            words.push_str(&format!(
                 "; {} could not be proved to be safe",
                 plural(lost as u64, "path")
             ));
         }
         if left_out > 0 {
-            said.push_str(&format!("; {} left out", plural(left_out as u64, "path")));
+            words.push_str(&format!("; {} left out", plural(left_out as u64, "path")));
         }
-        Some(said)
+        Some(words)
     }
 
-    fn expired(&self) -> Option<String> {
+    fn describe_expiry(&self) -> Option<String> {
         let age = self
             .number("older_than_days")
             .map(|days| format!(" older than {}", plural(days, "day")))
@@ -389,17 +389,17 @@ impl EventFacts<'_> {
         let mut names = list("guarded");
         names.extend(list("named"));
         let more = names.len().saturating_sub(NAMED);
-        let mut said = names
+        let mut named = names
             .iter()
             .take(NAMED)
             .copied()
             .collect::<Vec<_>>()
             .join(", ");
         if more > 0 {
-            said.push_str(&format!(" and {more} more"));
+            named.push_str(&format!(" and {more} more"));
         }
         (!names.is_empty())
-            .then(|| format!("files that say what done means changed since the anchor: {said}"))
+            .then(|| format!("files that say what done means changed since the anchor: {named}"))
     }
 
     fn iteration(&self) -> Option<String> {

@@ -3,12 +3,12 @@
 use serde_json::json;
 
 use super::*;
-use watchdog_store::journal::event;
+use watchdog_store::journal::new_event;
 
 fn said(kind: &str, data: Value) -> String {
     let clock = |at: Timestamp| format!("[{at}]");
-    sentence(
-        &event(Timestamp::UNIX_EPOCH, "w", Some("s"), kind, data),
+    describe_event(
+        &new_event(Timestamp::UNIX_EPOCH, "w", Some("s"), kind, data),
         &clock,
     )
 }

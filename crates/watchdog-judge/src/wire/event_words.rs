@@ -41,7 +41,7 @@ mod tests {
     use serde_json::json;
 
     use super::super::event_words::*;
-    use watchdog_store::journal::event;
+    use watchdog_store::journal::new_event;
 
     #[test]
     fn event_words_include_status_reason_and_breaker_opening() {
@@ -66,7 +66,7 @@ mod tests {
             ),
         ] {
             assert_eq!(
-                words_of(&event(Timestamp::UNIX_EPOCH, "w", None, kind, data)),
+                words_of(&new_event(Timestamp::UNIX_EPOCH, "w", None, kind, data)),
                 expected
             );
         }
@@ -74,7 +74,7 @@ mod tests {
 
     #[test]
     fn no_word_chooses_everything_and_one_is_enough() {
-        let failed = event(
+        let failed = new_event(
             Timestamp::UNIX_EPOCH,
             "w",
             None,

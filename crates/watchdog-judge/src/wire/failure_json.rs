@@ -17,11 +17,11 @@ pub fn failure_json(reason: &str, message: &str, hint: Option<&str>) -> Value {
 }
 
 /// What is known all the same, with the members of the failure.
-pub fn with_failure(mut known: Value, failure: Value) -> Value {
-    if let (Some(members), Value::Object(failure)) = (known.as_object_mut(), failure) {
+pub fn with_failure(mut document: Value, failure: Value) -> Value {
+    if let (Some(members), Value::Object(failure)) = (document.as_object_mut(), failure) {
         members.extend(failure);
     }
-    known
+    document
 }
 
 /// A panic, which is a bug: nobody is left who could say more.

@@ -210,7 +210,7 @@ mod tests {
     };
 
     fn happened(kind: &str, data: Value) -> StoredEvent {
-        watchdog_store::journal::event(Timestamp::UNIX_EPOCH, "wt", Some("auth"), kind, data)
+        watchdog_store::journal::new_event(Timestamp::UNIX_EPOCH, "wt", Some("auth"), kind, data)
     }
 
     #[test]

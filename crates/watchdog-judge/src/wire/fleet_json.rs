@@ -39,7 +39,7 @@ fn versioned_text(mut object: Value) -> String {
 /// # Errors
 /// Says why it cannot be read, without repeating what it holds.
 pub fn read_fleet_setting(text: &str) -> Result<FleetSettingFields, String> {
-    let value = versioned(text)?;
+    let value = parse_versioned(text)?;
     let field = |name: &str| text_field(&value, name);
     let account = value["account"].as_str().map(str::to_owned);
     Ok(FleetSettingFields {
@@ -73,11 +73,11 @@ pub fn shared_repositories_text(shared: &[SharedRepositoryFields]) -> String {
 /// # Errors
 /// Says why it cannot be read, without repeating what it holds.
 pub fn read_shared_repositories(text: &str) -> Result<Vec<SharedRepositoryFields>, String> {
-    let value = versioned(text)?;
+    let value = parse_versioned(text)?;
     let listed = value["repositories"]
         .as_array()
         .ok_or("it has no list 'repositories'")?;
-    let one = |value: &Value| {
+    let parse_repository = |value: &Value| {
         let field = |name: &str| text_field(value, name);
         Ok(SharedRepositoryFields {
             local: field("local")?,
@@ -86,10 +86,10 @@ pub fn read_shared_repositories(text: &str) -> Result<Vec<SharedRepositoryFields
             url: field("url")?,
         })
     };
-    listed.iter().map(one).collect()
+    listed.iter().map(parse_repository).collect()
 }
 
-fn versioned(text: &str) -> Result<Value, String> {
+fn parse_versioned(text: &str) -> Result<Value, String> {
     let value: Value = serde_json::from_str(text)
         .map_err(|error| format!("it is no JSON (line {})", error.line()))?;
     match value["v"].as_u64() {

@@ -14,7 +14,7 @@ pub struct LeftoverList<'a> {
     /// What is removed, by kind.
     pub entries: Vec<LeftEntry>,
     /// What stays: the word for why, and how many.
-    pub kept: Vec<KeptEntry>,
+    pub keep_counts: Vec<KeptEntry>,
     /// What could not be looked at, for a person.
     pub notes: &'a [String],
 }

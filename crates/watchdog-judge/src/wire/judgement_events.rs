@@ -144,12 +144,12 @@ pub fn events_within(verdict: &StoredEvent) -> Vec<StoredEvent> {
         .at
         .checked_sub(SignedDuration::from_millis(took))
         .unwrap_or(verdict.at);
-    let mut found = Vec::new();
+    let mut open_paths = Vec::new();
     for step in &record.steps {
         let after = SignedDuration::from_millis(i64::try_from(step.after_ms).unwrap_or(i64::MAX));
         for (kind, data) in step.event.iter().flat_map(read_data) {
-            found.push(StoredEvent {
-                id: format!("{}{WITHIN}{}", verdict.id, found.len()),
+            open_paths.push(StoredEvent {
+                id: format!("{}{WITHIN}{}", verdict.id, open_paths.len()),
                 at: begun
                     .checked_add(after)
                     .map_or(verdict.at, |at| at.min(verdict.at)),
@@ -159,7 +159,7 @@ pub fn events_within(verdict: &StoredEvent) -> Vec<StoredEvent> {
             });
         }
     }
-    found
+    open_paths
 }
 
 /// A rescue that a person asked for.

@@ -90,7 +90,7 @@ pub fn metrics_text(series: &[MetricSeries]) -> String {
             text.push_str(metric.name);
             for (at, (name, value)) in sample.labels.iter().enumerate() {
                 let opening = if at == 0 { '{' } else { ',' };
-                write!(text, "{opening}{name}=\"{}\"", escaped(value))
+                write!(text, "{opening}{name}=\"{}\"", escape_label(value))
                     .expect("a text takes everything");
             }
             let closing = if sample.labels.is_empty() { "" } else { "}" };
@@ -101,7 +101,7 @@ pub fn metrics_text(series: &[MetricSeries]) -> String {
 }
 
 /// The value of a label: the format itself escapes three characters; what could steer a terminal that shows the file is escaped as well.
-fn escaped(value: &str) -> String {
+fn escape_label(value: &str) -> String {
     let shown = watchdog_facts::display::escape_for_display(value);
     shown
         .replace('\\', "\\\\")

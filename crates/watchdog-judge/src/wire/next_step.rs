@@ -47,11 +47,11 @@ impl NextStep {
 
 fn of_reason(reason: Reason, verdict: &VerdictView) -> NextStep {
     let uncommitted = verdict.changes.as_ref().map_or(0, ChangesView::total);
-    let rescue_or = |other| {
+    let rescue_or = |otherwise| {
         if uncommitted > 0 {
             NextStep::OfSpec("rescue")
         } else {
-            other
+            otherwise
         }
     };
     match reason {

@@ -105,12 +105,12 @@ impl PageFigures {
             "measured_since": self.measured_since.map(|day| day.to_string()),
             "window_days": ABORT_WINDOW.as_secs() / 86_400,
             "statuses": statuses,
-            "notes": self.notes.iter().map(|note| shown(note)).collect::<Vec<_>>(),
+            "notes": self.notes.iter().map(|note| shorten_name(note)).collect::<Vec<_>>(),
             "names": names.names,
             "works": works_json,
             "words": words,
-            "cells": base64(&cells),
-            "completed": base64(&self.completed_column(&number)),
+            "cells": encode_base64(&cells),
+            "completed": encode_base64(&self.completed_column(&number)),
         })
     }
 
@@ -154,7 +154,7 @@ impl PageFigures {
             bits.column(&column.counts);
         }
         // The names of checks come from outside.
-        (bits.bytes, columns.into_keys().map(shown).collect())
+        (bits.bytes, columns.into_keys().map(shorten_name).collect())
     }
 
     fn completed_column(&self, number: &BTreeMap<&WorkName, u64>) -> Vec<u8> {
@@ -169,7 +169,7 @@ impl PageFigures {
                 spec.seconds,
                 spec.cost_micros.map(|micros| (micros + CENT / 2) / CENT),
             ]
-            .map(|known| known.map_or(0, |known| known.saturating_add(1)));
+            .map(|figure| figure.map_or(0, |amount| amount.saturating_add(1)));
             let row = [
                 days_between(last, *date),
                 *work,
@@ -195,7 +195,7 @@ impl PageFigures {
 fn is_money(word: &str) -> bool {
     let of_agent = word
         .strip_prefix(word::AGENT)
-        .and_then(|rest| rest.split_once('/'))
+        .and_then(|after_agent| after_agent.split_once('/'))
         .map(|(counter, _)| counter);
     MONEY.contains(&of_agent.unwrap_or(word))
 }
@@ -297,13 +297,13 @@ impl NameTable {
             return *number;
         }
         let number = self.names.len() as u64;
-        self.names.push(shown(name));
+        self.names.push(shorten_name(name));
         self.numbers.insert(name.to_owned(), number);
         number
     }
 }
 
-fn shown(name: &str) -> String {
+fn shorten_name(name: &str) -> String {
     cut_text(&escape_to_one_line(name), LONGEST_NAME)
 }
 
@@ -312,7 +312,7 @@ fn days_between(from: Date, to: Date) -> u64 {
 }
 
 /// Base64 of RFC 4648, for the content policy's fingerprints and for what scripts decode.
-pub fn base64(bytes: &[u8]) -> String {
+pub fn encode_base64(bytes: &[u8]) -> String {
     const DIGITS: &[u8; 64] = b"ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/";
     let mut text = String::with_capacity(bytes.len().div_ceil(3) * 4);
     for chunk in bytes.chunks(3) {
@@ -346,7 +346,7 @@ mod tests {
             ("wash", "d2FzaA=="),
             ("\u{ff}\u{fe}", "w7/Dvg=="),
         ] {
-            assert_eq!(base64(plain.as_bytes()), text);
+            assert_eq!(encode_base64(plain.as_bytes()), text);
         }
     }
 

@@ -47,7 +47,7 @@ pub fn rescued_json(snapshot: &str, outcome: &RescueOutcome, restore: &str) -> V
         "commits": outcome.commits,
         "branch": outcome.fallback_branch,
         "failed": outcome.failed,
-        "held_back": outcome.held_back.as_ref().map(|held| &held.why),
+        "held_back": outcome.held_back.as_ref().map(|hold| &hold.why),
         "lost": outcome.lost,
         "left_out": list_first(&outcome.left_out),
         "left_out_count": outcome.left_out.len(),

@@ -108,7 +108,7 @@ pub fn task_list_json(list: &ListedTasks<'_>) -> Value {
     let count = |status| {
         list.statuses
             .iter()
-            .filter(|found| **found == status)
+            .filter(|task_status| **task_status == status)
             .count()
     };
     let mut summary = Map::new();

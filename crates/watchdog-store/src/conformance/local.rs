@@ -76,7 +76,7 @@ fn stream_position_is_found_by_time() {
         let _done = store.append(&events, None).unwrap();
         for (second, left) in [(0, 4), (10, 4), (11, 3), (20, 3), (21, 1), (30, 1), (31, 0)] {
             let (found, end) = store
-                .read(store.cursor_at(at(second)).unwrap(), 100)
+                .read_events(store.cursor_at(at(second)).unwrap(), 100)
                 .unwrap();
             assert_eq!(found.len(), left, "from second {second}");
             assert_eq!(
@@ -165,7 +165,7 @@ fn pruning_uses_age_and_count_sparing_newest() {
             990,
             "a clock in the far future"
         );
-        let (left, cursor) = store.read(EventCursor::START, 100).unwrap();
+        let (left, cursor) = store.read_events(EventCursor::START, 100).unwrap();
         assert_eq!(
             left.iter().map(|e| e.at.as_second()).collect::<Vec<_>>(),
             (4990..5000).collect::<Vec<_>>()
@@ -175,7 +175,7 @@ fn pruning_uses_age_and_count_sparing_newest() {
             AppendOutcome::Done
         );
         assert_eq!(
-            store.read(cursor, 100).unwrap().0.len(),
+            store.read_events(cursor, 100).unwrap().0.len(),
             1,
             "a cursor stays good across pruning"
         );
@@ -186,7 +186,7 @@ fn pruning_uses_age_and_count_sparing_newest() {
 fn newest_event_of_kind_is_found_far_back() {
     on_every_engine(|store| {
         let of = |worktree: &str, spec: Option<&str>, kind: &str, second: i64| {
-            journal::event(
+            journal::new_event(
                 at(second),
                 worktree,
                 spec,
@@ -247,7 +247,7 @@ fn newest_event_of_kind_is_found_far_back() {
 fn newest_spec_events_are_found_by_their_data() {
     on_every_engine(|store| {
         let of = |spec: &str, kind: &str, second: i64, status: serde_json::Value| {
-            journal::event(
+            journal::new_event(
                 at(second),
                 "w",
                 Some(spec),

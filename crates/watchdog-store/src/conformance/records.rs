@@ -19,7 +19,7 @@ fn concurrent_record_updates_are_never_lost() {
             for _ in 0..8 {
                 scope.spawn(|| {
                     for _ in 0..25 {
-                        breaker::update(store, "wt", "auth", |breaker: &mut Breaker| {
+                        breaker::update_breaker(store, "wt", "auth", |breaker: &mut Breaker| {
                             tries.fetch_add(1, Ordering::Relaxed);
                             breaker.record(
                                 at(1),
@@ -45,9 +45,9 @@ fn concurrent_record_updates_are_never_lost() {
             breaker::read_breaker(store, "wt", "other").unwrap(),
             Breaker::default()
         );
-        breaker::reset(store, "wt", "auth").unwrap();
+        breaker::reset_breaker(store, "wt", "auth").unwrap();
         assert_eq!(
-            breaker::all(store, "wt").unwrap(),
+            breaker::list_breakers(store, "wt").unwrap(),
             [("auth".to_string(), Breaker::default())]
         );
     });
@@ -74,20 +74,20 @@ fn a_baseline(second: i64, refs: usize) -> baseline::BaselineRecord {
 #[test]
 fn the_latest_baseline_is_found_without_a_spec() {
     on_every_engine(|store| {
-        assert_eq!(baseline::latest(store, "wt").unwrap(), None);
-        baseline::record(store, "wt", "z", &a_baseline(5, 0)).unwrap();
-        baseline::record(store, "wt", "spec/auth", &a_baseline(9, 3000)).unwrap();
-        baseline::record(store, "wt2", "late", &a_baseline(99, 0)).unwrap();
+        assert_eq!(baseline::read_latest_baseline(store, "wt").unwrap(), None);
+        baseline::record_baseline(store, "wt", "z", &a_baseline(5, 0)).unwrap();
+        baseline::record_baseline(store, "wt", "spec/auth", &a_baseline(9, 3000)).unwrap();
+        baseline::record_baseline(store, "wt2", "late", &a_baseline(99, 0)).unwrap();
         assert_eq!(
-            baseline::latest(store, "wt").unwrap(),
+            baseline::read_latest_baseline(store, "wt").unwrap(),
             Some(("spec/auth".into(), a_baseline(9, 3000)))
         );
-        baseline::record(store, "wt", "z", &a_baseline(0, 1)).unwrap();
+        baseline::record_baseline(store, "wt", "z", &a_baseline(0, 1)).unwrap();
         assert_eq!(
             baseline::read_baseline(store, "wt", "z").unwrap(),
             Some(a_baseline(0, 1))
         );
-        baseline::forget(store, "wt", "z").unwrap();
+        baseline::forget_baseline(store, "wt", "z").unwrap();
         assert_eq!(baseline::read_baseline(store, "wt", "z").unwrap(), None);
     });
 }
@@ -96,7 +96,7 @@ fn the_latest_baseline_is_found_without_a_spec() {
 fn rounds_reset_at_new_baseline_but_streak_continues() {
     on_every_engine(|store| {
         let round = |baseline: &str, now| {
-            progress::update(store, "wt", "auth", Some(baseline), at(now), |p| {
+            progress::update_progress(store, "wt", "auth", Some(baseline), at(now), |p| {
                 p.rounds_used += 1;
                 p.nothing_to_do_streak += 1;
                 p.fingerprint = Some(u64::MAX - 1);
@@ -127,16 +127,16 @@ fn session_end_is_written_beside_its_beginning() {
             log: Some("/logs/a".into()),
             ..Default::default()
         };
-        assert!(!session::update(store, "wt", "auth", |_| ()).unwrap());
-        session::record(store, "wt", "auth", &began).unwrap();
+        assert!(!session::update_session(store, "wt", "auth", |_| ()).unwrap());
+        session::record_session(store, "wt", "auth", &began).unwrap();
         assert!(
-            session::update(store, "wt", "auth", |s| {
+            session::update_session(store, "wt", "auth", |s| {
                 s.session_id = Some("4f1c".into());
                 s.ended_at = Some(at(2));
             })
             .unwrap()
         );
-        let (spec, found) = session::latest(store, "wt").unwrap().unwrap();
+        let (spec, found) = session::read_latest_session(store, "wt").unwrap().unwrap();
         assert_eq!(
             (spec.as_str(), found),
             (
@@ -162,8 +162,8 @@ fn later_rows_are_refused_and_garbage_is_replaceable() {
         );
         let newer = [
             breaker::read_breaker(store, "wt", "auth").map(drop),
-            breaker::reset(store, "wt", "auth"),
-            breaker::update(store, "wt", "auth", |_| ()),
+            breaker::reset_breaker(store, "wt", "auth"),
+            breaker::update_breaker(store, "wt", "auth", |_| ()),
         ];
         for error in newer.map(Result::unwrap_err) {
             assert!(error.to_string().contains("format 2"), "{error}");
@@ -180,7 +180,7 @@ fn later_rows_are_refused_and_garbage_is_replaceable() {
                 && error.hint().contains("breaker reset"),
             "{error}"
         );
-        breaker::reset(store, "wt", "auth").unwrap();
+        breaker::reset_breaker(store, "wt", "auth").unwrap();
         assert_eq!(
             breaker::read_breaker(store, "wt", "auth")
                 .unwrap()
@@ -193,7 +193,7 @@ fn later_rows_are_refused_and_garbage_is_replaceable() {
 #[test]
 fn rebuilding_from_git_only_fills_gaps() {
     on_every_engine(|store| {
-        baseline::record(store, "wt", "auth", &a_baseline(9, 2)).unwrap();
+        baseline::record_baseline(store, "wt", "auth", &a_baseline(9, 2)).unwrap();
         let known = rebuild::SnapshotFact {
             worktree_id: "wt".into(),
             spec: None,
@@ -224,7 +224,7 @@ fn rebuilding_from_git_only_fills_gaps() {
         };
         for baselines in [1, 0] {
             assert_eq!(
-                rebuild::rebuild(store, &facts).unwrap(),
+                rebuild::rebuild_rows(store, &facts).unwrap(),
                 rebuild::RestoredRowCounts {
                     baselines,
                     snapshots: 2
@@ -239,6 +239,9 @@ fn rebuilding_from_git_only_fills_gaps() {
             baseline::read_baseline(store, "wt", "lost").unwrap(),
             Some(a_baseline(1, 0))
         );
-        assert_eq!(store.read(EventCursor::START, 10).unwrap().0.len(), 2);
+        assert_eq!(
+            store.read_events(EventCursor::START, 10).unwrap().0.len(),
+            2
+        );
     });
 }

@@ -41,7 +41,7 @@ impl AbortCounts {
 
     /// The share of false ones among those that are decided.
     pub fn false_rate(&self) -> Option<f64> {
-        share(self.went_on, self.went_on + self.held)
+        compute_share(self.went_on, self.went_on + self.held)
     }
 }
 
@@ -53,7 +53,7 @@ pub struct Spread {
     /// Nine of ten are at most this.
     pub p90: f64,
     /// How many amounts are known.
-    pub known: usize,
+    pub count: usize,
 }
 
 impl Spread {
@@ -72,7 +72,7 @@ impl Spread {
         Some(Spread {
             median: at(50)?,
             p90: at(90)?,
-            known: amounts.len(),
+            count: amounts.len(),
         })
     }
 }
@@ -207,22 +207,22 @@ impl MeasureSummary {
 
     /// Questions for each session that was judged, those of looks included: they are about sessions, too.
     pub fn questions_per_session(&self) -> Option<f64> {
-        share(self.questions[0] + self.questions[2], self.sessions)
+        compute_share(self.questions[0] + self.questions[2], self.sessions)
     }
 
     /// Questions for each iteration.
     pub fn questions_per_iteration(&self) -> Option<f64> {
-        share(self.iteration_questions, self.iterations)
+        compute_share(self.iteration_questions, self.iterations)
     }
 
     /// Genuine timeouts for each session.
     pub fn timeout_rate(&self) -> Option<f64> {
-        share(self.timeouts, self.sessions)
+        compute_share(self.timeouts, self.sessions)
     }
 
     /// The share of rescues that kept everything.
     pub fn rescue_rate(&self) -> Option<f64> {
-        share(self.rescues.1, self.rescues.0)
+        compute_share(self.rescues.1, self.rescues.0)
     }
 }
 
@@ -230,7 +230,7 @@ impl MeasureSummary {
     clippy::cast_precision_loss,
     reason = "a share is shown with two digits"
 )]
-fn share(part: u64, of: u64) -> Option<f64> {
+fn compute_share(part: u64, of: u64) -> Option<f64> {
     (of > 0).then(|| part as f64 / of as f64)
 }
 
@@ -304,7 +304,7 @@ mod tests {
 
     #[test]
     fn sums_of_both_classes_hold_completions_back() {
-        let found = MeasureSummary::new(
+        let summary = MeasureSummary::new(
             &sums(&[
                 ("judged/session/working", 2),
                 ("judged/change/working", 1),
@@ -321,16 +321,16 @@ mod tests {
             &[],
         );
         assert_eq!(
-            found.held_back(),
+            summary.held_back(),
             BTreeMap::from([("working", 3), ("other", 1)])
         );
-        assert_eq!((found.sessions, found.changes), (6, 2));
+        assert_eq!((summary.sessions, summary.changes), (6, 2));
         assert_eq!(
-            (found.questions_per_session(), found.rescue_rate()),
+            (summary.questions_per_session(), summary.rescue_rate()),
             (Some(1.0), Some(0.75))
         );
         assert_eq!(
-            found.aborts,
+            summary.aborts,
             AbortCounts {
                 total: 2,
                 went_on: 1,

@@ -6,14 +6,14 @@ use serde_json::{Value, json};
 
 use super::*;
 use crate::engine::StoredEvent;
-use crate::journal::event;
+use crate::journal::new_event;
 use crate::tally::{CounterSums, FiguresByDay, JournalTally};
 
 const HOUR: i64 = 3_600;
 const DAY: i64 = 24 * HOUR;
 
 fn happened(second: i64, kind: &str, data: Value) -> StoredEvent {
-    event(
+    new_event(
         Timestamp::from_second(1_800_000_000 + second).unwrap(),
         "w",
         Some("s"),

@@ -80,7 +80,7 @@ impl SharedAccount {
     }
 }
 
-fn key() -> RowKey {
+fn account_key() -> RowKey {
     RowKey::new(SharedAccount::KIND, &["shared"])
 }
 
@@ -89,18 +89,18 @@ fn key() -> RowKey {
 /// # Errors
 /// If it cannot be read.
 pub fn read_account(store: &dyn LocalStore) -> Result<Option<SharedAccount>, StoreError> {
-    row::load(store, &key())
+    row::load_row(store, &account_key())
 }
 
 /// Shares this account from now on, or none. Another account begins without what was known of the one before.
 ///
 /// # Errors
 /// If it cannot be written.
-pub fn share(store: &dyn LocalStore, name: Option<&str>) -> Result<(), StoreError> {
+pub fn share_account(store: &dyn LocalStore, name: Option<&str>) -> Result<(), StoreError> {
     let Some(name) = name else {
-        return row::remove::<SharedAccount>(store, &key());
+        return row::remove_row::<SharedAccount>(store, &account_key());
     };
-    row::update(store, &key(), |row: Option<SharedAccount>| {
+    row::update_row(store, &account_key(), |row: Option<SharedAccount>| {
         let same_account = row.filter(|row| row.name == name);
         (
             same_account.unwrap_or_else(|| SharedAccount {
@@ -113,7 +113,7 @@ pub fn share(store: &dyn LocalStore, name: Option<&str>) -> Result<(), StoreErro
 }
 
 /// Changes what is known, where an account is shared; returns what it was before.
-fn change(
+fn change_account(
     store: &dyn LocalStore,
     how: impl Fn(&mut SharedAccount),
 ) -> Result<Option<SharedAccount>, StoreError> {
@@ -121,7 +121,7 @@ fn change(
         return Ok(None);
     };
     let name = before.name.clone();
-    row::update(store, &key(), |row: Option<SharedAccount>| {
+    row::update_row(store, &account_key(), |row: Option<SharedAccount>| {
         let mut after = row.unwrap_or_else(|| SharedAccount {
             name: name.clone(),
             ..SharedAccount::default()
@@ -145,7 +145,7 @@ pub fn limit_met(
     if until <= now {
         return Ok(());
     }
-    change(store, |account| {
+    change_account(store, |account| {
         account.met.retain(|met| met.agent != agent);
         account.met.push(MetLimit {
             agent: agent.to_owned(),
@@ -169,7 +169,7 @@ pub fn record_refresh(
     limits: &[AccountLimit],
     now: Timestamp,
 ) -> Result<(), StoreError> {
-    change(store, |account| {
+    change_account(store, |account| {
         if account.name == name {
             account.met.retain(|met| !sent.contains(met));
             (account.refreshed_at, account.limits) = (Some(now), limits.to_vec());
@@ -182,9 +182,9 @@ pub fn record_refresh(
 ///
 /// # Errors
 /// If it cannot be written.
-pub fn clear(store: &dyn LocalStore, agent: Option<&str>) -> Result<(), StoreError> {
+pub fn clear_limits(store: &dyn LocalStore, agent: Option<&str>) -> Result<(), StoreError> {
     let of_agent = |name: &str| agent.is_none_or(|agent| agent == name);
-    change(store, |account| {
+    change_account(store, |account| {
         account.limits.retain(|limit| !of_agent(&limit.agent));
         account.met.retain(|met| !of_agent(&met.agent));
     })
@@ -250,37 +250,37 @@ mod tests {
         let store = SqliteStore::open(&scratch.dir).unwrap();
         limit_met(&store, "claude", at(100), at(1)).unwrap();
         assert_eq!(read_account(&store).unwrap(), None);
-        share(&store, Some("team")).unwrap();
+        share_account(&store, Some("team")).unwrap();
         limit_met(&store, "claude", at(100), at(1)).unwrap();
         limit_met(&store, "claude", at(1), at(2)).unwrap();
-        let known = read_account(&store).unwrap().expect("it is shared");
+        let account = read_account(&store).unwrap().expect("it is shared");
         assert_eq!(
-            known.met,
+            account.met,
             [MetLimit {
                 agent: "claude".into(),
                 until: at(100),
                 seen_at: at(1)
             }]
         );
-        share(&store, Some("team")).unwrap();
+        share_account(&store, Some("team")).unwrap();
         assert_eq!(
             read_account(&store).unwrap(),
-            Some(known.clone()),
+            Some(account.clone()),
             "named again, nothing is lost"
         );
-        record_refresh(&store, "team", &known.met, &[limit("codex", 300)], at(3)).unwrap();
+        record_refresh(&store, "team", &account.met, &[limit("codex", 300)], at(3)).unwrap();
         let after = read_account(&store).unwrap().expect("it is shared");
         assert_eq!(
             (after.met.len(), after.limits.len(), after.refreshed_at),
             (0, 1, Some(at(3)))
         );
-        clear(&store, Some("claude")).unwrap();
+        clear_limits(&store, Some("claude")).unwrap();
         assert_eq!(read_account(&store).unwrap().unwrap().limits.len(), 1);
-        clear(&store, None).unwrap();
+        clear_limits(&store, None).unwrap();
         assert_eq!(read_account(&store).unwrap().unwrap().limits.len(), 0);
-        share(&store, Some("mine")).unwrap();
+        share_account(&store, Some("mine")).unwrap();
         assert_eq!(read_account(&store).unwrap().unwrap().refreshed_at, None);
-        share(&store, None).unwrap();
+        share_account(&store, None).unwrap();
         assert_eq!(read_account(&store).unwrap(), None);
     }
 
@@ -288,7 +288,7 @@ mod tests {
     fn endless_limits_of_agents_stay_bounded() {
         let scratch = Scratch::new();
         let store = SqliteStore::open(&scratch.dir).unwrap();
-        share(&store, Some("team")).unwrap();
+        share_account(&store, Some("team")).unwrap();
         for n in 0..100 {
             limit_met(&store, &format!("agent {n}"), at(100), at(1)).unwrap();
         }

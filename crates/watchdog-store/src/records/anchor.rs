@@ -49,11 +49,11 @@ pub fn read_anchor(
     worktree_id: &str,
     spec: &str,
 ) -> Result<Option<CriteriaAnchor>, StoreError> {
-    row::load(store, &row::key::<CriteriaAnchor>(worktree_id, spec))
+    row::load_row(store, &row::spec_key::<CriteriaAnchor>(worktree_id, spec))
 }
 
 /// The anchor that governs a spec: its own, else the newest of the worktree.
-pub fn effective(
+pub fn find_effective_anchor(
     store: &dyn LocalStore,
     worktree_id: &str,
     spec: Option<&str>,
@@ -75,7 +75,7 @@ pub fn of_worktree(
 ) -> Result<Vec<(String, CriteriaAnchor)>, StoreError> {
     let mut anchors = Vec::new();
     let mut failed = None;
-    row::each::<CriteriaAnchor>(store, &[worktree_id], |key, found| match found {
+    row::visit_rows::<CriteriaAnchor>(store, &[worktree_id], |key, found| match found {
         Ok(anchor) => anchors.push((key.last_part(), anchor)),
         Err(error) => failed = Some(error),
     })?;
@@ -83,15 +83,15 @@ pub fn of_worktree(
 }
 
 /// Records an anchor in place of the former one.
-pub fn record(
+pub fn record_anchor(
     store: &dyn LocalStore,
     worktree_id: &str,
     spec: &str,
     anchor: &CriteriaAnchor,
 ) -> Result<(), StoreError> {
-    row::overwrite(
+    row::overwrite_row(
         store,
-        &row::key::<CriteriaAnchor>(worktree_id, spec),
+        &row::spec_key::<CriteriaAnchor>(worktree_id, spec),
         anchor,
     )
 }
@@ -106,7 +106,7 @@ pub fn move_commit(
 ) -> Result<(), StoreError> {
     row::overwrite_without_flush(
         store,
-        &row::key::<CriteriaAnchor>(worktree_id, spec),
+        &row::spec_key::<CriteriaAnchor>(worktree_id, spec),
         anchor,
     )
 }
@@ -118,9 +118,9 @@ pub fn record_if_absent(
     spec: &str,
     anchor: &CriteriaAnchor,
 ) -> Result<bool, StoreError> {
-    row::create(
+    row::create_row(
         store,
-        &row::key::<CriteriaAnchor>(worktree_id, spec),
+        &row::spec_key::<CriteriaAnchor>(worktree_id, spec),
         anchor,
     )
 }
@@ -151,15 +151,15 @@ mod tests {
     fn new_spec_anchor_starts_at_newest_of_worktree() {
         let scratch = Scratch::new();
         let store = SqliteStore::open(&scratch.dir).unwrap();
-        assert_eq!(effective(&store, "w", Some("a")).unwrap(), None);
+        assert_eq!(find_effective_anchor(&store, "w", Some("a")).unwrap(), None);
         assert!(record_if_absent(&store, "w", "a", &anchor("old", 1)).unwrap());
         assert!(!record_if_absent(&store, "w", "a", &anchor("other", 9)).unwrap());
-        record(&store, "w", "b", &anchor("new", 2)).unwrap();
-        record(&store, "elsewhere", "c", &anchor("newest", 3)).unwrap();
+        record_anchor(&store, "w", "b", &anchor("new", 2)).unwrap();
+        record_anchor(&store, "elsewhere", "c", &anchor("newest", 3)).unwrap();
         let file = |spec: Option<&str>| {
-            effective(&store, "w", spec)
+            find_effective_anchor(&store, "w", spec)
                 .unwrap()
-                .and_then(|found| found.file)
+                .and_then(|effective_anchor| effective_anchor.file)
         };
         assert_eq!(
             (file(Some("a")).as_deref(), file(Some("b")).as_deref()),

@@ -35,15 +35,15 @@ impl RecordType for StandingAnswer {
 }
 
 /// Records an answer in place of the former one.
-pub fn record(
+pub fn record_answer(
     store: &dyn LocalStore,
     worktree_id: &str,
     spec: &str,
     answer: &StandingAnswer,
 ) -> Result<(), StoreError> {
-    row::overwrite(
+    row::overwrite_row(
         store,
-        &row::key::<StandingAnswer>(worktree_id, spec),
+        &row::spec_key::<StandingAnswer>(worktree_id, spec),
         answer,
     )
 }
@@ -54,12 +54,16 @@ pub fn read_answer(
     worktree_id: &str,
     spec: &str,
 ) -> Result<Option<StandingAnswer>, StoreError> {
-    row::load(store, &row::key::<StandingAnswer>(worktree_id, spec))
+    row::load_row(store, &row::spec_key::<StandingAnswer>(worktree_id, spec))
 }
 
 /// Forgets it.
-pub fn forget(store: &dyn LocalStore, worktree_id: &str, spec: &str) -> Result<(), StoreError> {
-    row::remove::<StandingAnswer>(store, &row::key::<StandingAnswer>(worktree_id, spec))
+pub fn forget_answer(
+    store: &dyn LocalStore,
+    worktree_id: &str,
+    spec: &str,
+) -> Result<(), StoreError> {
+    row::remove_row::<StandingAnswer>(store, &row::spec_key::<StandingAnswer>(worktree_id, spec))
 }
 
 #[cfg(test)]
@@ -101,8 +105,9 @@ mod tests {
                 reason: "working".into(),
                 last_word: false,
             };
-            let key = row::key::<StandingAnswer>("w", "s");
-            let read: StandingAnswer = row::decode(&key, &row::encode(&record)).expect("a row");
+            let key = row::spec_key::<StandingAnswer>("w", "s");
+            let read: StandingAnswer =
+                row::decode_row(&key, &row::encode_row(&record)).expect("a row");
             assert_eq!(read, record);
         }
     }

@@ -55,20 +55,20 @@ impl RecordType for BaselineRecord {
 }
 
 /// The worktrees for which a baseline is recorded.
-pub fn worktrees(store: &dyn LocalStore) -> Result<HashSet<String>, StoreError> {
-    row::worktrees::<BaselineRecord>(store)
+pub fn list_baseline_worktrees(store: &dyn LocalStore) -> Result<HashSet<String>, StoreError> {
+    row::list_worktrees::<BaselineRecord>(store)
 }
 
 /// Records a baseline in place of the former one.
-pub fn record(
+pub fn record_baseline(
     store: &dyn LocalStore,
     worktree_id: &str,
     spec: &str,
     baseline: &BaselineRecord,
 ) -> Result<(), StoreError> {
-    row::overwrite(
+    row::overwrite_row(
         store,
-        &row::key::<BaselineRecord>(worktree_id, spec),
+        &row::spec_key::<BaselineRecord>(worktree_id, spec),
         baseline,
     )
 }
@@ -80,9 +80,9 @@ pub fn record_if_absent(
     spec: &str,
     baseline: &BaselineRecord,
 ) -> Result<bool, StoreError> {
-    row::create(
+    row::create_row(
         store,
-        &row::key::<BaselineRecord>(worktree_id, spec),
+        &row::spec_key::<BaselineRecord>(worktree_id, spec),
         baseline,
     )
 }
@@ -93,7 +93,7 @@ pub fn read_baseline(
     worktree_id: &str,
     spec: &str,
 ) -> Result<Option<BaselineRecord>, StoreError> {
-    row::load(store, &row::key::<BaselineRecord>(worktree_id, spec))
+    row::load_row(store, &row::spec_key::<BaselineRecord>(worktree_id, spec))
 }
 
 /// Every baseline of a worktree, each with its spec.
@@ -102,7 +102,7 @@ pub fn of_worktree(
     worktree_id: &str,
 ) -> Result<Vec<(String, BaselineRecord)>, StoreError> {
     let (mut baselines, mut failed) = (Vec::new(), None);
-    row::each::<BaselineRecord>(store, &[worktree_id], |key, read| match read {
+    row::visit_rows::<BaselineRecord>(store, &[worktree_id], |key, read| match read {
         Ok(baseline) => baselines.push((key.last_part(), baseline)),
         Err(error) => failed = Some(error),
     })?;
@@ -111,7 +111,7 @@ pub fn of_worktree(
 }
 
 /// The baseline of a worktree that was recorded last, with its spec. For commands that name no spec.
-pub fn latest(
+pub fn read_latest_baseline(
     store: &dyn LocalStore,
     worktree_id: &str,
 ) -> Result<Option<(String, BaselineRecord)>, StoreError> {
@@ -121,11 +121,17 @@ pub fn latest(
 }
 
 /// Forgets the baseline of a spec.
-pub fn forget(store: &dyn LocalStore, worktree_id: &str, spec: &str) -> Result<(), StoreError> {
-    row::remove::<BaselineRecord>(store, &row::key::<BaselineRecord>(worktree_id, spec))
+pub fn forget_baseline(
+    store: &dyn LocalStore,
+    worktree_id: &str,
+    spec: &str,
+) -> Result<(), StoreError> {
+    row::remove_row::<BaselineRecord>(store, &row::spec_key::<BaselineRecord>(worktree_id, spec))
 }
 
 /// Every recorded baseline, of all worktrees and specs.
-pub fn everywhere(store: &dyn LocalStore) -> Result<RowsByWorktree<BaselineRecord>, StoreError> {
-    row::everywhere(store)
+pub fn list_all_baselines(
+    store: &dyn LocalStore,
+) -> Result<RowsByWorktree<BaselineRecord>, StoreError> {
+    row::list_all_rows(store)
 }

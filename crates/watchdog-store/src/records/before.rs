@@ -97,19 +97,23 @@ pub fn read_checks_before(
     worktree_id: &str,
     spec: &str,
 ) -> Result<ChecksBeforeRecord, StoreError> {
-    Ok(row::load(store, &row::key::<ChecksBeforeRecord>(worktree_id, spec))?.unwrap_or_default())
+    Ok(row::load_row(
+        store,
+        &row::spec_key::<ChecksBeforeRecord>(worktree_id, spec),
+    )?
+    .unwrap_or_default())
 }
 
 /// Changes what is known.
-pub fn update(
+pub fn update_checks_before(
     store: &dyn LocalStore,
     worktree_id: &str,
     spec: &str,
     change: impl Fn(&mut ChecksBeforeRecord),
 ) -> Result<(), StoreError> {
-    row::update(
+    row::update_row(
         store,
-        &row::key::<ChecksBeforeRecord>(worktree_id, spec),
+        &row::spec_key::<ChecksBeforeRecord>(worktree_id, spec),
         |row: Option<ChecksBeforeRecord>| {
             let mut record = row.unwrap_or_default();
             change(&mut record);
@@ -130,7 +134,7 @@ pub fn work_is_complete(
     {
         return Ok(());
     }
-    update(store, worktree_id, spec, |record| record.begun.clear())
+    update_checks_before(store, worktree_id, spec, |record| record.begun.clear())
 }
 
 #[cfg(test)]
@@ -163,27 +167,30 @@ mod tests {
             ChecksBeforeRecord::default()
         );
         work_is_complete(&store, "w", "s").unwrap();
-        update(&store, "w", "s", |record| {
+        update_checks_before(&store, "w", "s", |record| {
             record.begin(mark("a", "t", OutcomeBeforeWork::Failed));
             record.record_outcome(mark("a", "t", OutcomeBeforeWork::Failed));
         })
         .unwrap();
-        let found = read_checks_before(&store, "w", "s").unwrap();
+        let before_work = read_checks_before(&store, "w", "s").unwrap();
         assert_eq!(
-            found.first_outcome("a"),
+            before_work.first_outcome("a"),
             Some(&mark("a", "t", OutcomeBeforeWork::Failed))
         );
         assert_eq!(
             (
-                found.first_outcome("b"),
-                found.outcome_on_tree("a", "other")
+                before_work.first_outcome("b"),
+                before_work.outcome_on_tree("a", "other")
             ),
             (None, None)
         );
         work_is_complete(&store, "w", "s").unwrap();
-        let found = read_checks_before(&store, "w", "s").unwrap();
+        let after_completion = read_checks_before(&store, "w", "s").unwrap();
         assert_eq!(
-            (found.first_outcome("a"), found.outcome_on_tree("a", "t")),
+            (
+                after_completion.first_outcome("a"),
+                after_completion.outcome_on_tree("a", "t")
+            ),
             (None, Some(&mark("a", "t", OutcomeBeforeWork::Failed)))
         );
     }

@@ -15,20 +15,20 @@ pub fn read_breaker(
     worktree_id: &str,
     spec: &str,
 ) -> Result<Breaker, StoreError> {
-    Ok(row::load(store, &row::key::<Breaker>(worktree_id, spec))?.unwrap_or_default())
+    Ok(row::load_row(store, &row::spec_key::<Breaker>(worktree_id, spec))?.unwrap_or_default())
 }
 
 /// Changes the breaker of a spec, atomically with regard to every other process, and returns what `change` returned.
 /// `change` may run several times, each time on what is recorded then.
-pub fn update<T>(
+pub fn update_breaker<T>(
     store: &dyn LocalStore,
     worktree_id: &str,
     spec: &str,
     change: impl Fn(&mut Breaker) -> T,
 ) -> Result<T, StoreError> {
-    row::update(
+    row::update_row(
         store,
-        &row::key::<Breaker>(worktree_id, spec),
+        &row::spec_key::<Breaker>(worktree_id, spec),
         |row: Option<Breaker>| {
             let mut breaker = row.unwrap_or_default();
             let outcome = change(&mut breaker);
@@ -38,22 +38,26 @@ pub fn update<T>(
 }
 
 /// Closes the breaker of a spec and clears its count, also where the recorded one cannot be read.
-pub fn reset(store: &dyn LocalStore, worktree_id: &str, spec: &str) -> Result<(), StoreError> {
-    row::overwrite(
+pub fn reset_breaker(
+    store: &dyn LocalStore,
+    worktree_id: &str,
+    spec: &str,
+) -> Result<(), StoreError> {
+    row::overwrite_row(
         store,
-        &row::key::<Breaker>(worktree_id, spec),
+        &row::spec_key::<Breaker>(worktree_id, spec),
         &Breaker::default(),
     )
 }
 
 /// Every recorded breaker of a worktree with its spec.
-pub fn all(
+pub fn list_breakers(
     store: &dyn LocalStore,
     worktree_id: &str,
 ) -> Result<Vec<(String, Breaker)>, StoreError> {
     let mut breakers = Vec::new();
     let mut failed = None;
-    row::each::<Breaker>(store, &[worktree_id], |key, row| match row {
+    row::visit_rows::<Breaker>(store, &[worktree_id], |key, row| match row {
         Ok(breaker) => breakers.push((key.last_part(), breaker)),
         Err(error) => failed = Some(error),
     })?;
@@ -61,6 +65,6 @@ pub fn all(
 }
 
 /// Every recorded breaker, of all worktrees and specs.
-pub fn everywhere(store: &dyn LocalStore) -> Result<RowsByWorktree<Breaker>, StoreError> {
-    row::everywhere(store)
+pub fn list_all_breakers(store: &dyn LocalStore) -> Result<RowsByWorktree<Breaker>, StoreError> {
+    row::list_all_rows(store)
 }

@@ -39,12 +39,12 @@ impl RecordType for PassRecord {
 }
 
 /// A fingerprint of what a command depends on.
-pub fn inputs(parts: &[&[u8]]) -> String {
+pub fn fingerprint_inputs(parts: &[&[u8]]) -> String {
     sha256_hex(parts)
 }
 
 /// All variables that a command inherits, as one text. Left out is what differs from call to call and from shell to shell without meaning.
-pub fn environment() -> Vec<u8> {
+pub fn serialize_environment() -> Vec<u8> {
     let without_meaning = |name: &OsStr| {
         ["_", "SHLVL", "PWD", "OLDPWD", "WATCHDOG_TREE"]
             .iter()
@@ -68,7 +68,7 @@ pub fn find_pass(
     inputs: &str,
     now: Timestamp,
 ) -> Result<Option<Option<TestCounts>>, StoreError> {
-    let record = row::load::<PassRecord>(store, &key(worktree_id))?.unwrap_or_default();
+    let record = row::load_row::<PassRecord>(store, &pass_key(worktree_id))?.unwrap_or_default();
     let fresh = |at: Timestamp| at <= now && now.duration_since(at).unsigned_abs() < FRESH;
     let pass = record
         .passes
@@ -78,14 +78,14 @@ pub fn find_pass(
 }
 
 /// Remembers that a command with these inputs passed, and what it ran.
-pub fn remember(
+pub fn remember_pass(
     store: &dyn LocalStore,
     worktree_id: &str,
     inputs: &str,
     tests: Option<TestCounts>,
     now: Timestamp,
 ) -> Result<(), StoreError> {
-    row::update(store, &key(worktree_id), |row: Option<PassRecord>| {
+    row::update_row(store, &pass_key(worktree_id), |row: Option<PassRecord>| {
         let mut passed = row.unwrap_or_default();
         passed.passes.retain(|pass| pass.inputs != inputs);
         passed.passes.push(CommandPass {
@@ -99,7 +99,7 @@ pub fn remember(
     })
 }
 
-fn key(worktree_id: &str) -> RowKey {
+fn pass_key(worktree_id: &str) -> RowKey {
     RowKey::new(PassRecord::KIND, &[worktree_id])
 }
 
@@ -124,15 +124,16 @@ mod tests {
             find_pass(&store, worktree, inputs, at).unwrap().is_some()
         };
         assert!(!has("w", "a", start));
-        remember(&store, "w", "a", None, start).unwrap();
+        remember_pass(&store, "w", "a", None, start).unwrap();
         assert!(has("w", "a", hours(23)));
         assert!(!has("w", "a", hours(24)));
         assert!(!has("w", "a", hours(-1)));
         assert!(!has("other", "a", start));
-        (0..MOST).for_each(|n| remember(&store, "w", &format!("b{n}"), None, hours(1)).unwrap());
+        (0..MOST)
+            .for_each(|n| remember_pass(&store, "w", &format!("b{n}"), None, hours(1)).unwrap());
         assert!(!has("w", "a", hours(1)), "the oldest went");
         assert!(has("w", "b0", hours(1)));
-        remember(&store, "w", "b0", Some(tests), hours(2)).unwrap();
+        remember_pass(&store, "w", "b0", Some(tests), hours(2)).unwrap();
         assert!(
             has("w", "b1", hours(2)),
             "one that passes again takes no second place"
@@ -145,6 +146,9 @@ mod tests {
 
     #[test]
     fn what_differs_in_one_input_has_another_fingerprint() {
-        assert_ne!(inputs(&[b"ab", b"c"]), inputs(&[b"a", b"bc"]));
+        assert_ne!(
+            fingerprint_inputs(&[b"ab", b"c"]),
+            fingerprint_inputs(&[b"a", b"bc"])
+        );
     }
 }

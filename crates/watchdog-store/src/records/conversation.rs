@@ -28,15 +28,15 @@ impl RecordType for SpecConversations {
 }
 
 /// Records the conversations in place of the former ones.
-pub fn record(
+pub fn record_conversations(
     store: &dyn LocalStore,
     worktree_id: &str,
     spec: &str,
     conversation: &SpecConversations,
 ) -> Result<(), StoreError> {
-    row::overwrite(
+    row::overwrite_row(
         store,
-        &row::key::<SpecConversations>(worktree_id, spec),
+        &row::spec_key::<SpecConversations>(worktree_id, spec),
         conversation,
     )
 }
@@ -47,7 +47,10 @@ pub fn read_conversations(
     worktree_id: &str,
     spec: &str,
 ) -> Result<Option<SpecConversations>, StoreError> {
-    row::load(store, &row::key::<SpecConversations>(worktree_id, spec))
+    row::load_row(
+        store,
+        &row::spec_key::<SpecConversations>(worktree_id, spec),
+    )
 }
 
 /// Records that an agent was seen at work since the latest baseline of a worktree.
@@ -56,7 +59,7 @@ pub fn note_agent(
     worktree_id: &str,
     agent: &str,
 ) -> Result<(), StoreError> {
-    let Some((spec, _)) = baseline::latest(store, worktree_id)? else {
+    let Some((spec, _)) = baseline::read_latest_baseline(store, worktree_id)? else {
         return Ok(());
     };
     let Some(mut conversation) = read_conversations(store, worktree_id, &spec)? else {
@@ -66,5 +69,5 @@ pub fn note_agent(
         return Ok(());
     }
     conversation.seen.push(agent.to_owned());
-    record(store, worktree_id, &spec, &conversation)
+    record_conversations(store, worktree_id, &spec, &conversation)
 }

@@ -49,7 +49,7 @@ impl CopyProgress {
 /// How long a server that failed is left alone by commands that would start a process for it.
 const TRIED_ANEW_AFTER: SignedDuration = SignedDuration::from_mins(1);
 
-fn key(fleet: &str) -> RowKey {
+fn copy_key(fleet: &str) -> RowKey {
     RowKey::new(CopyProgress::KIND, &[fleet])
 }
 
@@ -58,13 +58,13 @@ pub fn read_progress(
     store: &dyn LocalStore,
     fleet: &str,
 ) -> Result<Option<CopyProgress>, StoreError> {
-    row::load(store, &key(fleet))
+    row::load_row(store, &copy_key(fleet))
 }
 
 /// Whether there is anything to write: an event behind what was copied, or a failure that is over. Reads only.
 pub fn is_due(store: &dyn LocalStore, fleet: &str) -> Result<bool, StoreError> {
     let progress = read_progress(store, fleet)?.unwrap_or_default();
-    Ok(progress.failing_since.is_some() || !store.read(progress.through(), 1)?.0.is_empty())
+    Ok(progress.failing_since.is_some() || !store.read_events(progress.through(), 1)?.0.is_empty())
 }
 
 /// Whether an event waits that the server would take, by what is known of it: one that failed is tried anew after a minute. Reads only.
@@ -75,23 +75,23 @@ pub fn is_left(store: &dyn LocalStore, fleet: &str, now: Timestamp) -> Result<bo
     if progress.failing_since.is_some() && progress.tried_at.is_some_and(rests) {
         return Ok(false);
     }
-    Ok(!store.read(progress.through(), 1)?.0.is_empty())
+    Ok(!store.read_events(progress.through(), 1)?.0.is_empty())
 }
 
 /// Begins at the end of the journal, where nothing was copied to this fleet yet.
-pub fn begin(store: &dyn LocalStore, fleet: &str) -> Result<(), StoreError> {
+pub fn begin_copying(store: &dyn LocalStore, fleet: &str) -> Result<(), StoreError> {
     let end = store.cursor_at(Timestamp::MAX)?;
-    row::create(store, &key(fleet), &CopyProgress::from(end)).map(drop)
+    row::create_row(store, &copy_key(fleet), &CopyProgress::from(end)).map(drop)
 }
 
 /// Goes on to `through`, never back: whoever copied further meanwhile is right.
-pub fn advance(
+pub fn advance_copying(
     store: &dyn LocalStore,
     fleet: &str,
     through: EventCursor,
     missed: u64,
 ) -> Result<(), StoreError> {
-    row::update(store, &key(fleet), |row: Option<CopyProgress>| {
+    row::update_row(store, &copy_key(fleet), |row: Option<CopyProgress>| {
         let before = row.unwrap_or_default();
         let further = through.0 > before.through;
         let missed = if further {
@@ -118,7 +118,7 @@ pub fn record_failure(
     fleet: &str,
     now: Timestamp,
 ) -> Result<bool, StoreError> {
-    row::update(store, &key(fleet), |row: Option<CopyProgress>| {
+    row::update_row(store, &copy_key(fleet), |row: Option<CopyProgress>| {
         let before = row.unwrap_or_default();
         let is_news = before.failing_since.is_none() || before.unsaid.is_some();
         (
@@ -140,7 +140,7 @@ pub fn failed_unseen(
     why: &str,
     now: Timestamp,
 ) -> Result<(), StoreError> {
-    row::update(store, &key(fleet), |row: Option<CopyProgress>| {
+    row::update_row(store, &copy_key(fleet), |row: Option<CopyProgress>| {
         let before = row.unwrap_or_default();
         let unsaid = if before.failing_since.is_none() {
             Some(why.to_owned())
@@ -164,7 +164,7 @@ pub fn take_unsaid(store: &dyn LocalStore, fleet: &str) -> Result<Option<String>
     if read_progress(store, fleet)?.is_none_or(|progress| progress.unsaid.is_none()) {
         return Ok(None);
     }
-    row::update(store, &key(fleet), |row: Option<CopyProgress>| {
+    row::update_row(store, &copy_key(fleet), |row: Option<CopyProgress>| {
         let before = row.unwrap_or_default();
         let unsaid = before.unsaid.clone();
         (
@@ -178,12 +178,12 @@ pub fn take_unsaid(store: &dyn LocalStore, fleet: &str) -> Result<Option<String>
 }
 
 /// Forgets a fleet that this machine left.
-pub fn forget(store: &dyn LocalStore, fleet: &str) -> Result<(), StoreError> {
-    row::remove::<CopyProgress>(store, &key(fleet))
+pub fn forget_fleet(store: &dyn LocalStore, fleet: &str) -> Result<(), StoreError> {
+    row::remove_row::<CopyProgress>(store, &copy_key(fleet))
 }
 
 /// Takes the right to copy, so that two processes do not send the same; `None` while another one copies.
-pub fn lease(
+pub fn acquire_copy_lease(
     store: &dyn LocalStore,
     fleet: &str,
     ttl: Duration,
@@ -200,7 +200,7 @@ mod tests {
     use super::*;
     use crate::SharedStore;
     use crate::SqliteStore;
-    use crate::journal::{event, kind};
+    use crate::journal::{kind, new_event};
     use crate::sqlite::tests::Scratch;
 
     #[test]
@@ -208,7 +208,7 @@ mod tests {
         let scratch = Scratch::new();
         let store = SqliteStore::open(&scratch.dir).unwrap();
         let happened = || {
-            event(
+            new_event(
                 Timestamp::UNIX_EPOCH,
                 "wt",
                 None,
@@ -217,11 +217,11 @@ mod tests {
             )
         };
         let _ = store.append(&[happened()], None).unwrap();
-        begin(&store, "f").unwrap();
+        begin_copying(&store, "f").unwrap();
         let _ = store.append(&[happened()], None).unwrap();
         let begun = read_progress(&store, "f").unwrap().expect("it joined");
-        assert_eq!(store.read(begun.through(), 9).unwrap().0.len(), 1);
-        begin(&store, "f").unwrap();
+        assert_eq!(store.read_events(begun.through(), 9).unwrap().0.len(), 1);
+        begin_copying(&store, "f").unwrap();
         assert_eq!(
             read_progress(&store, "f").unwrap(),
             Some(begun.clone()),
@@ -233,8 +233,8 @@ mod tests {
     fn progress_never_regresses_and_outage_is_reported_once() {
         let scratch = Scratch::new();
         let store = SqliteStore::open(&scratch.dir).unwrap();
-        advance(&store, "f", EventCursor(7), 2).unwrap();
-        advance(&store, "f", EventCursor(5), 9).unwrap();
+        advance_copying(&store, "f", EventCursor(7), 2).unwrap();
+        advance_copying(&store, "f", EventCursor(5), 9).unwrap();
         let standing = read_progress(&store, "f").unwrap().unwrap();
         assert_eq!((standing.through(), standing.missed), (EventCursor(7), 2));
         let now = Timestamp::UNIX_EPOCH;
@@ -244,12 +244,12 @@ mod tests {
             read_progress(&store, "f").unwrap().unwrap().failing_since,
             Some(now)
         );
-        advance(&store, "f", EventCursor(8), 0).unwrap();
+        advance_copying(&store, "f", EventCursor(8), 0).unwrap();
         assert!(
             record_failure(&store, "f", now).unwrap(),
             "it was back in between"
         );
-        forget(&store, "f").unwrap();
+        forget_fleet(&store, "f").unwrap();
         assert_eq!(read_progress(&store, "f").unwrap(), None);
     }
 
@@ -257,16 +257,16 @@ mod tests {
     fn outage_leaves_due_copy_with_this_process() {
         let scratch = Scratch::new();
         let store = SqliteStore::open(&scratch.dir).unwrap();
-        let known = || {
+        let due_and_left = || {
             (
                 is_due(&store, "f").unwrap(),
                 is_left(&store, "f", Timestamp::UNIX_EPOCH).unwrap(),
             )
         };
-        assert_eq!(known(), (false, false));
+        assert_eq!(due_and_left(), (false, false));
         let _ = store
             .append(
-                &[event(
+                &[new_event(
                     Timestamp::UNIX_EPOCH,
                     "wt",
                     None,
@@ -276,15 +276,15 @@ mod tests {
                 None,
             )
             .unwrap();
-        assert_eq!(known(), (true, true));
+        assert_eq!(due_and_left(), (true, true));
         record_failure(&store, "f", Timestamp::UNIX_EPOCH).unwrap();
-        assert_eq!(known(), (true, false));
-        let (_, end) = store.read(EventCursor::START, 9).unwrap();
-        advance(&store, "f", end, 0).unwrap();
-        assert_eq!(known(), (false, false));
+        assert_eq!(due_and_left(), (true, false));
+        let (_, end) = store.read_events(EventCursor::START, 9).unwrap();
+        advance_copying(&store, "f", end, 0).unwrap();
+        assert_eq!(due_and_left(), (false, false));
         record_failure(&store, "f", Timestamp::UNIX_EPOCH).unwrap();
         assert_eq!(
-            known(),
+            due_and_left(),
             (true, false),
             "that it answers again is written down"
         );
@@ -306,7 +306,7 @@ mod tests {
         assert!(!record_failure(&store, "f", now).unwrap(), "it was said");
         failed_unseen(&store, "f", "the same", now).unwrap();
         assert_eq!(take_unsaid(&store, "f").unwrap(), None, "of one outage");
-        advance(&store, "f", EventCursor(1), 0).unwrap();
+        advance_copying(&store, "f", EventCursor(1), 0).unwrap();
         failed_unseen(&store, "f", "again", now).unwrap();
         assert!(
             record_failure(&store, "f", now).unwrap(),
@@ -320,9 +320,11 @@ mod tests {
         let scratch = Scratch::new();
         let store = SqliteStore::open(&scratch.dir).unwrap();
         let minute = Duration::from_secs(60);
-        let held = lease(&store, "f", minute).unwrap().expect("nobody copies");
-        assert_eq!(lease(&store, "f", minute).unwrap(), None);
-        assert!(store.release(&held).unwrap());
+        let copy_lease = acquire_copy_lease(&store, "f", minute)
+            .unwrap()
+            .expect("nobody copies");
+        assert_eq!(acquire_copy_lease(&store, "f", minute).unwrap(), None);
+        assert!(store.release(&copy_lease).unwrap());
     }
 
     #[test]
@@ -332,7 +334,7 @@ mod tests {
         let at = |second: i64| Timestamp::from_second(second).unwrap();
         let _ = store
             .append(
-                &[event(
+                &[new_event(
                     at(0),
                     "wt",
                     None,

@@ -26,7 +26,7 @@ impl RecordType for LastExpiry {
 /// of a thousand repositories must not wait a thousand times for a synchronised write.
 ///
 /// A timestamp in the future comes from a wrong clock and is ignored.
-pub fn due(
+pub fn is_expiry_due(
     store: &dyn LocalStore,
     repository_id: &str,
     now: Timestamp,
@@ -34,10 +34,10 @@ pub fn due(
     let key = RowKey::new(LastExpiry::KIND, &[repository_id]);
     let fresh = |at: Timestamp| now.duration_since(at).unsigned_abs() < EVERY;
     // Most calls end here, without a write.
-    if row::load::<LastExpiry>(store, &key)?.is_some_and(|last| fresh(last.at)) {
+    if row::load_row::<LastExpiry>(store, &key)?.is_some_and(|last| fresh(last.at)) {
         return Ok(false);
     }
-    store.keep_hints(&[(key, row::encode(&LastExpiry { at: now }))])?;
+    store.keep_hints(&[(key, row::encode_row(&LastExpiry { at: now }))])?;
     Ok(true)
 }
 
@@ -54,13 +54,13 @@ mod tests {
         let store = SqliteStore::open(&state).unwrap();
         let start: Timestamp = "2026-03-04T05:06:07Z".parse().unwrap();
         let hours = |n: i64| start + jiff::SignedDuration::from_hours(n);
-        assert!(due(&store, "a", start).unwrap());
-        assert!(!due(&store, "a", hours(23)).unwrap());
-        assert!(due(&store, "b", start).unwrap());
-        assert!(due(&store, "a", hours(24)).unwrap());
-        assert!(!due(&store, "a", hours(25)).unwrap());
+        assert!(is_expiry_due(&store, "a", start).unwrap());
+        assert!(!is_expiry_due(&store, "a", hours(23)).unwrap());
+        assert!(is_expiry_due(&store, "b", start).unwrap());
+        assert!(is_expiry_due(&store, "a", hours(24)).unwrap());
+        assert!(!is_expiry_due(&store, "a", hours(25)).unwrap());
         assert!(
-            due(&store, "a", hours(-100)).unwrap(),
+            is_expiry_due(&store, "a", hours(-100)).unwrap(),
             "a clock that was set back must not end expiry for ever"
         );
     }

@@ -135,11 +135,11 @@ pub struct PeriodFigures {
     pub notes: Vec<String>,
 }
 
-fn head() -> RowKey {
+fn fold_cursor_key() -> RowKey {
     RowKey::new(FoldCursor::KIND, &["journal"])
 }
 
-fn key(day: Date) -> RowKey {
+fn day_key(day: Date) -> RowKey {
     RowKey::new(DayRecord::KIND, &[&day.to_string()])
 }
 
@@ -165,14 +165,14 @@ impl<'a> LoadedRows<'a> {
         if WorkState::heeds(&event.kind)
             && let Entry::Vacant(unread) = self.works.entry(tally::work_name(event))
         {
-            let (rev, state) = work(self.store, unread.key())?;
+            let (rev, state) = load_work_state(self.store, unread.key())?;
             self.tally.works.insert(unread.key().clone(), state.clone());
             unread.insert((rev, state));
         }
         let gains = self.tally.measure(event);
         for date in gains.days(event) {
             if let Entry::Vacant(unread) = self.days.entry(date) {
-                let (rev, figures) = day(self.store, date)?;
+                let (rev, figures) = load_day(self.store, date)?;
                 unread.insert(rev);
                 self.tally.days.insert(date, figures);
             }
@@ -186,14 +186,14 @@ impl<'a> LoadedRows<'a> {
 ///
 /// # Errors
 /// When rows or events cannot be read, or it is not known whether the figures were written.
-pub fn fold(store: &dyn LocalStore, at_most: usize) -> Result<usize, StoreError> {
+pub fn fold_events(store: &dyn LocalStore, at_most: usize) -> Result<usize, StoreError> {
     let (found, mut end) = read_fold_cursor(store)?;
     let mut rows = LoadedRows::new(store);
     let mut count = 0;
     // Many events are held a page at a time, while each row is read and written once for all of them.
     while count < at_most {
         let page = PAGE.min(at_most - count);
-        let (events, through) = store.read(end, page)?;
+        let (events, through) = store.read_events(end, page)?;
         events.iter().try_for_each(|event| rows.add(event))?;
         end = through;
         count += events.len();
@@ -218,9 +218,9 @@ pub fn fold(store: &dyn LocalStore, at_most: usize) -> Result<usize, StoreError>
     let expect =
         |rev: Option<RowRevision>| rev.map_or(ExpectedRevision::Absent, ExpectedRevision::Rev);
     let mut writes = vec![(
-        head(),
+        fold_cursor_key(),
         expect(found),
-        row::encode(&FoldCursor { through: end }),
+        row::encode_row(&FoldCursor { through: end }),
     )];
     let (mut new_day, mut new_work) = (false, false);
     for date in changed {
@@ -228,9 +228,9 @@ pub fn fold(store: &dyn LocalStore, at_most: usize) -> Result<usize, StoreError>
         new_day |= rev.is_none();
         let figures = days.remove(&date).unwrap_or_else(DayFigures::begin);
         writes.push((
-            key(date),
+            day_key(date),
             expect(rev),
-            row::encode(&DayRecord {
+            row::encode_row(&DayRecord {
                 figures,
                 through: end,
             }),
@@ -239,7 +239,7 @@ pub fn fold(store: &dyn LocalStore, at_most: usize) -> Result<usize, StoreError>
     for (name, state) in works {
         if let Some((rev, _)) = before.get(&name).filter(|(_, before)| *before != state) {
             new_work |= rev.is_none();
-            writes.push((work_key(&name), expect(*rev), row::encode(&state)));
+            writes.push((work_key(&name), expect(*rev), row::encode_row(&state)));
         }
     }
     match store.cas_all(&writes)? {
@@ -262,16 +262,16 @@ pub fn fold(store: &dyn LocalStore, at_most: usize) -> Result<usize, StoreError>
 fn read_fold_cursor(
     store: &dyn LocalStore,
 ) -> Result<(Option<RowRevision>, EventCursor), StoreError> {
-    let Some((rev, bytes)) = store.get(&head())? else {
+    let Some((rev, bytes)) = store.get(&fold_cursor_key())? else {
         return Ok((None, EventCursor::START));
     };
-    match row::decode::<FoldCursor>(&head(), &bytes) {
+    match row::decode_row::<FoldCursor>(&fold_cursor_key(), &bytes) {
         Ok(folded) => Ok((Some(rev), folded.through)),
         Err(newer @ StoreError::NewerRecord { .. }) => Err(newer),
         Err(_) => {
             // The days know it as well: whichever was written last.
             let mut last = EventCursor::START;
-            row::each::<DayRecord>(store, &[], |_, day| {
+            row::visit_rows::<DayRecord>(store, &[], |_, day| {
                 last = day.map_or(last, |day| last.max(day.through))
             })?;
             Ok((Some(rev), last))
@@ -280,15 +280,15 @@ fn read_fold_cursor(
 }
 
 /// The stored figures of a day. A damaged row is replaced by an empty one, with a note.
-fn day(
+fn load_day(
     store: &dyn LocalStore,
     date: Date,
 ) -> Result<(Option<RowRevision>, DayFigures), StoreError> {
-    let key = key(date);
+    let key = day_key(date);
     let Some((rev, bytes)) = store.get(&key)? else {
         return Ok((None, DayFigures::begin()));
     };
-    match row::decode::<DayRecord>(&key, &bytes) {
+    match row::decode_row::<DayRecord>(&key, &bytes) {
         Ok(day) => Ok((Some(rev), day.figures)),
         Err(newer @ StoreError::NewerRecord { .. }) => Err(newer),
         Err(_) => Ok((
@@ -302,11 +302,11 @@ fn day(
 }
 
 fn work_key((worktree, spec): &WorkName) -> RowKey {
-    row::key::<WorkState>(worktree, spec)
+    row::spec_key::<WorkState>(worktree, spec)
 }
 
 /// The stored state of a spec. A damaged row is one of which nothing is known.
-fn work(
+fn load_work_state(
     store: &dyn LocalStore,
     name: &WorkName,
 ) -> Result<(Option<RowRevision>, WorkState), StoreError> {
@@ -314,7 +314,7 @@ fn work(
     let Some((rev, bytes)) = store.get(&key)? else {
         return Ok((None, WorkState::default()));
     };
-    match row::decode::<WorkState>(&key, &bytes) {
+    match row::decode_row::<WorkState>(&key, &bytes) {
         Ok(state) => Ok((Some(rev), state)),
         Err(newer @ StoreError::NewerRecord { .. }) => Err(newer),
         Err(_) => Ok((Some(rev), WorkState::default())),
@@ -327,7 +327,7 @@ fn forget_old_works(store: &dyn LocalStore) -> Result<(), StoreError> {
         return Ok(());
     }
     let mut last = BTreeMap::new();
-    row::each::<WorkState>(store, &[], |key, state| {
+    row::visit_rows::<WorkState>(store, &[], |key, state| {
         last.insert(
             key.clone(),
             state.ok().and_then(|state| state.last_event_at()),
@@ -355,18 +355,18 @@ fn forget_old(store: &dyn LocalStore) -> Result<(), StoreError> {
 }
 
 /// The figures from a day on, as the rows have them.
-pub fn since(store: &dyn LocalStore, from: Date) -> Result<PeriodFigures, StoreError> {
+pub fn read_figures_since(store: &dyn LocalStore, from: Date) -> Result<PeriodFigures, StoreError> {
     const PAGE: usize = 16;
     let mut period = PeriodFigures::default();
     // Keys are in the order of their days.
-    let mut after = from.yesterday().ok().map(key);
+    let mut after = from.yesterday().ok().map(day_key);
     loop {
         let page = store.list(&RowKey::prefix(DayRecord::KIND, &[]), after.as_ref(), PAGE)?;
         for entry in &page {
             let Ok(date) = entry.key.last_part().parse::<Date>() else {
                 continue;
             };
-            match row::decode::<DayRecord>(&entry.key, &entry.value) {
+            match row::decode_row::<DayRecord>(&entry.key, &entry.value) {
                 Ok(day) => drop(period.days.insert(date, day.figures)),
                 Err(error) => {
                     period.notes.push(error.to_string());
@@ -403,9 +403,16 @@ pub fn up_to_now(
     const LOST: u32 = 20;
     let (mut batches, mut lost, mut tell) = (0, 0, Some(tell));
     let unwritten = loop {
-        match fold(store, BATCH) {
+        match fold_events(store, BATCH) {
             Ok(BATCH) => batches += 1,
-            Ok(0) if store.read(read_fold_cursor(store)?.1, 1)?.0.is_empty() => break None,
+            Ok(0)
+                if store
+                    .read_events(read_fold_cursor(store)?.1, 1)?
+                    .0
+                    .is_empty() =>
+            {
+                break None;
+            }
             Ok(0) if lost < LOST => lost += 1,
             Ok(0) => {
                 break Some(StoreError::Contended {
@@ -422,7 +429,7 @@ pub fn up_to_now(
             tell();
         }
     };
-    let mut period = since(store, from)?;
+    let mut period = read_figures_since(store, from)?;
     if let Some(error) = unwritten {
         period.notes.push(format!(
             "what happened lately is counted, but not kept: {error}"
@@ -436,7 +443,7 @@ pub fn up_to_now(
             ..JournalTally::default()
         };
         loop {
-            let (events, end) = store.read(through, PAGE)?;
+            let (events, end) = store.read_events(through, PAGE)?;
             if events.is_empty() {
                 break;
             }
@@ -445,7 +452,7 @@ pub fn up_to_now(
                     && let Entry::Vacant(unread) = tally.works.entry(tally::work_name(event))
                 {
                     // An unreadable state counts as the one before the first event.
-                    let state = work(store, unread.key())
+                    let state = load_work_state(store, unread.key())
                         .map_or_else(|_| WorkState::default(), |(_, state)| state);
                     unread.insert(state);
                 }
@@ -464,7 +471,7 @@ pub fn up_to_now(
 /// On how many days worktrees have figures of their own.
 pub fn days_of(store: &dyn LocalStore, worktrees: &BTreeSet<String>) -> Result<u64, StoreError> {
     let mut days = 0;
-    row::each::<DayRecord>(store, &[], |_, day| {
+    row::visit_rows::<DayRecord>(store, &[], |_, day| {
         days += u64::from(day.is_ok_and(|day| names_one_of(&day, worktrees)))
     })?;
     Ok(days)
@@ -477,9 +484,9 @@ pub fn remove_worktrees(
     worktrees: &BTreeSet<String>,
 ) -> Result<(), StoreError> {
     const BATCH: usize = 10_000;
-    while fold(store, BATCH)? == BATCH {}
+    while fold_events(store, BATCH)? == BATCH {}
     let mut keys = Vec::new();
-    row::each::<DayRecord>(store, &[], |key, day| {
+    row::visit_rows::<DayRecord>(store, &[], |key, day| {
         keys.extend(
             day.ok()
                 .filter(|day| names_one_of(day, worktrees))
@@ -487,7 +494,7 @@ pub fn remove_worktrees(
         )
     })?;
     keys.iter().try_for_each(|key| {
-        row::update(store, key, |day: Option<DayRecord>| {
+        row::update_row(store, key, |day: Option<DayRecord>| {
             let mut day = day.unwrap_or(DayRecord {
                 figures: DayFigures::begin(),
                 through: EventCursor::START,

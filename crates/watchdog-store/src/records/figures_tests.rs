@@ -10,7 +10,7 @@ use serde_json::json;
 use super::*;
 use crate::SqliteStore;
 use crate::engine::{NewEvent, SharedStore as _, StoredEvent};
-use crate::journal::{event, tidy};
+use crate::journal::{new_event, tidy_journal};
 use crate::sqlite::tests::Scratch;
 use crate::tally::word;
 
@@ -37,7 +37,7 @@ fn events(count: i64) -> Vec<NewEvent> {
             ("commits", json!({"made_here": n % 5})),
         ][usize::try_from(n % 7).unwrap()]
         .clone();
-        event(
+        new_event(
             begun() + Duration::from_secs(n.unsigned_abs() * 3600),
             &format!("w{}", n % 4),
             Some("s"),
@@ -67,7 +67,7 @@ fn count_anew(store: &dyn LocalStore) {
 
 fn uncounted(store: &dyn LocalStore) -> Vec<StoredEvent> {
     store
-        .read(read_fold_cursor(store).unwrap().1, 10_000)
+        .read_events(read_fold_cursor(store).unwrap().1, 10_000)
         .unwrap()
         .0
 }
@@ -85,16 +85,16 @@ fn folds_in_whatever_pieces_come_to_the_same() {
         let store = SqliteStore::open(&scratch.dir).unwrap();
         for part in events.chunks(37) {
             append(&store, part);
-            while fold(&store, pieces).unwrap() > 0 {}
+            while fold_events(&store, pieces).unwrap() > 0 {}
         }
-        let period = since(&store, date(2026, 1, 1)).unwrap();
+        let period = read_figures_since(&store, date(2026, 1, 1)).unwrap();
         assert_eq!(
             (period.days, period.notes),
             (expected.clone(), Vec::<String>::new()),
             "{pieces}"
         );
-        assert_eq!(fold(&store, 10).unwrap(), 0, "nothing is left");
-        let later = since(&store, date(2026, 3, 4)).unwrap().days;
+        assert_eq!(fold_events(&store, 10).unwrap(), 0, "nothing is left");
+        let later = read_figures_since(&store, date(2026, 3, 4)).unwrap().days;
         assert_eq!(
             later.first_key_value().map(|(day, _)| *day),
             Some(date(2026, 3, 4))
@@ -111,7 +111,7 @@ fn concurrent_folds_count_each_event_once() {
             scope.spawn(|| {
                 let store = SqliteStore::open(&scratch.dir).unwrap();
                 for _ in 0..80 {
-                    fold(&store, 11).unwrap();
+                    fold_events(&store, 11).unwrap();
                 }
             })
         };
@@ -135,7 +135,7 @@ fn figures_outlive_the_events_that_they_came_from() {
     let long_after = begun() + Duration::from_secs(86_400 * 400);
     let mut gone = 0;
     for _ in 0..9 {
-        gone += tidy(&store, long_after, 1).unwrap();
+        gone += tidy_journal(&store, long_after, 1).unwrap();
     }
     assert_eq!(gone, 2_000, "the newest thousand stay");
     assert_eq!(all(&store).days, counted(&events));
@@ -147,9 +147,9 @@ fn damaged_row_is_reported_and_later_events_count() {
     let store = SqliteStore::open(&scratch.dir).unwrap();
     let events = events(60);
     append(&store, &events[..48]);
-    while fold(&store, 100).unwrap() > 0 {}
+    while fold_events(&store, 100).unwrap() > 0 {}
     let damage = |key: RowKey, bytes: &[u8]| store.keep_hints(&[(key, bytes.to_vec())]).unwrap();
-    damage(head(), b"{\"v\":1,\"through\":\"x\"}");
+    damage(fold_cursor_key(), b"{\"v\":1,\"through\":\"x\"}");
     append(&store, &events[48..50]);
     assert_eq!(
         all(&store).days,
@@ -157,7 +157,7 @@ fn damaged_row_is_reported_and_later_events_count() {
         "the days know how far the journal was folded"
     );
 
-    damage(key(date(2026, 3, 3)), b"not json");
+    damage(day_key(date(2026, 3, 3)), b"not json");
     let period = all(&store);
     assert!(
         period.days[&date(2026, 3, 3)].incomplete && period.notes.len() == 1,
@@ -193,10 +193,12 @@ fn later_version_rows_stay_and_known_figures_appear() {
     let store = SqliteStore::open(&scratch.dir).unwrap();
     let events = events(30);
     append(&store, &events[..24]);
-    while fold(&store, 100).unwrap() > 0 {}
+    while fold_events(&store, 100).unwrap() > 0 {}
     append(&store, &events[24..]);
     let newer = b"{\"v\":99}".to_vec();
-    store.keep_hints(&[(head(), newer.clone())]).unwrap();
+    store
+        .keep_hints(&[(fold_cursor_key(), newer.clone())])
+        .unwrap();
     let period = all(&store);
     assert_eq!(
         (period.days, period.notes.len()),
@@ -204,17 +206,20 @@ fn later_version_rows_stay_and_known_figures_appear() {
         "nothing twice"
     );
     assert_eq!(
-        store.get(&head()).unwrap().map(|(_, value)| value),
+        store
+            .get(&fold_cursor_key())
+            .unwrap()
+            .map(|(_, value)| value),
         Some(newer)
     );
-    tidy(&store, begun(), 1).expect("the journal is kept short all the same");
+    tidy_journal(&store, begun(), 1).expect("the journal is kept short all the same");
 
     // On a full disk the report still shows today's events.
     let scratch = Scratch::new();
     let store = SqliteStore::open(&scratch.dir).unwrap();
     append(&store, &events);
     store
-        .keep_hints(&[(key(date(2026, 3, 2)), b"{\"v\":99}".to_vec())])
+        .keep_hints(&[(day_key(date(2026, 3, 2)), b"{\"v\":99}".to_vec())])
         .unwrap();
     let period = all(&store);
     assert_eq!(period.notes.len(), 2, "{:?}", period.notes);
@@ -232,7 +237,7 @@ fn days_of_a_year_and_more_are_kept() {
     let store = SqliteStore::open(&scratch.dir).unwrap();
     let daily: Vec<NewEvent> = (0..430)
         .map(|day: u64| {
-            event(
+            new_event(
                 begun() + Duration::from_secs(day * 86_400),
                 "w",
                 None,
@@ -242,8 +247,8 @@ fn days_of_a_year_and_more_are_kept() {
         })
         .collect();
     append(&store, &daily);
-    while fold(&store, 100).unwrap() > 0 {}
-    let days = since(&store, date(2020, 1, 1)).unwrap().days;
+    while fold_events(&store, 100).unwrap() > 0 {}
+    let days = read_figures_since(&store, date(2020, 1, 1)).unwrap().days;
     assert_eq!(
         (
             days.len(),
@@ -265,7 +270,9 @@ fn day_counted_by_older_version_has_no_measures() {
     let store = SqliteStore::open(&scratch.dir).unwrap();
     let old = br#"{"v":1,"through":0,"all":{"iterations":2},"worktrees":{"w0":{"iterations":2}}}"#
         .to_vec();
-    store.keep_hints(&[(key(date(2026, 3, 1)), old)]).unwrap();
+    store
+        .keep_hints(&[(day_key(date(2026, 3, 1)), old)])
+        .unwrap();
     append(&store, &events(48));
     let days = all(&store).days;
     let [first, second] = [date(2026, 3, 1), date(2026, 3, 2)].map(|date| &days[&date]);
@@ -289,7 +296,7 @@ fn spec_states_are_bounded_keeping_the_newest() {
     let scratch = Scratch::new();
     let store = SqliteStore::open(&scratch.dir).unwrap();
     let of = |n: u64| {
-        event(
+        new_event(
             begun() + Duration::from_secs(n),
             &format!("w{n}"),
             Some("s"),
@@ -298,7 +305,7 @@ fn spec_states_are_bounded_keeping_the_newest() {
         )
     };
     append(&store, &(0..WORKS as u64 + 50).map(of).collect::<Vec<_>>());
-    while fold(&store, 1_000).unwrap() > 0 {}
+    while fold_events(&store, 1_000).unwrap() > 0 {}
     let kept = store
         .revisions(&RowKey::prefix(WorkState::KIND, &[]))
         .unwrap();
@@ -320,10 +327,13 @@ fn fold_over_several_pages_equals_its_events() {
         let store = SqliteStore::open(&scratch.dir).unwrap();
         append(&store, &events);
         count_anew(&store);
-        assert_eq!(fold(&store, pieces).unwrap(), pieces.min(events.len()));
-        while fold(&store, pieces).unwrap() > 0 {}
         assert_eq!(
-            since(&store, date(2026, 1, 1)).unwrap().days,
+            fold_events(&store, pieces).unwrap(),
+            pieces.min(events.len())
+        );
+        while fold_events(&store, pieces).unwrap() > 0 {}
+        assert_eq!(
+            read_figures_since(&store, date(2026, 1, 1)).unwrap().days,
             expected,
             "{pieces}"
         );
@@ -344,7 +354,7 @@ fn growing_journal_is_counted_along_the_way() {
         );
         let so_far = &events[..events.len() - left];
         assert_eq!(
-            since(&store, date(2026, 1, 1)).unwrap().days,
+            read_figures_since(&store, date(2026, 1, 1)).unwrap().days,
             counted(so_far),
             "{at_once}"
         );

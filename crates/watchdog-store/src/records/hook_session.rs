@@ -48,8 +48,8 @@ impl RecordType for HookedAgent {
 /// The agent that a person talks to; sub-agents have ids.
 const MAIN: &str = "-";
 
-fn key(session_id: &str, agent_id: Option<&str>) -> RowKey {
-    row::key::<HookedAgent>(session_id, agent_id.unwrap_or(MAIN))
+fn session_key(session_id: &str, agent_id: Option<&str>) -> RowKey {
+    row::spec_key::<HookedAgent>(session_id, agent_id.unwrap_or(MAIN))
 }
 
 /// The record of a session's agent; `agent_id` names a sub-agent.
@@ -58,17 +58,17 @@ pub fn read_hook_session(
     session_id: &str,
     agent_id: Option<&str>,
 ) -> Result<Option<HookedAgent>, StoreError> {
-    row::load(store, &key(session_id, agent_id))
+    row::load_row(store, &session_key(session_id, agent_id))
 }
 
 /// Writes over what is kept.
-pub fn record(
+pub fn record_session(
     store: &dyn LocalStore,
     session_id: &str,
     agent_id: Option<&str>,
     session: &HookedAgent,
 ) -> Result<(), StoreError> {
-    row::overwrite(store, &key(session_id, agent_id), session)
+    row::overwrite_row(store, &session_key(session_id, agent_id), session)
 }
 
 /// Records that the turn of a known session ended.
@@ -81,27 +81,27 @@ pub fn end_turn(store: &dyn LocalStore, session_id: &str, at: Timestamp) -> Resu
         turn_over_at: Some(at),
         ..session
     };
-    record(store, session_id, None, &session)
+    record_session(store, session_id, None, &session)
 }
 
 /// Forgets a session with its sub-agents.
-pub fn forget(store: &dyn LocalStore, session_id: &str) -> Result<(), StoreError> {
+pub fn forget_session(store: &dyn LocalStore, session_id: &str) -> Result<(), StoreError> {
     let mut keys = Vec::new();
-    row::each::<HookedAgent>(store, &[session_id], |key, _| keys.push(key.clone()))?;
+    row::visit_rows::<HookedAgent>(store, &[session_id], |key, _| keys.push(key.clone()))?;
     keys.iter()
-        .try_for_each(|key| row::remove::<HookedAgent>(store, key))
+        .try_for_each(|key| row::remove_row::<HookedAgent>(store, key))
 }
 
 /// Forgets the sessions that were not heard of for a month. For the beginning of another.
-pub fn expire(store: &dyn LocalStore, now: Timestamp) -> Result<(), StoreError> {
+pub fn expire_sessions(store: &dyn LocalStore, now: Timestamp) -> Result<(), StoreError> {
     let mut old = Vec::new();
-    row::each::<HookedAgent>(store, &[], |key, row| {
+    row::visit_rows::<HookedAgent>(store, &[], |key, row| {
         if row.is_ok_and(|agent| now.duration_since(agent.last_event_at).unsigned_abs() > KEPT) {
             old.push(key.clone());
         }
     })?;
     old.iter()
-        .try_for_each(|key| row::remove::<HookedAgent>(store, key))
+        .try_for_each(|key| row::remove_row::<HookedAgent>(store, key))
 }
 
 #[cfg(test)]
@@ -116,20 +116,20 @@ mod tests {
         state.ensure().unwrap();
         let store = SqliteStore::open(&state).unwrap();
         let now: Timestamp = "2026-03-04T05:06:07Z".parse().unwrap();
-        let session = |held, last_event_at| HookedAgent {
+        let session = |stops_held, last_event_at| HookedAgent {
             worktree: "/w".into(),
             spec: None,
             pid: Some(7),
             prompt_id: Some("p".into()),
-            held,
+            held: stops_held,
             denied: 1,
             accepted: Some(("p".into(), "t".into())),
             last_event_at,
             turn_over_at: None,
         };
-        record(&store, "a", None, &session(1, now)).unwrap();
-        record(&store, "a", Some("sub"), &session(2, now)).unwrap();
-        record(&store, "a/b", None, &session(3, now)).unwrap();
+        record_session(&store, "a", None, &session(1, now)).unwrap();
+        record_session(&store, "a", Some("sub"), &session(2, now)).unwrap();
+        record_session(&store, "a/b", None, &session(3, now)).unwrap();
         assert_eq!(
             read_hook_session(&store, "a", None).unwrap(),
             Some(session(1, now))
@@ -137,10 +137,10 @@ mod tests {
         assert_eq!(
             read_hook_session(&store, "a", Some("sub"))
                 .unwrap()
-                .map(|found| found.held),
+                .map(|hooked_agent| hooked_agent.held),
             Some(2)
         );
-        forget(&store, "a").unwrap();
+        forget_session(&store, "a").unwrap();
         assert_eq!(
             (
                 read_hook_session(&store, "a", None).unwrap(),
@@ -148,19 +148,19 @@ mod tests {
             ),
             (None, None)
         );
-        record(
+        record_session(
             &store,
             "old",
             None,
             &session(4, now - jiff::SignedDuration::from_hours(31 * 24)),
         )
         .unwrap();
-        expire(&store, now).unwrap();
+        expire_sessions(&store, now).unwrap();
         assert_eq!(read_hook_session(&store, "old", None).unwrap(), None);
         assert_eq!(
             read_hook_session(&store, "a/b", None)
                 .unwrap()
-                .map(|found| found.held),
+                .map(|hooked_agent| hooked_agent.held),
             Some(3)
         );
     }

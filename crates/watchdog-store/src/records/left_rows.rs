@@ -44,12 +44,12 @@ pub fn rows_of(
     owners: &ForgottenOwners,
 ) -> Result<Vec<LeftoverRow>, StoreError> {
     let mut keys: HashSet<RowKey> = HashSet::new();
-    row::each::<hook_session::HookedAgent>(store, &[], |key, session| {
+    row::visit_rows::<hook_session::HookedAgent>(store, &[], |key, session| {
         if session.is_ok_and(|session| owners.roots.contains(&session.worktree)) {
             keys.insert(key.clone());
         }
     })?;
-    row::each::<outbox::OutboxNotice>(store, &[], |key, notice| {
+    row::visit_rows::<outbox::OutboxNotice>(store, &[], |key, notice| {
         let worktree = notice
             .ok()
             .and_then(|notice| notice.event["worktree"].as_str().map(str::to_owned));
@@ -69,7 +69,7 @@ pub fn rows_of(
                 .map(|name| refs_key(name)),
         );
         keys.insert(RowKey::new(expiry::LastExpiry::KIND, &[&owners.repository]));
-        keys.insert(rebuilt::key(&owners.repository));
+        keys.insert(rebuilt::rebuilt_key(&owners.repository));
         for kind in [task::TaskRecord::KIND, rescued::RescuedCommitList::KIND] {
             prefixes.push(RowKey::prefix(kind, &[&owners.repository]));
         }
@@ -114,7 +114,7 @@ fn filter_rows(
 }
 
 /// Removes rows; those that are gone already are no fault.
-pub fn remove(store: &dyn LocalStore, rows: &[LeftoverRow]) -> Result<(), StoreError> {
+pub fn remove_rows(store: &dyn LocalStore, rows: &[LeftoverRow]) -> Result<(), StoreError> {
     rows.iter().try_for_each(|row| {
         for _ in 0..ATTEMPTS {
             let Some((rev, _)) = store.get(&row.key)? else {
@@ -158,13 +158,13 @@ fn own_refs(
     worktrees: &BTreeSet<String>,
 ) -> Result<HashSet<String>, StoreError> {
     let (mut ours, mut others, mut unread) = (HashSet::new(), HashSet::new(), false);
-    row::each::<baseline::BaselineRecord>(store, &[], |key, found| {
+    row::visit_rows::<baseline::BaselineRecord>(store, &[], |key, found| {
         let into = if worktrees.contains(&key.first_part()) {
             &mut ours
         } else {
             &mut others
         };
-        match found.map(|found| found.refs) {
+        match found.map(|baseline_row| baseline_row.refs) {
             Ok(baseline::BaselineRefs::Kept(name)) => drop(into.insert(name)),
             Ok(baseline::BaselineRefs::Here(_)) => {}
             Err(_) => unread = true,
@@ -197,14 +197,19 @@ pub fn half_forgotten(
     store: &dyn LocalStore,
     repository: &str,
 ) -> Result<BTreeSet<String>, StoreError> {
-    Ok(row::load::<UnfinishedForget>(store, &mark_key(repository))?
-        .unwrap_or_default()
-        .worktrees)
+    Ok(
+        row::load_row::<UnfinishedForget>(store, &mark_key(repository))?
+            .unwrap_or_default()
+            .worktrees,
+    )
 }
 
 /// Notes that these worktrees are about to be forgotten.
-pub fn begin(store: &dyn LocalStore, owners: &ForgottenOwners) -> Result<(), StoreError> {
-    row::update(
+pub fn begin_forgetting(
+    store: &dyn LocalStore,
+    owners: &ForgottenOwners,
+) -> Result<(), StoreError> {
+    row::update_row(
         store,
         &mark_key(&owners.repository),
         |mark: Option<UnfinishedForget>| {
@@ -216,16 +221,19 @@ pub fn begin(store: &dyn LocalStore, owners: &ForgottenOwners) -> Result<(), Sto
 }
 
 /// Notes that nothing of them is left.
-pub fn finish(store: &dyn LocalStore, owners: &ForgottenOwners) -> Result<(), StoreError> {
+pub fn finish_forgetting(
+    store: &dyn LocalStore,
+    owners: &ForgottenOwners,
+) -> Result<(), StoreError> {
     let key = mark_key(&owners.repository);
-    row::update(store, &key, |mark: Option<UnfinishedForget>| {
+    row::update_row(store, &key, |mark: Option<UnfinishedForget>| {
         let mut mark = mark.unwrap_or_default();
         mark.worktrees
             .retain(|worktree| !owners.worktrees.contains(worktree));
         (mark, ())
     })?;
     if half_forgotten(store, &owners.repository)?.is_empty() {
-        row::remove::<UnfinishedForget>(store, &key)
+        row::remove_row::<UnfinishedForget>(store, &key)
     } else {
         Ok(())
     }
@@ -271,8 +279,8 @@ mod tests {
             (rows.len(), rows.iter().map(|row| row.bytes).sum::<u64>()),
             (102, 510)
         );
-        remove(&store, &rows).unwrap();
-        remove(&store, &rows).unwrap();
+        remove_rows(&store, &rows).unwrap();
+        remove_rows(&store, &rows).unwrap();
         assert_eq!(rows_of(&store, &owners).unwrap(), []);
         assert_eq!(store.revisions("").unwrap().len(), 103);
         owners.whole = true;
@@ -295,14 +303,14 @@ mod tests {
             repository: "r".into(),
             ..ForgottenOwners::default()
         };
-        begin(&store, &owners("a")).unwrap();
-        begin(&store, &owners("b")).unwrap();
-        finish(&store, &owners("a")).unwrap();
+        begin_forgetting(&store, &owners("a")).unwrap();
+        begin_forgetting(&store, &owners("b")).unwrap();
+        finish_forgetting(&store, &owners("a")).unwrap();
         assert_eq!(
             half_forgotten(&store, "r").unwrap(),
             ["b".to_owned()].into()
         );
-        finish(&store, &owners("b")).unwrap();
+        finish_forgetting(&store, &owners("b")).unwrap();
         assert!(store.revisions("").unwrap().is_empty());
     }
 }

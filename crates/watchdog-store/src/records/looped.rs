@@ -58,7 +58,7 @@ fn is_untouched(breaker: &Breaker) -> bool {
 
 impl LoopRecord {
     /// A loop that begins, and of which nothing else is known.
-    pub fn begun(id: impl Into<String>, begun_at: Timestamp) -> Self {
+    pub fn new_begun(id: impl Into<String>, begun_at: Timestamp) -> Self {
         LoopRecord {
             id: id.into(),
             begun_at,
@@ -89,13 +89,17 @@ impl RecordType for LoopRecord {
 }
 
 /// Records the progress of a loop.
-pub fn record(
+pub fn record_loop(
     store: &dyn LocalStore,
     worktree_id: &str,
     spec: &str,
     looped: &LoopRecord,
 ) -> Result<(), StoreError> {
-    row::overwrite(store, &row::key::<LoopRecord>(worktree_id, spec), looped)
+    row::overwrite_row(
+        store,
+        &row::spec_key::<LoopRecord>(worktree_id, spec),
+        looped,
+    )
 }
 
 /// The last loop of a spec, if there was any.
@@ -104,12 +108,12 @@ pub fn read_loop(
     worktree_id: &str,
     spec: &str,
 ) -> Result<Option<LoopRecord>, StoreError> {
-    row::load(store, &row::key::<LoopRecord>(worktree_id, spec))
+    row::load_row(store, &row::spec_key::<LoopRecord>(worktree_id, spec))
 }
 
 /// Every recorded loop, of all worktrees and specs.
-pub fn everywhere(store: &dyn LocalStore) -> Result<RowsByWorktree<LoopRecord>, StoreError> {
-    row::everywhere(store)
+pub fn list_all_loops(store: &dyn LocalStore) -> Result<RowsByWorktree<LoopRecord>, StoreError> {
+    row::list_all_rows(store)
 }
 
 #[cfg(test)]
@@ -183,10 +187,10 @@ mod tests {
                 why: Some("spent".into()),
             },
         };
-        let bytes = row::encode(&looped);
-        let key = row::key::<LoopRecord>("w", "s");
+        let bytes = row::encode_row(&looped);
+        let key = row::spec_key::<LoopRecord>("w", "s");
         assert_eq!(
-            row::decode::<LoopRecord>(&key, &bytes).expect("a row"),
+            row::decode_row::<LoopRecord>(&key, &bytes).expect("a row"),
             looped
         );
     }

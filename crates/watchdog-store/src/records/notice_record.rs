@@ -37,9 +37,11 @@ pub fn is_repeated(
     state: Option<&str>,
     (what, again): (&str, NoticeRepeatRule),
 ) -> Result<bool, StoreError> {
-    row::update(store, &row::key::<ShownNews>(worktree_id, spec), |before| {
-        add_notice(before, state, (what, again))
-    })
+    row::update_row(
+        store,
+        &row::spec_key::<ShownNews>(worktree_id, spec),
+        |before| add_notice(before, state, (what, again)),
+    )
 }
 
 /// Whether [`is_repeated`] would say so; records nothing. For a caller that keeps the message somewhere safe before it counts as shown.
@@ -51,7 +53,7 @@ pub fn would_repeat(
     what: (&str, NoticeRepeatRule),
 ) -> Result<bool, StoreError> {
     Ok(add_notice(
-        row::load(store, &row::key::<ShownNews>(worktree_id, spec))?,
+        row::load_row(store, &row::spec_key::<ShownNews>(worktree_id, spec))?,
         state,
         what,
     )
@@ -88,10 +90,14 @@ fn add_notice(
 }
 
 /// Forgets the messages of a spec, so that each counts as new again.
-pub fn forget(store: &dyn LocalStore, worktree_id: &str, spec: &str) -> Result<(), StoreError> {
-    row::update(
+pub fn forget_messages(
+    store: &dyn LocalStore,
+    worktree_id: &str,
+    spec: &str,
+) -> Result<(), StoreError> {
+    row::update_row(
         store,
-        &row::key::<ShownNews>(worktree_id, spec),
+        &row::spec_key::<ShownNews>(worktree_id, spec),
         |_: Option<ShownNews>| {
             (
                 ShownNews {
@@ -104,8 +110,12 @@ pub fn forget(store: &dyn LocalStore, worktree_id: &str, spec: &str) -> Result<(
 }
 
 /// The last messages; empty where there were none.
-pub fn last(store: &dyn LocalStore, worktree_id: &str, spec: &str) -> Result<String, StoreError> {
-    let row = row::load::<ShownNews>(store, &row::key::<ShownNews>(worktree_id, spec))?;
+pub fn read_last_message(
+    store: &dyn LocalStore,
+    worktree_id: &str,
+    spec: &str,
+) -> Result<String, StoreError> {
+    let row = row::load_row::<ShownNews>(store, &row::spec_key::<ShownNews>(worktree_id, spec))?;
     Ok(row
         .and_then(|notices| notices.last.lines().skip(1).last().map(str::to_owned))
         .unwrap_or_default())
@@ -146,10 +156,10 @@ mod tests {
                 repeated,
                 "{spec} {state:?} {what}"
             );
-            assert_eq!(last(&store, "w", spec).unwrap(), what);
+            assert_eq!(read_last_message(&store, "w", spec).unwrap(), what);
         }
-        forget(&store, "w", "a").unwrap();
-        assert_eq!(last(&store, "w", "a").unwrap(), "");
+        forget_messages(&store, "w", "a").unwrap();
+        assert_eq!(read_last_message(&store, "w", "a").unwrap(), "");
         assert!(!is_repeated(&store, "w", "a", Some("1"), ("timeout", NewStateOnly)).unwrap());
     }
 
@@ -169,9 +179,9 @@ mod tests {
                 .unwrap()
             );
         }
-        let found = row::load::<ShownNews>(&store, &row::key::<ShownNews>("w", "s"))
+        let shown_news = row::load_row::<ShownNews>(&store, &row::spec_key::<ShownNews>("w", "s"))
             .unwrap()
             .unwrap();
-        assert_eq!(found.last.lines().count(), 1 + MOST);
+        assert_eq!(shown_news.last.lines().count(), 1 + MOST);
     }
 }

@@ -141,7 +141,7 @@ pub fn add_notice(
         return Ok(false);
     }
     // Event ids sort by time, and so do the notices.
-    row::create(
+    row::create_row(
         store,
         &RowKey::new(OutboxNotice::KIND, &[event_id, &format!("{rule:04}")]),
         notice,
@@ -150,16 +150,18 @@ pub fn add_notice(
 }
 
 /// The queued notices, oldest first. Skips unreadable ones: a later version may know them.
-pub fn waiting(store: &dyn LocalStore) -> Result<Vec<(RowKey, OutboxNotice)>, StoreError> {
+pub fn list_waiting_notices(
+    store: &dyn LocalStore,
+) -> Result<Vec<(RowKey, OutboxNotice)>, StoreError> {
     let mut notices = Vec::new();
-    row::each::<OutboxNotice>(store, &[], |key, notice| {
+    row::visit_rows::<OutboxNotice>(store, &[], |key, notice| {
         notices.extend(notice.ok().map(|notice| (key.clone(), notice)))
     })?;
     Ok(notices)
 }
 
 /// Takes the right to deliver one; `None` where somebody else does, or did already. The right ends by itself after `ttl`.
-pub fn take(
+pub fn take_notice(
     store: &dyn LocalStore,
     key: &RowKey,
     holder: &str,
@@ -168,7 +170,7 @@ pub fn take(
     let Some(lease) = store.acquire(key, holder, ttl)? else {
         return Ok(None);
     };
-    match row::load::<OutboxNotice>(store, key) {
+    match row::load_row::<OutboxNotice>(store, key) {
         Ok(Some(notice)) => Ok(Some((lease, notice))),
         other => {
             store.release(&lease)?;
@@ -183,13 +185,13 @@ pub fn put_back(
     lease: &Lease,
     notice: &OutboxNotice,
 ) -> Result<(), StoreError> {
-    row::overwrite(store, &lease.key, notice)?;
+    row::overwrite_row(store, &lease.key, notice)?;
     store.release(lease).map(drop)
 }
 
 /// Removes one that was delivered or given up.
-pub fn remove(store: &dyn LocalStore, key: &RowKey) -> Result<(), StoreError> {
-    row::remove::<OutboxNotice>(store, key)
+pub fn remove_notice(store: &dyn LocalStore, key: &RowKey) -> Result<(), StoreError> {
+    row::remove_row::<OutboxNotice>(store, key)
 }
 
 #[cfg(test)]
@@ -230,18 +232,18 @@ mod tests {
         ] {
             assert!(add_notice(&store, event, rule, &notice(to)).unwrap());
         }
-        let found: Vec<_> = waiting(&store).unwrap();
+        let notices: Vec<_> = list_waiting_notices(&store).unwrap();
         assert_eq!(
-            found
+            notices
                 .iter()
                 .map(|(_, notice)| notice.to.clone())
                 .collect::<Vec<_>>(),
             [command(), url, command()]
         );
-        for (key, _) in found {
-            remove(&store, &key).unwrap();
+        for (key, _) in notices {
+            remove_notice(&store, &key).unwrap();
         }
-        assert_eq!(waiting(&store).unwrap(), []);
+        assert_eq!(list_waiting_notices(&store).unwrap(), []);
     }
 
     #[test]
@@ -250,20 +252,20 @@ mod tests {
         let store = SqliteStore::open(&scratch.dir).unwrap();
         let long = Duration::from_secs(100);
         add_notice(&store, "a", 0, &notice(command())).unwrap();
-        let (key, _) = waiting(&store).unwrap().remove(0);
-        let (lease, mut taken) = take(&store, &key, "one", long)
+        let (key, _) = list_waiting_notices(&store).unwrap().remove(0);
+        let (lease, mut taken) = take_notice(&store, &key, "one", long)
             .unwrap()
             .expect("nobody has it");
-        assert!(take(&store, &key, "two", long).unwrap().is_none());
+        assert!(take_notice(&store, &key, "two", long).unwrap().is_none());
         taken.attempts += 1;
         put_back(&store, &lease, &taken).unwrap();
-        let (lease, again) = take(&store, &key, "two", long)
+        let (lease, again) = take_notice(&store, &key, "two", long)
             .unwrap()
             .expect("it was put back");
         assert_eq!(again.attempts, 2);
-        remove(&store, &key).unwrap();
+        remove_notice(&store, &key).unwrap();
         assert!(store.release(&lease).unwrap());
-        assert!(take(&store, &key, "three", long).unwrap().is_none());
+        assert!(take_notice(&store, &key, "three", long).unwrap().is_none());
     }
 
     #[test]

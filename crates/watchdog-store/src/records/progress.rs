@@ -105,12 +105,12 @@ pub fn read_progress(
     worktree_id: &str,
     spec: &str,
 ) -> Result<Option<CheckProgress>, StoreError> {
-    row::load(store, &row::key::<CheckProgress>(worktree_id, spec))
+    row::load_row(store, &row::spec_key::<CheckProgress>(worktree_id, spec))
 }
 
 /// Changes the progress of a spec atomically; `change` may run several times. Begins one at `baseline` where there is none,
 /// and restarts one that belongs to another baseline before `change` sees it.
-pub fn update<T>(
+pub fn update_progress<T>(
     store: &dyn LocalStore,
     worktree_id: &str,
     spec: &str,
@@ -118,9 +118,9 @@ pub fn update<T>(
     now: Timestamp,
     change: impl Fn(&mut CheckProgress) -> T,
 ) -> Result<T, StoreError> {
-    row::update(
+    row::update_row(
         store,
-        &row::key::<CheckProgress>(worktree_id, spec),
+        &row::spec_key::<CheckProgress>(worktree_id, spec),
         |row: Option<CheckProgress>| {
             let mut progress =
                 row.unwrap_or_else(|| CheckProgress::begin(baseline.map(str::to_string), now));
@@ -135,6 +135,10 @@ pub fn update<T>(
 }
 
 /// Forgets the progress of a spec, its streak included.
-pub fn forget(store: &dyn LocalStore, worktree_id: &str, spec: &str) -> Result<(), StoreError> {
-    row::remove::<CheckProgress>(store, &row::key::<CheckProgress>(worktree_id, spec))
+pub fn forget_progress(
+    store: &dyn LocalStore,
+    worktree_id: &str,
+    spec: &str,
+) -> Result<(), StoreError> {
+    row::remove_row::<CheckProgress>(store, &row::spec_key::<CheckProgress>(worktree_id, spec))
 }

@@ -16,19 +16,19 @@ impl RecordType for RebuiltRecord {
     const KIND: &'static str = "rebuilt";
 }
 
-pub(super) fn key(repository_id: &str) -> RowKey {
+pub(super) fn rebuilt_key(repository_id: &str) -> RowKey {
     RowKey::new(RebuiltRecord::KIND, &[repository_id])
 }
 
 /// Records that the records of a repository were brought back after this damaged database, named by its file.
-pub fn record(
+pub fn record_rebuilt(
     store: &dyn LocalStore,
     repository_id: &str,
     damaged: &str,
 ) -> Result<(), StoreError> {
-    row::overwrite(
+    row::overwrite_row(
         store,
-        &key(repository_id),
+        &rebuilt_key(repository_id),
         &RebuiltRecord {
             through: damaged.to_owned(),
         },
@@ -42,6 +42,8 @@ pub fn is_rebuilt(
     damaged: &str,
 ) -> Result<bool, StoreError> {
     // The names of damaged databases are in the order of their times.
-    Ok(row::load::<RebuiltRecord>(store, &key(repository_id))?
-        .is_some_and(|rebuilt| *rebuilt.through >= *damaged))
+    Ok(
+        row::load_row::<RebuiltRecord>(store, &rebuilt_key(repository_id))?
+            .is_some_and(|rebuilt| *rebuilt.through >= *damaged),
+    )
 }

@@ -49,7 +49,7 @@ impl RecordType for RefsRecord {
 }
 
 /// Keeps refs for a baseline that is about to be recorded, and returns what the baseline is to hold of them.
-pub fn keep(
+pub fn keep_refs(
     store: &dyn LocalStore,
     tips: Vec<RecordedRef>,
     now: Timestamp,
@@ -61,10 +61,10 @@ pub fn keep(
     let name = sha256_hex(&[text.as_bytes()])[..32].to_owned();
     let key = RowKey::new(RefsRecord::KIND, &[&name]);
     // Writes an unreadable row again.
-    let fresh = row::load::<RefsRecord>(store, &key)
+    let fresh = row::load_row::<RefsRecord>(store, &key)
         .is_ok_and(|row| row.is_some_and(|refs| !is_older(&refs, RENEWED_AFTER, now)));
     if !fresh {
-        row::overwrite(store, &key, &RefsRecord { at: now, text })?;
+        row::overwrite_row(store, &key, &RefsRecord { at: now, text })?;
     }
     Ok(BaselineRefs::Kept(name))
 }
@@ -85,7 +85,7 @@ pub fn read_refs(
         what: format!("refs '{name}'"),
         why: why.into(),
     };
-    let row = row::load::<RefsRecord>(store, &RowKey::new(RefsRecord::KIND, &[name]))?
+    let row = row::load_row::<RefsRecord>(store, &RowKey::new(RefsRecord::KIND, &[name]))?
         .ok_or_else(|| bad("they are gone"))?;
     from_text(&row.text).map_err(|why| bad(&why))
 }
@@ -98,7 +98,7 @@ pub fn forget_unused(store: &dyn LocalStore, now: Timestamp) -> Result<u64, Stor
     }
     let mut named = HashSet::new();
     let mut failed = None;
-    row::each::<BaselineRecord>(store, &[], |_, row| {
+    row::visit_rows::<BaselineRecord>(store, &[], |_, row| {
         match row.map(|baseline| baseline.refs) {
             Ok(BaselineRefs::Kept(name)) => drop(named.insert(name)),
             Ok(BaselineRefs::Here(_)) => {}
@@ -114,7 +114,7 @@ pub fn forget_unused(store: &dyn LocalStore, now: Timestamp) -> Result<u64, Stor
         if named.contains(&key.last_part()) {
             continue;
         }
-        let young = row::load::<RefsRecord>(store, &key)
+        let young = row::load_row::<RefsRecord>(store, &key)
             .is_ok_and(|row| row.is_some_and(|refs| !is_older(&refs, UNUSED_KEPT, now)));
         if young {
             continue;

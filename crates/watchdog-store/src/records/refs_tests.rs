@@ -30,7 +30,7 @@ fn recorded(
     tips: Vec<RecordedRef>,
     at: Timestamp,
 ) -> BaselineRecord {
-    let refs = keep(store, tips, at).unwrap();
+    let refs = keep_refs(store, tips, at).unwrap();
     let record = BaselineRecord {
         commit: None,
         branch: None,
@@ -40,7 +40,7 @@ fn recorded(
         worktree: "/repo".into(),
         clone_id: None,
     };
-    baseline::record(store, worktree, "auth", &record).unwrap();
+    baseline::record_baseline(store, worktree, "auth", &record).unwrap();
     record
 }
 
@@ -89,7 +89,10 @@ fn refs_are_removed_after_their_last_baseline() {
     assert_eq!(forget_unused(&store, day(2)).unwrap(), 0, "too young");
     assert_eq!(read_refs(&store, &first.refs).unwrap(), tips(1000, 'a'));
     // Somebody is about to record a baseline with them: they are as good as new.
-    assert_eq!(keep(&store, tips(1000, 'a'), day(9)).unwrap(), first.refs);
+    assert_eq!(
+        keep_refs(&store, tips(1000, 'a'), day(9)).unwrap(),
+        first.refs
+    );
     assert_eq!(
         forget_unused(&store, day(10)).unwrap(),
         0,

@@ -32,7 +32,7 @@ impl RecordType for RescuedCommitList {
 }
 
 /// Remembers commits that a rescue made in a worktree of a repository.
-pub fn remember(
+pub fn remember_rescued(
     store: &dyn LocalStore,
     repository_id: &str,
     worktree_id: &str,
@@ -41,7 +41,7 @@ pub fn remember(
     if commits.is_empty() {
         return Ok(());
     }
-    row::update(
+    row::update_row(
         store,
         &RowKey::new(RescuedCommitList::KIND, &[repository_id, worktree_id]),
         |row: Option<RescuedCommitList>| {
@@ -63,7 +63,7 @@ pub fn of_repository(
     repository_id: &str,
 ) -> Result<Vec<RescuedRecord>, StoreError> {
     let (mut commits, mut failed) = (Vec::new(), None);
-    row::each::<RescuedCommitList>(store, &[repository_id], |_, row| match row {
+    row::visit_rows::<RescuedCommitList>(store, &[repository_id], |_, row| match row {
         Ok(list) => commits.extend(list.commits),
         Err(error) => failed = Some(error),
     })?;
@@ -78,8 +78,7 @@ mod tests {
     use crate::sqlite::tests::Scratch;
 
     #[test]
-    fn rescued_commits_are_read_together_and_expire_individually()
-     {
+    fn rescued_commits_are_read_together_and_expire_individually() {
         let scratch = Scratch::new();
         let store = SqliteStore::open(&scratch.dir).unwrap();
         let commit = |id: &str| RescuedRecord {
@@ -87,9 +86,9 @@ mod tests {
             patch: None,
             authored: "a".into(),
         };
-        remember(&store, "r", "one", &[commit("1")]).unwrap();
-        remember(&store, "r", "two", &[commit("2")]).unwrap();
-        remember(&store, "other", "one", &[commit("3")]).unwrap();
+        remember_rescued(&store, "r", "one", &[commit("1")]).unwrap();
+        remember_rescued(&store, "r", "two", &[commit("2")]).unwrap();
+        remember_rescued(&store, "other", "one", &[commit("3")]).unwrap();
         let ids = |repository| {
             of_repository(&store, repository)
                 .unwrap()
@@ -99,7 +98,7 @@ mod tests {
         };
         assert_eq!(ids("r"), ["1", "2"]);
         let many: Vec<_> = (0..MOST).map(|n| commit(&format!("n{n}"))).collect();
-        remember(&store, "r", "one", &many).unwrap();
+        remember_rescued(&store, "r", "one", &many).unwrap();
         assert!(!ids("r").contains(&"1".to_owned()));
         assert_eq!(ids("r").len(), MOST + 1);
     }

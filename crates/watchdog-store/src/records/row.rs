@@ -46,15 +46,15 @@ struct VersionOnly {
 }
 
 /// The key of the row of one spec in one worktree.
-pub(super) fn key<R: RecordType>(worktree_id: &str, spec: &str) -> RowKey {
+pub(super) fn spec_key<R: RecordType>(worktree_id: &str, spec: &str) -> RowKey {
     RowKey::new(R::KIND, &[worktree_id, spec])
 }
 
-fn what<R: RecordType>(key: &RowKey) -> String {
+fn describe_row<R: RecordType>(key: &RowKey) -> String {
     format!("{} of '{}'", R::KIND, key.last_part())
 }
 
-pub(super) fn encode<R: RecordType>(row: &R) -> Vec<u8> {
+pub(super) fn encode_row<R: RecordType>(row: &R) -> Vec<u8> {
     serde_json::to_vec(&VersionedRow {
         v: R::VERSION,
         record: row,
@@ -63,17 +63,17 @@ pub(super) fn encode<R: RecordType>(row: &R) -> Vec<u8> {
 }
 
 /// Turns stored bytes into a row, and refuses what a later version wrote.
-pub(super) fn decode<R: RecordType>(key: &RowKey, bytes: &[u8]) -> Result<R, StoreError> {
+pub(super) fn decode_row<R: RecordType>(key: &RowKey, bytes: &[u8]) -> Result<R, StoreError> {
     let bad = |why: String| StoreError::BadRecord {
-        what: what::<R>(key),
+        what: describe_row::<R>(key),
         why,
     };
     let VersionOnly { v } = serde_json::from_slice(bytes).map_err(|e| bad(e.to_string()))?;
     if v > R::VERSION {
         return Err(StoreError::NewerRecord {
-            what: what::<R>(key),
-            found: v,
-            known: R::VERSION,
+            what: describe_row::<R>(key),
+            row_format: v,
+            newest_format: R::VERSION,
         });
     }
     // Not as `VersionedRow`: serde gathers what it flattens in memory first, and a row may be large. The version is an unknown field here.
@@ -81,18 +81,18 @@ pub(super) fn decode<R: RecordType>(key: &RowKey, bytes: &[u8]) -> Result<R, Sto
 }
 
 /// The row, or `None` where there is none.
-pub(super) fn load<R: RecordType>(
+pub(super) fn load_row<R: RecordType>(
     store: &dyn SharedStore,
     key: &RowKey,
 ) -> Result<Option<R>, StoreError> {
     store
         .get(key)?
-        .map(|(_, bytes)| decode(key, &bytes))
+        .map(|(_, bytes)| decode_row(key, &bytes))
         .transpose()
 }
 
 /// Tries once to put `bytes` at `revision`.
-fn swap<S: SharedStore + ?Sized>(
+fn try_swap<S: SharedStore + ?Sized>(
     store: &S,
     key: &RowKey,
     revision: Option<RowRevision>,
@@ -116,7 +116,7 @@ fn swap<S: SharedStore + ?Sized>(
 }
 
 /// Repeats `round` until it is done, with growing pauses.
-fn rounds<R: RecordType, T>(
+fn retry_until_done<R: RecordType, T>(
     key: &RowKey,
     mut round: impl FnMut() -> Result<ChangeAttempt<T>, StoreError>,
 ) -> Result<T, StoreError> {
@@ -140,7 +140,7 @@ fn rounds<R: RecordType, T>(
         }
     }
     Err(StoreError::Contended {
-        what: what::<R>(key),
+        what: describe_row::<R>(key),
         attempts: ATTEMPTS,
     })
 }
@@ -148,7 +148,7 @@ fn rounds<R: RecordType, T>(
 /// Changes a row by `change`, which may run several times; a missing row is given as `None`.
 /// Nothing is written where `change` leaves the row as it was, and nothing is changed twice: where an answer was lost and others wrote since,
 /// the caller is told that nobody knows ([`StoreError::Unsure`]).
-pub(super) fn update<R: RecordType, T>(
+pub(super) fn update_row<R: RecordType, T>(
     store: &dyn SharedStore,
     key: &RowKey,
     change: impl Fn(Option<R>) -> (R, T),
@@ -177,7 +177,7 @@ fn update_by<R: RecordType, T, S: SharedStore + ?Sized>(
 ) -> Result<T, StoreError> {
     // A write whose answer was lost: the revision before it, its bytes and its outcome.
     let mut lost: Option<(Option<RowRevision>, Vec<u8>, T)> = None;
-    rounds::<R, T>(key, || {
+    retry_until_done::<R, T>(key, || {
         let row = store.get(key)?;
         let rev = row.as_ref().map(|(rev, _)| *rev);
         // If the row is unchanged, the write was not done, or will meet our next one.
@@ -187,16 +187,16 @@ fn update_by<R: RecordType, T, S: SharedStore + ?Sized>(
                 Ok(ChangeAttempt::Done(outcome))
             } else {
                 Err(StoreError::Unsure {
-                    what: what::<R>(key),
+                    what: describe_row::<R>(key),
                 })
             };
         }
         let before = row
             .as_ref()
-            .map(|(_, bytes)| decode(key, bytes))
+            .map(|(_, bytes)| decode_row(key, bytes))
             .transpose()?;
         let (after, outcome) = change(before);
-        let bytes = encode(&after);
+        let bytes = encode_row(&after);
         if row.as_ref().is_some_and(|(_, before)| *before == bytes) {
             return Ok(ChangeAttempt::Done(outcome));
         }
@@ -215,7 +215,7 @@ fn update_by<R: RecordType, T, S: SharedStore + ?Sized>(
 }
 
 /// Writes a row over whatever is there, unreadable rows included; only one of a later version is refused.
-pub(super) fn overwrite<R: RecordType>(
+pub(super) fn overwrite_row<R: RecordType>(
     store: &dyn SharedStore,
     key: &RowKey,
     row: &R,
@@ -242,31 +242,31 @@ fn overwrite_by<R: RecordType, S: SharedStore + ?Sized>(
     row: &R,
     write: impl Fn(ExpectedRevision, &[u8]) -> Result<SwapOutcome, StoreError>,
 ) -> Result<(), StoreError> {
-    let bytes = encode(row);
-    rounds::<R, ()>(key, || {
+    let bytes = encode_row(row);
+    retry_until_done::<R, ()>(key, || {
         let row_before = store.get(key)?;
         if let Some((_, before)) = &row_before
-            && let Err(newer @ StoreError::NewerRecord { .. }) = decode::<R>(key, before)
+            && let Err(newer @ StoreError::NewerRecord { .. }) = decode_row::<R>(key, before)
         {
             return Err(newer);
         }
-        swap(store, key, row_before.map(|(rev, _)| rev), &bytes, &write)
+        try_swap(store, key, row_before.map(|(rev, _)| rev), &bytes, &write)
     })
 }
 
 /// Writes a row where there is none, and says whether it did. Where an answer was lost and others wrote since, the caller is told that nobody
 /// knows ([`StoreError::Unsure`]).
-pub(super) fn create<R: RecordType>(
+pub(super) fn create_row<R: RecordType>(
     store: &dyn SharedStore,
     key: &RowKey,
     row: &R,
 ) -> Result<bool, StoreError> {
-    let bytes = encode(row);
+    let bytes = encode_row(row);
     let mut is_lost = false;
-    rounds::<R, bool>(key, || match store.get(key)? {
+    retry_until_done::<R, bool>(key, || match store.get(key)? {
         Some((_, there)) if is_lost && there == bytes => Ok(ChangeAttempt::Done(true)),
         Some(_) if is_lost => Err(StoreError::Unsure {
-            what: what::<R>(key),
+            what: describe_row::<R>(key),
         }),
         Some(_) => Ok(ChangeAttempt::Done(false)),
         None => match store.cas(key, ExpectedRevision::Absent, &bytes)? {
@@ -281,11 +281,11 @@ pub(super) fn create<R: RecordType>(
 }
 
 /// Removes a row, if it is there.
-pub(super) fn remove<R: RecordType>(
+pub(super) fn remove_row<R: RecordType>(
     store: &dyn SharedStore,
     key: &RowKey,
 ) -> Result<(), StoreError> {
-    rounds::<R, ()>(key, || {
+    retry_until_done::<R, ()>(key, || {
         let Some((rev, _)) = store.get(key)? else {
             return Ok(ChangeAttempt::Done(()));
         };
@@ -298,7 +298,7 @@ pub(super) fn remove<R: RecordType>(
 }
 
 /// Every row of a kind below the given first parts, with its key, page by page.
-pub(super) fn each<R: RecordType>(
+pub(super) fn visit_rows<R: RecordType>(
     store: &dyn SharedStore,
     parts: &[&str],
     mut visit: impl FnMut(&RowKey, Result<R, StoreError>),
@@ -309,7 +309,7 @@ pub(super) fn each<R: RecordType>(
     loop {
         let page = store.list(&prefix, after.as_ref(), PAGE)?;
         for entry in &page {
-            visit(&entry.key, decode(&entry.key, &entry.value));
+            visit(&entry.key, decode_row(&entry.key, &entry.value));
         }
         if page.len() < PAGE {
             return Ok(());
@@ -322,11 +322,11 @@ pub(super) fn each<R: RecordType>(
 pub type RowsByWorktree<R> = Vec<(String, String, Result<R, StoreError>)>;
 
 /// Every row of a kind, of all worktrees and specs.
-pub(super) fn everywhere<R: RecordType>(
+pub(super) fn list_all_rows<R: RecordType>(
     store: &dyn SharedStore,
 ) -> Result<RowsByWorktree<R>, StoreError> {
     let mut rows = Vec::new();
-    each::<R>(store, &[], |key, row| {
+    visit_rows::<R>(store, &[], |key, row| {
         rows.push((key.first_part(), key.last_part(), row))
     })?;
     Ok(rows)
@@ -352,7 +352,7 @@ pub fn rows_of_worktrees(store: &dyn LocalStore) -> Result<HashMap<String, Strin
 }
 
 /// The worktrees that have a row of a kind; no row is read for it.
-pub(super) fn worktrees<R: RecordType>(
+pub(super) fn list_worktrees<R: RecordType>(
     store: &dyn LocalStore,
 ) -> Result<HashSet<String>, StoreError> {
     Ok(store

@@ -1,6 +1,6 @@
 //! The rows as versions 1 and 2 wrote them. A change here is a new version of a row, with a reader of the older one.
 
-use super::row::{RecordType, decode, encode};
+use super::row::{RecordType, decode_row, encode_row};
 use super::{
     anchor, answer, baseline, before, check_cache, conversation, expiry, figures, hook_session,
     left_rows, looped,
@@ -17,8 +17,8 @@ use watchdog_core::decision::breaker::Breaker;
 /// Reads a stored row and writes it again.
 fn rewritten<R: RecordType>(bytes: &str) -> Value {
     let key = RowKey::new(R::KIND, &["w", "s"]);
-    let row: R = decode(&key, bytes.as_bytes()).expect(bytes);
-    parsed(&String::from_utf8(encode(&row)).expect("rows are text"))
+    let row: R = decode_row(&key, bytes.as_bytes()).expect(bytes);
+    parsed(&String::from_utf8(encode_row(&row)).expect("rows are text"))
 }
 
 fn parsed(row: &str) -> Value {

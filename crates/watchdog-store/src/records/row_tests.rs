@@ -12,7 +12,7 @@ use crate::engine::{
 };
 use crate::records::breaker;
 use crate::records::figures;
-use crate::records::row::{create, key, overwrite, remove, update};
+use crate::records::row::{create_row, overwrite_row, remove_row, spec_key, update_row};
 use crate::sqlite::tests::Scratch;
 use crate::{RowKey, SqliteStore, StoreError, StoreNotes, journal, tally};
 use watchdog_core::config::settings::BreakerSettings;
@@ -66,7 +66,7 @@ impl SharedStore for Lossy {
                         let other = || BreakerInput::Strike {
                             why: "another".into(),
                         };
-                        breaker::update(&self.inner, "wt", "auth", |b| {
+                        breaker::update_breaker(&self.inner, "wt", "auth", |b| {
                             b.record(Timestamp::UNIX_EPOCH, &settings, other())
                         })?;
                     }
@@ -111,8 +111,12 @@ impl SharedStore for Lossy {
         self.inner.append(events, guard)
     }
 
-    fn read(&self, after: EventCursor, limit: usize) -> Result<(Vec<StoredEvent>, EventCursor)> {
-        self.inner.read(after, limit)
+    fn read_events(
+        &self,
+        after: EventCursor,
+        limit: usize,
+    ) -> Result<(Vec<StoredEvent>, EventCursor)> {
+        self.inner.read_events(after, limit)
     }
 }
 
@@ -186,7 +190,8 @@ fn a_strike_whose_answer_was_lost_counts_once() {
             let strike = || BreakerInput::Strike {
                 why: format!("strike {strikes}"),
             };
-            breaker::update(&store, "wt", "auth", |b| b.record(now, &settings, strike())).unwrap();
+            breaker::update_breaker(&store, "wt", "auth", |b| b.record(now, &settings, strike()))
+                .unwrap();
             assert_eq!(
                 breaker::read_breaker(&store, "wt", "auth")
                     .unwrap()
@@ -211,7 +216,7 @@ fn lost_answer_never_repeats_write_over_newer_ones() {
         cooldown: Duration::from_secs(1),
     };
     let strike = || BreakerInput::Strike { why: "ours".into() };
-    let result = breaker::update(&store, "wt", "auth", |b| {
+    let result = breaker::update_breaker(&store, "wt", "auth", |b| {
         b.record(Timestamp::UNIX_EPOCH, &settings, strike())
     });
     assert!(
@@ -236,13 +241,22 @@ fn row_made_despite_lost_answer_is_own() {
             lost: AtomicU32::new(lost),
             is_overwritten,
         };
-        let made = create(&store, &key::<Breaker>("wt", "auth"), &Breaker::default());
+        let made = create_row(
+            &store,
+            &spec_key::<Breaker>("wt", "auth"),
+            &Breaker::default(),
+        );
         match is_overwritten {
             true => assert!(matches!(made, Err(StoreError::Unsure { .. })), "{made:?}"),
             false => assert!(made.unwrap(), "{lost} answers lost"),
         }
         assert!(
-            !create(&store, &key::<Breaker>("wt", "auth"), &Breaker::default()).unwrap(),
+            !create_row(
+                &store,
+                &spec_key::<Breaker>("wt", "auth"),
+                &Breaker::default()
+            )
+            .unwrap(),
             "it is there"
         );
     }
@@ -260,7 +274,7 @@ fn constantly_changing_row_is_an_error() {
         },
     );
     let meddle = |n| {
-        breaker::update(&store.inner, "wt", "auth", |b| {
+        breaker::update_breaker(&store.inner, "wt", "auth", |b| {
             b.record(Timestamp::UNIX_EPOCH, &interfering, strike(n))
         })
         .unwrap()
@@ -268,7 +282,7 @@ fn constantly_changing_row_is_an_error() {
     fn strike(n: u32) -> BreakerInput {
         BreakerInput::Strike { why: n.to_string() }
     }
-    let result = breaker::update(&store, "wt", "auth", |b| {
+    let result = breaker::update_breaker(&store, "wt", "auth", |b| {
         let n = calls.fetch_add(1, Ordering::Relaxed);
         meddle(n);
         b.record(Timestamp::UNIX_EPOCH, &interfering, strike(n));
@@ -283,9 +297,19 @@ fn constantly_changing_row_is_an_error() {
 fn failed_disk_is_named_and_no_conflict() {
     let scratch = Scratch::new();
     let mut store = Lossy::lose(&scratch, 0);
-    assert!(create(&store, &key::<Breaker>("wt", "there"), &Breaker::default()).unwrap());
+    assert!(
+        create_row(
+            &store,
+            &spec_key::<Breaker>("wt", "there"),
+            &Breaker::default()
+        )
+        .unwrap()
+    );
     store.lost = AtomicU32::new(FAILED_DISK);
-    let (absent, there) = (key::<Breaker>("wt", "auth"), key::<Breaker>("wt", "there"));
+    let (absent, there) = (
+        spec_key::<Breaker>("wt", "auth"),
+        spec_key::<Breaker>("wt", "there"),
+    );
     let settings = BreakerSettings {
         limit: 0,
         cooldown: Duration::from_secs(1),
@@ -300,18 +324,18 @@ fn failed_disk_is_named_and_no_conflict() {
         (breaker, ())
     };
     assert_eq!(
-        create(&store, &absent, &Breaker::default()).map(drop),
+        create_row(&store, &absent, &Breaker::default()).map(drop),
         Err(disk_failure())
     );
     assert_eq!(
-        overwrite(&store, &absent, &Breaker::default()),
+        overwrite_row(&store, &absent, &Breaker::default()),
         Err(disk_failure())
     );
     assert_eq!(
-        update::<Breaker, ()>(&store, &there, strike),
+        update_row::<Breaker, ()>(&store, &there, strike),
         Err(disk_failure())
     );
-    assert_eq!(remove::<Breaker>(&store, &there), Err(disk_failure()));
+    assert_eq!(remove_row::<Breaker>(&store, &there), Err(disk_failure()));
 }
 
 #[test]
@@ -319,7 +343,7 @@ fn figures_of_a_failed_disk_count_every_event() {
     let scratch = Scratch::new();
     let store = Lossy::lose(&scratch, FAILED_DISK);
     let day = Timestamp::UNIX_EPOCH;
-    let started = journal::event(
+    let started = journal::new_event(
         day,
         "wt",
         Some("auth"),
@@ -327,7 +351,7 @@ fn figures_of_a_failed_disk_count_every_event() {
         serde_json::json!({}),
     );
     assert_eq!(store.append(&[started], None).unwrap(), AppendOutcome::Done);
-    assert_eq!(figures::fold(&store, 9), Err(disk_failure()));
+    assert_eq!(figures::fold_events(&store, 9), Err(disk_failure()));
     let period = figures::up_to_now(&store, jiff::civil::date(1970, 1, 1), || {}).unwrap();
     let sessions: u64 = period
         .days

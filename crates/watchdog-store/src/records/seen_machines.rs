@@ -33,7 +33,7 @@ impl RecordType for SeenMachines {
     const KIND: &'static str = "seen_machines";
 }
 
-fn key(fleet: &str) -> RowKey {
+fn machines_key(fleet: &str) -> RowKey {
     RowKey::new(SeenMachines::KIND, &[fleet])
 }
 
@@ -41,8 +41,12 @@ fn key(fleet: &str) -> RowKey {
 ///
 /// # Errors
 /// If it cannot be written.
-pub fn record(store: &dyn LocalStore, fleet: &str, seen: &SeenMachines) -> Result<(), StoreError> {
-    row::overwrite(store, &key(fleet), seen)
+pub fn record_machines(
+    store: &dyn LocalStore,
+    fleet: &str,
+    seen: &SeenMachines,
+) -> Result<(), StoreError> {
+    row::overwrite_row(store, &machines_key(fleet), seen)
 }
 
 /// The last answer, if there was one.
@@ -53,5 +57,5 @@ pub fn read_machines(
     store: &dyn LocalStore,
     fleet: &str,
 ) -> Result<Option<SeenMachines>, StoreError> {
-    row::load(store, &key(fleet))
+    row::load_row(store, &machines_key(fleet))
 }

@@ -76,20 +76,20 @@ impl RecordType for SessionRecord {
 }
 
 /// The worktrees for which a session is recorded.
-pub fn worktrees(store: &dyn LocalStore) -> Result<HashSet<String>, StoreError> {
-    row::worktrees::<SessionRecord>(store)
+pub fn list_session_worktrees(store: &dyn LocalStore) -> Result<HashSet<String>, StoreError> {
+    row::list_worktrees::<SessionRecord>(store)
 }
 
 /// Records a session in place of the former one.
-pub fn record(
+pub fn record_session(
     store: &dyn LocalStore,
     worktree_id: &str,
     spec: &str,
     session: &SessionRecord,
 ) -> Result<(), StoreError> {
-    row::overwrite(
+    row::overwrite_row(
         store,
-        &row::key::<SessionRecord>(worktree_id, spec),
+        &row::spec_key::<SessionRecord>(worktree_id, spec),
         session,
     )
 }
@@ -101,8 +101,11 @@ pub fn put_back(
     former: Option<&SessionRecord>,
 ) -> Result<(), StoreError> {
     match former {
-        Some(former) => record(store, worktree_id, spec, former),
-        None => row::remove::<SessionRecord>(store, &row::key::<SessionRecord>(worktree_id, spec)),
+        Some(former) => record_session(store, worktree_id, spec, former),
+        None => row::remove_row::<SessionRecord>(
+            store,
+            &row::spec_key::<SessionRecord>(worktree_id, spec),
+        ),
     }
 }
 
@@ -112,7 +115,7 @@ pub fn read_session(
     worktree_id: &str,
     spec: &str,
 ) -> Result<Option<SessionRecord>, StoreError> {
-    row::load(store, &row::key::<SessionRecord>(worktree_id, spec))
+    row::load_row(store, &row::spec_key::<SessionRecord>(worktree_id, spec))
 }
 
 /// The readable sessions of a worktree, with their specs.
@@ -121,14 +124,14 @@ pub fn of_worktree(
     worktree_id: &str,
 ) -> Result<Vec<(String, SessionRecord)>, StoreError> {
     let mut sessions = Vec::new();
-    row::each::<SessionRecord>(store, &[worktree_id], |key, row| {
+    row::visit_rows::<SessionRecord>(store, &[worktree_id], |key, row| {
         sessions.extend(row.ok().map(|session| (key.last_part(), session)))
     })?;
     Ok(sessions)
 }
 
 /// The session of a worktree that began last, with its spec.
-pub fn latest(
+pub fn read_latest_session(
     store: &dyn LocalStore,
     worktree_id: &str,
 ) -> Result<Option<(String, SessionRecord)>, StoreError> {
@@ -138,7 +141,7 @@ pub fn latest(
 }
 
 /// Changes the recorded session of a spec atomically, and says whether there was one; `change` may run several times.
-pub fn update(
+pub fn update_session(
     store: &dyn LocalStore,
     worktree_id: &str,
     spec: &str,
@@ -147,9 +150,9 @@ pub fn update(
     if read_session(store, worktree_id, spec)?.is_none() {
         return Ok(false);
     }
-    row::update(
+    row::update_row(
         store,
-        &row::key::<SessionRecord>(worktree_id, spec),
+        &row::spec_key::<SessionRecord>(worktree_id, spec),
         |row: Option<SessionRecord>| {
             let existed = row.is_some();
             // Deleted in between: an end without a beginning would be noise, but losing it would be worse.
@@ -161,6 +164,8 @@ pub fn update(
 }
 
 /// Every recorded session, of all worktrees and specs.
-pub fn everywhere(store: &dyn LocalStore) -> Result<RowsByWorktree<SessionRecord>, StoreError> {
-    row::everywhere(store)
+pub fn list_all_sessions(
+    store: &dyn LocalStore,
+) -> Result<RowsByWorktree<SessionRecord>, StoreError> {
+    row::list_all_rows(store)
 }

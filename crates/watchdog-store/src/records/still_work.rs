@@ -24,29 +24,34 @@ impl RecordType for StillWork {
 }
 
 /// Records it in place of the former one.
-pub fn record(
+pub fn record_work(
     store: &dyn LocalStore,
     worktree_id: &str,
     spec: &str,
     work: &StillWork,
 ) -> Result<(), StoreError> {
-    row::overwrite(store, &row::key::<StillWork>(worktree_id, spec), work)
+    row::overwrite_row(store, &row::spec_key::<StillWork>(worktree_id, spec), work)
 }
 
 /// The recorded state of a spec's work since this baseline, if there is one.
-pub fn since(
+pub fn read_state_since(
     store: &dyn LocalStore,
     worktree_id: &str,
     spec: &str,
     baseline_at: Timestamp,
 ) -> Result<Option<RecordedState>, StoreError> {
-    let work: Option<StillWork> = row::load(store, &row::key::<StillWork>(worktree_id, spec))?;
+    let work: Option<StillWork> =
+        row::load_row(store, &row::spec_key::<StillWork>(worktree_id, spec))?;
     Ok(work
         .filter(|work| work.baseline_at == baseline_at)
         .map(|work| work.recorded))
 }
 
 /// Forgets it.
-pub fn forget(store: &dyn LocalStore, worktree_id: &str, spec: &str) -> Result<(), StoreError> {
-    row::remove::<StillWork>(store, &row::key::<StillWork>(worktree_id, spec))
+pub fn forget_work(
+    store: &dyn LocalStore,
+    worktree_id: &str,
+    spec: &str,
+) -> Result<(), StoreError> {
+    row::remove_row::<StillWork>(store, &row::spec_key::<StillWork>(worktree_id, spec))
 }

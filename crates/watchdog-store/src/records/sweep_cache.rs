@@ -35,12 +35,14 @@ impl RecordType for SweepCacheEntry {
     const KIND: &'static str = "look";
 }
 
-fn key(worktree_id: &str) -> RowKey {
+fn cache_key(worktree_id: &str) -> RowKey {
     RowKey::new(SweepCacheEntry::KIND, &[worktree_id])
 }
 
 /// The worktrees with a cached verdict, and its revision.
-pub fn all(store: &dyn LocalStore) -> Result<HashMap<String, RowRevision>, StoreError> {
+pub fn list_cached_worktrees(
+    store: &dyn LocalStore,
+) -> Result<HashMap<String, RowRevision>, StoreError> {
     Ok(store
         .revisions(&RowKey::prefix(SweepCacheEntry::KIND, &[]))?
         .into_iter()
@@ -53,28 +55,28 @@ pub fn read_verdict(
     store: &dyn LocalStore,
     worktree_id: &str,
 ) -> Result<Option<SweepCacheEntry>, StoreError> {
-    Ok(row::load(store, &key(worktree_id)).unwrap_or_default())
+    Ok(row::load_row(store, &cache_key(worktree_id)).unwrap_or_default())
 }
 
 /// Stores verdicts over the former ones.
-pub fn keep(
+pub fn store_entries(
     store: &dyn LocalStore,
     entries: &[(String, SweepCacheEntry)],
 ) -> Result<(), StoreError> {
     let hints: Vec<_> = entries
         .iter()
-        .map(|(id, entry)| (key(id), row::encode(entry)))
+        .map(|(id, entry)| (cache_key(id), row::encode_row(entry)))
         .collect();
     store.keep_hints(&hints)
 }
 
 /// Deletes the cached verdict of a worktree that is gone, unless it was replaced.
-pub fn forget(
+pub fn forget_entry(
     store: &dyn LocalStore,
     worktree_id: &str,
     rev: RowRevision,
 ) -> Result<bool, StoreError> {
-    match store.delete(&key(worktree_id), rev)? {
+    match store.delete(&cache_key(worktree_id), rev)? {
         SwapOutcome::Ok(_) => Ok(true),
         SwapOutcome::Conflict => Ok(false),
         SwapOutcome::Unknown(failure) => Err(failure),

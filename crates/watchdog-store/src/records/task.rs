@@ -98,17 +98,17 @@ pub fn read_task(
     repository_id: &str,
     id: &str,
 ) -> Result<Option<TaskRecord>, StoreError> {
-    row::load(store, &row::key::<TaskRecord>(repository_id, id))
+    row::load_row(store, &row::spec_key::<TaskRecord>(repository_id, id))
 }
 
 /// The records of all tasks of a repository, by id.
-pub fn all(
+pub fn list_tasks(
     store: &dyn SharedStore,
     repository_id: &str,
 ) -> Result<Vec<(String, TaskRecord)>, StoreError> {
     let mut tasks = Vec::new();
     let mut failed = None;
-    row::each::<TaskRecord>(store, &[repository_id], |key, found| match found {
+    row::visit_rows::<TaskRecord>(store, &[repository_id], |key, found| match found {
         Ok(record) => tasks.push((key.last_part(), record)),
         Err(error) => failed = Some(error),
     })?;
@@ -117,17 +117,21 @@ pub fn all(
 
 /// Changes the record of a task atomically with regard to every other process; `change` may run several times, each time on what is
 /// recorded then. An unchanged record is not written.
-pub fn update<T>(
+pub fn update_task<T>(
     store: &dyn SharedStore,
     repository_id: &str,
     id: &str,
     change: impl Fn(Option<TaskRecord>) -> (TaskRecord, T),
 ) -> Result<T, StoreError> {
-    row::update(store, &row::key::<TaskRecord>(repository_id, id), change)
+    row::update_row(
+        store,
+        &row::spec_key::<TaskRecord>(repository_id, id),
+        change,
+    )
 }
 
 /// Takes the lease of a task; `None` while another process holds it.
-pub fn lease(
+pub fn acquire_task_lease(
     store: &dyn SharedStore,
     repository_id: &str,
     id: &str,
@@ -184,14 +188,17 @@ mod tests {
             ..TaskRecord::begin(TaskStatus::Review, Timestamp::UNIX_EPOCH)
         };
         assert_eq!(read_task(&store, "repo", "T1").unwrap(), None);
-        update(&store, "repo", "T1", |found| {
-            (found.map_or(whole.clone(), |_| panic!("there is none")), ())
+        update_task(&store, "repo", "T1", |stored_task| {
+            (
+                stored_task.map_or(whole.clone(), |_| panic!("there is none")),
+                (),
+            )
         })
         .unwrap();
         assert_eq!(read_task(&store, "repo", "T1").unwrap(), Some(whole));
         assert_eq!(read_task(&store, "repo", "T2").unwrap(), None);
         assert_eq!(read_task(&store, "other", "T1").unwrap(), None);
-        assert_eq!(all(&store, "repo").unwrap().len(), 1);
+        assert_eq!(list_tasks(&store, "repo").unwrap().len(), 1);
     }
 
     #[test]
@@ -199,11 +206,18 @@ mod tests {
         let scratch = Scratch::new();
         let store = SqliteStore::open(&scratch.dir).unwrap();
         let minute = Duration::from_secs(60);
-        let first = lease(&store, "repo", "T1", "a", minute)
+        let first = acquire_task_lease(&store, "repo", "T1", "a", minute)
             .unwrap()
             .expect("nobody has it");
-        assert_eq!(lease(&store, "repo", "T1", "b", minute).unwrap(), None);
-        assert!(lease(&store, "repo", "T2", "b", minute).unwrap().is_some());
+        assert_eq!(
+            acquire_task_lease(&store, "repo", "T1", "b", minute).unwrap(),
+            None
+        );
+        assert!(
+            acquire_task_lease(&store, "repo", "T2", "b", minute)
+                .unwrap()
+                .is_some()
+        );
         assert!(
             agent_lease(&store, "repo", "T1", "b", minute)
                 .unwrap()
@@ -211,7 +225,7 @@ mod tests {
             "agents and tasks share no names"
         );
         assert!(store.release(&first).unwrap());
-        let second = lease(&store, "repo", "T1", "b", minute)
+        let second = acquire_task_lease(&store, "repo", "T1", "b", minute)
             .unwrap()
             .expect("it was given back");
         assert!(second.fence > first.fence);

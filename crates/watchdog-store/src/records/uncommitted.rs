@@ -37,15 +37,15 @@ impl RecordType for WatchdogWrittenFiles {
 }
 
 /// Records what was uncommitted when a session of the spec began, in place of the former record.
-pub fn record(
+pub fn record_uncommitted(
     store: &dyn LocalStore,
     worktree_id: &str,
     spec: &str,
     record: &UncommittedRecord,
 ) -> Result<(), StoreError> {
-    row::overwrite(
+    row::overwrite_row(
         store,
-        &row::key::<UncommittedRecord>(worktree_id, spec),
+        &row::spec_key::<UncommittedRecord>(worktree_id, spec),
         record,
     )
 }
@@ -56,7 +56,10 @@ pub fn read_uncommitted(
     worktree_id: &str,
     spec: &str,
 ) -> Result<Option<UncommittedRecord>, StoreError> {
-    row::load(store, &row::key::<UncommittedRecord>(worktree_id, spec))
+    row::load_row(
+        store,
+        &row::spec_key::<UncommittedRecord>(worktree_id, spec),
+    )
 }
 
 /// Records what is uncommitted at the end of a session that began at this baseline. Skips a record
@@ -70,8 +73,8 @@ pub fn record_session_end(
 ) -> Result<(), StoreError> {
     let changed = |record: &mut UncommittedRecord| record.work.end = Some(end.clone());
     if is_changed_by(store, worktree_id, spec, baseline_at, changed)? {
-        let key = row::key::<UncommittedRecord>(worktree_id, spec);
-        row::update(store, &key, |row| {
+        let key = row::spec_key::<UncommittedRecord>(worktree_id, spec);
+        row::update_row(store, &key, |row| {
             (changed_row(row, baseline_at, changed), ())
         })?;
     }
@@ -94,7 +97,7 @@ pub fn record_completion(
         }
     };
     if is_changed_by(store, worktree_id, spec, baseline_at, changed)? {
-        let key = row::key::<UncommittedRecord>(worktree_id, spec);
+        let key = row::spec_key::<UncommittedRecord>(worktree_id, spec);
         row::update_without_flush(store, &key, |row| {
             (changed_row(row, baseline_at, changed), ())
         })?;
@@ -137,13 +140,13 @@ fn changed_row(
 }
 
 /// Notes that watchdog itself wrote a file into the worktree.
-pub fn wrote(
+pub fn record_written_file(
     store: &dyn LocalStore,
     worktree_id: &str,
     path: &str,
     id: &str,
 ) -> Result<(), StoreError> {
-    row::update(
+    row::update_row(
         store,
         &RowKey::new(WatchdogWrittenFiles::KIND, &[worktree_id]),
         |row: Option<WatchdogWrittenFiles>| {
@@ -159,7 +162,7 @@ pub fn read_written_files(
     store: &dyn LocalStore,
     worktree_id: &str,
 ) -> Result<ContentIds, StoreError> {
-    Ok(row::load::<WatchdogWrittenFiles>(
+    Ok(row::load_row::<WatchdogWrittenFiles>(
         store,
         &RowKey::new(WatchdogWrittenFiles::KIND, &[worktree_id]),
     )?

@@ -7,8 +7,8 @@ use std::path::{Path, PathBuf};
 use jiff::Timestamp;
 
 use super::database_file::{
-    COMPANIONS, ConnectionFault, DatabaseFile, OpenConnection, check, identity, leave_log,
-    with_suffix,
+    COMPANIONS, ConnectionFault, DatabaseFile, OpenConnection, check_database, leave_log,
+    read_identity, with_suffix,
 };
 use super::faults::is_damage;
 use crate::clock::wall_micros;
@@ -61,14 +61,14 @@ impl DatabaseFile {
             leave_log(&connected.connection);
         }
         let guard = self.access_lock.alone(&self.database)?;
-        let now = identity(&self.database)?;
+        let now = read_identity(&self.database)?;
         if now.is_none() || seen.is_some_and(|seen| now != Some(seen)) {
             return Ok(());
         }
         if seen.is_none() {
             // Another process may have repaired it while we waited for the lock.
             let checked = self.connection().and_then(|connection| {
-                check(&connection).map_err(|error| self.explain(&connection, error.into()))
+                check_database(&connection).map_err(|error| self.explain(&connection, error.into()))
             });
             match checked {
                 Ok(()) => return Ok(()),

@@ -223,7 +223,7 @@ impl DatabaseFile {
                     self.access_lock.lock_shared(&self.database)?,
                     connected.identity,
                 );
-                if identity(&self.database)? == Some(expected) {
+                if read_identity(&self.database)? == Some(expected) {
                     return Ok(self.connected.take().map(|connected| (guard, connected)));
                 }
             }
@@ -235,7 +235,7 @@ impl DatabaseFile {
     /// Sees to it that we are connected to the file that is in place now.
     fn connect(&mut self) -> Result<(), StoreError> {
         if let Some(connected) = &self.connected {
-            if identity(&self.database)? == Some(connected.identity) {
+            if read_identity(&self.database)? == Some(connected.identity) {
                 return Ok(());
             }
             self.connected = None;
@@ -289,7 +289,9 @@ impl DatabaseFile {
                 .access_lock
                 .lock_shared(&self.database)
                 .map_err(ConnectionFault::Refused)?;
-            if let Some(identity) = identity(&self.database).map_err(ConnectionFault::Refused)? {
+            if let Some(identity) =
+                read_identity(&self.database).map_err(ConnectionFault::Refused)?
+            {
                 let connection = self.connection()?;
                 if let DatabaseState::Ready = self.state(&connection, unclean)? {
                     return Ok(OpenConnection {
@@ -311,7 +313,7 @@ impl DatabaseFile {
             .access_lock
             .alone(&self.database)
             .map_err(ConnectionFault::Refused)?;
-        let fresh = identity(&self.database)
+        let fresh = read_identity(&self.database)
             .map_err(ConnectionFault::Refused)?
             .is_none();
         if fresh {
@@ -333,7 +335,7 @@ impl DatabaseFile {
                 );
             }
         }
-        let identity = identity(&self.database)
+        let identity = read_identity(&self.database)
             .map_err(ConnectionFault::Refused)?
             .ok_or_else(|| {
                 ConnectionFault::Refused(StoreError::Io {
@@ -361,7 +363,8 @@ impl DatabaseFile {
                     | OpenFlags::SQLITE_OPEN_URI,
             )?,
         };
-        configure(&mut connection).map_err(|error| self.explain(&connection, error.into()))?;
+        configure_connection(&mut connection)
+            .map_err(|error| self.explain(&connection, error.into()))?;
         Ok(connection)
     }
 
@@ -416,7 +419,7 @@ impl DatabaseFile {
         unclean: bool,
     ) -> Result<DatabaseState, ConnectionFault> {
         let state = self.header_state(connection).and_then(|state| match state {
-            DatabaseState::Ready if unclean => Ok(check(connection).map(|()| state)?),
+            DatabaseState::Ready if unclean => Ok(check_database(connection).map(|()| state)?),
             state => Ok(state),
         });
         state.map_err(|fault| self.explain(connection, fault))
@@ -444,8 +447,8 @@ impl DatabaseFile {
         if version > newest_version {
             return Err(ConnectionFault::Refused(StoreError::Newer {
                 path: path(),
-                found: version,
-                known: newest_version,
+                file_format: version,
+                newest_format: newest_version,
             }));
         }
         if self.is_read_only {
@@ -509,7 +512,7 @@ pub(super) fn with_suffix(path: &Path, suffix: &str) -> PathBuf {
     PathBuf::from(name)
 }
 
-fn configure(connection: &mut Connection) -> rusqlite::Result<()> {
+fn configure_connection(connection: &mut Connection) -> rusqlite::Result<()> {
     connection.busy_handler(Some(try_again))?;
     connection.pragma_update(None, "synchronous", "FULL")?;
     connection.pragma_update(None, "mmap_size", 0)?;
@@ -527,7 +530,7 @@ fn configure(connection: &mut Connection) -> rusqlite::Result<()> {
 /// # Errors
 /// If the system does not say whether it is there: taken for absent, it would be begun anew, and
 /// its log, with the newest records, put aside.
-pub(super) fn identity(path: &Path) -> Result<Option<(u64, u64)>, StoreError> {
+pub(super) fn read_identity(path: &Path) -> Result<Option<(u64, u64)>, StoreError> {
     match fs::metadata(path) {
         Ok(meta) => Ok(Some((meta.dev(), meta.ino()))),
         Err(e) if is_absent(&e) => Ok(None),
@@ -570,7 +573,7 @@ pub(super) fn leave_log(connection: &Connection) {
 }
 
 /// SQLite's own check of the whole file; an error that counts as damage where it finds fault.
-pub(super) fn check(connection: &Connection) -> rusqlite::Result<()> {
+pub(super) fn check_database(connection: &Connection) -> rusqlite::Result<()> {
     let verdict: String = connection.query_row("PRAGMA quick_check(1)", [], |row| row.get(0))?;
     if verdict == "ok" {
         return Ok(());

@@ -12,7 +12,10 @@ impl LocalStore for SqliteStore {
                     "SELECT key, rev FROM record WHERE key >= ?1 AND key < ?2 ORDER BY key",
                 )?
                 .query_map(params![prefix, end], |row| {
-                    Ok((RowKey::from_stored(text(row, 0)?), RowRevision(row.get(1)?)))
+                    Ok((
+                        RowKey::from_stored(read_lossy_text(row, 0)?),
+                        RowRevision(row.get(1)?),
+                    ))
                 })?
                 .collect()
         })
@@ -20,7 +23,7 @@ impl LocalStore for SqliteStore {
 
     fn keep_hints(&self, hints: &[(RowKey, Vec<u8>)]) -> Result<(), StoreError> {
         self.with("write rows", |connection| {
-            let tx = noting(connection)?;
+            let tx = begin_journal_transaction(connection)?;
             let last = next_numbers(&tx, hints.len())?;
             for ((key, value), rev) in hints.iter().rev().zip((0..=last).rev()) {
                 tx.prepare_cached(
@@ -38,7 +41,10 @@ impl LocalStore for SqliteStore {
         expect: ExpectedRevision,
         value: &[u8],
     ) -> Result<SwapOutcome, StoreError> {
-        self.swap_all(&[(key.clone(), expect, value.to_vec())], noting)
+        self.swap_all(
+            &[(key.clone(), expect, value.to_vec())],
+            begin_journal_transaction,
+        )
     }
 
     fn cursor_at(&self, at: Timestamp) -> Result<EventCursor, StoreError> {
@@ -70,11 +76,11 @@ impl LocalStore for SqliteStore {
             let rows: rusqlite::Result<Vec<_>> = match worktree {
                 None => connection
                     .prepare_cached(ALL)?
-                    .query_map(params![end.0, limit(n)], event)?
+                    .query_map(params![end.0, to_sql_limit(n)], read_event)?
                     .collect(),
                 Some(worktree) => connection
                     .prepare_cached(OF_ONE)?
-                    .query_map(params![end.0, limit(n), worktree], event)?
+                    .query_map(params![end.0, to_sql_limit(n), worktree], read_event)?
                     .collect(),
             };
             Ok(put_together(connection, rows?))
@@ -113,7 +119,7 @@ impl LocalStore for SqliteStore {
         );
         self.with("prune the journal", |connection| {
             // An event that a power cut restores is deleted the next time.
-            let tx = noting(connection)?;
+            let tx = begin_journal_transaction(connection)?;
             // Counts in the smallest index, and no further than one batch can take away.
             let far_enough = at_most.saturating_add(number(PRUNED_AT_ONCE));
             let count: i64 = tx
@@ -143,7 +149,7 @@ impl LocalStore for SqliteStore {
     fn remove_events(&self, worktree: &str) -> Result<u64, StoreError> {
         const OF_ONE: &str = "DELETE FROM event WHERE seq IN (SELECT seq FROM event WHERE worktree = ?1 ORDER BY seq LIMIT ?2)";
         self.with("remove events", |connection| {
-            let tx = writing(connection)?;
+            let tx = begin_durable_transaction(connection)?;
             let at_once = i64::try_from(PRUNED_AT_ONCE).unwrap_or(i64::MAX);
             let removed = tx
                 .prepare_cached(OF_ONE)?

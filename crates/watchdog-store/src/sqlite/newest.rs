@@ -4,7 +4,7 @@ use std::collections::{BTreeMap, HashMap};
 
 use rusqlite::{Connection, OptionalExtension, Row, Transaction, params};
 
-use super::{event, limit, put_together, read_data};
+use super::{put_together, read_data, read_event, to_sql_limit};
 use crate::engine::{StoredEvent, WantedKind};
 
 /// How many of the newest events one pass reads for each requested worktree: with many active worktrees, their events alternate.
@@ -44,7 +44,7 @@ pub(super) fn newest_of(
         "SELECT seq, id, at, worktree, spec, kind, data FROM event WHERE seq = ?1",
     )?;
     for (seq, index) in places {
-        let row = read.query_row([seq], event).optional()?;
+        let row = read.query_row([seq], read_event).optional()?;
         events[index] = put_together(&tx, row.into_iter().collect())
             .pop()
             .map(|(_, event)| event);
@@ -67,14 +67,14 @@ fn in_one_pass(
     let mut read = tx.prepare_cached(
         "SELECT seq, kind, spec, data, worktree FROM event ORDER BY seq DESC LIMIT ?1",
     )?;
-    let mut rows = read.query([limit(of.len().saturating_mul(FOR_EACH).min(PASS))])?;
+    let mut rows = read.query([to_sql_limit(of.len().saturating_mul(FOR_EACH).min(PASS))])?;
     while missing > 0
         && let Some(row) = rows.next()?
     {
         let Some(spec) = is_one_of(row, kinds)? else {
             continue;
         };
-        if let Some(index) = wanted.get(&(plain(row, 4)?, spec))
+        if let Some(index) = wanted.get(&(read_plain_text(row, 4)?, spec))
             && sequences[*index].is_none()
         {
             sequences[*index] = Some(row.get(0)?);
@@ -96,7 +96,7 @@ fn in_worktree(
     let mut read = tx.prepare_cached(
         "SELECT seq, kind, spec, data FROM event WHERE worktree = ?1 ORDER BY seq DESC LIMIT ?2",
     )?;
-    let mut rows = read.query(params![worktree, limit(within)])?;
+    let mut rows = read.query(params![worktree, to_sql_limit(within)])?;
     while !specs.is_empty()
         && let Some(row) = rows.next()?
     {
@@ -112,7 +112,7 @@ fn is_one_of<'row>(
     row: &'row Row<'_>,
     kinds: &[WantedKind<'_>],
 ) -> rusqlite::Result<Option<&'row str>> {
-    let kind = plain(row, 1)?;
+    let kind = read_plain_text(row, 1)?;
     let Some(wanted) = kinds.iter().find(|wanted| wanted.kind == kind) else {
         return Ok(None);
     };
@@ -128,6 +128,6 @@ fn is_one_of<'row>(
 }
 
 /// Text that is only compared with ours: garbled text from a damaged disk never equals it.
-fn plain<'row>(row: &'row Row<'_>, index: usize) -> rusqlite::Result<&'row str> {
+fn read_plain_text<'row>(row: &'row Row<'_>, index: usize) -> rusqlite::Result<&'row str> {
     Ok(std::str::from_utf8(row.get_ref(index)?.as_bytes()?).unwrap_or_default())
 }

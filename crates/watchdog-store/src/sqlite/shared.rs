@@ -32,9 +32,9 @@ impl SqliteStore {
                 )?
                 .execute(params![key.as_str(), last.0, value])?;
             }
-            commit(tx, &is_unknown).map(|()| SwapOutcome::Ok(last))
+            commit_transaction(tx, &is_unknown).map(|()| SwapOutcome::Ok(last))
         });
-        answer(written, &is_unknown)
+        resolve_swap_outcome(written, &is_unknown)
     }
 }
 
@@ -58,18 +58,18 @@ impl SharedStore for SqliteStore {
         &self,
         writes: &[(RowKey, ExpectedRevision, Vec<u8>)],
     ) -> Result<SwapOutcome, StoreError> {
-        self.swap_all(writes, writing)
+        self.swap_all(writes, begin_durable_transaction)
     }
 
     fn delete(&self, key: &RowKey, expect: RowRevision) -> Result<SwapOutcome, StoreError> {
         let is_unknown = Cell::new(false);
         let deleted = self.with("delete a row", |connection| {
             is_unknown.set(false);
-            let tx = writing(connection)?;
+            let tx = begin_durable_transaction(connection)?;
             let deleted = tx
                 .prepare_cached("DELETE FROM record WHERE key = ?1 AND rev = ?2")?
                 .execute(params![key.as_str(), expect.0])?;
-            commit(tx, &is_unknown).map(|()| {
+            commit_transaction(tx, &is_unknown).map(|()| {
                 if deleted == 0 {
                     SwapOutcome::Conflict
                 } else {
@@ -77,7 +77,7 @@ impl SharedStore for SqliteStore {
                 }
             })
         });
-        answer(deleted, &is_unknown)
+        resolve_swap_outcome(deleted, &is_unknown)
     }
 
     fn list(
@@ -92,8 +92,8 @@ impl SharedStore for SqliteStore {
         self.with("list rows", |connection| {
             connection
                 .prepare_cached("SELECT key, rev, value FROM record WHERE key >= ?1 AND key < ?2 AND key > ?3 ORDER BY key LIMIT ?4")?
-                .query_map(params![prefix, end, after, limit(n)], |row| {
-                    Ok(StoredRow { key: RowKey::from_stored(text(row, 0)?), rev: RowRevision(row.get(1)?), value: row.get(2)? })
+                .query_map(params![prefix, end, after, to_sql_limit(n)], |row| {
+                    Ok(StoredRow { key: RowKey::from_stored(read_lossy_text(row, 0)?), rev: RowRevision(row.get(1)?), value: row.get(2)? })
                 })?
                 .collect()
         })
@@ -106,7 +106,7 @@ impl SharedStore for SqliteStore {
         ttl: Duration,
     ) -> Result<Option<Lease>, StoreError> {
         self.with("take a lease", |connection| {
-            let tx = writing(connection)?;
+            let tx = begin_durable_transaction(connection)?;
             let now = boot_time();
             let taken = tx.prepare_cached("SELECT 1 FROM lease WHERE key = ?1 AND boot = ?2 AND until > ?3")?.exists(params![
                 key.as_str(),
@@ -116,7 +116,7 @@ impl SharedStore for SqliteStore {
             if taken {
                 return Ok(None);
             }
-            let lease = Lease { key: key.clone(), holder: holder.to_string(), fence: next_number(&tx)?, until: after(now.at, ttl) };
+            let lease = Lease { key: key.clone(), holder: holder.to_string(), fence: next_number(&tx)?, until: add_ttl(now.at, ttl) };
             tx.prepare_cached("INSERT OR REPLACE INTO lease (key, holder, fence, boot, until) VALUES (?1, ?2, ?3, ?4, ?5)")?
                 .execute(params![key.as_str(), holder, lease.fence, now.boot, lease.until.0])?;
             tx.commit()?;
@@ -126,11 +126,11 @@ impl SharedStore for SqliteStore {
 
     fn renew(&self, lease: &Lease, ttl: Duration) -> Result<LeaseRenewal, StoreError> {
         self.with("renew a lease", |connection| {
-            let tx = writing(connection)?;
-            if !stands(&tx, lease)? {
+            let tx = begin_durable_transaction(connection)?;
+            if !is_lease_valid(&tx, lease)? {
                 return Ok(LeaseRenewal::Lost);
             }
-            let until = after(boot_time().at, ttl);
+            let until = add_ttl(boot_time().at, ttl);
             tx.prepare_cached("UPDATE lease SET until = ?2 WHERE key = ?1")?
                 .execute(params![lease.key.as_str(), until.0])?;
             tx.commit()?;
@@ -143,8 +143,8 @@ impl SharedStore for SqliteStore {
 
     fn release(&self, lease: &Lease) -> Result<bool, StoreError> {
         self.with("release a lease", |connection| {
-            let tx = writing(connection)?;
-            if !stands(&tx, lease)? {
+            let tx = begin_durable_transaction(connection)?;
+            if !is_lease_valid(&tx, lease)? {
                 return Ok(false);
             }
             tx.prepare_cached("DELETE FROM lease WHERE key = ?1")?
@@ -160,9 +160,9 @@ impl SharedStore for SqliteStore {
         guard: Option<&Lease>,
     ) -> Result<AppendOutcome, StoreError> {
         let (outcome, is_due) = self.with("write the journal", |connection| {
-            let tx = noting(connection)?;
+            let tx = begin_journal_transaction(connection)?;
             if let Some(lease) = guard
-                && !stands(&tx, lease)?
+                && !is_lease_valid(&tx, lease)?
             {
                 return Ok((AppendOutcome::Fenced, false));
             }
@@ -189,12 +189,12 @@ impl SharedStore for SqliteStore {
             // The next fold or a report makes up for one that failed or that another process
             // overtook. The events are written.
             let at_most = events.len() + 2 * usize::try_from(FOLDED_EACH).unwrap_or_default();
-            let _counted = figures::fold(self, at_most);
+            let _counted = figures::fold_events(self, at_most);
         }
         Ok(outcome)
     }
 
-    fn read(
+    fn read_events(
         &self,
         after: EventCursor,
         n: usize,
@@ -202,7 +202,7 @@ impl SharedStore for SqliteStore {
         let rows: Vec<(i64, StoredEvent)> = self.with("read the journal", |connection| {
             let rows: rusqlite::Result<Vec<_>> = connection
                 .prepare_cached("SELECT seq, id, at, worktree, spec, kind, data FROM event WHERE seq > ?1 ORDER BY seq LIMIT ?2")?
-                .query_map(params![after.0, limit(n)], event)?
+                .query_map(params![after.0, to_sql_limit(n)], read_event)?
                 .collect();
             Ok(put_together(connection, rows?))
         })?;

@@ -15,7 +15,7 @@ use crate::engine::{
     AppendOutcome, EventCursor, ExpectedRevision, LocalStore, SharedStore, SwapOutcome,
 };
 use crate::error::StoreError;
-use crate::journal::{event, kind};
+use crate::journal::{kind, new_event};
 use crate::key::RowKey;
 use crate::state_dir::StateDir;
 
@@ -74,7 +74,7 @@ fn filled(scratch: &Scratch) {
     ));
     let events: Vec<_> = (0..200)
         .map(|n| {
-            event(
+            new_event(
                 jiff::Timestamp::from_second(n).unwrap(),
                 "wt",
                 None,
@@ -92,9 +92,9 @@ fn use_all(scratch: &Scratch) -> Result<Vec<&'static str>, StoreError> {
     let store = SqliteStore::open(&scratch.dir)?;
     store.get(&key())?;
     store.list("", None, 100)?;
-    store.read(EventCursor::START, 1000)?;
+    store.read_events(EventCursor::START, 1000)?;
     store.newest(1000)?;
-    let new = event(
+    let new = new_event(
         jiff::Timestamp::UNIX_EPOCH,
         "wt",
         None,
@@ -218,8 +218,8 @@ fn newer_format_is_refused_without_changing_a_byte() {
         matches!(
             error,
             StoreError::Newer {
-                found: 99,
-                known: 4,
+                file_format: 99,
+                newest_format: 4,
                 ..
             }
         ),
@@ -352,7 +352,7 @@ fn damage_during_work_costs_only_a_note() {
     }
     let store = SqliteStore::open(&scratch.dir).unwrap();
     fs::write(scratch.dir.database(), &bytes).unwrap();
-    let new = event(
+    let new = new_event(
         jiff::Timestamp::UNIX_EPOCH,
         "wt",
         None,
@@ -415,7 +415,7 @@ fn numbers_of_a_lost_database_never_come_back() {
     let hour = std::time::Duration::from_secs(3600);
     let old = store.acquire(&key(), "a", hour).unwrap().unwrap();
     let event = |n| {
-        event(
+        new_event(
             jiff::Timestamp::from_second(n).unwrap(),
             "wt",
             None,
@@ -427,7 +427,7 @@ fn numbers_of_a_lost_database_never_come_back() {
         store.append(&[event(1)], None).unwrap(),
         AppendOutcome::Done
     );
-    let cursor = store.read(EventCursor::START, 9).unwrap().1;
+    let cursor = store.read_events(EventCursor::START, 9).unwrap().1;
     fs::remove_file(scratch.dir.database()).unwrap();
     assert_eq!(
         store.append(&[event(2)], None).unwrap(),
@@ -438,7 +438,7 @@ fn numbers_of_a_lost_database_never_come_back() {
         Some(WarningCode::StoreReplaced)
     );
     assert_eq!(
-        store.read(cursor, 9).unwrap().0,
+        store.read_events(cursor, 9).unwrap().0,
         [event(2)].map(|e| super::StoredEvent {
             id: store.newest(1).unwrap()[0].id.clone(),
             ..e
@@ -546,7 +546,7 @@ fn empty_file_and_lost_or_foreign_log_recover() {
     filled(&scratch);
     let store = SqliteStore::open(&scratch.dir).unwrap();
     let event = |n| {
-        event(
+        new_event(
             jiff::Timestamp::from_second(n).unwrap(),
             "wt",
             None,

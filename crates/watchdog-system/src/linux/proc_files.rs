@@ -130,7 +130,7 @@ pub fn folder_of(pid: u32) -> Option<PathBuf> {
 }
 
 /// Whether a process has a handler of this signal.
-pub fn handles(pid: u32, signal: Signal) -> bool {
+pub fn handles_signal(pid: u32, signal: Signal) -> bool {
     let status = std::fs::read_to_string(format!("/proc/{pid}/status")).unwrap_or_default();
     let caught = status.lines().find_map(|line| line.strip_prefix("SigCgt:"));
     let mask = caught
@@ -140,7 +140,7 @@ pub fn handles(pid: u32, signal: Signal) -> bool {
 }
 
 /// The same pipe or terminal opened once more, with flags of its own; `None` where the system does not allow it.
-pub fn reopen(stream: BorrowedFd<'_>, flags: OFlags) -> Option<OwnedFd> {
+pub fn reopen_stream(stream: BorrowedFd<'_>, flags: OFlags) -> Option<OwnedFd> {
     rustix::fs::open(
         format!("/proc/self/fd/{}", stream.as_raw_fd()),
         flags,

@@ -68,7 +68,7 @@ fn parse_stat(line: &[u8]) -> Option<ProcessRow> {
 }
 
 /// How long the system has been up, on the clock on which processes begin.
-pub fn uptime() -> Option<Duration> {
+pub fn read_uptime() -> Option<Duration> {
     let seconds = std::fs::read_to_string("/proc/uptime")
         .ok()?
         .split_ascii_whitespace()
@@ -86,7 +86,7 @@ pub fn of_ticks(ticks: u64) -> Duration {
 }
 
 /// The value of an environment variable that a process began with; none if it has none or may not be read.
-pub fn variable(pid: u32, name: &str) -> Option<Vec<u8>> {
+pub fn read_variable(pid: u32, name: &str) -> Option<Vec<u8>> {
     let environment = std::fs::read(format!("/proc/{pid}/environ")).ok()?;
     let value = environment
         .split(|b| *b == 0)
@@ -119,7 +119,7 @@ pub fn children_of_main_thread() -> Option<HashSet<u32>> {
 }
 
 /// All children of this process; `None` where the kernel does not show them.
-pub fn children() -> Option<HashSet<u32>> {
+pub fn list_children() -> Option<HashSet<u32>> {
     let mut all = HashSet::new();
     for thread in std::fs::read_dir("/proc/self/task").ok()? {
         let thread = thread.ok()?.file_name();
@@ -146,7 +146,7 @@ fn children_of_thread(thread: &OsStr) -> Option<HashSet<u32>> {
 ///
 /// The pidfd is opened first and the table is read again after: if the row is still right then, the pidfd holds that very process,
 /// and a pid that is reused later cannot redirect the signal.
-pub fn signal(row: &ProcessRow, signal: Signal) -> SignalOutcome {
+pub fn signal_process(row: &ProcessRow, signal: Signal) -> SignalOutcome {
     let Some(pid) = i32::try_from(row.pid).ok().and_then(Pid::from_raw) else {
         return SignalOutcome::Gone;
     };
@@ -171,12 +171,12 @@ pub fn process_life(pid: u32) -> ProcessLife {
         return ProcessLife::Gone;
     };
     ProcessLife::Running {
-        began: boot().and_then(|boot| boot.checked_add(of_ticks(row.started))),
+        began: read_boot_time().and_then(|boot| boot.checked_add(of_ticks(row.started))),
     }
 }
 
 /// When this system was started, since 1970 by its wall clock.
-fn boot() -> Option<Duration> {
+fn read_boot_time() -> Option<Duration> {
     let text = std::fs::read_to_string("/proc/stat").ok()?;
     let seconds = text
         .lines()
@@ -233,6 +233,6 @@ mod tests {
             started: row.started - 1,
             ..row
         };
-        assert_eq!(signal(&former, Signal::KILL), SignalOutcome::Gone);
+        assert_eq!(signal_process(&former, Signal::KILL), SignalOutcome::Gone);
     }
 }

@@ -10,7 +10,7 @@ const MARKS: u64 = 65_521;
 
 /// Calls `start` so that the started process carries the mark of tree `id`; returns the mark, if the limit has room for one.
 /// Meanwhile processes of other threads get it, too: the mark alone is no proof for the caller.
-pub fn marking<T>(salt: u64, id: u64, start: impl FnOnce() -> T) -> (Option<u64>, T) {
+pub fn start_with_mark<T>(salt: u64, id: u64, start: impl FnOnce() -> T) -> (Option<u64>, T) {
     let before = getrlimit(Resource::Msgqueue);
     let tree_mark = mark_below(before.maximum, salt, id);
     let is_set = tree_mark.is_some_and(|tree_mark| {

@@ -5,7 +5,7 @@ use serde_json::Value;
 
 use watchdog_facts::evidence::TestCounts;
 
-use super::output::sum;
+use super::output::sum_test_counts;
 
 /// The report of one runner: figures, or that it ran something without counting it (the inner `None`). The outer `None`: it did not run.
 type RunnerCounts = Option<Option<TestCounts>>;
@@ -18,8 +18,20 @@ const NONE: TestCounts = TestCounts {
 
 /// Every runner that is known.
 const RUNNERS: &[fn(&[&str]) -> RunnerCounts] = &[
-    cargo, nextest, pytest, unittest, go, jest, vitest, mocha, node, rspec, surefire, gradle,
-    ctest, dotnet,
+    count_cargo_tests,
+    count_nextest_tests,
+    count_pytest_tests,
+    count_unittest_tests,
+    count_go_tests,
+    count_jest_tests,
+    count_vitest_tests,
+    count_mocha_tests,
+    count_node_tests,
+    count_rspec_tests,
+    count_surefire_tests,
+    count_gradle_tests,
+    count_ctest_tests,
+    count_dotnet_tests,
 ];
 
 /// The figures of all runs in these lines.
@@ -30,7 +42,7 @@ pub(super) fn sum_runs(lines: &[&str]) -> RunnerCounts {
     is_recognised.then(|| {
         readings
             .into_iter()
-            .try_fold(NONE, |all, next| Some(sum(all, next?)))
+            .try_fold(NONE, |all, next| Some(sum_test_counts(all, next?)))
     })
 }
 
@@ -45,7 +57,7 @@ macro_rules! pattern {
 pub(super) use pattern;
 
 /// The number in a group; zero where it is missing or no number of ours.
-fn number(groups: &Captures<'_>, group: usize) -> u64 {
+fn parse_group_number(groups: &Captures<'_>, group: usize) -> u64 {
     groups
         .get(group)
         .and_then(|text| text.as_str().parse().ok())
@@ -53,7 +65,7 @@ fn number(groups: &Captures<'_>, group: usize) -> u64 {
 }
 
 /// The number right before a word, as in `3 passed`; zero where there is none.
-fn before(line: &str, word: &str) -> u64 {
+fn read_number_before(line: &str, word: &str) -> u64 {
     let words: Vec<&str> = line
         .split(|c: char| !c.is_alphanumeric())
         .filter(|word| !word.is_empty())
@@ -66,7 +78,7 @@ fn before(line: &str, word: &str) -> u64 {
 }
 
 /// The number after a word and a sign, as in `skipped=3`; zero where there is none.
-fn after(line: &str, word: &str) -> u64 {
+fn read_number_after(line: &str, word: &str) -> u64 {
     let after_word = line
         .split_once(word)
         .map_or("", |(_, after)| after)
@@ -79,20 +91,20 @@ fn after(line: &str, word: &str) -> u64 {
 }
 
 /// The sum over the lines that a runner ends its runs with.
-fn total(lines: &[&str], read: impl Fn(&str) -> Option<TestCounts>) -> RunnerCounts {
+fn sum_line_counts(lines: &[&str], read: impl Fn(&str) -> Option<TestCounts>) -> RunnerCounts {
     lines
         .iter()
         .filter_map(|line| read(line))
-        .reduce(sum)
+        .reduce(sum_test_counts)
         .map(Some)
 }
 
 /// `cargo test`: each program announces how many tests it has, and ends with its result. Output of
 /// tests in between is not the result.
-fn cargo(lines: &[&str]) -> RunnerCounts {
+fn count_cargo_tests(lines: &[&str]) -> RunnerCounts {
     let (mut all, mut last, mut begun) = (None, None, false);
     let add = |all: Option<TestCounts>, last: Option<TestCounts>| match (all, last) {
-        (Some(all), Some(last)) => Some(sum(all, last)),
+        (Some(all), Some(last)) => Some(sum_test_counts(all, last)),
         (all, last) => all.or(last),
     };
     for line in lines {
@@ -103,32 +115,33 @@ fn cargo(lines: &[&str]) -> RunnerCounts {
             && let Some(groups) =
                 pattern!(r"^test result: \w+\. (\d+) passed; (\d+) failed; (\d+) ignored; (\d+) measured; \d+ filtered out").captures(line)
         {
-            let (passed, failed, ignored, measured) = (number(&groups, 1), number(&groups, 2), number(&groups, 3), number(&groups, 4));
+            let (passed, failed, ignored, measured) = (parse_group_number(&groups, 1), parse_group_number(&groups, 2), parse_group_number(&groups, 3), parse_group_number(&groups, 4));
             last = Some(TestCounts { ran: passed + failed + measured, failed, skipped: ignored });
         }
     }
     begun.then(|| add(all, last))
 }
 
-fn nextest(lines: &[&str]) -> RunnerCounts {
-    total(lines, |line| {
-        let found = pattern!(r"^\s*Summary \[\s*[\d.]+s\]\s+(\d+)(?:/\d+)? tests? run: (.*)$")
-            .captures(line)?;
-        let figures = found.get(2)?.as_str();
-        let failed = before(figures, "failed")
+fn count_nextest_tests(lines: &[&str]) -> RunnerCounts {
+    sum_line_counts(lines, |line| {
+        let summary_groups =
+            pattern!(r"^\s*Summary \[\s*[\d.]+s\]\s+(\d+)(?:/\d+)? tests? run: (.*)$")
+                .captures(line)?;
+        let figures = summary_groups.get(2)?.as_str();
+        let failed = read_number_before(figures, "failed")
             + pattern!(r"(\d+) timed out")
                 .captures(figures)
-                .map_or(0, |groups| number(&groups, 1));
+                .map_or(0, |groups| parse_group_number(&groups, 1));
         Some(TestCounts {
-            ran: number(&found, 1),
+            ran: parse_group_number(&summary_groups, 1),
             failed,
-            skipped: before(figures, "skipped"),
+            skipped: read_number_before(figures, "skipped"),
         })
     })
 }
 
-fn pytest(lines: &[&str]) -> RunnerCounts {
-    total(lines, |line| {
+fn count_pytest_tests(lines: &[&str]) -> RunnerCounts {
+    sum_line_counts(lines, |line| {
         let line = line.trim_matches(['=', ' ']);
         let (figures, _) = line
             .rsplit_once(" in ")
@@ -145,24 +158,25 @@ fn pytest(lines: &[&str]) -> RunnerCounts {
         {
             return None;
         }
-        let failed =
-            before(figures, "failed") + before(figures, "error") + before(figures, "errors");
+        let failed = read_number_before(figures, "failed")
+            + read_number_before(figures, "error")
+            + read_number_before(figures, "errors");
         let ran = failed
-            + before(figures, "passed")
-            + before(figures, "xfailed")
-            + before(figures, "xpassed");
+            + read_number_before(figures, "passed")
+            + read_number_before(figures, "xfailed")
+            + read_number_before(figures, "xpassed");
         Some(TestCounts {
             ran,
             failed,
-            skipped: before(figures, "skipped"),
+            skipped: read_number_before(figures, "skipped"),
         })
     })
 }
 
 /// `unittest` counts the skipped ones among those that it ran.
-fn unittest(lines: &[&str]) -> RunnerCounts {
+fn count_unittest_tests(lines: &[&str]) -> RunnerCounts {
     let runs = lines.iter().enumerate().filter_map(|(n, line)| {
-        let ran = number(
+        let ran = parse_group_number(
             &pattern!(r"^Ran (\d+) tests? in [\d.]+s$").captures(line)?,
             1,
         );
@@ -173,19 +187,19 @@ fn unittest(lines: &[&str]) -> RunnerCounts {
         {
             return None;
         }
-        let skipped = after(result, "skipped");
-        let failed = after(result, "failures") + after(result, "errors");
+        let skipped = read_number_after(result, "skipped");
+        let failed = read_number_after(result, "failures") + read_number_after(result, "errors");
         Some(TestCounts {
             ran: ran.saturating_sub(skipped),
             failed,
             skipped,
         })
     });
-    runs.reduce(sum).map(Some)
+    runs.reduce(sum_test_counts).map(Some)
 }
 
 /// `go test` counts nothing itself: with `-json` or `-v` each test has an event or a line, without them each package has one.
-fn go(lines: &[&str]) -> RunnerCounts {
+fn count_go_tests(lines: &[&str]) -> RunnerCounts {
     let events: Vec<Value> = lines
         .iter()
         .filter(|line| line.starts_with("{\"") && line.contains("\"Action\":"))
@@ -196,8 +210,8 @@ fn go(lines: &[&str]) -> RunnerCounts {
             .iter()
             .filter(|event| event["Test"].is_string() && event["Package"].is_string());
         let counts = of_tests
-            .filter_map(|event| one(event["Action"].as_str()?))
-            .fold(NONE, sum);
+            .filter_map(|event| count_test_result(event["Action"].as_str()?))
+            .fold(NONE, sum_test_counts);
         return Some(Some(counts));
     }
     let package = |line: &&&str| pattern!(r"^(?:ok  |FAIL|\?   |---)\t\S+|^FAIL\t").is_match(line);
@@ -207,12 +221,16 @@ fn go(lines: &[&str]) -> RunnerCounts {
     }
     if lines.iter().any(|line| line.starts_with("=== RUN ")) {
         let ended = |line: &&str| {
-            one(pattern!(r"^\s*--- (PASS|FAIL|SKIP): \S+ \(")
-                .captures(line)?
-                .get(1)?
-                .as_str())
+            count_test_result(
+                pattern!(r"^\s*--- (PASS|FAIL|SKIP): \S+ \(")
+                    .captures(line)?
+                    .get(1)?
+                    .as_str(),
+            )
         };
-        return Some(Some(lines.iter().filter_map(ended).fold(NONE, sum)));
+        return Some(Some(
+            lines.iter().filter_map(ended).fold(NONE, sum_test_counts),
+        ));
     }
     let ran_none =
         |line: &&str| line.contains("[no test files]") || line.contains("[no tests to run]");
@@ -220,7 +238,7 @@ fn go(lines: &[&str]) -> RunnerCounts {
 }
 
 /// A test of `go test` that ended so.
-fn one(how: &str) -> Option<TestCounts> {
+fn count_test_result(how: &str) -> Option<TestCounts> {
     match how {
         "pass" | "PASS" => Some(TestCounts { ran: 1, ..NONE }),
         "fail" | "FAIL" => Some(TestCounts {
@@ -233,8 +251,8 @@ fn one(how: &str) -> Option<TestCounts> {
     }
 }
 
-fn jest(lines: &[&str]) -> RunnerCounts {
-    total(lines, |line| {
+fn count_jest_tests(lines: &[&str]) -> RunnerCounts {
+    sum_line_counts(lines, |line| {
         if line.starts_with("No tests found, exiting with code") {
             return Some(NONE);
         }
@@ -242,17 +260,17 @@ fn jest(lines: &[&str]) -> RunnerCounts {
             .captures(line)?
             .get(1)?
             .as_str();
-        let failed = before(figures, "failed");
+        let failed = read_number_before(figures, "failed");
         Some(TestCounts {
-            ran: failed + before(figures, "passed"),
+            ran: failed + read_number_before(figures, "passed"),
             failed,
-            skipped: before(figures, "skipped") + before(figures, "todo"),
+            skipped: read_number_before(figures, "skipped") + read_number_before(figures, "todo"),
         })
     })
 }
 
-fn vitest(lines: &[&str]) -> RunnerCounts {
-    total(lines, |line| {
+fn count_vitest_tests(lines: &[&str]) -> RunnerCounts {
+    sum_line_counts(lines, |line| {
         if line.starts_with("No test files found, exiting with code") {
             return Some(NONE);
         }
@@ -262,32 +280,34 @@ fn vitest(lines: &[&str]) -> RunnerCounts {
         .captures(line)?
         .get(1)?;
         let figures = figures.as_str();
-        let failed = before(figures, "failed");
-        let ran = failed + before(figures, "passed") + before(figures, "expected");
+        let failed = read_number_before(figures, "failed");
+        let ran = failed
+            + read_number_before(figures, "passed")
+            + read_number_before(figures, "expected");
         Some(TestCounts {
             ran,
             failed,
-            skipped: before(figures, "skipped") + before(figures, "todo"),
+            skipped: read_number_before(figures, "skipped") + read_number_before(figures, "todo"),
         })
     })
 }
 
 /// Mocha prints the passed tests first, then the pending and the failed ones.
-fn mocha(lines: &[&str]) -> RunnerCounts {
+fn count_mocha_tests(lines: &[&str]) -> RunnerCounts {
     let mut all: Option<TestCounts> = None;
     for line in lines {
         if let Some(groups) = pattern!(r"^  (\d+) passing \([\dhms. ]+\)$").captures(line) {
-            all = Some(sum(
+            all = Some(sum_test_counts(
                 all.unwrap_or(NONE),
                 TestCounts {
-                    ran: number(&groups, 1),
+                    ran: parse_group_number(&groups, 1),
                     ..NONE
                 },
             ));
         } else if let Some(all) = &mut all
             && let Some(groups) = pattern!(r"^  (\d+) (pending|failing)$").captures(line)
         {
-            let count = number(&groups, 1);
+            let count = parse_group_number(&groups, 1);
             let more = match &groups[2] {
                 "failing" => TestCounts {
                     ran: count,
@@ -299,18 +319,18 @@ fn mocha(lines: &[&str]) -> RunnerCounts {
                     ..NONE
                 },
             };
-            *all = sum(*all, more);
+            *all = sum_test_counts(*all, more);
         }
     }
     all.map(Some)
 }
 
 /// `node --test` ends with one figure per line.
-fn node(lines: &[&str]) -> RunnerCounts {
+fn count_node_tests(lines: &[&str]) -> RunnerCounts {
     let figure = |line: &&str| {
         let groups =
             pattern!(r"^(?:#|ℹ) (tests|pass|fail|cancelled|skipped|todo) (\d+)$").captures(line)?;
-        Some((groups[1].to_owned(), number(&groups, 2)))
+        Some((groups[1].to_owned(), parse_group_number(&groups, 2)))
     };
     let figures: Vec<(String, u64)> = lines.iter().filter_map(figure).collect();
     figures.iter().any(|(what, _)| what == "tests").then(|| {
@@ -330,18 +350,21 @@ fn node(lines: &[&str]) -> RunnerCounts {
             },
             _ => NONE,
         });
-        Some(counts.fold(NONE, sum))
+        Some(counts.fold(NONE, sum_test_counts))
     })
 }
 
-fn rspec(lines: &[&str]) -> RunnerCounts {
-    total(lines, |line| {
+fn count_rspec_tests(lines: &[&str]) -> RunnerCounts {
+    sum_line_counts(lines, |line| {
         let pattern = pattern!(
             r"^(\d+) examples?, (\d+) failures?(?:, (\d+) pending)?(?:, (\d+) errors? occurred outside of examples)?$"
         );
         let groups = pattern.captures(line)?;
-        let (examples, pending) = (number(&groups, 1), number(&groups, 3));
-        let failed = number(&groups, 2) + number(&groups, 4);
+        let (examples, pending) = (
+            parse_group_number(&groups, 1),
+            parse_group_number(&groups, 3),
+        );
+        let failed = parse_group_number(&groups, 2) + parse_group_number(&groups, 4);
         Some(TestCounts {
             ran: examples.saturating_sub(pending),
             failed,
@@ -351,8 +374,8 @@ fn rspec(lines: &[&str]) -> RunnerCounts {
 }
 
 /// Surefire prints a line per class, with its time, and one per module without.
-fn surefire(lines: &[&str]) -> RunnerCounts {
-    total(lines, |line| {
+fn count_surefire_tests(lines: &[&str]) -> RunnerCounts {
+    sum_line_counts(lines, |line| {
         let line = pattern!(r"^\[\w+\]\s*").replace(line, "");
         if [
             "No tests to run.",
@@ -366,35 +389,35 @@ fn surefire(lines: &[&str]) -> RunnerCounts {
         let groups =
             pattern!(r"^Tests run: (\d+), Failures: (\d+), Errors: (\d+), Skipped: (\d+)$")
                 .captures(line.trim_end())?;
-        let skipped = number(&groups, 4);
+        let skipped = parse_group_number(&groups, 4);
         Some(TestCounts {
-            ran: number(&groups, 1).saturating_sub(skipped),
-            failed: number(&groups, 2) + number(&groups, 3),
+            ran: parse_group_number(&groups, 1).saturating_sub(skipped),
+            failed: parse_group_number(&groups, 2) + parse_group_number(&groups, 3),
             skipped,
         })
     })
 }
 
 /// Gradle counts only where tests fail, or where a plugin does; that there was nothing to test it always says.
-fn gradle(lines: &[&str]) -> RunnerCounts {
-    let counted = total(lines, |line| {
+fn count_gradle_tests(lines: &[&str]) -> RunnerCounts {
+    let counted = sum_line_counts(lines, |line| {
         if let Some(groups) =
             pattern!(r"^(\d+) tests? completed, (\d+) failed(?:, (\d+) skipped)?$").captures(line)
         {
-            let skipped = number(&groups, 3);
+            let skipped = parse_group_number(&groups, 3);
             return Some(TestCounts {
-                ran: number(&groups, 1).saturating_sub(skipped),
-                failed: number(&groups, 2),
+                ran: parse_group_number(&groups, 1).saturating_sub(skipped),
+                failed: parse_group_number(&groups, 2),
                 skipped,
             });
         }
         let groups = pattern!(r"^(?:SUCCESS|FAILURE): Executed (\d+) tests? in [^(]*(\(.*\))?$")
             .captures(line)?;
         let details = groups.get(2).map_or("", |group| group.as_str());
-        let skipped = before(details, "skipped");
+        let skipped = read_number_before(details, "skipped");
         Some(TestCounts {
-            ran: number(&groups, 1).saturating_sub(skipped),
-            failed: before(details, "failed"),
+            ran: parse_group_number(&groups, 1).saturating_sub(skipped),
+            failed: read_number_before(details, "failed"),
             skipped,
         })
     });
@@ -414,7 +437,7 @@ fn gradle(lines: &[&str]) -> RunnerCounts {
     })
 }
 
-fn ctest(lines: &[&str]) -> RunnerCounts {
+fn count_ctest_tests(lines: &[&str]) -> RunnerCounts {
     let skipped = lines
         .iter()
         .filter(|line| pattern!(r"^\s*\d+/\d+ Test\s+#\d+: .*\*\*\*Skipped").is_match(line))
@@ -425,15 +448,15 @@ fn ctest(lines: &[&str]) -> RunnerCounts {
             pattern!(r"^\s*\d+/\d+ Test\s+#\d+: .*\*\*\*Not Run \(Disabled\)").is_match(line)
         })
         .count();
-    let run = total(lines, |line| {
+    let run = sum_line_counts(lines, |line| {
         if *line == *"No tests were found!!!" {
             return Some(NONE);
         }
         let groups =
             pattern!(r"^\d+% tests passed, (\d+) tests? failed out of (\d+)$").captures(line)?;
         Some(TestCounts {
-            ran: number(&groups, 2),
-            failed: number(&groups, 1),
+            ran: parse_group_number(&groups, 2),
+            failed: parse_group_number(&groups, 1),
             skipped: 0,
         })
     })?;
@@ -447,8 +470,8 @@ fn ctest(lines: &[&str]) -> RunnerCounts {
 }
 
 /// `dotnet test` has three ways to say it, by its version and logger.
-fn dotnet(lines: &[&str]) -> RunnerCounts {
-    let by_project = total(lines, |line| {
+fn count_dotnet_tests(lines: &[&str]) -> RunnerCounts {
+    let by_project = sum_line_counts(lines, |line| {
         if line.starts_with("No test is available in ")
             || line.starts_with("No test matches the given testcase filter")
         {
@@ -458,23 +481,23 @@ fn dotnet(lines: &[&str]) -> RunnerCounts {
             r"^\s*\w+!\s+- Failed:\s*(\d+), Passed:\s*(\d+), Skipped:\s*(\d+), Total:\s*\d+"
         )
         .captures(line)?;
-        let failed = number(&groups, 1);
+        let failed = parse_group_number(&groups, 1);
         Some(TestCounts {
-            ran: failed + number(&groups, 2),
+            ran: failed + parse_group_number(&groups, 2),
             failed,
-            skipped: number(&groups, 3),
+            skipped: parse_group_number(&groups, 3),
         })
     });
     let summary = || {
-        total(lines, |line| {
+        sum_line_counts(lines, |line| {
             let groups = pattern!(
                 r"^\s*Test summary: total: (\d+), failed: (\d+), succeeded: (\d+), skipped: (\d+)"
             )
             .captures(line)?;
             Some(TestCounts {
-                ran: number(&groups, 2) + number(&groups, 3),
-                failed: number(&groups, 2),
-                skipped: number(&groups, 4),
+                ran: parse_group_number(&groups, 2) + parse_group_number(&groups, 3),
+                failed: parse_group_number(&groups, 2),
+                skipped: parse_group_number(&groups, 4),
             })
         })
     };
@@ -487,7 +510,7 @@ fn dotnet(lines: &[&str]) -> RunnerCounts {
                 .iter()
                 .take(5)
                 .find(|line| line.trim_start().starts_with(what))
-                .map_or(0, |l| after(l, what))
+                .map_or(0, |l| read_number_after(l, what))
         };
         let failed = figure("Failed");
         Some(Some(TestCounts {

@@ -7,10 +7,22 @@ use super::output::TestFailure;
 const NEAR: usize = 40;
 
 /// The first test that failed, of whichever runner names one.
-pub(super) fn first(lines: &[&str]) -> Option<TestFailure> {
+pub(super) fn find_first_failure(lines: &[&str]) -> Option<TestFailure> {
     [
-        pytest, unittest, go, cargo, nextest, vitest, jest, mocha, node, rspec, surefire, gradle,
-        ctest, dotnet,
+        find_pytest_failure,
+        find_unittest_failure,
+        find_go_failure,
+        find_cargo_failure,
+        find_nextest_failure,
+        find_vitest_failure,
+        find_jest_failure,
+        find_mocha_failure,
+        find_node_failure,
+        find_rspec_failure,
+        find_surefire_failure,
+        find_gradle_failure,
+        find_ctest_failure,
+        find_dotnet_failure,
     ]
     .iter()
     .find_map(|runner| runner(lines))
@@ -27,7 +39,7 @@ fn find_named<'a, 'b>(
     })
 }
 
-fn failure(name: String, message: impl Into<String>) -> TestFailure {
+fn new_failure(name: String, message: impl Into<String>) -> TestFailure {
     TestFailure {
         name,
         message: message.into(),
@@ -35,7 +47,7 @@ fn failure(name: String, message: impl Into<String>) -> TestFailure {
 }
 
 /// The first line with text.
-fn text<'a>(lines: &[&'a str]) -> &'a str {
+fn find_text_line<'a>(lines: &[&'a str]) -> &'a str {
     lines
         .iter()
         .map(|line| line.trim())
@@ -44,7 +56,7 @@ fn text<'a>(lines: &[&'a str]) -> &'a str {
 }
 
 /// The first line of an error as most languages write it: its type, a colon, its words.
-fn error<'a>(lines: &[&'a str]) -> &'a str {
+fn find_error_line<'a>(lines: &[&'a str]) -> &'a str {
     let is_error = |line: &&str| {
         pattern!(r"^\s*(?:[\w.]*(?:Error|Exception|Failure|Failed)\b[^:]*:|error: )").is_match(line)
     };
@@ -72,43 +84,43 @@ fn find_panic(lines: &[&str]) -> String {
     }
 }
 
-fn cargo(lines: &[&str]) -> Option<TestFailure> {
+fn find_cargo_failure(lines: &[&str]) -> Option<TestFailure> {
     if let Some((name, below)) = find_named(lines, pattern!(r"^---- (.+) stdout ----$")) {
-        return Some(failure(name, find_panic(below)));
+        return Some(new_failure(name, find_panic(below)));
     }
-    find_named(lines, pattern!(r"^test (.+) \.\.\. FAILED$")).map(|(name, _)| failure(name, ""))
+    find_named(lines, pattern!(r"^test (.+) \.\.\. FAILED$")).map(|(name, _)| new_failure(name, ""))
 }
 
-fn nextest(lines: &[&str]) -> Option<TestFailure> {
+fn find_nextest_failure(lines: &[&str]) -> Option<TestFailure> {
     let (name, below) = find_named(
         lines,
         pattern!(
             r"^\s+(?:FAIL|TIMEOUT|SIGABRT|SIGSEGV) \[\s*[\d.]+s\] (?:\(\s*\d+/\d+\) )?(\S.*)$"
         ),
     )?;
-    Some(failure(name, find_panic(below)))
+    Some(new_failure(name, find_panic(below)))
 }
 
-fn pytest(lines: &[&str]) -> Option<TestFailure> {
+fn find_pytest_failure(lines: &[&str]) -> Option<TestFailure> {
     let groups = lines.iter().find_map(|line| {
         pattern!(r"^(?:FAILED|ERROR) (\S+\.py(?:::.*?)?)(?: - (.*))?$").captures(line)
     })?;
-    Some(failure(
+    Some(new_failure(
         groups[1].to_owned(),
         groups.get(2).map_or("", |message| message.as_str()),
     ))
 }
 
-fn unittest(lines: &[&str]) -> Option<TestFailure> {
+fn find_unittest_failure(lines: &[&str]) -> Option<TestFailure> {
     let (name, below) = find_named(lines, pattern!(r"^(?:FAIL|ERROR): (\S+ \(.+\))$"))?;
     let end = below
         .iter()
         .position(|line| line.starts_with("===="))
         .unwrap_or(below.len());
-    Some(failure(name, error(&below[..end])))
+    Some(new_failure(name, find_error_line(&below[..end])))
 }
 
-fn go(lines: &[&str]) -> Option<TestFailure> {
+fn find_go_failure(lines: &[&str]) -> Option<TestFailure> {
     let below = |pattern: &regex::Regex| find_named(lines, pattern);
     let (name, next) = below(pattern!(r"^\s+--- FAIL: (\S+) \([\d.]+s\)$"))
         .or_else(|| below(pattern!(r"^--- FAIL: (\S+) \([\d.]+s\)$")))?;
@@ -127,30 +139,30 @@ fn go(lines: &[&str]) -> Option<TestFailure> {
                 .map_or("", |line| line.trim())
         }
     };
-    Some(failure(name, message))
+    Some(new_failure(name, message))
 }
 
-fn jest(lines: &[&str]) -> Option<TestFailure> {
+fn find_jest_failure(lines: &[&str]) -> Option<TestFailure> {
     lines
         .iter()
         .find(|line| line.starts_with("Tests:") || line.starts_with("Test Suites:"))?;
     let (name, below) = find_named(lines, pattern!(r"^\s+● (.+)$"))?;
-    Some(failure(name, text(below)))
+    Some(new_failure(name, find_text_line(below)))
 }
 
-fn vitest(lines: &[&str]) -> Option<TestFailure> {
+fn find_vitest_failure(lines: &[&str]) -> Option<TestFailure> {
     let (name, below) = find_named(lines, pattern!(r"^ FAIL  (\S+ > .+|\S+ \[ .+ \])$"))?;
-    Some(failure(name, text(below)))
+    Some(new_failure(name, find_text_line(below)))
 }
 
 /// Mocha writes the suites and the name one below the other, and ends them with a colon.
-fn mocha(lines: &[&str]) -> Option<TestFailure> {
+fn find_mocha_failure(lines: &[&str]) -> Option<TestFailure> {
     let end = lines
         .iter()
         .position(|line| pattern!(r"^  \d+ failing$").is_match(line))?;
     let (first, below) = find_named(&lines[end..], pattern!(r"^  1\) (.+)$"))?;
     if let Some(name) = first.strip_suffix(':') {
-        return Some(failure(name.to_owned(), text(below)));
+        return Some(new_failure(name.to_owned(), find_text_line(below)));
     }
     let last = below
         .iter()
@@ -159,13 +171,13 @@ fn mocha(lines: &[&str]) -> Option<TestFailure> {
         .chain(below[..=last].iter().map(|line| line.trim()))
         .collect::<Vec<_>>()
         .join(" ");
-    Some(failure(
+    Some(new_failure(
         name.trim_end_matches(':').to_owned(),
-        text(&below[last + 1..]),
+        find_text_line(&below[last + 1..]),
     ))
 }
 
-fn node(lines: &[&str]) -> Option<TestFailure> {
+fn find_node_failure(lines: &[&str]) -> Option<TestFailure> {
     lines
         .iter()
         .find(|line| pattern!(r"^(?:#|ℹ) tests \d+$").is_match(line))?;
@@ -174,17 +186,17 @@ fn node(lines: &[&str]) -> Option<TestFailure> {
             .iter()
             .find_map(|line| line.trim().strip_prefix("error: "))
             .unwrap_or_default();
-        return Some(failure(name, error_text.trim_matches('\'')));
+        return Some(new_failure(name, error_text.trim_matches('\'')));
     }
     let list = lines
         .iter()
         .position(|line| *line == "✖ failing tests:")
         .map_or(0, |n| n + 1);
     let (name, below) = find_named(&lines[list..], pattern!(r"^✖ (.+?)(?: \([\d.]+ms\))?$"))?;
-    Some(failure(name, text(below)))
+    Some(new_failure(name, find_text_line(below)))
 }
 
-fn rspec(lines: &[&str]) -> Option<TestFailure> {
+fn find_rspec_failure(lines: &[&str]) -> Option<TestFailure> {
     let groups = lines
         .iter()
         .find_map(|line| pattern!(r"^rspec (\S+) # (.+)$").captures(line))?;
@@ -192,45 +204,45 @@ fn rspec(lines: &[&str]) -> Option<TestFailure> {
         .iter()
         .position(|line| line.trim_start().starts_with("Failure/Error:"))
         .map_or(lines.len(), |n| n + 1);
-    Some(failure(
+    Some(new_failure(
         format!("{} ({})", &groups[2], &groups[1]),
-        text(&lines[n..]),
+        find_text_line(&lines[n..]),
     ))
 }
 
-fn surefire(lines: &[&str]) -> Option<TestFailure> {
+fn find_surefire_failure(lines: &[&str]) -> Option<TestFailure> {
     let list = lines.iter().position(|line| {
         pattern!(r"^(?:\[ERROR\] )?(?:Failures|Errors|Failed tests|Tests in error):").is_match(line)
     })?;
     let groups = lines[list..].iter().skip(1).find_map(|line| {
         pattern!(r"^(?:\[ERROR\])?\s+(\S+?:\d+|\S+)(?: (?:» )?(.*))?$").captures(line)
     })?;
-    Some(failure(
+    Some(new_failure(
         groups[1].to_owned(),
         groups.get(2).map_or("", |message| message.as_str()),
     ))
 }
 
-fn gradle(lines: &[&str]) -> Option<TestFailure> {
+fn find_gradle_failure(lines: &[&str]) -> Option<TestFailure> {
     let (name, below) = find_named(lines, pattern!(r"^(\S.* > .+) FAILED$"))?;
-    Some(failure(name, text(below)))
+    Some(new_failure(name, find_text_line(below)))
 }
 
-fn ctest(lines: &[&str]) -> Option<TestFailure> {
+fn find_ctest_failure(lines: &[&str]) -> Option<TestFailure> {
     let list = lines
         .iter()
         .position(|line| *line == "The following tests FAILED:")?;
     let groups = lines[list..]
         .iter()
         .find_map(|line| pattern!(r"^\s+\d+ - (\S+) \(([^)]*)\)").captures(line))?;
-    Some(failure(groups[1].to_owned(), &groups[2]))
+    Some(new_failure(groups[1].to_owned(), &groups[2]))
 }
 
-fn dotnet(lines: &[&str]) -> Option<TestFailure> {
+fn find_dotnet_failure(lines: &[&str]) -> Option<TestFailure> {
     let (name, below) = find_named(lines, pattern!(r"^\s+Failed (\S.*?) \[[^\]]+\]$"))?;
     let n = below
         .iter()
         .position(|line| line.trim() == "Error Message:")
         .map_or(below.len(), |n| n + 1);
-    Some(failure(name, text(&below[n..])))
+    Some(new_failure(name, find_text_line(&below[n..])))
 }

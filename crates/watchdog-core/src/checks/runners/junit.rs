@@ -26,7 +26,7 @@ pub(in super::super) fn counts_in_report(bytes: &[u8]) -> Result<TestCounts, Str
             .map_err(|error| format!("it is no XML: {error}"))?
         {
             Event::Start(element) => {
-                enter(&element, depth, &mut root, &mut case, &mut counts)?;
+                enter_element(&element, depth, &mut root, &mut case, &mut counts)?;
                 depth += 1;
                 if depth > MAX_DEPTH {
                     return Err(format!(
@@ -35,15 +35,15 @@ pub(in super::super) fn counts_in_report(bytes: &[u8]) -> Result<TestCounts, Str
                 }
             }
             Event::Empty(element) => {
-                enter(&element, depth, &mut root, &mut case, &mut counts)?;
+                enter_element(&element, depth, &mut root, &mut case, &mut counts)?;
                 if element.local_name().as_ref() == "testcase" {
-                    close(&mut case, &mut counts);
+                    finish_testcase(&mut case, &mut counts);
                 }
             }
             Event::End(element) => {
                 depth = depth.saturating_sub(1);
                 if element.local_name().as_ref() == "testcase" {
-                    close(&mut case, &mut counts);
+                    finish_testcase(&mut case, &mut counts);
                 }
             }
             Event::Eof => break,
@@ -65,7 +65,7 @@ enum JunitCase {
     Skipped,
 }
 
-fn enter(
+fn enter_element(
     element: &BytesStart<'_>,
     depth: usize,
     root: &mut bool,
@@ -83,7 +83,7 @@ fn enter(
             ));
         }
         "testcase" => {
-            close(case, counts);
+            finish_testcase(case, counts);
             *case = Some(JunitCase::Passed);
         }
         "failure" | "error" if case.is_some() => *case = Some(JunitCase::Failed),
@@ -93,7 +93,7 @@ fn enter(
     Ok(())
 }
 
-fn close(case: &mut Option<JunitCase>, counts: &mut TestCounts) {
+fn finish_testcase(case: &mut Option<JunitCase>, counts: &mut TestCounts) {
     match case.take() {
         Some(JunitCase::Skipped) => counts.skipped += 1,
         Some(how) => {

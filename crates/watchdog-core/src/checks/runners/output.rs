@@ -27,18 +27,18 @@ pub(in super::super) struct TestFailure {
 pub(in super::super) fn read_reports(output: &CommandOutput) -> Option<TestRun> {
     let runs: Vec<TestRun> = [&output.stdout, &output.stderr]
         .into_iter()
-        .filter_map(stream)
+        .filter_map(parse_test_run)
         .collect();
     runs.into_iter().reduce(|all, next| TestRun {
         counts: match (all.counts, next.counts) {
-            (Some(a), Some(b)) => Some(sum(a, b)),
+            (Some(a), Some(b)) => Some(sum_test_counts(a, b)),
             _ => None,
         },
         failure: all.failure.or(next.failure),
     })
 }
 
-fn stream(captured: &CapturedStream) -> Option<TestRun> {
+fn parse_test_run(captured: &CapturedStream) -> Option<TestRun> {
     let stretches = captured.stretches();
     let text = String::from_utf8_lossy(stretches.last()?);
     let plain = anstream::adapter::strip_str(&text).to_string();
@@ -51,11 +51,11 @@ fn stream(captured: &CapturedStream) -> Option<TestRun> {
     let counts = if captured.dropped == 0 { counted } else { None };
     Some(TestRun {
         counts,
-        failure: failing::first(&lines),
+        failure: failing::find_first_failure(&lines),
     })
 }
 
-pub(super) fn sum(a: TestCounts, b: TestCounts) -> TestCounts {
+pub(super) fn sum_test_counts(a: TestCounts, b: TestCounts) -> TestCounts {
     TestCounts {
         ran: a.ran.saturating_add(b.ran),
         failed: a.failed.saturating_add(b.failed),

@@ -48,7 +48,7 @@ pub(in super::super) static ENTRY: KeyBlock<AgentEntry> = KeyBlock {
         max_cost_usd: None,
     },
     keys: keys! { AgentEntry;
-        "name" => name: TEXT, "the agent's own name, no two alike", required("every agent has a name of its own");
+        "name" => name: TEXT, "the agent's own name, no two alike", mark_required("every agent has a name of its own");
         "role" => role: nullable(TEXT), "which tasks it takes; null takes those of any role";
         "preset" => preset: PRESET, "as in `agent`", default_depends("`agent.preset`");
         "model" => model: nullable(TEXT), "the model that it works with; null is the agent's own choice";
@@ -74,7 +74,7 @@ pub(in super::super) fn read_list(
             preset: preset.clone(),
             ..(ENTRY.defaults)()
         };
-        ENTRY.read(entry, &mut entry_settings);
+        ENTRY.read_object(entry, &mut entry_settings);
         // Names and folders are compared even where something else of the entry is wrong.
         (!entry_settings.name.is_empty()).then_some(entry_settings)
     })?;
@@ -122,7 +122,7 @@ mod tests {
     use std::path::Path;
 
     use super::super::super::parse::testing::{fails, reads};
-    use super::super::super::{NamedPreset, parse, unknown_preset};
+    use super::super::super::{NamedPreset, parse_config, unknown_preset};
     use super::*;
 
     #[test]
@@ -200,7 +200,7 @@ mod tests {
     #[test]
     fn unknown_preset_is_reported_at_its_own_place() {
         let text = "{\"agent\": {\"preset\": \"claude\"},\n \"agents\": [{\"name\": \"a\", \"preset\": \"cluade\"}]}";
-        let parsed = parse(text, Path::new("c.json"))
+        let parsed = parse_config(text, Path::new("c.json"))
             .expect("a preset of the user's own may have this name");
         let problem = |named: &NamedPreset| {
             Some(unknown_preset(
@@ -219,7 +219,7 @@ mod tests {
 
     #[test]
     fn agents_have_names_of_their_own() {
-        let found = reads(r#"{"agents": [{"name": "be-1", "role": "backend", "preset": "gemini"}, {"name": "any"}]}"#).agents;
+        let agents = reads(r#"{"agents": [{"name": "be-1", "role": "backend", "preset": "gemini"}, {"name": "any"}]}"#).agents;
         let gemini = AgentEntry {
             name: "be-1".into(),
             role: Some("backend".into()),
@@ -230,9 +230,9 @@ mod tests {
             fallback: Vec::new(),
             max_cost_usd: None,
         };
-        assert_eq!(found[0], gemini);
+        assert_eq!(agents[0], gemini);
         assert_eq!(
-            (found[1].role.as_deref(), &found[1].preset),
+            (agents[1].role.as_deref(), &agents[1].preset),
             (None, &PresetName::CLAUDE)
         );
         let usual = reads(r#"{"agent": {"preset": "codex"}, "agents": [{"name": "a"}, {"name": "b", "preset": "gemini"}]}"#).agents;

@@ -3,9 +3,9 @@
 use serde_json::{Value, json};
 
 use super::super::key_kinds::{
-    FLAG, KeyKind, OBJECT, TEXT, ValueForm, list_of, nullable, optional, whole, word,
+    FLAG, KeyKind, OBJECT, TEXT, ValueForm, list_of, nullable, optional, whole, word_of,
 };
-use super::super::key_table::{KeyBlock, key, keys, no_rules};
+use super::super::key_table::{KeyBlock, keys, no_rules, plain_key};
 use super::super::reader::{ConfigNode, ConfigSection};
 use super::super::settings::{
     CheckKind, SignalMatch, SignalTextCriterion, SqlResultCriterion, StructuredCriterion, TextScope,
@@ -57,15 +57,15 @@ pub(super) static SIGNAL: CheckType<SignalTextCriterion> = CheckType {
         name: "signal",
         defaults: || SignalTextCriterion::new("", SignalMatch::Line),
         keys: keys! { SignalTextCriterion;
-            "text" => text: TEXT, "what to look for", required("it is the text to look for");
-            "match" => matching: word(MATCHES),
+            "text" => text: TEXT, "what to look for", mark_required("it is the text to look for");
+            "match" => matching: word_of(MATCHES),
                 "`line`: alone on a line; `tag`: the whole content of an element such as `<promise>DONE</promise>`",
                 default_in_words("`line`, or `tag` where `tag` is given");
             "tag" => tag: TAG_NAME, "the element's name, for the match `tag`", written_where(|s| s.matching == SignalMatch::Tag);
             "ignore_case" => ignore_case: FLAG,
                 "whether upper and lower case are the same", default_depends("`true` for the match `tag`, else `false`");
             "last_line" => last_line: FLAG, "whether only the last line that is not blank counts";
-            "in" => scope: word(SCOPES), SCOPE_DOC;
+            "in" => scope: word_of(SCOPES), SCOPE_DOC;
         },
         rules: signal_keys_fit,
     },
@@ -99,7 +99,7 @@ fn signal_keys_fit(section: &ConfigSection<'_>, criterion: &mut SignalTextCriter
         return;
     }
     if !section.has("tag")
-        && let Some((name, content)) = element(&criterion.text)
+        && let Some((name, content)) = split_element(&criterion.text)
     {
         (criterion.tag, criterion.text) = (name, content);
     }
@@ -126,7 +126,7 @@ fn is_tag_name(name: &str) -> bool {
 }
 
 /// A text that is an element as a whole, taken apart.
-fn element(text: &str) -> Option<(String, String)> {
+fn split_element(text: &str) -> Option<(String, String)> {
     let (name, rest) = text.trim().strip_prefix('<')?.split_once('>')?;
     let content = rest
         .strip_suffix('>')?
@@ -171,7 +171,7 @@ pub(super) static STRUCTURED: CheckType<StructuredCriterion> = CheckType {
             "required" => required: REQUIRED_FIELDS,
                 "fields with their values, or a list of names", written_where(|s| !s.required.is_empty()), without_default();
             "schema" => schema: optional(SCHEMA), "what the JSON must meet; at least one of the three is required";
-            "in" => scope: word(SCOPES), SCOPE_DOC;
+            "in" => scope: word_of(SCOPES), SCOPE_DOC;
         },
         rules: structured_asks_for_something,
     },
@@ -220,7 +220,7 @@ pub(super) fn required_fields(
             .map(|name| (name, None))
             .collect(),
         _ => {
-            node.expected("an object of fields and their values, or a list of field names");
+            node.report_expected("an object of fields and their values, or a list of field names");
             return None;
         }
     };
@@ -261,13 +261,13 @@ pub(super) static ITERATIONS: CheckType<u64> = CheckType {
     block: KeyBlock {
         name: "iterations",
         defaults: || 1,
-        keys: &[&key(
+        keys: &[&plain_key(
             "count",
             whole(1..=1_000_000),
             |count: &mut u64| count,
             "iterations of a loop, which is a count and no proof",
         )
-        .required("it is how many iterations complete the work")],
+        .mark_required("it is how many iterations complete the work")],
         rules: no_rules,
     },
     any_of: &[],
@@ -299,11 +299,11 @@ mod tests {
             criterion(r#"{"type": "signal", "text": "TASK_DONE"}"#),
             CheckKind::Signal(line.clone())
         );
-        let found = criterion(
+        let signal_criterion = criterion(
             r#"{"type": "signal", "text": "TASK_DONE", "last_line": true, "in": "session", "ignore_case": true}"#,
         );
         assert_eq!(
-            found,
+            signal_criterion,
             CheckKind::Signal(SignalTextCriterion {
                 last_line: true,
                 scope: TextScope::Session,
@@ -338,11 +338,11 @@ mod tests {
             ..SignalTextCriterion::new("D", SignalMatch::Tag)
         };
         for text in ["<vow></vow>", "<a b>DONE</a b>", "<1>DONE</1>"] {
-            let found = criterion(&format!(
+            let signal_criterion = criterion(&format!(
                 r#"{{"type": "signal", "text": "{text}", "match": "tag"}}"#
             ));
             assert_eq!(
-                found,
+                signal_criterion,
                 CheckKind::Signal(whole(text)),
                 "it is no element with a content"
             );
@@ -383,11 +383,11 @@ mod tests {
             [("a".into(), None), ("b".into(), None)]
         );
         assert_eq!(required(r#""tag": "review""#), []);
-        let found =
+        let structured_criterion =
             criterion(r#"{"type": "structured", "schema": {"type": "object"}, "in": "iteration"}"#);
         let schema = Some(json!({"type": "object"}));
         assert_eq!(
-            found,
+            structured_criterion,
             CheckKind::Structured(StructuredCriterion {
                 tag: None,
                 required: Vec::new(),

@@ -4,7 +4,7 @@ use std::cell::RefCell;
 
 use super::super::problem::quote_text;
 use super::super::reader::{ConfigNode, ConfigSection};
-use super::agent_verdict::{DescribedAgent, LoweredVerdict, lower, note_ignored};
+use super::agent_verdict::{DescribedAgent, LoweredVerdict, lower_verdict, note_ignored};
 use super::{TOP, behavior, flat_keys};
 
 /// Keys that such a file has and a configuration has not.
@@ -105,14 +105,14 @@ fn refuse_own_keys(top: &ConfigNode<'_>) {
 /// The parts that the first form of the file has beside `behavior`.
 fn must_be_whole(top: &ConfigSection<'_>) {
     for key in ["version", "displayName", "description"] {
-        top.required(key, "an agent's description names it")
+        top.get_required(key, "an agent's description names it")
             .map(|n| n.text());
     }
     for key in ["prompts", "logging"] {
-        top.required(key, "an agent's description has it")
+        top.get_required(key, "an agent's description has it")
             .map(|n| n.open_section().is_some());
     }
-    top.required("name", "an agent's description names it");
+    top.get_required("name", "an agent's description names it");
 }
 
 /// The name, which is that of a folder.
@@ -149,16 +149,16 @@ fn of_runner(runner: &ConfigNode<'_>, around: &mut DescribedAgent) -> LoweredVer
     {
         read_closure(&github, around);
     }
-    let Some(verdict) = section.required("verdict", "it says what completes the work") else {
+    let Some(verdict) = section.get_required("verdict", "it says what completes the work") else {
         return LoweredVerdict::default();
     };
     let Some(verdict) = around.section(&verdict, &["type", "config"]) else {
         return LoweredVerdict::default();
     };
-    let Some(kind) = verdict.required("type", "it says what completes the work") else {
+    let Some(kind) = verdict.get_required("type", "it says what completes the work") else {
         return LoweredVerdict::default();
     };
-    lower(&verdict, &kind, ("config", verdict.get("config")), around)
+    lower_verdict(&verdict, &kind, ("config", verdict.get("config")), around)
 }
 
 /// The labels that an issue gets when its work is done, and whether it is closed then.

@@ -8,7 +8,7 @@ use super::super::super::settings::{
     CheckKind, CheckSpec, CommandLine, CustomCriterion, IssueCriterion, Mode, PhaseCriterion,
     SignalMatch, SignalTextCriterion, StructuredCriterion, TextScope,
 };
-use super::super::super::{parse, to_json};
+use super::super::super::{parse_config, to_json};
 
 #[test]
 fn incomplete_agent_description_is_refused() {
@@ -436,7 +436,7 @@ fn asked(checks: &[CheckSpec]) -> usize {
 proptest! {
     #[test]
     fn no_criterion_is_lost_on_the_way_down(verdict in verdict()) {
-        if let Ok(parsed) = parse(&runner(&verdict), "agent.json".as_ref()) {
+        if let Ok(parsed) = parse_config(&runner(&verdict), "agent.json".as_ref()) {
             prop_assert!(asked(&parsed.settings.checks) >= named(&verdict).max(1), "{}", verdict);
             let again = reads(&to_json(&parsed.settings).to_string());
             prop_assert_eq!(again, parsed.settings, "the plain form means the same");

@@ -5,7 +5,7 @@ use std::cell::RefCell;
 
 use serde_json::Value;
 
-use super::super::nearest::{hint, misspelt};
+use super::super::nearest::{find_misspelt_word, format_nearest_hint};
 use super::super::problem::{quote_text, shown_key};
 use super::super::reader::{ConfigNode, ConfigSection, list_words};
 use super::super::settings::{
@@ -124,7 +124,7 @@ impl DescribedAgent {
             } else {
                 format!("{}.{}", node.path, shown_key(&member.name))
             };
-            match misspelt(
+            match find_misspelt_word(
                 &member.name,
                 known_keys.iter().copied().filter(|key| !node.has(key)),
             ) {
@@ -139,7 +139,7 @@ impl DescribedAgent {
 }
 
 /// Lowers a verdict: its type, and what configures it.
-pub(super) fn lower(
+pub(super) fn lower_verdict(
     holder: &ConfigSection<'_>,
     kind: &ConfigNode<'_>,
     config: (&str, Option<ConfigNode<'_>>),
@@ -151,7 +151,7 @@ pub(super) fn lower(
         config,
         around,
     };
-    let Some(checks) = verdict.read() else {
+    let Some(checks) = verdict.read_verdict() else {
         return LoweredVerdict::default();
     };
     let counted = |check: &CheckSpec| match check {
@@ -187,11 +187,11 @@ struct TypedVerdict<'v, 'a> {
 }
 
 impl<'a> TypedVerdict<'_, 'a> {
-    fn read(&self) -> Option<Vec<CheckSpec>> {
+    fn read_verdict(&self) -> Option<Vec<CheckSpec>> {
         let word = self.kind.text()?;
         let Some((_, kind)) = WORDS.iter().find(|(known, _)| *known == word) else {
             let key = self.kind.path.rsplit('.').next().unwrap_or_default();
-            let near = hint(&word, WORDS.iter().map(|(known, _)| *known));
+            let near = format_nearest_hint(&word, WORDS.iter().map(|(known, _)| *known));
             self.kind.wrong(format!(
                 "{key} must be one of {LISTED}; found {}{near}",
                 quote_text(&word)
@@ -203,7 +203,7 @@ impl<'a> TypedVerdict<'_, 'a> {
             VerdictWord::Iterations => self.count(&word, "maxIterations")?,
             VerdictWord::Checks => self.count(&word, "maxChecks")?,
             VerdictWord::Keyword => self.keyword(&word)?,
-            VerdictWord::Structured => self.structured(&word)?,
+            VerdictWord::Structured => self.read_structured_output(&word)?,
             VerdictWord::Composite => return self.composite(&word).map(|group| vec![group]),
             VerdictWord::Handler => self.handler(&word)?,
             VerdictWord::StepGraph => {
@@ -213,7 +213,7 @@ impl<'a> TypedVerdict<'_, 'a> {
                 return None;
             }
         };
-        Some(vec![single(criterion)])
+        Some(vec![new_check_spec(criterion)])
     }
 
     /// `issue`, `project` and `poll:state`: the command line of the other program names the number, so the configuration may omit it.
@@ -258,7 +258,9 @@ impl<'a> TypedVerdict<'_, 'a> {
             }
         }
         if of == VerdictWord::Project {
-            return Some(vec![single(CheckKind::Phase(PhaseCriterion::new(number)))]);
+            return Some(vec![new_check_spec(CheckKind::Phase(PhaseCriterion::new(
+                number,
+            )))]);
         }
         let number = number.or(self.around.issue);
         let closed = self.around.closes || self.around.labels.is_empty();
@@ -269,7 +271,7 @@ impl<'a> TypedVerdict<'_, 'a> {
             labels.collect()
         };
         let issue = |label| {
-            single(CheckKind::Issue(IssueCriterion {
+            new_check_spec(CheckKind::Issue(IssueCriterion {
                 closed,
                 label,
                 ..IssueCriterion::new(number)
@@ -314,7 +316,7 @@ impl<'a> TypedVerdict<'_, 'a> {
         Some(CheckKind::Signal(criterion))
     }
 
-    fn structured(&self, word: &str) -> Option<CheckKind> {
+    fn read_structured_output(&self, word: &str) -> Option<CheckKind> {
         let section = self.config_section(
             word,
             &["signalType", "requiredFields", "maxIterations"],
@@ -342,7 +344,7 @@ impl<'a> TypedVerdict<'_, 'a> {
         let mode = section
             .get("operator")
             .and_then(|node| node.word(OPERATORS));
-        let conditions = section.required(
+        let conditions = section.get_required(
             "conditions",
             &format!("conditions is required for the type {word}"),
         )?;
@@ -360,7 +362,7 @@ impl<'a> TypedVerdict<'_, 'a> {
 
     fn condition(&self, node: &ConfigNode<'a>) -> Option<CheckSpec> {
         let section = self.around.section(node, &["type", "config"])?;
-        let kind = section.required("type", "a condition names its type of verdict")?;
+        let kind = section.get_required("type", "a condition names its type of verdict")?;
         let config = section.get("config");
         let mut checks = TypedVerdict {
             holder: &section,
@@ -368,7 +370,7 @@ impl<'a> TypedVerdict<'_, 'a> {
             config: ("config", config),
             around: self.around,
         }
-        .read()?;
+        .read_verdict()?;
         if checks.len() == 1 {
             checks.pop()
         } else {
@@ -413,12 +415,12 @@ impl<'a> TypedVerdict<'_, 'a> {
         let section = self
             .around
             .section(config, &[known_keys, others].concat())?;
-        section.required(needed, &why)?;
+        section.get_required(needed, &why)?;
         Some(section)
     }
 }
 
-fn single(criterion: CheckKind) -> CheckSpec {
+fn new_check_spec(criterion: CheckKind) -> CheckSpec {
     CheckSpec::Single {
         name: criterion.kind().to_owned(),
         criterion,

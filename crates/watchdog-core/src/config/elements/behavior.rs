@@ -1,7 +1,7 @@
 //! The dialect `behavior {completionType, completionConfig}`, alone or inside an agent's own description file.
 
 use super::super::reader::ConfigNode;
-use super::agent_verdict::{DescribedAgent, LoweredVerdict, lower};
+use super::agent_verdict::{DescribedAgent, LoweredVerdict, lower_verdict};
 
 /// Keys of `behavior` that configure the agent and not its completion.
 const OTHERS: &[&str] = &[
@@ -13,7 +13,7 @@ const OTHERS: &[&str] = &[
 ];
 
 /// The block in a JSON Schema: agents of others have further keys there, which the program knows.
-pub(in super::super) fn schema() -> serde_json::Value {
+pub(in super::super) fn build_behavior_schema() -> serde_json::Value {
     serde_json::json!({"type": "object", "required": ["completionType"]})
 }
 
@@ -39,10 +39,11 @@ pub(super) fn read_within(node: &ConfigNode<'_>, around: &DescribedAgent) -> Low
     let Some(section) = around.section(node, &known_keys) else {
         return LoweredVerdict::default();
     };
-    let Some(kind) = section.required("completionType", "it says what completes the work") else {
+    let Some(kind) = section.get_required("completionType", "it says what completes the work")
+    else {
         return LoweredVerdict::default();
     };
-    lower(
+    lower_verdict(
         &section,
         &kind,
         ("completionConfig", section.get("completionConfig")),

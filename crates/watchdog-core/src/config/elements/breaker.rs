@@ -23,13 +23,16 @@ mod tests {
 
     #[test]
     fn breaker_opens_at_three_for_thirty_minutes() {
-        let found = reads("{}").breaker;
+        let default_breaker = reads("{}").breaker;
         assert_eq!(
-            (found.limit, found.cooldown),
+            (default_breaker.limit, default_breaker.cooldown),
             (3, Duration::from_secs(1800))
         );
-        let found = reads(r#"{"breaker": {"limit": 1, "cooldown_seconds": 0}}"#).breaker;
-        assert_eq!((found.limit, found.cooldown), (1, Duration::ZERO));
+        let strict_breaker = reads(r#"{"breaker": {"limit": 1, "cooldown_seconds": 0}}"#).breaker;
+        assert_eq!(
+            (strict_breaker.limit, strict_breaker.cooldown),
+            (1, Duration::ZERO)
+        );
         fails(
             r#"{"breaker": {"limit": 0}}"#,
             "breaker.limit: expected a whole number from 1 to 1000, found the number 0",

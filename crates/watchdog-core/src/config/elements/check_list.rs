@@ -2,9 +2,9 @@
 
 use serde_json::{Map, Value, json};
 
-use super::super::key_kinds::{ValueForm, filled_list_of, word};
+use super::super::key_kinds::{ValueForm, filled_list_of, word_of};
 use super::super::key_table::{KeyBlock, keys, no_rules};
-use super::super::nearest::hint;
+use super::super::nearest::format_nearest_hint;
 use super::super::problem::quote_text;
 use super::super::reader::ConfigNode;
 use super::super::settings::{CheckKind, CheckSpec, Mode};
@@ -63,32 +63,32 @@ static GROUP: KeyBlock<CheckGroup> = KeyBlock {
         checks: Vec::new(),
     },
     keys: keys! { CheckGroup;
-        "mode" => mode: word(MODES), "how its checks combine", required("a group says how its checks combine: `all`, `any` or `first`");
+        "mode" => mode: word_of(MODES), "how its checks combine", mark_required("a group says how its checks combine: `all`, `any` or `first`");
         "checks" => checks: filled_list_of(ENTRY, "a group without checks can never be complete; add one or remove the group"),
-            "checks and groups of them", required("a group lists its checks");
+            "checks and groups of them", mark_required("a group lists its checks");
     },
     rules: no_rules,
 };
 
 /// An entry of `checks`.
 pub(in super::super) const ENTRY: ValueForm<CheckSpec> = ValueForm {
-    read: entry,
+    read: read_check_entry,
     write: write_check,
     schema: || json!({"$ref": "#/$defs/entry"}),
     words: "check",
 };
 
 /// The schema's definitions of entries, groups and each type of check, by name.
-pub(in super::super) fn definitions() -> Map<String, Value> {
+pub(in super::super) fn build_check_definitions() -> Map<String, Value> {
     let names = [GROUP.name]
         .into_iter()
-        .chain(TYPES.iter().map(|kind| kind.word()));
+        .chain(TYPES.iter().map(|kind| kind.type_word()));
     let entry: Vec<Value> = names
         .map(|name| json!({"$ref": format!("#/$defs/{name}")}))
         .collect();
     let types = TYPES
         .iter()
-        .map(|kind| (kind.word().to_owned(), kind.schema()));
+        .map(|kind| (kind.type_word().to_owned(), kind.build_schema()));
     types
         .chain([
             ("entry".to_owned(), json!({"oneOf": entry})),
@@ -98,16 +98,16 @@ pub(in super::super) fn definitions() -> Map<String, Value> {
 }
 
 pub(in super::super) fn read_list(node: &ConfigNode<'_>) -> Option<Vec<CheckSpec>> {
-    node.list(entry)
+    node.list(read_check_entry)
 }
 
-fn entry(node: &ConfigNode<'_>) -> Option<CheckSpec> {
+fn read_check_entry(node: &ConfigNode<'_>) -> Option<CheckSpec> {
     if node.members().is_none() {
-        node.expected("an object: a check with `type`, or a group with `mode` and `checks`");
+        node.report_expected("an object: a check with `type`, or a group with `mode` and `checks`");
         return None;
     }
     if node.has("type") {
-        single(node)
+        read_single_check(node)
     } else if node.has("mode") || node.has("checks") {
         GROUP
             .read_whole(node)
@@ -120,24 +120,24 @@ fn entry(node: &ConfigNode<'_>) -> Option<CheckSpec> {
     }
 }
 
-fn single(node: &ConfigNode<'_>) -> Option<CheckSpec> {
+fn read_single_check(node: &ConfigNode<'_>) -> Option<CheckSpec> {
     let kind = node.peek("type")?;
     let word = kind.text()?;
-    let registered_types = node.report.registered();
+    let registered_types = node.report.registered_types();
     let criterion =
-        if let Some(check_type) = TYPES.iter().find(|candidate| candidate.word() == word) {
-            check_type.read(node)
+        if let Some(check_type) = TYPES.iter().find(|candidate| candidate.type_word() == word) {
+            check_type.read_check(node)
         } else if registered_types.contains(&word.as_str()) {
             read_registered(&word, node)
         } else {
             let known_words = TYPES
                 .iter()
-                .map(|check_type| check_type.word())
+                .map(|check_type| check_type.type_word())
                 .chain(registered_types.iter().copied());
             kind.wrong(format!(
                 "no type of check is named {}{}",
                 quote_text(&word),
-                hint(&word, known_words)
+                format_nearest_hint(&word, known_words)
             ));
             None
         };
@@ -164,7 +164,7 @@ fn write_check(spec: &CheckSpec) -> Value {
                 CheckKind::Registered { keys, .. } => keys.clone(),
                 known => TYPES
                     .iter()
-                    .find_map(|kind| kind.write(known))
+                    .find_map(|kind| kind.write_check(known))
                     .unwrap_or_default(),
             };
             entry.insert("type".into(), criterion.kind().into());
@@ -194,16 +194,16 @@ mod tests {
 
     #[test]
     fn groups_nest() {
-        let found = reads(
+        let settings = reads(
             r#"{"mode": "any", "checks": [{"type": "always"}, {"mode": "all", "checks": [{"mode": "first", "checks": [{"type": "always", "name": "n"}]}]}]}"#,
         );
         let always = |name: &str| CheckSpec::Single {
             name: name.into(),
             criterion: CheckKind::Always,
         };
-        assert_eq!(found.mode, Mode::Any);
+        assert_eq!(settings.mode, Mode::Any);
         assert_eq!(
-            found.checks,
+            settings.checks,
             [
                 always("always"),
                 CheckSpec::Group {

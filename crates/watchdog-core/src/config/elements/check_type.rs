@@ -23,27 +23,27 @@ pub(in super::super) struct CheckType<S: 'static> {
 /// A type of check, independent of its criterion's type.
 pub(in super::super) trait ErasedCheckType: Sync {
     /// The word that names it.
-    fn word(&self) -> &'static str;
+    fn type_word(&self) -> &'static str;
 
     /// Reads an entry of this type.
-    fn read(&self, node: &ConfigNode<'_>) -> Option<CheckKind>;
+    fn read_check(&self, node: &ConfigNode<'_>) -> Option<CheckKind>;
 
     /// The keys of a criterion of this type, without `type` and `name`.
-    fn write(&self, criterion: &CheckKind) -> Option<Map<String, Value>>;
+    fn write_check(&self, criterion: &CheckKind) -> Option<Map<String, Value>>;
 
     /// An entry of this type in a JSON Schema.
-    fn schema(&self) -> Value;
+    fn build_schema(&self) -> Value;
 
     /// Its rows in the documentation.
-    fn rows(&self) -> Vec<KeyRow>;
+    fn build_doc_rows(&self) -> Vec<KeyRow>;
 }
 
 impl<S: Clone> ErasedCheckType for CheckType<S> {
-    fn word(&self) -> &'static str {
+    fn type_word(&self) -> &'static str {
         self.block.name
     }
 
-    fn read(&self, node: &ConfigNode<'_>) -> Option<CheckKind> {
+    fn read_check(&self, node: &ConfigNode<'_>) -> Option<CheckKind> {
         let section = node.section(&[&["type", "name"], self.block.names().as_slice()].concat())?;
         let mut criterion = (self.block.defaults)();
         self.block
@@ -51,15 +51,15 @@ impl<S: Clone> ErasedCheckType for CheckType<S> {
             .then(|| (self.wrap)(criterion))
     }
 
-    fn write(&self, criterion: &CheckKind) -> Option<Map<String, Value>> {
+    fn write_check(&self, criterion: &CheckKind) -> Option<Map<String, Value>> {
         Some(self.block.write((self.unwrap)(criterion)?.clone()))
     }
 
-    fn schema(&self) -> Value {
+    fn build_schema(&self) -> Value {
         let mut schema = self.block.schema();
-        schema["title"] = json!(self.word());
+        schema["title"] = json!(self.type_word());
         schema["description"] = json!(self.doc);
-        schema["properties"]["type"] = json!({"const": self.word()});
+        schema["properties"]["type"] = json!({"const": self.type_word()});
         schema["properties"]["name"] = TEXT.schema();
         schema["properties"]["name"]["description"] =
             json!("stands in verdicts; the type where it is not given");
@@ -77,7 +77,7 @@ impl<S: Clone> ErasedCheckType for CheckType<S> {
         schema
     }
 
-    fn rows(&self) -> Vec<KeyRow> {
+    fn build_doc_rows(&self) -> Vec<KeyRow> {
         self.block.rows()
     }
 }

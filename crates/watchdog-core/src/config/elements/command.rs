@@ -8,7 +8,7 @@ use super::super::key_kinds::{
     COMMAND_LINE, FLAG, INSIDE_PATH, TEXT, ValueForm, nullable, seconds, whole,
 };
 use super::super::key_table::{KeyBlock, keys, no_rules};
-use super::super::nearest::hint;
+use super::super::nearest::format_nearest_hint;
 use super::super::problem::quote_text;
 use super::super::reader::ConfigNode;
 use super::super::settings::{CheckKind, CommandCriterion, CommandLine, CommandSuccess};
@@ -35,7 +35,7 @@ impl CommandCriterion {
 }
 
 const SUCCESS: ValueForm<CommandSuccess> = ValueForm {
-    read: success,
+    read: read_success_rule,
     write: |rule| match rule {
         CommandSuccess::Exit(code) => json!(format!("exit:{code}")),
         CommandSuccess::Empty => json!("empty"),
@@ -60,7 +60,7 @@ pub(super) static COMMAND: CheckType<CommandCriterion> = CheckType {
         name: "command",
         defaults: || CommandCriterion::new(CommandLine::Argv(Vec::new())),
         keys: keys! { CommandCriterion;
-            "run" => run: COMMAND_LINE, "a text is run by `sh -c`", required("it is the command that decides");
+            "run" => run: COMMAND_LINE, "a text is run by `sh -c`", mark_required("it is the command that decides");
             "cwd" => cwd: nullable(INSIDE_PATH), "the folder it runs in, inside the worktree; null is the root";
             "timeout_seconds" => timeout: seconds(1),
                 "its deadline; then its whole process tree is ended, and the verdict is `review`/`verify_timeout`";
@@ -86,7 +86,7 @@ pub(super) static COMMAND: CheckType<CommandCriterion> = CheckType {
     },
 };
 
-fn success(node: &ConfigNode<'_>) -> Option<CommandSuccess> {
+fn read_success_rule(node: &ConfigNode<'_>) -> Option<CommandSuccess> {
     let text = node.text()?;
     let (rule, argument) = text
         .split_once(':')
@@ -134,7 +134,7 @@ fn success(node: &ConfigNode<'_>) -> Option<CommandSuccess> {
             node.wrong(format!(
                 "unknown rule {}{}; it must be `exit:` with a code, `empty`, `contains:` with a text, or `regex:` with a pattern",
                 quote_text(&text),
-                hint(&text, RULES.iter().copied())
+                format_nearest_hint(&text, RULES.iter().copied())
             ));
             None
         }
@@ -177,13 +177,13 @@ mod tests {
 
     #[test]
     fn a_command_needs_nothing_but_what_to_run() {
-        let found = command(r#""run": "cargo test""#);
+        let criterion = command(r#""run": "cargo test""#);
         assert_eq!(
-            found,
+            criterion,
             CommandCriterion::new(CommandLine::Shell("cargo test".into()))
         );
         assert_eq!(
-            (found.timeout, found.success, found.tail_lines),
+            (criterion.timeout, criterion.success, criterion.tail_lines),
             (Duration::from_secs(300), CommandSuccess::Exit(0), 20)
         );
         assert_eq!(
@@ -194,31 +194,39 @@ mod tests {
 
     #[test]
     fn every_key_is_read() {
-        let found = command(
+        let criterion = command(
             r#""run": "x", "cwd": "web", "timeout_seconds": 9, "success": "exit:3", "tail_lines": 0"#,
         );
         assert_eq!(
-            (found.cwd.as_deref(), found.timeout),
+            (criterion.cwd.as_deref(), criterion.timeout),
             (Some("web"), Duration::from_secs(9))
         );
         assert_eq!(
-            (found.success, found.tail_lines),
+            (criterion.success, criterion.tail_lines),
             (CommandSuccess::Exit(3), 0)
         );
     }
 
     #[test]
     fn what_a_pass_must_prove_is_read() {
-        let found = command(
+        let criterion = command(
             r#""run": "x", "junit": "target/junit.xml", "must_fail_first": true, "clean": true"#,
         );
         assert_eq!(
-            (found.junit.as_deref(), found.must_fail_first, found.clean),
+            (
+                criterion.junit.as_deref(),
+                criterion.must_fail_first,
+                criterion.clean
+            ),
             (Some("target/junit.xml"), true, true)
         );
-        let found = command(r#""run": "x", "junit": null"#);
+        let without_report = command(r#""run": "x", "junit": null"#);
         assert_eq!(
-            (found.junit.as_deref(), found.must_fail_first, found.clean),
+            (
+                without_report.junit.as_deref(),
+                without_report.must_fail_first,
+                without_report.clean
+            ),
             (None, false, false)
         );
         refuses(

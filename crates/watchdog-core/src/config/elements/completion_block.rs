@@ -4,7 +4,7 @@ use serde_json::{Value, json};
 
 use super::super::key_kinds::{COMMAND_LINE, TEXT, optional, whole};
 use super::super::key_table::{KeyBlock, keys};
-use super::super::reader::{ConfigNode, overwrite};
+use super::super::reader::{ConfigNode, overwrite_if_read};
 use super::super::settings::{
     CheckKind, CheckSpec, CommandCriterion, CommandLine, Limits, SignalMatch, SignalTextCriterion,
 };
@@ -34,7 +34,7 @@ static BLOCK: KeyBlock<CompletionBlock> = KeyBlock {
 };
 
 /// The block in a JSON Schema.
-pub(in super::super) fn schema() -> Value {
+pub(in super::super) fn build_completion_schema() -> Value {
     let mut schema = BLOCK.schema();
     schema["minProperties"] = json!(1);
     schema
@@ -43,8 +43,8 @@ pub(in super::super) fn schema() -> Value {
 /// Reads the block into checks and limits.
 pub(in super::super) fn read_block(node: &ConfigNode<'_>, limits: &mut Limits) -> Vec<CheckSpec> {
     let mut block = CompletionBlock::default();
-    BLOCK.read(node, &mut block);
-    overwrite(&mut limits.max_iterations, block.max_iterations);
+    BLOCK.read_object(node, &mut block);
+    overwrite_if_read(&mut limits.max_iterations, block.max_iterations);
     let signal = block
         .signal
         .map(|text| CheckKind::Signal(SignalTextCriterion::new(text, SignalMatch::Line)));
@@ -70,11 +70,14 @@ mod tests {
 
     #[test]
     fn signal_comes_first_then_verify() {
-        let found = reads(
+        let settings = reads(
             r#"{"completion": {"verify": "npm test", "signal": "DONE", "max_iterations": 20}}"#,
         );
-        assert_eq!((found.mode, found.limits.max_iterations), (Mode::All, 20));
-        let kinds: Vec<&str> = found
+        assert_eq!(
+            (settings.mode, settings.limits.max_iterations),
+            (Mode::All, 20)
+        );
+        let kinds: Vec<&str> = settings
             .checks
             .iter()
             .map(|check| match check {
@@ -85,7 +88,7 @@ mod tests {
         assert_eq!(kinds, ["signal", "command"]);
         let verify = CommandCriterion::new(CommandLine::Shell("npm test".into()));
         assert_eq!(
-            found.checks[1],
+            settings.checks[1],
             CheckSpec::Single {
                 name: "verify".into(),
                 criterion: CheckKind::Command(verify)

@@ -27,25 +27,33 @@ mod tests {
 
     #[test]
     fn empty_file_means_five_probes_thirty_seconds_apart() {
-        let found = reads("{}").completion_check;
+        let completion_check = reads("{}").completion_check;
         assert_eq!(
-            (found.max_probes, found.probe_interval, found.probe_timeout),
+            (
+                completion_check.max_probes,
+                completion_check.probe_interval,
+                completion_check.probe_timeout
+            ),
             (5, Duration::from_secs(30), Duration::from_secs(60))
         );
-        assert!(found.final_rescue_attempt);
+        assert!(completion_check.final_rescue_attempt);
     }
 
     #[test]
     fn every_key_is_read() {
-        let found = reads(
+        let settings = reads(
             r#"{"completion_check": {"max_probes": 0, "probe_interval_seconds": 0, "probe_timeout_seconds": 7, "final_rescue_attempt": false}}"#,
         );
-        let found = found.completion_check;
+        let completion_check = settings.completion_check;
         assert_eq!(
-            (found.max_probes, found.probe_interval, found.probe_timeout),
+            (
+                completion_check.max_probes,
+                completion_check.probe_interval,
+                completion_check.probe_timeout
+            ),
             (0, Duration::ZERO, Duration::from_secs(7))
         );
-        assert!(!found.final_rescue_attempt);
+        assert!(!completion_check.final_rescue_attempt);
     }
 
     #[test]

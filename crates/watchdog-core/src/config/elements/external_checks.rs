@@ -3,7 +3,7 @@
 use std::time::Duration;
 
 use super::super::key_kinds::{
-    COMMAND_LINE, FLAG, OBJECT, TEXT, ValueForm, nullable, optional, seconds, whole, word,
+    COMMAND_LINE, FLAG, OBJECT, TEXT, ValueForm, nullable, optional, seconds, whole, word_of,
 };
 use super::super::key_table::{KeyBlock, keys, no_rules};
 use super::super::reader::{ConfigNode, ConfigSection};
@@ -20,7 +20,7 @@ const CUSTOM_MODES: &[(&str, CustomMode)] =
 const MAX_NUMBER: u64 = u32::MAX as u64;
 
 const REPOSITORY: ValueForm<String> = ValueForm {
-    read: repository,
+    read: read_repository_name,
     schema: || serde_json::json!({"type": "string", "pattern": "^[^/]+(/[^/]+){1,2}$"}),
     words: "`owner/name`",
     ..TEXT
@@ -67,7 +67,7 @@ fn issue_asks_for_something(section: &ConfigSection<'_>, criterion: &mut IssueCr
 }
 
 /// `owner/name`, with a host before it where it is not github.com. It becomes an argument of a program.
-fn repository(node: &ConfigNode<'_>) -> Option<String> {
+fn read_repository_name(node: &ConfigNode<'_>) -> Option<String> {
     let text = node.text()?;
     let parts: Vec<&str> = text.split('/').collect();
     let plain = |part: &&str| {
@@ -127,7 +127,7 @@ pub(super) static JUDGE: CheckType<JudgeCriterion> = CheckType {
             timeout: Duration::from_secs(120),
         },
         keys: keys! { JudgeCriterion;
-            "question" => question: TEXT, "what a model answers with yes or no", required("it is what the judge answers");
+            "question" => question: TEXT, "what a model answers with yes or no", mark_required("it is what the judge answers");
             "rubric" => rubric: nullable(TEXT), "how it is to decide";
             "run" => run: nullable(COMMAND_LINE),
                 "the program to ask, prompt on stdin and answer on stdout; null asks the agent's preset";
@@ -153,9 +153,9 @@ pub(super) static CUSTOM: CheckType<CustomCriterion> = CheckType {
         name: "custom",
         defaults: || CustomCriterion::new(CommandLine::Argv(Vec::new())),
         keys: keys! { CustomCriterion;
-            "run" => run: COMMAND_LINE, "the program", required("it is the program that decides");
+            "run" => run: COMMAND_LINE, "the program", mark_required("it is the program that decides");
             "timeout_seconds" => timeout: seconds(1), "how long one judgement may take";
-            "mode" => mode: word(CUSTOM_MODES),
+            "mode" => mode: word_of(CUSTOM_MODES),
                 "`call`: started for each judgement. `stream`: started once, a line of JSON in and one out for each";
             "definition" => definition: optional(OBJECT),
                 "what a handler in TypeScript gets as its first argument; such a handler gives the prompts of a `loop`, too";
@@ -261,10 +261,13 @@ mod tests {
 
     #[test]
     fn their_programs_are_shown_before_they_are_trusted() {
-        let found = reads(
+        let settings = reads(
             r#"{"checks": [{"type": "custom", "run": "sh x"}, {"type": "judge", "question": "q", "run": ["j"]}]}"#,
         );
-        assert_eq!(found.commands(), ["check custom: sh x", "check judge: j"]);
+        assert_eq!(
+            settings.commands(),
+            ["check custom: sh x", "check judge: j"]
+        );
     }
 
     #[test]

@@ -53,7 +53,7 @@ pub(super) static FILES: CheckType<FilesCriterion> = CheckType {
         defaults: || FilesCriterion::new(Vec::new()),
         keys: keys! { FilesCriterion;
             "paths" => paths: filled_list_of(INSIDE_GLOB, "must name at least one file; an empty list can never be complete"),
-                "each needs at least one file", required("it lists the files that must be there");
+                "each needs at least one file", mark_required("it lists the files that must be there");
             "non_empty" => non_empty: FLAG, "whether an empty file is none";
             "contains" => contains: nullable(TEXT), "what the file must hold as well";
         },
@@ -115,7 +115,7 @@ mod tests {
             "checks[0].protected[0]: must be a path inside the worktree",
         );
         let text = r#"{"checks": [{"type": "git", "min_commits": 0, "require_clean": "yes"}]}"#;
-        let error = super::super::super::parse(text, Path::new("completion.json"))
+        let error = super::super::super::parse_config(text, Path::new("completion.json"))
             .expect_err(text)
             .to_string();
         assert!(

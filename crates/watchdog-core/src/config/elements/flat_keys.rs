@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use super::super::key_kinds::{FLAG, optional, seconds, whole};
 use super::super::key_table::{KeyBlock, keys, no_rules};
-use super::super::reader::{ConfigSection, overwrite};
+use super::super::reader::{ConfigSection, overwrite_if_read};
 use super::super::settings::CompletionSettings;
 use super::completion_check::MAX_PROBES;
 
@@ -51,22 +51,22 @@ impl FlatKeys {
         let block = top.get("completion_check");
         let given = |key: &str| block.as_ref().is_some_and(|block| block.has(key));
         if given("max_probes") && self.probes.is_some_and(|n| n != into.max_probes) {
-            contradicts(top, PROBES, "completion_check.max_probes");
+            report_contradiction(top, PROBES, "completion_check.max_probes");
         }
         if given("probe_interval_seconds")
             && self.interval.is_some_and(|d| d != into.probe_interval)
         {
-            contradicts(top, INTERVAL, "completion_check.probe_interval_seconds");
+            report_contradiction(top, INTERVAL, "completion_check.probe_interval_seconds");
         }
-        overwrite(&mut into.max_probes, self.probes);
-        overwrite(&mut into.probe_interval, self.interval);
+        overwrite_if_read(&mut into.max_probes, self.probes);
+        overwrite_if_read(&mut into.probe_interval, self.interval);
         if self.enabled == Some(false) {
             into.max_probes = 0;
         }
     }
 }
 
-fn contradicts(top: &ConfigSection<'_>, key: &str, contradicted: &str) {
+fn report_contradiction(top: &ConfigSection<'_>, key: &str, contradicted: &str) {
     if let Some(node) = top.get(key) {
         node.wrong(format!("contradicts `{contradicted}`; keep one"));
     }
@@ -80,13 +80,13 @@ mod tests {
 
     #[test]
     fn flat_keys_are_read() {
-        let found = reads(
+        let settings = reads(
             r#"{"enable_smart_completion_check": true, "completion_check_max_probes": 7, "completion_check_probe_interval": 45}"#,
         );
         assert_eq!(
             (
-                found.completion_check.max_probes,
-                found.completion_check.probe_interval
+                settings.completion_check.max_probes,
+                settings.completion_check.probe_interval
             ),
             (7, Duration::from_secs(45))
         );

@@ -8,7 +8,7 @@ use super::super::settings::{ConfigSettings, Limits};
 pub(in super::super) const MAX_ITERATIONS: u64 = 1_000_000;
 
 const INSTANT: ValueForm<jiff::Timestamp> = ValueForm {
-    read: instant,
+    read: read_instant,
     write: |instant| instant.to_string().into(),
     schema: || serde_json::json!({"type": "string", "format": "date-time"}),
     words: "instant as in RFC 3339",
@@ -54,11 +54,11 @@ fn blocks_take_effect(section: &ConfigSection<'_>, limits: &mut Limits, _: bool)
     }
 }
 
-fn instant(node: &ConfigNode<'_>) -> Option<jiff::Timestamp> {
+fn read_instant(node: &ConfigNode<'_>) -> Option<jiff::Timestamp> {
     let text = node.text()?;
     let read = text.parse().ok();
     if read.is_none() {
-        node.expected("an instant as in RFC 3339, such as \"2030-01-31T18:00:00Z\"");
+        node.report_expected("an instant as in RFC 3339, such as \"2030-01-31T18:00:00Z\"");
     }
     read
 }
@@ -71,39 +71,47 @@ mod tests {
 
     #[test]
     fn every_key_is_read() {
-        let found = reads(
+        let limits = reads(
             r#"{"limits": {"max_iterations": 2, "cooldown_seconds": 3, "max_stop_blocks": 4, "deadline": "2030-01-31T18:00:00+01:00",
                 "max_turns": 5, "max_total_tokens": 6, "max_cost_usd": 0.5, "max_wall_seconds": 7, "session_timeout_seconds": 8,
                 "idle_timeout_seconds": 9, "background_seconds": 10, "sensors": [["sh", "watch.sh"]]}}"#,
         )
         .limits;
         assert_eq!(
-            (found.max_iterations, found.cooldown, found.max_stop_blocks),
+            (
+                limits.max_iterations,
+                limits.cooldown,
+                limits.max_stop_blocks
+            ),
             (2, Duration::from_secs(3), 4)
         );
-        assert_eq!(found.deadline.unwrap().to_string(), "2030-01-31T17:00:00Z");
+        assert_eq!(limits.deadline.unwrap().to_string(), "2030-01-31T17:00:00Z");
         assert_eq!(
-            (found.max_turns, found.max_total_tokens, found.max_cost_usd),
+            (
+                limits.max_turns,
+                limits.max_total_tokens,
+                limits.max_cost_usd
+            ),
             (Some(5), Some(6), Some(0.5))
         );
         assert_eq!(
-            (found.max_wall, found.session_timeout),
+            (limits.max_wall, limits.session_timeout),
             (Some(Duration::from_secs(7)), Some(Duration::from_secs(8)))
         );
         assert_eq!(
-            (found.idle_timeout, found.background),
+            (limits.idle_timeout, limits.background),
             (Some(Duration::from_secs(9)), Duration::from_secs(10))
         );
-        assert_eq!(found.sensors, [["sh", "watch.sh"]]);
+        assert_eq!(limits.sensors, [["sh", "watch.sh"]]);
     }
 
     #[test]
     fn null_removes_an_optional_limit() {
-        let found =
+        let limits =
             reads(r#"{"limits": {"deadline": null, "max_turns": null, "max_cost_usd": null}}"#)
                 .limits;
         assert_eq!(
-            (found.deadline, found.max_turns, found.max_cost_usd),
+            (limits.deadline, limits.max_turns, limits.max_cost_usd),
             (None, None, None)
         );
         let silence = |text: &str| {

@@ -7,7 +7,7 @@ use serde_json::json;
 use super::super::key_kinds::{ARGV, TEXT, ValueForm, filled_list_of, optional, whole};
 use super::super::key_table::{KeyBlock, keys};
 use super::super::message_template::{LONGEST, MessageForm, ReadyForm};
-use super::super::nearest::hint;
+use super::super::nearest::format_nearest_hint;
 use super::super::problem::quote_text;
 use super::super::reader::{ConfigNode, ConfigSection};
 use super::super::settings::{NotifyRule, NotifyTarget};
@@ -121,14 +121,14 @@ const EVENT_WORD: ValueForm<String> = ValueForm {
 };
 
 const ADDRESS: ValueForm<String> = ValueForm {
-    read: address,
+    read: read_url,
     schema: || serde_json::json!({"type": "string", "pattern": "^https?://[^/?#\\s]+", "maxLength": LONGEST_URL}),
     words: "address",
     ..TEXT
 };
 
 const TEMPLATE: ValueForm<MessageForm> = ValueForm {
-    read: template,
+    read: read_template,
     write: |form| json!(form.source()),
     schema: || json!({"type": "string", "pattern": "\\S", "maxLength": LONGEST}),
     words: "`slack`, `discord`, `telegram`, `ntfy`, or a text with placeholders",
@@ -148,7 +148,7 @@ const DESKTOP: ValueForm<bool> = ValueForm {
 };
 
 const MAIL: ValueForm<Vec<String>> = ValueForm {
-    read: mail,
+    read: read_mail_addresses,
     write: |to| match to.as_slice() {
         [one] => json!(one),
         several => json!(several),
@@ -170,7 +170,7 @@ pub(in super::super) static BLOCK: KeyBlock<NotifyEntry> = KeyBlock {
     keys: keys! { NotifyEntry;
         "on" => on: filled_list_of(EVENT_WORD, "must name at least one status, reason or kind of event"),
             "statuses or reasons of a verdict, such as `review` or `breaker_open`, or [kinds of events](events.md#kinds)",
-            required("it lists the statuses, reasons or kinds of events to tell about");
+            mark_required("it lists the statuses, reasons or kinds of events to tell about");
         "command" => command: optional(ARGV), "the program to run then";
         "url" => url: optional(ADDRESS), "instead of a program: the address to post to, http or https";
         "template" => template: optional(TEMPLATE),
@@ -295,7 +295,7 @@ impl From<NotifyRule> for NotifyEntry {
     }
 }
 
-fn template(node: &ConfigNode<'_>) -> Option<MessageForm> {
+fn read_template(node: &ConfigNode<'_>) -> Option<MessageForm> {
     let text = node.text()?;
     MessageForm::parse(&text)
         .map_err(|why| node.wrong(why))
@@ -303,7 +303,7 @@ fn template(node: &ConfigNode<'_>) -> Option<MessageForm> {
 }
 
 /// An address of mail, or several.
-fn mail(node: &ConfigNode<'_>) -> Option<Vec<String>> {
+fn read_mail_addresses(node: &ConfigNode<'_>) -> Option<Vec<String>> {
     if !node.is_list() {
         return mail_address(node).map(|address| vec![address]);
     }
@@ -328,12 +328,12 @@ fn mail_address(node: &ConfigNode<'_>) -> Option<String> {
     let is_address = |(local, host): (&str, &str)| plain(local, b"._+-=&'#~") && plain(host, b".-");
     let right = text.len() <= LONGEST_MAIL && text.split_once('@').is_some_and(is_address);
     if !right {
-        node.expected("an address such as me@example.org");
+        node.report_expected("an address such as me@example.org");
     }
     right.then_some(text)
 }
 
-fn address(node: &ConfigNode<'_>) -> Option<String> {
+fn read_url(node: &ConfigNode<'_>) -> Option<String> {
     let text = node.text()?;
     let after_scheme = ["http://", "https://"]
         .iter()
@@ -351,7 +351,7 @@ fn address(node: &ConfigNode<'_>) -> Option<String> {
     {
         return Some(text);
     }
-    node.expected("an address that begins with http:// or https://, in plain ASCII");
+    node.report_expected("an address that begins with http:// or https://, in plain ASCII");
     None
 }
 
@@ -361,7 +361,7 @@ fn event_word(node: &ConfigNode<'_>) -> Option<String> {
     if WORDS.contains(&text.as_str()) {
         return Some(text);
     }
-    let near = hint(&text, WORDS.iter().copied());
+    let near = format_nearest_hint(&text, WORDS.iter().copied());
     node.wrong(format!(
         "no status, no reason of a verdict and no kind of event is named {}{near}",
         quote_text(&text)
@@ -379,15 +379,15 @@ mod tests {
 
     #[test]
     fn statuses_reasons_and_kinds_set_it_off() {
-        let found =
+        let rules =
             reads(r#"{"notify": [{"on": ["review", "breaker_open", "iteration"], "command": ["notify-send", "watchdog"]}]}"#).notify;
-        assert_eq!(found[0].on, ["review", "breaker_open", "iteration"]);
+        assert_eq!(rules[0].on, ["review", "breaker_open", "iteration"]);
         assert_eq!(
-            found[0].to,
+            rules[0].to,
             NotifyTarget::Command(vec!["notify-send".into(), "watchdog".into()])
         );
         assert_eq!(
-            (found[0].timeout, found[0].retries),
+            (rules[0].timeout, rules[0].retries),
             (Duration::from_secs(10), 5)
         );
     }
@@ -402,11 +402,11 @@ mod tests {
             "{words:?}"
         );
         for word in words {
-            let found = reads(&format!(
+            let rules = reads(&format!(
                 r#"{{"notify": [{{"on": ["{word}"], "command": ["x"]}}]}}"#
             ))
             .notify;
-            assert_eq!(found[0].on, [*word]);
+            assert_eq!(rules[0].on, [*word]);
         }
     }
 
@@ -421,10 +421,10 @@ mod tests {
             let text = format!(
                 r#"{{"notify": [{{"on": ["failed"], "url": "{url}", "timeout_seconds": 3, "retries": 0}}]}}"#
             );
-            let found = reads(&text).notify;
-            assert_eq!(found[0].to, NotifyTarget::Url(url.into()));
+            let rules = reads(&text).notify;
+            assert_eq!(rules[0].to, NotifyTarget::Url(url.into()));
             assert_eq!(
-                (found[0].timeout, found[0].retries),
+                (rules[0].timeout, rules[0].retries),
                 (Duration::from_secs(3), 0)
             );
         }
@@ -504,10 +504,10 @@ mod tests {
                 "notify[0].mail: expected an address such as me@example.org",
             );
         }
-        let fails_as = |target: &str, said: &str| {
+        let fails_as = |target: &str, message: &str| {
             fails(
                 &format!(r#"{{"notify": [{{"on": ["failed"], {target}}}]}}"#),
-                said,
+                message,
             )
         };
         fails_as(

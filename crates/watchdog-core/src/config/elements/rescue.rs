@@ -1,7 +1,7 @@
 //! `rescue`: how uncommitted work is salvaged.
 
 use super::super::key_kinds::{
-    ARGV, GLOB, TEXT, ValueForm, list_of, nullable, seconds, whole, word,
+    ARGV, GLOB, TEXT, ValueForm, list_of, nullable, seconds, whole, word_of,
 };
 use super::super::key_table::{KeyBlock, keys};
 use super::super::reader::{ConfigNode, ConfigSection};
@@ -16,7 +16,7 @@ const MODES: &[(&str, RescueMode)] = &[
 ];
 
 const TRAILER: ValueForm<String> = ValueForm {
-    read: trailer,
+    read: read_trailer,
     schema: || serde_json::json!({"type": "string", "pattern": "^[A-Za-z0-9-]+: .*\\S"}),
     words: "trailer",
     ..TEXT
@@ -26,7 +26,7 @@ pub(in super::super) static BLOCK: KeyBlock<RescueSettings> = KeyBlock {
     name: "rescue",
     defaults: || ConfigSettings::default().rescue,
     keys: keys! { RescueSettings;
-        "mode" => mode: word(MODES),
+        "mode" => mode: word_of(MODES),
             "`plan`: the agent plans the commits, watchdog makes them; `single`: one commit of everything; `command`: yours; \
              `snapshot`: commit nothing; `off`: not even a snapshot. All but `off` begin with a snapshot";
         "command" => command: nullable(ARGV),
@@ -65,7 +65,7 @@ fn command_fits_mode(section: &ConfigSection<'_>, settings: &mut RescueSettings,
 }
 
 /// `Key: value`, as git reads the last lines of a message.
-fn trailer(node: &ConfigNode<'_>) -> Option<String> {
+fn read_trailer(node: &ConfigNode<'_>) -> Option<String> {
     let text = node.text()?;
     let key =
         |key: &str| !key.is_empty() && key.chars().all(|c| c.is_ascii_alphanumeric() || c == '-');
@@ -91,7 +91,7 @@ mod tests {
 
     #[test]
     fn every_key_is_read() {
-        let found = reads(
+        let rescue = reads(
             r#"{"rescue": {"mode": "command", "command": ["save", "-a"], "timeout_seconds": 9, "exclude": ["*.key"], "max_files": 2,
                 "max_bytes": 3, "max_snapshot_bytes": 9, "protect": ["main", "release/*"],
                 "trailers": ["Rescued-From: {snapshot}"], "keep_days": 4, "snapshot_seconds": 0,
@@ -99,7 +99,7 @@ mod tests {
         )
         .rescue;
         assert_eq!(
-            found,
+            rescue,
             RescueSettings {
                 mode: RescueMode::Command,
                 command: Some(vec!["save".into(), "-a".into()]),

@@ -3,7 +3,7 @@
 
 use std::time::Duration;
 
-use super::super::reader::{ConfigNode, MAX_SECONDS, overwrite};
+use super::super::reader::{ConfigNode, MAX_SECONDS, overwrite_if_read};
 use super::super::settings::{ConfigSettings, OnNoCriteria};
 use super::TOP;
 use super::agent_verdict::note_ignored;
@@ -42,7 +42,7 @@ pub(in super::super) fn read_file(top: &ConfigNode<'_>, settings: &mut ConfigSet
         });
     }
     FlatKeys::read_flat(&section).lower(&section, &mut settings.completion_check);
-    overwrite(
+    overwrite_if_read(
         &mut settings.breaker.limit,
         section
             .get("no_commit_limit")
@@ -95,20 +95,20 @@ mod tests {
 
     #[test]
     fn whole_file_sets_limits_and_questions_for_person() {
-        let found = reads(WHOLE);
+        let settings = reads(WHOLE);
         assert_eq!(
             (
-                found.completion_check.max_probes,
-                found.completion_check.probe_interval
+                settings.completion_check.max_probes,
+                settings.completion_check.probe_interval
             ),
             (7, Duration::from_secs(45))
         );
         assert_eq!(
-            (found.breaker.limit, found.limits.idle_timeout),
+            (settings.breaker.limit, settings.limits.idle_timeout),
             (4, Some(Duration::from_secs(300)))
         );
         assert_eq!(
-            (found.on_no_criteria, found.checks.len()),
+            (settings.on_no_criteria, settings.checks.len()),
             (OnNoCriteria::Review, 0),
             "commits alone complete no spec"
         );

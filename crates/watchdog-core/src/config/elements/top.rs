@@ -2,8 +2,8 @@
 
 use serde_json::json;
 
-use super::super::key_kinds::{INSIDE_GLOB, list_of, word};
-use super::super::key_table::{IrregularKey, KeyBlock, inner, key, no_rules};
+use super::super::key_kinds::{INSIDE_GLOB, list_of, word_of};
+use super::super::key_table::{IrregularKey, KeyBlock, inner_block, no_rules, plain_key};
 use super::super::reader::MAX_ENTRIES;
 use super::super::settings::{CheckOrder, ConfigSettings, OnNoCriteria};
 use super::{agent, breaker, check_list, completion_check, limits, notification, rescue, tasks};
@@ -31,52 +31,52 @@ pub(in super::super) static TOP: KeyBlock<ConfigSettings> = KeyBlock {
     defaults: ConfigSettings::default,
     keys: &[
         &VERSION,
-        &key(
+        &plain_key(
             "mode",
-            word(check_list::MODES),
+            word_of(check_list::MODES),
             |s: &mut ConfigSettings| &mut s.mode,
             "how the checks combine (see [Groups](#groups))",
         ),
-        &key(
+        &plain_key(
             "on_no_criteria",
-            word(ON_NO_CRITERIA),
+            word_of(ON_NO_CRITERIA),
             |s: &mut ConfigSettings| &mut s.on_no_criteria,
             "what decides without checks: `git` (commits) or `review` (a person)",
         ),
-        &key(
+        &plain_key(
             "require_evidence",
-            word(EVIDENCE),
+            word_of(EVIDENCE),
             |s: &mut ConfigSettings| &mut s.require_evidence,
             "the weakest [evidence](verdict.md#evidence) that `complete` may have; weaker is `review`",
         ),
-        &inner(&completion_check::BLOCK, |s: &mut ConfigSettings| {
+        &inner_block(&completion_check::BLOCK, |s: &mut ConfigSettings| {
             &mut s.completion_check
         }),
-        &inner(&agent::BLOCK, |s: &mut ConfigSettings| &mut s.agent),
-        &inner(&rescue::BLOCK, |s: &mut ConfigSettings| &mut s.rescue),
-        &inner(&breaker::BLOCK, |s: &mut ConfigSettings| &mut s.breaker),
-        &key(
+        &inner_block(&agent::BLOCK, |s: &mut ConfigSettings| &mut s.agent),
+        &inner_block(&rescue::BLOCK, |s: &mut ConfigSettings| &mut s.rescue),
+        &inner_block(&breaker::BLOCK, |s: &mut ConfigSettings| &mut s.breaker),
+        &plain_key(
             "guards",
             list_of(INSIDE_GLOB),
             |s: &mut ConfigSettings| &mut s.guards,
             "files that the session must [not change](#who-may-change-the-criteria), such as its tests",
         ),
-        &key(
+        &plain_key(
             "order",
-            word(ORDERS),
+            word_of(ORDERS),
             |s: &mut ConfigSettings| &mut s.order,
             "the [order](#order-and-cost) of checks: `given` is one after the other, as written",
         ),
-        &inner(&tasks::BLOCK, |s: &mut ConfigSettings| &mut s.tasks),
+        &inner_block(&tasks::BLOCK, |s: &mut ConfigSettings| &mut s.tasks),
         &AGENTS,
-        &key(
+        &plain_key(
             "notify",
             list_of(notification::ENTRY),
             |s: &mut ConfigSettings| &mut s.notify,
             "whom to tell about verdicts and events",
         ),
-        &inner(&limits::BLOCK, |s: &mut ConfigSettings| &mut s.limits),
-        &key(
+        &inner_block(&limits::BLOCK, |s: &mut ConfigSettings| &mut s.limits),
+        &plain_key(
             "checks",
             list_of(check_list::ENTRY),
             |s: &mut ConfigSettings| &mut s.checks,

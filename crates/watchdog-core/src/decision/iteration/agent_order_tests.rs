@@ -204,8 +204,7 @@ fn only_agent_is_retried_after_its_limit() {
 }
 
 #[test]
-fn agent_budget_moves_work_on_until_all_spent()
- {
+fn agent_budget_moves_work_on_until_all_spent() {
     let order = || {
         vec![
             RankedAgent {

@@ -7,7 +7,7 @@ use watchdog_facts::verdict::{Evidence, Reason, Status, Verdict};
 use super::next::LoopEnd;
 
 /// Turns the last verdict into that of the loop. `last` is `None` where no session ran at all.
-pub fn verdict(end: &LoopEnd, last: Option<Verdict>) -> Verdict {
+pub fn build_end_verdict(end: &LoopEnd, last: Option<Verdict>) -> Verdict {
     let so_far = last
         .as_ref()
         .map(|last| format!("; the last verdict: {}", last.message))

@@ -2,7 +2,7 @@
 
 use jiff::Timestamp;
 
-use super::ending::{is_over, verdict};
+use super::ending::{build_end_verdict, is_over};
 use super::next::LoopEnd;
 use watchdog_facts::evidence::{Degradation, StopReason, WarningCode};
 use watchdog_facts::verdict::{Evidence, Reason, Verdict};
@@ -21,7 +21,7 @@ fn overlong_service_wait_ends_as_rate_limited() {
         degraded: vec![note()],
         ..Verdict::new(Reason::Unfinished, "the session was cut short")
     };
-    let ended = verdict(&LoopEnd::OverloadTooLong, Some(working));
+    let ended = build_end_verdict(&LoopEnd::OverloadTooLong, Some(working));
     assert_eq!(
         (ended.reason, ended.degraded.len()),
         (Reason::RateLimited, 2)
@@ -34,7 +34,7 @@ fn overlong_service_wait_ends_as_rate_limited() {
         "{ended:?}"
     );
     assert!(!is_over(&LoopEnd::OverloadTooLong, &ended));
-    let no_room = verdict(
+    let no_room = build_end_verdict(
         &LoopEnd::OverloadTooLong,
         Some(Verdict::new(Reason::StoreError, "no further process")),
     );
@@ -52,7 +52,7 @@ fn loop_verdict_keeps_facts_with_own_reason() {
         ..Verdict::new(Reason::ChecksUnmet, "a check is not met")
     };
     let end = LoopEnd::NoProgress { iterations: 3 };
-    let found = verdict(&end, Some(unmet.clone()));
+    let found = build_end_verdict(&end, Some(unmet.clone()));
     assert_eq!(
         (found.reason, found.feedback.as_deref()),
         (Reason::MaxIterations, Some("write it"))
@@ -79,8 +79,11 @@ fn loop_verdict_keeps_facts_with_own_reason() {
         }]
     ));
     assert!(is_over(&end, &found));
-    assert_eq!(verdict(&LoopEnd::Verdict, Some(unmet.clone())), unmet);
-    let limit = verdict(
+    assert_eq!(
+        build_end_verdict(&LoopEnd::Verdict, Some(unmet.clone())),
+        unmet
+    );
+    let limit = build_end_verdict(
         &LoopEnd::LimitTooLong,
         Some(Verdict {
             retry_at: Some(now()),
@@ -111,7 +114,7 @@ fn loop_ended_by_limit_is_no_success() {
         (LoopEnd::BreakerOpen, Reason::BreakerOpen),
         (LoopEnd::NoProgress { iterations: 3 }, Reason::MaxIterations),
     ] {
-        let ended = verdict(&end, Some(done.clone()));
+        let ended = build_end_verdict(&end, Some(done.clone()));
         assert_eq!(
             (ended.reason, ended.evidence, ended.retry_at),
             (reason, Evidence::None, None),
@@ -125,7 +128,7 @@ fn loop_ended_by_limit_is_no_success() {
             ended.message
         );
     }
-    let waited = verdict(&LoopEnd::OverloadTooLong, Some(done));
+    let waited = build_end_verdict(&LoopEnd::OverloadTooLong, Some(done));
     assert_eq!(
         (waited.reason, waited.evidence),
         (Reason::RateLimited, Evidence::None)
@@ -142,8 +145,8 @@ fn limit_in_last_verdict_is_not_repeated() {
         retry_at: Some(now()),
         ..Verdict::new(Reason::BudgetExhausted, "5 turns were taken")
     };
-    assert_eq!(verdict(&end, Some(named.clone())), named);
-    let other = verdict(
+    assert_eq!(build_end_verdict(&end, Some(named.clone())), named);
+    let other = build_end_verdict(
         &end,
         Some(Verdict::new(Reason::ChecksUnmet, "a check is not met")),
     );
@@ -154,7 +157,7 @@ fn limit_in_last_verdict_is_not_repeated() {
             "the budget is spent; the last verdict: a check is not met"
         )
     );
-    let none = verdict(&end, None);
+    let none = build_end_verdict(&end, None);
     assert_eq!(
         (none.reason, none.message.as_str()),
         (Reason::BudgetExhausted, "the budget is spent")
@@ -180,7 +183,7 @@ fn abandoned_wait_names_its_cause() {
             code,
             detail: detail.into(),
         };
-        let ended = verdict(&end, Some(limited()));
+        let ended = build_end_verdict(&end, Some(limited()));
         assert_eq!(
             ended,
             Verdict {

@@ -3,7 +3,7 @@
 
 use watchdog_facts::display::{cut_text, escape_to_one_line, plural};
 use watchdog_facts::evidence::{Changes, Commits, ProbeOutcome};
-use watchdog_facts::secret_shapes::mask;
+use watchdog_facts::secret_shapes::mask_secrets;
 use watchdog_facts::verdict::Verdict;
 
 use super::agent_order::{AgentChange, ChangeReason, HoldReason};
@@ -33,16 +33,16 @@ pub struct HandoverFacts<'a> {
 /// The prompt with the handover above it. It repeats no part of the prompt.
 pub fn with_handover(facts: &HandoverFacts<'_>, prompt: &str) -> String {
     let mut parts = vec![
-        opening(facts.change),
+        format_opening(facts.change),
         describe_commits(facts),
         describe_uncommitted(facts.changes),
     ];
-    parts.extend(pending(facts.last));
+    parts.extend(list_pending_tasks(facts.last));
     parts.extend(facts.last.map(|last| {
         let (status, reason) = (last.status().as_str(), last.reason.as_str());
         format!(
             "The last judgement was {status} ({reason}): {}",
-            line(&last.message)
+            format_line(&last.message)
         )
     }));
     let feedback = facts
@@ -54,14 +54,14 @@ pub fn with_handover(facts: &HandoverFacts<'_>, prompt: &str) -> String {
     {
         parts.push(format!(
             "What is missing:\n{}",
-            cut_text(&mask(&cut_text(feedback, 2 * FEEDBACK)), FEEDBACK)
+            cut_text(&mask_secrets(&cut_text(feedback, 2 * FEEDBACK)), FEEDBACK)
         ));
     }
     parts.push("Look at the files before you change anything. The task:".to_owned());
     format!("{}\n\n{prompt}", parts.join("\n\n"))
 }
 
-fn opening(change: &AgentChange) -> String {
+fn format_opening(change: &AgentChange) -> String {
     let why = match change.why {
         ChangeReason::Held(HoldReason::UsageLimit) => "it met a usage limit",
         ChangeReason::Held(HoldReason::Overload) => "its service has no room",
@@ -69,7 +69,7 @@ fn opening(change: &AgentChange) -> String {
         ChangeReason::Reset => "you are available again",
         ChangeReason::Configured => "the loop was started again with you",
     };
-    let from = line(&change.from);
+    let from = format_line(&change.from);
     format!(
         "You take over from another agent, {from}: {why}. You do not have its conversation; this is what git and the records say."
     )
@@ -89,7 +89,7 @@ fn describe_commits(facts: &HandoverFacts<'_>) -> String {
             format!(
                 "- {} {}",
                 commit.id.chars().take(10).collect::<String>(),
-                line(&commit.subject)
+                format_line(&commit.subject)
             )
         })
         .collect();
@@ -111,7 +111,7 @@ fn describe_uncommitted(changes: Option<&Changes>) -> String {
     if !changes.any() {
         return "Not committed: nothing.".to_owned();
     }
-    let listed = list(
+    let listed = format_list(
         &changes.paths,
         usize::try_from(changes.total())
             .unwrap_or(usize::MAX)
@@ -121,7 +121,7 @@ fn describe_uncommitted(changes: Option<&Changes>) -> String {
 }
 
 /// The tasks that the last answer of an agent named as open.
-fn pending(last: Option<&Verdict>) -> Option<String> {
+fn list_pending_tasks(last: Option<&Verdict>) -> Option<String> {
     let reply = last?
         .probes
         .iter()
@@ -133,21 +133,21 @@ fn pending(last: Option<&Verdict>) -> Option<String> {
     // Bounded before it is masked, since masks take time, and with room, since a cut secret has no shape.
     let shown = reply.tasks_pending.iter().take(LISTED);
     let tasks: Vec<String> = shown
-        .map(|task| mask(&cut_text(task, 4 * LINE)).into_owned())
+        .map(|task| mask_secrets(&cut_text(task, 4 * LINE)).into_owned())
         .collect();
     (!tasks.is_empty()).then(|| {
         format!(
             "Still to do, as the agent before you said:\n{}",
-            list(&tasks, reply.tasks_pending.len())
+            format_list(&tasks, reply.tasks_pending.len())
         )
     })
 }
 
-fn list(names: &[String], total: usize) -> String {
+fn format_list(names: &[String], total: usize) -> String {
     let mut lines: Vec<String> = names
         .iter()
         .take(LISTED)
-        .map(|name| format!("- {}", line(name)))
+        .map(|name| format!("- {}", format_line(name)))
         .collect();
     if total > lines.len() {
         lines.push(format!("- and {} more", total - lines.len()));
@@ -155,7 +155,7 @@ fn list(names: &[String], total: usize) -> String {
     lines.join("\n")
 }
 
-fn line(text: &str) -> String {
+fn format_line(text: &str) -> String {
     cut_text(&escape_to_one_line(text), LINE)
 }
 

@@ -5,7 +5,7 @@ use std::time::Duration;
 use jiff::{SignedDuration, Timestamp};
 
 use crate::config::settings::Limits;
-use crate::decision::termination::{SpentUsage, may_begin, termination, time_left};
+use crate::decision::termination::{SpentUsage, find_stop_reason, may_begin, time_left};
 use watchdog_facts::evidence::StopReason;
 use watchdog_facts::verdict::{Reason, Status};
 
@@ -260,7 +260,7 @@ impl LoopMachine {
             LoopEvent::PauseOver => match self.after_pause {
                 AfterPause::Iterate => self.iterate(now),
                 AfterPause::JudgeAgain => {
-                    match termination(&self.policy.limits, &self.standing.spent, now) {
+                    match find_stop_reason(&self.policy.limits, &self.standing.spent, now) {
                         Some(stop) => LoopAction::End(LoopEnd::Stop(stop)),
                         None => LoopAction::JudgeAgain,
                     }
@@ -319,7 +319,7 @@ impl LoopMachine {
 
     /// Every agent is held: waits for the first.
     fn wait_for_agent(&mut self, hold: AgentHold, now: Timestamp) -> LoopAction {
-        if hold.until > later(later(now, self.policy.max_wait), MARGIN) {
+        if hold.until > add_wait(add_wait(now, self.policy.max_wait), MARGIN) {
             return LoopAction::End(LoopEnd::LimitTooLong);
         }
         let why = match hold.why {
@@ -395,7 +395,7 @@ impl LoopMachine {
         } else {
             0
         };
-        if let Some(stop) = termination(&self.policy.limits, &self.standing.spent, now) {
+        if let Some(stop) = find_stop_reason(&self.policy.limits, &self.standing.spent, now) {
             return LoopAction::End(LoopEnd::Stop(stop));
         }
         // A session that was ended because its agent's budget is spent leaves the work to the next agent.
@@ -441,7 +441,7 @@ impl LoopMachine {
 
     /// The session could not work, or its work is not over: that is no iteration.
     fn wait(&mut self, outcome: &IterationOutcome, now: Timestamp) -> LoopAction {
-        if let Some(stop) = termination(&self.policy.limits, &self.standing.spent, now) {
+        if let Some(stop) = find_stop_reason(&self.policy.limits, &self.standing.spent, now) {
             return LoopAction::End(LoopEnd::Stop(stop));
         }
         if outcome.work.is_some() && outcome.work != self.standing.work {
@@ -478,7 +478,7 @@ impl LoopMachine {
             }
             Reason::RateLimited => {
                 let until = self.limit_ends(outcome.retry_at, self.standing.waits, now);
-                if until > later(later(now, self.policy.max_wait), MARGIN) {
+                if until > add_wait(add_wait(now, self.policy.max_wait), MARGIN) {
                     return LoopAction::End(LoopEnd::LimitTooLong);
                 }
                 self.pause(
@@ -489,7 +489,8 @@ impl LoopMachine {
                 )
             }
             _ => {
-                let polled = || later(now, self.double_wait(BACKGROUND_POLL, self.standing.waits));
+                let polled =
+                    || add_wait(now, self.double_wait(BACKGROUND_POLL, self.standing.waits));
                 let until = outcome
                     .retry_at
                     .filter(|at| *at > now)
@@ -523,7 +524,7 @@ impl LoopMachine {
             && (waited_enough || misses > OVERLOAD_PAUSES)
             && self.another_is_free(now)
         {
-            self.hold(later(now, OVERLOAD_REST), HoldReason::Overload);
+            self.hold(add_wait(now, OVERLOAD_REST), HoldReason::Overload);
             (self.standing.waits, self.overload) = (0, OverloadWait::default());
             return self.iterate(now);
         }
@@ -557,7 +558,7 @@ impl LoopMachine {
             return LoopAction::Pause { length, why };
         };
         let until = match length {
-            PauseLength::For(length) => later(now, length),
+            PauseLength::For(length) => add_wait(now, length),
             PauseLength::Until(until) => until,
             PauseLength::Backoff { attempt, at_most } => {
                 return LoopAction::Pause {
@@ -569,7 +570,7 @@ impl LoopMachine {
                 };
             }
         };
-        if until < later(now, left) {
+        if until < add_wait(now, left) {
             return LoopAction::Pause { length, why };
         }
         let limit = match (stop.reason, self.policy.limits.deadline) {
@@ -605,7 +606,7 @@ fn goes_on(reason: Reason) -> bool {
     }
 }
 
-fn later(at: Timestamp, by: Duration) -> Timestamp {
+fn add_wait(at: Timestamp, by: Duration) -> Timestamp {
     let by = SignedDuration::try_from(by).unwrap_or(SignedDuration::MAX);
     at.checked_add(by).unwrap_or(Timestamp::MAX)
 }

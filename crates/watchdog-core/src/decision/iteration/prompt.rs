@@ -190,14 +190,14 @@ impl PromptSet {
     /// The prompt of a session. A line feed ends it.
     pub fn compose(&self, facts: &PromptFacts<'_>) -> String {
         let first = facts.iteration <= 1;
-        let phase = phase(facts);
+        let phase = find_phase(facts);
         let (template, ours) = match (first, self.phases.get(phase), facts.resumed) {
             (true, _, _) => (&self.initial, self.ours[0]),
             (false, Some(of_phase), _) => (of_phase, false),
             (false, None, true) => (&self.resumed, self.ours[1]),
             (false, None, false) => (&self.continuation, self.ours[1]),
         };
-        let mut values = values(facts, first);
+        let mut values = collect_values(facts, first);
         values.insert("phase", phase.to_owned());
         values.extend(
             self.vars
@@ -234,14 +234,14 @@ impl PromptSet {
 }
 
 /// The phase that the last iterations named last.
-fn phase<'f>(facts: &PromptFacts<'f>) -> &'f str {
+fn find_phase<'f>(facts: &PromptFacts<'f>) -> &'f str {
     let last = facts.records.iter().rev().take(PHASE_WINDOW);
     last.filter_map(|record| record.phase.as_deref())
         .next()
         .unwrap_or(PHASES[0])
 }
 
-fn values<'f>(facts: &PromptFacts<'f>, first: bool) -> BTreeMap<&'f str, String> {
+fn collect_values<'f>(facts: &PromptFacts<'f>, first: bool) -> BTreeMap<&'f str, String> {
     let last = facts.last.filter(|_| !first);
     let records = &facts.records[facts.records.len().saturating_sub(SUMMARIES)..];
     let summaries: Vec<String> = records.iter().map(IterationRecord::summary_line).collect();
@@ -259,7 +259,10 @@ fn values<'f>(facts: &PromptFacts<'f>, first: bool) -> BTreeMap<&'f str, String>
             .to_owned(),
         ),
         ("feedback", cut_text(feedback, FEEDBACK)),
-        ("remaining", last.map(remaining).unwrap_or_default()),
+        (
+            "remaining",
+            last.map(format_unmet_checks).unwrap_or_default(),
+        ),
         (
             "summaries",
             if first {
@@ -291,7 +294,7 @@ fn values<'f>(facts: &PromptFacts<'f>, first: bool) -> BTreeMap<&'f str, String>
 }
 
 /// The checks that are not met, one line each.
-fn remaining(last: &Verdict) -> String {
+fn format_unmet_checks(last: &Verdict) -> String {
     let open: Vec<_> = last
         .checks
         .iter()
@@ -597,7 +600,7 @@ mod tests {
             ["deploy", "preparation", "review"]
         );
         let last = unmet();
-        let said = |words: &[&str]| {
+        let prompt_after = |words: &[&str]| {
             let of = |words: &&str| {
                 IterationRecord::new(1, Timestamp::UNIX_EPOCH, Duration::ZERO, &last)
                     .with_words(Some(words), &["deploy"])
@@ -612,21 +615,21 @@ mod tests {
             })
         };
         let long = format!("{} Moving to review", "word ".repeat(100));
-        assert_eq!(said(&[]), "first: preparation\n");
-        assert_eq!(said(&["hm"]), "preparation: preparation\n");
-        assert_eq!(said(&[&long, "still at it"]), "review: review\n");
+        assert_eq!(prompt_after(&[]), "first: preparation\n");
+        assert_eq!(prompt_after(&["hm"]), "preparation: preparation\n");
+        assert_eq!(prompt_after(&[&long, "still at it"]), "review: review\n");
         assert_eq!(
-            said(&["phase: review", "phase: processing"]),
+            prompt_after(&["phase: review", "phase: processing"]),
             "any: processing\n",
             "one without a prompt of its own"
         );
         assert_eq!(
-            said(&["phase: review", "Moving to deploy"]),
+            prompt_after(&["phase: review", "Moving to deploy"]),
             "deploy: deploy\n",
             "a phase that only its own prompt declares"
         );
         assert_eq!(
-            said(&["phase: review", "a", "b"]),
+            prompt_after(&["phase: review", "a", "b"]),
             "preparation: preparation\n",
             "what was named long ago is over"
         );

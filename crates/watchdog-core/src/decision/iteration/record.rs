@@ -8,7 +8,7 @@ use serde::{Deserialize, Serialize};
 use watchdog_facts::context::IterationSummary;
 use watchdog_facts::display::{cut_text, plural};
 use watchdog_facts::phase_words::named_phase;
-use watchdog_facts::secret_shapes::mask;
+use watchdog_facts::secret_shapes::mask_secrets;
 use watchdog_facts::verdict::{Reason, Verdict};
 
 /// So many of the last iterations are remembered.
@@ -88,7 +88,7 @@ impl IterationRecord {
     /// Adds the agent's last words: the first characters of them, on one line. `phases` are those besides the usual ones.
     pub fn with_words(self, words: Option<&str>, phases: &[&str]) -> Self {
         let cut = |words: &str| {
-            mask(words)
+            mask_secrets(words)
                 .split_whitespace()
                 .collect::<Vec<_>>()
                 .join(" ")
@@ -195,15 +195,15 @@ mod tests {
 
     #[test]
     fn checks_get_the_number_and_the_last_words() {
-        let said = |words| {
+        let summary_of = |words| {
             let summary = record(words).summary();
             (summary.iteration, summary.assistant_responses)
         };
         assert_eq!(
-            said(Some("two\nlines")),
+            summary_of(Some("two\nlines")),
             (Some(2), vec!["two lines".to_owned()])
         );
-        assert_eq!(said(None), (Some(2), Vec::new()));
+        assert_eq!(summary_of(None), (Some(2), Vec::new()));
     }
 
     #[test]

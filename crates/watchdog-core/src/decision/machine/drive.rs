@@ -36,7 +36,7 @@ pub enum DriveOutcome {
 }
 
 /// Drives a machine on from an event.
-pub fn drive(
+pub fn drive_machine(
     machine: &mut CheckMachine,
     mut event: MachineEvent,
     driver: &mut impl MachineDriver,
@@ -124,7 +124,7 @@ mod tests {
     fn driven(mut driver: ScriptedDriver) -> (DriveOutcome, Vec<MachineEvent>) {
         let mut machine =
             CheckMachine::new(MachineSetup::from_settings(&ConfigSettings::default()));
-        let outcome = drive(&mut machine, MachineEvent::Start, &mut driver);
+        let outcome = drive_machine(&mut machine, MachineEvent::Start, &mut driver);
         (outcome, driver.steps)
     }
 
@@ -192,7 +192,7 @@ mod tests {
         };
         let mut machine =
             CheckMachine::new(MachineSetup::from_settings(&ConfigSettings::default()));
-        let ended = drive(
+        let ended = drive_machine(
             &mut machine,
             MachineEvent::Start,
             &mut CommitReader(Ok(commits.clone())),
@@ -207,11 +207,11 @@ mod tests {
             reader: CommitReader(Ok(commits)),
             looked: false,
         };
-        let ended = drive(&mut machine, MachineEvent::Start, &mut interrupted);
-        let found =
+        let ended = drive_machine(&mut machine, MachineEvent::Start, &mut interrupted);
+        let ends_in_commits =
             matches!(&ended, DriveOutcome::Ended(verdict) if verdict.reason == Reason::NewCommits);
         assert!(
-            found,
+            ends_in_commits,
             "the commits that it found are not forgotten: {ended:?}"
         );
     }

@@ -19,7 +19,7 @@ mod step;
 #[cfg(test)]
 mod tests;
 
-pub use drive::{DriveOutcome, MachineDriver, drive};
+pub use drive::{DriveOutcome, MachineDriver, drive_machine};
 pub use facts::{
     ChecksResult, ConfigTrust, CriteriaFilesRole, EarlierRounds, JudgementScope, MachineAction,
     MachineEvent, MachineSetup, ProbePause, SurvivorFacts, UnaskedCause,

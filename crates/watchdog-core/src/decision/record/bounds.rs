@@ -25,7 +25,7 @@ const SAID: usize = 400;
 const FEEDBACK: usize = 800;
 
 /// A text of at most so many characters; a cut one ends in `…`.
-pub fn short(text: &str, chars: usize) -> String {
+pub fn shorten_text(text: &str, chars: usize) -> String {
     match text.char_indices().nth(chars) {
         None => text.to_owned(),
         Some(_) => {
@@ -42,7 +42,7 @@ fn shorten_list(texts: &[String], at_most: usize) -> Vec<String> {
     texts
         .iter()
         .take(at_most)
-        .map(|text| short(text, ITEM))
+        .map(|text| shorten_text(text, ITEM))
         .collect()
 }
 
@@ -60,7 +60,7 @@ pub fn bound_commits(commits: &Commits) -> Commits {
     commits
         .listed
         .iter_mut()
-        .for_each(|commit| commit.subject = short(&commit.subject, 72));
+        .for_each(|commit| commit.subject = shorten_text(&commit.subject, 72));
     commits.conflicts = shorten_list(&commits.conflicts, LISTED);
     commits.degraded = bound_notes(&commits.degraded);
     commits
@@ -79,22 +79,25 @@ pub fn bound_changes(changes: &Changes) -> Changes {
 /// A check with a bounded feedback.
 pub fn bound_check(check: &CheckResult) -> CheckResult {
     CheckResult {
-        name: short(&check.name, ITEM),
-        feedback: short(&check.feedback, SAID),
+        name: shorten_text(&check.name, ITEM),
+        feedback: shorten_text(&check.feedback, SAID),
         ..check.clone()
     }
 }
 
 /// The feedback of all checks, bounded.
 pub(super) fn bound_feedback(text: &str) -> String {
-    short(text, FEEDBACK)
+    shorten_text(text, FEEDBACK)
 }
 
 /// A question with a bounded answer.
 pub fn bound_probe(record: &ProbeRecord) -> ProbeRecord {
     ProbeRecord {
         outcome: bound_outcome(&record.outcome),
-        disputed: record.disputed.as_deref().map(|why| short(why, SAID)),
+        disputed: record
+            .disputed
+            .as_deref()
+            .map(|why| shorten_text(why, SAID)),
         ..record.clone()
     }
 }
@@ -103,16 +106,22 @@ pub fn bound_probe(record: &ProbeRecord) -> ProbeRecord {
 pub fn bound_outcome(outcome: &ProbeOutcome) -> ProbeOutcome {
     let why = outcome
         .why()
-        .map(|why| short(why, SAID))
+        .map(|why| shorten_text(why, SAID))
         .unwrap_or_default();
     match outcome {
         ProbeOutcome::Reply(reply) => ProbeOutcome::Reply(Reply {
-            message: short(&reply.message, SAID),
+            message: shorten_text(&reply.message, SAID),
             agents_details: shorten_list(&reply.agents_details, 3),
             tasks_completed: shorten_list(&reply.tasks_completed, LISTED),
             tasks_pending: shorten_list(&reply.tasks_pending, LISTED),
-            next_action: reply.next_action.as_deref().map(|next| short(next, SAID)),
-            doubt: reply.doubt.as_deref().map(|doubt| short(doubt, SAID)),
+            next_action: reply
+                .next_action
+                .as_deref()
+                .map(|next| shorten_text(next, SAID)),
+            doubt: reply
+                .doubt
+                .as_deref()
+                .map(|doubt| shorten_text(doubt, SAID)),
             ..reply.clone()
         }),
         ProbeOutcome::Unreadable { .. } => ProbeOutcome::Unreadable { why },
@@ -150,7 +159,7 @@ fn bound_left_out(left_out: &[LeftOut]) -> Vec<LeftOut> {
 pub fn bound_rescue(outcome: &RescueOutcome) -> RescueOutcome {
     RescueOutcome {
         made: outcome.made.iter().take(LISTED).cloned().collect(),
-        failed: outcome.failed.as_deref().map(|why| short(why, SAID)),
+        failed: outcome.failed.as_deref().map(|why| shorten_text(why, SAID)),
         lost: shorten_list(&outcome.lost, LISTED),
         left_out: bound_left_out(&outcome.left_out),
         warnings: bound_notes(&outcome.warnings),
@@ -160,7 +169,7 @@ pub fn bound_rescue(outcome: &RescueOutcome) -> RescueOutcome {
 
 fn bound_notes(notes: &[Degradation]) -> Vec<Degradation> {
     let bound_note = |note: &Degradation| Degradation {
-        detail: short(&note.detail, SAID),
+        detail: shorten_text(&note.detail, SAID),
         ..note.clone()
     };
     notes.iter().take(2 * LISTED).map(bound_note).collect()
@@ -170,7 +179,7 @@ fn bound_fact<T: Clone>(read: &ReadFact<T>, bound: impl FnOnce(&T) -> T) -> Read
     match read {
         Ok(fact) => Ok(bound(fact)),
         Err(unreadable) => Err(UnreadableFact {
-            why: short(&unreadable.why, SAID),
+            why: shorten_text(&unreadable.why, SAID),
             ..unreadable.clone()
         }),
     }
@@ -186,7 +195,7 @@ fn bound_session_end(mut end: SessionEnd) -> SessionEnd {
         | SessionEnd::CutShort { why: words, .. }
         | SessionEnd::Unrunnable { why: words }
         | SessionEnd::NotStarted { why: words, .. }
-        | SessionEnd::NotKept { why: words } => *words = short(words, SAID),
+        | SessionEnd::NotKept { why: words } => *words = shorten_text(words, SAID),
         SessionEnd::Ended { .. } | SessionEnd::TimedOut { .. } | SessionEnd::Idle { .. } => {}
     }
     end
@@ -203,7 +212,7 @@ fn bound_setup(setup: &MachineSetup) -> MachineSetup {
         SessionLife::Absent => {}
         SessionLife::Busy { words }
         | SessionLife::Idle { words }
-        | SessionLife::Moved { words } => *words = short(words, SAID),
+        | SessionLife::Moved { words } => *words = shorten_text(words, SAID),
     }
     setup
 }
@@ -262,7 +271,7 @@ pub fn bound_record(record: &JudgementRecord) -> JudgementRecord {
 /// A verdict as its row keeps it.
 pub fn bound_verdict(verdict: &Verdict) -> Verdict {
     let mut verdict = verdict.clone();
-    verdict.message = short(&verdict.message, FEEDBACK);
+    verdict.message = shorten_text(&verdict.message, FEEDBACK);
     verdict.feedback = verdict.feedback.as_deref().map(bound_feedback);
     verdict.commits = verdict.commits.as_ref().map(bound_commits);
     verdict.changes = verdict.changes.as_ref().map(bound_changes);
@@ -278,7 +287,7 @@ pub fn bound_verdict(verdict: &Verdict) -> Verdict {
     verdict
         .degraded
         .iter_mut()
-        .for_each(|note| note.detail = short(&note.detail, SAID));
+        .for_each(|note| note.detail = shorten_text(&note.detail, SAID));
     verdict
 }
 

@@ -4,9 +4,9 @@
 use watchdog_facts::display::plural;
 use watchdog_facts::evidence::{CheckOutcome, ProbeOutcome, ReadFact, SessionEnd};
 
-use super::bounds::short;
+use super::bounds::shorten_text;
 use super::ruled_out::ruled_out;
-use super::run::{RecordedRun, RunEnd, run};
+use super::run::{RecordedRun, RunEnd, run_record};
 use super::{JudgementRecord, fact_word};
 use crate::decision::judgement_rule::JudgementRule;
 use crate::decision::machine::{
@@ -25,7 +25,7 @@ pub struct ExplainedStep {
     /// Its source.
     pub read_from: String,
     /// The finding, in one line.
-    pub found: String,
+    pub finding: String,
     /// The ends that it ruled out.
     pub ruled_out: Vec<RuledOut>,
     /// The rules that today's machine applies to it.
@@ -44,8 +44,8 @@ pub struct JudgementExplanation {
 }
 
 /// Explains a record by the rules of today.
-pub fn explain(record: &JudgementRecord) -> JudgementExplanation {
-    let RecordedRun { decisions, end } = run(record);
+pub fn explain_record(record: &JudgementRecord) -> JudgementExplanation {
+    let RecordedRun { decisions, end } = run_record(record);
     let mut steps = Vec::new();
     for decision in decisions {
         let then = next_words(&decision.action);
@@ -56,7 +56,7 @@ pub fn explain(record: &JudgementRecord) -> JudgementExplanation {
                 after_ms: 0,
                 fact: "setup",
                 read_from: "the command line, the configuration and the store".into(),
-                found: setup_words(record),
+                finding: setup_words(record),
                 ruled_out: Vec::new(),
                 rules: decision.rules,
                 then,
@@ -65,7 +65,7 @@ pub fn explain(record: &JudgementRecord) -> JudgementExplanation {
                 after_ms: recorded.map_or(0, |step| step.after_ms),
                 fact: fact_word(event),
                 read_from: read_from(event),
-                found: describe_event(event),
+                finding: describe_event(event),
                 ruled_out: ruled_out(&record.setup, event),
                 rules: decision.rules,
                 then,
@@ -100,7 +100,7 @@ fn setup_words(record: &JudgementRecord) -> String {
     if !setup.survivors.is_empty() {
         words.push(format!(
             "of it still runs: {}",
-            short(&setup.survivors.join(", "), 160)
+            shorten_text(&setup.survivors.join(", "), 160)
         ));
     }
     words.extend(setup.unasked.map(|cause| cause.clause().to_string()));
@@ -135,13 +135,19 @@ fn end_words(end: &SessionEnd) -> String {
             format!("was ended at its timeout of {} s", after.as_secs())
         }
         SessionEnd::Idle { after } => format!("was ended after {} s of silence", after.as_secs()),
-        SessionEnd::RateLimited { why, .. } => format!("met a usage limit: {}", short(why, 160)),
-        SessionEnd::OverLimit { stop } => format!("reached a limit: {}", short(&stop.why, 160)),
-        SessionEnd::LeftWork { what, .. } => format!("left work running: {}", short(what, 160)),
-        SessionEnd::CutShort { why, .. } => format!("was cut short: {}", short(why, 160)),
-        SessionEnd::Unrunnable { why } => format!("cannot go on: {}", short(why, 160)),
+        SessionEnd::RateLimited { why, .. } => {
+            format!("met a usage limit: {}", shorten_text(why, 160))
+        }
+        SessionEnd::OverLimit { stop } => {
+            format!("reached a limit: {}", shorten_text(&stop.why, 160))
+        }
+        SessionEnd::LeftWork { what, .. } => {
+            format!("left work running: {}", shorten_text(what, 160))
+        }
+        SessionEnd::CutShort { why, .. } => format!("was cut short: {}", shorten_text(why, 160)),
+        SessionEnd::Unrunnable { why } => format!("cannot go on: {}", shorten_text(why, 160)),
         SessionEnd::NotStarted { why, .. } | SessionEnd::NotKept { why } => {
-            format!("was not started: {}", short(why, 160))
+            format!("was not started: {}", shorten_text(why, 160))
         }
     }
 }
@@ -157,7 +163,7 @@ fn read_from(event: &MachineEvent) -> String {
                 .results
                 .iter()
                 .take(5)
-                .map(|result| format!("{} '{}'", result.kind, short(&result.name, 60)));
+                .map(|result| format!("{} '{}'", result.kind, shorten_text(&result.name, 60)));
             format!(
                 "the configured checks: {}",
                 named.collect::<Vec<_>>().join(", ")
@@ -170,7 +176,7 @@ fn read_from(event: &MachineEvent) -> String {
             "the store: the agent's last answer, which still stands".into()
         }
         MachineEvent::Probe(record) => match &record.session_id {
-            Some(id) => format!("the agent's reply, session {}", short(id, 60)),
+            Some(id) => format!("the agent's reply, session {}", shorten_text(id, 60)),
             None => "the agent's reply".into(),
         },
         MachineEvent::Rescue(_) => "the rescue, and git after it".into(),
@@ -189,7 +195,7 @@ fn read_from(event: &MachineEvent) -> String {
 fn describe_fact<T>(read: &ReadFact<T>, words: impl FnOnce(&T) -> String) -> String {
     match read {
         Ok(value) => words(value),
-        Err(unreadable) => format!("could not be read: {}", short(&unreadable.why, 200)),
+        Err(unreadable) => format!("could not be read: {}", shorten_text(&unreadable.why, 200)),
     }
 }
 
@@ -250,7 +256,7 @@ fn describe_event(event: &MachineEvent) -> String {
                     result.feedback.lines().find(|line| !line.trim().is_empty()),
                 ) {
                     (CheckOutcome::Pass, _) | (_, None) => String::new(),
-                    (_, Some(line)) => format!(" ({})", short(line.trim(), 120)),
+                    (_, Some(line)) => format!(" ({})", shorten_text(line.trim(), 120)),
                 };
                 let cached = if result.cached {
                     ", from an earlier pass"
@@ -259,7 +265,7 @@ fn describe_event(event: &MachineEvent) -> String {
                 };
                 format!(
                     "'{}' {}{feedback} after {} ms{cached}",
-                    short(&result.name, 60),
+                    shorten_text(&result.name, 60),
                     result.outcome.as_str(),
                     result.duration.as_millis()
                 )
@@ -281,17 +287,17 @@ fn describe_event(event: &MachineEvent) -> String {
                 let message = if reply.message.is_empty() {
                     String::new()
                 } else {
-                    format!(": {}", short(&reply.message.replace('\n', " "), 160))
+                    format!(": {}", shorten_text(&reply.message.replace('\n', " "), 160))
                 };
                 format!("{}{message}", reply.status.as_str())
             }
-            other => short(&other.failure(), 200),
+            other => shorten_text(&other.failure(), 200),
         },
         MachineEvent::Rescue(read) => describe_fact(read, |outcome| {
             let failed = outcome
                 .failed
                 .as_deref()
-                .map(|why| format!("; failed: {}", short(why, 160)))
+                .map(|why| format!("; failed: {}", shorten_text(why, 160)))
                 .unwrap_or_default();
             let branch = outcome
                 .fallback_branch
@@ -312,7 +318,10 @@ fn describe_event(event: &MachineEvent) -> String {
             "nothing of the session holds the verdict".into()
         }
         MachineEvent::Survivors(found) => {
-            format!("still runs: {}", short(&found.holding.join(", "), 160))
+            format!(
+                "still runs: {}",
+                shorten_text(&found.holding.join(", "), 160)
+            )
         }
         MachineEvent::Activity(seen) => seen.first_activity().map_or_else(
             || {
@@ -332,7 +341,7 @@ fn describe_event(event: &MachineEvent) -> String {
                 (0, 0) => "unchanged since the anchor".into(),
                 (0, _) => format!(
                     "changed, and not guarded: {}",
-                    short(&changed.named.join(", "), 160)
+                    shorten_text(&changed.named.join(", "), 160)
                 ),
                 (_, _) => format!("guarded files changed: {}", changed.guarded_words()),
             }

@@ -579,7 +579,7 @@ fn explanation_lists_each_fact_with_its_time() {
     });
     record.add(7, MachineEvent::Commits(Ok(Commits::default())));
     record.add(9, MachineEvent::Changes(Ok(Changes::default())));
-    let explained = explain(&record);
+    let explained = explain_record(&record);
     let steps: Vec<_> = explained
         .steps
         .iter()
@@ -601,7 +601,7 @@ fn explanation_lists_each_fact_with_its_time() {
         ]
     );
     assert_eq!(
-        explained.steps[0].found,
+        explained.steps[0].finding,
         "no checks are configured; --no-probe; 5 probes at most"
     );
     assert_eq!(

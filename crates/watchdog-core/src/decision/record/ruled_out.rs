@@ -7,7 +7,7 @@ use watchdog_facts::evidence::{
 };
 use watchdog_facts::verdict::ProbeRecord;
 
-use super::bounds::short;
+use super::bounds::shorten_text;
 use crate::decision::machine::{ChecksResult, MachineEvent, MachineSetup};
 
 /// An end that a fact ruled out.
@@ -19,7 +19,7 @@ pub struct RuledOut {
     pub because: String,
 }
 
-fn out(what: &'static str, because: impl Into<String>) -> Option<RuledOut> {
+fn rule_out(what: &'static str, because: impl Into<String>) -> Option<RuledOut> {
     Some(RuledOut {
         what,
         because: because.into(),
@@ -34,31 +34,40 @@ pub(super) fn ruled_out(setup: &MachineSetup, event: &MachineEvent) -> Vec<Ruled
         MachineEvent::Checks(judged) => by_checks(judged).into_iter().collect(),
         MachineEvent::Probe(record) => by_probe(record).into_iter().collect(),
         MachineEvent::Activity(seen) => by_activity(*seen).into_iter().collect(),
-        MachineEvent::Criteria(Ok(changed)) if changed.guarded_total > 0 => out(
+        MachineEvent::Criteria(Ok(changed)) if changed.guarded_total > 0 => rule_out(
             "complete",
             format!("guarded files changed: {}", changed.guarded_words()),
         )
         .into_iter()
         .collect(),
-        MachineEvent::Survivors(found) if !found.holding.is_empty() => out(
+        MachineEvent::Survivors(found) if !found.holding.is_empty() => rule_out(
             "complete",
-            format!("{} still runs", short(&found.holding.join(", "), 160)),
+            format!(
+                "{} still runs",
+                shorten_text(&found.holding.join(", "), 160)
+            ),
         )
         .into_iter()
         .collect(),
         MachineEvent::Rescue(Ok(outcome)) if outcome.failed.is_some() => {
             let why = outcome.failed.as_deref().unwrap_or_default();
-            out("rescued", format!("the rescue failed: {}", short(why, 160)))
-                .into_iter()
-                .collect()
+            rule_out(
+                "rescued",
+                format!("the rescue failed: {}", shorten_text(why, 160)),
+            )
+            .into_iter()
+            .collect()
         }
         MachineEvent::Commits(Err(unreadable))
         | MachineEvent::Changes(Err(unreadable))
         | MachineEvent::Snapshot(Err(unreadable))
         | MachineEvent::Criteria(Err(unreadable))
-        | MachineEvent::Rescue(Err(unreadable)) => out(
+        | MachineEvent::Rescue(Err(unreadable)) => rule_out(
             "complete",
-            format!("it could not be read: {}", short(&unreadable.why, 160)),
+            format!(
+                "it could not be read: {}",
+                shorten_text(&unreadable.why, 160)
+            ),
         )
         .into_iter()
         .collect(),
@@ -73,34 +82,34 @@ fn by_commits(setup: &MachineSetup, commits: &Commits) -> Option<RuledOut> {
         "new_commits"
     };
     if commits.half_done() {
-        return out(
+        return rule_out(
             "complete",
             "an operation of git is half done, or paths are in conflict",
         );
     }
     match commits {
-        _ if setup.has_checks && commits.completes() => out(
+        _ if setup.has_checks && commits.completes() => rule_out(
             "new_commits",
             "checks are configured, and decide in its place",
         ),
         _ if commits.completes() => None,
-        Commits { brought: 1.., .. } => out(
+        Commits { brought: 1.., .. } => rule_out(
             end,
             "all new content of the commits was there before the session",
         ),
-        Commits { new_commits: 0, .. } => out(end, "no commit was made since the baseline"),
+        Commits { new_commits: 0, .. } => rule_out(end, "no commit was made since the baseline"),
         Commits {
             made_here: 0,
             rescued,
             imported,
             ..
-        } => out(
+        } => rule_out(
             end,
             format!(
                 "of the new commits none was made here ({imported} imported, {rescued} made by rescue)"
             ),
         ),
-        Commits { made_here, .. } => out(
+        Commits { made_here, .. } => rule_out(
             end,
             format!(
                 "{} made here, and nothing differs from the baseline",
@@ -112,14 +121,14 @@ fn by_commits(setup: &MachineSetup, commits: &Commits) -> Option<RuledOut> {
 
 fn by_changes(changes: &Changes) -> Option<RuledOut> {
     match changes.work {
-        0 => out("rescued", "none of the session's work is uncommitted"),
+        0 => rule_out("rescued", "none of the session's work is uncommitted"),
         n => {
             let first = changes
                 .work_paths
                 .first()
-                .map(|path| format!(", such as {}", short(path, 100)))
+                .map(|path| format!(", such as {}", shorten_text(path, 100)))
                 .unwrap_or_default();
-            out(
+            rule_out(
                 "nothing_to_do",
                 format!(
                     "{} of the session's work uncommitted{first}",
@@ -136,18 +145,18 @@ fn by_checks(judged: &ChecksResult) -> Option<RuledOut> {
             .results
             .iter()
             .filter(|result| result.outcome == outcome);
-        of.map(|result: &CheckResult| format!("'{}'", short(&result.name, 60)))
+        of.map(|result: &CheckResult| format!("'{}'", shorten_text(&result.name, 60)))
             .take(5)
             .collect::<Vec<_>>()
             .join(", ")
     };
     match judged.outcome {
-        CheckOutcome::Pass if judged.all_passed_before => out(
+        CheckOutcome::Pass if judged.all_passed_before => rule_out(
             "checks_passed alone",
             "every check passed before the work began, too",
         ),
-        CheckOutcome::Pass => out("checks_unmet", "every check passed"),
-        outcome => out(
+        CheckOutcome::Pass => rule_out("checks_unmet", "every check passed"),
+        outcome => rule_out(
             "checks_passed",
             format!("check {} ended as {}", named(outcome), outcome.as_str()),
         ),
@@ -157,25 +166,25 @@ fn by_checks(judged: &ChecksResult) -> Option<RuledOut> {
 fn by_probe(record: &ProbeRecord) -> Option<RuledOut> {
     match &record.outcome {
         ProbeOutcome::Reply(reply) => match (reply.contradiction(), reply.status) {
-            (Some(why), _) => out(
+            (Some(why), _) => rule_out(
                 "complete",
-                format!("the reply is disputed: {}", short(&why, 160)),
+                format!("the reply is disputed: {}", shorten_text(&why, 160)),
             ),
             (None, ReplyStatus::Complete) => None,
-            (None, status) => out(
+            (None, status) => rule_out(
                 "complete",
                 format!("the agent answered {}", status.as_str()),
             ),
         },
-        other => out("complete", format!("no usable reply ({})", other.as_str())),
+        other => rule_out("complete", format!("no usable reply ({})", other.as_str())),
     }
 }
 
 fn by_activity(seen: ActivityFacts) -> Option<RuledOut> {
     match seen.first_activity() {
-        Some(what) => out("strike", what.replace('_', " ")),
+        Some(what) => rule_out("strike", what.replace('_', " ")),
         None if seen == ActivityFacts::default() => {
-            out("strike", "whether anything moved is unknown")
+            rule_out("strike", "whether anything moved is unknown")
         }
         None => None,
     }

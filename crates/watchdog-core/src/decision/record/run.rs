@@ -68,7 +68,7 @@ pub fn wanted_fact(action: &MachineAction) -> &'static str {
 }
 
 /// Whether an event answers an action.
-fn answers(action: &MachineAction, event: &MachineEvent) -> bool {
+fn is_answered_by(action: &MachineAction, event: &MachineEvent) -> bool {
     wanted_fact(action) == super::fact_word(event)
 }
 
@@ -93,7 +93,7 @@ enum FactUse {
 }
 
 /// Runs a record to its end.
-pub fn run(record: &JudgementRecord) -> RecordedRun {
+pub fn run_record(record: &JudgementRecord) -> RecordedRun {
     run_with(record, FactUse::AsRead)
 }
 
@@ -126,7 +126,7 @@ fn run_with(record: &JudgementRecord, facts: FactUse) -> RecordedRun {
         let in_order = if interrupted {
             Some(next)
         } else {
-            find(record, next, &action)
+            find_answer_step(record, next, &action)
         };
         let out_of_order = || {
             if facts == FactUse::OtherwiseAsRecorded {
@@ -179,10 +179,14 @@ fn as_it_came(event: MachineEvent) -> MachineEvent {
 
 /// The step that answers: the next one of its kind, if nothing between was done; else the last one that was read since something was done,
 /// where the machine only wants to read again.
-fn find(record: &JudgementRecord, next: usize, action: &MachineAction) -> Option<usize> {
+fn find_answer_step(
+    record: &JudgementRecord,
+    next: usize,
+    action: &MachineAction,
+) -> Option<usize> {
     for (at, step) in record.steps.iter().enumerate().skip(next) {
         match &step.event {
-            Some(event) if answers(action, event) => return Some(at),
+            Some(event) if is_answered_by(action, event) => return Some(at),
             Some(event) if !is_deed(event) => {}
             _ => break,
         }
@@ -196,7 +200,7 @@ fn find(record: &JudgementRecord, next: usize, action: &MachineAction) -> Option
     );
     for (at, step) in record.steps.iter().enumerate().take(next).rev() {
         match &step.event {
-            Some(event) if reads && answers(action, event) => return Some(at),
+            Some(event) if reads && is_answered_by(action, event) => return Some(at),
             Some(event) if !is_deed(event) => {}
             _ => break,
         }
@@ -217,7 +221,7 @@ fn find_out_of_order(
         record.steps[*at]
             .event
             .as_ref()
-            .is_some_and(|event| answers(action, event))
+            .is_some_and(|event| is_answered_by(action, event))
     };
     let is_deed = *action == MachineAction::Rescue;
     (next..record.steps.len()).find(fits).or_else(|| {

@@ -91,11 +91,11 @@ fn fact_answers_again_until_something_changes() {
     // The checks may have written files, so that the machine reads and keeps them again before it rescues.
     let steps = [none(), dirty(), kept(), judged, rescued];
     assert_eq!(
-        ran(run(&record(checked, steps))),
+        ran(run_record(&record(checked, steps))),
         (vec![0, 1, 2, 3, 1, 2, 4], Err("commits"))
     );
     assert_eq!(
-        ran(run(&record(
+        ran(run_record(&record(
             setup(),
             [none(), clean(), answered(ReplyStatus::Working)]
         ))),
@@ -120,7 +120,7 @@ fn changed_run_reuses_a_reading_in_all_rounds() {
     let (steps, end) = ran(run_changed(&record));
     assert_eq!((end, steps.last()), (Ok(Reason::MaxProbes), Some(&122)));
     assert_eq!(
-        ran(run(&record)).1,
+        ran(run_record(&record)).1,
         Err("commits"),
         "as it was read, it tells nothing of what was after the first answer"
     );

@@ -8,7 +8,7 @@ use watchdog_facts::evidence::{
 use watchdog_facts::verdict::{Evidence, Reason};
 
 use super::JudgementRecord;
-use super::run::{RunEnd, run, run_changed};
+use super::run::{RunEnd, run_changed, run_record};
 use crate::config::settings::{OnNoCriteria, RescueMode};
 use crate::decision::machine::{ConfigTrust, MachineEvent, SurvivorFacts};
 
@@ -49,7 +49,7 @@ pub const CHANGES: &[SingleChange] = &[
     SingleChange {
         word: "nothing_uncommitted",
         sentence: "nothing of the session's work had been uncommitted",
-        change: clean,
+        change: clear_own_changes,
     },
     SingleChange {
         word: "everything_committed",
@@ -140,7 +140,7 @@ pub const CHANGES: &[SingleChange] = &[
 
 /// The changes that lead to something else than the record does, each with what it leads to.
 pub fn what_if(record: &JudgementRecord) -> Vec<(SingleChange, ChangedEnd)> {
-    let as_recorded = ending(&run(record).end);
+    let as_recorded = to_changed_end(&run_record(record).end);
     let mut ends: Vec<(SingleChange, ChangedEnd)> = Vec::new();
     for change in CHANGES {
         let mut changed = record.clone();
@@ -150,7 +150,7 @@ pub fn what_if(record: &JudgementRecord) -> Vec<(SingleChange, ChangedEnd)> {
         let end = match change.word {
             // Its criteria are not in the record, as they did not count.
             "trusted" => ChangedEnd::NotRecorded { fact: "checks" },
-            _ => ending(&run_changed(&changed).end),
+            _ => to_changed_end(&run_changed(&changed).end),
         };
         if end != as_recorded {
             ends.push((*change, end));
@@ -159,7 +159,7 @@ pub fn what_if(record: &JudgementRecord) -> Vec<(SingleChange, ChangedEnd)> {
     ends
 }
 
-fn ending(end: &RunEnd) -> ChangedEnd {
+fn to_changed_end(end: &RunEnd) -> ChangedEnd {
     match end {
         RunEnd::Concluded(verdict) => ChangedEnd::Verdict {
             reason: verdict.reason,
@@ -170,7 +170,10 @@ fn ending(end: &RunEnd) -> ChangedEnd {
 }
 
 /// Changes each event in place; tells whether any is another one now.
-fn each(record: &mut JudgementRecord, mut change: impl FnMut(&mut MachineEvent)) -> bool {
+fn change_each_event(
+    record: &mut JudgementRecord,
+    mut change: impl FnMut(&mut MachineEvent),
+) -> bool {
     let before = record.steps.clone();
     record
         .steps
@@ -181,7 +184,7 @@ fn each(record: &mut JudgementRecord, mut change: impl FnMut(&mut MachineEvent))
 }
 
 fn commit_made(record: &mut JudgementRecord) -> bool {
-    each(record, |event| {
+    change_each_event(record, |event| {
         if let MachineEvent::Commits(Ok(commits)) = event
             && !commits.completes()
         {
@@ -194,8 +197,8 @@ fn commit_made(record: &mut JudgementRecord) -> bool {
     })
 }
 
-fn clean(record: &mut JudgementRecord) -> bool {
-    each(record, |event| {
+fn clear_own_changes(record: &mut JudgementRecord) -> bool {
+    change_each_event(record, |event| {
         if let MachineEvent::Changes(Ok(changes)) = event
             && changes.work > 0
         {
@@ -211,12 +214,12 @@ fn clean(record: &mut JudgementRecord) -> bool {
 }
 
 fn everything_committed(record: &mut JudgementRecord) -> bool {
-    let (committed, cleaned) = (commit_made(record), clean(record));
+    let (committed, cleaned) = (commit_made(record), clear_own_changes(record));
     committed && cleaned
 }
 
 fn no_commit(record: &mut JudgementRecord) -> bool {
-    each(record, |event| {
+    change_each_event(record, |event| {
         if let MachineEvent::Commits(Ok(commits)) = event
             && commits.completes()
         {
@@ -227,7 +230,7 @@ fn no_commit(record: &mut JudgementRecord) -> bool {
 }
 
 fn checks_pass(record: &mut JudgementRecord) -> bool {
-    each(record, |event| {
+    change_each_event(record, |event| {
         if let MachineEvent::Checks(judged) = event
             && judged.outcome != CheckOutcome::Pass
         {
@@ -262,7 +265,7 @@ fn most_by_before(results: &[CheckResult]) -> Evidence {
 }
 
 fn checks_unmet(record: &mut JudgementRecord) -> bool {
-    each(record, |event| {
+    change_each_event(record, |event| {
         if let MachineEvent::Checks(judged) = event
             && judged.outcome != CheckOutcome::Unmet
         {
@@ -276,8 +279,8 @@ fn checks_unmet(record: &mut JudgementRecord) -> bool {
     })
 }
 
-fn reply(record: &mut JudgementRecord, status: ReplyStatus) -> bool {
-    each(record, |event| {
+fn replace_reply(record: &mut JudgementRecord, status: ReplyStatus) -> bool {
+    change_each_event(record, |event| {
         if let MachineEvent::Probe(probe) = event
             && !matches!(&probe.outcome, ProbeOutcome::Reply(reply) if reply.status == status && reply.contradiction().is_none())
         {
@@ -287,15 +290,15 @@ fn reply(record: &mut JudgementRecord, status: ReplyStatus) -> bool {
 }
 
 fn reply_complete(record: &mut JudgementRecord) -> bool {
-    reply(record, ReplyStatus::Complete)
+    replace_reply(record, ReplyStatus::Complete)
 }
 
 fn reply_working(record: &mut JudgementRecord) -> bool {
-    reply(record, ReplyStatus::Working)
+    replace_reply(record, ReplyStatus::Working)
 }
 
 fn rescue_commits(record: &mut JudgementRecord) -> bool {
-    each(record, |event| {
+    change_each_event(record, |event| {
         if let MachineEvent::Rescue(read) = event
             && !matches!(read, Ok(outcome) if outcome.commits > 0 && outcome.failed.is_none())
         {
@@ -319,7 +322,7 @@ fn rescue_allowed(record: &mut JudgementRecord) -> bool {
 }
 
 fn operation_finished(record: &mut JudgementRecord) -> bool {
-    each(record, |event| match event {
+    change_each_event(record, |event| match event {
         MachineEvent::Commits(Ok(commits)) => {
             commits.operation = None;
             commits.conflicts.clear();
@@ -332,7 +335,7 @@ fn operation_finished(record: &mut JudgementRecord) -> bool {
 fn nothing_runs(record: &mut JudgementRecord) -> bool {
     let had_survivors = !record.setup.survivors.is_empty();
     record.setup.survivors.clear();
-    each(record, |event| {
+    change_each_event(record, |event| {
         if let MachineEvent::Survivors(found) = event {
             *found = SurvivorFacts {
                 holding: Vec::new(),
@@ -356,7 +359,7 @@ fn session_ended_itself(record: &mut JudgementRecord) -> bool {
 }
 
 fn guards_unchanged(record: &mut JudgementRecord) -> bool {
-    each(record, |event| {
+    change_each_event(record, |event| {
         if let MachineEvent::Criteria(read) = event {
             *read = Ok(CriteriaChanged::default());
         }

@@ -17,7 +17,7 @@ use watchdog_core::config::settings::RescueMode;
 use watchdog_git::Worktree;
 
 /// Runs the command, in a scratch checkout where it is to be clean.
-pub(super) fn run(
+pub(super) fn run_criterion_command(
     capabilities: &SystemCapabilities<'_>,
     request: &CommandRequest<'_>,
     report: Option<&str>,
@@ -75,7 +75,7 @@ fn work_tree_id(capabilities: &SystemCapabilities<'_>) -> Result<String, String>
     match taken {
         // Other files existed before the session, or belong to no session.
         Some(taken) => {
-            let others = session_work::read(&worktree, &input.work)
+            let others = session_work::read_uncommitted(&worktree, &input.work)
                 .map_err(refused)?
                 .others;
             if others.is_empty() {
@@ -97,10 +97,10 @@ fn run_in(
     request: &CommandRequest<'_>,
     report: Option<&str>,
 ) -> CheckCommandRun {
-    let before = report.map(|path| stamp(root, path));
+    let before = report.map(|path| read_stamp(root, path));
     let run = capabilities.run_at(root, request);
     let report = report.map(|path| {
-        let after = stamp(root, path);
+        let after = read_stamp(root, path);
         if after.is_none() {
             return Err(format!(
                 "{path} is not there; name the JUnit file that the command writes"
@@ -111,7 +111,7 @@ fn run_in(
                 "{path} was not written by this run; name the JUnit file that the command writes"
             ));
         }
-        let bytes = worktree_files::read(root, path, MAX_REPORT_BYTES)
+        let bytes = worktree_files::read_file(root, path, MAX_REPORT_BYTES)
             .map_err(|error| format!("cannot read {path}: {error}"))?;
         bytes.ok_or_else(|| format!("{path} went away"))
     });
@@ -123,14 +123,14 @@ fn run_in(
 }
 
 /// A stamp that changes whenever a file is written, however its times are set: the kernel itself sets the time of the last status change.
-fn stamp(root: &Path, path: &str) -> Option<[i64; 5]> {
-    let found = fs::metadata(root.join(path)).ok()?;
+fn read_stamp(root: &Path, path: &str) -> Option<[i64; 5]> {
+    let stat = fs::metadata(root.join(path)).ok()?;
     Some([
-        found.ino() as i64,
-        found.size() as i64,
-        found.mtime_nsec(),
-        found.ctime(),
-        found.ctime_nsec(),
+        stat.ino() as i64,
+        stat.size() as i64,
+        stat.mtime_nsec(),
+        stat.ctime(),
+        stat.ctime_nsec(),
     ])
 }
 
@@ -220,12 +220,12 @@ mod tests {
             fs::create_dir_all(parent.join(name).join("deep")).unwrap();
         }
         remove_left_behind(&parent);
-        let mut left: Vec<String> = fs::read_dir(&parent)
+        let mut names: Vec<String> = fs::read_dir(&parent)
             .unwrap()
             .map(|entry| entry.unwrap().file_name().into_string().unwrap())
             .collect();
-        left.sort();
-        assert_eq!(left, [ours, "notes".to_owned()]);
+        names.sort();
+        assert_eq!(names, [ours, "notes".to_owned()]);
         fs::remove_dir_all(&parent).unwrap();
     }
 }

@@ -52,7 +52,7 @@ pub(super) fn find(
     let Ok(record) = before::read_checks_before(store, &input.worktree_id, &input.spec) else {
         return ResultBeforeWork::default();
     };
-    let check = check_cache::inputs(&[ended.definition.text.as_bytes()]);
+    let check = check_cache::fingerprint_inputs(&[ended.definition.text.as_bytes()]);
     let now_on = |tree: &str| {
         let before = match ended.outcome {
             CheckOutcome::Pass => OutcomeBeforeWork::Passed,
@@ -73,7 +73,7 @@ pub(super) fn find(
         mark.tree == origin_tree && input.recorded_at.is_some_and(|at| mark.at >= at)
     });
     let identical = now_on(&origin_tree).filter(|_| nothing_done && !found_here);
-    let known = match (identical, begun.clone()) {
+    let chosen_mark = match (identical, begun.clone()) {
         (Some(mark), None) => Some(mark),
         (Some(mark), Some(_)) if mark.before == OutcomeBeforeWork::Passed => Some(mark),
         (_, Some(mark)) => Some(mark),
@@ -81,9 +81,11 @@ pub(super) fn find(
     };
     let seen = clean_tree.as_deref().and_then(now_on).filter(|mark| {
         let before = record.outcome_on_tree(&check, &mark.tree);
-        before.is_none_or(|known| (known.before, known.tests) != (mark.before, mark.tests))
+        before.is_none_or(|earlier| (earlier.before, earlier.tests) != (mark.before, mark.tests))
     });
-    let begins = known.clone().filter(|mark| begun.as_ref() != Some(mark));
+    let begins = chosen_mark
+        .clone()
+        .filter(|mark| begun.as_ref() != Some(mark));
     // A session that runs, or that hid files from git, may have broken the check for this one look.
     let is_sound = || {
         shows_all
@@ -92,13 +94,13 @@ pub(super) fn find(
     };
     if (seen.is_some() || begins.is_some()) && is_sound() {
         // An unsaved result is unknown to the next judgement.
-        let _ = before::update(store, &input.worktree_id, &input.spec, |record| {
+        let _ = before::update_checks_before(store, &input.worktree_id, &input.spec, |record| {
             begins.iter().for_each(|mark| record.begin(mark.clone()));
             seen.iter()
                 .for_each(|mark| record.record_outcome(mark.clone()));
         });
     }
-    known.map_or_else(ResultBeforeWork::default, |mark| ResultBeforeWork {
+    chosen_mark.map_or_else(ResultBeforeWork::default, |mark| ResultBeforeWork {
         before: mark.before,
         tests: mark.tests,
     })
@@ -110,8 +112,8 @@ fn has_no_work(input: &JudgementInput, worktree: &Worktree, origin_tree: &str) -
         .head()
         .and_then(|head| worktree.tree_at(&head))
         .is_ok_and(|tree| tree == origin_tree);
-    same && session_work::read(worktree, &input.work)
-        .is_ok_and(|found| !found.changes.work_left() && found.changes.operation.is_none())
+    same && session_work::read_uncommitted(worktree, &input.work)
+        .is_ok_and(|work| !work.changes.work_left() && work.changes.operation.is_none())
 }
 
 /// HEAD's tree, where nothing of the session is uncommitted.
@@ -146,11 +148,11 @@ impl CheckCache {
         let mut pending = self.pending.lock().unwrap_or_else(PoisonError::into_inner);
         match inputs {
             Some((inputs, tree)) => {
-                let found =
+                let cached_tests =
                     check_cache::find_pass(self.store.as_ref(), &input.worktree_id, &inputs, now())
                         .unwrap_or(None);
                 pending.insert(command, inputs);
-                found.map(|tests| CachedPass { tests, tree })
+                cached_tests.map(|tests| CachedPass { tests, tree })
             }
             None => {
                 pending.remove(&command);
@@ -178,7 +180,7 @@ impl CheckCache {
             .filter(|(now, _)| before.as_ref() == Some(now))
         {
             // Without a cache entry the command runs again.
-            let _ = check_cache::remember(
+            let _ = check_cache::remember_pass(
                 self.store.as_ref(),
                 &input.worktree_id,
                 &inputs,
@@ -197,10 +199,10 @@ impl CheckCache {
             || session_lives(self.store.as_ref(), &input.worktree_id).unwrap_or(true);
         let during: &[u8] = if lives { b"during a session" } else { b"" };
         Some((
-            check_cache::inputs(&[
+            check_cache::fingerprint_inputs(&[
                 tree.as_bytes(),
                 command.as_bytes(),
-                &check_cache::environment(),
+                &check_cache::serialize_environment(),
                 during,
             ]),
             tree,
@@ -214,7 +216,7 @@ fn command(input: &JudgementInput, request: &CommandRequest<'_>, rule: &CommandS
         CommandLine::Shell(line) => format!("{line:?}"),
         CommandLine::Argv(argv) => format!("{argv:?}"),
     };
-    let stdin = check_cache::inputs(&[request.stdin]);
+    let stdin = check_cache::fingerprint_inputs(&[request.stdin]);
     format!(
         "{line} {:?} {rule:?} {stdin} {:?} {}",
         request.cwd, input.spec, request.clean

@@ -18,7 +18,7 @@ use watchdog_core::config::settings::{CommandLine, CommandSuccess};
 use watchdog_facts::evidence::{
     Changes, CheckOutcome, Commits, FaultKind, ReadFact, TestCounts, UnreadableFact,
 };
-use watchdog_facts::secret_shapes::mask;
+use watchdog_facts::secret_shapes::mask_secrets;
 use watchdog_facts::verdict::ProbeUsage;
 use watchdog_git as git;
 use watchdog_git::{HistoryPoint, Worktree};
@@ -85,7 +85,7 @@ impl<'a> SystemCapabilities<'a> {
     }
 
     /// The cost of the questions to models so far.
-    pub fn spent(&self) -> ProbeUsage {
+    pub fn get_usage(&self) -> ProbeUsage {
         *self.spent.lock().expect("mutex poisoned")
     }
 
@@ -119,12 +119,12 @@ pub fn run_below(
     variables: BTreeMap<OsString, Option<OsString>>,
     cancel: &CancelFlag,
 ) -> CommandRun {
-    let folder = match folder(root, request.cwd) {
+    let folder = match resolve_folder(root, request.cwd) {
         Ok(folder) => folder,
         Err(why) => return CommandRun::Unrunnable { why },
     };
     let (argv, env) = match hosted_or_own(request, root, &folder, variables, cancel) {
-        Ok(found) => found,
+        Ok(argv_and_env) => argv_and_env,
         Err(why) => return CommandRun::Unrunnable { why },
     };
     let mut program = ProgramRun::new(argv, folder);
@@ -135,8 +135,8 @@ pub fn run_below(
     match program.run_with(cancel, SurvivorRule::End) {
         Ok((finished, _)) => {
             let output = CommandOutput {
-                stdout: captured(finished.stdout),
-                stderr: captured(finished.stderr),
+                stdout: capture_stream(finished.stdout),
+                stderr: capture_stream(finished.stderr),
             };
             match finished.timed_out || cancel.is_cancelled() {
                 true => CommandRun::TimedOut { output },
@@ -158,7 +158,7 @@ pub fn run_below(
     }
 }
 
-fn folder(root: &Path, cwd: Option<&str>) -> Result<PathBuf, String> {
+fn resolve_folder(root: &Path, cwd: Option<&str>) -> Result<PathBuf, String> {
     let Some(cwd) = cwd else {
         return Ok(root.to_owned());
     };
@@ -185,7 +185,7 @@ impl Capabilities for SystemCapabilities<'_> {
     }
 
     fn run_check(&self, request: &CommandRequest<'_>, report: Option<&str>) -> CheckCommandRun {
-        check_run::run(self, request, report)
+        check_run::run_criterion_command(self, request, report)
     }
 
     fn commits(&self) -> ReadFact<Commits> {
@@ -201,16 +201,16 @@ impl Capabilities for SystemCapabilities<'_> {
 
     fn changes(&self) -> ReadFact<Changes> {
         Ok(self
-            .worktree(|worktree| session_work::read(worktree, &self.input.work))?
+            .worktree(|worktree| session_work::read_uncommitted(worktree, &self.input.work))?
             .changes)
     }
 
     fn files(&self, glob: &str) -> io::Result<Vec<MatchedFile>> {
-        worktree_files::find(&self.input.root, glob)
+        worktree_files::find_files(&self.input.root, glob)
     }
 
     fn read_file(&self, path: &str, limit: u64) -> io::Result<Option<Vec<u8>>> {
-        worktree_files::read(&self.input.root, path, limit)
+        worktree_files::read_file(&self.input.root, path, limit)
     }
 
     fn baseline_file(&self, path: &str, limit: u64) -> ReadFact<Option<Vec<u8>>> {
@@ -233,9 +233,9 @@ impl Capabilities for SystemCapabilities<'_> {
         let HistoryPoint::Commit(commit) = self.input.criteria_point() else {
             return Ok(None);
         };
-        let found =
+        let blob =
             self.worktree(|worktree| worktree.blob_at(&commit, &inside.to_string_lossy()))?;
-        match found {
+        match blob {
             Some(bytes) if bytes.len() as u64 > limit => Err(unreadable(format!(
                 "{path} of the baseline is larger than {limit} bytes"
             ))),
@@ -281,7 +281,7 @@ impl Capabilities for SystemCapabilities<'_> {
     }
 
     fn diff(&self, limit: usize) -> ReadFact<BoundedText> {
-        let found = self.worktree(|worktree| {
+        let diff = self.worktree(|worktree| {
             let from = if self.baseline_known() {
                 self.input.origin.0.clone()
             } else {
@@ -295,8 +295,8 @@ impl Capabilities for SystemCapabilities<'_> {
             )
         })?;
         Ok(BoundedText {
-            text: mask(&found.text).into_owned(),
-            cut: found.cut,
+            text: mask_secrets(&diff.text).into_owned(),
+            cut: diff.cut,
         })
     }
 
@@ -306,8 +306,8 @@ impl Capabilities for SystemCapabilities<'_> {
 
     fn ask_judge(&self, request: &JudgeRequest<'_>) -> JudgeAnswer {
         match request.run {
-            Some(line) => judge::program(self, line, request),
-            None => judge::preset(self, request),
+            Some(line) => judge::ask_program(self, line, request),
+            None => judge::ask_preset(self, request),
         }
     }
 
@@ -365,7 +365,7 @@ impl Capabilities for SystemCapabilities<'_> {
     }
 
     fn exchange(&self, request: &CommandRequest<'_>, line: &str) -> LineOutcome {
-        let folder = match folder(&self.input.root, request.cwd) {
+        let folder = match resolve_folder(&self.input.root, request.cwd) {
             Ok(folder) => folder,
             Err(why) => return LineOutcome::Unrunnable { why },
         };
@@ -399,7 +399,7 @@ fn hosted_or_own(
     cancel: &CancelFlag,
 ) -> Result<(Vec<OsString>, EnvChanges), String> {
     let hosted = if request.may_be_typescript {
-        typescript::hosted(request.line, root, folder, cancel)?
+        typescript::host_typescript(request.line, root, folder, cancel)?
     } else {
         None
     };
@@ -408,28 +408,28 @@ fn hosted_or_own(
             hosted.argv,
             variables.into_iter().chain(hosted.env).collect(),
         ),
-        None => (argv(request.line), variables),
+        None => (build_argv(request.line), variables),
     })
 }
 
 /// The arguments that run a command line.
-fn argv(line: &CommandLine) -> Vec<OsString> {
+fn build_argv(line: &CommandLine) -> Vec<OsString> {
     match line {
         CommandLine::Shell(line) => vec!["sh".into(), "-c".into(), line.into()],
         CommandLine::Argv(argv) => argv.iter().map(OsString::from).collect(),
     }
 }
 
-fn captured(kept: BoundedOutput) -> CapturedStream {
-    let middle = if kept.dropped == 0 {
+fn capture_stream(output: BoundedOutput) -> CapturedStream {
+    let middle = if output.dropped == 0 {
         0
     } else {
-        kept.bytes.len() / 2
+        output.bytes.len() / 2
     };
-    let (head, tail) = kept.bytes.split_at(middle);
+    let (head, tail) = output.bytes.split_at(middle);
     CapturedStream {
         head: head.to_vec(),
-        dropped: kept.dropped,
+        dropped: output.dropped,
         tail: tail.to_vec(),
     }
 }

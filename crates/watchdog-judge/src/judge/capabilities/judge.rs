@@ -20,7 +20,7 @@ use crate::judge::session_agent::{agent_of_question, held, in_words, limit_met};
 const ANSWER: usize = 64 << 10;
 
 /// Asks by the agent's preset, without tools and without a session, in a folder where no file of the worktree is read as instructions.
-pub(super) fn preset(
+pub(super) fn ask_preset(
     capabilities: &SystemCapabilities<'_>,
     request: &JudgeRequest<'_>,
 ) -> JudgeAnswer {
@@ -94,7 +94,7 @@ pub(super) fn preset(
 }
 
 /// Asks a program once.
-pub(super) fn program(
+pub(super) fn ask_program(
     capabilities: &SystemCapabilities<'_>,
     line: &CommandLine,
     request: &JudgeRequest<'_>,
@@ -109,10 +109,10 @@ pub(super) fn program(
             exit: exit @ ProcessExit::Code(126 | 127),
             output,
         } => JudgeAnswer::Unrunnable {
-            why: said(&format!("it ended with {exit}"), &output.stderr.tail),
+            why: describe_failure(&format!("it ended with {exit}"), &output.stderr.tail),
         },
         CommandRun::Finished { exit, output } if !exit.success() => JudgeAnswer::Failed {
-            why: said(&format!("it ended with {exit}"), &output.stderr.tail),
+            why: describe_failure(&format!("it ended with {exit}"), &output.stderr.tail),
         },
         CommandRun::Finished { output, .. } => {
             let mut bytes = output.stdout.head;
@@ -125,7 +125,7 @@ pub(super) fn program(
     }
 }
 
-fn said(how: &str, stderr: &[u8]) -> String {
+fn describe_failure(how: &str, stderr: &[u8]) -> String {
     let text = String::from_utf8_lossy(stderr);
     match text.trim().lines().last() {
         Some(last) => format!("{how}: {}", cut_text(last, 500)),

@@ -8,4 +8,4 @@ mod typescript;
 mod worktree_files;
 
 pub use granted::{SystemCapabilities, run_below};
-pub use worktree_files::read as read_worktree_file;
+pub use worktree_files::read_file as read_worktree_file;

@@ -9,7 +9,7 @@ use std::os::unix::fs::PermissionsExt as _;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
-use crate::wire::page_json::base64;
+use crate::wire::page_json::encode_base64;
 use watchdog_core::config::settings::CommandLine;
 use watchdog_process::{CancelFlag, ProgramPurpose, ProgramRun, SurvivorRule, program_in_path};
 use watchdog_system::open_regular_file;
@@ -39,7 +39,7 @@ pub(super) struct HostedCommand {
 ///
 /// # Errors
 /// Where nothing here can run TypeScript, with what to install.
-pub(super) fn hosted(
+pub(super) fn host_typescript(
     line: &CommandLine,
     root: &Path,
     folder: &Path,
@@ -62,14 +62,14 @@ pub(super) fn hosted(
         return Ok(None);
     }
     let root = root.canonicalize().map_err(|error| error.to_string())?;
-    let runtime = find(cancel).map_err(|why| format!("{program}: {why}"))?;
+    let runtime = find_runtime(cancel).map_err(|why| format!("{program}: {why}"))?;
     let env = [
         ("DENO_NO_UPDATE_CHECK", "1"),
         ("DENO_NO_PROMPT", "1"),
         ("NO_COLOR", "1"),
     ];
     Ok(Some(HostedCommand {
-        argv: command(&runtime, &root, &file, args),
+        argv: build_command(&runtime, &root, &file, args),
         env: env
             .into_iter()
             .map(|(name, value)| (name.into(), Some(value.into())))
@@ -86,7 +86,7 @@ fn is_typescript(program: &str) -> bool {
 /// Whether it may be executed and begins with `#!`.
 fn runs_by_itself(file: &Path) -> bool {
     let executable = std::fs::metadata(file)
-        .is_ok_and(|found| found.is_file() && found.permissions().mode() & 0o111 != 0);
+        .is_ok_and(|metadata| metadata.is_file() && metadata.permissions().mode() & 0o111 != 0);
     let mut begin = [0; 2];
     executable
         && open_regular_file(file)
@@ -96,7 +96,7 @@ fn runs_by_itself(file: &Path) -> bool {
 }
 
 /// Deno, or else a node that is new enough.
-fn find(cancel: &CancelFlag) -> Result<TypescriptRuntime, String> {
+fn find_runtime(cancel: &CancelFlag) -> Result<TypescriptRuntime, String> {
     if let Some(deno) = program_in_path("deno") {
         return Ok(TypescriptRuntime::Deno(deno));
     }
@@ -104,20 +104,20 @@ fn find(cancel: &CancelFlag) -> Result<TypescriptRuntime, String> {
     let version = node.as_ref().and_then(|node| version_of(node, cancel));
     match (node, version.as_deref().and_then(node_options)) {
         (Some(node), Some(options)) => Ok(TypescriptRuntime::Node(node, options)),
-        (node, None) => Err(missing(node.is_some(), version.as_deref())),
-        (None, _) => Err(missing(false, None)),
+        (node, None) => Err(explain_missing_runtime(node.is_some(), version.as_deref())),
+        (None, _) => Err(explain_missing_runtime(false, None)),
     }
 }
 
-fn missing(has_node: bool, version: Option<&str>) -> String {
-    let found = match (has_node, version) {
+fn explain_missing_runtime(has_node: bool, version: Option<&str>) -> String {
+    let problem = match (has_node, version) {
         (false, _) => "neither deno nor node is in PATH".to_owned(),
         (true, Some(version)) => {
             format!("deno is not in PATH, and node {version} does not read TypeScript")
         }
         (true, None) => "deno is not in PATH, and node does not say its version".to_owned(),
     };
-    format!("{found}; install deno, or node 22.6 or newer")
+    format!("{problem}; install deno, or node 22.6 or newer")
 }
 
 /// The version of a node, such as `22.6.0`.
@@ -129,8 +129,8 @@ fn version_of(node: &Path, cancel: &CancelFlag) -> Option<String> {
     program.purpose = ProgramPurpose::Check;
     program.deadline = VERSION_TIMEOUT;
     let (finished, _) = program.run_with(cancel, SurvivorRule::End).ok()?;
-    let said = String::from_utf8(finished.stdout.bytes).ok()?;
-    Some(said.trim().strip_prefix('v')?.to_owned())
+    let answer = String::from_utf8(finished.stdout.bytes).ok()?;
+    Some(answer.trim().strip_prefix('v')?.to_owned())
 }
 
 /// The options with which a node of this version reads TypeScript and may do nothing but read; `None` where it cannot.
@@ -149,7 +149,7 @@ fn node_options(version: &str) -> Option<&'static [&'static str]> {
     }
 }
 
-fn command(
+fn build_command(
     runtime: &TypescriptRuntime,
     root: &Path,
     file: &Path,
@@ -173,14 +173,14 @@ fn command(
                 .collect();
             // Of a path with a comma in it, deno would make two.
             argv.extend(readable.iter().map(|path| {
-                option("--allow-read=", path, |byte| {
+                format_option("--allow-read=", path, |byte| {
                     if byte == b',' { b",," } else { &[] }
                 })
             }));
             argv.push(
                 format!(
                     "data:application/javascript;base64,{}",
-                    base64(HOST.as_bytes())
+                    encode_base64(HOST.as_bytes())
                 )
                 .into(),
             );
@@ -192,7 +192,7 @@ fn command(
             argv.extend(
                 readable
                     .iter()
-                    .map(|path| option("--allow-fs-read=", &path.join(""), |_| &[])),
+                    .map(|path| format_option("--allow-fs-read=", &path.join(""), |_| &[])),
             );
             argv.extend(["--input-type=module", "-e", HOST].map(Into::into));
             argv
@@ -204,7 +204,7 @@ fn command(
 }
 
 /// An option with a path as its value; `escape` says what stands for a byte, nothing where it stands for itself.
-fn option(name: &str, path: &Path, escape: fn(u8) -> &'static [u8]) -> OsString {
+fn format_option(name: &str, path: &Path, escape: fn(u8) -> &'static [u8]) -> OsString {
     let mut bytes = name.as_bytes().to_vec();
     for byte in path.as_os_str().as_bytes() {
         match escape(*byte) {
@@ -265,10 +265,10 @@ mod tests {
     #[test]
     fn missing_runtime_message_names_program_to_install() {
         assert_eq!(
-            missing(false, None),
+            explain_missing_runtime(false, None),
             "neither deno nor node is in PATH; install deno, or node 22.6 or newer"
         );
-        assert!(missing(true, Some("20.20.2")).starts_with(
+        assert!(explain_missing_runtime(true, Some("20.20.2")).starts_with(
             "deno is not in PATH, and node 20.20.2 does not read TypeScript; install deno"
         ));
     }
@@ -277,7 +277,7 @@ mod tests {
     fn runtime_may_only_read_the_worktree() {
         let root = Path::new("/w,1");
         let shown = |runtime: &TypescriptRuntime, file: &str| -> String {
-            let argv = command(runtime, root, Path::new(file), &["more".into()]);
+            let argv = build_command(runtime, root, Path::new(file), &["more".into()]);
             argv.iter()
                 .filter(|arg| arg.len() < 200)
                 .map(|arg| arg.to_string_lossy())
@@ -314,8 +314,8 @@ mod tests {
         assert_eq!(answers, [false, true, false, false]);
         let hosted = |argv: &[&str]| {
             let line = CommandLine::Argv(argv.iter().map(|arg| (*arg).to_owned()).collect());
-            hosted(&line, scratch.path(), scratch.path(), &CancelFlag::new())
-                .map(|found| found.is_some())
+            host_typescript(&line, scratch.path(), scratch.path(), &CancelFlag::new())
+                .map(|command| command.is_some())
         };
         assert_eq!(
             hosted(&["python3", "a.ts"]),

@@ -15,7 +15,7 @@ use watchdog_git::{HistoryPoint, Worktree, escape_path, unescape_path};
 use watchdog_system::read_regular_file;
 
 /// The files that match a glob, sorted by path.
-pub(super) fn find(root: &Path, glob: &str) -> io::Result<Vec<MatchedFile>> {
+pub(super) fn find_files(root: &Path, glob: &str) -> io::Result<Vec<MatchedFile>> {
     let matcher = path_glob(glob).map_err(io::Error::other)?.compile_matcher();
     // Everything before the first wildcard is a plain folder: nothing beside it can match.
     let plain: PathBuf = Path::new(glob)
@@ -31,16 +31,16 @@ pub(super) fn find(root: &Path, glob: &str) -> io::Result<Vec<MatchedFile>> {
         root,
         real_root: root.canonicalize()?,
         seen: HashSet::new(),
-        found: Vec::new(),
+        files: Vec::new(),
     };
     walk.visit(&plain, &|path| matcher.is_match(path))?;
-    let mut found = walk.found;
-    found.sort_by(|a, b| a.path.cmp(&b.path));
-    Ok(found)
+    let mut files = walk.files;
+    files.sort_by(|a, b| a.path.cmp(&b.path));
+    Ok(files)
 }
 
 /// The bytes of a regular file; `None` where there is none.
-pub fn read(root: &Path, path: &str, limit: u64) -> io::Result<Option<Vec<u8>>> {
+pub fn read_file(root: &Path, path: &str, limit: u64) -> io::Result<Option<Vec<u8>>> {
     let refused = |why: &str| io::Error::new(io::ErrorKind::InvalidInput, why.to_owned());
     let bytes = unescape_path(path);
     let named = Path::new(OsStr::from_bytes(&bytes));
@@ -72,7 +72,7 @@ struct SymlinkSafeWalk<'a> {
     root: &'a Path,
     real_root: PathBuf,
     seen: HashSet<PathBuf>,
-    found: Vec<MatchedFile>,
+    files: Vec<MatchedFile>,
 }
 
 impl SymlinkSafeWalk<'_> {
@@ -100,7 +100,7 @@ impl SymlinkSafeWalk<'_> {
                 self.visit(&relative.join(entry?.file_name()), matches)?;
             }
         } else if metadata.is_file() && matches(relative) {
-            self.found.push(MatchedFile {
+            self.files.push(MatchedFile {
                 path: escape_path(relative.as_os_str().as_bytes()),
                 size: metadata.len(),
             });

@@ -55,11 +55,11 @@ impl<'scope> AgentSurvey<'scope> {
         environment: &BTreeMap<OsString, OsString>,
     ) -> Self {
         // One of the user's own whose file is wrong is named where it is used.
-        let known = presets
+        let known_presets = presets
             .words()
             .into_iter()
             .filter_map(|word| presets.of_word(&word).ok()?);
-        let surveyed = known.filter_map(|agent| {
+        let surveyed = known_presets.filter_map(|agent| {
             let program = program_in(&agent.program, search_path?)?;
             let login = login_of(agent.login.as_ref(), environment);
             // From a folder without a project: what a repository configures must not run here.
@@ -82,7 +82,7 @@ impl<'scope> AgentSurvey<'scope> {
 
     /// Waits for the answers.
     pub(super) fn finish(self) -> Vec<FoundAgent> {
-        let found = self.0.into_iter().map(|(agent, program, login, answer)| {
+        let agents = self.0.into_iter().map(|(agent, program, login, answer)| {
             let version = match answer {
                 VersionAnswer::Here(version) => version,
                 VersionAnswer::Coming(thread) => match thread.join() {
@@ -98,7 +98,7 @@ impl<'scope> AgentSurvey<'scope> {
                 login,
             }
         });
-        found.collect()
+        agents.collect()
     }
 }
 
@@ -106,7 +106,7 @@ impl<'scope> AgentSurvey<'scope> {
 fn program_in(name: &str, search_path: &OsStr) -> Option<PathBuf> {
     let runs = |file: &PathBuf| {
         fs::metadata(file)
-            .is_ok_and(|found| found.is_file() && found.permissions().mode() & 0o111 != 0)
+            .is_ok_and(|metadata| metadata.is_file() && metadata.permissions().mode() & 0o111 != 0)
     };
     if name.contains('/') {
         return Some(PathBuf::from(name)).filter(|path| path.is_absolute() && runs(path));

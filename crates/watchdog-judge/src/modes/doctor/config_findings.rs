@@ -125,7 +125,7 @@ pub(super) fn examine_config(
         named: effective.names_agent,
         program: preset.map_or_else(
             |_| effective.settings.agent.preset.to_string(),
-            |found| found.preset.program.clone(),
+            |found_preset| found_preset.preset.program.clone(),
         ),
         settings: effective.settings,
     }
@@ -213,7 +213,7 @@ fn is_search_of_all(words: &[String]) -> bool {
             Some(option)
                 if ["-include", "-exclude", "-glob", "g", "-iglob", "t", "-type"]
                     .iter()
-                    .any(|known| option.starts_with(known)) =>
+                    .any(|prefix| option.starts_with(prefix)) =>
             {
                 return false;
             }

@@ -44,7 +44,7 @@ pub struct DoctorReport {
 }
 
 /// Looks at everything. The agents are asked for their versions meanwhile.
-pub fn diagnose(command_env: &CommandEnv, request: &DoctorRequest) -> DoctorReport {
+pub fn run_diagnosis(command_env: &CommandEnv, request: &DoctorRequest) -> DoctorReport {
     std::thread::scope(|scope| {
         let survey = AgentSurvey::begin(
             scope,
@@ -52,7 +52,7 @@ pub fn diagnose(command_env: &CommandEnv, request: &DoctorRequest) -> DoctorRepo
             request.search_path.as_deref(),
             &request.environment,
         );
-        let (mut findings, at, agent) = gather(command_env, request);
+        let (mut findings, at, agent) = gather_findings(command_env, request);
         let agents = survey.finish();
         let preset = agent.preset().map(str::to_owned);
         let mut about_agents = Findings::default();
@@ -69,7 +69,10 @@ pub fn diagnose(command_env: &CommandEnv, request: &DoctorRequest) -> DoctorRepo
 }
 
 /// Everything but the agents of the machine, where the findings about them stand, and whom the configuration asks.
-fn gather(command_env: &CommandEnv, request: &DoctorRequest) -> (Findings, usize, ConfiguredAgent) {
+fn gather_findings(
+    command_env: &CommandEnv,
+    request: &DoctorRequest,
+) -> (Findings, usize, ConfiguredAgent) {
     let commands = &request.commands;
     let search_path = request.search_path.as_deref();
     let opened = Worktree::open(&command_env.worktree);
@@ -100,7 +103,7 @@ fn gather(command_env: &CommandEnv, request: &DoctorRequest) -> (Findings, usize
     let presets = |name: &PresetName| {
         command_env
             .find_preset(root, name)
-            .map(|found| found.preset)
+            .map(|found_preset| found_preset.preset)
     };
     for missing in missing_fallbacks(agent.settings(), &presets, root) {
         findings.note("fallback", missing.why, missing.mend);

@@ -6,7 +6,7 @@ use crate::modes::fleet::{AccountStanding, FleetSetting, account_as_recorded};
 use watchdog_facts::display::escape_to_one_line;
 use watchdog_fleet::FleetServer;
 use watchdog_fleet::connection_settings::TlsMode;
-use watchdog_fleet::machines::{FleetSurvey, survey};
+use watchdog_fleet::machines::{FleetSurvey, survey_server};
 use watchdog_fleet::migrations::FLEET_FORMAT;
 use watchdog_store::{StateDir, open_store};
 
@@ -15,7 +15,7 @@ const CLOCK_TOLERANCE_MS: u64 = 5_000;
 
 /// Looks at the fleet, where this machine is in one, and at the account of agents.
 pub(super) fn examine_fleet(findings: &mut Findings, state: &StateDir) {
-    let setting = match FleetSetting::of(state) {
+    let setting = match FleetSetting::from_state_dir(state) {
         Ok(None) => return examine_account(findings, state, None, None),
         Ok(Some(setting)) => setting,
         Err(error) => {
@@ -28,7 +28,7 @@ pub(super) fn examine_fleet(findings: &mut Findings, state: &StateDir) {
     };
     let reached = setting
         .server()
-        .and_then(|server| Ok((survey(&server)?, server)));
+        .and_then(|server| Ok((survey_server(&server)?, server)));
     let server = match &reached {
         Err(error) => {
             findings.wrong(
@@ -227,10 +227,10 @@ mod tests {
                 survey.is_encrypted = false
             }),
         ] {
-            let said = found(far, change);
+            let findings = found(far, change);
             assert!(
-                said.len() == 1 && said[0].0 == state && said[0].1.contains(word),
-                "{word}: {said:?}"
+                findings.len() == 1 && findings[0].0 == state && findings[0].1.contains(word),
+                "{word}: {findings:?}"
             );
         }
         assert_eq!(

@@ -24,7 +24,7 @@ const STALE: Duration = Duration::from_secs(10);
 pub(super) fn examine_git(findings: &mut Findings) {
     match version_of("git".as_ref(), Path::new("/")) {
         ProgramVersion::Known(text)
-            if numbers(&text).is_some_and(|version| version < SERVES_TABLES) =>
+            if parse_git_version(&text).is_some_and(|version| version < SERVES_TABLES) =>
         {
             let mend = "repositories in the reftable format need git 2.45 or later";
             findings.note("git", text, mend);
@@ -41,7 +41,7 @@ pub(super) fn examine_git(findings: &mut Findings) {
 }
 
 /// `git version 2.47.3` as 2 and 47.
-fn numbers(text: &str) -> Option<(u64, u64)> {
+fn parse_git_version(text: &str) -> Option<(u64, u64)> {
     let mut parts = text
         .split_whitespace()
         .find(|word| word.starts_with(|c: char| c.is_ascii_digit()))?
@@ -90,7 +90,7 @@ fn describe_clone(
     store: &dyn LocalStore,
     worktree: &Worktree,
 ) -> Result<Option<String>, UnreadableFact> {
-    let Some((spec, _)) = baseline::latest(store, &worktree.worktree_id())? else {
+    let Some((spec, _)) = baseline::read_latest_baseline(store, &worktree.worktree_id())? else {
         return Ok(None);
     };
     if is_another_clone(store, worktree)? || !is_same_clone(store, worktree, &spec)? {
@@ -160,7 +160,7 @@ mod tests {
             ("git", None),
             ("", None),
         ] {
-            assert_eq!(numbers(text), expected, "{text}");
+            assert_eq!(parse_git_version(text), expected, "{text}");
         }
     }
 }

@@ -5,7 +5,7 @@ use std::path::{Path, PathBuf};
 
 use super::diagnose::DoctorRequest;
 use super::finding::{Findings, SafeMend};
-use crate::hooks::hook_text::{edit, installed};
+use crate::hooks::hook_text::{edit_hooks, read_installed_hooks};
 use crate::hooks::settings_file::SettingsFile;
 use crate::hooks::{HookDialect, HookEntries};
 use crate::modes::init::is_in_path;
@@ -23,7 +23,7 @@ pub(super) fn examine_hooks(findings: &mut Findings, root: Option<&Path>, reques
             .user_file(|name| request.environment.get(OsStr::new(name)).cloned())
             .map(|file| (file, " --user"));
         for (path, user) in projects.chain(users) {
-            match SettingsFile::read(&path) {
+            match SettingsFile::from_path(&path) {
                 // A home folder that is a worktree has one file by two names.
                 Ok(file) if seen.contains(&file.path) => {}
                 Ok(file) => {
@@ -56,7 +56,8 @@ fn examine_file(
 ) {
     let program = &request.program;
     let text = file.text.as_deref().unwrap_or_default();
-    let Some(hooks) = installed(dialect, text, program).filter(|_| file.text.is_some()) else {
+    let Some(hooks) = read_installed_hooks(dialect, text, program).filter(|_| file.text.is_some())
+    else {
         return;
     };
     let name = file.path.display();
@@ -74,7 +75,9 @@ fn examine_file(
         _ => program.clone(),
     };
     let wanted = HookEntries::usual(dialect, &called, hooks.patience, hooks.holds);
-    let new = edit(text, &wanted, program).ok().map(|edited| edited.text);
+    let new = edit_hooks(text, &wanted, program)
+        .ok()
+        .map(|edited| edited.text);
     let new = new.filter(|new| new != text && !hooks.by_hand);
     match (missing, &new) {
         (Some(called), _) => findings.wrong(

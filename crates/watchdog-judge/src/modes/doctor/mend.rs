@@ -12,7 +12,11 @@ use watchdog_store::{lock, open_store, uncommitted};
 
 /// Mends what was found, where that is safe. What cannot be mended is wrong, with the reason.
 pub fn fix(command_env: &CommandEnv, finding: &mut DoctorFinding) {
-    match finding.safe.as_ref().map(|safe| mend(command_env, safe)) {
+    match finding
+        .safe
+        .as_ref()
+        .map(|safe| apply_mend(command_env, safe))
+    {
         None => {}
         Some(Ok(done)) => finding.fixed = Some(done),
         Some(Err(why)) => {
@@ -23,7 +27,7 @@ pub fn fix(command_env: &CommandEnv, finding: &mut DoctorFinding) {
 }
 
 /// Mends it; returns what was done, or what the system refused.
-fn mend(command_env: &CommandEnv, safe: &SafeMend) -> Result<String, String> {
+fn apply_mend(command_env: &CommandEnv, safe: &SafeMend) -> Result<String, String> {
     match safe {
         SafeMend::Close(paths) => {
             for path in paths {
@@ -31,11 +35,11 @@ fn mend(command_env: &CommandEnv, safe: &SafeMend) -> Result<String, String> {
                     format!("failed to close {} to others: {error}", path.display())
                 };
                 // A link in its place would lead elsewhere.
-                let found = fs::symlink_metadata(path).map_err(refused)?;
-                if !found.is_symlink() {
+                let metadata = fs::symlink_metadata(path).map_err(refused)?;
+                if !metadata.is_symlink() {
                     fs::set_permissions(
                         path,
-                        Permissions::from_mode(found.permissions().mode() & 0o700),
+                        Permissions::from_mode(metadata.permissions().mode() & 0o700),
                     )
                     .map_err(refused)?;
                 }
@@ -78,7 +82,7 @@ fn note_own_file(command_env: &CommandEnv, file: &Path) {
     let Ok(store) = open_store(&command_env.state) else {
         return;
     };
-    let _ = uncommitted::wrote(
+    let _ = uncommitted::record_written_file(
         store.as_ref(),
         &worktree.worktree_id(),
         path,

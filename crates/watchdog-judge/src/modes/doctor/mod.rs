@@ -15,6 +15,6 @@ mod mend;
 mod state_findings;
 
 pub use agent_survey::AgentLogin;
-pub use diagnose::{DoctorRequest, diagnose};
+pub use diagnose::{DoctorRequest, run_diagnosis};
 pub use finding::DoctorFinding;
 pub use mend::fix;

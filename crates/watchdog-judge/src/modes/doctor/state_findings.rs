@@ -122,12 +122,13 @@ fn examine_lost_records(
     if rebuilt::is_rebuilt(store, &worktree.repository_id(), &name).unwrap_or(false) {
         return;
     }
-    let has_row = |kept: &KeptBaseline| {
-        baseline::read_baseline(store, &kept.worktree_id, &kept.spec).is_ok_and(|row| row.is_some())
+    let has_row = |kept_baseline: &KeptBaseline| {
+        baseline::read_baseline(store, &kept_baseline.worktree_id, &kept_baseline.spec)
+            .is_ok_and(|row| row.is_some())
     };
     let is_whole = worktree
         .kept_baselines()
-        .is_ok_and(|kept| kept.iter().all(has_row));
+        .is_ok_and(|baselines| baselines.iter().all(has_row));
     let state = match is_whole {
         true => FindingState::Note,
         false => FindingState::Wrong,
@@ -243,7 +244,7 @@ fn examine_outbox(
     commands: &WorktreeCommands,
     at: Timestamp,
 ) {
-    let waiting = outbox::waiting(store).unwrap_or_default();
+    let waiting = outbox::list_waiting_notices(store).unwrap_or_default();
     let times = waiting.iter().map(|(_, notice)| &notice.event["at"]);
     let times = times.filter_map(|time| time.as_str()?.parse::<Timestamp>().ok());
     let Some(since) = times.min() else { return };

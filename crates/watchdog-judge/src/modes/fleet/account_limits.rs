@@ -38,10 +38,10 @@ pub(super) fn share_account(
         machine,
         &shared.met.iter().map(reported).collect::<Vec<_>>(),
     )?;
-    let found = limits_in_force(server, &shared.name)?;
+    let in_force = limits_in_force(server, &shared.name)?;
     // The server says how long it lasts: this machine's clock may be another one.
     let at = now();
-    let here = found
+    let here = in_force
         .into_iter()
         .filter(|limit| limit.machine != machine)
         .filter_map(|limit| {
@@ -57,12 +57,13 @@ pub(super) fn share_account(
     let mut limits: Vec<AccountLimit> = here.collect();
     // Clocks and the way there differ by a little each time; that is no news, and nothing is written for it.
     for limit in &mut limits {
-        let near = |known: &&AccountLimit| {
-            (&known.agent, &known.machine) == (&limit.agent, &limit.machine)
-                && known.until.duration_since(limit.until).abs() < SignedDuration::from_secs(2)
+        let near = |shared_limit: &&AccountLimit| {
+            (&shared_limit.agent, &shared_limit.machine) == (&limit.agent, &limit.machine)
+                && shared_limit.until.duration_since(limit.until).abs()
+                    < SignedDuration::from_secs(2)
         };
-        if let Some(known) = shared.limits.iter().find(near) {
-            limit.until = known.until;
+        if let Some(shared_limit) = shared.limits.iter().find(near) {
+            limit.until = shared_limit.until;
         }
     }
     let is_news = !shared.met.is_empty() || limits != shared.limits;
@@ -84,7 +85,7 @@ pub fn use_account(
     state: &StateDir,
     name: Option<&str>,
 ) -> Result<Option<FleetSetting>, FleetSettingError> {
-    let Some(setting) = FleetSetting::of(state)? else {
+    let Some(setting) = FleetSetting::from_state_dir(state)? else {
         return Ok(None);
     };
     let setting = FleetSetting {
@@ -93,7 +94,7 @@ pub fn use_account(
     };
     let local = open_store(state)?;
     setting.keep(state)?;
-    account::share(local.as_ref(), name)?;
+    account::share_account(local.as_ref(), name)?;
     // Its limits are known before anything is spent, where the server answers.
     let _ = setting
         .server()
@@ -124,7 +125,7 @@ pub fn clear_account_limits(
         .server()
         .and_then(|server| clear_limits(&server.needing_its_format(), name, agent));
     if setting.account.as_deref() == Some(name) {
-        account::clear(open_store(state)?.as_ref(), agent)?;
+        account::clear_limits(open_store(state)?.as_ref(), agent)?;
     }
     Ok(match cleared {
         Ok(there) => ClearedLimits {

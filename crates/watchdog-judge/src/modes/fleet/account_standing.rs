@@ -86,11 +86,12 @@ impl AccountStanding {
             return faults;
         };
         if !self.is_current {
-            let known = self.refreshed_at.map_or_else(
+            let what_is_known = self.refreshed_at.map_or_else(
                 || "nothing is known of it".to_owned(),
                 |at| format!("what it said at {at:.0} holds"),
             );
-            let detail = format!("the server is not asked about the account '{name}': {known}");
+            let detail =
+                format!("the server is not asked about the account '{name}': {what_is_known}");
             fault(detail, "once the server answers: watchdog fleet sync");
         }
         for AccountLimit {

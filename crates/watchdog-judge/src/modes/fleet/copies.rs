@@ -6,14 +6,14 @@ use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use jiff::Timestamp;
-use watchdog_fleet::machines::heartbeat;
+use watchdog_fleet::machines::send_heartbeat;
 use watchdog_fleet::{FleetServer, FleetStore};
 use watchdog_process::{start_detached, started_by_a_watchdog};
 use watchdog_store::{LocalStore, SharedStore, StateDir, StoreError, copied, open_store};
 
 use super::account_limits::share_account;
 use super::copy_worker::{CopyWorker, FleetLink};
-use super::copying::{CopiedEvents, CopyIdentity, copy_events, waiting};
+use super::copying::{CopiedEvents, CopyIdentity, copy_events, count_waiting_events};
 use super::fleet_setting::{FleetSetting, FleetSettingError};
 use crate::clock::now;
 use crate::judge::command_env::CommandEnv;
@@ -53,7 +53,7 @@ impl FleetLink for JoinedFleet {
     }
 
     fn heartbeat(&self) -> Result<(), StoreError> {
-        Ok(heartbeat(
+        Ok(send_heartbeat(
             &self.server,
             &self.setting.name,
             &self.setting.machine_id,
@@ -65,7 +65,7 @@ impl FleetLink for JoinedFleet {
     }
 }
 
-fn identity(setting: &FleetSetting) -> CopyIdentity {
+fn build_identity(setting: &FleetSetting) -> CopyIdentity {
     CopyIdentity {
         fleet: setting.fleet(),
         machine: setting.name.clone(),
@@ -75,7 +75,7 @@ fn identity(setting: &FleetSetting) -> CopyIdentity {
 /// Begins to copy beside a command that stays; `None` where this machine is in no fleet. A setting that cannot be read is told, and nothing
 /// waits for it.
 pub fn begin_copies(command_env: &CommandEnv) -> Option<CopyWorker> {
-    let setting = match FleetSetting::of(&command_env.state) {
+    let setting = match FleetSetting::from_state_dir(&command_env.state) {
         Ok(setting) => setting?,
         Err(error) => {
             command_env.tell(&format!(
@@ -97,7 +97,7 @@ pub fn begin_copies(command_env: &CommandEnv) -> Option<CopyWorker> {
     let hand_over = Box::new(move || hand_over(&state));
     Some(CopyWorker::begin(
         open,
-        identity(&setting),
+        build_identity(&setting),
         connect,
         Arc::clone(&command_env.narrate),
         hand_over,
@@ -132,11 +132,11 @@ fn hand_over(state: &StateDir) {
 /// # Errors
 /// Where the setting or a store cannot be used.
 pub fn copy_handed_over(command_env: &CommandEnv) -> Result<(), FleetSettingError> {
-    let Some(setting) = FleetSetting::of(&command_env.state)? else {
+    let Some(setting) = FleetSetting::from_state_dir(&command_env.state)? else {
         return Ok(());
     };
     let local = open_store(&command_env.state)?;
-    let identity = identity(&setting);
+    let identity = build_identity(&setting);
     let until = Instant::now() + HANDED_OVER;
     let copy = || -> Result<(), StoreError> {
         let fleet = JoinedFleet::new(&setting)?;
@@ -169,7 +169,7 @@ pub fn copy_handed_over(command_env: &CommandEnv) -> Result<(), FleetSettingErro
 pub fn copy_now(
     command_env: &CommandEnv,
 ) -> Result<Option<(FleetSetting, CopiedEvents)>, FleetSettingError> {
-    let Some(setting) = FleetSetting::of(&command_env.state)? else {
+    let Some(setting) = FleetSetting::from_state_dir(&command_env.state)? else {
         return Ok(None);
     };
     let local = open_store(&command_env.state)?;
@@ -179,7 +179,7 @@ pub fn copy_now(
     let done = copy_events(
         local.as_ref(),
         fleet.store(),
-        &identity(&setting),
+        &build_identity(&setting),
         usize::MAX,
     )?;
     Ok(Some((setting, done)))
@@ -206,7 +206,7 @@ pub fn waiting_copies(
 ) -> Result<WaitingCopies, StoreError> {
     let local = open_store(&command_env.state)?;
     let progress = copied::read_progress(local.as_ref(), &setting.fleet())?.unwrap_or_default();
-    let events = waiting(local.as_ref(), &setting.fleet(), COUNTED)?;
+    let events = count_waiting_events(local.as_ref(), &setting.fleet(), COUNTED)?;
     Ok(WaitingCopies {
         events,
         missed: progress.missed,
@@ -219,7 +219,7 @@ pub fn waiting_copies(
 /// # Errors
 /// Where it cannot be written down.
 pub fn begin_sharing(local: &dyn LocalStore, setting: &FleetSetting) -> Result<(), StoreError> {
-    copied::begin(local, &setting.fleet())
+    copied::begin_copying(local, &setting.fleet())
 }
 
 /// A machine that left shares nothing any more: what waited stays here, also if it joins again.
@@ -227,5 +227,5 @@ pub fn begin_sharing(local: &dyn LocalStore, setting: &FleetSetting) -> Result<(
 /// # Errors
 /// Where it cannot be written down.
 pub fn end_sharing(local: &dyn LocalStore, setting: &FleetSetting) -> Result<(), StoreError> {
-    copied::forget(local, &setting.fleet())
+    copied::forget_fleet(local, &setting.fleet())
 }

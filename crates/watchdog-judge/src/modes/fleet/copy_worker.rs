@@ -133,7 +133,7 @@ impl CopyWorker {
 }
 
 /// What a person is told of a server that is away.
-fn away(why: &str) -> String {
+fn describe_away_server(why: &str) -> String {
     format!("{why}; the work goes on, and what happens is copied to the fleet later")
 }
 
@@ -162,13 +162,13 @@ impl WorkerShared {
         let due = Instant::now() + pause;
         let mut state = self.state();
         while !state.closing {
-            let left = due.saturating_duration_since(Instant::now());
-            if left.is_zero() {
+            let time_left = due.saturating_duration_since(Instant::now());
+            if time_left.is_zero() {
                 break;
             }
             state = self
                 .changed
-                .wait_timeout(state, left)
+                .wait_timeout(state, time_left)
                 .expect("mutex poisoned")
                 .0;
         }
@@ -193,7 +193,7 @@ impl CopyThread {
     fn work(mut self, open: &OpenRecords) {
         let Some(local) = open() else { return };
         if let Ok(Some(why)) = copied::take_unsaid(local.as_ref(), &self.identity.fleet) {
-            (self.tell)(&away(&why));
+            (self.tell)(&describe_away_server(&why));
         }
         if !self.shared.keep(local) {
             return;
@@ -222,9 +222,9 @@ impl CopyThread {
                 let is_news = copied::record_failure(local, &self.identity.fleet, now())
                     .unwrap_or(self.failures == 1);
                 if is_news {
-                    (self.tell)(&away(&error.to_string()));
+                    (self.tell)(&describe_away_server(&error.to_string()));
                 }
-                Some(pauses::pause(self.failures, LONGEST_PAUSE))
+                Some(pauses::calculate_pause(self.failures, LONGEST_PAUSE))
             }
         }
     }

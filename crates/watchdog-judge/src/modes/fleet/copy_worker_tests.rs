@@ -4,15 +4,15 @@ use std::sync::atomic::Ordering;
 
 use jiff::Timestamp;
 use watchdog_store::engine::NewEvent;
-use watchdog_store::journal::{event, kind};
+use watchdog_store::journal::{kind, new_event};
 use watchdog_store::{SqliteStore, StateDir};
 
-use super::super::copying::waiting;
+use super::super::copying::count_waiting_events;
 use super::*;
 
 fn verdict_at(second: i64) -> NewEvent {
     let at = Timestamp::from_second(second).expect("a second of this era");
-    event(at, "wt", None, kind::VERDICT, serde_json::Value::Null)
+    new_event(at, "wt", None, kind::VERDICT, serde_json::Value::Null)
 }
 
 fn identity() -> CopyIdentity {
@@ -95,15 +95,17 @@ fn server_outage_is_reported_once_and_caught_up() {
     let worker = CopyWorker::begin(opens(&local), identity(), connect, tell, nobody);
     eventually("tried twice", || tries.load(Ordering::SeqCst) >= 2);
     std::fs::create_dir(&server).unwrap();
-    eventually("copied", || waiting(local.as_ref(), "f", 9).unwrap() == 0);
+    eventually("copied", || {
+        count_waiting_events(local.as_ref(), "f", 9).unwrap() == 0
+    });
     let _ = local.append(&[verdict_at(2)], None).unwrap();
     eventually("the next one, too", || {
-        waiting(local.as_ref(), "f", 9).unwrap() == 0
+        count_waiting_events(local.as_ref(), "f", 9).unwrap() == 0
     });
     eventually("it is said", || told.lock().unwrap().len() == 2);
     drop(worker);
     let arrived = store(&folder, "server")
-        .read(watchdog_store::engine::EventCursor::START, 9)
+        .read_events(watchdog_store::engine::EventCursor::START, 9)
         .unwrap()
         .0;
     assert_eq!(
@@ -196,7 +198,8 @@ fn idle_thread_keeps_no_records_open() {
         Arc::new(|_: &str| ()),
         Box::new(|| panic!("all is sent")),
     );
-    let seen = |local: &Arc<dyn LocalStore>| waiting(local.as_ref(), "f", 9).unwrap() == 0;
+    let seen =
+        |local: &Arc<dyn LocalStore>| count_waiting_events(local.as_ref(), "f", 9).unwrap() == 0;
     // While it waits for the next event the thread has nothing open.
     eventually("it was sent, and the thread rests", || {
         opened

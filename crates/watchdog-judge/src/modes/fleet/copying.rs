@@ -50,7 +50,7 @@ pub fn copy_events(
     if !copied::is_due(local, &identity.fleet)? {
         return Ok(CopiedEvents::default());
     }
-    let Some(lease) = copied::lease(local, &identity.fleet, LEASE)? else {
+    let Some(lease) = copied::acquire_copy_lease(local, &identity.fleet, LEASE)? else {
         return Ok(CopiedEvents {
             busy: true,
             ..CopiedEvents::default()
@@ -74,10 +74,10 @@ fn copy_batches(
     let mut through = progress.through();
     for _ in 0..batches {
         let missed = deleted_after(local, through)?;
-        let (events, next) = local.read(through, AT_ONCE)?;
+        let (events, next) = local.read_events(through, AT_ONCE)?;
         if events.is_empty() {
             if progress.failing_since.is_some() && done.read == 0 {
-                copied::advance(local, &identity.fleet, through, 0)?;
+                copied::advance_copying(local, &identity.fleet, through, 0)?;
             }
             break;
         }
@@ -99,7 +99,7 @@ fn copy_batches(
             // Nothing guards it, so nothing can fence it off.
             let _ = shared.append(&copies, None)?;
         }
-        copied::advance(local, &identity.fleet, next, missed)?;
+        copied::advance_copying(local, &identity.fleet, next, missed)?;
         done.read += events.len() as u64;
         done.sent += copies.len() as u64;
         done.missed += missed;
@@ -119,16 +119,20 @@ fn deleted_after(local: &dyn LocalStore, through: EventCursor) -> Result<u64, St
 }
 
 /// How many events wait: those of the journal behind what was copied, shared or not, at most `most`.
-pub fn waiting(local: &dyn LocalStore, fleet: &str, most: usize) -> Result<usize, StoreError> {
+pub fn count_waiting_events(
+    local: &dyn LocalStore,
+    fleet: &str,
+    most: usize,
+) -> Result<usize, StoreError> {
     let through = copied::read_progress(local, fleet)?
         .unwrap_or_default()
         .through();
-    Ok(local.read(through, most)?.0.len())
+    Ok(local.read_events(through, most)?.0.len())
 }
 
 /// The folders of the worktrees, by their names in the journal.
 fn folders_of(local: &dyn LocalStore) -> HashMap<String, String> {
-    let recorded = baseline::everywhere(local).unwrap_or_default();
+    let recorded = baseline::list_all_baselines(local).unwrap_or_default();
     recorded
         .into_iter()
         .filter_map(|(worktree, _, record)| {

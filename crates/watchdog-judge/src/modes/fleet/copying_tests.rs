@@ -9,7 +9,7 @@ use watchdog_store::engine::{
     AppendOutcome, EngineTime, ExpectedRevision, Lease, LeaseRenewal, NewEvent, RowRevision,
     StoredEvent, StoredRow, SwapOutcome,
 };
-use watchdog_store::journal::{event, kind};
+use watchdog_store::journal::{kind, new_event};
 use watchdog_store::{RowKey, SqliteStore, StateDir};
 
 use super::*;
@@ -91,12 +91,12 @@ impl SharedStore for UnreliableServer {
     fn release(&self, lease: &Lease) -> Result<bool, StoreError> {
         self.store.release(lease)
     }
-    fn read(
+    fn read_events(
         &self,
         after: EventCursor,
         limit: usize,
     ) -> Result<(Vec<StoredEvent>, EventCursor), StoreError> {
-        self.store.read(after, limit)
+        self.store.read_events(after, limit)
     }
 }
 
@@ -128,7 +128,7 @@ fn identity() -> CopyIdentity {
 }
 
 fn happened(n: i64, kind: &str) -> NewEvent {
-    event(
+    new_event(
         Timestamp::from_second(n).unwrap(),
         "wt",
         Some("auth"),
@@ -152,7 +152,7 @@ impl TwoStores {
     fn arrived(&self) -> Vec<i64> {
         self.server
             .store
-            .read(EventCursor::START, 10_000)
+            .read_events(EventCursor::START, 10_000)
             .unwrap()
             .0
             .iter()
@@ -181,7 +181,7 @@ fn events_during_outage_arrive_once_in_order() {
         "a snapshot's ref stays on its machine"
     );
     assert_eq!(stores.copy().unwrap(), CopiedEvents::default());
-    assert_eq!(waiting(&stores.local, "f", 10).unwrap(), 0);
+    assert_eq!(count_waiting_events(&stores.local, "f", 10).unwrap(), 0);
 }
 
 #[test]
@@ -215,7 +215,7 @@ fn journal_states_how_many_oldest_events_it_lost() {
 fn two_processes_do_not_send_the_same() {
     let stores = two_stores();
     stores.write(&[happened(1, kind::VERDICT)]);
-    let other = copied::lease(&stores.local, "f", LEASE)
+    let other = copied::acquire_copy_lease(&stores.local, "f", LEASE)
         .unwrap()
         .expect("nobody copies yet");
     assert!(stores.copy().unwrap().busy);

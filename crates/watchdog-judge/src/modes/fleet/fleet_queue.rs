@@ -19,7 +19,7 @@ pub fn fleet_queue(
     command_env: &CommandEnv,
     local_repository_id: &str,
 ) -> Result<Option<SourcedTasks>, FleetSettingError> {
-    let Some(setting) = FleetSetting::of(&command_env.state)? else {
+    let Some(setting) = FleetSetting::from_state_dir(&command_env.state)? else {
         return Ok(None);
     };
     let Some(shared) = shared_repository(&command_env.state, local_repository_id)? else {

@@ -59,7 +59,7 @@ impl FleetSetting {
     ///
     /// # Errors
     /// Where the file cannot be read, is open to others, or is not understood.
-    pub fn of(state: &StateDir) -> Result<Option<Self>, FleetSettingError> {
+    pub fn from_state_dir(state: &StateDir) -> Result<Option<Self>, FleetSettingError> {
         let path = state.fleet_setting();
         let unusable = |why: String| FleetSettingError::Unusable {
             path: path.clone(),
@@ -152,7 +152,7 @@ impl FleetSetting {
     ) -> Result<(), FleetSettingError> {
         let path = state.left_fleet_machine();
         match id.map(|id| replace_private_file(&path, format!("{id}\n").as_bytes())) {
-            Some(kept) => Ok(kept?),
+            Some(written) => Ok(written?),
             None => match fs::remove_file(&path) {
                 Err(error) if error.kind() != io::ErrorKind::NotFound => {
                     Err(FleetSettingError::Unusable {

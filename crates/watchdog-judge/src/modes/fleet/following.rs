@@ -71,7 +71,7 @@ impl FleetJournal {
             let wanted = n - found.len();
             events
                 .into_iter()
-                .map(named)
+                .map(name_machine)
                 .filter(&chosen)
                 .take(wanted)
                 .for_each(|event| found.push_front(event));
@@ -104,7 +104,7 @@ impl FleetJournal {
                     if failures == 1 && !tell(FollowedNews::Away(error)) {
                         return;
                     }
-                    thread::sleep(pauses::pause(failures, LONGEST_PAUSE));
+                    thread::sleep(pauses::calculate_pause(failures, LONGEST_PAUSE));
                     None
                 }
             };
@@ -121,14 +121,19 @@ impl FleetJournal {
             follower.wait()?;
             return Ok(None);
         }
-        let is_meant =
-            |found: &FleetEvent| self.machines.is_empty() || self.machines.contains(&found.machine);
+        let is_meant = |fleet_event: &FleetEvent| {
+            self.machines.is_empty() || self.machines.contains(&fleet_event.machine)
+        };
         Ok(Some(FollowedNews::Events(
-            events.into_iter().filter(is_meant).map(named).collect(),
+            events
+                .into_iter()
+                .filter(is_meant)
+                .map(name_machine)
+                .collect(),
         )))
     }
 }
 
-fn named(found: FleetEvent) -> StoredEvent {
-    of_machine(found.event, &found.machine)
+fn name_machine(fleet_event: FleetEvent) -> StoredEvent {
+    of_machine(fleet_event.event, &fleet_event.machine)
 }

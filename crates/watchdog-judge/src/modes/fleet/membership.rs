@@ -2,7 +2,7 @@
 
 use crate::clock::now;
 use watchdog_fleet::connection_settings::ConnectionSettings;
-use watchdog_fleet::machines::{FleetSurvey, join, leave, survey};
+use watchdog_fleet::machines::{FleetSurvey, add_machine, remove_machine, survey_server};
 use watchdog_fleet::migrations::FLEET_FORMAT;
 use watchdog_fleet::{FleetError, FleetServer};
 use watchdog_store::journal::event_id;
@@ -25,9 +25,9 @@ pub fn join_fleet(
     account: Option<&str>,
 ) -> Result<(FleetSetting, FleetSurvey), FleetSettingError> {
     let server = FleetServer::new(settings.clone())?;
-    let found = survey(&server)?;
+    let server_survey = survey_server(&server)?;
     let (at, database) = (settings.server(), settings.database.clone());
-    match found.format {
+    match server_survey.format {
         None => {
             return Err(FleetError::NoSchema {
                 server: at,
@@ -38,28 +38,28 @@ pub fn join_fleet(
         Some(newer) if newer > FLEET_FORMAT => {
             return Err(FleetError::NewerSchema {
                 found: newer,
-                known: FLEET_FORMAT,
+                newest_format: FLEET_FORMAT,
             }
             .into());
         }
         Some(older) if older < FLEET_FORMAT => {
             return Err(FleetError::OlderSchema {
                 found: older,
-                known: FLEET_FORMAT,
+                needed_format: FLEET_FORMAT,
             }
             .into());
         }
         Some(_) => {}
     }
-    if found.is_read_only {
+    if server_survey.is_read_only {
         return Err(FleetError::ReadOnly {
             doing: "join the fleet",
             server: at,
         }
         .into());
     }
-    if !found.missing_rights.is_empty() {
-        let why = format!("it lacks {}", found.missing_rights.join(", "));
+    if !server_survey.missing_rights.is_empty() {
+        let why = format!("it lacks {}", server_survey.missing_rights.join(", "));
         return Err(FleetError::NoRight {
             doing: "join the fleet",
             user: settings.user,
@@ -68,13 +68,13 @@ pub fn join_fleet(
         .into());
     }
     // A setting that cannot be read is replaced; its name on the server is then another machine's.
-    let before = FleetSetting::of(state).unwrap_or_default();
+    let before = FleetSetting::from_state_dir(state).unwrap_or_default();
     let machine_id = before
         .as_ref()
         .map(|before| before.machine_id.clone())
         .or_else(|| FleetSetting::left_machine_id(state));
     let machine_id = machine_id.unwrap_or_else(|| event_id(now()));
-    join(&server, name, &machine_id)?;
+    add_machine(&server, name, &machine_id)?;
     let mut setting = FleetSetting {
         name: name.to_owned(),
         machine_id,
@@ -90,18 +90,18 @@ pub fn join_fleet(
     if let Some(before) = before.filter(|before| before.fleet() != setting.fleet()) {
         end_sharing(local.as_ref(), &before)?;
         // What is known of an account of that fleet says nothing about one of this.
-        account::share(local.as_ref(), None)?;
+        account::share_account(local.as_ref(), None)?;
     }
     begin_sharing(local.as_ref(), &setting)?;
     setting.keep(state)?;
-    account::share(local.as_ref(), setting.account.as_deref())?;
+    account::share_account(local.as_ref(), setting.account.as_deref())?;
     // Its limits are known before anything is spent.
     share_account(
         local.as_ref(),
         &setting.server()?.needing_its_format(),
         &setting.name,
     )?;
-    Ok((setting, found))
+    Ok((setting, server_survey))
 }
 
 /// A fleet that was left.
@@ -118,12 +118,12 @@ pub struct LeftFleet {
 /// # Errors
 /// Where the setting cannot be read or removed.
 pub fn leave_fleet(state: &StateDir) -> Result<Option<LeftFleet>, FleetSettingError> {
-    let Some(setting) = FleetSetting::of(state)? else {
+    let Some(setting) = FleetSetting::from_state_dir(state)? else {
         return Ok(None);
     };
     let still_listed = setting
         .server()
-        .and_then(|server| leave(&server, &setting.machine_id))
+        .and_then(|server| remove_machine(&server, &setting.machine_id))
         .err();
     FleetSetting::forget(state)?;
     // A server that still lists this machine gives its name to this state alone.
@@ -136,7 +136,7 @@ pub fn leave_fleet(state: &StateDir) -> Result<Option<LeftFleet>, FleetSettingEr
     forget_shared_repositories(state)?;
     let local = open_store(state)?;
     end_sharing(local.as_ref(), &setting)?;
-    account::share(local.as_ref(), None)?;
+    account::share_account(local.as_ref(), None)?;
     forget_mirror(state)?;
     Ok(Some(LeftFleet {
         setting,

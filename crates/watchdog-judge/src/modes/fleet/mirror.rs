@@ -8,10 +8,10 @@ use std::time::Duration;
 
 use jiff::Timestamp;
 use watchdog_fleet::event_stream::{FleetEvent, events_after};
-use watchdog_fleet::machines::machines;
+use watchdog_fleet::machines::list_machines;
 use watchdog_fleet::{FleetError, FleetServer};
 use watchdog_store::engine::{EventCursor, NewEvent, StoredEvent};
-use watchdog_store::journal::tidy;
+use watchdog_store::journal::tidy_journal;
 use watchdog_store::seen_machines::{self, SeenMachine, SeenMachines};
 use watchdog_store::{
     LocalStore, StateDir, StoreError, baseline, breaker, copied, looped, open_store, session,
@@ -112,7 +112,8 @@ impl FleetMirror {
         let mut tell = Some(tell);
         let mut read = 0;
         loop {
-            let Some(lease) = copied::lease(self.store.as_ref(), &self.fleet, LEASE)? else {
+            let Some(lease) = copied::acquire_copy_lease(self.store.as_ref(), &self.fleet, LEASE)?
+            else {
                 return Ok(MirrorState::Busy);
             };
             let batch = self.read_batch(read == 0);
@@ -140,10 +141,10 @@ impl FleetMirror {
             .through();
         if is_first {
             let read = self.store.newest(BATCH as usize + 1)?;
-            let seen = machines(&self.server)
+            let seen = list_machines(&self.server)
                 .and_then(|seen| Ok((seen, self.is_continued(through, &read)?)));
             let (seen, is_continued) = match seen {
-                Ok(found) => found,
+                Ok(answers) => answers,
                 Err(error) => return Ok(Err(error)),
             };
             if !is_continued {
@@ -167,7 +168,7 @@ impl FleetMirror {
                 read_at: now(),
                 machines: seen.into_iter().map(of).collect(),
             };
-            seen_machines::record(self.store.as_ref(), &self.fleet, &seen)?;
+            seen_machines::record_machines(self.store.as_ref(), &self.fleet, &seen)?;
         }
         let events = match events_after(&self.server, through, BATCH) {
             Ok(events) => events,
@@ -176,10 +177,10 @@ impl FleetMirror {
         if let Some(last) = events.last() {
             self.take(&events)?;
             // Last: a process that dies before takes the same events again, which changes nothing.
-            copied::advance(self.store.as_ref(), &self.fleet, last.position, 0)?;
-            let _ = tidy(self.store.as_ref(), now(), events.len());
+            copied::advance_copying(self.store.as_ref(), &self.fleet, last.position, 0)?;
+            let _ = tidy_journal(self.store.as_ref(), now(), events.len());
         } else if copied::read_progress(self.store.as_ref(), &self.fleet)?.is_none() {
-            copied::advance(self.store.as_ref(), &self.fleet, through, 0)?;
+            copied::advance_copying(self.store.as_ref(), &self.fleet, through, 0)?;
         }
         Ok(Ok(events.len()))
     }
@@ -189,9 +190,10 @@ impl FleetMirror {
         if through == EventCursor::START || read.is_empty() {
             return Ok(true);
         }
-        let found = events_after(&self.server, EventCursor(through.0 - 1), 1)?;
-        Ok(found.first().is_some_and(|found| {
-            found.position == through && read.iter().any(|read| read.id == found.event.id)
+        let events = events_after(&self.server, EventCursor(through.0 - 1), 1)?;
+        Ok(events.first().is_some_and(|fleet_event| {
+            fleet_event.position == through
+                && read.iter().any(|read| read.id == fleet_event.event.id)
         }))
     }
 
@@ -199,10 +201,10 @@ impl FleetMirror {
         let store = self.store.as_ref();
         let mirrored: Vec<NewEvent> = events
             .iter()
-            .map(|found| {
-                let event = of_machine(found.event.clone(), &found.machine);
+            .map(|fleet_event| {
+                let event = of_machine(fleet_event.event.clone(), &fleet_event.machine);
                 NewEvent {
-                    worktree: mirrored_id(&found.machine, &event.worktree),
+                    worktree: mirrored_id(&fleet_event.machine, &event.worktree),
                     ..event
                 }
             })
@@ -210,30 +212,33 @@ impl FleetMirror {
         // Nothing guards it, so nothing can fence it off.
         let _ = store.append(&mirrored, None)?;
         let mut works: HashMap<(String, String), MirroredWork> = HashMap::new();
-        for found in events {
-            let Some(spec) = found.event.spec.clone() else {
+        for fleet_event in events {
+            let Some(spec) = fleet_event.event.spec.clone() else {
                 continue;
             };
-            let work = (mirrored_id(&found.machine, &found.event.worktree), spec);
+            let work = (
+                mirrored_id(&fleet_event.machine, &fleet_event.event.worktree),
+                spec,
+            );
             if !works.contains_key(&work) {
                 works.insert(work.clone(), self.work(&work)?);
             }
-            if let Some(known) = works.get_mut(&work) {
-                known.take(&found.machine, &found.event);
+            if let Some(mirrored_work) = works.get_mut(&work) {
+                mirrored_work.take(&fleet_event.machine, &fleet_event.event);
             }
         }
         for ((worktree, spec), work) in works {
             if let Some(baseline) = &work.baseline {
-                baseline::record(store, &worktree, &spec, baseline)?;
+                baseline::record_baseline(store, &worktree, &spec, baseline)?;
             }
             if let Some(session) = &work.session {
-                session::record(store, &worktree, &spec, session)?;
+                session::record_session(store, &worktree, &spec, session)?;
             }
             if let Some(looped) = &work.looped {
-                looped::record(store, &worktree, &spec, looped)?;
+                looped::record_loop(store, &worktree, &spec, looped)?;
             }
             if let Some(recorded) = &work.breaker {
-                breaker::update(store, &worktree, &spec, |breaker| {
+                breaker::update_breaker(store, &worktree, &spec, |breaker| {
                     breaker.clone_from(recorded)
                 })?;
             }

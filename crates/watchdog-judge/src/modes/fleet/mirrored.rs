@@ -80,12 +80,12 @@ impl MirroredWork {
             }
             kind::SESSION_ENDED if data["inner"] != true => self.end_session(event.at),
             kind::VERDICT if !waits_for_it(text("reason")) => self.end_session(event.at),
-            kind::BREAKER => self.breaker = breaker(event),
+            kind::BREAKER => self.breaker = parse_breaker(event),
             kind::STARTED => {
                 if let Some(id) = text("loop") {
                     let resumed = self.looped.take().filter(|looped| looped.id == id);
-                    let at_most = number(&data["max_iterations"]);
-                    let looped = resumed.unwrap_or_else(|| LoopRecord::begun(id, event.at));
+                    let at_most = parse_number(&data["max_iterations"]);
+                    let looped = resumed.unwrap_or_else(|| LoopRecord::new_begun(id, event.at));
                     self.looped = Some(LoopRecord {
                         at_most,
                         over: None,
@@ -97,7 +97,7 @@ impl MirroredWork {
             kind::ITERATION => {
                 if let Some(looped) = &mut self.looped {
                     looped.standing.finished =
-                        number(&data["iteration"]).unwrap_or(looped.standing.finished);
+                        parse_number(&data["iteration"]).unwrap_or(looped.standing.finished);
                     looped.standing.chosen = text("agent")
                         .map(str::to_owned)
                         .or(looped.standing.chosen.take());
@@ -143,15 +143,15 @@ fn waits_for_it(reason: Option<&str>) -> bool {
         Reason::Dependencies,
     ]
     .iter()
-    .any(|one| Some(one.as_str()) == reason)
+    .any(|waiting_reason| Some(waiting_reason.as_str()) == reason)
 }
 
-fn number(value: &serde_json::Value) -> Option<u32> {
+fn parse_number(value: &serde_json::Value) -> Option<u32> {
     value.as_u64().and_then(|number| number.try_into().ok())
 }
 
-fn breaker(event: &StoredEvent) -> Option<Breaker> {
-    let strikes = number(&event.data["strikes"]).unwrap_or(0);
+fn parse_breaker(event: &StoredEvent) -> Option<Breaker> {
+    let strikes = parse_number(&event.data["strikes"]).unwrap_or(0);
     let since = event.data["since"]
         .as_str()
         .and_then(|since| since.parse().ok())

@@ -1,7 +1,7 @@
 //! What the events of a work come to: its baseline, session, loop and breaker as they are shown of another machine.
 
 use serde_json::{Value, json};
-use watchdog_store::journal::event;
+use watchdog_store::journal::new_event;
 
 use super::*;
 
@@ -11,7 +11,7 @@ fn work(events: &[(&str, Value)]) -> MirroredWork {
         let at = Timestamp::from_second(i64::try_from(second).unwrap()).unwrap();
         let mut data = data.clone();
         data["folder"] = json!("/work/shop");
-        work.take("build-2", &event(at, "3f0c", Some("auth"), kind, data));
+        work.take("build-2", &new_event(at, "3f0c", Some("auth"), kind, data));
     }
     work
 }

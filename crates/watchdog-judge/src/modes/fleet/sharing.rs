@@ -3,7 +3,7 @@
 use std::time::Duration;
 
 use watchdog_git::{Worktree, absolute_address, repository_id_of};
-use watchdog_process::git_program::git;
+use watchdog_process::git_program::new_git_run;
 
 /// How long git may take to read its configuration.
 const DEADLINE: Duration = Duration::from_secs(30);
@@ -23,7 +23,7 @@ pub struct SharingProposal {
 /// ways would not agree. The address that is kept is the one with that way, as git pushes to it now.
 pub fn sharing_proposal(worktree: &Worktree, remote: &str) -> Option<SharingProposal> {
     let configured = worktree.configured_address(remote)?;
-    let output = git(
+    let output = new_git_run(
         worktree.root(),
         &["remote", "get-url", "--push", "--", remote],
         &[],

@@ -31,42 +31,46 @@ pub fn find_leftovers(
 ) -> Result<Leftovers, Refusal> {
     let store = open.store.as_ref();
     let refs = open.worktree.own_refs()?;
-    let known = KnownWorktrees::of(open, &refs)?;
-    let owners = known.owners(open, options, &refs)?;
-    let mut found = Leftovers {
-        worktrees: owners.worktrees.iter().map(|id| known.meant(id)).collect(),
+    let known_worktrees = KnownWorktrees::from_worktree(open, &refs)?;
+    let owners = known_worktrees.owners(open, options, &refs)?;
+    let mut leftovers = Leftovers {
+        worktrees: owners
+            .worktrees
+            .iter()
+            .map(|id| known_worktrees.find_target(id))
+            .collect(),
         counts: BTreeMap::new(),
-        kept: BTreeMap::new(),
-        notes: known.unreadable().collect(),
+        kept_counts: BTreeMap::new(),
+        notes: known_worktrees.unreadable().collect(),
         owners,
         settings: Vec::new(),
         grants: Vec::new(),
         refs: Vec::new(),
         files: Vec::new(),
     };
-    find_hooks(options, &mut found);
-    find_records(store, &mut found)?;
-    find_trust(command_env, open, &mut found)?;
-    choose_refs(open, options, refs, &mut found)?;
-    find_files(command_env, &mut found);
+    find_hooks(options, &mut leftovers);
+    find_records(store, &mut leftovers)?;
+    find_trust(command_env, open, &mut leftovers)?;
+    choose_refs(open, options, refs, &mut leftovers)?;
+    find_files(command_env, &mut leftovers);
     let of_tasks = command_env.state.task_worktrees();
-    let for_tasks = found.worktrees.iter().filter(|worktree| {
+    let for_tasks = leftovers.worktrees.iter().filter(|worktree| {
         let is_of_task = |root: &PathBuf| root.starts_with(&of_tasks);
         worktree.there && worktree.root.as_ref().is_some_and(is_of_task)
     });
     let for_tasks = for_tasks.count() as u64;
-    found.keep(KeepReason::TaskWorktrees, for_tasks);
-    Ok(found)
+    leftovers.keep(KeepReason::TaskWorktrees, for_tasks);
+    Ok(leftovers)
 }
 
-fn find_records(store: &dyn LocalStore, found: &mut Leftovers) -> Result<(), StoreError> {
-    let rows = left_rows::rows_of(store, &found.owners)?;
+fn find_records(store: &dyn LocalStore, leftovers: &mut Leftovers) -> Result<(), StoreError> {
+    let rows = left_rows::rows_of(store, &leftovers.owners)?;
     let bytes = rows.iter().map(|row| row.bytes).sum();
-    let days = figures::days_of(store, &found.owners.worktrees)?;
-    found.add(LeftoverKind::Records, rows.len() as u64 + days, Some(bytes));
-    for id in found.owners.worktrees.clone() {
+    let days = figures::days_of(store, &leftovers.owners.worktrees)?;
+    leftovers.add(LeftoverKind::Records, rows.len() as u64 + days, Some(bytes));
+    for id in leftovers.owners.worktrees.clone() {
         let (count, bytes) = store.events_of(&id)?;
-        found.add(LeftoverKind::Events, count, Some(bytes));
+        leftovers.add(LeftoverKind::Events, count, Some(bytes));
     }
     Ok(())
 }
@@ -82,11 +86,11 @@ struct KnownWorktrees {
 }
 
 impl KnownWorktrees {
-    fn of(open: &OpenWorktree, refs: &[OwnRef]) -> Result<Self, StoreError> {
+    fn from_worktree(open: &OpenWorktree, refs: &[OwnRef]) -> Result<Self, StoreError> {
         let (store, common_dir) = (open.store.as_ref(), open.worktree.common_dir());
         let there: BTreeMap<String, FoundWorktree> = worktrees_of(common_dir)
             .into_iter()
-            .map(|found| (found.worktree_id(), found))
+            .map(|worktree| (worktree.worktree_id(), worktree))
             .collect();
         let repository = open.worktree.repository_id();
         let half_forgotten = left_rows::half_forgotten(store, &repository)?;
@@ -96,7 +100,7 @@ impl KnownWorktrees {
         ids.extend(half_forgotten.iter().cloned());
         ids.insert(open.worktree_id.clone());
         let mut recorded = HashMap::new();
-        for (id, _, record) in baseline::everywhere(store)? {
+        for (id, _, record) in baseline::list_all_baselines(store)? {
             let Ok(record) = record else { continue };
             if ids.contains(&id) || was_of(common_dir, &id, &record.worktree) {
                 ids.insert(id.clone());
@@ -122,7 +126,7 @@ impl KnownWorktrees {
         let owners = |worktrees: BTreeSet<String>, whole| ForgottenOwners {
             roots: worktrees
                 .iter()
-                .filter_map(|id| self.meant(id).root)
+                .filter_map(|id| self.find_target(id).root)
                 .collect(),
             worktrees,
             repository: repository.clone(),
@@ -153,9 +157,9 @@ impl KnownWorktrees {
     fn unreadable(&self) -> impl Iterator<Item = String> {
         self.there
             .values()
-            .filter_map(|found| match &found.standing {
+            .filter_map(|worktree| match &worktree.standing {
                 WorktreeState::Broken { why } | WorktreeState::Unlisted { why } => {
-                    Some(format!("{}: {why}", found.root.display()))
+                    Some(format!("{}: {why}", worktree.root.display()))
                 }
                 WorktreeState::There
                 | WorktreeState::Gone { .. }
@@ -163,13 +167,13 @@ impl KnownWorktrees {
             })
     }
 
-    fn meant(&self, id: &str) -> TargetWorktree {
+    fn find_target(&self, id: &str) -> TargetWorktree {
         let listed = self.there.get(id);
         // One that cannot be read is not gone.
         let there =
-            listed.is_some_and(|found| !matches!(found.standing, WorktreeState::Gone { .. }));
+            listed.is_some_and(|worktree| !matches!(worktree.standing, WorktreeState::Gone { .. }));
         let root = listed
-            .map(|found| found.root.clone())
+            .map(|worktree| worktree.root.clone())
             .or_else(|| self.recorded.get(id).cloned());
         TargetWorktree {
             id: id.to_owned(),
@@ -203,8 +207,8 @@ fn was_of(common_dir: &Path, id: &str, root: &Path) -> bool {
     is_id(name) || (1..=NUMBERED).any(|n| is_id(&numbered(n)))
 }
 
-fn find_hooks(options: &ForgetOptions, found: &mut Leftovers) {
-    let roots: Vec<PathBuf> = found
+fn find_hooks(options: &ForgetOptions, leftovers: &mut Leftovers) {
+    let roots: Vec<PathBuf> = leftovers
         .worktrees
         .iter()
         .filter(|worktree| worktree.there)
@@ -218,11 +222,11 @@ fn find_hooks(options: &ForgetOptions, found: &mut Leftovers) {
             .map(|(_, path)| path);
         let users_file = users.and_then(|path| path.canonicalize().ok());
         if let Some(text) = users
-            .and_then(|path| SettingsFile::read(path).ok())
+            .and_then(|path| SettingsFile::from_path(path).ok())
             .and_then(|file| file.text)
         {
             let entries = hook_text::own_entries(dialect, &text, &options.program);
-            found.keep(KeepReason::UserHooks, entries);
+            leftovers.keep(KeepReason::UserHooks, entries);
         }
         for path in roots.iter().flat_map(|root| {
             dialect
@@ -230,7 +234,7 @@ fn find_hooks(options: &ForgetOptions, found: &mut Leftovers) {
                 .into_iter()
                 .map(|name| root.join(name))
         }) {
-            match SettingsFile::read(&path) {
+            match SettingsFile::from_path(&path) {
                 // Of a home folder that is a worktree.
                 Ok(file) if Some(&file.path) == users_file.as_ref() => {}
                 Ok(file) => {
@@ -238,11 +242,11 @@ fn find_hooks(options: &ForgetOptions, found: &mut Leftovers) {
                         hook_text::own_entries(dialect, text, &options.program)
                     });
                     if own > 0 {
-                        found.add(LeftoverKind::Hooks, own, None);
-                        found.settings.push((dialect, file));
+                        leftovers.add(LeftoverKind::Hooks, own, None);
+                        leftovers.settings.push((dialect, file));
                     }
                 }
-                Err(error) => found
+                Err(error) => leftovers
                     .notes
                     .push(format!("the hooks in it are unknown: {error}")),
             }
@@ -253,18 +257,18 @@ fn find_hooks(options: &ForgetOptions, found: &mut Leftovers) {
 fn find_trust(
     command_env: &CommandEnv,
     open: &OpenWorktree,
-    found: &mut Leftovers,
+    leftovers: &mut Leftovers,
 ) -> Result<(), StoreError> {
     let grants = TrustStore::new(&command_env.state).list()?;
     let ours = grants
         .into_iter()
         .filter(|grant| grant.repository == open.worktree.common_dir());
-    if found.owners.whole {
-        found.grants = ours.map(|grant| grant.hash).collect();
-        found.add(LeftoverKind::Trust, found.grants.len() as u64, None);
+    if leftovers.owners.whole {
+        leftovers.grants = ours.map(|grant| grant.hash).collect();
+        leftovers.add(LeftoverKind::Trust, leftovers.grants.len() as u64, None);
     } else {
-        let tasks = left_rows::tasks_of(open.store.as_ref(), &found.owners.repository)?;
-        found.keep(KeepReason::OtherWorktrees, ours.count() as u64 + tasks);
+        let tasks = left_rows::tasks_of(open.store.as_ref(), &leftovers.owners.repository)?;
+        leftovers.keep(KeepReason::OtherWorktrees, ours.count() as u64 + tasks);
     }
     Ok(())
 }
@@ -273,9 +277,9 @@ fn choose_refs(
     open: &OpenWorktree,
     options: &ForgetOptions,
     refs: Vec<OwnRef>,
-    found: &mut Leftovers,
+    leftovers: &mut Leftovers,
 ) -> Result<(), Refusal> {
-    let meant = found.owners.worktrees.clone();
+    let meant = leftovers.owners.worktrees.clone();
     let of_meant = |own: &OwnRef| {
         own.worktree_id
             .as_ref()
@@ -307,9 +311,9 @@ fn choose_refs(
             }
             OwnRefKind::Snapshot => {
                 if !is_meant(&own.name) {
-                    found.keep(KeepReason::OtherWorktrees, 1);
+                    leftovers.keep(KeepReason::OtherWorktrees, 1);
                 } else if !options.snapshots {
-                    found.keep(KeepReason::Snapshots, 1);
+                    leftovers.keep(KeepReason::Snapshots, 1);
                 }
                 (
                     LeftoverKind::Snapshots,
@@ -323,39 +327,43 @@ fn choose_refs(
             OwnRefKind::Unknown => (LeftoverKind::Refs, options.all && options.snapshots),
         };
         if remove && sole.contains(&own.name) {
-            found.keep(KeepReason::SoleRefs, 1);
+            leftovers.keep(KeepReason::SoleRefs, 1);
         } else if remove {
-            found.add(kind, 1, sizes.get(own.name.as_str()).copied());
+            leftovers.add(kind, 1, sizes.get(own.name.as_str()).copied());
             chosen.push(own);
         }
     }
     // Snapshots first, then their private parts: a snapshot without its private part would be broken, and cannot be restored in parts.
     chosen.sort_by_key(|own| own.kind);
-    found.refs = chosen;
+    leftovers.refs = chosen;
     Ok(())
 }
 
-fn find_files(command_env: &CommandEnv, found: &mut Leftovers) {
-    for id in found.owners.worktrees.clone() {
+fn find_files(command_env: &CommandEnv, leftovers: &mut Leftovers) {
+    for id in leftovers.owners.worktrees.clone() {
         let folder = command_env.state.logs().join(&id);
         match read_entries(&folder, usize::MAX) {
-            Ok(entries) => found
+            Ok(entries) => leftovers
                 .files
                 .extend(entries.into_iter().map(|entry| entry.path())),
-            Err(error) => found.notes.push(format!(
+            Err(error) => leftovers.notes.push(format!(
                 "the logs in {} stay, as they cannot be listed: {error}",
                 folder.display()
             )),
         }
         let prompt = command_env.state.prompts().join(format!("{id}.md"));
-        found
+        leftovers
             .files
             .extend(Some(prompt).filter(|path| path.exists()));
     }
-    let sizes = found
+    let sizes = leftovers
         .files
         .iter()
         .map(|path| fs::metadata(path).map_or(0, |meta| meta.len()));
     let bytes = sizes.sum();
-    found.add(LeftoverKind::Files, found.files.len() as u64, Some(bytes));
+    leftovers.add(
+        LeftoverKind::Files,
+        leftovers.files.len() as u64,
+        Some(bytes),
+    );
 }

@@ -122,7 +122,7 @@ pub struct Leftovers {
     /// How much is removed of each kind.
     pub counts: BTreeMap<LeftoverKind, LeftoverCount>,
     /// How much stays, by reason.
-    pub kept: BTreeMap<KeepReason, u64>,
+    pub kept_counts: BTreeMap<KeepReason, u64>,
     /// Read errors, for a person.
     pub notes: Vec<String>,
     pub(super) owners: ForgottenOwners,
@@ -143,7 +143,7 @@ impl Leftovers {
 
     pub(super) fn keep(&mut self, reason: KeepReason, count: u64) {
         if count > 0 {
-            *self.kept.entry(reason).or_default() += count;
+            *self.kept_counts.entry(reason).or_default() += count;
         }
     }
 

@@ -6,4 +6,4 @@ mod remove;
 
 pub use find::find_leftovers;
 pub use leftovers::{ForgetOptions, KeepReason, LeftoverCount, LeftoverKind, Leftovers};
-pub use remove::forget;
+pub use remove::remove_leftovers;

@@ -21,7 +21,7 @@ use super::find::find_leftovers;
 use super::leftovers::{ForgetOptions, LeftoverKind, Leftovers, TargetWorktree};
 use crate::clock::now;
 use crate::judge::command_env::CommandEnv;
-use crate::judge::open_worktree::{OpenWorktree, taken};
+use crate::judge::open_worktree::{OpenWorktree, build_locked_verdict};
 use crate::judge::refusal::Refusal;
 
 /// The name of this command in a lock.
@@ -32,7 +32,7 @@ const COMMAND: &str = "watchdog forget";
 /// # Errors
 /// Where a session runs in one of the worktrees, another watchdog holds one, or a row or ref could not be read or removed. Earlier removals
 /// stay; a second call removes the rest.
-pub fn forget(
+pub fn remove_leftovers(
     command_env: &CommandEnv,
     open: &OpenWorktree,
     options: &ForgetOptions,
@@ -41,29 +41,32 @@ pub fn forget(
     let locks = lock_all(command_env, &meant)?;
     refuse_live_sessions(open, &meant)?;
     // Includes leftovers that other processes created before we had the locks.
-    let mut found = find_leftovers(command_env, open, options)?;
-    if found.owners.worktrees != meant.owners.worktrees {
+    let mut leftovers = find_leftovers(command_env, open, options)?;
+    if leftovers.owners.worktrees != meant.owners.worktrees {
         return Err(Verdict::new(
             Reason::Locked,
             "worktrees of this repository came or went meanwhile; try again",
         )
         .into());
     }
-    left_rows::begin(open.store.as_ref(), &found.owners)?;
-    remove_hooks(&mut found, &options.program);
-    remove_records(command_env, open, &found)?;
-    let refs: Vec<&OwnRef> = found.refs.iter().collect();
+    left_rows::begin_forgetting(open.store.as_ref(), &leftovers.owners)?;
+    remove_hooks(&mut leftovers, &options.program);
+    remove_records(command_env, open, &leftovers)?;
+    let refs: Vec<&OwnRef> = leftovers.refs.iter().collect();
     open.worktree.remove_own_refs(&refs)?;
-    if found.owners.whole {
+    if leftovers.owners.whole {
         open.worktree.remove_clone_id()?;
     }
-    found.files.iter().try_for_each(|file| remove_file(file))?;
-    for id in &found.owners.worktrees {
+    leftovers
+        .files
+        .iter()
+        .try_for_each(|file| remove_file(file))?;
+    for id in &leftovers.owners.worktrees {
         remove_folder(&command_env.state.logs().join(id))?;
     }
     locks.into_iter().try_for_each(WorktreeLock::remove)?;
-    left_rows::finish(open.store.as_ref(), &found.owners)?;
-    Ok(found)
+    left_rows::finish_forgetting(open.store.as_ref(), &leftovers.owners)?;
+    Ok(leftovers)
 }
 
 /// Takes the lock of each worktree, always in the same order, so that two calls never deadlock.
@@ -74,8 +77,12 @@ fn lock_all(command_env: &CommandEnv, meant: &Leftovers) -> Result<Vec<WorktreeL
         match WorktreeLock::try_acquire(&command_env.state, &worktree.id, holder)? {
             LockAttempt::Held(lock) => locks.push(lock),
             LockAttempt::Busy(holder) => {
-                let verdict = taken(holder);
-                let message = format!("{}{}; nothing was removed", verdict.message, at(worktree));
+                let verdict = build_locked_verdict(holder);
+                let message = format!(
+                    "{}{}; nothing was removed",
+                    verdict.message,
+                    format_location(worktree)
+                );
                 return Err(Verdict::new(verdict.reason, message).into());
             }
         }
@@ -85,7 +92,7 @@ fn lock_all(command_env: &CommandEnv, meant: &Leftovers) -> Result<Vec<WorktreeL
 
 /// Refuses where a session runs that a hook reported: it holds no lock.
 fn refuse_live_sessions(open: &OpenWorktree, meant: &Leftovers) -> Result<(), Refusal> {
-    for (id, spec, record) in session::everywhere(open.store.as_ref())? {
+    for (id, spec, record) in session::list_all_sessions(open.store.as_ref())? {
         let Some(worktree) = meant.worktrees.iter().find(|worktree| worktree.id == id) else {
             continue;
         };
@@ -98,7 +105,7 @@ fn refuse_live_sessions(open: &OpenWorktree, meant: &Leftovers) -> Result<(), Re
             let since = record.started_at;
             let message = format!(
                 "a session of '{spec}' runs since {since:.0} (process {pid}){}; nothing was removed",
-                at(worktree)
+                format_location(worktree)
             );
             return Err(Verdict::new(Reason::SessionActive, message).into());
         }
@@ -106,7 +113,7 @@ fn refuse_live_sessions(open: &OpenWorktree, meant: &Leftovers) -> Result<(), Re
     Ok(())
 }
 
-fn at(worktree: &TargetWorktree) -> String {
+fn format_location(worktree: &TargetWorktree) -> String {
     worktree
         .root
         .as_ref()
@@ -115,41 +122,41 @@ fn at(worktree: &TargetWorktree) -> String {
 }
 
 /// Removes our entries from the settings. A file that cannot be edited stays as it is, with a warning.
-fn remove_hooks(found: &mut Leftovers, program: &str) {
-    let mut left = 0;
-    for (dialect, file) in &found.settings {
+fn remove_hooks(leftovers: &mut Leftovers, program: &str) {
+    let mut entries_left = 0;
+    for (dialect, file) in &leftovers.settings {
         let text = file.text.as_deref().unwrap_or_default();
-        let edited = hook_text::edit(text, &HookEntries::none(*dialect), program)
+        let edited = hook_text::edit_hooks(text, &HookEntries::none(*dialect), program)
             .map_err(|error| error.to_string());
         if let Err(why) = edited.and_then(|edited| {
             file.replace(file.text_after(&edited))
                 .map_err(|error| error.to_string())
         }) {
-            left += hook_text::own_entries(*dialect, text, program);
-            found.notes.push(format!(
+            entries_left += hook_text::own_entries(*dialect, text, program);
+            leftovers.notes.push(format!(
                 "the hooks in {} were left: {why}",
                 file.path.display()
             ));
         }
     }
-    if let Some(total) = found.counts.get_mut(&LeftoverKind::Hooks) {
-        total.count = total.count.saturating_sub(left);
+    if let Some(total) = leftovers.counts.get_mut(&LeftoverKind::Hooks) {
+        total.count = total.count.saturating_sub(entries_left);
     }
 }
 
 fn remove_records(
     command_env: &CommandEnv,
     open: &OpenWorktree,
-    found: &Leftovers,
+    leftovers: &Leftovers,
 ) -> Result<(), StoreError> {
     let store = open.store.as_ref();
-    left_rows::remove(store, &left_rows::rows_of(store, &found.owners)?)?;
-    figures::remove_worktrees(store, &found.owners.worktrees)?;
-    for id in &found.owners.worktrees {
+    left_rows::remove_rows(store, &left_rows::rows_of(store, &leftovers.owners)?)?;
+    figures::remove_worktrees(store, &leftovers.owners.worktrees)?;
+    for id in &leftovers.owners.worktrees {
         while store.remove_events(id)? == PRUNED_AT_ONCE {}
     }
     let trust = TrustStore::new(&command_env.state);
-    found
+    leftovers
         .grants
         .iter()
         .try_for_each(|hash| trust.revoke(hash).map(drop))

@@ -36,40 +36,42 @@ pub async fn answer_hook(
     let deadline = request.deadline;
     let mut work = {
         let (command_env, cancel) = (command_env.clone(), cancel.clone());
-        tokio::task::spawn_blocking(move || respond(&command_env, &request, input, &cancel))
+        tokio::task::spawn_blocking(move || {
+            respond_to_event(&command_env, &request, input, &cancel)
+        })
     };
     let why = tokio::select! {
-        done = &mut work => return settled(done),
+        done = &mut work => return unwrap_reply(done),
         () = sleep(deadline) => format!("it took longer than {} s", deadline.as_secs_f64()),
-        () = signals.reached(SignalUrgency::Interrupted) => "a signal ended it".to_owned(),
+        () = signals.wait_for_urgency(SignalUrgency::Interrupted) => "a signal ended it".to_owned(),
     };
     // The program of a check must not outlive the answer. Its result comes too late to count.
     cancel.cancel_now();
     let _ = timeout(WIND_UP, work).await;
-    failed(&why)
+    reply_with_failure(&why)
 }
 
-fn settled(done: Result<HookReply, JoinError>) -> HookReply {
-    done.unwrap_or_else(|_| failed("this is a bug in watchdog; please report it"))
+fn unwrap_reply(done: Result<HookReply, JoinError>) -> HookReply {
+    done.unwrap_or_else(|_| reply_with_failure("this is a bug in watchdog; please report it"))
 }
 
 /// Lets the agent continue as if watchdog were not installed, and tells the user why.
-fn failed(why: &str) -> HookReply {
+fn reply_with_failure(why: &str) -> HookReply {
     HookReply::tell(format!(
         "watchdog: could not judge, so the agent was not held: {why}"
     ))
 }
 
 /// The reply to an event.
-fn respond(
+fn respond_to_event(
     command_env: &CommandEnv,
     request: &HookRequest,
     input: impl Read,
     cancel: &CancelFlag,
 ) -> HookReply {
-    let input = match HookInput::read(request.dialect, input) {
+    let input = match HookInput::read_from(request.dialect, input) {
         Ok(input) => input,
-        Err(error) => return failed(&error.to_string()),
+        Err(error) => return reply_with_failure(&error.to_string()),
     };
     let event = match (request.event, input.event) {
         // Settings may send the ends of sub-agents to the same command.
@@ -94,20 +96,20 @@ fn respond(
             command_env.tell(&format!("{}; there is nothing to judge", unreadable.why));
             return HookReply::quiet();
         }
-        Err(unreadable) => return failed(&with_hint(&unreadable)),
+        Err(unreadable) => return reply_with_failure(&with_hint(&unreadable)),
     };
     let store = Arc::clone(&hooked.open.store);
     let answered = match event {
-        HookEvent::SessionStart => begin::begin(command_env, request, &input, hooked),
-        HookEvent::SessionEnd => finish::finish(command_env, &input, hooked),
+        HookEvent::SessionStart => begin::begin_session(command_env, request, &input, hooked),
+        HookEvent::SessionEnd => finish::end_session(command_env, &input, hooked),
         HookEvent::Stop
         | HookEvent::SubagentStop
         | HookEvent::PreToolUse
         | HookEvent::PostToolUse => {
-            judged::judge(command_env, request, event, &input, hooked, cancel)
+            judged::judge_stop(command_env, request, event, &input, hooked, cancel)
         }
     };
-    let reply = answered.unwrap_or_else(|unreadable| failed(&with_hint(&unreadable)));
+    let reply = answered.unwrap_or_else(|unreadable| reply_with_failure(&with_hint(&unreadable)));
     let is_held = matches!(reply.act, HookAction::Block { .. });
     if let (HookEvent::Stop, Some(id), false) = (event, &input.session_id, is_held)
         && input.running_tasks().is_empty()

@@ -3,8 +3,10 @@
 use jiff::Timestamp;
 
 use crate::hooks::{HookAction, HookInput, HookReply};
-use crate::session::{AnewBy, UncommittedRule, begin_anew, record, record_lives, recorded};
-use watchdog_core::checks::describe;
+use crate::session::{
+    AnewBy, UncommittedRule, begin_anew, read_recorded_baseline, record_head_baseline, record_lives,
+};
+use watchdog_core::checks::describe_checks;
 use watchdog_core::config::settings::{ConfigSettings, OnNoCriteria, RescueSettings};
 use watchdog_core::decision::machine::ConfigTrust;
 use watchdog_facts::evidence::{UnreadableFact, WarningCode};
@@ -16,7 +18,7 @@ use watchdog_store::session::{self, SessionRecord};
 use super::hook_worktree::{HookRequest, HookWorktree, keep_work, note_event};
 use crate::clock::now;
 use crate::judge::command_env::CommandEnv;
-use crate::judge::configuration::{EffectiveConfig, effective};
+use crate::judge::configuration::{EffectiveConfig, load_effective_config};
 use crate::judge::open_worktree::OpenWorktree;
 use crate::judge::settle_anchor;
 use crate::judge::snapshots::describe_gaps;
@@ -24,7 +26,7 @@ use crate::wire::hook_events::hook_session_started_data;
 use crate::wire::judgement_events::baseline_data;
 
 /// Records the beginning, and says what completion means.
-pub fn begin(
+pub fn begin_session(
     command_env: &CommandEnv,
     request: &HookRequest,
     input: &HookInput,
@@ -40,8 +42,8 @@ pub fn begin(
         .host
         .pid
         .filter(|_| request.host.session_id == input.session_id)
-        .or_else(caller);
-    let active = active(store, &open.worktree_id, pid)?;
+        .or_else(find_caller);
+    let active = find_active_session(store, &open.worktree_id, pid)?;
     // Only a new session gets a new baseline. A resumed, cleared or compacted session keeps its baseline, and so does one inside another.
     let fresh = active.is_none() && input.source.as_deref().unwrap_or("startup") == "startup";
     let anew = if fresh {
@@ -54,12 +56,12 @@ pub fn begin(
         .clone()
         .or_else(|| earlier.and_then(|earlier| earlier.spec));
     let spec = active.as_ref().map(|(spec, _)| spec.clone()).or(named);
-    let before = recorded(&open.store, &open.worktree_id, spec.as_deref())?;
+    let before = read_recorded_baseline(&open.store, &open.worktree_id, spec.as_deref())?;
     let recorded = match before {
         Some(before) if !fresh => before,
         _ => {
             settle_anchor::between_sessions(&open, spec.as_deref(), at)?;
-            let recorded = record(
+            let recorded = record_head_baseline(
                 store,
                 &open.worktree,
                 spec.as_deref(),
@@ -78,7 +80,9 @@ pub fn begin(
         }
     };
     match &active {
-        Some((spec, session)) => adopt(store, &open.worktree_id, spec, session, input, pid)?,
+        Some((spec, session)) => {
+            record_session_id(store, &open.worktree_id, spec, session, input, pid)?
+        }
         None => {
             let agent = Some(request.dialect.as_str().to_owned());
             let session = SessionRecord {
@@ -87,12 +91,12 @@ pub fn begin(
                 agent,
                 ..SessionRecord::began(at)
             };
-            session::record(store, &open.worktree_id, &recorded.spec, &session)?;
+            session::record_session(store, &open.worktree_id, &recorded.spec, &session)?;
         }
     }
     if let Some(id) = &input.session_id {
-        hook_session::expire(store, at)?;
-        let kept = HookedAgent {
+        hook_session::expire_sessions(store, at)?;
+        let hooked_agent = HookedAgent {
             worktree: open.root().to_owned(),
             spec: Some(recorded.spec.clone()),
             pid,
@@ -103,7 +107,7 @@ pub fn begin(
             last_event_at: at,
             turn_over_at: None,
         };
-        hook_session::record(store, id, None, &kept)?;
+        hook_session::record_session(store, id, None, &hooked_agent)?;
     }
     let data = hook_session_started_data(
         pid,
@@ -112,7 +116,7 @@ pub fn begin(
         active.is_some(),
     );
     note_event(&open, &recorded.spec, kind::SESSION_STARTED, data, at)?;
-    let effective = effective(
+    let effective = load_effective_config(
         command_env,
         &open,
         Some(&recorded.spec),
@@ -125,7 +129,7 @@ pub fn begin(
     };
     // A resumed session has a snapshot from its start; the outer session takes the snapshots of an inner one.
     let unkept = if active.is_none() {
-        keep(
+        snapshot_uncommitted(
             command_env,
             &open,
             &recorded.spec,
@@ -148,7 +152,7 @@ pub fn begin(
 
 /// Takes a snapshot of the uncommitted files before an agent may disturb them. A hook cannot refuse a session, so the user sees a warning
 /// where that fails.
-fn keep(
+fn snapshot_uncommitted(
     command_env: &CommandEnv,
     open: &OpenWorktree,
     spec: &str,
@@ -169,12 +173,12 @@ fn keep(
 }
 
 /// The session that already runs in this worktree, where it is not this very process's own: that of `watchdog run` or of another agent.
-fn active(
+fn find_active_session(
     store: &dyn watchdog_store::LocalStore,
     worktree_id: &str,
     pid: Option<u32>,
 ) -> Result<Option<(String, SessionRecord)>, UnreadableFact> {
-    let latest = session::latest(store, worktree_id)?;
+    let latest = session::read_latest_session(store, worktree_id)?;
     Ok(latest.filter(|(_, session)| {
         // Only watchdog itself keeps a log: then the process is the session that it runs, be it this one.
         record_lives(session) && (session.log.is_some() || session.pid != pid)
@@ -182,7 +186,7 @@ fn active(
 }
 
 /// Records the agent's id with the running session, unless it has one that still runs: probes ask that one, and not an agent inside it.
-fn adopt(
+fn record_session_id(
     store: &dyn watchdog_store::LocalStore,
     worktree_id: &str,
     spec: &str,
@@ -190,22 +194,22 @@ fn adopt(
     input: &HookInput,
     pid: Option<u32>,
 ) -> Result<(), UnreadableFact> {
-    let other = session
+    let other_id = session
         .session_id
         .as_deref()
         .filter(|id| Some(*id) != input.session_id.as_deref());
-    let other_runs = match other {
-        Some(id) => hook_session::read_hook_session(store, id, None)?.is_some_and(|other| {
-            other.pid != pid
-                && other
+    let other_runs = match other_id {
+        Some(id) => hook_session::read_hook_session(store, id, None)?.is_some_and(|hooked| {
+            hooked.pid != pid
+                && hooked
                     .pid
-                    .is_some_and(|pid| still_runs(pid, other.last_event_at))
+                    .is_some_and(|pid| still_runs(pid, hooked.last_event_at))
         }),
         None => false,
     };
     // A session that only hooks know belongs to its own agent alone.
     if !other_runs && session.log.is_some() {
-        session::update(store, worktree_id, spec, |session| {
+        session::update_session(store, worktree_id, spec, |session| {
             session.session_id.clone_from(&input.session_id)
         })?;
     }
@@ -213,7 +217,7 @@ fn adopt(
 }
 
 /// The program that called the hook, past the shell that a host puts between, which ends at once.
-fn caller() -> Option<u32> {
+fn find_caller() -> Option<u32> {
     let parent = || {
         rustix::process::getppid().and_then(|pid| u32::try_from(pid.as_raw_nonzero().get()).ok())
     };
@@ -234,14 +238,14 @@ fn what_done_means(effective: &EffectiveConfig) -> HookReply {
     let message = (!notes.is_empty()).then(|| format!("watchdog: {}", notes.join("; ")));
     HookReply {
         act: HookAction::Begin {
-            context: words(&effective.settings),
+            context: describe_completion(&effective.settings),
         },
         message,
     }
 }
 
-fn words(settings: &ConfigSettings) -> String {
-    let done = describe(settings);
+fn describe_completion(settings: &ConfigSettings) -> String {
+    let done = describe_checks(settings);
     if !done.is_empty() {
         return format!(
             "watchdog judges the work in this worktree when you stop. Done means {done}\n\

@@ -8,14 +8,14 @@ use watchdog_store::{hook_session, session, uncommitted};
 use super::hook_worktree::{HookWorktree, keep_work, note_event, note_snapshot};
 use crate::clock::now;
 use crate::judge::command_env::CommandEnv;
-use crate::judge::configuration::effective;
+use crate::judge::configuration::load_effective_config;
 use crate::judge::origins::origin_evidence;
 use crate::judge::settle_anchor;
 use crate::judge::snapshots::snapshot_helpers;
 use crate::wire::hook_events::hook_session_ended_data;
 
 /// Records the end, and takes a snapshot of the uncommitted files.
-pub fn finish(
+pub fn end_session(
     command_env: &CommandEnv,
     input: &HookInput,
     hooked: HookWorktree,
@@ -26,20 +26,20 @@ pub fn finish(
     } = hooked;
     let store = open.store.as_ref();
     let at = now();
-    let spec = known.and_then(|known| known.spec);
-    let found = match &spec {
+    let spec = known.and_then(|hooked_agent| hooked_agent.spec);
+    let recorded_session = match &spec {
         Some(spec) => session::read_session(store, &open.worktree_id, spec)?
             .map(|session| (spec.clone(), session)),
-        None => session::latest(store, &open.worktree_id)?,
+        None => session::read_latest_session(store, &open.worktree_id)?,
     };
     // One that watchdog runs ends when watchdog sees its process end; another one is none of this session's business.
-    let ours = found.filter(|(_, session)| {
+    let ours = recorded_session.filter(|(_, session)| {
         session.log.is_none()
             && session.session_id == input.session_id
             && session.ended_at.is_none()
     });
     if let Some((spec, _)) = &ours {
-        session::update(store, &open.worktree_id, spec, |session| {
+        session::update_session(store, &open.worktree_id, spec, |session| {
             session.ended_at = Some(at)
         })?;
         if let Some(note) = settle_anchor::session_ended(store, &open.worktree, spec) {
@@ -47,13 +47,13 @@ pub fn finish(
         }
         let (_, end) = open.worktree.uncommitted_contents()?;
         if let Some(recorded) =
-            crate::session::recorded(&open.store, &open.worktree_id, Some(spec))?
+            crate::session::read_recorded_baseline(&open.store, &open.worktree_id, Some(spec))?
         {
             uncommitted::record_session_end(store, &open.worktree_id, spec, recorded.at, &end)?;
         }
     }
     if let Some(id) = &input.session_id {
-        hook_session::forget(store, id)?;
+        hook_session::forget_session(store, id)?;
     }
     let inner = ours.is_none();
     let spec = ours
@@ -63,19 +63,22 @@ pub fn finish(
     let data = hook_session_ended_data(input.reason.as_deref(), input.session_id.as_deref(), inner);
     note_event(&open, &spec, kind::SESSION_ENDED, data, at)?;
 
-    let baseline = crate::session::recorded(&open.store, &open.worktree_id, Some(&spec))?;
-    let settings = effective(
+    let baseline =
+        crate::session::read_recorded_baseline(&open.store, &open.worktree_id, Some(&spec))?;
+    let settings = load_effective_config(
         command_env,
         &open,
         Some(&spec),
-        baseline.as_ref().map(|found| &found.point),
+        baseline
+            .as_ref()
+            .map(|recorded_baseline| &recorded_baseline.point),
     )?
     .settings;
     let request = (spec.as_str(), at, "at the end of a session");
     keep_work(command_env, &open, request, &settings.rescue)?;
     // Last, as the host may wait no longer.
-    if let Some(found) = &baseline {
-        let evidence = origin_evidence(&open.store, &open.worktree, Some(&found.refs));
+    if let Some(recorded_baseline) = &baseline {
+        let evidence = origin_evidence(&open.store, &open.worktree, Some(&recorded_baseline.refs));
         let rescue = &settings.rescue;
         let helpers = snapshot_helpers(&open.worktree, &evidence, request, rescue, |_, _| true);
         for taken in &helpers.taken {

@@ -13,15 +13,15 @@ pub struct HoldTally<'a> {
     session_id: String,
     agent_id: Option<String>,
     /// The stored count, or the first one.
-    kept: HookedAgent,
+    hooked_agent: HookedAgent,
     /// Whether it was there already.
-    known: bool,
+    was_stored: bool,
     output: bool,
 }
 
 impl<'a> HoldTally<'a> {
     /// Reads the count. `fallback` names the worktree where the host does not name a session.
-    pub fn read(
+    pub fn read_count(
         store: &'a dyn LocalStore,
         event: HookEvent,
         input: &HookInput,
@@ -37,44 +37,44 @@ impl<'a> HoldTally<'a> {
         } else {
             None
         };
-        let found = hook_session::read_hook_session(store, &session_id, agent_id.as_deref())?;
-        let known = found.is_some();
+        let stored = hook_session::read_hook_session(store, &session_id, agent_id.as_deref())?;
+        let was_stored = stored.is_some();
         let output = matches!(event, HookEvent::PreToolUse | HookEvent::PostToolUse);
-        let mut kept = found.unwrap_or(fresh);
-        if row_ended(kept.prompt_id.as_deref(), input, output) {
-            kept = HookedAgent {
+        let mut hooked_agent = stored.unwrap_or(fresh);
+        if row_ended(hooked_agent.prompt_id.as_deref(), input, output) {
+            hooked_agent = HookedAgent {
                 held: 0,
                 denied: 0,
                 accepted: None,
-                ..kept
+                ..hooked_agent
             };
         }
-        kept.prompt_id = input.prompt_id.clone().or(kept.prompt_id);
+        hooked_agent.prompt_id = input.prompt_id.clone().or(hooked_agent.prompt_id);
         Ok(HoldTally {
             store,
             session_id,
             agent_id,
-            kept,
-            known,
+            hooked_agent,
+            was_stored,
             output,
         })
     }
 
     /// So often, out of at most `most`.
-    pub fn held(&self, most: u32) -> HoldStreak {
+    pub fn get_streak(&self, most: u32) -> HoldStreak {
         HoldStreak {
             times: Some(if self.output {
-                self.kept.denied
+                self.hooked_agent.denied
             } else {
-                self.kept.held
+                self.hooked_agent.held
             }),
             most,
         }
     }
 
     /// Whether this very structured output, or the one that ended this turn, was let pass already.
-    pub fn accepted(&self, event: HookEvent, input: &HookInput) -> bool {
-        let Some((prompt, call)) = &self.kept.accepted else {
+    pub fn has_accepted_output(&self, event: HookEvent, input: &HookInput) -> bool {
+        let Some((prompt, call)) = &self.hooked_agent.accepted else {
             return false;
         };
         match event {
@@ -95,32 +95,36 @@ impl<'a> HoldTally<'a> {
         input: &HookInput,
         now: Timestamp,
     ) -> Result<(), UnreadableFact> {
-        let before = self.kept.clone();
+        let before = self.hooked_agent.clone();
         match counted {
             HoldCountChange::Same => return Ok(()),
             HoldCountChange::OneMore if self.output => {
-                self.kept.denied = self.kept.denied.saturating_add(1)
+                self.hooked_agent.denied = self.hooked_agent.denied.saturating_add(1)
             }
-            HoldCountChange::OneMore => self.kept.held = self.kept.held.saturating_add(1),
-            HoldCountChange::Over => (self.kept.held, self.kept.denied) = (0, 0),
+            HoldCountChange::OneMore => {
+                self.hooked_agent.held = self.hooked_agent.held.saturating_add(1)
+            }
+            HoldCountChange::Over => (self.hooked_agent.held, self.hooked_agent.denied) = (0, 0),
         }
         if let (HoldCountChange::Over, HoldPoint::Output, Some(prompt), Some(call)) =
             (counted, holding, &input.prompt_id, &input.tool_use_id)
         {
-            self.kept.accepted = Some((prompt.clone(), call.clone()));
+            self.hooked_agent.accepted = Some((prompt.clone(), call.clone()));
         }
         // An agent that was never held leaves nothing behind when it passes: most calls end without a write.
-        if self.kept == before
-            || (!self.known && counted == HoldCountChange::Over && self.kept.accepted.is_none())
+        if self.hooked_agent == before
+            || (!self.was_stored
+                && counted == HoldCountChange::Over
+                && self.hooked_agent.accepted.is_none())
         {
             return Ok(());
         }
-        self.kept.last_event_at = now;
-        hook_session::record(
+        self.hooked_agent.last_event_at = now;
+        hook_session::record_session(
             self.store,
             &self.session_id,
             self.agent_id.as_deref(),
-            &self.kept,
+            &self.hooked_agent,
         )
         .map_err(UnreadableFact::from)
     }

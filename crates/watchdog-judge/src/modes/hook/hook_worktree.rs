@@ -13,7 +13,7 @@ use watchdog_facts::evidence::UnreadableFact;
 use watchdog_git::{Snapshot, Worktree};
 use watchdog_store::engine::NewEvent;
 use watchdog_store::hook_session::{self, HookedAgent};
-use watchdog_store::journal::{event, snapshot_event};
+use watchdog_store::journal::{new_event, snapshot_event};
 use watchdog_store::{LocalStore, open_store};
 
 use crate::judge::command_env::CommandEnv;
@@ -95,7 +95,7 @@ impl HookWorktree {
             Some(id) => hook_session::read_hook_session(store.as_ref(), id, None)?,
             None => None,
         };
-        let folder = folder(command_env, request, input, session.as_ref());
+        let folder = choose_folder(command_env, request, input, session.as_ref());
         let worktree = Worktree::open(&folder)?;
         let store: Arc<dyn LocalStore> = store;
         Ok(HookWorktree {
@@ -110,7 +110,7 @@ impl HookWorktree {
 
 /// The folder whose worktree is judged. An agent cannot choose another judge by changing its folder: the folder where a session began goes
 /// before the present one, and the one that the user names before both.
-fn folder(
+fn choose_folder(
     command_env: &CommandEnv,
     request: &HookRequest,
     input: &HookInput,
@@ -122,13 +122,13 @@ fn folder(
         session.map(|session| session.worktree.as_path()),
     );
     let project = there(request.host.project.as_deref());
-    let found = match request.event {
+    let chosen_folder = match request.event {
         _ if request.worktree_named => None,
         // A session that is resumed in another folder works there from now on.
         HookEvent::SessionStart => reported.or(project),
         _ => there(began).or(project).or(reported),
     };
-    found.unwrap_or_else(|| command_env.worktree.clone())
+    chosen_folder.unwrap_or_else(|| command_env.worktree.clone())
 }
 
 /// Takes a snapshot of the uncommitted files, and says so.
@@ -171,7 +171,10 @@ pub fn note_event(
     data: serde_json::Value,
     at: Timestamp,
 ) -> Result<(), UnreadableFact> {
-    append_event(open, event(at, &open.worktree_id, Some(spec), kind, data))
+    append_event(
+        open,
+        new_event(at, &open.worktree_id, Some(spec), kind, data),
+    )
 }
 
 fn append_event(open: &OpenWorktree, event: NewEvent) -> Result<(), UnreadableFact> {

@@ -6,7 +6,7 @@ use jiff::Timestamp;
 
 use crate::hooks::{
     HoldCountChange, HoldPoint, HoldStreak, HookDecision, HookEvent, HookInput, HookReply,
-    StopFacts, context, decide, judge_criteria,
+    StopFacts, build_context, decide_hold, judge_criteria,
 };
 use crate::rescue::take_snapshot;
 use crate::session::record_lives;
@@ -16,7 +16,7 @@ use watchdog_core::config::settings::{CheckSpec, Limits, RescueMode};
 use watchdog_core::decision::machine::{
     ChecksResult, ConfigTrust, CriteriaFilesRole, EarlierRounds, MachineSetup,
 };
-use watchdog_core::decision::termination::{SpentUsage, termination};
+use watchdog_core::decision::termination::{SpentUsage, find_stop_reason};
 use watchdog_facts::context::SessionContext;
 use watchdog_facts::evidence::{CheckOutcome, CheckResult, UnreadableFact, WarningCode};
 use watchdog_facts::shell_line::WorktreeCommands;
@@ -43,7 +43,7 @@ use crate::wire::verdict_json::as_json;
 
 /// Judges whether the agent may stop, or give its output: by the steps of a check, but without lock and breaker, since the session that
 /// asks holds the one and a host waits for no other.
-pub fn judge(
+pub fn judge_stop(
     command_env: &CommandEnv,
     request: &HookRequest,
     event: HookEvent,
@@ -51,11 +51,11 @@ pub fn judge(
     hooked: HookWorktree,
     cancel: &CancelFlag,
 ) -> Result<HookReply, UnreadableFact> {
-    let stop = JudgedStop::of(command_env, request, event, hook_input, hooked)?;
+    let stop = JudgedStop::from_request(command_env, request, event, hook_input, hooked)?;
     if stop.is_unheld() {
         return Ok(HookReply::quiet());
     }
-    let tally = HoldTally::read(
+    let tally = HoldTally::read_count(
         stop.store.as_ref(),
         event,
         hook_input,
@@ -69,29 +69,33 @@ pub fn judge(
         },
         _ => HoldPoint::Stop,
     };
-    let held = tally.held(most(&stop.input.settings.limits, request, holding));
-    if tally.accepted(event, hook_input) {
-        return Ok(decide(holding, &StopFacts::Nothing, held).reply);
+    let streak = tally.get_streak(calculate_hold_limit(
+        &stop.input.settings.limits,
+        request,
+        holding,
+    ));
+    if tally.has_accepted_output(event, hook_input) {
+        return Ok(decide_hold(holding, &StopFacts::Nothing, streak).reply);
     }
 
     let context = stop.session_context();
     let _within = machine_log::judgement_span(&stop.input).entered();
-    machine_log::begun(&stop.input);
+    machine_log::log_inputs(&stop.input);
     let (facts, results) = stop.facts(&context, cancel);
-    let mut decision = decide(holding, &facts, held);
+    let mut decision = decide_hold(holding, &facts, streak);
     if let Err(unreadable) = tally.count(decision.counted, holding, hook_input, stop.at) {
         // An unsaved count could hold the agent without end.
-        decision = decide(
+        decision = decide_hold(
             holding,
             &facts,
             HoldStreak {
                 times: None,
-                most: held.most,
+                most: streak.most,
             },
         );
         command_env.tell(&unreadable.why);
     }
-    stop.record(&context, &decision, held, &results);
+    stop.record(&context, &decision, streak, &results);
     Ok(with_notes(decision.reply, &stop.input))
 }
 
@@ -109,7 +113,7 @@ struct JudgedStop<'a> {
 }
 
 impl<'a> JudgedStop<'a> {
-    fn of(
+    fn from_request(
         command_env: &'a CommandEnv,
         request: &'a HookRequest,
         event: HookEvent,
@@ -184,8 +188,9 @@ impl<'a> JudgedStop<'a> {
         let is_read = self.request.dialect.has_known_transcript() && asks_the_transcript(input);
         let path = path.as_ref().filter(|path| path.is_file() && is_read);
         // An unreadable transcript gives an empty context: its usage is unknown then, and checks report the lack of messages.
-        let read = path.and_then(|path| transcript_read::read(path, transcript_read::WINDOW).ok());
-        let mut session = context(
+        let read = path
+            .and_then(|path| transcript_read::read_transcript(path, transcript_read::WINDOW).ok());
+        let mut session = build_context(
             *event,
             hook_input,
             read.map(|summary| summary.context()).unwrap_or_default(),
@@ -216,7 +221,7 @@ impl<'a> JudgedStop<'a> {
         let none = Vec::new();
         let settings = &input.settings;
         let counts = input.trust == ConfigTrust::Settled;
-        if let Some(stop) = termination(
+        if let Some(stop) = find_stop_reason(
             &settings.limits,
             &SpentUsage::from_usage(&context.usage),
             now(),
@@ -268,15 +273,17 @@ impl<'a> JudgedStop<'a> {
             let mut capabilities =
                 SystemCapabilities::new(input, cancel).with_earlier_passes(Arc::clone(store));
             capabilities.scratch = Some(command_env.state.scratch());
-            let outcome = checks::evaluate(
+            let outcome = checks::evaluate_checks(
                 settings,
                 &CheckContext::new(&capabilities)
                     .with_session(context)
                     .side_by_side(at_once()),
             );
-            judged(outcome, input.known.is_some(), &input.commands)
+            to_checks_result(outcome, input.known.is_some(), &input.commands)
         };
-        judge_criteria(setup, judge, || criteria_files::changed(input))
+        judge_criteria(setup, judge, || {
+            criteria_files::compare_criteria_files(input)
+        })
     }
 
     /// Records the answer in the log and the journal; the journal has nothing where nothing was judged.
@@ -284,7 +291,7 @@ impl<'a> JudgedStop<'a> {
         &self,
         context: &SessionContext,
         decision: &HookDecision,
-        held: HoldStreak,
+        streak: HoldStreak,
         results: &[CheckResult],
     ) {
         tracing::info!(
@@ -292,7 +299,7 @@ impl<'a> JudgedStop<'a> {
             hook = self.event.command(),
             status = decision.reason.map(|reason| reason.status().as_str()),
             reason = decision.reason.map(Reason::as_str),
-            held = held.times,
+            held = streak.times,
             "answers a hook"
         );
         if decision.message.is_empty() {
@@ -321,8 +328,8 @@ impl<'a> JudgedStop<'a> {
                 status: decision.reason.map(Reason::status),
                 reason: decision.reason,
                 message: &decision.message,
-                times_held: held.times,
-                most: held.most,
+                times_held: streak.times,
+                most: streak.most,
             }),
         );
         if decision.reply.message.is_none() {
@@ -333,7 +340,9 @@ impl<'a> JudgedStop<'a> {
 
 /// Whether watchdog runs the session of this worktree.
 fn is_watched(store: &dyn watchdog_store::LocalStore, input: &JudgementInput) -> bool {
-    let latest = session::latest(store, &input.worktree_id).ok().flatten();
+    let latest = session::read_latest_session(store, &input.worktree_id)
+        .ok()
+        .flatten();
     // Only watchdog itself keeps a log.
     latest.is_some_and(|(_, session)| record_lives(&session) && session.log.is_some())
 }
@@ -343,12 +352,12 @@ fn changed_something(input: &JudgementInput) -> bool {
     let worktree = input.worktree();
     let moved = worktree.head().map_or(true, |head| head != input.baseline);
     moved
-        || session_work::read(&worktree, &input.work)
-            .map_or(true, |found| found.changes.work_left())
+        || session_work::read_uncommitted(&worktree, &input.work)
+            .map_or(true, |work| work.changes.work_left())
 }
 
 /// How often the agent may be held: as the configuration says, but less often than the host allows.
-fn most(limits: &Limits, request: &HookRequest, holding: HoldPoint) -> u32 {
+fn calculate_hold_limit(limits: &Limits, request: &HookRequest, holding: HoldPoint) -> u32 {
     let host = if holding == HoldPoint::Stop {
         request.host.stop_blocks
     } else {
@@ -365,11 +374,11 @@ fn session_began(
     hook_input: &HookInput,
 ) -> Option<Timestamp> {
     // It only serves the time budget: an unreadable record is unknown usage, and counts neither as spent nor as zero.
-    let found = session::read_session(store, worktree_id, spec)
+    let record = session::read_session(store, worktree_id, spec)
         .ok()
         .flatten()?;
-    (found.session_id.is_some() && found.session_id == hook_input.session_id)
-        .then_some(found.started_at)
+    (record.session_id.is_some() && record.session_id == hook_input.session_id)
+        .then_some(record.started_at)
 }
 
 fn asks_the_transcript(input: &JudgementInput) -> bool {
@@ -392,9 +401,13 @@ fn asks_what_was_said(check: &CheckSpec) -> bool {
 }
 
 /// The result of the checks, for a stop.
-fn judged(outcome: GroupOutcome, known: bool, commands: &WorktreeCommands) -> ChecksResult {
+fn to_checks_result(
+    outcome: GroupOutcome,
+    baseline_known: bool,
+    commands: &WorktreeCommands,
+) -> ChecksResult {
     let mut feedback = outcome.feedback;
-    if !known && outcome.outcome == CheckOutcome::Failed {
+    if !baseline_known && outcome.outcome == CheckOutcome::Failed {
         feedback = format!(
             "no baseline is recorded in this worktree: record one by the hook 'session-start', or with: {}; {feedback}",
             commands.watchdog("snapshot")
@@ -418,7 +431,7 @@ fn keep_work(command_env: &CommandEnv, input: &JudgementInput) -> Result<(), Str
     }
     let request = (input.spec.as_str(), now(), "before the checks of a stop");
     let taken = take_snapshot(&input.worktree(), request, &input.settings.rescue);
-    let kept = taken.and_then(|taken| {
+    let all_read = taken.and_then(|taken| {
         let Some(taken) = taken else { return Ok(()) };
         if !taken.reused {
             command_env.tell(&format!("kept the uncommitted work in {}", taken.name));
@@ -428,7 +441,7 @@ fn keep_work(command_env: &CommandEnv, input: &JudgementInput) -> Result<(), Str
         }
         taken.require_all_read()
     });
-    kept.map_err(|error| {
+    all_read.map_err(|error| {
         format!("the uncommitted work could not be kept before checks run: {error}")
     })
 }

@@ -11,7 +11,7 @@ use watchdog_core::checks::{
     CompletionCheck as _, FeatureListCheck, JudgeAnswer, JudgeRequest, LineOutcome, MatchedFile,
     PlanCheck, PushState, TouchedPaths,
 };
-use watchdog_core::config::parse;
+use watchdog_core::config::parse_config;
 use watchdog_core::config::settings::{CheckKind, CheckSpec, CommandCriterion, ConfigSettings};
 use watchdog_facts::evidence::{
     Changes, CheckOutcome, Commits, FaultKind, ReadFact, UnreadableFact,
@@ -34,7 +34,7 @@ pub struct FirstRun {
 }
 
 /// The commands of a configuration that can be run, by name.
-pub fn runnable(settings: &ConfigSettings) -> Vec<(&str, &CommandCriterion)> {
+pub fn list_runnable_commands(settings: &ConfigSettings) -> Vec<(&str, &CommandCriterion)> {
     settings
         .checks
         .iter()
@@ -80,7 +80,7 @@ pub fn judge_list(root: &Path, entry: &str) -> (CheckOutcome, String) {
         begun: Instant::now(),
     };
     let context = CheckContext::new(&capabilities);
-    let parsed = parse(&file, Path::new("completion.json"));
+    let parsed = parse_config(&file, Path::new("completion.json"));
     let judgement = match parsed
         .as_ref()
         .map(|parsed| parsed.settings.checks.as_slice())

@@ -11,6 +11,6 @@ mod project_checks;
 mod project_reader;
 mod proposal;
 
-pub use first_run::{FirstRun, first_run, runnable};
+pub use first_run::{FirstRun, first_run, list_runnable_commands};
 pub use project_checks::{CRON_PATH, is_in_path, propose_config};
 pub use proposal::{ConfigProposal, ProposedEntry};

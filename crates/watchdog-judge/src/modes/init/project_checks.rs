@@ -18,7 +18,7 @@ use super::build_table::{
 };
 use super::first_run::judge_list;
 use super::project_reader::{ProjectReader, is_inside};
-use super::proposal::{ConfigProposal, ProposedEntry, quote};
+use super::proposal::{ConfigProposal, ProposedEntry, quote_as_json};
 use watchdog_agent::preset::PresetCatalog;
 
 /// Entries of folders that are looked at.
@@ -230,7 +230,7 @@ fn propose_lists(reader: &mut ProjectReader<'_>) -> Vec<ProposedEntry> {
             continue;
         }
         let is_json = path.ends_with(".json");
-        let keys = format!("\"type\": \"{kind}\", \"path\": {}", quote(&path));
+        let keys = format!("\"type\": \"{kind}\", \"path\": {}", quote_as_json(&path));
         let done = match (kind, is_json) {
             ("plan", true) => ", \"done\": [\"done\", \"completed\", \"complete\"]",
             _ => "",
@@ -276,7 +276,7 @@ fn propose_guards(root: &Path) -> impl Iterator<Item = ProposedEntry> {
     });
     globs.map(|glob| ProposedEntry {
         is_guard: true,
-        text: quote(&glob),
+        text: quote_as_json(&glob),
         shown: format!("guard {glob}"),
         why: "a session that changes it ends in review".into(),
         is_chosen: false,

@@ -4,7 +4,7 @@
 use std::path::Path;
 
 use serde_json::Value;
-use watchdog_core::config::parse;
+use watchdog_core::config::parse_config;
 use watchdog_core::config::settings::PresetName;
 
 /// Deadline of a check: a first build may take longer than the default of five minutes.
@@ -56,14 +56,14 @@ impl ProposedEntry {
     pub fn command(name: &str, run: &str, folder: &str) -> Self {
         let cwd = match folder {
             "" => String::new(),
-            folder => format!(", \"cwd\": {}", quote(folder)),
+            folder => format!(", \"cwd\": {}", quote_as_json(folder)),
         };
         ProposedEntry {
             text: format!(
                 "{{\"type\": \"command\", \"name\": {}, \"run\": {}{cwd}, \
                  \"timeout_seconds\": {CHECK_SECONDS}}}",
-                quote(name),
-                quote(run)
+                quote_as_json(name),
+                quote_as_json(run)
             ),
             shown: format!("check {name}: {run}"),
             ..ProposedEntry::default()
@@ -99,7 +99,7 @@ impl ConfigProposal {
         if let Some(preset) = &self.agent {
             blocks.push(format!(
                 "\"agent\": {{\"preset\": {}}}",
-                quote(preset.as_str())
+                quote_as_json(preset.as_str())
             ));
         }
         blocks.push(LIMITS.to_owned());
@@ -113,7 +113,7 @@ impl ConfigProposal {
             ));
         }
         let text = format!("{{\n  {}\n}}\n", blocks.join(",\n  "));
-        match parse(&text, Path::new("completion.json")) {
+        match parse_config(&text, Path::new("completion.json")) {
             Ok(parsed) if parsed.notes.is_empty() => Ok(Some(text)),
             Ok(parsed) => Err(parsed.notes.join("; ")),
             Err(error) => Err(error.to_string()),
@@ -122,7 +122,7 @@ impl ConfigProposal {
 }
 
 /// A text as JSON.
-pub fn quote(text: &str) -> String {
+pub fn quote_as_json(text: &str) -> String {
     Value::from(text).to_string()
 }
 
@@ -142,7 +142,7 @@ mod tests {
         let guard = |glob: &str| {
             chosen(ProposedEntry {
                 is_guard: true,
-                text: quote(glob),
+                text: quote_as_json(glob),
                 ..Default::default()
             })
         };
@@ -155,7 +155,9 @@ mod tests {
             ..ConfigProposal::default()
         };
         let text = proposal.file_text().unwrap().unwrap();
-        let settings = parse(&text, Path::new("completion.json")).unwrap().settings;
+        let settings = parse_config(&text, Path::new("completion.json"))
+            .unwrap()
+            .settings;
         assert_eq!(settings.agent.preset, PresetName::CODEX);
         assert_eq!(settings.guards, ["tests/**"]);
         assert_eq!(settings.commands(), [format!("check {odd}: {odd}")]);

@@ -94,7 +94,7 @@ impl AgentSelection {
                 program,
                 fallback,
             } => {
-                let own = entry(settings, name)
+                let own = find_entry(settings, name)
                     .map(|entry| entry.fallback.clone())
                     .unwrap_or_default();
                 (
@@ -200,13 +200,13 @@ impl LoopAgent {
     /// # Errors
     /// A name in its `fallback` that no entry has.
     pub fn entry_with_fallback(
-        found: &AgentEntry,
+        agent_entry: &AgentEntry,
         (settings, presets): (&ConfigSettings, PresetLookup<'_>),
         args: &[OsString],
         program: Option<&OsString>,
     ) -> Result<Vec<LoopAgent>, String> {
-        let first = LoopAgent::entry(found, presets, args, program);
-        let others = found
+        let first = LoopAgent::entry(agent_entry, presets, args, program);
+        let others = agent_entry
             .fallback
             .iter()
             .map(|name| by_name(settings, presets, name, &[], None));
@@ -217,7 +217,7 @@ impl LoopAgent {
     ///
     /// # Errors
     /// Where there is no such agent, or its preset cannot be read.
-    pub fn named(
+    pub fn from_name(
         settings: &ConfigSettings,
         presets: PresetLookup<'_>,
         name: &str,
@@ -226,7 +226,7 @@ impl LoopAgent {
     }
 
     /// Its place in the order of a loop.
-    pub fn ranked(&self) -> RankedAgent {
+    pub fn to_ranked(&self) -> RankedAgent {
         RankedAgent {
             name: self.name.clone(),
             max_cost_usd: self.max_cost_usd,
@@ -253,7 +253,7 @@ impl LoopAgent {
     }
 }
 
-fn entry<'a>(settings: &'a ConfigSettings, name: &str) -> Option<&'a AgentEntry> {
+fn find_entry<'a>(settings: &'a ConfigSettings, name: &str) -> Option<&'a AgentEntry> {
     settings.agents.iter().find(|entry| entry.name == name)
 }
 
@@ -265,15 +265,15 @@ fn by_name(
     args: &[OsString],
     program: Option<&OsString>,
 ) -> Result<LoopAgent, String> {
-    if let Some(entry) = entry(settings, name) {
+    if let Some(entry) = find_entry(settings, name) {
         return LoopAgent::entry(entry, presets, args, program);
     }
     let unknown = |presets: &[&str], own: &str| {
         let entries = settings.agents.iter().map(|entry| entry.name.as_str());
-        let known = nearest_first(name, entries.chain(presets.iter().copied()));
+        let nearest = nearest_first(name, entries.chain(presets.iter().copied()));
         format!(
             "no entry of `agents` and no preset has this name: {}{own}",
-            unknown_preset(name, known.iter().copied())
+            unknown_preset(name, nearest.iter().copied())
         )
     };
     let Some(preset) = PresetName::parse(name) else {
@@ -283,7 +283,11 @@ fn by_name(
         ));
     };
     match presets(&preset) {
-        Err(MissingPreset::Unknown { known, own, .. }) => Err(unknown(
+        Err(MissingPreset::Unknown {
+            known_names: known,
+            own,
+            ..
+        }) => Err(unknown(
             &known.iter().map(String::as_str).collect::<Vec<_>>(),
             &own,
         )),
@@ -301,12 +305,12 @@ mod tests {
             {"name": "main", "preset": "claude", "model": "opus", "fallback": ["second", "own"], "max_cost_usd": 2.5},
             {"name": "second", "preset": "codex", "fallback": ["main"]},
             {"name": "own", "command": ["my-agent", "{prompt}"]}]}"#;
-        watchdog_core::config::parse(text, Path::new("completion.json"))
+        watchdog_core::config::parse_config(text, Path::new("completion.json"))
             .expect("a good file")
             .settings
     }
 
-    fn named(name: &str, fallback: &[&str]) -> Result<Vec<LoopAgent>, String> {
+    fn resolve_named(name: &str, fallback: &[&str]) -> Result<Vec<LoopAgent>, String> {
         AgentSelection::Named {
             name: name.into(),
             args: vec!["--yes".into()],
@@ -317,7 +321,7 @@ mod tests {
     }
 
     fn built_in(name: &PresetName) -> Result<Arc<AgentPreset>, MissingPreset> {
-        let known = || {
+        let names = || {
             PresetName::BUILT_IN
                 .iter()
                 .map(ToString::to_string)
@@ -325,7 +329,7 @@ mod tests {
         };
         let unknown = || MissingPreset::Unknown {
             name: name.to_string(),
-            known: known(),
+            known_names: names(),
             own: "; and so on".into(),
         };
         PresetCatalog::built_in_named(name.as_str()).ok_or_else(unknown)
@@ -337,7 +341,7 @@ mod tests {
 
     #[test]
     fn only_the_started_entry_brings_its_fallback() {
-        let agents = named("main", &[]).expect("known names");
+        let agents = resolve_named("main", &[]).expect("known names");
         assert_eq!(names(&agents), ["main", "second", "own"]);
         let shown: Vec<String> = agents
             .iter()
@@ -358,7 +362,10 @@ mod tests {
         assert!(shown[2].contains("my-agent"), "{shown:?}");
         let (first, second) = (&agents[0], &agents[1]);
         assert_eq!(
-            (first.ranked().max_cost_usd, first.preset_name().as_deref()),
+            (
+                first.to_ranked().max_cost_usd,
+                first.preset_name().as_deref()
+            ),
             (Some(2.5), Some("claude"))
         );
         assert_eq!(
@@ -370,12 +377,12 @@ mod tests {
     #[test]
     fn command_line_agents_override_and_invalid_names_fail() {
         assert_eq!(
-            names(&named("main", &["gemini"]).expect("a preset")),
+            names(&resolve_named("main", &["gemini"]).expect("a preset")),
             ["main", "gemini"],
             "in place of the entry's own"
         );
         assert_eq!(
-            names(&named("claude", &[]).expect("a preset")),
+            names(&resolve_named("claude", &[]).expect("a preset")),
             ["claude"],
             "nobody is inferred"
         );
@@ -385,7 +392,7 @@ mod tests {
             ("codx", "codex"),
             ("Main2", "main"),
         ] {
-            let why = named(name, &[]).expect_err("nobody has the name");
+            let why = resolve_named(name, &[]).expect_err("nobody has the name");
             assert!(why.contains(&format!("did you mean `{near}`?")), "{why}");
             assert!(
                 why.contains(&format!("must be one of `{near}`, ")),
@@ -397,10 +404,13 @@ mod tests {
             );
         }
         assert!(
-            named("Nobody", &[])
+            resolve_named("Nobody", &[])
                 .is_err_and(|why| why.contains("`main`") && why.contains("`codex`"))
         );
-        assert!(named("main", &["main"]).is_err_and(|why| why.contains("'main' is named twice")));
+        assert!(
+            resolve_named("main", &["main"])
+                .is_err_and(|why| why.contains("'main' is named twice"))
+        );
         let program = AgentSelection::Program {
             argv: vec!["/bin/agent".into()],
             fallback: vec!["second".into()],

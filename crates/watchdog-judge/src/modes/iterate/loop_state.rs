@@ -41,7 +41,11 @@ impl PersistedLoop {
     ) -> Result<Self, UnreadableFact> {
         let (worktree_id, recipe) = (worktree.worktree_id(), request.recipe());
         let is_same = |last: &LoopRecord| {
-            is_of(worktree, last) && last.recipe.as_ref().is_none_or(|known| *known == recipe)
+            is_of(worktree, last)
+                && last
+                    .recipe
+                    .as_ref()
+                    .is_none_or(|earlier| *earlier == recipe)
         };
         let last = looped::read_loop(store.as_ref(), &worktree_id, spec)?.filter(is_same);
         // A strike of a loop counts in the breaker of its spec, too: without one there, a reset or a complete came since.
@@ -55,7 +59,7 @@ impl PersistedLoop {
         let resumed = unfinished_loop.is_some();
         let record = match unfinished_loop {
             Some(record) => record,
-            None => begin(worktree, at)?,
+            None => begin_record(worktree, at)?,
         };
         let record = LoopRecord {
             recipe: Some(recipe),
@@ -87,7 +91,7 @@ impl PersistedLoop {
     /// Changes the state, and stores it.
     pub fn keep(&mut self, change: impl FnOnce(&mut LoopRecord)) -> Result<(), UnreadableFact> {
         change(&mut self.record);
-        Ok(looped::record(
+        Ok(looped::record_loop(
             self.store.as_ref(),
             &self.worktree_id,
             &self.spec,
@@ -96,7 +100,7 @@ impl PersistedLoop {
     }
 
     /// Adds a judged iteration.
-    pub fn judged(
+    pub fn add_iteration(
         &mut self,
         standing: &LoopStanding,
         iteration: IterationRecord,
@@ -133,12 +137,12 @@ impl PersistedLoop {
 }
 
 /// Whether a loop was in this very repository, and not in one that was at the same path before.
-fn is_of(worktree: &Worktree, found: &LoopRecord) -> bool {
-    let same = match (&found.birth, worktree.birth()) {
+fn is_of(worktree: &Worktree, loop_record: &LoopRecord) -> bool {
+    let same = match (&loop_record.birth, worktree.birth()) {
         (Some(then), Some(now)) => *then == now,
         _ => true,
     };
-    same && found.origin.as_deref().is_none_or(|origin| {
+    same && loop_record.origin.as_deref().is_none_or(|origin| {
         !matches!(
             worktree.resolve(origin),
             Err(git::Error::UnknownRevision { .. })
@@ -146,7 +150,7 @@ fn is_of(worktree: &Worktree, found: &LoopRecord) -> bool {
     })
 }
 
-fn begin(worktree: &Worktree, at: Timestamp) -> Result<LoopRecord, UnreadableFact> {
+fn begin_record(worktree: &Worktree, at: Timestamp) -> Result<LoopRecord, UnreadableFact> {
     let origin = match worktree.head()? {
         HistoryPoint::Unborn => None,
         HistoryPoint::Commit(commit) => Some(commit),
@@ -155,6 +159,6 @@ fn begin(worktree: &Worktree, at: Timestamp) -> Result<LoopRecord, UnreadableFac
         origin,
         refs: worktree.ref_tips()?,
         birth: worktree.birth(),
-        ..LoopRecord::begun(event_id(at), at)
+        ..LoopRecord::new_begun(event_id(at), at)
     })
 }

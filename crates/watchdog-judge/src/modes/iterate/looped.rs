@@ -25,10 +25,10 @@ use watchdog_store::account::AccountLimit;
 use watchdog_store::journal::kind;
 use watchdog_store::lock::WorktreeLock;
 
-use crate::clock::{now, since};
+use crate::clock::{measure_since, now};
 use crate::judge::admission::{PreparedJudgement, refuse_while_open};
 use crate::judge::command_env::CommandEnv;
-use crate::judge::configuration::effective;
+use crate::judge::configuration::load_effective_config;
 use crate::judge::journal::CommandJournal;
 use crate::judge::judgement_input::JudgementInput;
 use crate::judge::judgement_run::ObservedSession;
@@ -49,7 +49,7 @@ use super::missing_agents::warnings_before_the_first_session;
 use super::next_prompt::{change_in_words, criteria_words, handed_over, read_described_prompt};
 use super::pause;
 use super::request::LoopRequest;
-use super::session::{LoopContext, crash_of, outcome};
+use super::session::{LoopContext, build_outcome, crash_of};
 use super::view::{LoopPhase, LoopStatus, LoopView, about_silence, in_words, why_in_words};
 
 mod account_holds;
@@ -87,7 +87,7 @@ struct LoopRun {
     /// The judgement of the last iteration.
     last: Option<Judgement>,
     /// The agents that another machine's limit holds.
-    held: Vec<(String, AccountLimit)>,
+    account_holds: Vec<(String, AccountLimit)>,
 }
 
 /// The input of the next step.
@@ -136,7 +136,7 @@ impl LoopRun {
         settle_anchor::between_sessions(&open, Some(&spec), begun)?;
         let mut effective = match &request.effective {
             Some(effective) => effective.clone(),
-            None => effective(command_env, &open, Some(&spec), Some(&origin))?,
+            None => load_effective_config(command_env, &open, Some(&spec), Some(&origin))?,
         };
         if let ConfigTrust::Untrusted { allow_with } = &effective.trust {
             // A session would be useless: its criteria would not be read, and no verdict could be `complete`.
@@ -199,7 +199,7 @@ impl LoopRun {
             limits,
             no_progress,
             max_wait,
-            agents: context.agents.iter().map(LoopAgent::ranked).collect(),
+            agents: context.agents.iter().map(LoopAgent::to_ranked).collect(),
         };
         let notify = &context.settings().notify;
         let journal = CommandJournal::telling(
@@ -220,7 +220,7 @@ impl LoopRun {
             begun,
             wall_before,
             last: None,
-            held: Vec::new(),
+            account_holds: Vec::new(),
         };
         looped.memory.keep(|record| record.standing = standing)?;
         looped.tell_the_beginning();
@@ -243,7 +243,7 @@ impl LoopRun {
             self.tell(&format!("resuming the loop of {:.0} at iteration {next}/{at_most} (--restart to start over)", record.begun_at));
         }
         for agent in &self.context.agents {
-            if let Some(clause) = self.context.recognised(agent) {
+            if let Some(clause) = self.context.describe_recognition(agent) {
                 self.tell(&clause);
             }
         }
@@ -267,7 +267,7 @@ impl LoopRun {
     }
 
     fn wall(&self) -> Duration {
-        self.wall_before + since(self.begun)
+        self.wall_before + measure_since(self.begun)
     }
 
     fn show(&mut self, phase: LoopPhase) {
@@ -284,10 +284,10 @@ impl LoopRun {
         loop {
             came = match self.next(came) {
                 LoopAction::Iterate { .. } if signals.urgency() >= SignalUrgency::Interrupted => {
-                    return self.interrupted();
+                    return self.end_interrupted();
                 }
                 LoopAction::Iterate { .. } if self.context.request.pause.came() => {
-                    return self.paused();
+                    return self.end_paused();
                 }
                 LoopAction::Iterate { number } => match self.iterate(number, signals).await {
                     Ok(played) => LoopStepInput::Played(Box::new(played)),
@@ -306,9 +306,9 @@ impl LoopRun {
                 LoopAction::Pause { length, why } => match self.pause(length, why, signals).await {
                     true => LoopStepInput::PauseOver,
                     false if signals.urgency() >= SignalUrgency::Interrupted => {
-                        return self.interrupted();
+                        return self.end_interrupted();
                     }
-                    false => return self.paused(),
+                    false => return self.end_paused(),
                 },
                 LoopAction::End(end) => return self.finish(&end),
             };
@@ -343,9 +343,9 @@ impl LoopRun {
             .input_of_last_session(true)
             .map_err(|unreadable| Box::new(self.context.unreadable(unreadable)))?;
         let crash = Some(("it was cut off, and so was watchdog".to_string(), false));
-        let prepared = self.prepared(input, at);
+        let prepared = self.prepare_judgement(input, at);
         Ok(LoopStepInput::Played(Box::new(
-            self.judged(prepared, number, ObservedSession::default(), crash, signals)
+            self.judge_iteration(prepared, number, ObservedSession::default(), crash, signals)
                 .await,
         )))
     }
@@ -364,7 +364,7 @@ impl LoopRun {
             self.context.refuse_half_done()?;
         }
 
-        let prepared = self.prepared(self.context.input_of_new_session(number)?, begun);
+        let prepared = self.prepare_judgement(self.context.input_of_new_session(number)?, begun);
         let prepared = refuse_what_passes(prepared, signals).await?;
         let records = &self.memory.record().records;
         let (mut prepared, texts) =
@@ -385,8 +385,8 @@ impl LoopRun {
             self.journal
                 .write(kind::AGENT_CHANGED, agent_changed_data(change));
             // The conversation of another agent is never taken up.
-            let kept = self.memory.keep(|record| record.session_id = None);
-            kept.map_err(|unreadable| prepared.unreadable(unreadable))?;
+            let saved = self.memory.keep(|record| record.session_id = None);
+            saved.map_err(|unreadable| prepared.unreadable(unreadable))?;
         }
         let options = self.begin_session(number, (&prompt, takes_up), &prepared)?;
         let mut seen = run_session(&prepared, options, signals).await;
@@ -397,7 +397,9 @@ impl LoopRun {
         // The next session continues after a crash in any case, so the agent that crashed is not probed.
         prepared.input.overrides.no_probe |= crash.is_some();
         self.show(LoopPhase::Judging);
-        Ok(self.judged(prepared, number, seen, crash, signals).await)
+        Ok(self
+            .judge_iteration(prepared, number, seen, crash, signals)
+            .await)
     }
 
     /// Records that a session is starting, shows it, and returns its order.
@@ -425,11 +427,11 @@ impl LoopRun {
         self.machine.session_begins();
         let (begun, at_most) = (prepared.begun, self.status.max_iterations);
         let standing = self.machine.standing().clone();
-        let kept = self.memory.keep(|record| {
+        let saved = self.memory.keep(|record| {
             (record.under_way, record.at_most, record.standing) =
                 (Some((number, begun)), Some(at_most), standing);
         });
-        kept.map_err(|unreadable| prepared.unreadable(unreadable))?;
+        saved.map_err(|unreadable| prepared.unreadable(unreadable))?;
         tracing::info!(target: "watchdog::session", iteration = number, max_iterations = at_most, "begins an iteration");
         let with = chosen
             .filter(|_| self.context.agents.len() > 1)
@@ -468,14 +470,14 @@ impl LoopRun {
     ) -> Result<FinishedIteration, UnreadableFact> {
         let number = self.machine.standing().finished.saturating_add(1);
         self.show(LoopPhase::Judging);
-        let prepared = self.prepared(self.context.input_of_last_session(false)?, now());
+        let prepared = self.prepare_judgement(self.context.input_of_last_session(false)?, now());
         Ok(self
-            .judged(prepared, number, ObservedSession::default(), None, signals)
+            .judge_iteration(prepared, number, ObservedSession::default(), None, signals)
             .await)
     }
 
     /// An input of this loop, whose sessions share one journal.
-    fn prepared(&self, input: JudgementInput, begun: Timestamp) -> PreparedJudgement {
+    fn prepare_judgement(&self, input: JudgementInput, begun: Timestamp) -> PreparedJudgement {
         let LoopContext {
             command_env, store, ..
         } = &self.context;
@@ -488,7 +490,7 @@ impl LoopRun {
         }
     }
 
-    async fn judged(
+    async fn judge_iteration(
         &mut self,
         mut prepared: PreparedJudgement,
         number: u32,
@@ -533,7 +535,7 @@ impl LoopRun {
             ..record
         };
         let work = self.context.work().await;
-        let outcome = outcome(&judgement, crash, of_agent, work, spent);
+        let outcome = build_outcome(&judgement, crash, of_agent, work, spent);
         FinishedIteration {
             judgement,
             outcome,
@@ -588,15 +590,19 @@ impl LoopRun {
             self.tell(&line);
         }
         let standing = self.machine.standing().clone();
-        let kept = match (interrupted, standing.finished == before) {
+        let saved = match (interrupted, standing.finished == before) {
             // The process that resumes this loop judges it again: its commits count then.
-            (true, _) => self.memory.keep(|kept| kept.standing = standing),
-            (false, true) => self
+            (true, _) => self
                 .memory
-                .keep(|kept| (kept.standing, kept.under_way) = (standing, None)),
-            (false, false) => self.memory.judged(&standing, record, &judgement.verdict),
+                .keep(|loop_record| loop_record.standing = standing),
+            (false, true) => self.memory.keep(|loop_record| {
+                (loop_record.standing, loop_record.under_way) = (standing, None)
+            }),
+            (false, false) => self
+                .memory
+                .add_iteration(&standing, record, &judgement.verdict),
         };
-        if let Err(unreadable) = kept {
+        if let Err(unreadable) = saved {
             self.tell(&format!(
                 "how the loop stands could not be written down, so it cannot be gone on with: {}",
                 unreadable.why
@@ -630,17 +636,17 @@ impl LoopRun {
         }
         self.show(LoopPhase::Pause { until, why });
         let command_env = &self.context.command_env;
-        let tell = |left: Duration| {
+        let tell = |time_left: Duration| {
             command_env.tell(&format!(
                 "{}: going on in {} min",
                 why_in_words(why),
-                left.as_secs().div_ceil(60)
+                time_left.as_secs().div_ceil(60)
             ));
         };
         let mut request = self.context.request.pause.clone();
         tokio::select! {
             whole = pause::wait_until(until, signals, tell) => whole,
-            () = self.context.hold_ends_early(&self.held), if why == PauseReason::UsageLimit => true,
+            () = self.context.hold_ends_early(&self.account_holds), if why == PauseReason::UsageLimit => true,
             () = request.wait() => false,
         }
     }
@@ -688,7 +694,7 @@ impl LoopRun {
             handler_task: texts.and_then(|texts| texts.prompt.as_deref()),
             last: last.as_ref(),
             records: &self.memory.record().records,
-            budget: super::plan::budget(&settings.limits, self.machine.standing()),
+            budget: super::plan::describe_budget(&settings.limits, self.machine.standing()),
             spec: &self.context.spec,
             branch: branch.as_deref(),
             worktree: &self.context.root.display().to_string(),

@@ -64,7 +64,7 @@ pub fn missing_fallbacks(
         .collect();
     names.sort_unstable();
     names.dedup();
-    let found = names.into_iter().filter_map(|name| match LoopAgent::named(settings, presets, name) {
+    let missing = names.into_iter().filter_map(|name| match LoopAgent::from_name(settings, presets, name) {
         Err(why) => Some(MissingFallback {
             why: format!("{name}, which agents[].fallback names, cannot take over: {why}"),
             mend: format!("correct its preset, or take {name} out of the fallback"),
@@ -74,5 +74,5 @@ pub fn missing_fallbacks(
             mend: format!("install {program}, or take {name} out of the fallback"),
         }),
     });
-    found.collect()
+    missing.collect()
 }

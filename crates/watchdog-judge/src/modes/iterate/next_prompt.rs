@@ -6,7 +6,7 @@ use crate::judge::capabilities::SystemCapabilities;
 use crate::judge::refusal::Refusal;
 use crate::judge::signals::{SignalState, SignalUrgency};
 use crate::judge::spawn_io::spawn_io;
-use watchdog_core::checks::{CheckContext, DescribedPrompt, ask_for_prompt, describe};
+use watchdog_core::checks::{CheckContext, DescribedPrompt, ask_for_prompt, describe_checks};
 use watchdog_core::config::settings::ConfigSettings;
 use watchdog_core::decision::iteration::agent_order::{AgentChange, ChangeReason, HoldReason};
 use watchdog_core::decision::iteration::handover::{HandoverFacts, with_handover};
@@ -78,7 +78,7 @@ pub async fn read_described_prompt(
 
 /// The checks, one line each, with the handler's own words for its check.
 pub fn criteria_words(settings: &ConfigSettings, texts: Option<&DescribedPrompt>) -> String {
-    let described = describe(settings);
+    let described = describe_checks(settings);
     match texts.and_then(|texts| Some((&texts.replaces, texts.criteria.as_ref()?))) {
         Some((general, own)) => described.replacen(general.as_str(), own.trim(), 1),
         None => described,

@@ -5,7 +5,7 @@ use std::time::Duration;
 
 use jiff::Timestamp;
 
-use crate::clock::{now, pauses, since};
+use crate::clock::{measure_since, now, pauses};
 use crate::judge::command_env::CommandEnv;
 use crate::judge::signals::{SignalState, SignalUrgency};
 use crate::modes::pid_wait;
@@ -25,7 +25,7 @@ pub fn end_of(length: PauseLength, from: Timestamp) -> Timestamp {
     let length = match length {
         PauseLength::Until(until) => return until,
         PauseLength::For(length) => length,
-        PauseLength::Backoff { attempt, at_most } => pauses::pause(attempt, at_most),
+        PauseLength::Backoff { attempt, at_most } => pauses::calculate_pause(attempt, at_most),
     };
     let length = jiff::SignedDuration::try_from(length).unwrap_or(jiff::SignedDuration::MAX);
     from.checked_add(length).unwrap_or(Timestamp::MAX)
@@ -42,7 +42,7 @@ pub async fn wait_until(
     let mut reported_after = Duration::ZERO;
     loop {
         // A clock that is set meanwhile makes no pause shorter or longer.
-        let waited = since(begun);
+        let waited = measure_since(begun);
         let time_left = length.saturating_sub(waited);
         if time_left.is_zero() {
             return true;
@@ -53,7 +53,7 @@ pub async fn wait_until(
         }
         tokio::select! {
             () = tokio::time::sleep(time_left.min(POLL)) => {}
-            () = signals.reached(SignalUrgency::Interrupted) => return false,
+            () = signals.wait_for_urgency(SignalUrgency::Interrupted) => return false,
         }
     }
 }

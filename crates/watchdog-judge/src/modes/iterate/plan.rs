@@ -1,7 +1,7 @@
 //! The plan of a loop for `--dry-run`: starts nothing.
 
 use watchdog_agent::ConversationChoice;
-use watchdog_core::checks::describe;
+use watchdog_core::checks::describe_checks;
 use watchdog_core::config::PresetName;
 use watchdog_core::config::settings::Limits;
 use watchdog_core::decision::iteration::agent_order::{AgentChoice, RankedAgent, choose_agent};
@@ -14,7 +14,7 @@ use watchdog_facts::evidence::{FaultKind, UnreadableFact};
 use crate::clock::now;
 use crate::judge::admission::refuse_half_done;
 use crate::judge::command_env::CommandEnv;
-use crate::judge::configuration::effective;
+use crate::judge::configuration::load_effective_config;
 use crate::judge::open_worktree::OpenWorktree;
 use crate::session::spec_of_new_session;
 use crate::wire::loop_plan_json::LoopPlan;
@@ -37,7 +37,7 @@ pub fn plan_loop(
     let origin = memory.origin();
     let effective = match &request.effective {
         Some(effective) => effective.clone(),
-        None => effective(command_env, &open, Some(&spec), Some(&origin))?,
+        None => load_effective_config(command_env, &open, Some(&spec), Some(&origin))?,
     };
     let limits = request.limits.over(&effective.settings.limits);
     let standing = &memory.record().standing;
@@ -48,7 +48,7 @@ pub fn plan_loop(
         .agents
         .resolve(&effective.settings, &presets)
         .map_err(config_error)?;
-    let order: Vec<RankedAgent> = agents.iter().map(LoopAgent::ranked).collect();
+    let order: Vec<RankedAgent> = agents.iter().map(LoopAgent::to_ranked).collect();
     let agent = match choose_agent(now(), &order, &standing.agents) {
         AgentChoice::Agent(index) => &agents[index],
         AgentChoice::Wait(_) | AgentChoice::Spent => &agents[0],
@@ -57,13 +57,13 @@ pub fn plan_loop(
     let last = ConversationChoice::Resumed(memory.record().session_id.as_deref());
     let resumed =
         request.same_conversation && iteration > 1 && !changed && agent.worker.takes_up(last);
-    let budget = budget(&limits, standing);
+    let budget = describe_budget(&limits, standing);
     let prompt = request.prompts.compose(&PromptFacts {
         iteration,
         max_iterations: limits.max_iterations,
         resumed,
         criteria: &if effective.trust == ConfigTrust::Settled {
-            describe(&effective.settings)
+            describe_checks(&effective.settings)
         } else {
             String::new()
         },
@@ -88,7 +88,7 @@ pub fn plan_loop(
         .join(format!("{}.md", open.worktree_id));
     Ok(LoopPlan {
         dry_run: true,
-        command: agent.worker.shown(&file, conversation),
+        command: agent.worker.display_argv(&file, conversation),
         agent: agent.name.clone(),
         agents: agents.iter().map(|agent| agent.name.clone()).collect(),
         refused: match &effective.trust {
@@ -124,40 +124,40 @@ pub fn plan_loop(
 }
 
 /// The remaining budget, in words.
-pub fn budget(limits: &Limits, standing: &LoopStanding) -> String {
+pub fn describe_budget(limits: &Limits, standing: &LoopStanding) -> String {
     let spent = &standing.spent;
-    let mut left = vec![format!(
+    let mut amounts_left = vec![format!(
         "{} of {} iterations",
         limits.max_iterations.saturating_sub(standing.finished),
         limits.max_iterations
     )];
     if let Some(most) = limits.max_turns {
-        left.push(format!(
+        amounts_left.push(format!(
             "{} of {most} turns",
             most.saturating_sub(spent.turns)
         ));
     }
     if let Some(most) = limits.max_total_tokens {
-        left.push(format!(
+        amounts_left.push(format!(
             "{} of {most} tokens",
             most.saturating_sub(spent.tokens)
         ));
     }
     if let Some(most) = limits.max_cost_usd {
-        left.push(format!(
+        amounts_left.push(format!(
             "{:.2} of {most:.2} US dollars",
             (most - spent.cost_usd).max(0.0)
         ));
     }
     if let Some(most) = limits.max_wall {
-        left.push(format!(
+        amounts_left.push(format!(
             "{:.0} of {} s",
             (most.as_secs_f64() - spent.wall_seconds).max(0.0),
             most.as_secs()
         ));
     }
     if let Some(deadline) = limits.deadline {
-        left.push(format!("until {deadline:.0}"));
+        amounts_left.push(format!("until {deadline:.0}"));
     }
-    left.join(", ")
+    amounts_left.join(", ")
 }

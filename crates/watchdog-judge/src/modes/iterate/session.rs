@@ -7,7 +7,7 @@ use std::sync::Arc;
 
 use crate::rescue::private_rule;
 use crate::session::{
-    RecordedBaseline, UncommittedRule, log_path, recorded, refuse_replaced_clone,
+    RecordedBaseline, UncommittedRule, log_path, read_recorded_baseline, refuse_replaced_clone,
 };
 use watchdog_agent::stream::StreamTap;
 use watchdog_agent::{ConversationChoice, SessionAgent};
@@ -142,20 +142,21 @@ impl LoopContext {
     /// The input of the session that started last, for one that was interrupted or still works in the background.
     pub fn input_of_last_session(&self, no_probe: bool) -> Result<JudgementInput, UnreadableFact> {
         let open = self.open()?;
-        let found = recorded(&open.store, &self.worktree_id, Some(&self.spec))?;
-        let known = found.is_some();
-        let recorded = found.unwrap_or_else(|| RecordedBaseline {
+        let recorded_baseline =
+            read_recorded_baseline(&open.store, &self.worktree_id, Some(&self.spec))?;
+        let baseline_known = recorded_baseline.is_some();
+        let recorded = recorded_baseline.unwrap_or_else(|| RecordedBaseline {
             refs: self.refs.clone(),
             ..RecordedBaseline::made_up(self.spec.clone(), self.origin.clone(), now())
         });
-        Ok(self.input(open, recorded, known, no_probe))
+        Ok(self.input(open, recorded, baseline_known, no_probe))
     }
 
     fn input(
         &self,
         open: OpenWorktree,
         recorded: RecordedBaseline,
-        known: bool,
+        baseline_known: bool,
         no_probe: bool,
     ) -> JudgementInput {
         let mut effective = self.effective.clone();
@@ -169,7 +170,7 @@ impl LoopContext {
             once: false,
             ..self.request.overrides.clone()
         };
-        JudgementInput::new(open, recorded, known, effective, overrides)
+        JudgementInput::new(open, recorded, baseline_known, effective, overrides)
             .begun_at(self.origin.clone(), self.refs.clone())
     }
 
@@ -182,7 +183,7 @@ impl LoopContext {
     }
 
     /// What is said of a program of the user's before its first session, where its command line names an agent.
-    pub fn recognised(&self, agent: &LoopAgent) -> Option<String> {
+    pub fn describe_recognition(&self, agent: &LoopAgent) -> Option<String> {
         let SessionAgent::Program(argv) = &agent.worker else {
             return None;
         };
@@ -270,7 +271,7 @@ impl LoopContext {
                 agent: agent.name.clone(),
                 max_cost_usd,
                 before_usd: standing_of(&standing.agents, &agent.name)
-                    .map_or(0.0, |known| known.spent.cost_usd),
+                    .map_or(0.0, |agent_standing| agent_standing.spent.cost_usd),
             }),
         })
     }
@@ -342,7 +343,7 @@ pub fn crash_of(seen: &ObservedSession) -> Option<(String, bool)> {
 }
 
 /// The outcome of an iteration, for the state machine.
-pub fn outcome(
+pub fn build_outcome(
     judgement: &Judgement,
     crash: Option<(String, bool)>,
     of_agent: bool,

@@ -5,7 +5,7 @@
 use std::sync::Arc;
 
 use watchdog_core::checks::{
-    CheckContext, CheckDefinition, CommandCheck, CompletionCheck as _, evaluate,
+    CheckContext, CheckDefinition, CommandCheck, CompletionCheck as _, evaluate_checks,
 };
 use watchdog_core::config::settings::{
     CheckKind, CheckSpec, CommandCriterion, ConfigSettings, Mode,
@@ -32,7 +32,7 @@ pub async fn refuse_what_passes(
     prepared: PreparedJudgement,
     signals: &mut SignalState,
 ) -> Result<PreparedJudgement, Refusal> {
-    let wanted = wanted(&prepared.input);
+    let wanted = list_wanted_checks(&prepared.input);
     let cheap = cheap_checks(&prepared.input, prepared.store.as_ref());
     if wanted.is_empty() && cheap.is_empty() {
         return Ok(prepared);
@@ -42,14 +42,14 @@ pub async fn refuse_what_passes(
         let cancel = cancel.clone();
         spawn_io(move || {
             record_outcomes(&prepared.input, &prepared.store, cheap, &cancel);
-            let found = first_pass(
+            let objection = first_pass(
                 &prepared.input,
                 &wanted,
                 &prepared.command_env,
                 prepared.store.as_ref(),
                 &cancel,
             );
-            (prepared, found)
+            (prepared, objection)
         })
     };
     let (prepared, found) = signals
@@ -66,39 +66,45 @@ pub async fn refuse_what_passes(
 }
 
 /// The checks that must fail first, of trusted criteria.
-fn wanted(input: &JudgementInput) -> Vec<(String, CommandCriterion)> {
-    fn add(check: &CheckSpec, found: &mut Vec<(String, CommandCriterion)>) {
+fn list_wanted_checks(input: &JudgementInput) -> Vec<(String, CommandCriterion)> {
+    fn add_checks(check: &CheckSpec, commands: &mut Vec<(String, CommandCriterion)>) {
         match check {
-            CheckSpec::Group { checks, .. } => checks.iter().for_each(|check| add(check, found)),
+            CheckSpec::Group { checks, .. } => {
+                checks.iter().for_each(|check| add_checks(check, commands))
+            }
             CheckSpec::Single {
                 name,
                 criterion: CheckKind::Command(command),
             } if command.must_fail_first => {
-                found.push((name.clone(), command.clone()));
+                commands.push((name.clone(), command.clone()));
             }
             CheckSpec::Single { .. } => {}
         }
     }
-    let mut found = Vec::new();
+    let mut commands = Vec::new();
     if input.trust == ConfigTrust::Settled {
         input
             .settings
             .checks
             .iter()
-            .for_each(|check| add(check, &mut found));
+            .for_each(|check| add_checks(check, &mut commands));
     }
-    found
+    commands
 }
 
 /// The checks of files and git alone, of trusted criteria, whose outcome before the work is unknown.
 pub fn cheap_checks(input: &JudgementInput, store: &dyn LocalStore) -> Vec<CheckSpec> {
-    fn add(check: &CheckSpec, is_wanted: &dyn Fn(&CheckKind) -> bool, checks: &mut Vec<CheckSpec>) {
+    fn add_checks(
+        check: &CheckSpec,
+        is_wanted: &dyn Fn(&CheckKind) -> bool,
+        checks: &mut Vec<CheckSpec>,
+    ) {
         match check {
             CheckSpec::Group {
                 checks: members, ..
             } => members
                 .iter()
-                .for_each(|member| add(member, is_wanted, checks)),
+                .for_each(|member| add_checks(member, is_wanted, checks)),
             CheckSpec::Single { criterion, .. } if is_wanted(criterion) => {
                 checks.push(check.clone())
             }
@@ -122,14 +128,14 @@ pub fn cheap_checks(input: &JudgementInput, store: &dyn LocalStore) -> Vec<Check
             .settings
             .checks
             .iter()
-            .for_each(|check| add(check, &is_wanted, &mut checks));
+            .for_each(|check| add_checks(check, &is_wanted, &mut checks));
     }
     checks
 }
 
 /// The name of a check in the record of its outcome before the work.
 fn check_id(criterion: &CheckKind) -> String {
-    check_cache::inputs(&[CheckDefinition::from_criterion(criterion).text.as_bytes()])
+    check_cache::fingerprint_inputs(&[CheckDefinition::from_criterion(criterion).text.as_bytes()])
 }
 
 /// Judges these checks, which records how each ends without any work.
@@ -150,7 +156,7 @@ pub fn record_outcomes(
         ..ConfigSettings::default()
     };
     // The record is what counts, and not whether they pass.
-    let _ = evaluate(
+    let _ = evaluate_checks(
         &settings,
         &CheckContext::new(&capabilities).asking_every(true),
     );
@@ -201,7 +207,7 @@ fn first_pass(
                     tests: judged.tests,
                     at: now(),
                 };
-                before::update(store, &input.worktree_id, &input.spec, |record| {
+                before::update_checks_before(store, &input.worktree_id, &input.spec, |record| {
                     record.begin(mark.clone())
                 })?;
             }

@@ -135,7 +135,7 @@ impl SnapshotSubject {
         let (worktree, changes) = match opened {
             Ok(opened) => opened,
             Err(error) => {
-                schedule.failed();
+                schedule.record_scan_failure();
                 return Err(error.to_string());
             }
         };
@@ -177,11 +177,11 @@ impl SnapshotSubject {
             }
             due
         };
-        let kept = snapshot_helpers(worktree, &self.evidence, request, &self.settings, is_due);
-        for snapshot in &kept.taken {
+        let snapshots = snapshot_helpers(worktree, &self.evidence, request, &self.settings, is_due);
+        for snapshot in &snapshots.taken {
             self.note(Some(snapshot), request.1);
         }
-        for why in kept.failed {
+        for why in snapshots.failed {
             tracing::debug!(target: "watchdog::rescue", why = why, "cannot keep the work of a helper");
         }
     }
@@ -213,7 +213,7 @@ struct SnapshotSchedule {
     /// For how long it is watched.
     restless: Duration,
     /// The fingerprint of the last snapshot.
-    kept: Option<u64>,
+    last_fingerprint: Option<u64>,
     /// No scan yet.
     first: bool,
     /// The last look was not the first.
@@ -229,7 +229,7 @@ impl SnapshotSchedule {
             since: Duration::ZERO,
             last: None,
             restless: Duration::ZERO,
-            kept: None,
+            last_fingerprint: None,
             first: true,
             begun: false,
             pause: every,
@@ -249,7 +249,7 @@ impl SnapshotSchedule {
             self.restless = Duration::ZERO;
         }
         let open = self.since >= self.every;
-        let Some(seen) = seen.filter(|seen| Some(*seen) != self.kept) else {
+        let Some(seen) = seen.filter(|seen| Some(*seen) != self.last_fingerprint) else {
             // Nothing new: even after a long quiet time, a change must be noticed soon, but scans cost something.
             self.pause = if open {
                 self.settle.max(self.every / 5)
@@ -260,7 +260,7 @@ impl SnapshotSchedule {
         };
         // A work tree that is never quiet must not go without any.
         if first || (open && (before == Some(seen) || self.restless >= self.every)) {
-            self.kept = Some(seen);
+            self.last_fingerprint = Some(seen);
             self.since = Duration::ZERO;
             self.pause = self.every;
             return true;
@@ -283,7 +283,7 @@ impl SnapshotSchedule {
         }
     }
 
-    fn failed(&mut self) {
+    fn record_scan_failure(&mut self) {
         self.since += if self.first {
             Duration::ZERO
         } else {
@@ -295,7 +295,7 @@ impl SnapshotSchedule {
 
     /// The snapshot that was due could not be taken: the same state is due again.
     fn forget(&mut self) {
-        self.kept = None;
+        self.last_fingerprint = None;
     }
 
     fn pause(&self) -> Duration {

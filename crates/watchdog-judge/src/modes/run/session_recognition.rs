@@ -34,23 +34,23 @@ impl SessionRecognition {
         chosen: Option<&str>,
         command: &[OsString],
     ) -> Self {
-        let known = known_agents(&command_env.presets);
+        let agent_words = known_agents(&command_env.presets);
         SessionRecognition {
-            by_command: agents_in_command(command, &known),
-            known,
+            by_command: agents_in_command(command, &agent_words),
+            known: agent_words,
             chosen: chosen.map(str::to_owned),
             watch: None,
         }
     }
 
     /// The agent that a person named.
-    pub fn named(&self) -> Option<&str> {
+    pub fn get_named_agent(&self) -> Option<&str> {
         self.chosen.as_deref().or(self.by_command.one())
     }
 
     /// Begins to look at its processes, unless a person named the agent.
     pub fn watch(&mut self, processes: CommandLineReader, command_env: &CommandEnv) {
-        if self.named().is_none() {
+        if self.get_named_agent().is_none() {
             let narrate = command_env.narrate.clone();
             let tell = move |words: &AgentWords| {
                 narrate(&format!(
@@ -88,9 +88,9 @@ impl SessionRecognition {
             command_env
                 .find_preset(root, name)
                 .ok()
-                .map(|found| found.preset)
+                .map(|found_preset| found_preset.preset)
         };
-        if let Some(named) = self.named().and_then(PresetName::parse) {
+        if let Some(named) = self.get_named_agent().and_then(PresetName::parse) {
             return (
                 StreamTap::of_preset(
                     preset(&named)
@@ -117,14 +117,14 @@ impl SessionRecognition {
         match &self.by_command {
             NamedAgents::None => None,
             NamedAgents::One(agent) => {
-                let other = names_agent && settings.probe.is_none() && configured != agent;
-                let other = if other {
+                let differs = names_agent && settings.probe.is_none() && configured != agent;
+                let aside = if differs {
                     format!(" (agent.preset names {configured}, which did not run it)")
                 } else {
                     String::new()
                 };
                 Some(format!(
-                    "session of {}, as its command line says{other}",
+                    "session of {}, as its command line says{aside}",
                     title(agent)
                 ))
             }
@@ -167,12 +167,12 @@ impl AgentWatch {
     /// Begins to watch; `tell` gets each agent once. `None` where no thread can be had: then the session is not recognised by its processes.
     pub fn begin(
         processes: CommandLineReader,
-        known: Vec<AgentWords>,
+        agent_words: Vec<AgentWords>,
         tell: impl Fn(&AgentWords) + Send + 'static,
     ) -> Option<Self> {
         let seen = Arc::new(Mutex::new(BTreeSet::new()));
         let (stop, stopped) = channel::<()>();
-        let found = Arc::clone(&seen);
+        let seen_by_thread = Arc::clone(&seen);
         let watch = move || {
             let begun = Instant::now();
             let mut pause = FIRST;
@@ -180,18 +180,20 @@ impl AgentWatch {
                 let scan_start = Instant::now();
                 let lines: Vec<ProcessCommand> =
                     processes.read_all().into_iter().map(as_command).collect();
-                let agents = agents_in_processes(&lines, &known);
+                let agents = agents_in_processes(&lines, &agent_words);
                 let mut new = Vec::new();
                 let has_seen = {
-                    let mut found = found.lock().unwrap_or_else(PoisonError::into_inner);
+                    let mut names_seen = seen_by_thread
+                        .lock()
+                        .unwrap_or_else(PoisonError::into_inner);
                     new.extend(
                         names(agents)
                             .into_iter()
-                            .filter(|name| found.insert(name.clone())),
+                            .filter(|name| names_seen.insert(name.clone())),
                     );
-                    !found.is_empty()
+                    !names_seen.is_empty()
                 };
-                known
+                agent_words
                     .iter()
                     .filter(|words| new.contains(&words.agent))
                     .for_each(&tell);

@@ -94,12 +94,12 @@ pub async fn run_session(
             match StartedSession::start_session(prepared, options, begun) {
                 Ok(started) => started,
                 Err(end) => {
-                    stop(snapshots);
+                    stop_snapshots(snapshots);
                     return Err(end);
                 }
             };
         let waited = session.wait_for_end(process, waiter, signals).await;
-        stop(snapshots);
+        stop_snapshots(snapshots);
         let seen = session.observe_end(waited);
         Ok(session.record_end(seen))
     };
@@ -147,7 +147,7 @@ async fn take_first_snapshot(
             Ok(snapshots)
         }
         Some(why) => {
-            stop(snapshots);
+            stop_snapshots(snapshots);
             Err(SessionEnd::NotKept { why })
         }
         None => Ok(snapshots),
@@ -186,7 +186,7 @@ impl<'a> StartedSession<'a> {
             options.agent.as_deref(),
             &options.launch.argv,
         );
-        let named_agent = recognition.named().map(str::to_owned);
+        let named_agent = recognition.get_named_agent().map(str::to_owned);
         let may_get_input = options.launch.stdin == StdinSource::Inherit && stdin_may_bring_more();
         options.launch.tap = Some(Arc::new(options.tap.clone()));
         // First of all: the successor of a killed watchdog must find the session, and its first processes must count as its own.
@@ -201,7 +201,7 @@ impl<'a> StartedSession<'a> {
             ..SessionRecord::began(begun)
         };
         let former = session::read_session(work.0, work.1, work.2);
-        let mut written = session::record(work.0, work.1, work.2, &record);
+        let mut written = session::record_session(work.0, work.1, work.2, &record);
         // Its threads before it: one that cannot be had must not cost a session that has begun to work.
         let started = SessionWaiter::prepare()
             .map_err(StartError::no_thread)
@@ -214,14 +214,15 @@ impl<'a> StartedSession<'a> {
         })?;
         record.pid = Some(process.pid());
         // Not in its place: a hook may have told its name by now.
-        let updated = session::update(work.0, work.1, work.2, |stored| stored.pid = record.pid);
+        let updated =
+            session::update_session(work.0, work.1, work.2, |stored| stored.pid = record.pid);
         written = written.and(updated.map(drop));
         tracing::debug!(target: "watchdog::session", pid = process.pid(), "the session runs");
         journal.write(
             kind::SESSION_STARTED,
             session_started_data(
                 process.pid(),
-                &shown(&options.launch.argv),
+                &shorten_command(&options.launch.argv),
                 named_agent.as_deref(),
             ),
         );
@@ -299,7 +300,7 @@ impl<'a> StartedSession<'a> {
         if !waited.outcome.ended_survivors.is_empty() {
             command_env.tell(&format!(
                 "ended what outlived the session: {}",
-                named(&waited.outcome.ended_survivors)
+                describe_survivors(&waited.outcome.ended_survivors)
             ));
         }
         let stop = at_timeout.filter(|_| waited.outcome.timed_out);
@@ -328,7 +329,7 @@ impl<'a> StartedSession<'a> {
         );
         let advice = preset.as_ref().and_then(|preset| preset.refusals.as_ref());
         let notes = std::mem::take(&mut self.notes);
-        let mut seen = see(
+        let mut seen = observe_session(
             waited,
             (&summary, advice),
             notes,
@@ -399,7 +400,7 @@ impl<'a> StartedSession<'a> {
             survivors,
             ..self.record
         };
-        if session::record(store, &input.worktree_id, &input.spec, &ended).is_err() {
+        if session::record_session(store, &input.worktree_id, &input.spec, &ended).is_err() {
             command_env.tell("the session's end could not be recorded");
         }
         let left = settle_anchor::session_ended(store, &input.worktree(), &input.spec);
@@ -426,7 +427,7 @@ fn uncommitted_at_end(input: &JudgementInput, store: &dyn LocalStore) -> Option<
 }
 
 /// Waits for a snapshot in progress: the judgement would only begin the same one.
-fn stop(snapshots: Option<PeriodicSnapshots>) {
+fn stop_snapshots(snapshots: Option<PeriodicSnapshots>) {
     if let Some(snapshots) = snapshots {
         snapshots.stop();
     }
@@ -443,16 +444,16 @@ fn speaking_preset(
         (Some(StreamFormat::Dialect(dialect)), Some(printed)) => *dialect == printed,
         _ => true,
     };
-    let found = named
+    let named_preset = named
         .and_then(PresetName::parse)
         .and_then(|name| command_env.find_preset(root, &name).ok());
-    found
-        .map(|found| found.preset)
+    named_preset
+        .map(|found_preset| found_preset.preset)
         .filter(speaks)
         .or_else(|| PresetCatalog::built_in_named(summary.dialect?.as_str()))
 }
 
-fn see(
+fn observe_session(
     waited: WaitedSession,
     (summary, advice): (&SessionSummary, Option<&RefusalAdvice>),
     mut notes: Vec<Degradation>,
@@ -542,7 +543,7 @@ fn not_started(error: StartError) -> SessionEnd {
 }
 
 /// The first few processes, in words.
-fn named(survivors: &[SurvivingProcess]) -> String {
+fn describe_survivors(survivors: &[SurvivingProcess]) -> String {
     const NAMED: usize = 5;
     let mut words: Vec<String> = survivors
         .iter()
@@ -556,7 +557,7 @@ fn named(survivors: &[SurvivingProcess]) -> String {
 }
 
 /// The command line for the journal, each word cut short: prompts are long, and do not belong there.
-fn shown(command: &[OsString]) -> Vec<String> {
+fn shorten_command(command: &[OsString]) -> Vec<String> {
     command
         .iter()
         .take(20)

@@ -12,7 +12,9 @@ use crate::clock::now;
 use crate::judge::signals::{SignalState, SignalUrgency};
 use watchdog_agent::stream::StreamTap;
 use watchdog_core::config::settings::Limits;
-use watchdog_core::decision::termination::{SpentUsage, termination, time_left, unknown};
+use watchdog_core::decision::termination::{
+    SpentUsage, describe_unmeasured_limits, find_stop_reason, time_left,
+};
 use watchdog_facts::evidence::{Degradation, StopReason};
 use watchdog_facts::verdict::Reason;
 use watchdog_process::{CancelFlag, SessionOutcome, SessionProcess, SessionTerms};
@@ -79,7 +81,9 @@ impl SessionBudget<'_> {
             let agents_is_spent = self
                 .of_agent
                 .is_some_and(|budget| budget.before_usd + spent.cost_usd >= budget.max_cost_usd);
-            if agents_is_spent || termination(&limits, &self.before.plus(spent), now()).is_some() {
+            if agents_is_spent
+                || find_stop_reason(&limits, &self.before.plus(spent), now()).is_some()
+            {
                 break;
             }
             tokio::time::sleep(POLL).await;
@@ -89,7 +93,7 @@ impl SessionBudget<'_> {
 
     /// Why no further session may start; `None` where one may.
     pub fn stop(&self, spent: SpentUsage, at: Timestamp) -> Option<StopReason> {
-        termination(self.limits, &self.before.plus(spent), at)
+        find_stop_reason(self.limits, &self.before.plus(spent), at)
     }
 
     /// What the end of a session means that was ended because its agent's budget is spent; `None` where the agent has none.
@@ -111,7 +115,7 @@ impl SessionBudget<'_> {
 
     /// Warnings about budgets that could not be compared with the session.
     pub fn unknown(&self, spent: SpentUsage) -> Option<Degradation> {
-        unknown(self.limits, &spent)
+        describe_unmeasured_limits(self.limits, &spent)
     }
 }
 

@@ -34,7 +34,7 @@ pub struct AgentSigns<'a> {
 impl AgentSigns<'_> {
     /// The agent. A person's word decides; what the session could make up comes
     /// after it, and where two of these signs disagree none of them counts.
-    pub fn agent(&self, known: &[AgentWords]) -> SightedAgent {
+    pub fn agent(&self, agent_words: &[AgentWords]) -> SightedAgent {
         let named = |agent: &str, source| SightedAgent {
             agent: Some(agent.to_owned()),
             source: Some(source),
@@ -43,7 +43,7 @@ impl AgentSigns<'_> {
         let speaks = |agent: &str| match self.output_dialect {
             OutputDialect::None => false,
             OutputDialect::RulesOf(preset) => preset == agent,
-            OutputDialect::Dialect(dialect) => known
+            OutputDialect::Dialect(dialect) => agent_words
                 .iter()
                 .any(|words| words.agent == agent && words.dialect.as_deref() == Some(dialect)),
         };
@@ -81,7 +81,7 @@ impl AgentSigns<'_> {
             (_, NamedAgents::One(_)) => unknown,
             _ => match self.output_dialect {
                 // The first agent with that dialect is the one that it is named after.
-                OutputDialect::Dialect(dialect) => known
+                OutputDialect::Dialect(dialect) => agent_words
                     .iter()
                     .find(|words| words.dialect.as_deref() == Some(dialect))
                     .map_or(unknown, |words| named(&words.agent, AgentSource::Output)),

@@ -15,7 +15,7 @@ use crate::watch::{LastChange, last_change};
 use watchdog_agent::stream::StreamTap;
 use watchdog_agent::transcript::{self, ClaudeHome};
 use watchdog_core::decision::silence::{
-    LivenessSignals, PersonWait, SilenceVerdict, may_wait_for_person, silence,
+    LivenessSignals, PersonWait, SilenceVerdict, judge_silence, may_wait_for_person,
 };
 use watchdog_process::session_meter::{CpuUse, ProcessSample, SessionMeter};
 
@@ -78,7 +78,7 @@ impl SilenceWatch {
             .name("silence".into())
             .spawn(move || {
                 if let Ok(session) = begun.recv()
-                    && let Some(end) = watch(session, &begun)
+                    && let Some(end) = watch_for_silence(session, &begun)
                 {
                     // Without a receiver the session has ended by itself.
                     let _ = tell.send(end);
@@ -101,7 +101,10 @@ impl SilenceWatch {
     }
 }
 
-fn watch(session: WatchedSession, stopped: &Receiver<WatchedSession>) -> Option<SilenceCause> {
+fn watch_for_silence(
+    session: WatchedSession,
+    stopped: &Receiver<WatchedSession>,
+) -> Option<SilenceCause> {
     let pause = session
         .limit
         .map_or(SAMPLES.1, |limit| (limit / 40).clamp(SAMPLES.0, SAMPLES.1));
@@ -191,7 +194,8 @@ impl WatchState {
         self.signals.waits = PersonWait::No;
         self.signals.finished =
             view.finished && !self.session.may_get_input && !self.began_something(processes);
-        if matches!(self.judged(), SilenceVerdict::Alive { .. }) || self.watched < self.next_costly
+        if matches!(self.judge_silence(), SilenceVerdict::Alive { .. })
+            || self.watched < self.next_costly
         {
             return None;
         }
@@ -207,7 +211,7 @@ impl WatchState {
                 can_answer: self.session.can_answer,
             };
         }
-        match self.judged() {
+        match self.judge_silence() {
             SilenceVerdict::Fallen { quiet } => Some(SilenceCause::Idle(quiet)),
             SilenceVerdict::Finished { quiet } => Some(SilenceCause::Finished(quiet)),
             SilenceVerdict::Waiting { .. } => {
@@ -220,17 +224,17 @@ impl WatchState {
         }
     }
 
-    fn judged(&self) -> SilenceVerdict {
-        silence(self.watched, self.session.limit, &self.signals)
+    fn judge_silence(&self) -> SilenceVerdict {
+        judge_silence(self.watched, self.session.limit, &self.signals)
     }
 
     /// Whether a process of the session may have started after its last output: the time between two samples is unknown.
     fn began_something(&self, processes: Option<ProcessSample>) -> bool {
-        let said = self
+        let last_output_at = self
             .signals
             .output
             .max(self.signals.transcript.unwrap_or_default());
-        let ago = self.watched.saturating_sub(said);
+        let ago = self.watched.saturating_sub(last_output_at);
         processes
             .and_then(|sample| sample.youngest)
             .is_some_and(|youngest| youngest < ago + self.pause)
@@ -238,21 +242,21 @@ impl WatchState {
 
     fn scan_files(&mut self) {
         let begun = Instant::now();
-        let found = last_change(
+        let newest = last_change(
             &self.session.root,
             &self.session.git_dir,
             &self.session.except,
         );
         self.next_costly = self.watched + begun.elapsed() * COST;
-        let Some(found) = found else { return };
+        let Some(change) = newest else { return };
         let same = self
             .files
-            .replace(found)
-            .is_some_and(|before| before.mark == found.mark);
+            .replace(change)
+            .is_some_and(|before| before.mark == change.mark);
         if same && self.signals.files.is_some() {
             return;
         }
-        self.signals.files = Some(match self.age(&found) {
+        self.signals.files = Some(match self.age(&change) {
             Some(age) => self.watched.saturating_sub(age),
             // A time in the future only shows that the clock changed.
             None => self.watched,
@@ -260,9 +264,9 @@ impl WatchState {
     }
 
     /// How long ago that was, by a clock that was not set since the session began.
-    fn age(&self, found: &LastChange) -> Option<Duration> {
+    fn age(&self, change: &LastChange) -> Option<Duration> {
         let at = now();
-        let changed = Timestamp::try_from(found.at).ok()?;
+        let changed = Timestamp::try_from(change.at).ok()?;
         let age = Duration::try_from(at.duration_since(changed)).ok()?;
         let by_wall = Duration::try_from(at.duration_since(self.begun.1)).unwrap_or_default();
         Some(age.saturating_sub(by_wall.saturating_sub(self.begun.0.elapsed())))
@@ -272,9 +276,9 @@ impl WatchState {
 /// The transcript of the session, or the latest of its folder, and how long it is.
 fn transcript_of(session: &WatchedSession, id: Option<&str>) -> Option<(PathBuf, u64)> {
     let of = |root: &Path| match id {
-        Some(id) => transcript::session(root, &session.home, id)
+        Some(id) => transcript::find_session(root, &session.home, id)
             .or_else(|| transcript::latest_session(root, &session.home)),
         None => transcript::latest_session(root, &session.home),
     };
-    of(&session.root).map(|found| (found.path, found.size))
+    of(&session.root).map(|file| (file.path, file.size))
 }

@@ -8,7 +8,7 @@ use jiff::Timestamp;
 
 use crate::session::{log_path, spec_of_new_session};
 use watchdog_agent::recognition::{agents_in_command, known_agents};
-use watchdog_core::decision::termination::{SpentUsage, termination};
+use watchdog_core::decision::termination::{SpentUsage, find_stop_reason};
 use watchdog_facts::display::time_span;
 use watchdog_facts::verdict::Verdict;
 use watchdog_git::Worktree;
@@ -51,7 +51,7 @@ pub struct RunRequest {
 }
 
 /// Runs one session and judges it.
-pub async fn run(
+pub async fn run_wrapped_session(
     command_env: &CommandEnv,
     request: RunRequest,
     signals: &mut SignalState,
@@ -114,7 +114,7 @@ async fn try_run(
 
 /// The verdict to give where a limit is met before the session.
 fn spent_before(input: &JudgementInput, at: Timestamp) -> Option<Verdict> {
-    let stop = termination(&input.settings.limits, &SpentUsage::default(), at)?;
+    let stop = find_stop_reason(&input.settings.limits, &SpentUsage::default(), at)?;
     Some(Verdict::new(
         stop.reason,
         format!("{}; the session was not started", stop.why),

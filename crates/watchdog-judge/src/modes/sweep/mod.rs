@@ -8,5 +8,5 @@ mod report;
 mod scan;
 mod sweep_cache;
 
-pub use pool::sweep;
+pub use pool::sweep_worktrees;
 pub use report::{SweepReport, SweepRequest, SweepRow, SweepTableRow};

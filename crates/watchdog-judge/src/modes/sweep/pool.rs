@@ -8,7 +8,7 @@ use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Instant;
 
 use super::report::{SweepOutcome, SweepReport, SweepRequest, SweepRow};
-use super::scan::{JudgementAwaitingProbe, SweepScanOutcome, isolated};
+use super::scan::{JudgementAwaitingProbe, SweepScanOutcome, catch_scan_panic};
 use super::sweep_cache::SweepCache;
 use crate::clock::now;
 use crate::judge::command_env::CommandEnv;
@@ -23,7 +23,7 @@ use watchdog_facts::evidence::{UnreadableFact, WarningCode};
 use watchdog_facts::verdict::Status;
 use watchdog_git::{FoundWorktree, RepoCache, find_worktrees};
 use watchdog_process::CancelFlag;
-use watchdog_store::journal::tidy;
+use watchdog_store::journal::tidy_journal;
 use watchdog_store::{LocalStore, baseline, open_store, session};
 
 /// How many judgements wait for their turn to ask at most. Each holds a lock and an open repository.
@@ -61,7 +61,7 @@ pub struct SweepShared<'a> {
 ///
 /// # Errors
 /// When watchdog's own state cannot be read; the fault of a single worktree is a row.
-pub async fn sweep(
+pub async fn sweep_worktrees(
     command_env: &CommandEnv,
     request: SweepRequest,
     signals: &mut SignalState,
@@ -85,9 +85,9 @@ fn sweep_now(
     let begun = Instant::now();
     around.state.ensure()?;
     let store: Arc<dyn LocalStore> = open_store(&around.state)?;
-    let found = find_worktrees(&request.paths, &|| cancel.is_cancelled());
-    tracing::debug!(target: "watchdog::sweep", worktrees = found.worktrees.len(), "found worktrees");
-    let mut jobs = VecDeque::from(found.worktrees);
+    let search = find_worktrees(&request.paths, &|| cancel.is_cancelled());
+    tracing::debug!(target: "watchdog::sweep", worktrees = search.worktrees.len(), "found worktrees");
+    let mut jobs = VecDeque::from(search.worktrees);
     // Begins at another worktree each time, so that a spent probe budget does not always leave out the same ones.
     if !jobs.is_empty() {
         let turn = usize::try_from(now().as_second().unsigned_abs())
@@ -108,8 +108,8 @@ fn sweep_now(
         cancel,
         memory: SweepCache::open(Arc::clone(&store), around, request)?,
         recent_refs: RecentRefs::default(),
-        watched: baseline::worktrees(store.as_ref())?,
-        with_sessions: session::worktrees(store.as_ref())?,
+        watched: baseline::list_baseline_worktrees(store.as_ref())?,
+        with_sessions: session::list_session_worktrees(store.as_ref())?,
         transcript_sources: around.transcript_sources(),
         store,
         expired: Mutex::default(),
@@ -117,7 +117,7 @@ fn sweep_now(
         jobs: Mutex::new(jobs),
         done: AtomicUsize::new(0),
         report: Mutex::new(SweepReport {
-            notes: found.notes,
+            notes: search.notes,
             ..SweepReport::default()
         }),
     };
@@ -126,13 +126,13 @@ fn sweep_now(
     around.notifications.wake(&sweep.store);
     sweep.work();
     drop(gathered);
-    let mut report = std::mem::take(&mut *held(&sweep.report));
+    let mut report = std::mem::take(&mut *lock_mutex(&sweep.report));
     if let Err(error) = sweep.batcher.finish().and_then(|()| sweep.memory.finish()) {
         report
             .notes
             .push(format!("what was seen could not be written down: {error}"));
     }
-    if let Err(error) = tidy(sweep.store.as_ref(), now(), report.lines.len()) {
+    if let Err(error) = tidy_journal(sweep.store.as_ref(), now(), report.lines.len()) {
         report.notes.push(format!(
             "old events could not be removed from the journal: {error}"
         ));
@@ -143,7 +143,7 @@ fn sweep_now(
         report.notes.push(note.detail);
     }
     report.lines.sort_by(|a, b| a.worktree.cmp(&b.worktree));
-    report.not_reached = held(&sweep.jobs).len();
+    report.not_reached = lock_mutex(&sweep.jobs).len();
     report.probes = sweep.probe_budget.taken();
     report.duration = begun.elapsed();
     Ok(report)
@@ -166,7 +166,7 @@ impl SweepShared<'_> {
                 .count()
                 == 0
             {
-                *held(&wanted) = None;
+                *lock_mutex(&wanted) = None;
             }
             let scan = |want: SyncSender<JudgementAwaitingProbe>| {
                 begin()
@@ -187,18 +187,18 @@ impl SweepShared<'_> {
     fn scan_all(&self, want: &SyncSender<JudgementAwaitingProbe>) {
         let mut repo_caches: HashMap<PathBuf, RepoCache> = HashMap::new();
         while !self.cancel.is_cancelled() {
-            let Some(found) = held(&self.jobs).pop_front() else {
+            let Some(worktree) = lock_mutex(&self.jobs).pop_front() else {
                 return;
             };
-            let root = found.root.clone();
+            let root = worktree.root.clone();
             // Each holds an opened repository. A bug that one was in the middle of must not spread.
-            if repo_caches.len() == REPO_CACHES && !repo_caches.contains_key(&found.common_dir) {
+            if repo_caches.len() == REPO_CACHES && !repo_caches.contains_key(&worktree.common_dir) {
                 repo_caches.clear();
             }
-            let mut repo_cache = repo_caches.remove(&found.common_dir).unwrap_or_default();
-            let outcome = isolated(root.clone(), || {
-                let outcome = self.scan(&found, &mut repo_cache);
-                repo_caches.insert(found.common_dir.clone(), repo_cache);
+            let mut repo_cache = repo_caches.remove(&worktree.common_dir).unwrap_or_default();
+            let outcome = catch_scan_panic(root.clone(), || {
+                let outcome = self.scan(&worktree, &mut repo_cache);
+                repo_caches.insert(worktree.common_dir.clone(), repo_cache);
                 outcome
             });
             match outcome {
@@ -218,14 +218,17 @@ impl SweepShared<'_> {
 
     fn ask_all(&self, wanted: &Mutex<Option<Receiver<JudgementAwaitingProbe>>>) {
         loop {
-            let next = held(wanted).as_ref().and_then(|wanted| wanted.recv().ok());
+            let next = lock_mutex(wanted)
+                .as_ref()
+                .and_then(|wanted| wanted.recv().ok());
             let Some(pending) = next else { return };
             self.tell_of(pending.root().to_owned(), || self.ask(pending));
         }
     }
 
     fn tell_of(&self, root: PathBuf, work: impl FnOnce() -> SweepRow) {
-        if let SweepScanOutcome::Row(row) = isolated(root, || SweepScanOutcome::Row(work())) {
+        if let SweepScanOutcome::Row(row) = catch_scan_panic(root, || SweepScanOutcome::Row(work()))
+        {
             self.tell(&row);
         }
     }
@@ -241,7 +244,7 @@ impl SweepShared<'_> {
             again = matches!(row.outcome, SweepOutcome::Again { .. }),
             "looked at a worktree"
         );
-        held(&self.report).lines.push(line);
+        lock_mutex(&self.report).lines.push(line);
         let done = self.done.fetch_add(1, Ordering::Relaxed) + 1;
         (self.request.on_row)(row, done, self.total);
     }
@@ -249,7 +252,7 @@ impl SweepShared<'_> {
     /// Deletes old snapshots, once per repository and sweep.
     pub(super) fn expire(&self, judgement_run: &JudgementRun) {
         let worktree = judgement_run.input().worktree();
-        if !held(&self.expired).insert(worktree.common_dir().to_owned()) {
+        if !lock_mutex(&self.expired).insert(worktree.common_dir().to_owned()) {
             return;
         }
         if let Err(why) = expire(
@@ -258,7 +261,7 @@ impl SweepShared<'_> {
             &self.around.state.logs(),
             judgement_run.input().settings.rescue.keep_days,
         ) {
-            held(&self.report).notes.push(format!(
+            lock_mutex(&self.report).notes.push(format!(
                 "old snapshots of {} could not be dropped: {why}",
                 worktree.root().display()
             ));
@@ -267,7 +270,7 @@ impl SweepShared<'_> {
 }
 
 /// Shared state stays consistent after a panic: every change to it is one step.
-fn held<T>(mutex: &Mutex<T>) -> std::sync::MutexGuard<'_, T> {
+fn lock_mutex<T>(mutex: &Mutex<T>) -> std::sync::MutexGuard<'_, T> {
     mutex.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
@@ -289,8 +292,8 @@ impl ProbeBudget {
     /// Takes one question, if one is left.
     pub fn take(&self) -> bool {
         self.left
-            .try_update(Ordering::SeqCst, Ordering::SeqCst, |left| {
-                left.checked_sub(1)
+            .try_update(Ordering::SeqCst, Ordering::SeqCst, |probes_left| {
+                probes_left.checked_sub(1)
             })
             .is_ok()
     }

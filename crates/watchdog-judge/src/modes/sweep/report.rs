@@ -110,7 +110,7 @@ impl SweepRow {
             reason: "",
             spec: None,
             commits: None,
-            left: None,
+            uncommitted: None,
             message: String::new(),
             long_idle: false,
             next: None,
@@ -124,7 +124,7 @@ impl SweepRow {
                     reason: verdict.reason.as_str(),
                     spec: judgement.spec.clone(),
                     commits: verdict.commits.as_ref().map(|commits| commits.made_here),
-                    left: verdict.changes.as_ref().map(|changes| changes.total()),
+                    uncommitted: verdict.changes.as_ref().map(|changes| changes.total()),
                     message: short(&verdict.message),
                     long_idle: is_long_idle(judgement),
                     ..blank
@@ -137,7 +137,7 @@ impl SweepRow {
                     reason: reason.map_or("", Reason::as_str),
                     spec: verdict.spec.clone(),
                     commits: verdict.made_here,
-                    left: verdict.changes.as_ref().map(ChangesView::total),
+                    uncommitted: verdict.changes.as_ref().map(ChangesView::total),
                     message: short(verdict.message.as_deref().unwrap_or_default()),
                     ..blank
                 }
@@ -195,7 +195,7 @@ pub struct SweepTableRow {
     /// Commits made here, where they were read.
     pub commits: Option<u64>,
     /// Uncommitted changes, where they were read.
-    pub left: Option<u64>,
+    pub uncommitted: Option<u64>,
     /// The verdict's message.
     pub message: String,
     /// Whether a session has been idle for an hour beside work that is not committed.
@@ -286,7 +286,7 @@ mod tests {
             reason,
             spec: None,
             commits: None,
-            left: None,
+            uncommitted: None,
             message: String::new(),
             long_idle: false,
             next: None,
@@ -311,7 +311,7 @@ mod tests {
                 reason: "",
                 spec: None,
                 commits: None,
-                left: None,
+                uncommitted: None,
                 message: String::new(),
                 long_idle: false,
                 next: None,

@@ -14,7 +14,7 @@ use crate::judge::driver::{JudgementDriver, Pace, drive_to_the_end};
 use crate::judge::input_assembly::{SourceOfBaseline, open_judgement};
 use crate::judge::judgement_input::{JudgementInput, Overrides};
 use crate::judge::judgement_run::{JudgementRun, ObservedSession};
-use crate::judge::open_worktree::{OpenWorktree, taken};
+use crate::judge::open_worktree::{OpenWorktree, build_locked_verdict};
 use crate::judge::panicked::verdict_of_panic;
 use crate::judge::refusal::bare_judgement;
 use crate::judge::session_life::WorktreeLife;
@@ -23,7 +23,7 @@ use crate::session::{
 };
 use crate::wire::verdict_json::{JudgedSession, Judgement};
 use watchdog_core::decision::machine::{
-    CheckMachine, DriveOutcome, MachineAction, MachineEvent, MachineSetup, drive,
+    CheckMachine, DriveOutcome, MachineAction, MachineEvent, MachineSetup, drive_machine,
 };
 use watchdog_core::decision::session_life::SessionLife;
 use watchdog_facts::evidence::{
@@ -64,10 +64,15 @@ impl JudgementAwaitingProbe {
 }
 
 /// Does one worktree's work, and makes a row of a panic.
-pub fn isolated(root: PathBuf, work: impl FnOnce() -> SweepScanOutcome) -> SweepScanOutcome {
+pub fn catch_scan_panic(
+    root: PathBuf,
+    work: impl FnOnce() -> SweepScanOutcome,
+) -> SweepScanOutcome {
     match catch_unwind(AssertUnwindSafe(work)) {
         Ok(outcome) => outcome,
-        Err(panic) => SweepScanOutcome::Row(unjudged(root, verdict_of_panic(panic.as_ref()))),
+        Err(panic) => {
+            SweepScanOutcome::Row(build_unjudged_row(root, verdict_of_panic(panic.as_ref())))
+        }
     }
 }
 
@@ -77,71 +82,83 @@ impl SweepShared<'_> {
     }
 
     /// Judges one worktree as far as that takes no question.
-    pub fn scan(&self, found: &FoundWorktree, repo_cache: &mut RepoCache) -> SweepScanOutcome {
+    pub fn scan(
+        &self,
+        found_worktree: &FoundWorktree,
+        repo_cache: &mut RepoCache,
+    ) -> SweepScanOutcome {
         let row = |outcome| {
             SweepScanOutcome::Row(SweepRow {
-                worktree: found.root.clone(),
+                worktree: found_worktree.root.clone(),
                 outcome,
             })
         };
-        let judged = |verdict| SweepScanOutcome::Row(unjudged(found.root.clone(), verdict));
-        let id = found.worktree_id();
+        let judged = |verdict| {
+            SweepScanOutcome::Row(build_unjudged_row(found_worktree.root.clone(), verdict))
+        };
+        let id = found_worktree.worktree_id();
         let watched = self.watched.contains(&id);
-        match &found.standing {
+        match &found_worktree.standing {
             WorktreeState::There => {}
             WorktreeState::Gone { why } => {
                 self.memory.forget(&id);
                 return row(SweepOutcome::Gone { why: why.clone() });
             }
-            WorktreeState::Broken { why } if !watched && !self.was_watched(&found.root) => {
+            WorktreeState::Broken { why }
+                if !watched && !self.was_watched(&found_worktree.root) =>
+            {
                 return row(SweepOutcome::Unwatched {
                     note: Some(why.clone()),
                 });
             }
             WorktreeState::Broken { why } | WorktreeState::Unlisted { why } => {
-                return judged(Verdict::unreadable(unreadable(FaultKind::Git, why)));
+                return judged(Verdict::unreadable(new_unreadable_fact(
+                    FaultKind::Git,
+                    why,
+                )));
             }
             WorktreeState::Nothing { why } => {
-                let verdict = Verdict::unreadable(unreadable(FaultKind::NotARepository, why));
+                let verdict =
+                    Verdict::unreadable(new_unreadable_fact(FaultKind::NotARepository, why));
                 return row(SweepOutcome::Judged(Box::new(bare_judgement(
-                    &found.root,
+                    &found_worktree.root,
                     verdict,
                 ))));
             }
         }
         if !watched {
-            let fault = find_config_fault(&found.git_dir, &found.common_dir);
+            let fault = find_config_fault(&found_worktree.git_dir, &found_worktree.common_dir);
             return row(SweepOutcome::Unwatched {
                 note: fault.map(|fault| fault.to_string()),
             });
         }
-        if let Some((verdict, session)) = self.session_active(&id, &found.root) {
+        if let Some((verdict, session)) = self.session_active(&id, &found_worktree.root) {
             let judgement = Judgement {
                 session: Some(session),
-                ..bare_judgement(&found.root, verdict)
+                ..bare_judgement(&found_worktree.root, verdict)
             };
-            return SweepScanOutcome::Row(judged_row(found.root.clone(), judgement));
+            return SweepScanOutcome::Row(judged_row(found_worktree.root.clone(), judgement));
         }
         let holder = LockHolder::of_this_process("watchdog sweep", now());
         let lock = match WorktreeLock::try_acquire(&self.around.state, &id, holder) {
             Ok(LockAttempt::Held(lock)) => lock,
-            Ok(LockAttempt::Busy(holder)) => return judged(taken(holder)),
-            Err(error) => return judged(self.unreadable(&found.root, error.into())),
+            Ok(LockAttempt::Busy(holder)) => return judged(build_locked_verdict(holder)),
+            Err(error) => return judged(self.unreadable(&found_worktree.root, error.into())),
         };
-        match self.memory.recall(found, &id) {
+        match self.memory.recall(found_worktree, &id) {
             Some(verdict) if !verdict.untouched => {
                 return row(SweepOutcome::Again {
                     verdict: Box::new(verdict),
                 });
             }
-            Some(_) if !self.has_conversation(&id, &found.root) => {
+            Some(_) if !self.has_conversation(&id, &found_worktree.root) => {
                 return row(SweepOutcome::Untouched);
             }
             _ => {}
         }
-        self.judge(found, repo_cache, id, lock)
-            .unwrap_or_else(|unreadable| match is_absent(&found.root) {
-                false => judged(self.unreadable(&found.root, unreadable)),
+        self.judge(found_worktree, repo_cache, id, lock)
+            .unwrap_or_else(|unreadable| match is_absent(&found_worktree.root) {
+                false => judged(self.unreadable(&found_worktree.root, unreadable)),
                 true => row(SweepOutcome::Gone {
                     why: VANISHED.into(),
                 }),
@@ -151,7 +168,7 @@ impl SweepShared<'_> {
     /// Whether a baseline was recorded for the worktree that was at this place. A broken `.git` does not say under which name; where the
     /// records cannot be read, one may have been.
     fn was_watched(&self, root: &Path) -> bool {
-        baseline::everywhere(self.store.as_ref()).map_or(true, |rows| {
+        baseline::list_all_baselines(self.store.as_ref()).map_or(true, |rows| {
             rows.into_iter()
                 .any(|(_, _, row)| row.is_ok_and(|row| row.worktree == root))
         })
@@ -163,9 +180,13 @@ impl SweepShared<'_> {
             return None;
         }
         // One that cannot be read hides nothing: the lock and the judgement come next.
-        let worktree_life =
-            WorktreeLife::read(self.around, self.store.as_ref(), (id, root), Duration::ZERO)
-                .ok()?;
+        let worktree_life = WorktreeLife::read_sessions(
+            self.around,
+            self.store.as_ref(),
+            (id, root),
+            Duration::ZERO,
+        )
+        .ok()?;
         let SessionLife::Busy { words } = worktree_life.life else {
             return None;
         };
@@ -178,7 +199,8 @@ impl SweepShared<'_> {
     /// Whether anything was said in a worktree since its latest baseline. What cannot be read counts as that.
     fn has_conversation(&self, id: &str, root: &Path) -> bool {
         let since_baseline = || -> Result<bool, StoreError> {
-            let Some((spec, baseline)) = baseline::latest(self.store.as_ref(), id)? else {
+            let Some((spec, baseline)) = baseline::read_latest_baseline(self.store.as_ref(), id)?
+            else {
                 return Ok(true);
             };
             has_conversation_since(
@@ -199,28 +221,28 @@ impl SweepShared<'_> {
     /// The steps of a check after its lock: input, admit, judge.
     fn judge(
         &self,
-        found: &FoundWorktree,
+        found_worktree: &FoundWorktree,
         repo_cache: &mut RepoCache,
         id: String,
         lock: WorktreeLock,
     ) -> Result<SweepScanOutcome, UnreadableFact> {
         let begun = now();
         let around = CommandEnv {
-            worktree: found.root.clone(),
+            worktree: found_worktree.root.clone(),
             ..self.around.clone()
         };
         let end = |judgement: Judgement| {
             Ok(SweepScanOutcome::Row(judged_row(
-                found.root.clone(),
+                found_worktree.root.clone(),
                 judgement,
             )))
         };
         let spent = self.probe_budget.is_spent();
-        let input = match self.judgement_input(&around, found, repo_cache, id, spent)? {
+        let input = match self.judgement_input(&around, found_worktree, repo_cache, id, spent)? {
             Ok(input) => input,
             Err(outcome) => {
                 return Ok(SweepScanOutcome::Row(SweepRow {
-                    worktree: found.root.clone(),
+                    worktree: found_worktree.root.clone(),
                     outcome,
                 }));
             }
@@ -237,7 +259,7 @@ impl SweepShared<'_> {
             };
         let mut machine = CheckMachine::new(setup.clone());
         let _within = judgement_run.span.clone().entered();
-        match drive(
+        match drive_machine(
             &mut machine,
             MachineEvent::Start,
             &mut self.driver(&judgement_run, &|_| false),
@@ -248,15 +270,17 @@ impl SweepShared<'_> {
                     && !self.request.overrides.no_probe
                     && setup.unasked.is_none();
                 if spent && asks && verdict.reason == Reason::Unfinished {
-                    verdict.degraded.push(self.rationed());
+                    verdict.degraded.push(self.warn_budget_spent());
                 }
-                let untouched =
-                    is_untouched(&verdict) && self.is_silent(judgement_run.input(), &found.root);
+                let untouched = is_untouched(&verdict)
+                    && self.is_silent(judgement_run.input(), &found_worktree.root);
                 let mut judgement = self.settle(&judgement_run, *verdict, untouched);
-                if let Err(error) =
-                    self.memory
-                        .keep(found, &judgement_run, (&judgement, untouched), begun)
-                {
+                if let Err(error) = self.memory.keep(
+                    found_worktree,
+                    &judgement_run,
+                    (&judgement, untouched),
+                    begun,
+                ) {
                     judgement
                         .verdict
                         .degraded
@@ -267,18 +291,18 @@ impl SweepShared<'_> {
                 }
                 if untouched {
                     return Ok(SweepScanOutcome::Row(SweepRow {
-                        worktree: found.root.clone(),
+                        worktree: found_worktree.root.clone(),
                         outcome: SweepOutcome::Untouched,
                     }));
                 }
                 end(judgement)
             }
             DriveOutcome::Held(action) => {
-                let found = found.clone();
+                let worktree_copy = found_worktree.clone();
                 let nothing = has_nothing(machine.commits(), machine.changes())
-                    && self.is_silent(judgement_run.input(), &found.root);
+                    && self.is_silent(judgement_run.input(), &worktree_copy.root);
                 let pending = JudgementAwaitingProbe {
-                    found,
+                    found: worktree_copy,
                     judgement_run,
                     setup,
                     machine,
@@ -300,7 +324,7 @@ impl SweepShared<'_> {
     fn judgement_input(
         &self,
         around: &CommandEnv,
-        found: &FoundWorktree,
+        found_worktree: &FoundWorktree,
         repo_cache: &mut RepoCache,
         id: String,
         probes_spent: bool,
@@ -308,9 +332,9 @@ impl SweepShared<'_> {
         let Some(recorded) = recorded_sharing(&self.store, &id, None, &self.recent_refs)? else {
             return Ok(Err(SweepOutcome::Unwatched { note: None }));
         };
-        let worktree = repo_cache.open(found)?;
+        let worktree = repo_cache.open(found_worktree)?;
         if worktree.worktree_id() != id {
-            return Err(unreadable(
+            return Err(new_unreadable_fact(
                 FaultKind::Git,
                 "another worktree took its place while it was looked at",
             ));
@@ -354,7 +378,7 @@ impl SweepShared<'_> {
             self.probe_budget.put_back();
         }
         let _within = judgement_run.span.clone().entered();
-        match drive(&mut machine, event, &mut driver) {
+        match drive_machine(&mut machine, event, &mut driver) {
             DriveOutcome::Ended(verdict) => {
                 judged_row(found.root, self.settle(&judgement_run, *verdict, false))
             }
@@ -371,7 +395,7 @@ impl SweepShared<'_> {
 
     /// Judges without asking, because the probe budget is spent: the next sweep may ask.
     pub fn without_asking(&self, pending: JudgementAwaitingProbe) -> SweepRow {
-        self.judge_without_asking(pending, Some(self.rationed()))
+        self.judge_without_asking(pending, Some(self.warn_budget_spent()))
     }
 
     fn judge_without_asking(
@@ -421,7 +445,7 @@ impl SweepShared<'_> {
         }
     }
 
-    fn rationed(&self) -> Degradation {
+    fn warn_budget_spent(&self) -> Degradation {
         let detail = format!(
             "the agent was not asked, as the {} questions of this sweep are spent",
             self.request.max_probes_total
@@ -432,7 +456,7 @@ impl SweepShared<'_> {
     /// Nothing is recorded of an untouched worktree: `status` would read it as unfinished work.
     fn settle(&self, judgement_run: &JudgementRun, verdict: Verdict, untouched: bool) -> Judgement {
         let judgement = if untouched {
-            judgement_run.unrecorded(verdict)
+            judgement_run.build_unrecorded_judgement(verdict)
         } else {
             judgement_run.settle(verdict)
         };
@@ -459,7 +483,7 @@ fn is_untouched(verdict: &Verdict) -> bool {
         && has_nothing(verdict.commits.as_ref(), verdict.changes.as_ref())
 }
 
-fn unreadable(kind: FaultKind, why: &str) -> UnreadableFact {
+fn new_unreadable_fact(kind: FaultKind, why: &str) -> UnreadableFact {
     UnreadableFact::new(kind, why)
 }
 
@@ -480,7 +504,7 @@ fn judged_row(worktree: PathBuf, judgement: Judgement) -> SweepRow {
 }
 
 /// A verdict on a worktree that could not be opened, or was not to be.
-fn unjudged(root: PathBuf, verdict: Verdict) -> SweepRow {
+fn build_unjudged_row(root: PathBuf, verdict: Verdict) -> SweepRow {
     let judgement = bare_judgement(&root, verdict);
     judged_row(root, judgement)
 }
@@ -495,7 +519,7 @@ mod tests {
             (|| panic!("{} went wrong", "this")) as fn() -> SweepScanOutcome,
             || panic!("this went wrong"),
         ] {
-            let SweepScanOutcome::Row(row) = isolated("/".into(), work) else {
+            let SweepScanOutcome::Row(row) = catch_scan_panic("/".into(), work) else {
                 panic!("no row")
             };
             let line = row.line();

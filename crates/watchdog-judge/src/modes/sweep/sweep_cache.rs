@@ -61,7 +61,7 @@ impl SweepCache {
             asks_nobody,
             everywhere,
             rows: rows_of_worktrees(store.as_ref())?,
-            revisions: sweep_cache::all(store.as_ref())?,
+            revisions: sweep_cache::list_cached_worktrees(store.as_ref())?,
             store,
             waiting: Mutex::default(),
         })
@@ -106,12 +106,17 @@ impl SweepCache {
     /// Keeps a verdict for the next sweep, if it may be used again. `begun` is before anything was read for it.
     pub fn keep(
         &self,
-        found: &FoundWorktree,
+        found_worktree: &FoundWorktree,
         judgement_run: &JudgementRun,
         (judgement, is_untouched): (&Judgement, bool),
         begun: Timestamp,
     ) -> Result<(), StoreError> {
-        let Some(entry) = self.entry(found, judgement_run, (judgement, is_untouched), begun) else {
+        let Some(entry) = self.entry(
+            found_worktree,
+            judgement_run,
+            (judgement, is_untouched),
+            begun,
+        ) else {
             return Ok(());
         };
         let mut waiting = self.waiting.lock().unwrap_or_else(PoisonError::into_inner);
@@ -121,7 +126,7 @@ impl SweepCache {
         }
         let due = std::mem::take(&mut *waiting);
         drop(waiting);
-        sweep_cache::keep(self.store.as_ref(), &due)
+        sweep_cache::store_entries(self.store.as_ref(), &due)
     }
 
     /// Writes what still waits.
@@ -130,7 +135,7 @@ impl SweepCache {
         if due.is_empty() {
             Ok(())
         } else {
-            sweep_cache::keep(self.store.as_ref(), &due)
+            sweep_cache::store_entries(self.store.as_ref(), &due)
         }
     }
 
@@ -138,13 +143,13 @@ impl SweepCache {
     pub fn forget(&self, id: &str) {
         if let Some(rev) = self.revisions.get(id) {
             // The row is small and does no harm.
-            let _ = sweep_cache::forget(self.store.as_ref(), id, *rev);
+            let _ = sweep_cache::forget_entry(self.store.as_ref(), id, *rev);
         }
     }
 
     fn entry(
         &self,
-        found: &FoundWorktree,
+        found_worktree: &FoundWorktree,
         judgement_run: &JudgementRun,
         (judgement, is_untouched): (&Judgement, bool),
         begun: Timestamp,
@@ -174,10 +179,10 @@ impl SweepCache {
         }
         let fingerprints = judgement_run.executor.stat_fingerprints()?;
         let snapshot = verdict.snapshot.clone();
-        let more = self.beside(found);
+        let more = self.beside(found_worktree);
         let stamp = fingerprints.stamp(
             FingerprintScope {
-                worktree: found,
+                worktree: found_worktree,
                 more: &more,
             },
             begun.into(),
@@ -197,9 +202,9 @@ impl SweepCache {
         })
     }
 
-    fn beside(&self, found: &FoundWorktree) -> Vec<PathBuf> {
+    fn beside(&self, found_worktree: &FoundWorktree) -> Vec<PathBuf> {
         let mut more = self.everywhere.clone();
-        more.push(found.root.join(FILE));
+        more.push(found_worktree.root.join(FILE));
         more
     }
 

@@ -32,7 +32,7 @@ pub struct Discovery {
     rested: Instant,
     /// When to search next, and how many searches follow that one.
     next: Option<Instant>,
-    left: usize,
+    searches_left: usize,
     is_over: Arc<AtomicBool>,
 }
 
@@ -46,7 +46,7 @@ impl Discovery {
             begun: now,
             rested: now,
             next: None,
-            left: 0,
+            searches_left: 0,
             is_over: Arc::default(),
         }
     }
@@ -55,7 +55,7 @@ impl Discovery {
     pub fn want(&mut self) {
         let soon = Instant::now() + PAUSES[0];
         self.next = Some(self.next.map_or(soon, |next| next.min(soon)));
-        self.left = PAUSES.len() - 1;
+        self.searches_left = PAUSES.len() - 1;
     }
 
     /// When to call [`Discovery::begin_due`] next.
@@ -68,8 +68,9 @@ impl Discovery {
     /// Begins a search that is due.
     pub fn begin_due(&mut self) {
         if self.due().is_some_and(|at| at <= Instant::now()) {
-            self.next = (self.left > 0).then(|| Instant::now() + PAUSES[PAUSES.len() - self.left]);
-            self.left = self.left.saturating_sub(1);
+            self.next = (self.searches_left > 0)
+                .then(|| Instant::now() + PAUSES[PAUSES.len() - self.searches_left]);
+            self.searches_left = self.searches_left.saturating_sub(1);
             self.begin();
         }
     }
@@ -83,14 +84,14 @@ impl Discovery {
     }
 
     /// The result of the search in progress, or its panic; never completes where there is none. Safe to cancel.
-    pub async fn found(&mut self) -> Result<SearchResult, JoinError> {
-        let found = match &mut self.under_way {
+    pub async fn wait_for_result(&mut self) -> Result<SearchResult, JoinError> {
+        let searched = match &mut self.under_way {
             Some(search) => search.await,
             None => return std::future::pending().await,
         };
         self.under_way = None;
         self.rested = Instant::now() + self.begun.elapsed() * REST;
-        found
+        searched
     }
 
     /// Cancels a search in progress.
@@ -106,8 +107,8 @@ impl Discovery {
         self.begin();
         let search = tokio::select! {
             // Nothing is watched yet that this could spoil.
-            search = self.found() => or_panic(search),
-            () = signals.reached(SignalUrgency::Interrupted) => return Ok(SearchResult::default()),
+            search = self.wait_for_result() => or_panic(search),
+            () = signals.wait_for_urgency(SignalUrgency::Interrupted) => return Ok(SearchResult::default()),
         };
         if search
             .worktrees

@@ -45,7 +45,7 @@ impl LastScan {
 
     /// When the next look for movements may begin: the more looks followed each other and the more the last one cost, the later, but soon
     /// after the last movement.
-    fn rested(&self, due: &DueScan) -> Instant {
+    fn calculate_next_scan(&self, due: &DueScan) -> Instant {
         let soonest = self.begun + BETWEEN_LOOKS;
         if !self.is_followed_by(due.since) || self.in_a_row == 0 {
             return soonest;
@@ -176,7 +176,7 @@ impl DueScans {
             .last_scans
             .get(id)
             .filter(|_| due.cause == ScanCause::Head);
-        last.map_or(due.at, |last| due.at.max(last.rested(due)))
+        last.map_or(due.at, |last| due.at.max(last.calculate_next_scan(due)))
     }
 
     /// When the next scan is due; worktrees that are being scanned do not count.
@@ -261,8 +261,7 @@ mod tests {
     }
 
     #[test]
-    fn constant_movement_makes_scans_rarer()
-     {
+    fn constant_movement_makes_scans_rarer() {
         let all_the_time =
             |millis: u64, step: usize| (0..=millis).step_by(step).collect::<Vec<_>>();
         assert_eq!(begun_at(&all_the_time(1_000, 1), 5), [4, 254, 754, 1_100]);

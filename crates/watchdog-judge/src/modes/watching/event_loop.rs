@@ -13,7 +13,7 @@ use super::due_scans::DueScans;
 use super::fs_events::FsEvents;
 use super::head_scan::{GitDirsState, scan_heads, still_there};
 use super::request::WatchRequest;
-use super::scan::{ScanCause, ScanSubject, ScanTask, WatchScanOutcome, scan};
+use super::scan::{ScanCause, ScanSubject, ScanTask, WatchScanOutcome, scan_in_thread};
 use super::stalled::ReportedStalls;
 use super::suspend_detector::SuspendDetector;
 use super::watch_set::{AffectedWorktrees, WatchSet};
@@ -90,12 +90,12 @@ struct WatchLoop<'a, L> {
 ///
 /// # Errors
 /// Where there is no place for the records, or they cannot be read.
-pub async fn watch(
+pub async fn watch_worktrees(
     around: &CommandEnv,
     request: &WatchRequest,
     signals: &mut SignalState,
 ) -> Result<i32, UnreadableFact> {
-    watch_by(around, request, signals, scan).await
+    watch_by(around, request, signals, scan_in_thread).await
 }
 
 /// The same, with `scan` for each scan.
@@ -135,7 +135,7 @@ pub(super) async fn watch_by(
         complaints: BTreeMap::new(),
         stalled: ReportedStalls::default(),
     };
-    watch.found(first).await;
+    watch.apply_search_result(first).await;
     tokio::task::LocalSet::new()
         .run_until(watch.stay(&mut tail, signals))
         .await;
@@ -166,14 +166,14 @@ impl<L: AsyncFn(ScanTask) -> WatchScanOutcome + Clone + 'static> WatchLoop<'_, L
                 }
                 () = sleep_until(next.unwrap_or(next_regular_scan)), if next.is_some() && !full => true,
                 Some(outcome) = self.scans.join_next_with_id(), if !self.scans.is_empty() => self.on_scan_end(outcome),
-                found = self.discovery.found() => { self.searched(found).await; true }
-                () = tail.changed() => { self.read(tail).await; true }
+                found = self.discovery.wait_for_result() => { self.finish_search(found).await; true }
+                () = tail.wait_for_change() => { self.read_events(tail).await; true }
                 () = sleep_until(next_regular_scan) => {
                     self.scan_regularly().await;
                     next_regular_scan = Instant::now() + self.pause();
                     (self.request.has_readers)()
                 }
-                () = signals.reached(SignalUrgency::Interrupted) => false,
+                () = signals.wait_for_urgency(SignalUrgency::Interrupted) => false,
             };
             if !go_on {
                 break;
@@ -206,7 +206,7 @@ impl<L: AsyncFn(ScanTask) -> WatchScanOutcome + Clone + 'static> WatchLoop<'_, L
         let FsMovement::At(paths) = moved else {
             self.all_due("movements were dropped");
             for id in self.watch_set.names() {
-                self.stirred(id);
+                self.note_change(id);
             }
             return true;
         };
@@ -226,14 +226,14 @@ impl<L: AsyncFn(ScanTask) -> WatchScanOutcome + Clone + 'static> WatchLoop<'_, L
                 self.due.add(id, ScanCause::Head, SETTLE);
             }
             for id in work {
-                self.stirred(id);
+                self.note_change(id);
             }
         }
         is_news
     }
 
     /// Notes that something may have changed in a work tree just now.
-    fn stirred(&mut self, id: String) {
+    fn note_change(&mut self, id: String) {
         if let Some(quiet) = self.request.quiet_for {
             self.quiet.insert(id, Instant::now() + quiet);
         }
@@ -387,7 +387,7 @@ impl<L: AsyncFn(ScanTask) -> WatchScanOutcome + Clone + 'static> WatchLoop<'_, L
         self.due.end(&id);
         let outcome = match outcome {
             Ok((_, outcome)) => outcome,
-            Err(panicked) => return self.panicked(id, panicked),
+            Err(panicked) => return self.report_panic(id, panicked),
         };
         let Some(watched) = self.watch_set.get_mut(&id) else {
             return true;
@@ -457,7 +457,7 @@ impl<L: AsyncFn(ScanTask) -> WatchScanOutcome + Clone + 'static> WatchLoop<'_, L
 
     /// Reports a panic for its worktree only, and continues to watch the others. That worktree is scanned again on its next event:
     /// at once, it would only panic again.
-    fn panicked(&mut self, id: String, panicked: JoinError) -> bool {
+    fn report_panic(&mut self, id: String, panicked: JoinError) -> bool {
         let Ok(panic) = panicked.try_into_panic() else {
             return true;
         };
@@ -479,9 +479,9 @@ impl<L: AsyncFn(ScanTask) -> WatchScanOutcome + Clone + 'static> WatchLoop<'_, L
     }
 
     /// Reads what other processes recorded: ends of sessions, and verdicts that make ours superfluous.
-    async fn read(&mut self, tail: &mut EventTail) {
+    async fn read_events(&mut self, tail: &mut EventTail) {
         // A store that cannot be read now is read with the next change.
-        while let Ok(events) = tail.read().await {
+        while let Ok(events) = tail.read_events().await {
             if events.is_empty() {
                 break;
             }
@@ -570,37 +570,37 @@ impl<L: AsyncFn(ScanTask) -> WatchScanOutcome + Clone + 'static> WatchLoop<'_, L
         }
     }
 
-    async fn searched(&mut self, found: Result<SearchResult, JoinError>) {
-        match found {
-            Ok(found) => self.found(found).await,
+    async fn finish_search(&mut self, outcome: Result<SearchResult, JoinError>) {
+        match outcome {
+            Ok(search) => self.apply_search_result(search).await,
             Err(_) => self.around.tell("the search for worktrees failed, which is a bug; those that are known stay watched"),
         }
     }
 
     /// Takes the result of a search.
-    async fn found(&mut self, search: SearchResult) {
+    async fn apply_search_result(&mut self, search: SearchResult) {
         let before = self.watch_set.size();
         for note in search.notes {
             self.around.tell(&note);
         }
-        for found in &search.worktrees {
+        for worktree in &search.worktrees {
             // Those that are known stay watched.
-            if let WorktreeState::Unlisted { why } = &found.standing {
+            if let WorktreeState::Unlisted { why } = &worktree.standing {
                 self.around
-                    .tell(&format!("{}: {why}", found.root.display()));
+                    .tell(&format!("{}: {why}", worktree.root.display()));
             }
         }
         let roots = self.watch_set.roots_beside(&search.worktrees);
-        let left = spawn_io(move || still_there(roots)).await;
+        let roots_left = spawn_io(move || still_there(roots)).await;
         let new = self
             .watch_set
-            .replace(&search.worktrees, &|root| left.contains(root));
+            .replace(&search.worktrees, &|root| roots_left.contains(root));
         self.complaints
             .retain(|id, _| self.watch_set.get(id).is_some());
         let mut wanted = BTreeMap::new();
         for watched in self.watch_set.all() {
             wanted.extend(watched.dirs.own());
-            wanted.extend(watched.dirs.shared());
+            wanted.extend(watched.dirs.list_shared());
             if self.request.quiet_for.is_some() {
                 wanted.insert(watched.root.clone(), WatchDepth::Tree);
             }
@@ -609,7 +609,7 @@ impl<L: AsyncFn(ScanTask) -> WatchScanOutcome + Clone + 'static> WatchLoop<'_, L
         let begun = tokio::select! {
             begun = self.fs_events.listen_to(wanted) => begun,
             // A system that tells of no events may never answer, and a large tree takes long.
-            () = signals.reached(SignalUrgency::Interrupted) => return,
+            () = signals.wait_for_urgency(SignalUrgency::Interrupted) => return,
         };
         // This scan sees movements between the search and the watch, and reports broken worktrees.
         for id in new
@@ -619,7 +619,7 @@ impl<L: AsyncFn(ScanTask) -> WatchScanOutcome + Clone + 'static> WatchLoop<'_, L
             self.due.add(id, ScanCause::Head, Duration::ZERO);
         }
         for id in self.watch_set.with_top_in(&begun) {
-            self.stirred(id);
+            self.note_change(id);
         }
         if before != self.watch_set.size() {
             let (worktrees, repositories) = self.watch_set.size();

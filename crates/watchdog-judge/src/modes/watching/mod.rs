@@ -19,5 +19,5 @@ mod suspend_detector;
 mod watch_set;
 mod watch_sources;
 
-pub use event_loop::watch;
+pub use event_loop::watch_worktrees;
 pub use request::WatchRequest;

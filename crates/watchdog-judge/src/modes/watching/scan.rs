@@ -14,7 +14,7 @@ use crate::judge::session_life::WorktreeLife;
 use crate::judge::signals::SignalState;
 use crate::judge::spawn_io::spawn_io;
 use crate::modes::check::{CheckRequest, judge_worktree};
-use crate::session::{is_another_clone, recorded};
+use crate::session::{is_another_clone, read_recorded_baseline};
 use crate::wire::verdict_json::Judgement;
 use watchdog_core::decision::session_life::SessionLife;
 use watchdog_facts::evidence::{FaultKind, UnreadableFact};
@@ -104,7 +104,7 @@ pub enum WatchScanOutcome {
 }
 
 /// Scans in a thread of its own, and judges where there is something new.
-pub async fn scan(task: ScanTask) -> WatchScanOutcome {
+pub async fn scan_in_thread(task: ScanTask) -> WatchScanOutcome {
     spawn_io(move || scan_here(&task)).await
 }
 
@@ -116,7 +116,7 @@ fn scan_here(task: &ScanTask) -> WatchScanOutcome {
         overrides,
         signals,
     } = task;
-    match prepare(around, store, subject) {
+    match prepare_scan(around, store, subject) {
         Ok(PreparedScan::Judge(open, lock, head, fingerprint)) => {
             let request = CheckRequest {
                 overrides: overrides.clone(),
@@ -127,7 +127,7 @@ fn scan_here(task: &ScanTask) -> WatchScanOutcome {
             let judgement =
                 Box::new(judged.unwrap_or_else(|refusal| refusal.into_judgement(around, begun)));
             drop(lock);
-            match unreadable(&judgement).filter(|_| head.is_none()) {
+            match find_unreadable_fact(&judgement).filter(|_| head.is_none()) {
                 Some(unreadable) => unreadable_scan(subject, unreadable),
                 None => WatchScanOutcome::Judged {
                     head,
@@ -149,7 +149,7 @@ fn unreadable_scan(subject: &ScanSubject, why: UnreadableFact) -> WatchScanOutco
 }
 
 /// The reason why git became unreadable during a judgement: a worktree is broken for a moment while it is being removed.
-fn unreadable(judgement: &Judgement) -> Option<UnreadableFact> {
+fn find_unreadable_fact(judgement: &Judgement) -> Option<UnreadableFact> {
     let kind = match judgement.verdict.reason {
         Reason::GitError => FaultKind::Git,
         Reason::NotARepository => FaultKind::NotARepository,
@@ -168,12 +168,12 @@ enum PreparedScan {
     Nothing(WatchScanOutcome),
 }
 
-fn prepare(
+fn prepare_scan(
     around: &CommandEnv,
     store: &Arc<dyn LocalStore>,
     subject: &ScanSubject,
 ) -> Result<PreparedScan, UnreadableFact> {
-    let Some(recorded) = recorded(store, &subject.id, None)? else {
+    let Some(recorded) = read_recorded_baseline(store, &subject.id, None)? else {
         return Ok(PreparedScan::Nothing(WatchScanOutcome::Unwatched));
     };
     let worktree = Worktree::open(&subject.root)?;
@@ -205,7 +205,7 @@ fn prepare(
         return Ok(PreparedScan::Nothing(WatchScanOutcome::Same { head }));
     }
     // A session that works is waited for, as a lock is.
-    let life = WorktreeLife::read(
+    let life = WorktreeLife::read_sessions(
         around,
         store.as_ref(),
         (&subject.id, &subject.root),

@@ -78,13 +78,13 @@ impl ReportedStalls {
 /// The last session of each worktree that has one, with its spec. One listing: a watch on a thousand worktrees would never be idle otherwise.
 fn latest_of_each(store: &dyn LocalStore) -> BTreeMap<String, (String, SessionRecord)> {
     let mut latest: BTreeMap<String, (String, SessionRecord)> = BTreeMap::new();
-    for (id, spec, found) in session::everywhere(store).unwrap_or_default() {
-        let Ok(found) = found else { continue };
+    for (id, spec, found) in session::list_all_sessions(store).unwrap_or_default() {
+        let Ok(record) = found else { continue };
         if latest
             .get(&id)
-            .is_none_or(|(_, best)| best.started_at <= found.started_at)
+            .is_none_or(|(_, best)| best.started_at <= record.started_at)
         {
-            latest.insert(id, (spec, found));
+            latest.insert(id, (spec, record));
         }
     }
     latest

@@ -52,7 +52,7 @@ impl WatchSet {
     /// that are new, in a new place, or broken.
     pub fn replace(
         &mut self,
-        found: &[FoundWorktree],
+        worktrees: &[FoundWorktree],
         is_left: &dyn Fn(&Path) -> bool,
     ) -> Vec<String> {
         let mut old = std::mem::take(self).watched;
@@ -63,7 +63,7 @@ impl WatchSet {
                 WorktreeState::There | WorktreeState::Broken { .. }
             )
         };
-        for worktree in found.iter().filter(is_worktree) {
+        for worktree in worktrees.iter().filter(is_worktree) {
             let id = worktree.worktree_id();
             let dirs = GitDirs {
                 git_dir: worktree.git_dir.clone(),
@@ -99,7 +99,7 @@ impl WatchSet {
             }
             self.insert(id, watched);
         }
-        for worktree in found {
+        for worktree in worktrees {
             old.remove(&worktree.worktree_id());
         }
         for (id, watched) in old {
@@ -148,11 +148,12 @@ impl WatchSet {
     }
 
     /// The top folders of those that a search did not find.
-    pub fn roots_beside(&self, found: &[FoundWorktree]) -> BTreeSet<PathBuf> {
-        let found: BTreeSet<String> = found.iter().map(FoundWorktree::worktree_id).collect();
+    pub fn roots_beside(&self, worktrees: &[FoundWorktree]) -> BTreeSet<PathBuf> {
+        let found_ids: BTreeSet<String> =
+            worktrees.iter().map(FoundWorktree::worktree_id).collect();
         self.watched
             .iter()
-            .filter(|(id, _)| !found.contains(*id))
+            .filter(|(id, _)| !found_ids.contains(*id))
             .map(|(_, watched)| watched.root.clone())
             .collect()
     }
@@ -162,14 +163,14 @@ impl WatchSet {
         let is_in = |dirs: &GitDirs| {
             dirs.own()
                 .into_iter()
-                .chain(dirs.shared())
+                .chain(dirs.list_shared())
                 .any(|(folder, _)| folders.contains(&folder))
         };
-        let found = self
+        let affected = self
             .watched
             .iter()
             .filter(|(_, watched)| !folders.is_empty() && is_in(&watched.dirs));
-        found.map(|(id, _)| id.clone()).collect()
+        affected.map(|(id, _)| id.clone()).collect()
     }
 
     /// The worktrees whose top is any of these folders.
@@ -252,7 +253,7 @@ impl WatchedWorktree {
 fn is_or_below(branch: &[u8], moved: &[u8]) -> bool {
     branch
         .strip_prefix(moved)
-        .is_some_and(|rest| rest.is_empty() || rest.starts_with(b"/"))
+        .is_some_and(|below_moved| below_moved.is_empty() || below_moved.starts_with(b"/"))
 }
 
 #[cfg(test)]
@@ -270,14 +271,14 @@ mod tests {
 
     /// A main worktree on `main`, and linked ones on `task/a` and `task/b`.
     fn watch_set() -> (WatchSet, [String; 3]) {
-        let found = [
+        let worktrees = [
             worktree("/r", "/r/.git", "/r/.git"),
             worktree("/a", "/r/.git/worktrees/a", "/r/.git"),
             worktree("/b", "/r/.git/worktrees/b", "/r/.git"),
         ];
         let mut watch_set = WatchSet::default();
-        assert_eq!(watch_set.replace(&found, &|_| false).len(), 3);
-        let ids = found.map(|worktree| worktree.worktree_id());
+        assert_eq!(watch_set.replace(&worktrees, &|_| false).len(), 3);
+        let ids = worktrees.map(|worktree| worktree.worktree_id());
         for (id, branch) in
             ids.iter()
                 .zip(["refs/heads/main", "refs/heads/task/a", "refs/heads/task/b"])
@@ -329,9 +330,9 @@ mod tests {
     fn changed_file_concerns_the_innermost_worktree() {
         let (mut watch_set, [main, ..]) = watch_set();
         let inner = worktree("/r/inner", "/r/inner/.git", "/r/inner/.git");
-        let mut found = vec![worktree("/r", "/r/.git", "/r/.git"), inner.clone()];
+        let mut worktrees = vec![worktree("/r", "/r/.git", "/r/.git"), inner.clone()];
         assert_eq!(
-            watch_set.replace(&found, &|_| false),
+            watch_set.replace(&worktrees, &|_| false),
             [inner.worktree_id()],
             "what stays is not new"
         );
@@ -352,8 +353,8 @@ mod tests {
                 .work
                 .is_empty()
         );
-        found.pop();
-        watch_set.replace(&found, &|_| false);
+        worktrees.pop();
+        watch_set.replace(&worktrees, &|_| false);
         assert_eq!(watch_set.size(), (1, 1));
         assert!(
             watch_set.get(&main).unwrap().head_fingerprint.is_some(),
@@ -382,15 +383,15 @@ mod tests {
             "the one that nobody found is left"
         );
         assert!(watch_set.get(&a).is_none());
-        let other = worktree("/r", "/elsewhere", "/elsewhere");
+        let replacement = worktree("/r", "/elsewhere", "/elsewhere");
         assert_eq!(
-            watch_set.replace(std::slice::from_ref(&other), &|root| root
+            watch_set.replace(std::slice::from_ref(&replacement), &|root| root
                 == Path::new("/r")),
-            [other.worktree_id()]
+            [replacement.worktree_id()]
         );
         assert_eq!(
             watch_set.names(),
-            [other.worktree_id()],
+            [replacement.worktree_id()],
             "another one is in its place, and of the third nothing is left"
         );
     }

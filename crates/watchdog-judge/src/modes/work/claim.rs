@@ -85,7 +85,7 @@ pub async fn claim_task(
             complete_before(&queue, &entry),
         ))));
     }
-    let mut startable = match startable(&queue, &board, entry, options)? {
+    let mut startable = match prepare_startable(&queue, &board, entry, options)? {
         Ok(startable) => vec![startable],
         Err(verdict) => return not_begun(*verdict),
     };
@@ -131,9 +131,11 @@ pub async fn claim_task(
         Err(error) => return not_begun(Verdict::new(Reason::Locked, error.to_string())),
     };
     queue.note(&changes);
-    let kept = {
-        let held = held.clone();
-        RenewedLease::start(requested_at, options.lease, move |ttl| held.renew(ttl))
+    let renewed_lease = {
+        let leased_task = held.clone();
+        RenewedLease::start(requested_at, options.lease, move |ttl| {
+            leased_task.renew(ttl)
+        })
     };
     let Some(StartableTask {
         mut entry,
@@ -167,7 +169,7 @@ pub async fn claim_task(
         governed,
         prompts,
         held,
-        kept,
+        kept: renewed_lease,
         begun,
     };
     if !is_unchanged {
@@ -193,17 +195,17 @@ fn startable_task(
     entry: BoardTask,
     options: &TaskRunOptions,
 ) -> Option<StartableTask> {
-    startable(queue, board, entry, options).ok()?.ok()
+    prepare_startable(queue, board, entry, options).ok()?.ok()
 }
 
 /// What is started of a task, or the verdict that says why it is not.
-fn startable(
+fn prepare_startable(
     queue: &TaskQueue,
     board: &TaskBoard,
     entry: BoardTask,
     options: &TaskRunOptions,
 ) -> Result<Result<StartableTask, Box<Verdict>>, UnreadableFact> {
-    let governed = queue.governed(&entry)?;
+    let governed = queue.load_effective_task(&entry)?;
     tracing::debug!(
         target: "watchdog::task",
         task = entry.id(),

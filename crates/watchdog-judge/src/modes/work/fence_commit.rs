@@ -86,13 +86,17 @@ mod tests {
             FenceMark::of_commit(&raw(&mark.message())),
             Some(mark.clone())
         );
-        for other in [
+        for plain_message in [
             "",
             "feat: x",
             "watchdog: fence of a task\n\ntask: T1\nfence: x\npush: 7",
             "watchdog: fence of a task\n\ntask: T1\nfence: 4",
         ] {
-            assert_eq!(FenceMark::of_commit(&raw(other)), None, "{other}");
+            assert_eq!(
+                FenceMark::of_commit(&raw(plain_message)),
+                None,
+                "{plain_message}"
+            );
         }
     }
 

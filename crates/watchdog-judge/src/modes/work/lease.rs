@@ -98,7 +98,7 @@ impl RenewedLease {
     }
 
     /// Completes when it is lost; never, where it is released in time.
-    pub fn lost(&self) -> impl Future<Output = ()> + Send + 'static {
+    pub fn wait_until_lost(&self) -> impl Future<Output = ()> + Send + 'static {
         let mut lost = self.lost.clone();
         async move {
             if lost.wait_for(|lost| *lost).await.is_err() {
@@ -127,12 +127,12 @@ mod tests {
         let renewals = Arc::new(AtomicU32::new(0));
         let count = Arc::clone(&renewals);
         let long = Duration::from_secs(3);
-        let kept = RenewedLease::start(BootMoment::now(), long, move |_| {
+        let lease = RenewedLease::start(BootMoment::now(), long, move |_| {
             Ok(count.fetch_add(1, Ordering::Relaxed) < 1)
         });
-        assert!(!kept.is_lost());
-        kept.lost().await;
-        assert!(kept.is_lost());
+        assert!(!lease.is_lost());
+        lease.wait_until_lost().await;
+        assert!(lease.is_lost());
         assert_eq!(renewals.load(Ordering::Relaxed), 2, "once it stood");
     }
 
@@ -142,9 +142,9 @@ mod tests {
             what: "lease".into(),
             why: "test".into(),
         };
-        let kept = RenewedLease::start(BootMoment::now(), TTL, move |_| Err(bad()));
-        kept.lost().await;
-        assert!(kept.is_lost());
+        let lease = RenewedLease::start(BootMoment::now(), TTL, move |_| Err(bad()));
+        lease.wait_until_lost().await;
+        assert!(lease.is_lost());
     }
 
     #[tokio::test]
@@ -152,12 +152,12 @@ mod tests {
         let (keep, waits) = std::sync::mpsc::channel::<()>();
         let waits = Mutex::new(waits);
         let begun = BootMoment::now();
-        let kept = RenewedLease::start(begun, TTL, move |_| {
+        let lease = RenewedLease::start(begun, TTL, move |_| {
             let _ = waits.lock().expect("no panic").recv();
             Ok(true)
         });
-        kept.lost().await;
-        assert!(begun.after(TTL).is_past() && kept.is_lost());
+        lease.wait_until_lost().await;
+        assert!(begun.after(TTL).is_past() && lease.is_lost());
         drop(keep);
     }
 
@@ -165,11 +165,11 @@ mod tests {
     async fn lease_requested_too_long_ago_starts_lost() {
         let asked = BootMoment::now();
         std::thread::sleep(Duration::from_millis(20));
-        let kept = RenewedLease::start(asked, Duration::from_millis(10), |_| Ok(true));
+        let lease = RenewedLease::start(asked, Duration::from_millis(10), |_| Ok(true));
         assert!(
-            kept.is_lost(),
+            lease.is_lost(),
             "no answer that comes later makes it stand again"
         );
-        kept.lost().await;
+        lease.wait_until_lost().await;
     }
 }

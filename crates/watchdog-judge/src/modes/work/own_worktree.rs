@@ -7,7 +7,7 @@ use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 use watchdog_git::{HistoryPoint, Worktree, WorktreeState, worktrees_of};
-use watchdog_process::git_program::{git, tail};
+use watchdog_process::git_program::{format_last_lines, new_git_run};
 use watchdog_system::read_regular_file;
 
 /// How long git may take for one step; making a worktree writes every file of it.
@@ -156,13 +156,13 @@ pub(super) fn keep_beside(
     }
     if from.is_ancestor(&local, head) {
         match checked_out(from, branch).map(|root| Worktree::open(&root)) {
-            None => return run(from, &["update-ref", &name, head, &local]).map(|()| None),
+            None => return run_git(from, &["update-ref", &name, head, &local]).map(|()| None),
             Some(Ok(there))
                 if there
                     .changes()
                     .is_ok_and(|changes| !changes.any() && changes.operation.is_none()) =>
             {
-                return run(&there, &["merge", "--quiet", "--ff-only", head]).map(|()| None);
+                return run_git(&there, &["merge", "--quiet", "--ff-only", head]).map(|()| None);
             }
             Some(_) => {}
         }
@@ -174,7 +174,7 @@ pub(super) fn keep_beside(
         });
     }
     for n in 1..=MOST {
-        let kept = format!(
+        let kept_branch = format!(
             "{branch}-kept-{local:.8}{}",
             if n == 1 {
                 String::new()
@@ -183,14 +183,14 @@ pub(super) fn keep_beside(
             }
         );
         if matches!(
-            from.resolve(&format!("refs/heads/{kept}")),
+            from.resolve(&format!("refs/heads/{kept_branch}")),
             Ok(HistoryPoint::Commit(_))
         ) {
             continue;
         }
-        run(from, &["branch", "-m", branch, &kept])?;
+        run_git(from, &["branch", "-m", branch, &kept_branch])?;
         return Ok(Some(format!(
-            "{branch} goes on from {head:.12} of the remote; what was here is kept on {kept} ({local:.12})"
+            "{branch} goes on from {head:.12} of the remote; what was here is kept on {kept_branch} ({local:.12})"
         )));
     }
     Err(TaskWorktreeError::Git(format!(
@@ -202,9 +202,9 @@ pub(super) fn keep_beside(
 pub(super) fn half_done(from: &Worktree, branch: &str) -> Option<TaskWorktreeError> {
     let there = worktrees_of(from.common_dir())
         .into_iter()
-        .filter(|found| found.standing == WorktreeState::There);
+        .filter(|found_worktree| found_worktree.standing == WorktreeState::There);
     there
-        .filter_map(|found| Worktree::open(&found.root).ok())
+        .filter_map(|found_worktree| Worktree::open(&found_worktree.root).ok())
         .find_map(|worktree| {
             let operation = worktree.operation().ok().flatten()?;
             let heads = ["rebase-merge/head-name", "rebase-apply/head-name"]
@@ -229,10 +229,12 @@ pub(super) fn half_done(from: &Worktree, branch: &str) -> Option<TaskWorktreeErr
 fn checked_out(from: &Worktree, branch: &str) -> Option<PathBuf> {
     let there = worktrees_of(from.common_dir())
         .into_iter()
-        .filter(|found| found.standing == WorktreeState::There);
-    there.map(|found| found.root).find(|root| {
-        Worktree::open(root).is_ok_and(|worktree| worktree.branch().as_deref() == Some(branch))
-    })
+        .filter(|found_worktree| found_worktree.standing == WorktreeState::There);
+    there
+        .map(|found_worktree| found_worktree.root)
+        .find(|root| {
+            Worktree::open(root).is_ok_and(|worktree| worktree.branch().as_deref() == Some(branch))
+        })
 }
 
 /// Puts the branch into the agent's folder, or into the first one beside it that is free.
@@ -242,12 +244,12 @@ fn settle_in(
     base: &str,
     notes: &mut Vec<String>,
 ) -> Result<PathBuf, TaskWorktreeError> {
-    let known = matches!(
+    let branch_exists = matches!(
         from.resolve(&format!("refs/heads/{}", wanted.branch)),
         Ok(HistoryPoint::Commit(_))
     );
     for n in 1..=MOST {
-        let folder = beside(&wanted.home, n);
+        let folder = number_folder(&wanted.home, n);
         let text = folder
             .to_str()
             .ok_or_else(|| TaskWorktreeError::Git(format!("{} is not UTF-8", folder.display())))?;
@@ -269,7 +271,7 @@ fn settle_in(
                 base,
             ];
             let old = ["worktree", "add", "--quiet", "--", text, &wanted.branch];
-            run(from, if known { &old } else { &new })?;
+            run_git(from, if branch_exists { &old } else { &new })?;
             return folder
                 .canonicalize()
                 .map_err(|error| TaskWorktreeError::Git(error.to_string()));
@@ -287,7 +289,7 @@ fn settle_in(
                     base,
                 ];
                 let old = ["checkout", "--quiet", &wanted.branch];
-                run(&worktree, if known { &old } else { &new })?;
+                run_git(&worktree, if branch_exists { &old } else { &new })?;
                 return Ok(worktree.root().to_owned());
             }
             Some(why) => notes.push(format!("{} is left as it is: {why}", folder.display())),
@@ -301,7 +303,7 @@ fn settle_in(
     )))
 }
 
-fn beside(home: &Path, n: u32) -> PathBuf {
+fn number_folder(home: &Path, n: u32) -> PathBuf {
     let name = home.file_name().unwrap_or_default().to_string_lossy();
     if n == 1 {
         home.to_owned()
@@ -379,7 +381,7 @@ fn bring_in(
             continue;
         }
         let message = format!("Merge branch '{dependency}' into {}", wanted.branch);
-        if let Err(why) = run(
+        if let Err(why) = run_git(
             &worktree,
             &[
                 "merge",
@@ -392,7 +394,7 @@ fn bring_in(
             ],
         ) {
             // Back to the state before: an agent must not start on a half-merged tree.
-            let _ = run(&worktree, &["merge", "--abort"]);
+            let _ = run_git(&worktree, &["merge", "--abort"]);
             let is_shallow = worktree.common_dir().join("shallow").exists();
             let cut = if is_shallow {
                 "; this clone is shallow, get the rest with: git fetch --unshallow"
@@ -423,7 +425,7 @@ fn is_in(worktree: &Worktree, rev: &str) -> Result<bool, watchdog_git::Error> {
 }
 
 /// Runs git in a worktree, without the repository's hooks and without the programs that its own configuration names.
-fn run(worktree: &Worktree, args: &[&str]) -> Result<(), TaskWorktreeError> {
+fn run_git(worktree: &Worktree, args: &[&str]) -> Result<(), TaskWorktreeError> {
     let args: Vec<&str> = ["-c", "core.hooksPath=/dev/null"]
         .iter()
         .chain(args)
@@ -432,7 +434,7 @@ fn run(worktree: &Worktree, args: &[&str]) -> Result<(), TaskWorktreeError> {
     let overrides = worktree
         .without_local_programs()
         .map_err(|error| TaskWorktreeError::Git(error.to_string()))?;
-    let finished = git(
+    let finished = new_git_run(
         worktree.root(),
         &args,
         &[],
@@ -445,7 +447,7 @@ fn run(worktree: &Worktree, args: &[&str]) -> Result<(), TaskWorktreeError> {
     if finished.exit.success() {
         Ok(())
     } else {
-        Err(TaskWorktreeError::Git(tail(&finished)))
+        Err(TaskWorktreeError::Git(format_last_lines(&finished)))
     }
 }
 

@@ -14,7 +14,7 @@ use crate::clock::now;
 use crate::judge::command_env::CommandEnv;
 use crate::judge::signals::{SignalState, SignalUrgency};
 use crate::modes::iterate::LoopAgent;
-use crate::tasks::queue::{QueuedTask, ready, takes};
+use crate::tasks::queue::{QueuedTask, is_role_match, list_ready_tasks};
 use crate::tasks::task_board::{BoardTask, TaskBoard};
 use crate::tasks::task_source::TaskSource;
 use crate::wire::task_json::TaskStanding;
@@ -104,7 +104,7 @@ struct AgentPool<'a> {
     /// Tasks that are left alone until then.
     later: BTreeMap<String, Timestamp>,
     /// The messages that were shown already.
-    said: BTreeSet<String>,
+    shown_messages: BTreeSet<String>,
     done: Vec<TaskReport>,
     /// The tasks as they were seen last.
     seen: Vec<BoardTask>,
@@ -172,7 +172,7 @@ pub async fn run_agent_pool(
         view,
         seats,
         later: BTreeMap::new(),
-        said: BTreeSet::new(),
+        shown_messages: BTreeSet::new(),
         done: Vec::new(),
         seen: Vec::new(),
         read_at: BootMoment::now(),
@@ -222,11 +222,11 @@ impl AgentPool<'_> {
             } else if self.can_wait(&running) {
                 true
             } else {
-                let found = tokio::select! {
+                let queue_state = tokio::select! {
                     found = read_queue(self.command_env) => found,
-                    () = signals.reached(SignalUrgency::Interrupted) => continue,
+                    () = signals.wait_for_urgency(SignalUrgency::Interrupted) => continue,
                 };
-                self.give_out(found, &mut running)
+                self.give_out(queue_state, &mut running)
             };
             if running.is_empty() && (interrupted || !(waits || self.options.stay)) {
                 return interrupted;
@@ -237,7 +237,7 @@ impl AgentPool<'_> {
                     Ok(SeatEvent::Ended(n, id, ended)) => self.take_in((n, id, *ended)),
                     Err(error) => self.say(&format!("a bug of watchdog: {error}")),
                 },
-                () = signals.reached(SignalUrgency::Interrupted), if !interrupted => {}
+                () = signals.wait_for_urgency(SignalUrgency::Interrupted), if !interrupted => {}
                 () = tokio::time::sleep(POLL) => {}
             }
         }
@@ -253,7 +253,7 @@ impl AgentPool<'_> {
     }
 
     fn say(&mut self, text: &str) {
-        if self.said.insert(text.to_owned()) {
+        if self.shown_messages.insert(text.to_owned()) {
             self.command_env.tell(text);
         }
     }
@@ -261,10 +261,10 @@ impl AgentPool<'_> {
     /// Gives every idle agent its next task. Whether there is something to wait for.
     fn give_out(
         &mut self,
-        found: Result<QueueState, UnreadableFact>,
+        queue_state: Result<QueueState, UnreadableFact>,
         running: &mut JoinSet<SeatEvent>,
     ) -> bool {
-        let QueueState { queue, board } = match found {
+        let QueueState { queue, board } = match queue_state {
             Ok(state) => state,
             Err(unreadable) => return self.without_queue(&unreadable, !running.is_empty()),
         };
@@ -286,7 +286,7 @@ impl AgentPool<'_> {
             ) && entry.record.fence.is_some()
                 && !ours(entry)
         };
-        let (queued, taken_by_others) = (board.queued(), board.entries().any(taken));
+        let (queued, taken_by_others) = (board.list_queued(), board.entries().any(taken));
         // Of a task whose file is not here nothing is known but what was pinned: whoever has its file begins it.
         let is_strange = |id: &str| {
             is_shared
@@ -294,7 +294,7 @@ impl AgentPool<'_> {
                     .get(id)
                     .is_some_and(|entry| entry.gone && entry.record.baseline.is_none())
         };
-        let ready: Vec<&QueuedTask> = ready(&queued)
+        let ready: Vec<&QueuedTask> = list_ready_tasks(&queued)
             .into_iter()
             .filter(|task| !is_strange(&task.link.id))
             .collect();
@@ -317,8 +317,9 @@ impl AgentPool<'_> {
                 continue;
             }
             let role = task.role.as_deref();
-            let fits =
-                |seat: &AgentSeat| seat.out.is_none() && takes(seat.agent.role.as_deref(), role);
+            let fits = |seat: &AgentSeat| {
+                seat.out.is_none() && is_role_match(seat.agent.role.as_deref(), role)
+            };
             if !self.seats.iter().any(fits) {
                 continue;
             }
@@ -349,7 +350,7 @@ impl AgentPool<'_> {
             let role = self.seats[n].agent.role.as_deref();
             let others = ready
                 .iter()
-                .filter(|task| is_shared && takes(role, task.role.as_deref()));
+                .filter(|task| is_shared && is_role_match(role, task.role.as_deref()));
             let others = others.map(|task| &task.link.id).filter(|id| {
                 !self.later.contains_key(*id)
                     && !self
@@ -442,7 +443,7 @@ impl AgentPool<'_> {
             Ok(report) => report,
             Err(unreadable) => {
                 self.say(&format!("{name}: {id}: {}", unreadable.why));
-                return self.failed(n, &id);
+                return self.record_failure(n, &id);
             }
         };
         let verdict = &report.judgement.verdict;
@@ -485,7 +486,7 @@ impl AgentPool<'_> {
                         self.seats[n].out = Some(verdict.message.clone())
                     }
                     TaskStatus::Pending => self.leave_alone(&id),
-                    _ if verdict.status() == Status::Error => self.failed(n, &id),
+                    _ if verdict.status() == Status::Error => self.record_failure(n, &id),
                     _ => self.seats[n].errors = 0,
                 }
                 self.done.push(report);
@@ -499,7 +500,7 @@ impl AgentPool<'_> {
     }
 
     /// One error may be the task's; two in a row are the agent's, and every further task would go the same way.
-    fn failed(&mut self, n: usize, id: &str) {
+    fn record_failure(&mut self, n: usize, id: &str) {
         self.leave_alone(id);
         let seat = &mut self.seats[n];
         seat.errors += 1;

@@ -28,7 +28,10 @@ impl ClaimedWork {
                 unreadable.with_commands(&self.queue.open.commands),
             ))
         };
-        let (mut wanted, dependencies) = self.wanted(travel.is_some()).await.map_err(unreadable)?;
+        let (mut wanted, dependencies) = self
+            .plan_worktree(travel.is_some())
+            .await
+            .map_err(unreadable)?;
         let mut notes = Vec::new();
         let mut travelled = None;
         if let Some(travel) = travel {
@@ -59,11 +62,11 @@ impl ClaimedWork {
         };
         // A task that a person took out of review or failed is in progress already.
         let already = matches!(self.was, TaskStatus::Review | TaskStatus::Failed);
-        let write: HeldWrite = Arc::new(move |held| match already {
-            true => held.amend(now(), &begin),
-            false => held.step(TaskStatus::InProgress, now(), &begin),
+        let write: HeldWrite = Arc::new(move |leased_task| match already {
+            true => leased_task.amend(now(), &begin),
+            false => leased_task.step(TaskStatus::InProgress, now(), &begin),
         });
-        let step = self.written(write).await;
+        let step = self.write_under_lease(write).await;
         let change =
             step.map_err(|error| Box::new(Verdict::new(Reason::StoreError, error.to_string())))?;
         self.queue.note(&[change]);
@@ -87,7 +90,7 @@ impl ClaimedWork {
 
     /// The worktree to be made, `None` where work is done in that of the tasks; and the work of the dependencies. What travels is the commit at
     /// which each was completed.
-    async fn wanted(
+    async fn plan_worktree(
         &self,
         travels: bool,
     ) -> Result<(Option<TaskWorktreeRequest>, Vec<TaskDependency>), UnreadableFact> {

@@ -17,7 +17,7 @@ use tempfile::TempDir;
 use watchdog_facts::evidence::ProcessExit;
 use watchdog_git::{Worktree, rewritten_address, without_credentials};
 use watchdog_process::FinishedProgram;
-use watchdog_process::git_program::{git, ssh_variables, tail};
+use watchdog_process::git_program::{format_last_lines, new_git_run, ssh_variables};
 use watchdog_system::read_entries;
 
 use crate::clock::now;
@@ -345,7 +345,7 @@ impl<'w> RemoteGit<'w> {
 
     fn failure(&self, finished: &FinishedProgram) -> RemoteFailure {
         RemoteFailure {
-            said: without_credentials(&tail(finished), &self.url),
+            said: without_credentials(&format_last_lines(finished), &self.url),
         }
     }
 
@@ -362,7 +362,7 @@ impl<'w> RemoteGit<'w> {
             .flat_map(|setting| ["-c", setting])
             .chain(args.iter().copied())
             .collect();
-        let mut program = git(root, &args, &[], false, deadline);
+        let mut program = new_git_run(root, &args, &[], false, deadline);
         let mut set = |name: &str, value: OsString| program.env.insert(name.into(), Some(value));
         set("GIT_DIR", root.as_os_str().to_owned());
         set("GIT_OBJECT_DIRECTORY", self.objects.as_os_str().to_owned());
@@ -377,8 +377,8 @@ impl<'w> RemoteGit<'w> {
         program.stdin = stdin.to_vec();
         // A list of refs is read whole.
         program.keep = 4 << 20;
-        let failed = |said: String| RemoteFailure {
-            said: without_credentials(&said, &self.url),
+        let failed = |why: String| RemoteFailure {
+            said: without_credentials(&why, &self.url),
         };
         let finished = program.run().map_err(|error| failed(error.to_string()))?;
         if finished.timed_out {

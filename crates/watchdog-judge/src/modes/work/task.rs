@@ -7,7 +7,7 @@ use std::time::Duration;
 use super::task_queue::{EffectiveTask, TaskQueue};
 use crate::clock::now;
 use crate::judge::command_env::CommandEnv;
-use crate::judge::configuration::{EffectiveConfig, effective};
+use crate::judge::configuration::{EffectiveConfig, load_effective_config};
 use crate::judge::refusal::about;
 use crate::judge::signals::SignalState;
 use crate::judge::spawn_io::spawn_io;
@@ -168,7 +168,7 @@ impl ClaimedWork {
                     .notes
                     .iter()
                     .for_each(|note| self.command_env.tell(note));
-                let mut signals = signals.also(self.kept.lost());
+                let mut signals = signals.also(self.kept.wait_until_lost());
                 let around = CommandEnv {
                     worktree: ready.root.clone(),
                     ..self.command_env.clone()
@@ -193,7 +193,10 @@ impl ClaimedWork {
                         };
                         (judgement, Some(ready.root))
                     }
-                    Err(unreadable) => (self.about(self.ungoverned(unreadable)), Some(ready.root)),
+                    Err(unreadable) => (
+                        self.about(self.build_ungoverned_verdict(unreadable)),
+                        Some(ready.root),
+                    ),
                 }
             }
             Err(verdict) => (self.about(*verdict), None),
@@ -243,7 +246,7 @@ impl ClaimedWork {
     }
 
     /// The verdict where the configuration that governs cannot be read.
-    fn ungoverned(&self, unreadable: UnreadableFact) -> Verdict {
+    fn build_ungoverned_verdict(&self, unreadable: UnreadableFact) -> Verdict {
         let open = &self.queue.open;
         match self.baseline() {
             HistoryPoint::Commit(commit) if !open.worktree.has_commit(&commit) => {
@@ -259,8 +262,8 @@ impl ClaimedWork {
     }
 
     async fn release(&self) {
-        let held = self.held.clone();
-        spawn_io(move || held.release()).await;
+        let leased_task = self.held.clone();
+        spawn_io(move || leased_task.release()).await;
     }
 
     /// Gives it back before anything was begun.
@@ -271,8 +274,8 @@ impl ClaimedWork {
             TaskStatus::Review
         };
         let step = self
-            .written(Arc::new(move |held| {
-                held.step(to, now(), |record| record.fence = None)
+            .write_under_lease(Arc::new(move |leased_task| {
+                leased_task.step(to, now(), |record| record.fence = None)
             }))
             .await;
         self.queue
@@ -297,15 +300,18 @@ impl ClaimedWork {
     }
 
     /// Writes under the lease, in a thread of its own. A server that is away is asked again while the lease surely stands.
-    pub(super) async fn written(&self, write: HeldWrite) -> Result<TaskTransition, TaskBoardError> {
-        let mut said = false;
+    pub(super) async fn write_under_lease(
+        &self,
+        write: HeldWrite,
+    ) -> Result<TaskTransition, TaskBoardError> {
+        let mut is_reported = false;
         loop {
             let (held, write) = (self.held.clone(), Arc::clone(&write));
             match spawn_io(move || write(&held)).await {
                 Err(TaskBoardError::Store(StoreError::Shared { why, .. }))
                     if !self.kept.is_lost() =>
                 {
-                    if !std::mem::replace(&mut said, true) {
+                    if !std::mem::replace(&mut is_reported, true) {
                         self.command_env.tell(&format!(
                             "{why}; what became of {} is written while its lease stands",
                             self.options.id
@@ -328,7 +334,7 @@ impl ClaimedWork {
     }
 
     fn request(&self) -> Result<LoopRequest, UnreadableFact> {
-        let mut effective = effective(
+        let mut effective = load_effective_config(
             &self.command_env,
             &self.queue.open,
             Some(&self.options.id),
@@ -391,7 +397,7 @@ impl ClaimedWork {
                 }),
         );
         let branch = pushed.map(|pushed| pushed.branch);
-        let write: HeldWrite = Arc::new(move |held| {
+        let write: HeldWrite = Arc::new(move |leased_task| {
             let end = |record: &mut TaskRecord| {
                 record.fence = None;
                 record.reason = Some(reason.clone());
@@ -400,17 +406,19 @@ impl ClaimedWork {
                 record.head = head.clone().or_else(|| record.head.clone());
                 record.branch = branch.clone().or_else(|| record.branch.clone());
             };
-            match held.step(status, now(), end) {
+            match leased_task.step(status, now(), end) {
                 // It ended before anything was begun.
                 Err(TaskBoardError::Illegal { .. })
-                    if held.step(TaskStatus::InProgress, now(), |_| {}).is_ok() =>
+                    if leased_task
+                        .step(TaskStatus::InProgress, now(), |_| {})
+                        .is_ok() =>
                 {
-                    held.step(status, now(), end)
+                    leased_task.step(status, now(), end)
                 }
                 done => done,
             }
         });
-        match self.written(write).await {
+        match self.write_under_lease(write).await {
             Ok(change) => {
                 self.queue.note(&[change]);
                 Ok(TaskEnd::Stands(status))

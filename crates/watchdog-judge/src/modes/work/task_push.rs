@@ -17,7 +17,7 @@ impl ClaimedWork {
     /// The way of its work to the remote of a shared repository.
     pub(super) fn travel(&self) -> Result<Option<TaskTravel>, Box<Verdict>> {
         let from = self.queue.open.root().to_owned();
-        TaskTravel::of(
+        TaskTravel::find_for_task(
             &self.command_env,
             &self.queue.repository_id,
             (&self.options.id, self.held.fence()),
@@ -50,7 +50,7 @@ impl ClaimedWork {
         };
         let commit = judged.or_else(committed)?;
         let begun = BootMoment::now();
-        let mut said = false;
+        let mut is_reported = false;
         let error = loop {
             if self.kept.is_lost() {
                 return None;
@@ -61,7 +61,7 @@ impl ClaimedWork {
                 Err(error @ TaskRemoteError::Away { .. })
                     if is_complete && !begun.after(self.options.push_retry).is_past() =>
                 {
-                    if !std::mem::replace(&mut said, true) {
+                    if !std::mem::replace(&mut is_reported, true) {
                         self.command_env.tell(&format!(
                             "{error}; the push of {} is tried again",
                             self.options.id

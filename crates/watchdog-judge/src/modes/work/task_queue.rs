@@ -15,14 +15,14 @@ use watchdog_facts::evidence::{Degradation, FaultKind, UnreadableFact, WarningCo
 use watchdog_facts::shell_line::{shell_path, shell_word};
 use watchdog_git::HistoryPoint;
 use watchdog_store::LocalStore;
-use watchdog_store::journal::{event, kind};
+use watchdog_store::journal::{kind, new_event};
 use watchdog_store::task::PinnedFile;
 use watchdog_store::task_store::{LocalTasks, TaskStore};
-use watchdog_store::trust::{TrustStore, fingerprint};
+use watchdog_store::trust::{TrustStore, fingerprint_config};
 
 use crate::clock::now;
 use crate::judge::command_env::CommandEnv;
-use crate::judge::configuration::{EffectiveConfig, effective};
+use crate::judge::configuration::{EffectiveConfig, load_effective_config};
 use crate::judge::open_worktree::OpenWorktree;
 use crate::judge::spawn_io::spawn_io;
 use crate::notify::delivery::NotificationWorker;
@@ -70,9 +70,9 @@ impl TaskQueue {
     pub fn open(command_env: &CommandEnv) -> Result<Self, UnreadableFact> {
         let open = OpenWorktree::open(command_env)?;
         let head = open.worktree.head()?;
-        let effective = effective(command_env, &open, None, Some(&head))?;
+        let effective = load_effective_config(command_env, &open, None, Some(&head))?;
         let dir = &effective.settings.tasks.dir;
-        let folder = folder::read(open.root(), dir).map_err(|error| {
+        let folder = folder::read_folder(open.root(), dir).map_err(|error| {
             UnreadableFact::new(
                 FaultKind::Config,
                 format!("failed to read the tasks in {dir}: {error}"),
@@ -137,7 +137,7 @@ impl TaskQueue {
                     Ok(Vec::new())
                 }
             };
-            Ok(TaskBoard::read(tasks, &folder, earlier, now())?)
+            Ok(TaskBoard::read_tasks(tasks, &folder, earlier, now())?)
         }
     }
 
@@ -145,7 +145,7 @@ impl TaskQueue {
     ///
     /// # Errors
     /// Where a record cannot be read or written.
-    pub fn settled(&self) -> Result<TaskBoard, UnreadableFact> {
+    pub fn settle_board(&self) -> Result<TaskBoard, UnreadableFact> {
         let mut board = self.board()?;
         self.pin(&mut board)?;
         let changes = board.settle(now())?;
@@ -194,7 +194,7 @@ impl TaskQueue {
     pub fn note(&self, changes: &[TaskTransition]) {
         let at = now();
         let event_of = |change: &TaskTransition| {
-            Some(event(
+            Some(new_event(
                 at,
                 &self.open.worktree_id,
                 Some(&change.id),
@@ -217,7 +217,7 @@ impl TaskQueue {
     ///
     /// # Errors
     /// Where the commit, or its copy, cannot be read.
-    pub fn governed(&self, entry: &BoardTask) -> Result<EffectiveTask, UnreadableFact> {
+    pub fn load_effective_task(&self, entry: &BoardTask) -> Result<EffectiveTask, UnreadableFact> {
         let LoadedTask {
             relative, bytes, ..
         } = &entry.loaded;
@@ -338,7 +338,7 @@ impl TaskQueue {
         bytes: &[u8],
         commit: Option<&str>,
     ) -> Result<Option<String>, UnreadableFact> {
-        let hash = fingerprint(&self.repository_id, relative, bytes);
+        let hash = fingerprint_config(&self.repository_id, relative, bytes);
         if self
             .trust
             .is_trusted(&hash, self.trusted_hashes.as_deref())?

@@ -63,22 +63,22 @@ pub struct RemoteBranch {
 pub enum TaskRemoteError {
     /// Another machine took the task over.
     #[error(
-        "{task} was taken over by another machine: {remote} has fence {found}, and this is {ours}; nothing was pushed"
+        "{task} was taken over by another machine: {remote} has fence {remote_fence}, and this is {ours}; nothing was pushed"
     )]
     Late {
         task: String,
         remote: String,
-        found: i64,
+        remote_fence: i64,
         ours: i64,
     },
     /// Somebody moved the branch to commits that ours do not follow.
     #[error(
-        "{branch} on {remote} has commits ({found:.12}) that are not in {wanted:.12}; nothing was pushed"
+        "{branch} on {remote} has commits ({remote_commit:.12}) that are not in {wanted:.12}; nothing was pushed"
     )]
     Diverged {
         branch: String,
         remote: String,
-        found: String,
+        remote_commit: String,
         wanted: String,
     },
     /// The fence of the remote is not one of watchdog's.
@@ -191,7 +191,7 @@ impl TaskRemote {
         let git = self.git(worktree)?;
         self.move_to(&git, |seen| {
             seen.newest(&self.task)
-                .map_or_else(|| base.clone(), |found| Ok(found.head))
+                .map_or_else(|| base.clone(), |newest_branch| Ok(newest_branch.head))
         })
     }
 
@@ -202,11 +202,11 @@ impl TaskRemote {
     pub fn push(&self, worktree: &Worktree, commit: &str) -> Result<RemoteBranch, TaskRemoteError> {
         let git = self.git(worktree)?;
         self.move_to(&git, |seen| match seen.newest(&self.task) {
-            Some(found) if !compared(&git, &found.head, commit)? => {
+            Some(newest_branch) if !is_same_or_ancestor(&git, &newest_branch.head, commit)? => {
                 Err(TaskRemoteError::Diverged {
-                    branch: found.branch,
+                    branch: newest_branch.branch,
                     remote: self.name.clone(),
-                    found: found.head,
+                    remote_commit: newest_branch.head,
                     wanted: commit.to_owned(),
                 })
             }
@@ -257,7 +257,7 @@ impl TaskRemote {
         old: &str,
         new: &str,
     ) -> Result<bool, TaskRemoteError> {
-        compared(&self.git(worktree)?, old, new)
+        is_same_or_ancestor(&self.git(worktree)?, old, new)
     }
 
     pub(super) fn git<'w>(&self, worktree: &'w Worktree) -> Result<RemoteGit<'w>, TaskRemoteError> {
@@ -408,10 +408,10 @@ impl TaskRemote {
 
     pub(super) fn check_fence(&self, seen: &RemoteRefs) -> Result<(), TaskRemoteError> {
         match seen.largest_fence() {
-            Some(found) if found > self.fence => Err(TaskRemoteError::Late {
+            Some(largest_fence) if largest_fence > self.fence => Err(TaskRemoteError::Late {
                 task: self.task.clone(),
                 remote: self.name.clone(),
-                found,
+                remote_fence: largest_fence,
                 ours: self.fence,
             }),
             _ => Ok(()),
@@ -427,10 +427,10 @@ impl TaskRemote {
         let by_fence = format!("{branch}-*");
         let mut last = None;
         for _ in 0..TRIES {
-            let found = git
+            let refs = git
                 .refs(&[&branch, &fence, &by_fence])
                 .map_err(|failure| self.away(failure))?;
-            let singles: BTreeMap<i64, String> = found
+            let singles: BTreeMap<i64, String> = refs
                 .iter()
                 .filter_map(|(name, id)| {
                     Some((
@@ -446,7 +446,7 @@ impl TaskRemote {
             let on_branches: Vec<(&str, &str)> = [Some(&branch), newest.as_ref()]
                 .into_iter()
                 .flatten()
-                .filter_map(|name| Some((name.as_str(), found.get(name)?.as_str())))
+                .filter_map(|name| Some((name.as_str(), refs.get(name)?.as_str())))
                 .collect();
             let heads: Vec<&str> = on_branches.iter().map(|(_, head)| *head).collect();
             let missing = git.missing(&heads);
@@ -455,7 +455,7 @@ impl TaskRemote {
                 .filter(|(_, head)| missing.contains(head))
                 .map(|(name, _)| *name)
                 .collect();
-            let mut mark = self.mark(git, found.get(&fence))?;
+            let mut mark = self.mark(git, refs.get(&fence))?;
             if mark == FoundMark::NotHere {
                 wanted.push(&fence);
             }
@@ -469,7 +469,7 @@ impl TaskRemote {
                     continue;
                 }
                 if mark == FoundMark::NotHere {
-                    mark = self.mark(git, found.get(&fence))?;
+                    mark = self.mark(git, refs.get(&fence))?;
                 }
             }
             let mark = match mark {
@@ -478,8 +478,8 @@ impl TaskRemote {
                 FoundMark::Fence(mark) => Some(mark),
             };
             let seen = RemoteRefs {
-                branch: found.get(&branch).cloned(),
-                fence_id: found.get(&fence).cloned(),
+                branch: refs.get(&branch).cloned(),
+                fence_id: refs.get(&fence).cloned(),
                 mark,
                 by_fence: singles,
             };
@@ -530,7 +530,7 @@ enum FoundMark {
 }
 
 /// Whether `old` is `new`, or one of its ancestors. A shallow clone can say yes, and not no.
-fn compared(git: &RemoteGit<'_>, old: &str, new: &str) -> Result<bool, TaskRemoteError> {
+fn is_same_or_ancestor(git: &RemoteGit<'_>, old: &str, new: &str) -> Result<bool, TaskRemoteError> {
     let unknown = |why: String| TaskRemoteError::Uncompared {
         old: old.to_owned(),
         new: new.to_owned(),

@@ -44,7 +44,7 @@ fn next_machine_continues_and_late_one_cannot_write() {
     let refused = TaskRemoteError::Late {
         task: "T1".into(),
         remote: "origin".into(),
-        found: 7,
+        remote_fence: 7,
         ours: 3,
     };
     assert_eq!(old.push(&open(&first), &late), Err(refused.clone()));
@@ -96,7 +96,7 @@ fn push_during_takeover_is_refused_entirely() {
             matches!(
                 ended,
                 Err(TaskRemoteError::Late {
-                    found: 7,
+                    remote_fence: 7,
                     ours: 3,
                     ..
                 })
@@ -136,7 +136,10 @@ fn non_atomic_remote_gets_a_branch_per_fence() {
     let late = commit(&first, "late");
     assert!(matches!(
         old.push(&open(&first), &late),
-        Err(TaskRemoteError::Late { found: 12, .. })
+        Err(TaskRemoteError::Late {
+            remote_fence: 12,
+            ..
+        })
     ));
     assert_eq!(
         (
@@ -198,7 +201,7 @@ fn foreign_commits_and_fences_are_never_overwritten() {
     let ours = commit(&first, "ours");
     let before = scene.refs();
     assert!(
-        matches!(remote.push(&open(&first), &ours), Err(TaskRemoteError::Diverged { found, .. }) if found == theirs)
+        matches!(remote.push(&open(&first), &ours), Err(TaskRemoteError::Diverged { remote_commit, .. }) if remote_commit == theirs)
     );
     assert_eq!(scene.refs(), before);
     git(

@@ -27,14 +27,14 @@ pub(super) struct ArrivedTask {
 
 impl TaskTravel {
     /// The way of a task; `None` where no fleet shares the repository. Connects to nothing.
-    pub(super) fn of(
+    pub(super) fn find_for_task(
         command_env: &CommandEnv,
         repository_id: &str,
         (task, fence): (&str, i64),
         from: PathBuf,
     ) -> Result<Option<Self>, UnreadableFact> {
-        let found = address_of(command_env, repository_id)?;
-        Ok(found.map(|(name, url)| TaskTravel {
+        let address = address_of(command_env, repository_id)?;
+        Ok(address.map(|(name, url)| TaskTravel {
             remote: TaskRemote {
                 name,
                 url,
@@ -71,7 +71,7 @@ impl TaskTravel {
             Some(half_done) => Err(half_done),
             None => Ok(head.clone()),
         };
-        let found = self.remote.take_over(&worktree, &base)?;
+        let remote_branch = self.remote.take_over(&worktree, &base)?;
         let mut notes = Vec::new();
         let completed: Vec<(&str, &str)> = dependencies
             .iter()
@@ -90,22 +90,24 @@ impl TaskTravel {
         match wanted {
             Some(wanted) => {
                 notes.extend(
-                    keep_beside(&worktree, &wanted.branch, &found.head)
+                    keep_beside(&worktree, &wanted.branch, &remote_branch.head)
                         .map_err(|error| self.unusable(&error))?,
                 );
-                wanted.begin_at = Some(found.head);
+                wanted.begin_at = Some(remote_branch.head);
             }
-            None if self.remote.leads_to(&worktree, &found.head, &head)? => {}
+            None if self
+                .remote
+                .leads_to(&worktree, &remote_branch.head, &head)? => {}
             None => {
                 return Err(TaskRemoteError::NotHere {
-                    branch: found.branch,
+                    branch: remote_branch.branch,
                     remote: self.remote.name.clone(),
-                    head: found.head,
+                    head: remote_branch.head,
                 });
             }
         }
         Ok(ArrivedTask {
-            branch: found.branch,
+            branch: remote_branch.branch,
             notes,
         })
     }
@@ -172,16 +174,16 @@ fn address_of(
     repository_id: &str,
 ) -> Result<Option<(String, String)>, UnreadableFact> {
     use crate::modes::fleet::{FleetSetting, shared_repository};
-    let read = || match FleetSetting::of(&command_env.state)? {
+    let read = || match FleetSetting::from_state_dir(&command_env.state)? {
         Some(_) => shared_repository(&command_env.state, repository_id),
         None => Ok(None),
     };
-    let found = read().map_err(|error| UnreadableFact {
+    let repository = read().map_err(|error| UnreadableFact {
         kind: watchdog_facts::evidence::FaultKind::Store,
         why: error.to_string(),
         hint: Some(error.hint()),
     })?;
-    Ok(found.map(|shared| (shared.remote, shared.url)))
+    Ok(repository.map(|shared| (shared.remote, shared.url)))
 }
 
 /// This build is in no fleet.

@@ -5,14 +5,14 @@ use jiff::Timestamp;
 use super::super::agent_order::{
     AgentChoice, AgentHold, AgentStanding, HoldReason, RankedAgent, choose_agent, standing_mut,
 };
-use super::{LoopMachine, MARGIN, later};
+use super::{LoopMachine, MARGIN, add_wait};
 
 impl LoopMachine {
     /// Which of its agents a limit holds that others met, each until when: they get no session before, as if their own had met it. What was
     /// said before is forgotten, so that a limit which a person cleared holds nobody.
     pub fn held_by_account(&mut self, holds: &[(String, Timestamp)]) {
         let hold = |until: Timestamp| AgentHold {
-            until: later(until, MARGIN),
+            until: add_wait(until, MARGIN),
             why: HoldReason::UsageLimit,
         };
         self.by_account = holds
@@ -130,30 +130,33 @@ mod tests {
         both.held_by_account(&[("claude".into(), at(100))]);
         assert_eq!(begin(&mut both, 0), LoopAction::Iterate { number: 1 });
         assert_eq!(both.standing().chosen.as_deref(), Some("codex"));
-        let mut held = machine(&["claude", "codex"]);
-        held.held_by_account(&[("claude".into(), at(100)), ("codex".into(), at(50))]);
-        assert_eq!(begin(&mut held, 0), waits_until(55));
+        let mut both_limited = machine(&["claude", "codex"]);
+        both_limited.held_by_account(&[("claude".into(), at(100)), ("codex".into(), at(50))]);
+        assert_eq!(begin(&mut both_limited, 0), waits_until(55));
     }
 
     #[test]
     fn account_limit_beyond_longest_wait_ends_the_loop() {
         for agents in [&["claude"][..], &["claude", "codex"]] {
-            let mut held = machine(agents);
-            held.held_by_account(
+            let mut loop_machine = machine(agents);
+            loop_machine.held_by_account(
                 &agents
                     .iter()
                     .map(|name| ((*name).to_owned(), at(9_000)))
                     .collect::<Vec<_>>(),
             );
-            assert_eq!(begin(&mut held, 0), LoopAction::End(LoopEnd::LimitTooLong));
-            held.held_by_account(
+            assert_eq!(
+                begin(&mut loop_machine, 0),
+                LoopAction::End(LoopEnd::LimitTooLong)
+            );
+            loop_machine.held_by_account(
                 &agents
                     .iter()
                     .map(|name| ((*name).to_owned(), at(3_600)))
                     .collect::<Vec<_>>(),
             );
             assert_eq!(
-                begin(&mut held, 0),
+                begin(&mut loop_machine, 0),
                 waits_until(3_605),
                 "as long as the longest wait"
             );
@@ -162,10 +165,13 @@ mod tests {
 
     #[test]
     fn account_limit_never_shortens_the_loops_own() {
-        let mut known = machine(&["claude", "codex"]);
-        known.held_by_account(&[("claude".into(), at(100))]);
-        assert!(known.standing().agents.is_empty(), "nothing to be kept");
-        known.standing.agents = vec![AgentStanding {
+        let mut loop_machine = machine(&["claude", "codex"]);
+        loop_machine.held_by_account(&[("claude".into(), at(100))]);
+        assert!(
+            loop_machine.standing().agents.is_empty(),
+            "nothing to be kept"
+        );
+        loop_machine.standing.agents = vec![AgentStanding {
             name: "claude".into(),
             hold: Some(AgentHold {
                 until: at(500),
@@ -174,7 +180,7 @@ mod tests {
             ..AgentStanding::default()
         }];
         assert_eq!(
-            known.known_agents()[0].hold.map(|hold| hold.until),
+            loop_machine.known_agents()[0].hold.map(|hold| hold.until),
             Some(at(500))
         );
     }

@@ -7,7 +7,7 @@ use watchdog_facts::verdict::Reason;
 
 use super::{
     AfterPause, IterationOutcome, LoopAction, LoopEnd, LoopMachine, MARGIN, PauseLength,
-    PauseReason, WAITS, later,
+    PauseReason, WAITS, add_wait,
 };
 
 /// The first pause after a usage limit of unknown end; doubled each time.
@@ -24,8 +24,8 @@ impl LoopMachine {
         now: Timestamp,
     ) -> Timestamp {
         match retry_at.filter(|at| *at > now) {
-            Some(reset) => later(reset, MARGIN),
-            None => later(now, self.double_wait(UNTOLD_LIMIT, time)),
+            Some(reset) => add_wait(reset, MARGIN),
+            None => add_wait(now, self.double_wait(UNTOLD_LIMIT, time)),
         }
     }
 
@@ -38,7 +38,7 @@ impl LoopMachine {
         let is_unasked = outcome.unasked && outcome.reason == Reason::RateLimited;
         let until = outcome
             .retry_at
-            .filter(|at| is_unasked && *at > now && *at <= later(now, SOON))?;
+            .filter(|at| is_unasked && *at > now && *at <= add_wait(now, SOON))?;
         self.standing.waits = self.standing.waits.saturating_add(1);
         if self.standing.waits > WAITS {
             return Some(LoopAction::End(LoopEnd::WaitedInVain { waits: WAITS }));

@@ -123,7 +123,7 @@ fn an_idle_session_is_judged_and_not_asked() {
         ..EarlierRounds::default()
     };
     assert_eq!(
-        rounds::after(earlier, &moved(World::dirty()).run().verdict),
+        rounds::update_rounds(earlier, &moved(World::dirty()).run().verdict),
         earlier,
         "a look that saw something move spends no round"
     );
@@ -132,12 +132,12 @@ fn an_idle_session_is_judged_and_not_asked() {
         .set(|setup| setup.once = true)
         .run()
         .verdict;
-    assert_eq!(rounds::after(earlier, &asked).rounds_used, 3);
+    assert_eq!(rounds::update_rounds(earlier, &asked).rounds_used, 3);
     assert_eq!(rounds::after_movement(earlier, &asked), earlier);
     let complete = World::clean().replies([complete()]).run().verdict;
     assert_eq!(
         rounds::after_movement(earlier, &complete),
-        rounds::after(earlier, &complete)
+        rounds::update_rounds(earlier, &complete)
     );
 }
 

@@ -18,7 +18,7 @@ fn calls(worlds: impl IntoIterator<Item = World>) -> (Vec<String>, EarlierRounds
         });
         let run = run.run();
         assert_eq!(run.count("wait"), 0, "--once does not wait");
-        earlier = rounds::after(earlier, &run.verdict);
+        earlier = rounds::update_rounds(earlier, &run.verdict);
         said.push(run.summary());
     }
     (said, earlier)
@@ -270,9 +270,9 @@ fn rescue_commits_of_cut_session_reset_rounds() {
         ..EarlierRounds::default()
     };
     let cut_short = Verdict::new(Reason::Unfinished, "cut short");
-    assert_eq!(rounds::after(earlier, &cut_short), earlier);
+    assert_eq!(rounds::update_rounds(earlier, &cut_short), earlier);
     assert_eq!(
-        rounds::after(
+        rounds::update_rounds(
             earlier,
             &Verdict {
                 rescue_commits: 1,
@@ -314,7 +314,8 @@ fn each_reason_continues_keeps_or_resets_rounds() {
         OperationInProgress,
     ];
     for &reason in Reason::ALL {
-        let after = rounds::after(earlier, &Verdict::new(reason, "without a probe of its own"));
+        let after =
+            rounds::update_rounds(earlier, &Verdict::new(reason, "without a probe of its own"));
         let expected = match reason {
             NothingToDo | RepeatedNothingToDo => EarlierRounds {
                 nothing_to_do_streak: 2,
@@ -329,7 +330,7 @@ fn each_reason_continues_keeps_or_resets_rounds() {
         probes_left: 1,
         ..Verdict::new(ProbeError, "out of order")
     };
-    assert_eq!(rounds::after(earlier, &rounds_left), earlier);
+    assert_eq!(rounds::update_rounds(earlier, &rounds_left), earlier);
 }
 
 #[test]
@@ -356,7 +357,7 @@ fn fruitless_streak_lasts_under_same_checks_until_progress() {
         ..EarlierRounds::default()
     };
     let row = |verdict: &Verdict| {
-        let after = rounds::after(earlier, verdict);
+        let after = rounds::update_rounds(earlier, verdict);
         (after.fruitless, after.unmet)
     };
     assert_eq!(row(&first), (3, earlier.unmet));

@@ -7,8 +7,8 @@ use serde_json::json;
 
 use crate::config::settings::{ConfigSettings, OnNoCriteria, RescueMode};
 use crate::decision::machine::{ConfigTrust, MachineAction, MachineEvent, MachineSetup};
-use crate::decision::record::explanation::explain;
-use crate::decision::record::run::{RunEnd, run};
+use crate::decision::record::explanation::explain_record;
+use crate::decision::record::run::{RunEnd, run_record};
 use crate::decision::record::what_if::{ChangedEnd, what_if};
 use crate::decision::record::{JudgementRecord, bound_record, bound_verdict};
 use watchdog_facts::evidence::{
@@ -62,7 +62,7 @@ fn without_fingerprints(mut record: JudgementRecord) -> JudgementRecord {
 }
 
 fn concluded(record: &JudgementRecord) -> Verdict {
-    match run(record).end {
+    match run_record(record).end {
         RunEnd::Concluded(verdict) => *verdict,
         RunEnd::NotRecorded { fact } => panic!("not recorded: {fact}"),
     }
@@ -90,7 +90,7 @@ proptest! {
     fn every_judgement_is_explained_with_effective_changes(setup in setup(), facts in facts()) {
         let (steps, verdict) = played(&setup, &facts, None);
         let record = recorded(&setup, steps.iter().map(|(_, event)| event.clone()));
-        let explained = explain(&record);
+        let explained = explain_record(&record);
         prop_assert_eq!(explained.steps.len(), steps.len() + 1);
         prop_assert!(explained.steps.iter().any(|step| !step.rules.is_empty()), "some rule decided {:?}", verdict.reason);
         prop_assert_eq!(explained.end.verdict().map(|verdict| verdict.reason), Some(verdict.reason));
@@ -107,7 +107,7 @@ proptest! {
         let mut record = recorded(&setup, steps.iter().map(|(_, event)| event.clone()));
         let at = at.index(steps.len());
         record.steps[at].event = None;
-        let ran = run(&record);
+        let ran = run_record(&record);
         // Either a reading of the same facts stands, as nothing was done in between, or the run ends where the fact is missing.
         match ran.end {
             RunEnd::NotRecorded { fact } => prop_assert!(!fact.is_empty()),
@@ -238,7 +238,7 @@ fn action_accepts_only_its_own_fact() {
             MachineEvent::Commits(Ok(Commits::default())),
         ],
     );
-    let ran = run(&record);
+    let ran = run_record(&record);
     assert_eq!(
         ran.end,
         RunEnd::NotRecorded { fact: "commits" },

@@ -671,7 +671,7 @@ fn third_consecutive_unchanged_session_is_review() {
                     (true, Some(3), before)
             })
             .run();
-        (rounds::after(before, &run.verdict), run)
+        (rounds::update_rounds(before, &run.verdict), run)
     };
     let (earlier, first) = ended(EarlierRounds::default());
     assert_eq!(first.summary(), "incomplete/checks_unmet STRIKE checks=1");

@@ -404,7 +404,7 @@ impl Story {
             verdict.strike = false;
         }
         self.keep(&verdict, world.commits, work);
-        self.earlier = rounds::after(earlier, &verdict);
+        self.earlier = rounds::update_rounds(earlier, &verdict);
         self.breaker.record(
             self.now,
             &ConfigSettings::default().breaker,

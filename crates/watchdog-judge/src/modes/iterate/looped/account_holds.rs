@@ -15,27 +15,30 @@ const POLL: Duration = Duration::from_secs(2);
 impl LoopRun {
     /// Takes over what is known of limits that others met, and tells a person of those that are new.
     pub(super) fn refresh_account(&mut self) {
-        let held = self.context.held_by_account();
-        for (_, limit) in held.iter().filter(|held| !self.held.contains(held)) {
+        let holds = self.context.held_by_account();
+        for (_, limit) in holds
+            .iter()
+            .filter(|hold| !self.account_holds.contains(hold))
+        {
             self.tell(&in_words(limit));
         }
         self.machine.held_by_account(
-            &held
+            &holds
                 .iter()
                 .map(|(name, limit)| (name.clone(), limit.until))
                 .collect::<Vec<_>>(),
         );
-        self.held = held;
+        self.account_holds = holds;
     }
 }
 
 impl LoopContext {
     /// Completes once one of these limits is known no longer, or ends at another time; never where there is none.
-    pub(super) async fn hold_ends_early(&self, held: &[(String, AccountLimit)]) {
+    pub(super) async fn hold_ends_early(&self, holds: &[(String, AccountLimit)]) {
         loop {
             tokio::time::sleep(POLL).await;
-            let known = self.held_by_account();
-            if held.iter().any(|limit| !known.contains(limit)) {
+            let holds_now = self.held_by_account();
+            if holds.iter().any(|limit| !holds_now.contains(limit)) {
                 return;
             }
         }

@@ -1,9 +1,9 @@
 //! The end of a loop: its verdict, its last event and its record.
 
 use watchdog_core::decision::iteration::agent_order::{AgentChoice, choose_agent};
-use watchdog_core::decision::iteration::ending::{is_over, verdict as verdict_of};
+use watchdog_core::decision::iteration::ending::{build_end_verdict as verdict_of, is_over};
 use watchdog_core::decision::iteration::next::LoopEnd;
-use watchdog_core::decision::termination::unknown;
+use watchdog_core::decision::termination::describe_unmeasured_limits;
 use watchdog_facts::display::escape_to_one_line;
 use watchdog_facts::evidence::{Degradation, WarningCode};
 use watchdog_facts::verdict::{Reason, Status, Verdict};
@@ -12,7 +12,7 @@ use watchdog_store::journal::kind;
 
 use super::super::next_prompt::unknown_agent_budget;
 use super::LoopRun;
-use crate::clock::{now, since};
+use crate::clock::{measure_since, now};
 use crate::judge::refusal::about;
 use crate::wire::loop_json::loop_ended_data;
 use crate::wire::verdict_json::{EndedLoop, Judgement};
@@ -41,11 +41,11 @@ impl LoopRun {
         );
     }
 
-    pub(super) fn interrupted(&mut self) -> Judgement {
+    pub(super) fn end_interrupted(&mut self) -> Judgement {
         self.ended_between("interrupted between two iterations")
     }
 
-    pub(super) fn paused(&mut self) -> Judgement {
+    pub(super) fn end_paused(&mut self) -> Judgement {
         self.ended_between("paused between two iterations, as was asked for")
     }
 
@@ -83,12 +83,12 @@ impl LoopRun {
                 .as_ref()
                 .and_then(|breaker| breaker.open_until);
         }
-        let context = unknown(
+        let context = describe_unmeasured_limits(
             &self.context.settings().limits,
             &self.machine.standing().spent,
         );
         verdict.degraded.extend(
-            context.filter(|note| verdict.degraded.iter().all(|known| known.code != note.code)),
+            context.filter(|note| verdict.degraded.iter().all(|noted| noted.code != note.code)),
         );
         let over = is_over(end, &verdict);
         if verdict.reason == Reason::Interrupted {
@@ -114,11 +114,11 @@ impl LoopRun {
             }
         }
         let (reason, standing) = (verdict.reason, self.machine.standing().clone());
-        let kept = self.memory.keep(|record| {
+        let saved = self.memory.keep(|record| {
             record.standing = standing;
             record.over = over.then_some(reason);
         });
-        if let Err(unreadable) = kept {
+        if let Err(unreadable) = saved {
             verdict.degraded.push(Degradation::new(
                 WarningCode::StoreUnwritable,
                 unreadable.why,
@@ -131,7 +131,7 @@ impl LoopRun {
         judgement.branch = judgement
             .branch
             .or_else(|| Worktree::open(&self.context.root).ok()?.branch());
-        judgement.duration = since(self.begun);
+        judgement.duration = measure_since(self.begun);
         let (standing, origin) = (self.machine.standing(), self.context.origin.as_str());
         judgement.looped = Some(EndedLoop {
             iterations: standing.finished,
