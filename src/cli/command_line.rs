@@ -103,7 +103,8 @@ fn leading_words(line: &[OsString]) -> Vec<String> {
     leading
 }
 
-/// One command alone, without the words that explain it: the commands that programs call often.
+/// Defines a single command, without the words that explain it: the commands that programs call
+/// often.
 fn define_single_command(words: &[&str]) -> Option<Definition> {
     let command = match words {
         ["check", ..] => CheckArgs::augment_args(Definition::new("check")),

@@ -20,22 +20,22 @@ pub enum CandidateKind {
     SpecOrLog,
     /// A spec that has a baseline, or the id of a verdict's event.
     SpecOrVerdict,
-    /// Where a task can stand.
+    /// A status of a task.
     TaskStatus,
     /// A check that `watchdog init` would write.
     Check,
-    /// What `watchdog help` explains.
+    /// A topic of `watchdog help`.
     HelpTopic,
-    /// What `watchdog man` has a page about.
+    /// A page of `watchdog man`.
     ManualPage,
-    /// One of the words that the argument takes.
+    /// A word that the argument takes.
     Listed,
 }
 
 /// A name at the cursor, and where to look for those that fit.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct CompletedValue {
-    /// What is to be named.
+    /// The kind of name at the cursor.
     pub kind: CandidateKind,
     /// The value of `-C`.
     pub worktree: Option<String>,
@@ -47,12 +47,13 @@ pub struct CompletedValue {
     pub before: Vec<String>,
     /// The words that the argument takes, and what each means.
     pub listed: Vec<(String, String)>,
-    /// What stands before the word in a list with commas.
+    /// The items before the word in a list with commas.
     pub list_begins: String,
 }
 
 impl CompletedValue {
-    /// Reads the words up to the cursor, the program's name first. `None` where the last one is no name of this kind.
+    /// Reads the words up to the cursor, the program's name first. Returns `None` if the last one
+    /// is no name of this kind.
     pub fn at_the_end_of(words: &[String]) -> Option<Self> {
         let (current, before) = words.split_last()?;
         let whole = Cli::command();

@@ -1,4 +1,5 @@
-//! What the long help of a command says below its options: how it decides, in a sentence or two, and examples to type.
+//! The text of a command's long help below its options: how it decides, in a sentence or two, and
+//! examples to type.
 
 use watchdog_facts::page_address;
 

@@ -52,7 +52,7 @@ pub fn without_room(
         why,
         hint: Some(hint),
     };
-    // What is short may be short here, too.
+    // The same resource may be short here, too.
     let judged = around.filter(|_| judges).and_then(|command_env| {
         catch_unwind(AssertUnwindSafe(|| {
             judged_without_room(command_env, unreadable)

@@ -18,11 +18,11 @@ pub struct CommandFailure {
     pub code: u8,
     /// The word for programs.
     pub reason: &'static str,
-    /// What happened, and why.
+    /// The event and its cause.
     pub message: String,
-    /// What to do next.
+    /// The next step.
     pub hint: Option<String>,
-    /// What the object for programs says all the same.
+    /// The facts that the object for programs has despite the failure.
     pub partial_answer: Option<Box<serde_json::Value>>,
 }
 

@@ -1,4 +1,4 @@
-//! What commands say while the live view has the terminal: it is held back, for the view to show.
+//! Holds back messages of commands while the live view has the terminal, for the view to show.
 
 use std::sync::{Mutex, PoisonError};
 

@@ -81,7 +81,7 @@ const RARE: &[&str] = &[
     "without-snapshot",
 ];
 
-/// What is said of two commands on one line.
+/// The shared help lines of two commands.
 const TOGETHER: [(&str, &str); 5] = [
     (
         "agent, notify",

@@ -27,7 +27,7 @@ pub struct LiveView {
     frame: Arc<ProgressFrame>,
 }
 
-/// One of the loops of a view.
+/// A loop of a view.
 struct NamedLoop {
     name: String,
     view: LiveView,
@@ -97,7 +97,7 @@ impl Drop for NamedLoop {
     }
 }
 
-/// What is shown. Nothing in it steers a terminal.
+/// Returns the lines to show. The lines hold no terminal control sequence.
 fn all_lines(loops: &BTreeMap<String, LoopStatus>, now: Timestamp) -> Vec<String> {
     let of = |(name, status): (&String, &LoopStatus)| match name.as_str() {
         "" => vec![
@@ -106,7 +106,7 @@ fn all_lines(loops: &BTreeMap<String, LoopStatus>, now: Timestamp) -> Vec<String
         ],
         name => {
             let mut parts = vec![escape_to_one_line(name)];
-            // What it does now matters more than its figures where there is little room.
+            // If there is little room, its present activity matters more than its figures.
             let mut figures = render_head(status, now);
             figures.remove(0);
             parts.push(figures.remove(0));
@@ -145,7 +145,7 @@ fn render_head(status: &LoopStatus, now: Timestamp) -> Vec<String> {
     ]
 }
 
-/// What it does now.
+/// Describes its present activity.
 fn describe_activity(status: &LoopStatus, now: Timestamp) -> String {
     match status.phase {
         LoopPhase::Session { since } => {

@@ -36,7 +36,7 @@ pub(super) struct LogLines {
     lost: AtomicU64,
 }
 
-/// What an event or a span holds, in its order.
+/// The fields of an event or a span, in order.
 #[derive(Default)]
 struct LogFields {
     message: String,
@@ -182,7 +182,7 @@ impl LogLine<'_> {
         text
     }
 
-    /// One object: `timestamp`, `level`, `target`, `message`, `fields`, `span`.
+    /// Writes an object: `timestamp`, `level`, `target`, `message`, `fields`, `span`.
     fn for_programs(&self) -> String {
         let object = |values: &[(&'static str, Value)]| -> serde_json::Map<String, Value> {
             values

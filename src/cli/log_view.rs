@@ -1,4 +1,5 @@
-//! What happened in a session, as lines for a person: tools folded, secrets masked, fit for a terminal. Pure.
+//! Shows the events of a session as lines for a person: tools folded, secrets masked, fit for a
+//! terminal. Pure.
 
 use std::borrow::Cow;
 

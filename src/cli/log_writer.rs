@@ -60,7 +60,7 @@ impl LogWriter {
     }
 }
 
-/// Whether stderr takes something within a time. One whose reader is gone takes nothing.
+/// Whether stderr takes something within a time. A pipe without a reader is never ready.
 fn is_ready(within: Duration) -> bool {
     let Ok(timeout) = Timespec::try_from(within) else {
         return false;

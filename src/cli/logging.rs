@@ -30,7 +30,7 @@ const LEVELS: &str = "off, error, warn, info, debug or trace";
 /// Begins to log, where that is asked for.
 ///
 /// # Errors
-/// Where the filter of the environment says nothing that can be done. Nothing is logged then.
+/// Fails if the environment's filter cannot be understood. Logging stays off then.
 pub fn start_logging(global: &GlobalArgs) -> Result<(), CommandFailure> {
     let Some(filter) = filter_of(global.verbose, std::env::var_os(FILTER_VARIABLE))? else {
         return Ok(());
@@ -42,7 +42,7 @@ pub fn start_logging(global: &GlobalArgs) -> Result<(), CommandFailure> {
     Ok(())
 }
 
-/// What is logged; `None` for nothing. The flag wins.
+/// Chooses the log levels; `None` logs no event. The flag wins.
 fn filter_of(verbose: u8, variable: Option<OsString>) -> Result<Option<Targets>, CommandFailure> {
     let level = match (verbose, variable.filter(|filter| !filter.is_empty())) {
         (0, None) => return Ok(None),

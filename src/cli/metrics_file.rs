@@ -13,7 +13,7 @@ const MODE: u32 = 0o644;
 /// Writes the text; `-` is stdout.
 ///
 /// # Errors
-/// Where it cannot be written whole. What was there before is there still.
+/// Fails if it cannot be written whole. The earlier file then stays.
 pub fn write_metrics(path: &Path, text: &str) -> io::Result<()> {
     if path == Path::new("-") {
         return result_output::write_result(&mut io::stdout().lock(), text.as_bytes());
@@ -45,7 +45,8 @@ fn replace_file(path: &Path, draft: &Path, text: &str) -> io::Result<()> {
             "it is a folder",
         ));
     }
-    // One that an earlier process with this id left behind; never one that somebody else put there to be followed.
+    // Removes the draft of an earlier process with this id; never follows one that somebody else
+    // put there.
     let _ = fs::remove_file(draft);
     let mut file = OpenOptions::new()
         .write(true)

@@ -1,4 +1,5 @@
-//! What calls for somebody and was not shown before: cron mails what is printed, and nothing is mailed twice for the same state.
+//! Filters the rows that call for somebody and were not shown before: cron mails each output, so
+//! the same state is not mailed twice.
 
 use std::collections::HashSet;
 use std::sync::{Arc, Mutex};
@@ -64,7 +65,7 @@ impl NoticeHistory {
         }
         let verdict = row.to_verdict().unwrap_or_default();
         let baseline = verdict.baseline.unwrap_or_default();
-        // Where HEAD was not looked at, nothing says that it moved.
+        // If HEAD was not read, there is no sign that it moved.
         let state = verdict.head.map(|head| [baseline, head].join(" "));
         let state = state.as_deref();
         let uncommitted = line

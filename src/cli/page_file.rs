@@ -10,7 +10,7 @@ use watchdog_facts::verdict::Status;
 /// Writes a file beside its place, then puts it there. A link is followed; a device or a pipe is written to as it is.
 ///
 /// # Errors
-/// When it cannot be written. Nothing of it is left then.
+/// When it cannot be written. A failed write leaves no part of it behind.
 pub fn replace_file(path: &Path, content: &[u8]) -> Result<(), CommandFailure> {
     write_page(path, content).map_err(|error| CommandFailure {
         code: Status::Error.exit_code(),

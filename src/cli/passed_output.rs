@@ -1,6 +1,7 @@
-//! What a session's own output did to the terminal that it passed through to: whether a line of ours can stand below it. Pure.
+//! Tracks the effect of a session's own output on the terminal that it passed through to: whether a
+//! line of ours can stand below it. Pure.
 
-/// What the output did to the terminal so far.
+/// The effect of the output on the terminal so far.
 #[derive(Debug, Default)]
 pub struct PassedOutput {
     within_a_line: bool,

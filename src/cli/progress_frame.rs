@@ -13,7 +13,7 @@ use watchdog_judge::judge::command_env::ProgressCallback;
 /// Between two drawings.
 const TICK: Duration = Duration::from_secs(1);
 
-/// What stands there at a moment. Nothing in it steers a terminal.
+/// Returns the lines to show at a moment. The lines hold no terminal control sequence.
 type LinesAt = Box<dyn Fn(Timestamp) -> Vec<String> + Send>;
 
 /// The lines, until [`ProgressFrame::end`].

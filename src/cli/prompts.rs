@@ -34,7 +34,7 @@ impl From<InquireError> for UnansweredPrompt {
     }
 }
 
-/// One line of a list.
+/// A line of a list.
 struct PromptLine(String);
 
 impl fmt::Display for PromptLine {

@@ -1,4 +1,5 @@
-//! Whoever reads our output while it is made: commands that go on for long end when nobody does any more.
+//! Watches the reader of our output while it is made: commands that go on for long end when the
+//! reader is gone.
 
 use std::io;
 
@@ -7,7 +8,7 @@ use super::result_output;
 /// Writes a line to stdout, and says at once whether anybody still reads.
 ///
 /// # Errors
-/// Where nobody does.
+/// Fails if the reader is gone.
 pub fn write_line(text: &str) -> io::Result<()> {
     result_output::write_result(
         &mut anstream::stdout().lock(),

@@ -20,7 +20,7 @@ const NAME: usize = 24;
 pub struct ReportSection {
     /// The name and the figure.
     pub head: String,
-    /// What the figure means.
+    /// The meaning of the figure.
     pub meaning: String,
     /// Names with counts and bars.
     pub rows: Vec<String>,

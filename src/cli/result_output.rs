@@ -32,7 +32,7 @@ pub fn record_write_error(error: &io::Error) {
     }
 }
 
-/// What to say in the end, where the result could not be written.
+/// Returns the failure to report in the end, if the result could not be written.
 pub fn get_write_failure() -> Option<CommandFailure> {
     let why = FAILED.lock().expect("mutex poisoned").clone()?;
     Some(CommandFailure {

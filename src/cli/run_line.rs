@@ -1,4 +1,5 @@
-//! One line at the lower end of the terminal while a session of `watchdog run` runs: a clock, the limit, and what the session said last.
+//! Draws a line at the lower end of the terminal while a session of `watchdog run` runs: a clock,
+//! the limit, and the session's last line.
 //!
 //! The session's own output passes above it, untouched: the line is erased before, and drawn again once the output has come to the end of a
 //! line. A session that steers the terminal itself has it for itself from then on.
@@ -39,7 +40,7 @@ struct DrawnLine {
 struct LineState {
     phase: Option<RunPhase>,
     frame: TerminalFrame,
-    /// What is drawn.
+    /// The drawn text.
     text: String,
     passed: PassedOutput,
     over: bool,
@@ -67,7 +68,7 @@ impl RunLine {
         Some(RunLine(line))
     }
 
-    /// Who is told of the run's phases.
+    /// Returns the view that follows the run's phases.
     pub fn view(&self) -> Arc<dyn RunView> {
         Arc::clone(&self.0) as Arc<dyn RunView>
     }
@@ -93,7 +94,8 @@ impl RunLine {
             while stops.recv().await.is_some() {
                 let mut state = line.state();
                 state.erase();
-                // Nobody draws meanwhile; all of this process stands still here until it is continued.
+                // No line is drawn meanwhile; all of this process stands still here until it is
+                // continued.
                 let _ = kill_process(getpid(), Signal::STOP);
                 state.draw(now());
             }
@@ -164,7 +166,8 @@ impl LineState {
         };
         let text = render_phase(phase, at);
         if !TerminalFrame::may_be_drawn() {
-            // Whoever has the terminal now draws on it: what stands there is not ours to touch.
+            // Another process has the terminal now and draws on it: its lines are not ours to
+            // touch.
             return;
         }
         if self.frame.is_drawn() && self.text == text {
@@ -176,7 +179,7 @@ impl LineState {
     }
 }
 
-/// What is shown. Nothing in it steers a terminal.
+/// Returns the line to show. The line holds no terminal control sequence.
 fn render_phase(phase: &RunPhase, at: Timestamp) -> String {
     match phase {
         RunPhase::Session { since, limit, tap } => {

@@ -22,7 +22,7 @@ pub fn watch_panics() {
     }));
 }
 
-/// What a panic said is short, if one did.
+/// Returns the shortage that a panic reported, if any.
 pub fn get_shortage() -> Option<Shortage> {
     SEEN.get().copied()
 }

@@ -26,7 +26,7 @@ const NARROWEST: usize = 24;
 /// How a command speaks.
 #[derive(Debug, Clone, Copy)]
 pub struct CommandTerminal {
-    /// One JSON object on stdout.
+    /// Prints a JSON object on stdout.
     pub json: bool,
     quiet: bool,
     /// Whether `-v` was given: what a table folds is shown whole.
@@ -131,7 +131,7 @@ impl CommandTerminal {
         to_stderr(text);
     }
 
-    /// What a mode uses to tell its story.
+    /// Returns the callback through which a mode reports progress.
     pub fn narrator(&self) -> ProgressCallback {
         let terminal = *self;
         Arc::new(move |text: &str| {

@@ -10,12 +10,12 @@ use unicode_width::UnicodeWidthStr as _;
 
 use super::wrapped_text::cut;
 
-/// Where the terminal does not tell its width.
+/// The width for a terminal that does not tell its own.
 const WIDTH: usize = 80;
 /// Columns at the end of a line that stay free: for the `^C` that a terminal writes there, and so that nothing wraps.
 const MARGIN: usize = 3;
 
-/// What stands at the lower end.
+/// The lines drawn at the lower end.
 #[derive(Debug, Default)]
 pub struct TerminalFrame {
     /// The widths of the lines that are drawn.
@@ -57,7 +57,8 @@ impl TerminalFrame {
         self.drawn.clear();
     }
 
-    /// Draws these lines, each cut to the width, where nothing is drawn. Nothing in them may steer a terminal.
+    /// Draws these lines, each cut to the width, where nothing is drawn. The lines must hold no
+    /// terminal control sequence.
     pub fn draw(&mut self, lines: &[String]) {
         let lines: Vec<String> = lines
             .iter()

@@ -1,4 +1,5 @@
-//! What `--version` says: the version, the commit that it was built from, and the format of the records that it writes.
+//! The text of `--version`: the version, the commit that it was built from, and the format of the
+//! records that it writes.
 
 use std::sync::LazyLock;
 

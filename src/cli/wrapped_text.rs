@@ -8,8 +8,8 @@ use unicode_width::UnicodeWidthStr as _;
 
 use watchdog_facts::shell_line::commands_in;
 
-/// A line as lines of at most `room` columns; those after the first are set in by `hang`. What cannot be broken stays whole, on a line of its
-/// own.
+/// A line as lines of at most `room` columns; those after the first are set in by `hang`. A word
+/// that cannot be broken stays whole, on a line of its own.
 pub fn wrap_line(line: &str, room: usize, hang: usize) -> Vec<String> {
     if display_width(line) <= room {
         return vec![line.to_owned()];
@@ -21,7 +21,7 @@ pub fn wrap_line(line: &str, room: usize, hang: usize) -> Vec<String> {
         .word_separator(WordSeparator::Custom(words))
         .word_splitter(WordSplitter::NoHyphenation)
         .wrap_algorithm(WrapAlgorithm::FirstFit);
-    // What stands behind a command would be pasted with it.
+    // A word behind a command would be pasted with it.
     let ends = words(line).scan(0, |at, word| {
         *at += word.len() + word.whitespace.len();
         Some((*at, !commands_in(&word).is_empty()))
@@ -67,7 +67,7 @@ pub fn without_end(text: &str, room: usize) -> String {
     let whole_words = fitting
         .rsplit_once(' ')
         .map_or("", |(words, _)| words.trim_end());
-    // One long word, such as a path, says more in part than nothing does.
+    // A long word, such as a path, cut short still says more than an empty cell.
     let shown = if whole_words.width() * 2 > room {
         whole_words
     } else {

@@ -1,4 +1,4 @@
-//! One builder for each call: its options, with the defaults of the command of the same name.
+//! Each call has a builder: its options, with the defaults of the command of the same name.
 
 use std::ffi::OsString;
 use std::path::{Path, PathBuf};
@@ -25,7 +25,8 @@ use super::call::CallOptions;
 /// Judges what happened in this worktree since its recorded baseline, as `watchdog check` does.
 ///
 /// # Errors
-/// Where nothing could be judged: no repository, no baseline, a session that runs, an open breaker. A judgement that ends in `error`
+/// Fails if no judgement was possible: no repository, no baseline, a session that runs, an open
+/// breaker. A judgement that ends in `error`
 /// is none of these.
 ///
 /// ```no_run
@@ -41,7 +42,7 @@ pub fn check(worktree: impl AsRef<Path>) -> Result<Judgement, Refusal> {
 /// commits nothing, takes no lock.
 ///
 /// # Errors
-/// Where no judgement was possible.
+/// Fails if no judgement was possible.
 ///
 /// ```no_run
 /// use completion_watchdog::SessionContext;
@@ -58,7 +59,7 @@ pub fn evaluate(worktree: impl AsRef<Path>, context: SessionContext) -> Result<J
 /// Records the commit that HEAD names now as the baseline, as `watchdog snapshot` does.
 ///
 /// # Errors
-/// Where the worktree could not be read, or nothing could be written down.
+/// Fails if the worktree could not be read, or the record could not be written.
 ///
 /// ```no_run
 /// let baseline = completion_watchdog::snapshot(".")?;
@@ -72,7 +73,7 @@ pub fn snapshot(worktree: impl AsRef<Path>) -> Result<RecordedBaseline, Refusal>
 /// Commits the uncommitted files of this worktree, after a snapshot that can restore them, as `watchdog rescue` does.
 ///
 /// # Errors
-/// Where the worktree could not be read, or another process works on it.
+/// Fails if the worktree could not be read, or another process works on it.
 ///
 /// ```no_run
 /// use completion_watchdog::RescueReport;
@@ -90,7 +91,7 @@ pub fn rescue(worktree: impl AsRef<Path>) -> Result<RescueReport, Refusal> {
 /// The options of every call.
 macro_rules! common_settings {
     () => {
-        /// Where journal, baselines and breakers live; by default where the command line has them.
+        /// Sets the folder of journal, baselines and breakers; by default the command line's.
         pub fn state_dir(mut self, dir: impl Into<PathBuf>) -> Self {
             self.call.state_dir = Some(dir.into());
             self

@@ -1,8 +1,9 @@
 //! THE FRONT DOOR for programs that judge without starting `watchdog`: [`check`], [`evaluate`], [`snapshot`] and [`rescue`], with a builder
 //! each. They return the results of the commands of the same names, from the same records.
 //!
-//! Each call blocks until it is done; from async code it belongs on a thread of its own, such as that of `spawn_blocking`. Nothing of the
-//! host is changed: no signal is handled and no panic caught. Only where a program must be started (the agent, a check, git) this process
+//! Each call blocks until it is done; from async code it belongs on a thread of its own, such as
+//! that of `spawn_blocking`. A call leaves the host alone: it handles no signal and catches no
+//! panic. Only where a program must be started (the agent, a check, git) this process
 //! becomes a subreaper, so that none of its children can be lost.
 //!
 //! ```

@@ -22,7 +22,7 @@ const INSPECT: &str = "events";
 /// How soon somebody wants to see a row; the order is that of the tables.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum AttentionRank {
-    /// Nothing goes on until a person decides or mends something.
+    /// The work stands still until a person decides or mends something.
     Person,
     /// A loop was interrupted: nothing goes on until it is run again.
     Resume,
@@ -30,7 +30,7 @@ pub enum AttentionRank {
     Running,
     /// It waits for its next session, or for a time.
     Next,
-    /// Nobody judged it since its baseline.
+    /// It was not judged since its baseline.
     NotJudged,
     /// It is done.
     Complete,
@@ -80,7 +80,7 @@ impl AttentionRank {
     }
 }
 
-/// What a row comes to.
+/// The attention that a row needs.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Attention {
     /// How soon.
@@ -91,7 +91,8 @@ pub struct Attention {
     pub command: Option<String>,
 }
 
-/// What a row comes to at this moment, which is also the zone of the times in it. `commands` name the records; the worktree is the row's.
+/// Returns the attention that a row needs at this moment, which is also the zone of the times in
+/// it. `commands` name the records; the worktree is the row's.
 pub fn assess_attention(row: &StatusRow, commands: &WorktreeCommands, now: &Zoned) -> Attention {
     let rank = AttentionRank::from_row(row);
     let (why, step) = match rank {
@@ -146,7 +147,7 @@ pub fn assess_attention(row: &StatusRow, commands: &WorktreeCommands, now: &Zone
     }
 }
 
-/// What is wrong, the cause of all else first: no verdict is worth reading where git fails.
+/// Describes the fault, the cause of all else first: no verdict is worth reading where git fails.
 fn explain_person_needed(row: &StatusRow, now: &Zoned) -> (String, Option<NextStep>) {
     if row.is_stalled() {
         let minutes = row
@@ -231,7 +232,7 @@ pub fn describe_breaker(breaker: &BreakerFields, now: &Zoned) -> String {
     line
 }
 
-/// What the session says, where it has a log.
+/// Returns the step that shows the session's output, if it has a log.
 fn session_output(row: &StatusRow) -> NextStep {
     match row
         .session

@@ -24,8 +24,8 @@ impl PathFilter {
         self.0.is_empty()
     }
 
-    /// Keeps the selected worktrees. Where none is at or below the paths, keeps the one that contains them: a folder of a worktree selects
-    /// it.
+    /// Keeps the selected worktrees. If none is at or below the paths, keeps the one that contains
+    /// them: a folder of a worktree selects it.
     pub fn choose<T>(&self, things: &mut Vec<T>, worktree: impl Fn(&T) -> &Path) {
         if self.0.is_empty() {
             return;

@@ -25,12 +25,12 @@ pub struct ExplainedVerdict {
     pub facts: Result<ExplainedFacts, String>,
 }
 
-/// What the facts of a verdict tell.
+/// The explanation of a verdict by its facts.
 #[derive(Debug)]
 pub struct ExplainedFacts {
     /// Each fact with what came of it.
     pub explanation: JudgementExplanation,
-    /// What would have changed the verdict.
+    /// The changes that would have changed the verdict.
     pub changes: Vec<(SingleChange, ChangedEnd)>,
     /// Whether the rules of today end as the verdict did.
     pub ends_alike: bool,
@@ -48,7 +48,7 @@ const WITHOUT_FACTS: [Reason; 5] = [
 /// Explains the verdict of an event.
 ///
 /// # Errors
-/// Where the journal cannot be read.
+/// Fails if the journal cannot be read.
 pub fn explain_verdict(
     store: &dyn LocalStore,
     event: StoredEvent,

@@ -13,7 +13,7 @@ const HISTORY: usize = 110_000;
 /// A worktree's id in the store, and a spec.
 pub(super) type WorkKey = (String, String);
 
-/// What the journal tells of one work.
+/// The judgements of a work in the journal.
 #[derive(Debug, Default)]
 pub(super) struct JudgedWork {
     /// The last judgement.

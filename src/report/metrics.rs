@@ -227,7 +227,7 @@ fn name_state(row: &StatusRow) -> &'static str {
     }
 }
 
-/// What the journal added up to. What no session reported has no sample.
+/// Returns the sums of the journal as series. A figure that no session reported has no sample.
 fn build_counter_series(sums: &CounterSums) -> Vec<MetricSeries> {
     let simple = [
         (

@@ -99,7 +99,7 @@ impl OlderSpecs {
     }
 }
 
-/// One spec of a worktree, with a baseline.
+/// A spec of a worktree, with a baseline.
 #[derive(Debug)]
 pub struct StatusRow {
     /// Its top folder, as it was when the worktree's newest baseline was recorded.
@@ -122,7 +122,8 @@ pub struct StatusRow {
     pub broken: Option<String>,
     /// The last judgement on this work.
     pub verdict: Option<LastVerdict>,
-    /// Whether the journal reaches back to the baseline or to a judgement. Where it does not, one may have been pruned.
+    /// Whether the journal reaches back to the baseline or to a judgement. If it does not, one may
+    /// have been pruned.
     pub judgement_known: bool,
     /// A session that runs now.
     pub session: Option<SessionRecord>,
@@ -130,7 +131,7 @@ pub struct StatusRow {
     pub live: Option<SessionLiveness>,
     /// The loop that is not over.
     pub looped: Option<LoopRecord>,
-    /// Who holds the worktree's lock for this work.
+    /// The holder of the worktree's lock for this work.
     pub holder: Option<LockHolder>,
     /// The breaker.
     pub breaker: BreakerFields,
@@ -319,7 +320,8 @@ impl StatusOverview {
                 }
             }
         };
-        // One that is silent is measured for a second: several side by side. Where the system has no thread, fewer do the work.
+        // A silent session is measured for a second: several side by side. If the system has no
+        // thread, fewer do the work.
         std::thread::scope(|scope| {
             for _ in 1..running.len().min(SIDE_BY_SIDE) {
                 let _thread = std::thread::Builder::new().spawn_scoped(scope, measure);

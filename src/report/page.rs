@@ -52,7 +52,7 @@ pub fn page_figures(
         notes.push(format!("not measured before {first}: an older version counted the days before; `watchdog report` has their sums"));
     }
     let (mut days, mut completed) = (BTreeMap::new(), Vec::new());
-    // What an older version counted has no measures, and shares of a part would be wrong.
+    // Days that an older version counted have no measures, and shares of a part would be wrong.
     for (date, day) in period
         .days
         .into_iter()

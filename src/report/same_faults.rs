@@ -15,7 +15,7 @@ pub struct FaultGroup {
     pub others: Vec<usize>,
 }
 
-/// What makes a fault the same.
+/// The key of equal faults.
 #[derive(Debug, Clone, PartialEq, Eq, Hash)]
 pub struct FaultKey {
     repository: PathBuf,
@@ -24,7 +24,8 @@ pub struct FaultKey {
 }
 
 impl FaultKey {
-    /// Of a worktree that cannot be read. `None` where its `.git` names no repository: nothing says that it shares the fault with others.
+    /// Of a worktree that cannot be read. Returns `None` if its `.git` names no repository: there
+    /// is then no sign that it shares the fault with others.
     pub fn from_worktree(worktree: &Path, why: &str) -> Option<Self> {
         let (git_dir, repository) = named_git_dirs(worktree)?;
         Some(FaultKey {

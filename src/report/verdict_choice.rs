@@ -39,21 +39,22 @@ impl JournalScope {
     }
 }
 
-/// What was found.
+/// The result of the search.
 #[derive(Debug, Clone, PartialEq)]
 pub enum VerdictChoice {
     /// The verdict's event.
     Found(Box<StoredEvent>),
-    /// Nothing that this names.
+    /// The name fits no event.
     Missing,
     /// So many events begin like this.
     Ambiguous(usize),
 }
 
-/// Looks for the verdict that `named` means: `None` or `last`, a spec, or an event's id or the beginning of one.
+/// Looks for the verdict that `named` means: `last` or `None`, a spec, or an event's id or the
+/// beginning of one.
 ///
 /// # Errors
-/// Where the journal cannot be read.
+/// Fails if the journal cannot be read.
 pub fn choose_verdict(
     store: &dyn LocalStore,
     scope: &JournalScope,
@@ -71,7 +72,7 @@ pub fn choose_verdict(
     {
         return Ok(VerdictChoice::Found(Box::new(event)));
     }
-    // What was only read has the id of its verdict with a number.
+    // A plain reading has the id of its verdict with a number.
     let id = name.split('.').next().unwrap_or(name);
     if id.len() < PREFIX {
         Ok(VerdictChoice::Missing)

@@ -118,8 +118,8 @@ fn from_lines(bytes: &[u8]) -> Option<ReplyEnvelope> {
     )
 }
 
-/// Reads the error object with which Gemini's `-o json` ends its stderr, behind warnings and a stack trace. `None` where the output does
-/// not end with one.
+/// Reads the error object with which Gemini's `-o json` ends its stderr, behind warnings and a
+/// stack trace. Returns `None` if the output does not end with one.
 pub(super) fn error_at_the_end(bytes: &[u8]) -> Option<ReplyEnvelope> {
     let tail = bytes[bytes.len().saturating_sub(CAP)..].trim_ascii_end();
     if !tail.ends_with(b"}") {

@@ -8,7 +8,7 @@ use super::envelope::{self, ReplyEnvelope};
 /// The end of an output.
 #[derive(Debug, Clone, Default)]
 pub struct LastWords {
-    /// What the program says in its own structure; `None` = plain text.
+    /// The reply in the program's own structure; without it, the output is plain text.
     pub(super) found: Option<ReplyEnvelope>,
     /// The printed text without a terminal's controls, where there is no structure.
     pub(super) text: String,

@@ -11,7 +11,7 @@ use serde_json::{Map, Value};
 #[derive(Debug, Clone, PartialEq, Eq, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct LocalApi {
-    /// What the CLI speaks there.
+    /// The protocol that the CLI speaks there.
     pub protocol: ApiProtocol,
     /// Variables to set.
     #[serde(default)]
@@ -22,7 +22,7 @@ pub struct LocalApi {
     /// Arguments that a session needs beside those of the preset, so that it may run commands.
     #[serde(default)]
     pub session_args: Vec<String>,
-    /// What makes a session be refused its tools; without it no such session can be made.
+    /// The setup for a session whose tools are refused; without it, no such session can be made.
     #[serde(default)]
     pub refusal: Option<RefusalSetup>,
     /// The variables whose absence means "no login"; without them the API says so.
@@ -71,7 +71,7 @@ pub struct ShellTool {
     pub with: Map<String, Value>,
 }
 
-/// What the texts of a [`LocalApi`] are filled in with.
+/// The values for the placeholders in the texts of a [`LocalApi`].
 #[derive(Debug, Clone, Copy)]
 pub struct LocalApiValues<'a> {
     /// The address of the API, without a slash at its end.

@@ -1,4 +1,4 @@
-//! One probe: asks an agent about its own state, and classifies the result.
+//! A probe: asks an agent about its own state, and classifies the result.
 //!
 //! The rules, in this order
 //! 1. Its deadline passed: `timed_out`, whatever it printed before.
@@ -46,7 +46,7 @@ const WHY: usize = 4096;
 /// Options that an old version may lack before we give up.
 const FEWER_OPTIONS: usize = 4;
 
-/// One question to one agent.
+/// A question to an agent.
 #[derive(Debug, Clone)]
 pub struct ProbeRequest<'a> {
     /// Whom to ask.
@@ -55,13 +55,13 @@ pub struct ProbeRequest<'a> {
     pub preset: Result<Arc<AgentPreset>, String>,
     /// Another file than the preset's own name in `PATH`; ignored for a configured `agent.probe`.
     pub program: Option<OsString>,
-    /// Where it runs.
+    /// The worktree that it runs in.
     pub worktree: &'a Path,
     /// The session that worked here, where it is known from its output or a hook.
     pub session_id: Option<&'a str>,
     /// The latest session recorded for the worktree ([`super::transcript::latest_session`]).
     pub expected_session: Option<String>,
-    /// What is known of the session that is asked.
+    /// The known facts of the session that is asked.
     pub probed: ProbeSubject,
     /// Which probe it is, from 1.
     pub number: u32,
@@ -73,7 +73,7 @@ pub struct ProbeRequest<'a> {
     pub now: Timestamp,
 }
 
-/// What is known of a session before it is asked.
+/// The known facts of a session before it is asked.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct ProbeSubject {
     /// Its transcript.
@@ -92,7 +92,8 @@ impl ProbeRequest<'_> {
             .filter(|_| self.settings.probe.is_none())
     }
 
-    /// The session that the question names. Where it cannot go to the latest one, it goes to the one that is expected.
+    /// The session that the question names. If it cannot go to the latest one, it goes to the one
+    /// that is expected.
     fn named_session(&self) -> Option<&str> {
         let question = self
             .questioned_preset()
@@ -234,7 +235,7 @@ pub fn ask_for_plan(
 }
 
 /// Asks for an answer in prose to a question that says everything, of somebody who was not here before: no session is resumed, whatever
-/// the request names. What it cost is added to `spent`.
+/// the request names. Adds its cost to `spent`.
 ///
 /// # Errors
 /// How the question ended without an answer; never [`ProbeOutcome::Reply`].
@@ -249,7 +250,7 @@ pub fn ask_to_judge(
         ..request.clone()
     };
     let answered = send_question(&stranger_is_welcome, QuestionKind::Judge, run)?;
-    // One that was begun for this question has spent nothing before.
+    // A session that began for this question had no cost before.
     *spent = spent.plus(summarize_answer(request, Some(SessionTokens::default()), &answered).1);
     let mut text = None;
     let judged = judge_outcome(
@@ -530,7 +531,8 @@ fn classify_outcome(
     }
 }
 
-/// What the agent says in its own structure: by the rules of its preset, or as a known program; an error may be on stderr alone.
+/// Finds the agent's reply in its own structure: by the rules of its preset, or as a known program;
+/// an error may be on stderr alone.
 fn found_in(request: &ProbeRequest<'_>, finished: &FinishedProgram) -> Option<ReplyEnvelope> {
     let stdout = &finished.stdout.bytes;
     match request

@@ -1,4 +1,5 @@
-//! What a question needs on disk: the schema of its answer, and a home of its own. Both lie outside the work tree, in a folder that only
+//! The files of a question on disk: the schema of its answer, and a home of its own. Both lie
+//! outside the work tree, in a folder that only
 //! this user may enter, and are removed with it.
 
 use std::fs;
@@ -79,7 +80,8 @@ impl QuestionScratch {
         }
     }
 
-    /// Where a question in a home of its own runs: a folder with nothing in it, so that nothing of a repository is read or run.
+    /// The working folder of a question in a home of its own: an empty one, so that it reads and
+    /// runs no file of a repository.
     pub fn cwd(&self) -> Option<PathBuf> {
         self.own_home
             .as_ref()

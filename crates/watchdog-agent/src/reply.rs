@@ -27,7 +27,7 @@ pub enum ParsedReply {
         /// The defect of the output.
         why: String,
     },
-    /// Nothing at all.
+    /// An empty output.
     Empty,
 }
 

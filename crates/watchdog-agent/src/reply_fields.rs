@@ -59,7 +59,8 @@ pub(super) fn parse_list(value: &Value) -> Result<Vec<String>, FieldError> {
     }
 }
 
-/// A count: whole numbers, and texts that begin with one (`"2"`, `"2 commits"`). `None` for other values.
+/// A count: whole numbers, and texts that begin with one (`"2"`, `"2 commits"`). Returns `None` for
+/// other values.
 pub(super) fn parse_count(value: &Value) -> Option<u64> {
     match value {
         Value::Number(number) => number.as_u64().or_else(|| {
@@ -72,7 +73,7 @@ pub(super) fn parse_count(value: &Value) -> Option<u64> {
     }
 }
 
-/// A text; other values as their JSON. `None` where nothing was said.
+/// A text; other values as their JSON. Returns `None` for an empty value.
 pub(super) fn parse_text(value: &Value) -> Option<String> {
     match value {
         Value::Null => None,
@@ -82,7 +83,7 @@ pub(super) fn parse_text(value: &Value) -> Option<String> {
 
 /// An object's report of unfinished work, beyond the requested fields: counts of open items, and progress short of its goal.
 pub(super) fn find_unfinished_work(object: &Map<String, Value>) -> Option<String> {
-    // One level down as well, where `progress` and `counts` keep theirs.
+    // Looks one level down as well, where `progress` and `counts` keep theirs.
     let inner = object.iter().filter_map(|(_, value)| value.as_object());
     std::iter::once(object)
         .chain(inner)
@@ -163,7 +164,7 @@ fn make_unnamed_entries(number: u64) -> Vec<String> {
         .collect()
 }
 
-/// One entry, or none for synonyms of "none".
+/// Reads an entry; `None` for synonyms of "none".
 fn parse_entry(item: &Value) -> Option<String> {
     let shown = match item {
         Value::Null => return None,

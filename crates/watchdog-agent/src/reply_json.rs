@@ -57,7 +57,8 @@ pub(super) fn value_at(
     Ok((result?, reader.at))
 }
 
-/// The position after the brace that closes the one at `at`, strings and nothing else minded. `None` if it never closes.
+/// The position after the brace that closes the one at `at`, strings and nothing else minded.
+/// Returns `None` if it never closes.
 pub(super) fn closing_brace(
     text: &str,
     at: usize,

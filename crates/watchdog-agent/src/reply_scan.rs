@@ -13,7 +13,8 @@
 //! - An earlier `complete` before an object with a status that is cut off, or in something that never closes: the final status is unknown
 //!   then.
 //!
-//! One pass from front to back. Attempts that fail cost work, and work is bounded in proportion to the text.
+//! The scan makes a single pass from front to back. Attempts that fail cost work, and work is
+//! bounded in proportion to the text.
 
 use std::ops::Range;
 use std::sync::LazyLock;
@@ -32,7 +33,7 @@ pub(super) enum ReplyScan<T> {
         at: Range<usize>,
         later_one_cut: bool,
     },
-    /// None is usable; the reason is for people.
+    /// The output has no usable reply; the reason is for people.
     Nothing { why: String },
 }
 
@@ -126,7 +127,7 @@ pub(super) fn last_object<T>(
     }
 }
 
-/// Where the line of a position starts, for positions that only grow.
+/// Finds the start of a position's line, for positions that only grow.
 #[derive(Default)]
 struct LineStart {
     start: usize,
@@ -356,7 +357,7 @@ impl<T, F: FnMut(&Map<String, Value>) -> Result<T, String>> ReplyScanner<'_, T, 
                 || previous.ends_with("\":")
                 || previous.ends_with("':");
             if !before.trim().is_empty() || member {
-                // What it is a part of has no end, so it may as well be the last word.
+                // The text around it has no end, so it may as well be the last word.
                 self.later_one_cut = true;
                 return false;
             }

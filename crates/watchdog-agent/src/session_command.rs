@@ -252,7 +252,7 @@ fn has_permission_args(args: &[OsString], defaults: &DefaultArgs) -> bool {
     defaults.unless.iter().any(has)
 }
 
-/// What names the conversation that a session takes up; `None` where it begins a new one.
+/// The arguments that name the conversation a session resumes; `None` if it begins a new one.
 fn resume_args<'a>(
     preset: &'a AgentPreset,
     conversation: ConversationChoice<'_>,

@@ -1,6 +1,7 @@
 //! Transcripts of sessions: what is known of one without reading it, and those of Claude Code, whose folder watchdog reads most.
 //!
-//! Where any agent's transcripts are is in its preset; [`TranscriptSource`] finds them. The newest by modification time is the latest session.
+//! The preset of an agent names the place of its transcripts; [`TranscriptSource`] finds them. The
+//! newest by modification time is the latest session.
 
 use std::ffi::OsString;
 use std::path::{Path, PathBuf};
@@ -44,13 +45,13 @@ impl ClaudeHome {
         value.filter(|value| !value.is_empty())
     }
 
-    /// Where Claude Code's transcripts are; `None` without a home.
+    /// The place of Claude Code's transcripts; `None` without a home.
     pub fn transcripts(&self) -> Option<TranscriptSource> {
         TranscriptSource::from_preset(PresetCatalog::built_in_named("claude")?.as_ref(), self)
     }
 }
 
-/// One transcript, at the time of reading.
+/// A transcript, at the time of reading.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct TranscriptFile {
     /// The session that it records.

@@ -28,7 +28,7 @@ pub fn read_transcript(path: &Path, window: u64) -> io::Result<SessionSummary> {
     let part = size > window;
     let mut within_line = part;
     if part {
-        // One byte more: a line may begin just there.
+        // Reads an extra byte: a line may begin just there.
         file.seek(SeekFrom::Start(size - window - 1))?;
     }
     // The next call reads later messages.

@@ -1,8 +1,9 @@
 //! Finds the transcripts of a folder, by the block `transcripts` of an agent's preset.
 //!
 //! A transcript is the folder's where its own path says so (`{slug}`), or its first line. Names and times are looked at before anything is
-//! opened: folders that nothing was created in since are passed over, and of the other files only the newest are opened. Where more would
-//! have to be read than that, the listing says that it is not complete, and nobody concludes from it that a session is the only one.
+//! opened: folders that nothing was created in since are passed over, and of the other files only
+//! the newest are opened. If more would have to be read than that, the listing says that it is
+//! incomplete, so that no caller takes a session for the only one.
 
 use std::cell::Cell;
 use std::fs;
@@ -35,7 +36,7 @@ const SLUG: usize = 200;
 /// File systems note times by a clock that lags behind, by a tick of the kernel.
 const COARSE: Duration = Duration::from_millis(100);
 
-/// Where an agent keeps the transcripts of its sessions.
+/// The place of an agent's transcripts.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct TranscriptSource {
     /// The word of the agent's preset.
@@ -57,7 +58,8 @@ pub struct TranscriptListing {
 }
 
 impl TranscriptSource {
-    /// Where an agent's are; `None` where its preset does not say it, or there is no home folder.
+    /// The place of an agent's transcripts; `None` if its preset does not say it, or there is no
+    /// home folder.
     pub fn from_preset(preset: &AgentPreset, home: &ClaudeHome) -> Option<Self> {
         let location = preset.transcripts.clone()?;
         let named = location
@@ -90,8 +92,8 @@ impl TranscriptSource {
         self.location.folder.contains("{slug}")
     }
 
-    /// The transcripts of a folder. Where those of all folders lie together: those that were begun at or after `since`, or without it
-    /// the latest alone.
+    /// The transcripts of a folder. If those of all folders lie together, lists those begun at or
+    /// after `since`, or without it the latest alone.
     pub fn listing(&self, worktree: &Path, since: Option<Timestamp>) -> TranscriptListing {
         let Ok(root) = fs::canonicalize(worktree) else {
             return TranscriptListing::default();
@@ -145,7 +147,7 @@ impl TranscriptSource {
             return None;
         }
         let root = fs::canonicalize(worktree).ok()?;
-        // One that lies in a folder that cannot be read is not at hand.
+        // A transcript in a folder that cannot be read is not at hand.
         let unread = Cell::new(false);
         let folders = self.folders(&root, &unread);
         if self.location.id == "name" {
@@ -309,7 +311,7 @@ impl TranscriptSource {
     }
 }
 
-/// What the first line of a file says.
+/// The content of a file's first line.
 enum FirstLine {
     /// It is a transcript of the folder.
     Ours(TranscriptFile),

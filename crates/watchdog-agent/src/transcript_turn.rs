@@ -19,7 +19,7 @@ const SETTLED: Duration = Duration::from_secs(60);
 /// Kinds of a user's lines that are no prompt: what commands of the program itself printed.
 const PROGRAM_LINES: [&str; 3] = ["<command-name>", "<local-command", "<bash-"];
 
-/// Reads the state of the turn. What is unknown counts as busy.
+/// Reads the state of the turn. An unknown state counts as busy.
 pub fn read_turn(path: &Path) -> SessionTurn {
     let Some((tail, modified)) = read_tail(path) else {
         return SessionTurn::Busy;
@@ -73,7 +73,7 @@ enum TurnEnd {
     OnceSettled,
 }
 
-/// What a line says of the turn; `None` where it says nothing.
+/// Reads whether a line ends the turn; `None` if the line does not tell.
 fn ends_turn(event: &Value) -> Option<TurnEnd> {
     match get_text(event, "type")? {
         "assistant" if event["isSidechain"] != true => Some(after_message(&event["message"])),

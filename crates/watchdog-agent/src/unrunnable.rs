@@ -96,7 +96,7 @@ static MODEL_LIMITED: LazyLock<Regex> =
 /// A cause, by its words: anywhere in an error, or as the beginning of a line of plain text.
 struct CauseWords {
     pattern: &'static str,
-    /// One of these stands in all that the pattern matches.
+    /// All text that the pattern matches has at least one of these words.
     words: &'static [&'static str],
     what: &'static str,
     todo: &'static str,

@@ -49,7 +49,8 @@ const END: &str = r#"(?:\s*$|\s*[.!|:;,∙·•—–()\[\]"{}-]|\s+(?:for|by|un
 static PLAN: LazyLock<Regex> = LazyLock::new(|| compile_anchored_regex(PLAN_LIMIT));
 static RATE: LazyLock<Regex> = LazyLock::new(|| compile_anchored_regex(RATE_LIMIT));
 
-/// One of these stands in each phrase above, and in its form in JSON. To compile the patterns takes longer than all else that watchdog does at
+/// Each phrase above has one of these words, and so has its form in JSON. To compile the patterns
+/// takes longer than all else that watchdog does at
 /// the end of a session, and nearly no session says one of these.
 const WORDS: [&str; 9] = [
     "limit",

@@ -7,8 +7,9 @@ use jiff::Timestamp;
 use crate::fleet_error::FleetError;
 use crate::server::{FleetServer, Repeat, SqlValue};
 
-/// Limits are told as often as it takes: sent twice, they are the same. None lasts longer than eight days, whatever an agent prints, and one
-/// that is over says nothing. Of two that are in force the longer one counts, so that it does not matter which arrives first.
+/// Limits are told as often as it takes: sent twice, they are the same. A limit lasts at most eight
+/// days, whatever an agent prints, and an expired one is ignored. Of two that are in force the
+/// longer one counts, so that it does not matter which arrives first.
 const TELL: &str = "INSERT INTO watchdog.usage_limit AS known (account, agent, until, machine, seen_at) \
      SELECT $1, told.agent, least(told.until, clock_timestamp() + interval '8 days'), $2, clock_timestamp() - told.age * interval '1 ms' \
      FROM unnest($3, $4, $5) AS told (agent, until, age) WHERE told.until > clock_timestamp() ORDER BY told.agent \
@@ -46,7 +47,8 @@ pub struct FleetLimit {
 /// Tells of limits that `machine` met.
 ///
 /// # Errors
-/// Where the server cannot be used. Nothing, or all of it, is told then; it may be told again.
+/// Fails if the server cannot be used. The server then has either all of it or none; the caller may
+/// repeat it.
 pub fn tell_limits(
     server: &FleetServer,
     account: &str,
@@ -78,7 +80,7 @@ pub fn tell_limits(
 /// The limits of an account that are in force, by agent.
 ///
 /// # Errors
-/// Where the server cannot be used.
+/// Fails if the server cannot be used.
 pub fn limits_in_force(server: &FleetServer, account: &str) -> Result<Vec<FleetLimit>, FleetError> {
     let limits = server.call("read the usage limits", Repeat::Safe, async |call| {
         let rows = call
@@ -98,11 +100,11 @@ pub fn limits_in_force(server: &FleetServer, account: &str) -> Result<Vec<FleetL
     Ok(limits)
 }
 
-/// Ends the limit of an agent, or every limit of the account, as a person says; returns how many there were. What was met before and is told
-/// later does not bring it back.
+/// Ends the limit of an agent, or every limit of the account, as a person says; returns how many
+/// there were. A limit met before and reported later does not bring it back.
 ///
 /// # Errors
-/// Where the server cannot be used.
+/// Fails if the server cannot be used.
 pub fn clear_limits(
     server: &FleetServer,
     account: &str,

@@ -1,4 +1,5 @@
-//! Where the fleet's server is and how to reach it: an address, and what it leaves out from libpq's variables.
+//! The place of the fleet's server and how to reach it: an address, and the parts that it leaves to
+//! libpq's variables.
 
 use std::fmt;
 use std::net::IpAddr;
@@ -13,9 +14,9 @@ const DEFAULT_PORT: u16 = 5432;
 /// How much of TLS is asked for: libpq's `sslmode`.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum TlsMode {
-    /// None.
+    /// No TLS.
     Disable,
-    /// Where the server offers it; who answers is not checked.
+    /// TLS if the server offers it; its identity is not checked.
     Prefer,
     /// Always; who answers is not checked, but where certificates of authorities are named.
     Require,
@@ -51,7 +52,7 @@ impl TlsMode {
     }
 }
 
-/// One way in: a host and its port. A host that begins with `/` is a folder with a socket.
+/// A way in: a host and its port. A host that begins with `/` is a folder with a socket.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct ServerHost {
     /// A name, an IP address or a folder.
@@ -102,10 +103,11 @@ pub struct ConnectionSettings {
 impl ConnectionSettings {
     /// Settings of an address such as `postgres://USER:PASSWORD@HOST:PORT/DATABASE?sslmode=verify-full`. Each part may be left out and is
     /// then taken from `PGHOST`, `PGPORT`, `PGUSER`, `PGPASSWORD`, `PGDATABASE`, `PGSSLMODE`, `PGSSLROOTCERT` and `PGPASSFILE`, by
-    /// `variable`. Where nothing says how much of TLS is asked for, it is `verify-full`, and `prefer` on this machine.
+    /// `variable`. Without a setting for TLS, it is `verify-full`, and `prefer` on this machine.
     ///
     /// # Errors
-    /// Where a part cannot be understood, or no host or user is known. No error repeats the address.
+    /// Fails if a part cannot be understood, or no host or user is known. No error repeats the
+    /// address.
     pub fn from_address(
         address: &str,
         variable: &dyn Fn(&str) -> Option<String>,
@@ -221,7 +223,7 @@ impl ConnectionSettings {
     /// The password for the first host: its own, or that of the file.
     ///
     /// # Errors
-    /// Where the file is open to others or cannot be read.
+    /// Fails if the file is open to others or cannot be read.
     pub fn password(&self) -> Result<Option<String>, FleetError> {
         let (None, Some(file), Some(first)) = (&self.password, &self.pass_file, self.hosts.first())
         else {
@@ -263,7 +265,7 @@ impl fmt::Debug for ConnectionSettings {
     }
 }
 
-/// What an address says.
+/// The content of an address.
 #[derive(Default)]
 struct AddressParts {
     hosts: Option<String>,
@@ -329,7 +331,7 @@ impl AddressParts {
                         ));
                     }
                 },
-                // What each watchdog says of itself or decides by itself.
+                // Each watchdog states or decides these by itself.
                 "application_name" | "connect_timeout" | "target_session_attrs" => {}
                 other => {
                     return Err(reject_address(&format!(

@@ -1,4 +1,5 @@
-//! What a login is bound to, so that nobody can pass it on to the server over TLS of his own: `tls-server-end-point` of RFC 5929.
+//! The channel binding of a login, so that an attacker cannot pass it on to the server over TLS of
+//! his own: `tls-server-end-point` of RFC 5929.
 
 use sha2::{Digest, Sha256, Sha384, Sha512};
 

@@ -24,7 +24,7 @@ pub struct KeptEvents {
 /// Looks at the events.
 ///
 /// # Errors
-/// Where the server cannot be used.
+/// Fails if the server cannot be used.
 pub fn survey_events(server: &FleetServer) -> Result<KeptEvents, FleetError> {
     let kept_events = server.call("look at the events", Repeat::Safe, async |call| {
         let row = call.client.query_typed_one(KEPT_EVENTS, &[]).await?;
@@ -40,7 +40,7 @@ pub fn survey_events(server: &FleetServer) -> Result<KeptEvents, FleetError> {
 /// Deletes the events that are older than so many days, at least 30, and returns how many.
 ///
 /// # Errors
-/// Where the server cannot be used or refuses; some events may be gone then.
+/// Fails if the server cannot be used or refuses; some events may be gone then.
 pub fn prune_events(server: &FleetServer, older_than_days: i32) -> Result<u64, FleetError> {
     let mut total = 0;
     loop {

@@ -29,7 +29,7 @@ const KNOWN: u32 = 1_000;
 /// Every look is at most so far from the next one where no notification can come.
 const POLL_EVERY: Duration = Duration::from_secs(1);
 
-/// Where notifications come, a look without one is only for those that got lost.
+/// With notifications, a poll without one only finds those that got lost.
 const POLL_ANYWAY: Duration = Duration::from_secs(5);
 
 /// So many lost ones in a row, and none is to be expected: somebody in between keeps them.
@@ -45,7 +45,7 @@ pub struct FleetEvent {
     pub position: EventCursor,
     /// The machine's name in the fleet.
     pub machine: String,
-    /// What happened there.
+    /// The event on that machine.
     pub event: StoredEvent,
 }
 
@@ -61,7 +61,7 @@ fn machine_event(row: &Row) -> Result<FleetEvent, Error> {
 /// The place of the newest event; `None` where there is none.
 ///
 /// # Errors
-/// Where the server cannot be used.
+/// Fails if the server cannot be used.
 pub fn newest_position(server: &FleetServer) -> Result<Option<EventCursor>, FleetError> {
     let position = server.call("look for the newest event", Repeat::Safe, async |call| {
         let row = call.client.query_typed_opt(NEWEST, &[]).await?;
@@ -73,7 +73,7 @@ pub fn newest_position(server: &FleetServer) -> Result<Option<EventCursor>, Flee
 /// At most `limit` events after a place, in the order of the server.
 ///
 /// # Errors
-/// Where the server cannot be used.
+/// Fails if the server cannot be used.
 pub fn events_after(
     server: &FleetServer,
     after: EventCursor,
@@ -96,7 +96,7 @@ pub fn events_after(
 /// for every one.
 ///
 /// # Errors
-/// Where the server cannot be used.
+/// Fails if the server cannot be used.
 pub fn events_back(
     server: &FleetServer,
     end: EventCursor,
@@ -131,7 +131,7 @@ pub struct EventFollower<'a> {
 }
 
 impl<'a> EventFollower<'a> {
-    /// What comes behind `position`.
+    /// Streams the events behind `position`.
     pub fn new(server: &'a FleetServer, position: EventCursor) -> Self {
         EventFollower {
             server,
@@ -142,11 +142,12 @@ impl<'a> EventFollower<'a> {
         }
     }
 
-    /// Looks whether the server has what was given out. Where it lacks some, goes back to the newest that it has and returns `true`: what was
-    /// written since follows, without what was given out already. To be called first, and after each break.
+    /// Looks whether the server has what was given out. If it lacks some, goes back to the newest
+    /// that it has and returns `true`: the events written since follow, without those given out
+    /// already. To be called first, and after each break.
     ///
     /// # Errors
-    /// Where the server cannot be used: to be called again.
+    /// Fails if the server cannot be used: to be called again.
     pub fn resume(&mut self) -> Result<bool, FleetError> {
         let Some(((last, id), first)) = self.shown.last().zip(self.shown.first()) else {
             return self.begin();
@@ -182,7 +183,7 @@ impl<'a> EventFollower<'a> {
                 }
             }
         };
-        // Where all that is remembered went for its age, nothing was lost.
+        // If all remembered events went for their age, the server lost none.
         let is_lost = standing > 0 || older.is_some() || newer.is_some_and(|newer| newer <= last);
         self.position = self
             .shown
@@ -207,7 +208,7 @@ impl<'a> EventFollower<'a> {
     /// The next events, at most `limit`; empty where there are none yet.
     ///
     /// # Errors
-    /// Where the server cannot be used: the next call reads from the same place.
+    /// Fails if the server cannot be used: the next call reads from the same place.
     pub fn next_events(&mut self, limit: u32) -> Result<Vec<FleetEvent>, FleetError> {
         loop {
             let mut events = events_after(self.server, self.position, limit)?;
@@ -227,7 +228,7 @@ impl<'a> EventFollower<'a> {
     /// Waits until a look is worth it: for a notification on a connection of our own, a second behind a pooler.
     ///
     /// # Errors
-    /// Where the server cannot be used.
+    /// Fails if the server cannot be used.
     pub fn wait(&mut self) -> Result<(), FleetError> {
         if self.unheard >= MOST_UNHEARD || self.server.is_through_pooler() {
             thread::sleep(POLL_EVERY);

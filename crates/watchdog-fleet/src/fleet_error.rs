@@ -14,7 +14,7 @@ pub enum FleetError {
     /// The address cannot be understood.
     #[error("the server's address cannot be used: {why}")]
     BadAddress {
-        /// What is wrong with it, without the address, which may hold a password.
+        /// The fault in it, without the address, which may hold a password.
         why: String,
     },
     /// A variable of the environment has a value that libpq would not take either.
@@ -22,7 +22,7 @@ pub enum FleetError {
     BadVariable {
         /// The variable.
         name: &'static str,
-        /// What is wrong with its value.
+        /// The fault in its value.
         why: String,
     },
     /// The file with passwords may be read by others, so it is not read, as libpq has it.

@@ -37,7 +37,7 @@ pub use call_deadlines::CALL_DEADLINE;
 pub use fleet_error::FleetError;
 pub use server::FleetServer;
 pub use shared_store::FleetStore;
-/// What a claim and a step send, for measuring the same without this program.
+/// The SQL of a claim and a step, for measuring the same without this program.
 #[doc(hidden)]
 pub use task_sql::{CLAIM as CLAIM_STATEMENT, STEP as STEP_STATEMENT};
 pub use task_table::FleetTasks;

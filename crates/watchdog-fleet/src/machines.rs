@@ -22,7 +22,7 @@ const BEAT: &str = "UPDATE watchdog.machine SET program = $3, seen_at = clock_ti
 const MACHINES: &str = "SELECT name, id, program, joined_at, seen_at, \
      greatest(0, extract(epoch FROM clock_timestamp() - seen_at))::bigint, clock_ahead_ms FROM watchdog.machine ORDER BY name";
 
-/// What a worker needs, each with the question whether the role has it.
+/// The rights that a worker needs, each with the question whether the role has it.
 const RIGHTS: &str = "SELECT wanted FROM (VALUES \
      ('select', 'record'), ('insert', 'record'), ('update', 'record'), ('delete', 'record'), \
      ('select', 'lease'), ('insert', 'lease'), ('update', 'lease'), ('select', 'event'), ('insert', 'event'), \
@@ -53,7 +53,7 @@ pub struct FleetMachine {
     pub clock_ahead_ms: i64,
 }
 
-/// What one look at the server tells.
+/// The result of a look at the server.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct FleetSurvey {
     /// The server's version, in its own words.
@@ -79,7 +79,7 @@ pub struct FleetSurvey {
 /// Looks at the server and changes nothing.
 ///
 /// # Errors
-/// Where it cannot be reached or refuses to answer.
+/// Fails if it cannot be reached or refuses to answer.
 pub fn survey_server(server: &FleetServer) -> Result<FleetSurvey, FleetError> {
     let version = server.version()?;
     let clock_ahead_ms = clock_ahead(server)?;
@@ -134,7 +134,7 @@ pub fn survey_server(server: &FleetServer) -> Result<FleetSurvey, FleetError> {
 /// The machines that joined, by name.
 ///
 /// # Errors
-/// Where the server cannot be used.
+/// Fails if the server cannot be used.
 pub fn list_machines(server: &FleetServer) -> Result<Vec<FleetMachine>, FleetError> {
     let fleet_machines = server.call("list the machines", Repeat::Safe, async |call| {
         let rows = call.client.query_typed(MACHINES, &[]).await?;
@@ -158,7 +158,7 @@ pub fn list_machines(server: &FleetServer) -> Result<Vec<FleetMachine>, FleetErr
 /// name of it is given up.
 ///
 /// # Errors
-/// Where another machine has the name, or the server cannot be used.
+/// Fails if another machine has the name, or the server cannot be used.
 pub fn add_machine(server: &FleetServer, name: &str, id: &str) -> Result<(), FleetError> {
     let ahead = clock_ahead(server)?;
     let joined = server.call("join the fleet", Repeat::Safe, async |call| {
@@ -194,7 +194,8 @@ pub fn add_machine(server: &FleetServer, name: &str, id: &str) -> Result<(), Fle
 /// Says that a machine that joined is there.
 ///
 /// # Errors
-/// Where it was removed from the fleet, which a heartbeat does not undo, or the server cannot be used.
+/// Fails if it was removed from the fleet, which a heartbeat does not undo, or the server cannot be
+/// used.
 pub fn send_heartbeat(server: &FleetServer, name: &str, id: &str) -> Result<(), FleetError> {
     let ahead = clock_ahead(server)?;
     let updated_rows = server.call("send a heartbeat", Repeat::Safe, async |call| {
@@ -218,7 +219,7 @@ pub fn send_heartbeat(server: &FleetServer, name: &str, id: &str) -> Result<(), 
 /// Takes this machine out; `false` where it was not in.
 ///
 /// # Errors
-/// Where the server cannot be used.
+/// Fails if the server cannot be used.
 pub fn remove_machine(server: &FleetServer, id: &str) -> Result<bool, FleetError> {
     let deleted_rows = server.call("leave the fleet", Repeat::Safe, async |call| {
         call.client
@@ -234,7 +235,7 @@ pub fn remove_machine(server: &FleetServer, id: &str) -> Result<bool, FleetError
 /// How far this machine's clock is ahead of the server's, in milliseconds, within half of the way there and back.
 ///
 /// # Errors
-/// Where the server cannot be used.
+/// Fails if the server cannot be used.
 pub fn clock_ahead(server: &FleetServer) -> Result<i64, FleetError> {
     let ahead = server.call("read the clock", Repeat::Safe, async |call| {
         let (begun, at) = (Instant::now(), Timestamp::now());

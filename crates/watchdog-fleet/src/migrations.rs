@@ -26,7 +26,7 @@ const WORKER_RIGHTS: &str = include_str!("schema/worker_rights.sql");
 /// The role that is granted the rights of a worker where no other is named.
 pub const WORKER_ROLE: &str = "watchdog_worker";
 
-/// What making the tables came to.
+/// The outcome of making the tables.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct MigrationOutcome {
     /// The format before; `None` where there were no tables.
@@ -41,7 +41,8 @@ pub struct MigrationOutcome {
 /// lock, so that two at once, or one that is cut short, leave nothing half done.
 ///
 /// # Errors
-/// Where a newer program made the tables, the role may not make them, or the server cannot be used.
+/// Fails if a newer program made the tables, the role may not make them, or the server cannot be
+/// used.
 pub fn migrate_tables(server: &FleetServer, worker: &str) -> Result<MigrationOutcome, FleetError> {
     let done = server.call_within(
         INIT_DEADLINE,
@@ -50,7 +51,8 @@ pub fn migrate_tables(server: &FleetServer, worker: &str) -> Result<MigrationOut
         async |call| {
             let mark = call.before_commit();
             let tx = call.client.transaction().await?;
-            // Whoever makes the tables at this moment is waited for, longer than a statement may take otherwise.
+            // This statement waits for another process that makes the tables now, longer than a
+            // statement may take otherwise.
             tx.batch_execute(&format!(
                 "SET LOCAL statement_timeout = {}",
                 INIT_DEADLINE.as_millis()
@@ -104,7 +106,8 @@ pub fn migrate_tables(server: &FleetServer, worker: &str) -> Result<MigrationOut
     })
 }
 
-/// What a database administrator would run instead of [`migrate`]: two roles, the tables made by the one, and the rights of the other.
+/// Returns the SQL that a database administrator would run instead of [`migrate`]: two roles, the
+/// tables made by the one, and the rights of the other.
 pub fn as_sql(database: &str, worker: &str) -> String {
     let (database, worker) = (quote_identifier(database), quote_identifier(worker));
     let mut text = format!(

@@ -18,7 +18,7 @@ pub(crate) struct PasswordOwner<'a> {
 /// The password that the file has; `None` where it has none, or there is no file.
 ///
 /// # Errors
-/// Where others may read the file, as libpq has it, or it cannot be read.
+/// Fails if others may read the file, as libpq has it, or it cannot be read.
 pub(crate) fn read_password(
     path: &Path,
     of: PasswordOwner<'_>,

@@ -1,4 +1,5 @@
-//! One connection to the server, made again after a break. Every call ends within a deadline, whatever the server does.
+//! A connection to the server, made again after a break. Every call ends within a deadline,
+//! whatever the server does.
 //!
 //! No statement is prepared by name and nothing is set for the session, so that a pooler may give each transaction another session.
 
@@ -22,7 +23,7 @@ use crate::fleet_error::{FleetError, ServerNames, ends_the_connection};
 use crate::table_format::{FLEET_FORMAT, format_of};
 use crate::tls::ServerTls;
 
-/// One host answers within this, or the next is tried.
+/// A host that does not answer within this is skipped for the next.
 const CONNECT_DEADLINE: Duration = Duration::from_secs(4);
 
 /// A connection that lay idle for longer is tried before something is sent that must not be sent twice.
@@ -60,7 +61,7 @@ impl From<CallFailure> for FleetError {
 /// A value of a statement, with its type: nothing is asked of the server first.
 pub(crate) type SqlValue<'a> = (&'a (dyn ToSql + Sync), Type);
 
-/// What a call works with.
+/// The connection and state that a call works with.
 pub(crate) struct ServerCall<'a> {
     pub(crate) client: &'a mut Client,
     /// Whether this connection is told of new events.
@@ -79,7 +80,7 @@ impl<'a> ServerCall<'a> {
     }
 }
 
-/// Where in a transaction a call is.
+/// The progress of a call in its transaction.
 pub(crate) struct CommitMark<'a>(&'a Cell<bool>);
 
 impl CommitMark<'_> {
@@ -134,7 +135,7 @@ impl FleetServer {
     /// A server that is not connected to yet: the first call does that.
     ///
     /// # Errors
-    /// Where the file of authorities cannot be read, or the system gives no event loop.
+    /// Fails if the file of authorities cannot be read, or the system gives no event loop.
     pub fn new(settings: ConnectionSettings) -> Result<Self, FleetError> {
         let tls = ServerTls::new(&settings)?;
         let runtime = Builder::new_current_thread()
@@ -190,7 +191,7 @@ impl FleetServer {
     /// The server's version, in its own words.
     ///
     /// # Errors
-    /// Where it cannot be reached.
+    /// Fails if it cannot be reached.
     pub fn version(&self) -> Result<String, FleetError> {
         self.call("reach the server", Repeat::Safe, async |call| {
             call.client.check_connection().await
@@ -378,7 +379,7 @@ impl FleetServer {
         let work = tokio::spawn({
             let woken = Arc::clone(&woken);
             async move {
-                // Whoever waits for an answer learns of a break from the answer.
+                // A caller that waits for an answer learns of a break from the answer.
                 while let Some(Ok(message)) =
                     poll_fn(|context| connection.poll_message(context)).await
                 {

@@ -1,6 +1,7 @@
 //! Rows, leases and events on the server. Leases are judged by its clock alone.
 //!
-//! One statement is one transaction wherever that is enough: nobody then holds a lock while the network is waited for.
+//! Each statement is its own transaction wherever that is enough: it then holds no lock while
+//! waiting for the network.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -46,8 +47,10 @@ const RENEW: &str = "UPDATE watchdog.lease SET until = clock_timestamp() + $4 * 
 const RELEASE: &str = "UPDATE watchdog.lease SET until = '-infinity' \
      WHERE key = $1 AND holder = $2 AND fence = $3 AND until > clock_timestamp() RETURNING fence";
 
-/// The lock is had before a number is drawn and held until after the commit. Nobody takes the guarding lease over meanwhile. One notification
-/// a batch wakes whoever follows; the lock that it takes for the commit costs nothing where appends wait for each other already. Events that
+/// The lock is had before a number is drawn and held until after the commit. The guarding lease
+/// cannot change hands meanwhile. A single notification per batch wakes the followers; the lock
+/// that it takes for the commit costs nothing where appends wait for each other already. Events
+/// that
 /// are there already may not have reached a standby yet, and a transaction that writes nothing does not wait for it: so it writes a message.
 const APPEND: &str = "WITH turn AS MATERIALIZED (SELECT pg_advisory_xact_lock(8317712, 2)), \
      guard AS MATERIALIZED (SELECT FROM turn), \
@@ -62,7 +65,7 @@ const APPEND: &str = "WITH turn AS MATERIALIZED (SELECT pg_advisory_xact_lock(83
 
 const READ: &str = "SELECT seq, id, at, worktree, spec, kind, data::text FROM watchdog.event WHERE seq > $1 ORDER BY seq LIMIT $2";
 
-/// What the machines of a fleet share.
+/// The shared store of a fleet's machines.
 pub struct FleetStore {
     server: Arc<FleetServer>,
     machine: String,
@@ -70,7 +73,7 @@ pub struct FleetStore {
 }
 
 impl FleetStore {
-    /// The fleet's store as the machine of this name uses it. Nothing is sent yet.
+    /// The fleet's store as the machine of this name uses it. Sends no request yet.
     pub fn new(server: Arc<FleetServer>, machine: &str) -> Self {
         let guard = "guard AS MATERIALIZED (SELECT FROM turn)";
         let leased = "guard AS MATERIALIZED (SELECT FROM turn, watchdog.lease l WHERE l.key = $8 AND l.holder = $9 AND l.fence = $10 \

@@ -1,5 +1,6 @@
-//! What a follower gave out last, so that it sees when its server lacks some of it: a standby took over that did not have everything yet, or
-//! an older state was brought back. What is lost so comes again from its machine, under another number.
+//! The events that a follower gave out last, so that it sees when its server lacks some of it: a
+//! standby took over that did not have everything yet, or an older state was brought back. A lost
+//! event comes again from its machine, under another number.
 
 use std::collections::{HashSet, VecDeque};
 

@@ -1,6 +1,6 @@
 //! The statements of the table of tasks. Each is one transaction, and writes its step into the history as it changes a status.
 
-/// What a record is read from, in the order of [`super::task_table::record_of`].
+/// The columns that a record is read from, in the order of [`super::task_table::record_of`].
 macro_rules! columns {
     () => {
         "t.id, t.rev, t.status, t.agent, t.machine, CASE WHEN t.holder IS NULL THEN NULL ELSE t.fence END, t.reason, t.message, t.log, \
@@ -31,15 +31,16 @@ pub(crate) const READ: &str = concat!(
      LEFT JOIN unnest($2::text[], $3::bigint[]) AS k (id, rev) ON k.id = t.id AND k.rev = t.rev WHERE t.repository = $1 ORDER BY t.id"
 );
 
-/// One task.
+/// Reads a single task.
 pub(crate) const READ_ONE: &str = concat!(
     "SELECT ",
     columns!(),
     ", false, t.pinned_text FROM watchdog.task t WHERE t.repository = $1 AND t.id = $2"
 );
 
-/// The task of a claim whose answer was lost. What is found is worked on, so a standby must have it: the message is written for that alone,
-/// as a transaction that writes nothing does not wait for one.
+/// The task of a claim whose answer was lost. The caller works on the task it finds, so a standby
+/// must have it: the message is written for that alone, as a transaction that writes nothing does
+/// not wait for one.
 pub(crate) const READ_CLAIMED: &str = concat!(
     "SELECT ",
     columns!(),
@@ -65,7 +66,8 @@ pub const CLAIM: &str = concat!(
     ", false, t.pinned_text, b.status FROM written t, before b"
 );
 
-/// A step under a lease. What this lease wrote already is found as it is: asked twice, it is done once.
+/// A step under a lease. A step that this lease wrote already is found as it is: asked twice, it is
+/// done once.
 pub const STEP: &str = concat!(
     "WITH before AS MATERIALIZED (SELECT t.status FROM watchdog.task t WHERE t.repository = $1 AND t.id = $2 AND t.fence = $3 \
          AND (t.holder = $4 AND t.until > clock_timestamp() OR t.holder IS NULL AND t.status = $5) FOR UPDATE), \

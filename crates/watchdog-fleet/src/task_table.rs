@@ -1,7 +1,7 @@
 //! The tasks of a repository on the server: claims, leases and steps, each one statement, judged by the server's clock alone.
 //!
 //! A write whose answer was lost is looked up: a claim by its holder, a step by its fence, any other change of a status by the name of its
-//! write. What the caller's clock says (`changed_at` of a record) is not used.
+//! write. The caller's clock (`changed_at` of a record) is not used.
 
 use std::collections::HashMap;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
@@ -30,7 +30,7 @@ pub struct FleetTasks {
     server: Arc<FleetServer>,
     repository: String,
     machine: String,
-    /// What was read last, so that texts are not sent again and a change needs no look before it.
+    /// The rows read last, so that texts are not sent again and a change needs no look before it.
     seen: Mutex<HashMap<String, SeenTask>>,
 }
 
@@ -50,7 +50,8 @@ enum ChangeGuard {
 }
 
 impl FleetTasks {
-    /// Those of a repository, by its name in the fleet, as the machine of this name uses them. Nothing is sent yet.
+    /// Those of a repository, by its name in the fleet, as the machine of this name uses them.
+    /// Sends no request yet.
     pub fn new(server: Arc<FleetServer>, machine: &str, repository: &str) -> Self {
         FleetTasks {
             server,
@@ -74,7 +75,7 @@ impl FleetTasks {
         );
     }
 
-    /// What is recorded, as it was seen last or as it is.
+    /// Returns the recorded task, as it was seen last or as it is.
     fn current(&self, id: &str, anew: bool) -> Result<Option<SeenTask>, StoreError> {
         if !anew && let Some(seen) = self.lock_seen().get(id) {
             return Ok(Some(seen.clone()));
@@ -224,7 +225,8 @@ impl FleetTasks {
         Ok(None)
     }
 
-    /// Writes a whole record where the revision is still this one. `None` = it is not, or the guard holds.
+    /// Writes a whole record where the revision is still this one. Returns `None` if it is not, or
+    /// the guard holds.
     fn write(
         &self,
         id: &str,
@@ -580,7 +582,7 @@ impl TaskStore for FleetTasks {
         let row = match taken {
             Ok(row) => row,
             Err(CallFailure::Failed(error)) => return Err(error.into()),
-            // What comes through later ends with its lease.
+            // A claim that comes through later ends with its lease.
             Err(CallFailure::Unknown(_)) => to_store_result(self.server.call(
                 "look for a claim",
                 Repeat::Safe,

@@ -33,7 +33,7 @@ pub(crate) struct ServerTls {
 
 impl ServerTls {
     /// # Errors
-    /// Where the file of authorities cannot be read or has none, or the system's cannot be had.
+    /// Fails if the file of authorities cannot be read or has none, or the system's cannot be had.
     pub(crate) fn new(settings: &ConnectionSettings) -> Result<Self, FleetError> {
         let provider = Arc::new(rustls::crypto::ring::default_provider());
         let roots = settings.root_certificates.is_some();
@@ -131,7 +131,7 @@ impl<S: AsyncRead + AsyncWrite + Unpin + Send + 'static> MakeTlsConnect<S> for S
     }
 }
 
-/// One handshake to be made.
+/// A handshake to be made.
 pub(crate) struct ServerHandshake {
     connector: TlsConnector,
     name: ServerName<'static>,

@@ -1,8 +1,9 @@
 //! Lists what a repository has now and had not when a baseline was recorded: branches and linked worktrees, by their names alone.
 //!
-//! A sweep asks this for each of a thousand worktrees of one repository. Where all of them share the recorded refs, these keep the last
-//! lists. Where each has refs of its own, nearly every name is newer than most of the baselines, and belongs to another of the worktrees;
-//! so the sweep keeps what belongs to none of them.
+//! A sweep asks this for each of a thousand worktrees of one repository. If all of them share the
+//! recorded refs, these keep the last lists. If each has refs of its own, nearly every name is
+//! newer than most of the baselines, and belongs to another of the worktrees; so the sweep keeps
+//! the names that belong to none of them.
 
 use std::collections::HashSet;
 use std::path::{Path, PathBuf};

@@ -1,5 +1,6 @@
-//! The stat data that change with a file: its times, kind, size and inode. Where they are the same and older than a reading of the file, it
-//! has not changed since; git trusts its index by the same rule.
+//! The stat data that change with a file: its times, kind, size and inode. If they are the same and
+//! older than a reading of the file, it has not changed since; git trusts its index by the same
+//! rule.
 
 use std::path::Path;
 use std::time::{Duration, SystemTime};
@@ -57,7 +58,7 @@ pub(super) fn version_of(path: &Path) -> rustix::io::Result<Option<StatStamp>> {
     }
 }
 
-/// Whether there surely is nothing at a path. Where the system does not say, there may be.
+/// Whether there surely is nothing at a path. If the system does not say, there may be.
 pub fn is_absent(path: &Path) -> bool {
     matches!(path.try_exists(), Ok(false))
 }

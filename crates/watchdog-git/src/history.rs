@@ -25,12 +25,13 @@ impl Worktree {
     /// `refs` are the refs recorded with the baseline ([`Worktree::ref_tips`]); they prove which
     /// commits were there before. Without them only the reflogs speak.
     ///
-    /// Where the baseline is no longer part of HEAD's history (amend, rebase, reset), `degraded` says
-    /// `history_rewritten`, and only commits whose patch the baseline's side does not have count as made here.
+    /// If the baseline is no longer part of HEAD's history (amend, rebase, reset), `degraded` says
+    /// `history_rewritten`, and only commits whose patch the baseline's side does not have count as
+    /// made here.
     ///
     /// # Errors
     /// [`Error::UnknownRevision`] names a baseline that is not here; [`Error::Read`] where an object or
-    /// ref that is needed cannot be read. Nothing that could not be read is counted as zero.
+    /// ref that is needed cannot be read. An unreadable fact is never counted as zero.
     pub fn commits_since(
         &self,
         baseline: &HistoryPoint,

@@ -152,7 +152,8 @@ impl Worktree {
         Ok(refs)
     }
 
-    /// Whether a remote-tracking branch names this very commit. One that merely reaches it is not looked for: a ref too many costs less.
+    /// Whether a remote-tracking branch names this very commit. A branch that merely reaches it
+    /// does not count: a ref too many costs less.
     fn is_on_remote(&self, id: ObjectId) -> Result<bool, Error> {
         let doing = || {
             format!(

@@ -1,5 +1,6 @@
-//! Settings that keep git from running what a repository's own configuration names, while git makes a worktree or merges in it. Whoever works
-//! in a repository can write that configuration; the user's and the system's own programs, such as git-lfs, stay.
+//! Settings that keep git from running what a repository's own configuration names, while git makes
+//! a worktree or merges in it. Any user of a repository can write that configuration; the user's
+//! and the system's own programs, such as git-lfs, stay.
 
 use std::collections::BTreeMap;
 use std::ffi::OsStr;
@@ -53,8 +54,9 @@ fn usual_value(section: &str, subsection: Option<&[u8]>, key: &str) -> &'static 
 }
 
 impl Worktree {
-    /// The keys and values to add to git's configuration, so that none of the repository's own programs runs. Where the user's or the
-    /// system's configuration sets such a key, too, that value counts.
+    /// The keys and values to add to git's configuration, so that none of the repository's own
+    /// programs runs. If the user's or the system's configuration sets such a key, too, that value
+    /// counts.
     ///
     /// # Errors
     /// If the configuration cannot be read.

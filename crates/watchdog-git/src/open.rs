@@ -15,7 +15,8 @@ use super::harden;
 use super::reftable::ServedWorktree;
 use super::worktrees::git_dirs;
 
-/// How many bytes of objects are kept in memory. One judgement reads the commits and trees at both ends of a range several times.
+/// How many bytes of objects are kept in memory. A judgement reads the commits and trees at both
+/// ends of a range several times.
 const OBJECT_CACHE: usize = 1 << 20;
 
 /// An opened worktree: one git work tree, main or linked.

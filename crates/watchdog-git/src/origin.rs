@@ -37,7 +37,8 @@ pub(super) struct CommitOrigins {
     /// Proved to be imported.
     pub imported: HashSet<HistoryIndex>,
     /// Those of the imported that HEAD's reflog shows being made here, in or after the second in which the baseline was recorded: byte for
-    /// byte the same commits as those of another worktree. Nothing but that reflog speaks for them, so they give no credit.
+    /// byte the same commits as those of another worktree. Only that reflog speaks for them, so
+    /// they give no credit.
     pub twins: HashSet<HistoryIndex>,
     /// Commits that HEAD's reflog shows being made by amending another.
     pub amended: HashSet<HistoryIndex>,

@@ -186,8 +186,8 @@ impl Worktree {
     }
 }
 
-/// The git directories of all worktrees of a repository, the main one first. One that cannot be seen could be anybody's, so that a failed
-/// look is an error and no repository without worktrees.
+/// The git directories of all worktrees of a repository, the main one first. An unreadable worktree
+/// could be anybody's, so that a failed look is an error and no repository without worktrees.
 pub(super) fn git_dirs(common_dir: &Path) -> Result<Vec<PathBuf>, Error> {
     let linked = list_folder_entries(&common_dir.join("worktrees"))?;
     Ok([common_dir.to_owned()]

@@ -120,7 +120,8 @@ fn is_movement(details: &str) -> bool {
 }
 
 /// The names of what a movement came from, where the message has them: `merge side: ...`, `reset: moving to side`, `rebase (start): checkout
-/// side`, and the subject of a merge that somebody committed. What is checked out is not one: it may have been named after it was found.
+/// side`, and the subject of a merge that somebody committed. The checked-out name is not among
+/// them: it may have been named after it was found.
 fn parse_sources(message: &str) -> Vec<String> {
     let (what, rest) = message.split_once(": ").unwrap_or((message, ""));
     let verb = what.split(' ').next().unwrap_or_default();

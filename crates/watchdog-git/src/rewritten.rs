@@ -20,7 +20,7 @@ const MAX_BYTES: u64 = 64 << 20;
 /// Those of `made` whose patch the baseline's side does not have, and a `history_rewritten` in `degraded`. A commit by the same author, of the
 /// same author date and subject is the same one, however its patch changed in a rebase, unless HEAD's reflog shows it being `amended`.
 ///
-/// Where a side is too large to compare, nothing is proved to be new: none of its commits count, and
+/// If a side is too large to compare, no commit is proved to be new: none of its commits count, and
 /// `degraded` says `rewrite_too_large`.
 pub(super) fn made_anew(
     worktree: &Worktree,

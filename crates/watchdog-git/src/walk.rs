@@ -394,8 +394,9 @@ impl<'w> CommitHistory<'w> {
 
     /// The commits from `head` back to just before `baseline`, if each has one parent, so that no other commit can be in between.
     ///
-    /// The ancestors of the baseline need no walk then: a commit that descends from it is none of them. `None` means that the range must be
-    /// walked: there is a merge, or the baseline was not found this way.
+    /// The ancestors of the baseline need no walk then: a commit that descends from it is none of
+    /// them. Returns `None` if the range must be walked: there is a merge, or the baseline was not
+    /// found this way.
     fn chain(&mut self, baseline: HistoryIndex, head: HistoryIndex) -> Option<Vec<HistoryIndex>> {
         let oldest = self.date(baseline);
         let (mut node, mut commits) = (head, Vec::new());

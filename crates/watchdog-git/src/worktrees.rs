@@ -1,5 +1,5 @@
-//! Lists the worktrees of a repository: the main one, and those in its `worktrees` folder. None is opened, so that a broken one is an entry
-//! like the others.
+//! Lists the worktrees of a repository: the main one, and those in its `worktrees` folder. Listing
+//! opens no worktree, so that a broken one is an entry like the others.
 
 use std::ffi::{OsStr, OsString};
 use std::fs;
@@ -132,8 +132,8 @@ pub fn why_broken(root: &Path) -> Option<String> {
     }
 }
 
-/// The git directory of the worktree at `root` and the one that its repository shares, as far as names tell; usable or not. `None` where
-/// its `.git` names none.
+/// The git directory of the worktree at `root` and the one that its repository shares, as far as
+/// names tell; usable or not. Returns `None` if its `.git` names none.
 pub fn named_git_dirs(root: &Path) -> Option<(PathBuf, PathBuf)> {
     let dot_git = root.join(".git");
     let metadata = fs::symlink_metadata(&dot_git).ok()?;
@@ -298,8 +298,8 @@ fn main(common_dir: &Path) -> Option<FoundWorktree> {
     }
 }
 
-/// Whether a repository's own configuration plainly says nothing about where its work tree is, so that it lies around `.git`. Where it might,
-/// which is seldom, the repository must be opened to know.
+/// Whether a repository's own configuration plainly says nothing about where its work tree is, so
+/// that it lies around `.git`. If it might, which is seldom, the repository must be opened to know.
 fn is_main_git_dir(common_dir: &Path) -> bool {
     let Ok(text) = read_regular_file(&common_dir.join("config"), 16 << 20) else {
         return false;

@@ -8,8 +8,8 @@ use watchdog_system::{ProcessLife, process_life};
 /// A recorded process began at most this long after the instant of its record.
 const SLACK: Duration = Duration::from_secs(120);
 
-/// Whether the process `pid`, written down at `recorded`, still runs. One that only waits to be reaped does not, and one
-/// that began well after the record is another with the same number.
+/// Whether the process `pid`, written down at `recorded`, still runs. A process that only waits to
+/// be reaped does not, and one that began well after the record is another with the same number.
 pub fn still_runs(pid: u32, recorded: Timestamp) -> bool {
     let ProcessLife::Running { began } = process_life(pid) else {
         return false;

@@ -1,8 +1,9 @@
 //! A started program and its descendants: waits for its leader, and ends all of them.
 //!
 //! Ending: TERM to the leader's process group (and CONT, for a stopped process takes no TERM), the grace period, then KILL to all that is left,
-//! including those in another session or process group, round after round until a scan finds none. Where the system shows
-//! its table of processes, that shows the descendants; elsewhere a tree is its process group.
+//! including those in another session or process group, round after round until a scan finds none.
+//! If the system shows its table of processes, that shows the descendants; elsewhere a tree is its
+//! process group.
 //! A program that another service starts (a service supervisor, a container engine, cron) leaves no trace to follow.
 
 use std::fmt;
@@ -51,8 +52,8 @@ impl fmt::Display for SurvivingProcess {
 }
 
 impl SurvivingProcess {
-    /// Whether a process of this pid and name runs. One that only waits to be reaped, as by this process itself, does not; another one
-    /// that got both by chance looks the same.
+    /// Whether a process of this pid and name runs. A process that only waits to be reaped, as by
+    /// this process itself, does not; another one that got both by chance looks the same.
     pub fn still_runs(&self) -> bool {
         watchdog_system::read_one(self.pid).is_some_and(|row| !row.dead && row.name == self.name)
     }
@@ -303,8 +304,8 @@ impl ProcessTree {
     }
 }
 
-/// Whether a child of this process stands still because it was stopped. One that a terminal stopped, for it may not read there, brought that
-/// about itself.
+/// Whether a child of this process stands still because it was stopped. A child that a terminal
+/// stopped, for it may not read there, brought that about itself.
 pub(super) fn is_paused(child: Pid) -> bool {
     let status = waitid(
         WaitId::Pid(child),

@@ -23,8 +23,9 @@ pub fn program_in_path(name: &str) -> Option<PathBuf> {
         .find(runs)
 }
 
-/// The file that `search_path` leads to for this name, where the system surely starts it as it is. `None` leaves the search to `exec`, which knows
-/// what to do where a folder may not be read, or a script does not say what runs it.
+/// The file that `search_path` leads to for this name, where the system surely starts it as it is.
+/// Returns `None` to leave the search to `exec`, which knows what to do if a folder may not be
+/// read, or a script does not say what runs it.
 ///
 /// A name that `exec` looks up itself costs a copy of this process's memory map first, a path does not.
 pub(super) fn find_startable(name: &OsStr, search_path: &OsStr) -> Option<PathBuf> {

@@ -38,7 +38,7 @@ pub struct SessionLaunch {
     /// The source of its stdin.
     pub stdin: StdinSource,
     /// The log of its output: at most 50 MiB, the middle is left out, and secrets once it ended.
-    /// One that cannot be written does not keep the session from running.
+    /// A log that cannot be written does not keep the session from running.
     pub log: Option<PathBuf>,
     /// Bytes that are kept of the end of its output.
     pub keep_tail: usize,

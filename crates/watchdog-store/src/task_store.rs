@@ -84,7 +84,7 @@ pub struct ClaimedTask {
     pub record: TaskRecord,
 }
 
-/// Makes a record of what is recorded; may run several times. `None` leaves it as it is.
+/// Makes a record of what is recorded; may run several times. Returning `None` leaves it as it is.
 pub type ChangeTask<'a> = &'a dyn Fn(Option<&TaskRecord>) -> Option<TaskRecord>;
 
 /// The tasks of one repository. Everything blocks, for a bounded time.

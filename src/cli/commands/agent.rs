@@ -226,7 +226,7 @@ fn show_agent(
     Ok(0)
 }
 
-/// What would be typed. A prompt on stdin is not part of it.
+/// Shows the command line to type. A prompt on stdin is not part of it.
 fn shown_agent<'a>(
     preset: &'a Arc<AgentPreset>,
     name: &PresetName,

@@ -140,7 +140,7 @@ fn refuse_unknown_preset(name: &str) -> CommandFailure {
     ))
 }
 
-/// What is run in the place of the agent's program.
+/// Returns the command line that runs in the place of the agent's program.
 fn command_of(args: &AgentTestArgs, name: &str) -> Result<Vec<String>, CommandFailure> {
     if !args.command.is_empty() {
         return Ok(args.command.clone());

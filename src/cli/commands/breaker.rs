@@ -57,7 +57,7 @@ pub fn run_breaker_command(
             kind::BREAKER,
             breaker_reset_data(),
         );
-        // Nothing guards this append, so it cannot be fenced.
+        // This append has no guarding lease, so it cannot be fenced.
         let _done = store.append(&[noted], None)?;
     }
     let view = records::read_breaker(store, &open.worktree_id, &spec)?.state(now(), &settings);

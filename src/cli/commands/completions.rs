@@ -226,7 +226,7 @@ fn from_env(name: &str) -> Option<PathBuf> {
         .map(PathBuf::from)
 }
 
-/// Where watchdog keeps its state, as the command would find it.
+/// Finds watchdog's state directory, as the command would.
 fn find_state_dir(completed: &CompletedValue) -> Option<StateDir> {
     let named = completed
         .state_dir
@@ -236,7 +236,8 @@ fn find_state_dir(completed: &CompletedValue) -> Option<StateDir> {
     StateDir::resolve(named, from_env("XDG_STATE_HOME"), from_env("HOME")).ok()
 }
 
-/// The worktree of the line. Where git alone reads its refs, it is asked; what it answers is in the state directory for a moment.
+/// The worktree of the line. If git alone reads its refs, this runs git; its answer is in the state
+/// directory for a moment.
 fn find_worktree(completed: &CompletedValue) -> Option<Worktree> {
     if let Some(state) = find_state_dir(completed) {
         serve_refs(&state);

@@ -15,7 +15,7 @@ use watchdog_judge::judge::configuration::config_without_anchor;
 use watchdog_judge::modes::init::{CRON_PATH, is_in_path};
 use watchdog_judge::wire::setup_json::cron_json;
 
-/// What a sweep of everything needs, and where.
+/// The program, folders and search path of a sweep of everything.
 struct CronJob {
     program: String,
     state: String,
@@ -118,7 +118,7 @@ fn agents_of(command_env: &CommandEnv, paths: &[String]) -> Vec<String> {
     agent_names
 }
 
-/// What is to be known of agents that cron's own PATH does not have.
+/// Notes about agents that cron's own `PATH` does not have.
 fn path_notes(agents: &[String], search_path: &OsStr) -> Vec<String> {
     let missing = agents
         .iter()
@@ -140,7 +140,7 @@ fn path_notes(agents: &[String], search_path: &OsStr) -> Vec<String> {
         .collect()
 }
 
-/// What calls for a person.
+/// The statuses that call for a person.
 const CALLS: &str = "review,timeout,stopped,failed,error";
 
 const TIMER: &str = "\
@@ -230,7 +230,7 @@ fn require_plain_text(path: &Path) -> Result<String, CommandFailure> {
     })
 }
 
-/// One word for systemd, which has quotes, specifiers and variables of its own.
+/// Escapes a word for systemd, which has quotes, specifiers and variables of its own.
 fn for_systemd(word: &str) -> String {
     let escaped = word
         .replace('\\', r"\\")

@@ -10,16 +10,16 @@ use watchdog_process::CancelFlag;
 use super::demo_stage::{DemoStage, print_heading};
 use super::runtime::in_runtime;
 
-/// One example: what a session does, and what watchdog must make of it.
+/// An example: a session's actions, and the verdict that watchdog must reach on it.
 pub struct DemoExample {
     title: &'static str,
-    /// What to look at.
+    /// The point to look at.
     shows: &'static str,
     /// The name of the work, and of the script.
     pub spec: &'static str,
     /// The session, as a shell script.
     pub session: &'static str,
-    /// What the agent answers when it is asked.
+    /// The agent's answer when it is asked.
     pub reply: &'static str,
     /// Options of `watchdog run` beside those of every example.
     pub options: &'static [&'static str],

@@ -180,7 +180,7 @@ impl DemoStage {
 
 impl Drop for DemoStage {
     fn drop(&mut self) {
-        // What is left in the folder for temporary files harms nobody.
+        // Files left in the folder for temporary files do no harm.
         let _ = fs::remove_dir_all(&self.folder);
     }
 }

@@ -16,7 +16,7 @@ use watchdog_store::baseline::{BaselineRecord, BaselineRefs};
 use watchdog_store::rebuild::{BaselineFact, RebuildFacts, SnapshotFact, rebuild_rows};
 use watchdog_store::{anchor, damaged_databases, rebuilt};
 
-/// Where what was found begins.
+/// The column where the detail of a finding begins.
 const HANG: usize = 21;
 
 /// Looks at what watchdog needs and says how to mend it, or rebuilds its records.

@@ -17,7 +17,7 @@ use watchdog_judge::modes::evaluate::evaluate_context as judge;
 
 use super::runtime::in_runtime;
 
-/// What `--help` teaches beside the arguments.
+/// The text that `--help` shows beside the arguments.
 pub const AFTER_HELP: &str = concat!(
     "\
 Only the checks are judged: nobody is asked, nothing is committed, no lock is taken, so that it may be called from inside of a \

@@ -33,7 +33,7 @@ const BATCH: usize = 1_000;
 
 /// Which events are shown.
 pub(super) struct EventFilter {
-    /// `None` stands for every worktree.
+    /// Without it, every worktree counts.
     pub(super) worktree: Option<String>,
     pub(super) words: Vec<String>,
     pub(super) since: Option<Timestamp>,
@@ -178,7 +178,8 @@ fn last_of(
     Ok((found, end))
 }
 
-/// The folders of the worktrees that have a baseline, by their ids. What cannot be read has no name.
+/// The folders of the worktrees that have a baseline, by their ids. An unreadable worktree has no
+/// name.
 fn load_worktree_folders(store: &dyn LocalStore) -> HashMap<String, PathBuf> {
     let rows = baseline::list_all_baselines(store).unwrap_or_default();
     rows.into_iter()
@@ -209,7 +210,7 @@ impl EventPrinter {
         }
         if self.lines.lacks(event) {
             let unnamed = HashMap::from([(event.worktree.clone(), PathBuf::new())]);
-            // One that has no baseline is not looked up again.
+            // A worktree without a baseline is not looked up again.
             self.lines.learn(
                 unnamed
                     .into_iter()

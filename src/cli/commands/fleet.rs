@@ -110,7 +110,7 @@ pub fn age_note(overview: &FleetOverview) -> Option<String> {
     said_of(overview).0
 }
 
-/// What is to be said below a table, and of its age.
+/// Returns the notes below a table, and the age of its data.
 #[cfg(feature = "fleet")]
 pub fn said_of(overview: &FleetOverview) -> (Option<String>, Vec<String>) {
     let now = watchdog_judge::clock::now();

@@ -1,4 +1,5 @@
-//! What `watchdog fleet account` does and says: the account of agents that machines share, and the usage limits that hold it.
+//! Implements `watchdog fleet account`: the account of agents that machines share, and the usage
+//! limits that hold it.
 
 use std::time::Duration;
 
@@ -21,10 +22,10 @@ use watchdog_judge::wire::fleet_account_json::{
 
 use super::fleet_words::{HOW_TO_JOIN, in_no_fleet, refuse_from_a_session};
 
-/// What a person types to share an account.
+/// The command that shares an account.
 const HOW_TO_SHARE: &str = "watchdog fleet account NAME --use";
 
-/// What is said of an account beside the name of this machine.
+/// Describes an account beside the name of this machine.
 pub(super) fn about_account(setting: &FleetSetting) -> String {
     match &setting.account {
         Some(name) => format!("'{name}': usage limits hold every machine of it"),

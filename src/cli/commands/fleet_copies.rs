@@ -1,4 +1,5 @@
-//! What `status` and `report` show with `--fleet`: the copies of all machines, as far as the server can be read, and else as it was read last.
+//! Loads the data of `status` and `report` with `--fleet`: the copies of all machines, as far as
+//! the server can be read, and else as it was read last.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -33,7 +34,7 @@ impl FleetCopies {
     /// Those of the fleet that this machine is in; nothing is read of the server yet.
     ///
     /// # Errors
-    /// Where this machine is in none, or the mirror cannot be opened.
+    /// Fails if this machine is in none, or the mirror cannot be opened.
     pub(crate) fn open(command_env: &CommandEnv) -> Result<Self, CommandFailure> {
         let setting = setting_of(command_env)?;
         command_env.state.ensure()?;
@@ -47,7 +48,7 @@ impl FleetCopies {
     /// Reads on. `tell` is called once where there is much to read.
     ///
     /// # Errors
-    /// Where the mirror cannot be used.
+    /// Fails if the mirror cannot be used.
     pub(crate) fn read_on(&mut self, tell: impl FnOnce()) -> Result<(), CommandFailure> {
         self.away = match self.mirror.read_on(tell)? {
             MirrorState::Current => None,

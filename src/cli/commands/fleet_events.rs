@@ -27,7 +27,7 @@ const READER: Duration = Duration::from_secs(2);
 /// The fleet of this machine.
 ///
 /// # Errors
-/// Where it is in none, or the setting cannot be read.
+/// Fails if it is in none, or the setting cannot be read.
 pub(super) fn setting_of(command_env: &CommandEnv) -> Result<FleetSetting, CommandFailure> {
     FleetSetting::from_state_dir(&command_env.state)?.ok_or_else(|| {
         CommandFailure::usage("this machine is in no fleet")
@@ -77,7 +77,8 @@ pub(super) fn print_fleet_events(
         return Ok(0);
     }
     in_runtime(async |signals| {
-        // A thread of its own: every call of the server blocks. Whoever prints slowly is waited for.
+        // A thread of its own: every call of the server blocks. The follower waits for slow
+        // printing.
         let (to, mut news) = tokio::sync::mpsc::channel(1);
         let follow = move || journal.follow(end, |news| to.blocking_send(news).is_ok());
         if let Err(error) = std::thread::Builder::new()

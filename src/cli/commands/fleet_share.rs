@@ -11,7 +11,7 @@ use watchdog_judge::modes::fleet::{
     sharing_proposal,
 };
 
-/// What a person said about sharing.
+/// A person's wish about sharing.
 pub(super) struct SharingWish<'a> {
     /// `--repository`, and the id where one was given.
     pub repository: Option<Option<&'a str>>,
@@ -22,7 +22,7 @@ pub(super) struct SharingWish<'a> {
 /// Shares the repository that the command is about, where there is one and the person wants it.
 ///
 /// # Errors
-/// Where the person asked for it and it cannot be shared.
+/// Fails if the person asked for it and it cannot be shared.
 pub(super) fn share_repository(
     command_env: &CommandEnv,
     terminal: &CommandTerminal,

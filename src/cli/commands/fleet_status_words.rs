@@ -30,7 +30,7 @@ use super::fleet_account_words::{show_account, standing_json};
 use super::fleet_share::in_words as shared_in_words;
 use super::fleet_words::{HOW_TO_JOIN, describe_events, format_count_with_verb, in_no_fleet};
 
-/// What this machine knows of its fleet.
+/// The facts that this machine knows of its fleet.
 struct FleetKnown {
     setting: FleetSetting,
     waiting: WaitingCopies,
@@ -267,7 +267,7 @@ fn show_machines(terminal: &CommandTerminal, setting: &FleetSetting, server_surv
     terminal.tell(&plural(rows.len() as u64, "machine"));
 }
 
-/// What waits to be copied.
+/// Describes the copies that wait.
 fn in_words(waiting: &WaitingCopies) -> String {
     let more = if waiting.events == COUNTED {
         "at least "

@@ -1,4 +1,4 @@
-//! What `watchdog fleet` does and says, in a build that has the fleet.
+//! Implements `watchdog fleet`, in a build that has the fleet.
 
 use crate::cli::amounts::format_size;
 use crate::cli::args_fleet::{FleetArgs, FleetCommand};

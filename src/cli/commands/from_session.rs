@@ -1,5 +1,5 @@
-//! What only a person may do: it is refused from inside of a watched session, unless `--from-session` says that this is meant, and it is
-//! in the journal.
+//! Guards commands for persons alone: refuses them inside a watched session, unless
+//! `--from-session` says that this is meant, and records them in the journal.
 
 use crate::cli::failure::CommandFailure;
 use watchdog_facts::display::escape_to_one_line;
@@ -45,7 +45,7 @@ impl PrivilegedCommand<'_> {
     /// Writes down what was done.
     pub fn note(&self, deed: &PersonDeed<'_>) -> Result<(), CommandFailure> {
         let data = person_deed_data(self.command, deed);
-        // Nothing guards this append, so it cannot be fenced.
+        // This append has no guarding lease, so it cannot be fenced.
         let _done = self.store.append(
             &[new_event(now(), self.worktree_id, None, kind::TRUST, data)],
             None,

@@ -117,7 +117,8 @@ fn handle_event(
     })
 }
 
-/// What the host's environment and process tell. A value that makes no sense is one that was not told.
+/// Reads the host from its environment and process. A value that makes no sense is one that was not
+/// told.
 fn read_hook_host(dialect: HookDialect) -> HookHost {
     let text = |name: &str| std::env::var(name).ok().filter(|value| !value.is_empty());
     let number = |name: &str| text(name).and_then(|value| value.parse::<u32>().ok());

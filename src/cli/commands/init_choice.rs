@@ -1,4 +1,5 @@
-//! What `watchdog init` asks a person: what goes into the file, and which commands may run now.
+//! The questions of `watchdog init` to a person: the content of the file, and the commands that may
+//! run now.
 
 use std::path::Path;
 
@@ -19,7 +20,7 @@ use watchdog_judge::modes::init::{
 use watchdog_judge::wire::setup_json::TriedCheck;
 use watchdog_process::CancelFlag;
 
-/// What a shell says of a program that Ctrl-C ended.
+/// The exit code of a shell for a program that Ctrl-C ended.
 const INTERRUPTED: u8 = 130;
 
 /// Has a person choose among what is proposed.

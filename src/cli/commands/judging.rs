@@ -80,7 +80,7 @@ pub fn run_session_command(
     Ok(judgement.exit_code())
 }
 
-/// What the command line asks for.
+/// Reads the overrides of the command line.
 pub fn collect_overrides(args: &JudgeArgs, once: bool) -> Overrides {
     Overrides {
         uncommitted: UncommittedRule::Inherit,

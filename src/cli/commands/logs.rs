@@ -164,7 +164,7 @@ fn choose_log_form(raw: bool, events: OutputEvents) -> LogForm {
 }
 
 impl LogForm {
-    /// What these bytes complete, in lines with their ends.
+    /// Returns the lines that these bytes complete, with their ends.
     fn push(&mut self, bytes: &[u8]) -> Vec<Vec<u8>> {
         match self {
             LogForm::Raw {
@@ -205,7 +205,7 @@ impl LogForm {
         }
     }
 
-    /// What the end of the output completes.
+    /// Returns the lines that the end of the output completes.
     fn finish(&mut self) -> Vec<Vec<u8>> {
         match self {
             LogForm::Lines(events, view) => {
@@ -217,7 +217,7 @@ impl LogForm {
         }
     }
 
-    /// What was begun, while nothing more comes.
+    /// Returns the incomplete line, while no more output comes.
     fn pause(&mut self) -> Vec<Vec<u8>> {
         match self {
             LogForm::Lines(_, view) => view

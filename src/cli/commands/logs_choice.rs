@@ -43,7 +43,7 @@ pub struct ChosenLog {
     pub is_transcript: bool,
 }
 
-/// Where a session is.
+/// The phase of a session.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum SessionPhase {
     /// Its process lives.
@@ -55,7 +55,7 @@ pub enum SessionPhase {
 }
 
 impl ChosenLog {
-    /// Where the session is now.
+    /// Returns the session's present phase.
     pub fn phase(&self, open: &OpenWorktree) -> SessionPhase {
         let (Some(spec), Some(begun)) = (&self.spec, &self.record) else {
             return SessionPhase::Ended;
@@ -89,7 +89,7 @@ impl ChosenLog {
         )
     }
 
-    /// One line about it, for people.
+    /// Describes it in a line, for people.
     pub fn in_words(&self, runs: bool) -> String {
         let spec = self
             .spec

@@ -1,5 +1,5 @@
 //! `watchdog man`: a page for each command, made from the command line's own definition, and one for `completion.json`, made from
-//! docs/configuration.md. Neither can lag behind what it describes.
+//! docs/configuration.md. Both stay in step with the thing they describe.
 
 use std::fs;
 use std::path::Path;

@@ -1,4 +1,4 @@
-//! One file per command.
+//! Each command has its own file.
 
 pub mod agent;
 pub mod agent_test;

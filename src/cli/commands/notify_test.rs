@@ -24,10 +24,10 @@ use watchdog_judge::wire::event_words::answers_to;
 use watchdog_judge::wire::notice_json::{TestedReceiver, notice_json, test_notice, tested_json};
 use watchdog_store::journal::new_event;
 
-/// What to add where nobody is told of anything.
+/// The rule to add if no notification is configured.
 const EXAMPLE: &str = r#"add to completion.json, and allow it with `watchdog trust`: "notify": [{"on": ["review", "failed"], "desktop": true}]"#;
 
-/// Where the rules are from.
+/// The source of the rules.
 struct RulesHere {
     rules: Vec<NotifyRule>,
     worktree_id: String,

@@ -91,7 +91,7 @@ pub fn run_probe_command(
     })
 }
 
-/// What a question cost, in words; `None` where the agent does not tell.
+/// Describes the cost of a question; `None` if the agent does not tell.
 fn describe_cost(usage: &ProbeUsage) -> Option<String> {
     let tokens = usage
         .input_tokens

@@ -28,7 +28,7 @@ use watchdog_store::measures::{MeasureSummary, measure};
 use watchdog_store::open_store_to_read;
 use watchdog_store::tally::{AgentFigures, CounterSums, word};
 
-/// One day.
+/// The length of a day.
 const DAY: Duration = Duration::from_secs(86_400);
 /// Columns that a bar takes at most, and at least where there is one.
 const WIDEST: usize = 40;
@@ -252,7 +252,7 @@ fn show_worktrees(terminal: &CommandTerminal, figures: &FiguresReport) {
     }
 }
 
-/// Who had the sessions. One agent that is not known is no table.
+/// Shows the agents of the sessions. A single unknown agent gets no table.
 fn show_agents(terminal: &CommandTerminal, figures: &FiguresReport) {
     let agents = figures.total.by_agent();
     if agents.iter().all(|of| of.agent.is_empty()) {

@@ -14,18 +14,18 @@ use watchdog_judge::judge::configuration::{
 };
 use watchdog_judge::wire::explain_json::EXPLAIN_SCHEMA;
 
-/// What `check`, `run`, `loop`, `sweep` and `evaluate` print with `--json`.
+/// The JSON of `check`, `run`, `loop`, `sweep` and `evaluate` with `--json`.
 const VERDICT: &str = include_str!("../../../docs/schema/verdict.json");
-/// What `evaluate` and custom checks read.
+/// The input of `evaluate` and custom checks.
 const CONTEXT: &str = include_str!("../../../docs/schema/context.json");
 
-/// What `events` prints with `--json`, and what notifications carry.
+/// The JSON of `events --json` and of notifications.
 const EVENT: &str = include_str!("../../../docs/schema/event.json");
 
-/// What `report` prints with `--json`.
+/// The JSON of `report --json`.
 const REPORT: &str = include_str!("../../../docs/schema/report.json");
 
-/// What `watchdog agent show` reads.
+/// The preset that `watchdog agent show` reads.
 const PRESET: &str = include_str!("../../../docs/schema/preset.json");
 
 /// Arguments of `watchdog schema`.
@@ -39,20 +39,20 @@ pub struct SchemaArgs {
     pub resolved: bool,
 }
 
-/// What has a schema.
+/// The documents that have a schema.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
 pub enum SchemaSubject {
-    /// What check, run, loop, sweep and evaluate print with --json
+    /// The output of check, run, loop, sweep and evaluate with --json
     Verdict,
     /// completion.json
     Config,
-    /// What `events --json` prints, a line each
+    /// The output of `events --json`, an event per line
     Event,
-    /// What `evaluate` and custom checks read on stdin
+    /// The stdin of `evaluate` and custom checks
     Context,
-    /// What `report --json` prints
+    /// The output of `report --json`
     Report,
-    /// What `explain --json` prints
+    /// The output of `explain --json`
     Explain,
     /// The file of an agent
     Preset,

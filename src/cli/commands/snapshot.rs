@@ -32,7 +32,8 @@ pub fn run_snapshot_command(
         adopt: args.adopt,
         accept_criteria: args.accept_criteria,
     };
-    // Where HEAD cannot be read the record fails as well: no branch is then no word about a detached HEAD.
+    // If HEAD cannot be read, the record fails as well: a missing branch then does not mean a
+    // detached HEAD.
     let branch = open.worktree.branch();
     let (recorded, unread) = record_baseline(command_env, &open, &options)?;
     if args.accept_criteria {

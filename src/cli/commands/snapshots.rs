@@ -26,7 +26,7 @@ use watchdog_judge::wire::snapshot_json::{
 };
 use watchdog_store::journal::{kind, new_event};
 
-/// What stands for the newest snapshot of this worktree's spec.
+/// The word for the newest snapshot of this worktree's spec.
 const LATEST: &str = "latest";
 /// Patches are shown up to this many bytes.
 const PATCHES: usize = 256 << 10;
@@ -212,7 +212,7 @@ fn compared_with(open: &OpenWorktree, info: &SnapshotSummary) -> String {
     }
 }
 
-/// One line for each file, and one for all.
+/// Summarizes each file in a line, and all of them in one.
 pub fn summarize_diff(diff: &SnapshotDiff) -> Vec<String> {
     let (mut added, mut removed) = (0, 0);
     let mut rows = Vec::new();
@@ -247,7 +247,7 @@ pub fn summarize_diff(diff: &SnapshotDiff) -> Vec<String> {
     lines
 }
 
-/// Where to bring a snapshot back.
+/// The destination of a restored snapshot.
 pub enum RestoreDestination {
     /// The work tree or a branch, a branch, or a plain folder.
     Here(RestoreTarget),
@@ -362,7 +362,8 @@ pub fn drop_one(
     Ok(0)
 }
 
-/// What a user typed as an id that the repository understands: `latest` is the newest snapshot of this worktree's spec.
+/// Resolves a typed id to one that the repository understands: `latest` is the newest snapshot of
+/// this worktree's spec.
 fn resolve_snapshot_id(open: &OpenWorktree, id: &str) -> Result<String, CommandFailure> {
     if id != LATEST {
         return Ok(id.to_owned());
@@ -421,7 +422,7 @@ pub(super) fn id_of(name: &str) -> &str {
     name.strip_prefix("refs/watchdog/rescue/").unwrap_or(name)
 }
 
-/// What was left out, for people.
+/// Shows the files that were left out, for people.
 pub(super) fn show_left_out(terminal: &CommandTerminal, left_out: &[LeftOut]) {
     for skipped_path in left_out.iter().take(SHOWN) {
         terminal.line(&format!(

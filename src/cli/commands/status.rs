@@ -178,7 +178,7 @@ fn find_worktree_commands(command_env: &CommandEnv) -> WorktreeCommands {
     )
 }
 
-/// What there is to do where nothing is watched.
+/// Suggests the next command if no worktree is watched.
 fn explain_empty_table(below: &PathFilter, commands: &WorktreeCommands) -> String {
     if below.is_all() {
         let (snapshot, run) = (
@@ -239,7 +239,7 @@ fn print_table(terminal: &CommandTerminal, rows: &[&StatusRow], commands: &Workt
     }
 }
 
-/// What makes a worktree unreadable, be it now or when it was judged.
+/// Returns the fault that makes a worktree unreadable, now or when it was judged.
 fn find_fault(row: &StatusRow) -> Option<FaultKey> {
     let judged = row.verdict.as_ref().filter(|verdict| {
         verdict.since_baseline && verdict.view.known_reason() == Some(Reason::GitError)
@@ -281,7 +281,7 @@ fn format_cells(row: &StatusRow, now: Timestamp) -> [String; 6] {
     ]
 }
 
-/// What runs there, in few words.
+/// Describes the running work in few words.
 fn now_of(row: &StatusRow) -> String {
     let looped = row.looped.as_ref().filter(|_| row.loops()).map(|looped| {
         let number = looped.iteration();

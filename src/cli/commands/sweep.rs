@@ -58,7 +58,7 @@ pub fn run_sweep_command(
         .map(Arc::new);
     let request = SweepRequest {
         paths,
-        // One more than there are processors, as now and then one waits for the records.
+        // A worker more than there are processors, as now and then one waits for the records.
         jobs: args.jobs.map_or((processors + 1).min(JOBS), usize::from),
         max_parallel_probes: args.max_parallel_probes.into(),
         max_probes_total: args.max_probes_total,
@@ -204,7 +204,7 @@ fn print_table(
     }
 }
 
-/// What makes a worktree unreadable.
+/// Returns the fault that makes a worktree unreadable.
 fn find_fault(line: &SweepTableRow) -> Option<FaultKey> {
     let is_unreadable =
         line.status == Some(Status::Error) && line.reason == Reason::GitError.as_str();

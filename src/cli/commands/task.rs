@@ -71,9 +71,9 @@ pub fn run_task_command(
     }
 }
 
-/// What applies to whatever is done with tasks.
+/// Options of every task command.
 pub struct TaskOptions {
-    /// Nothing is written and nothing started.
+    /// The command writes no file and starts no process.
     pub dry_run: bool,
     /// The status is kept in the files, too.
     pub write_back: bool,
@@ -88,7 +88,7 @@ fn load_board(queue: &TaskQueue, shared: &TaskOptions) -> Result<TaskBoard, Comm
     })
 }
 
-/// What could not be read stops no other task, and is said.
+/// Reports unreadable tasks, which stop no other task.
 pub fn report_unreadable_tasks(terminal: &CommandTerminal, queue: &TaskQueue) {
     for note in &queue.effective.notes {
         terminal.complain(&format!(

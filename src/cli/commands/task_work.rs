@@ -126,7 +126,7 @@ pub fn work_on_tasks(
         narrate,
         ..command_env.clone()
     };
-    // Where there is one queue alone, nobody asks which.
+    // With a single queue there is no choice to make.
     if source != TaskSource::Here || command_env.state.fleet_setting().exists() {
         let share = if source == TaskSource::Here {
             "; this repository is not shared with the fleet"

@@ -182,7 +182,8 @@ fn show_default_script(terminal: &CommandTerminal, worktree: &Worktree, path: &P
     }
 }
 
-/// What governs from session to session follows a person's word about the configuration of a worktree.
+/// The anchor that holds from session to session follows a person's word about the configuration of
+/// a worktree.
 pub(super) fn move_anchors(
     command_env: &CommandEnv,
     worktree: &Worktree,

@@ -106,7 +106,7 @@ fn count_text(row: &StatusRow, fact: Option<&ShownFact<u64>>) -> String {
     }
 }
 
-/// What its loop and its session cost, as far as that was reported.
+/// Describes the cost of its loop and its session, as far as that was reported.
 pub fn cost_text(model: &LiveModel, row: &StatusRow) -> String {
     if row.machine.is_some() {
         return NOT_SHARED.into();
@@ -142,7 +142,7 @@ pub fn breaker_text(row: &StatusRow) -> String {
     }
 }
 
-/// What the session said last.
+/// Returns the session's last line.
 pub fn last_line_text(model: &LiveModel, row: &StatusRow) -> String {
     if row.machine.is_some() {
         return NOT_SHARED.into();

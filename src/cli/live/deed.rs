@@ -1,5 +1,5 @@
-//! What a person may have done from the view: each with a sentence that names exactly what will happen, and the command line that does the
-//! same. Pure.
+//! The actions that a person may choose in the view: each with a sentence that names exactly what
+//! will happen, and the command line that does the same. Pure.
 
 use std::ffi::OsString;
 use std::path::Path;
@@ -40,7 +40,8 @@ fn plan_deed(
     }
 }
 
-/// What may be done about a row, in the order of a menu; `chosen` is the snapshot that is chosen, where one is.
+/// Lists the possible actions for a row, in the order of a menu; `chosen` is the snapshot that is
+/// chosen, if any.
 pub fn list_deeds(
     model: &LiveModel,
     row: &StatusRow,
@@ -143,7 +144,7 @@ pub fn no_deeds(row: &StatusRow) -> Vec<String> {
     vec![format!("Nothing can be done here: {why}.")]
 }
 
-/// What trusting a configuration means, once its commands were read.
+/// Returns the action of trusting a configuration, once its commands were read.
 pub fn trust_deed(
     commands: &WorktreeCommands,
     key: &LiveRowKey,

@@ -45,7 +45,7 @@ const PATCHES: usize = 256 << 10;
 /// How many events of a worktree are searched for its verdict.
 const HISTORY: usize = 1_000;
 
-/// What is to be read.
+/// The part of the detail to read.
 #[derive(Debug)]
 pub enum DetailRequest {
     /// A page, from now on; `None` = none.
@@ -296,7 +296,7 @@ fn read_verdict(command_env: &CommandEnv, key: &LiveRowKey) -> Result<TabContent
     })))
 }
 
-/// What the copies have of a page of another machine.
+/// Returns the copied data for a page of another machine.
 fn shared_page(
     command_env: &CommandEnv,
     key: &LiveRowKey,

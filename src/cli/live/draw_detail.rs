@@ -1,4 +1,4 @@
-//! One worktree in detail: a head, the names of the pages, and the page.
+//! Draws a worktree in detail: a head, the names of the pages, and the page.
 
 use ratatui::buffer::Buffer;
 use ratatui::layout::{Constraint, Layout, Margin, Rect};

@@ -1,4 +1,4 @@
-//! What stands above the list or the detail: the keys, the menu, a confirmation, a message.
+//! Draws the overlays above the list or the detail: the keys, the menu, a confirmation, a message.
 
 use ratatui::buffer::Buffer;
 use ratatui::layout::Rect;

@@ -24,7 +24,7 @@ impl FrameBench {
     /// Reads the records of a state directory for a terminal of this size.
     ///
     /// # Errors
-    /// Where they cannot be read.
+    /// Fails if they cannot be read.
     pub fn open(state: &StateDir, (columns, rows): (u16, u16)) -> Result<Self, StoreError> {
         let status_overview = gather_overview(
             open_store(state)?.as_ref(),
@@ -47,7 +47,7 @@ impl FrameBench {
         self.model.rows.len()
     }
 
-    /// What a key costs: the view takes it, and draws what is another cell than before.
+    /// Measures a key: the view takes it, and draws the cells that changed.
     pub fn scroll(&mut self) {
         update_model(&mut self.model, LiveInput::Key(KeyCode::PageDown));
         if self.model.selected_at() == Some(self.model.order.len().saturating_sub(1)) {

@@ -1,4 +1,4 @@
-//! What may happen to the view, and what the view asks of the world.
+//! The inputs of the view, and the effects it requests.
 
 use crossterm::event::KeyCode;
 use jiff::Zoned;
@@ -30,7 +30,7 @@ pub enum LiveInput {
     StoreFailed(String),
     /// How a session is doing.
     Session(LiveRowKey, SessionLiveness),
-    /// What git and the log say of a row.
+    /// The facts of a row from git and the log.
     Facts(LiveRowKey, RowFacts),
     /// A page of the detail was read.
     Tab(LiveRowKey, DetailTab, TabContent),
@@ -48,7 +48,7 @@ pub enum LiveInput {
     Ended(i32),
 }
 
-/// What is asked of the world.
+/// An effect that the view requests.
 #[derive(Debug, Clone, PartialEq)]
 pub enum LiveEffect {
     /// Read what git and the logs say of these rows, which are on the screen.

@@ -1,4 +1,4 @@
-//! What passes between the view and the threads around it, as plain values.
+//! The plain values that pass between the view and the threads around it.
 
 use std::ffi::OsString;
 use std::path::PathBuf;
@@ -31,7 +31,7 @@ impl LiveRowKey {
     }
 }
 
-/// A figure of a row. What is unknown is never shown as zero.
+/// A figure of a row. An unknown figure is never shown as zero.
 #[derive(Debug, Clone, Default, PartialEq)]
 pub enum ShownFact<T> {
     /// Not read yet, or there is none.
@@ -43,7 +43,7 @@ pub enum ShownFact<T> {
     Known(T),
 }
 
-/// What git and the log of the session say of a row.
+/// The facts of a row from git and the log of the session.
 #[derive(Debug, Clone, Default, PartialEq)]
 pub struct RowFacts {
     /// Commits since the baseline.
@@ -52,7 +52,7 @@ pub struct RowFacts {
     pub unsaved: ShownFact<u64>,
     /// US dollars of the session that runs, or of the last one.
     pub cost: ShownFact<f64>,
-    /// What the session said last. Not escaped.
+    /// The session's last line. Not escaped.
     pub last_line: String,
     /// Which agent took over last, why and until when. Not escaped.
     pub agent_change: Option<String>,
@@ -64,7 +64,7 @@ pub enum DetailTab {
     /// The events.
     #[default]
     Timeline,
-    /// What the session says, as it comes.
+    /// The session's output, as it comes.
     Output,
     /// The last verdict and what it rests on.
     Verdict,
@@ -107,16 +107,16 @@ pub struct SnapshotChoice {
     pub line: String,
 }
 
-/// What stands on a page. Fit for a terminal.
+/// The content of a page. Fit for a terminal.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct TabContent {
     /// Its lines.
     pub lines: Vec<String>,
-    /// What can be chosen, where it is a list of snapshots.
+    /// The snapshots to choose from, if it is a list of them.
     pub snapshots: Vec<SnapshotChoice>,
 }
 
-/// What a row needs to have read.
+/// The facts that a row needs to have read.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct RowQuery {
     /// Which row.
@@ -140,19 +140,19 @@ pub struct RowQuery {
 /// Something to do, before it is confirmed.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct PlannedDeed {
-    /// What it is, in a few words.
+    /// Its name, in a few words.
     pub name: String,
     /// Which row it is about.
     pub key: LiveRowKey,
-    /// What will happen. Fit for a terminal.
+    /// The effects. Fit for a terminal.
     pub says: Vec<String>,
-    /// What to type for the same. Fit for a terminal.
+    /// The command line for the same. Fit for a terminal.
     pub command: String,
     /// How it is done; `None` where it first has to be read up on.
     pub means: Option<DeedMeans>,
 }
 
-/// What a loop's process can be asked for.
+/// The requests to a loop's process.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum ProcessRequest {
     /// To end its session, and itself.
@@ -168,7 +168,7 @@ pub enum DeedMeans {
     Words(Vec<OsString>),
     /// By a signal, sent to a process that still is the one that was recorded.
     Signal {
-        /// What it is asked for.
+        /// The request to it.
         request: ProcessRequest,
         /// Its number.
         pid: u32,
@@ -181,7 +181,7 @@ pub enum DeedMeans {
         words: Vec<OsString>,
         /// The file.
         path: PathBuf,
-        /// What was shown.
+        /// The bytes that were shown.
         bytes: Vec<u8>,
     },
 }

@@ -1,4 +1,4 @@
-//! What the view knows, and what a person chose in it. Pure.
+//! The view's state, and a person's choices in it. Pure.
 
 use std::cmp::Reverse;
 use std::collections::HashMap;
@@ -19,14 +19,14 @@ use watchdog_judge::judge::live_session::SessionLiveness;
 /// The order of the rows.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub enum ListOrder {
-    /// What needs a person first, as `watchdog status` has it.
+    /// The rows that need a person first, as `watchdog status` has it.
     #[default]
     Attention,
     /// By path.
     Worktree,
     /// By the word of the state.
     State,
-    /// What changed last first.
+    /// The last change first.
     Newest,
     /// The session that has run longest first.
     Session,
@@ -73,7 +73,7 @@ pub struct DetailPage {
     pub key: LiveRowKey,
     /// The page.
     pub tab: DetailTab,
-    /// What was read of it; `None` = not yet.
+    /// The content that was read; without it, the tab is not read yet.
     pub content: Option<TabContent>,
     /// The first line that is shown; at the end while `follow` is on.
     pub scroll: usize,
@@ -85,18 +85,18 @@ pub struct DetailPage {
     pub diff: Option<(SnapshotChoice, Option<TabContent>)>,
 }
 
-/// What stands above everything else.
+/// The overlay above everything else.
 #[derive(Debug, Clone, PartialEq)]
 pub enum LiveOverlay {
     /// The keys.
     Help,
-    /// What may be done about a worktree, and the chosen line.
+    /// The possible actions for a worktree, and the chosen line.
     Menu(Vec<PlannedDeed>, usize),
-    /// What will be done if it is confirmed; scrolled by so many lines.
+    /// The action that a confirmation runs; scrolled by so many lines.
     Confirm(Box<PlannedDeed>, usize),
     /// Something is read before it can be confirmed.
     Reading(String),
-    /// What came of a deed, or why there is none; scrolled by so many lines.
+    /// The outcome of an action, or why there is none; scrolled by so many lines.
     Message(String, Vec<String>, usize),
 }
 
@@ -121,13 +121,13 @@ pub struct LiveModel {
     pub rows: Vec<StatusRow>,
     /// Whether the records were read once.
     pub loaded: bool,
-    /// What could not be read of them.
+    /// The facts of them that could not be read.
     pub notes: Vec<String>,
     /// Why they cannot be read now.
     pub store_error: Option<String>,
     /// How sessions are doing.
     pub sessions: HashMap<LiveRowKey, SessionLiveness>,
-    /// What git and logs say.
+    /// The facts from git and logs.
     pub facts: HashMap<LiveRowKey, RowFacts>,
     /// How many rows need a person, and in how many something runs.
     pub counts: (usize, usize),
@@ -141,13 +141,13 @@ pub struct LiveModel {
     pub sort: ListOrder,
     /// Which filter is on, of [`FILTERS`].
     pub filter: usize,
-    /// What is searched for.
+    /// The search text.
     pub search: String,
     /// Whether it is being typed.
     pub typing: bool,
     /// The worktree that is shown in detail.
     pub detail: Option<DetailPage>,
-    /// What stands above it.
+    /// The overlay above it.
     pub overlay: Option<LiveOverlay>,
     /// The deed that is being done.
     pub busy: Option<String>,
@@ -305,7 +305,7 @@ impl LiveModel {
         }
     }
 
-    /// What the rows on the screen need to have read.
+    /// Returns the queries that the rows on the screen need.
     pub fn queries(&self) -> Vec<RowQuery> {
         let query = |row: &StatusRow| RowQuery {
             key: LiveRowKey::from_row(row),

@@ -22,7 +22,7 @@ pub type OthersReader = Box<dyn FnMut() -> Result<ReadOthers, String> + Send>;
 /// Says how old what is shown of other machines is, where the server is away.
 pub type AgeNote = fn(&FleetOverview) -> Option<String>;
 
-/// What was read last.
+/// The overview that was read last.
 #[derive(Clone)]
 pub struct OthersPoll {
     seen: Arc<Mutex<Option<Result<ReadOthers, String>>>>,
@@ -68,7 +68,7 @@ impl OthersPoll {
     /// Adds what is known of the other machines.
     ///
     /// # Errors
-    /// Where the copies cannot be read.
+    /// Fails if the copies cannot be read.
     pub fn add_to(
         &self,
         shown_overview: &mut StatusOverview,

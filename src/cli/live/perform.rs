@@ -16,7 +16,8 @@ use watchdog_judge::judge::configuration::MAX_BYTES;
 use watchdog_process::still_runs;
 use watchdog_system::read_regular_file;
 
-/// Runs a command line of watchdog's, the program's name first, and returns its exit code. What it says is held back.
+/// Runs a command line of watchdog's, the program's name first, and returns its exit code. Its
+/// output is held back.
 pub type RunWords = fn(&[OsString]) -> u8;
 
 /// The exit code of a deed that was refused.

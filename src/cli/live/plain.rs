@@ -25,7 +25,7 @@ use watchdog_judge::clock::local_now;
 use watchdog_judge::judge::command_env::CommandEnv;
 use watchdog_judge::judge::live_session::SessionLiveness;
 
-/// What makes a row another one: a clock that goes on does not.
+/// The stamp that tells a changed row: a clock that goes on does not count.
 type RowStamp = (String, AttentionRank, Option<Timestamp>, String);
 
 /// Writes lines until nobody reads any more or a signal comes.
@@ -116,7 +116,7 @@ impl PlainLines {
     /// Shows what is another than it was.
     ///
     /// # Errors
-    /// Where nobody reads any more.
+    /// Fails if the reader is gone.
     fn show(&mut self, shown_overview: &mut StatusOverview) -> std::io::Result<()> {
         for row in shown_overview
             .rows

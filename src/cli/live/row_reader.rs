@@ -36,7 +36,7 @@ const HISTORY: usize = 200;
 #[derive(Clone, Default)]
 pub struct RowReader(Arc<(Mutex<Vec<RowQuery>>, Condvar)>);
 
-/// What was read of a row, and when.
+/// The facts read of a row, and when.
 struct ReadRow {
     facts: RowFacts,
     query: RowQuery,
@@ -127,7 +127,7 @@ impl RowReader {
     }
 }
 
-/// What git says: a fact that it does not tell is unreadable, and never zero.
+/// Reads the facts from git: a missing fact is unreadable, and never zero.
 fn read_worktree(query: &RowQuery, state: &StateDir, facts: &mut RowFacts) {
     let Ok(worktree) = (if query.readable {
         Worktree::open(&query.key.worktree).map_err(drop)
@@ -174,7 +174,7 @@ fn to_shown_fact<T, E>(read: Result<T, E>) -> ShownFact<T> {
     read.map_or(ShownFact::Unreadable, ShownFact::Known)
 }
 
-/// What the last session cost, where its program told that.
+/// Returns the cost of the last session, if its program told that.
 fn last_cost(store: &dyn LocalStore, work: (String, String)) -> ShownFact<f64> {
     match store.newest_of(&[work], &[WantedKind::any(kind::SESSION_ENDED)], HISTORY) {
         Ok(newest_events) => {

@@ -31,13 +31,13 @@ impl LiveScreen {
     /// Takes the terminal.
     ///
     /// # Errors
-    /// Where it does not take the modes.
+    /// Fails if it does not take the modes.
     pub fn take(mouse: bool) -> io::Result<Self> {
         HOOK.call_once(|| {
             let usual = panic::take_hook();
             panic::set_hook(Box::new(move |info| {
                 if std::thread::current().name() == Some("main") {
-                    // What the panic says must not stand on a screen that is about to vanish.
+                    // The panic message must not stand on a screen that is about to vanish.
                     give_back();
                 } else if TAKEN.load(Ordering::Relaxed)
                     && held_back::hold_back_text(&info.to_string())
@@ -56,7 +56,7 @@ impl LiveScreen {
     /// its cursor is while keys are read.
     ///
     /// # Errors
-    /// Where the terminal is gone.
+    /// Fails if the terminal is gone.
     pub fn draw(&mut self, model: &LiveModel) -> io::Result<()> {
         let area = Rect::from(Size::from(model.size));
         let mut frame = Vec::new();
@@ -76,7 +76,7 @@ impl LiveScreen {
     /// Takes the terminal again, after whoever had it in between, and forgets what was drawn.
     ///
     /// # Errors
-    /// Where the terminal is gone.
+    /// Fails if the terminal is gone.
     pub fn take_again(&mut self) -> io::Result<()> {
         self.shown = Buffer::default();
         enter_screen(self.mouse)
@@ -121,7 +121,8 @@ fn enter_screen(mouse: bool) -> io::Result<()> {
     Ok(())
 }
 
-/// Takes everything back, once; then says what was held back. Nothing here may fail the end: a terminal that hung up is no fault of ours.
+/// Takes everything back, once; then says what was held back. Errors here must not fail the end: a
+/// terminal that hung up is no fault of ours.
 fn give_back() {
     if !TAKEN.swap(false, Ordering::Relaxed) {
         return;

@@ -48,7 +48,7 @@ impl StorePoll {
     /// The state of all of them; `None` where nothing changed since the last call.
     ///
     /// # Errors
-    /// Where the store cannot be read; the next call opens it anew.
+    /// Fails if the store cannot be read; the next call opens it anew.
     pub fn poll(&mut self) -> Result<Option<StatusOverview>, StoreError> {
         let overview = self.read_overview();
         if overview.is_err() {

@@ -1,4 +1,4 @@
-//! What a key or a fact changes in the view, and what it asks of the world. Pure.
+//! Updates the view after a key or a fact, and requests effects. Pure.
 
 use crossterm::event::KeyCode;
 
@@ -52,7 +52,7 @@ pub fn update_model(model: &mut LiveModel, input: LiveInput) -> Vec<LiveEffect> 
         LiveInput::Tab(key, tab, content) => take_tab(model, &key, tab, content),
         LiveInput::Diff(of, content) => take_diff(model, &of, content),
         LiveInput::Prepared(found) => {
-            // Whoever went elsewhere meanwhile does not want it any more.
+            // A person who went elsewhere meanwhile does not want it any more.
             if matches!(model.overlay, Some(LiveOverlay::Reading(_))) {
                 model.overlay = Some(match found {
                     Ok(deed) => LiveOverlay::Confirm(Box::new(deed), 0),
@@ -76,7 +76,7 @@ pub fn update_model(model: &mut LiveModel, input: LiveInput) -> Vec<LiveEffect> 
     Vec::new()
 }
 
-/// What the rows on the screen need.
+/// Requests the facts for the rows on the screen.
 fn read_rows(model: &LiveModel) -> Vec<LiveEffect> {
     vec![LiveEffect::ReadRows(model.queries())]
 }
@@ -154,7 +154,7 @@ fn handle_click(model: &mut LiveModel, line: u16) -> Vec<LiveEffect> {
     read_rows(model)
 }
 
-/// Where a key leads in a list of so many lines; `None` where it is no key that moves.
+/// Moves within a list of so many lines by a key; `None` if the key does not move.
 pub fn move_by_key(key: KeyCode, at: usize, lines: usize, page: usize) -> Option<usize> {
     let last = lines.saturating_sub(1);
     Some(match key {

@@ -138,7 +138,7 @@ pub fn detail_key(model: &mut LiveModel, key: KeyCode) -> Vec<LiveEffect> {
 }
 
 fn open_tab(page: &mut DetailPage, tab: DetailTab) -> Vec<LiveEffect> {
-    // What is read from its beginning does not begin at its end.
+    // A page that is read from its beginning does not begin at its end.
     let follow = matches!(tab, DetailTab::Timeline | DetailTab::Output);
     *page = DetailPage {
         key: page.key.clone(),

@@ -1,4 +1,5 @@
-//! What an agent can do, by name: facts of its preset that a verdict relies on instead of assuming them. Pure.
+//! The capabilities of an agent, by name: facts of its preset that a verdict relies on instead of
+//! assuming them. Pure.
 
 use serde::Deserialize;
 
@@ -71,7 +72,7 @@ impl AgentCapability {
         }
     }
 
-    /// What it means that the agent has it, or that it lacks it.
+    /// The meaning of an agent having it or lacking it, as a sentence.
     pub fn sentence(self, has: bool) -> &'static str {
         match (self, has) {
             (AgentCapability::AsksWithoutTrace, true) => {

@@ -79,7 +79,7 @@ impl PresetCatalog {
             .map(|(_, text)| *text)
     }
 
-    /// One that is built in.
+    /// Returns the built-in preset of this name.
     pub fn built_in_named(name: &str) -> Option<Arc<AgentPreset>> {
         BUILT_IN.iter().find(|preset| preset.name == name).cloned()
     }
@@ -94,7 +94,7 @@ impl PresetCatalog {
     /// The words of the user's own presets, sorted. A file that is named like a preset that is built in does not count.
     ///
     /// # Errors
-    /// Where their folder is there and cannot be listed.
+    /// Fails if their folder is there and cannot be listed.
     pub fn own_words(&self) -> Result<Vec<String>, PresetProblem> {
         let Some(folder) = &self.folder else {
             return Ok(Vec::new());
@@ -120,7 +120,7 @@ impl PresetCatalog {
     /// The preset of a word; `None` where there is none.
     ///
     /// # Errors
-    /// Where the user's own file cannot be read.
+    /// Fails if the user's own file cannot be read.
     pub fn of_word(&self, word: &str) -> Result<Option<Arc<AgentPreset>>, PresetProblem> {
         if let Some(built_in_preset) = Self::built_in_named(word) {
             return Ok(Some(built_in_preset));
@@ -151,7 +151,7 @@ impl PresetCatalog {
 /// The bytes of a preset's file, at most a little more than is allowed; `None` where there is none.
 ///
 /// # Errors
-/// Where it cannot be read.
+/// Fails if it cannot be read.
 pub fn read_preset_file(file: &Path) -> Result<Option<Vec<u8>>, PresetProblem> {
     let failed =
         |error: std::io::Error| PresetProblem::new(file, format!("failed to read it: {error}"));

@@ -49,16 +49,16 @@ pub struct AgentPreset {
     /// How its output is read.
     #[serde(default)]
     pub stream: Option<StreamFormat>,
-    /// Where it keeps its sessions.
+    /// The folder of its sessions.
     #[serde(default)]
     pub transcripts: Option<TranscriptLocation>,
-    /// What it reads or runs of a repository, and how a question turns that off.
+    /// The files of a repository that it reads or runs, and how a question turns them off.
     #[serde(default)]
     pub repository: Vec<RepositoryInput>,
-    /// What it can do.
+    /// Its capabilities.
     #[serde(default)]
     pub capabilities: Vec<AgentCapability>,
-    /// What allows tools that it was refused.
+    /// The options that allow tools that it was refused.
     #[serde(default)]
     pub refusals: Option<RefusalAdvice>,
     /// How one logs in.
@@ -149,7 +149,7 @@ pub struct QuestionTemplate {
     pub answers_under_its_id: bool,
 }
 
-/// Where an agent keeps its sessions.
+/// The location of an agent's sessions.
 #[derive(Debug, Clone, PartialEq, Eq, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct TranscriptLocation {
@@ -161,15 +161,17 @@ pub struct TranscriptLocation {
     /// The folder of the files, below that: `*` is any name, `{slug}` the path of the worktree with `-` for all that is no letter or
     /// digit.
     pub folder: String,
-    /// Where the id is: `name` = the name of the file without `.jsonl`, else a JSON pointer into its first line.
+    /// The place of the id: `name` = the name of the file without `.jsonl`, else a JSON pointer
+    /// into its first line.
     pub id: String,
-    /// Where the folder of the session is, or the SHA-256 of its path: a JSON pointer into the first line. Not needed with `{slug}`.
+    /// A JSON pointer into the first line, to the folder of the session or the SHA-256 of its path.
+    /// Not needed with `{slug}`.
     #[serde(default)]
     pub cwd: Option<String>,
-    /// Where the time of its beginning is (RFC 3339): a JSON pointer into the first line.
+    /// A JSON pointer into the first line, to the time of its beginning (RFC 3339).
     #[serde(default)]
     pub begun: Option<String>,
-    /// Where the agent lists its running sessions.
+    /// The agent's list of its running sessions.
     #[serde(default)]
     pub running: Option<RunningList>,
 }
@@ -180,15 +182,15 @@ pub struct TranscriptLocation {
 pub struct RunningList {
     /// The folder, beside that of the transcripts.
     pub folder: String,
-    /// Where the process id is.
+    /// The place of the process id.
     pub pid: String,
-    /// Where the folder of the session is.
+    /// The place of the session's folder.
     pub cwd: String,
-    /// Where the word for its state is.
+    /// The place of the word for its state.
     pub status: String,
     /// The word of a session whose turn is over.
     pub idle: String,
-    /// Where the time of that state is, in milliseconds since 1970.
+    /// The place of that state's time, in milliseconds since 1970.
     pub since: String,
 }
 
@@ -196,11 +198,11 @@ pub struct RunningList {
 #[derive(Debug, Clone, PartialEq, Eq, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct RepositoryInput {
-    /// What, such as `.gemini/settings.json`.
+    /// Its path, such as `.gemini/settings.json`.
     pub path: String,
-    /// What it does.
+    /// Its effect.
     pub does: String,
-    /// What turns it off in a question; `None` = nothing.
+    /// The option that turns it off in a question; without it, it stays on.
     #[serde(default)]
     pub off_in_question: Option<String>,
 }
@@ -260,7 +262,8 @@ impl AgentPreset {
         self.capabilities.contains(&capability)
     }
 
-    /// What a question to it may do that one to another agent does not, as sentences.
+    /// Lists, as sentences, the side effects that a question to this agent may have and one to
+    /// another does not.
     pub fn question_gaps(&self) -> Vec<&'static str> {
         let wanted = [
             AgentCapability::AsksWithoutTrace,
@@ -274,7 +277,7 @@ impl AgentPreset {
         let missing = wanted
             .into_iter()
             .filter(|capability| !self.can(*capability));
-        // One that is never asked lacks the way to be asked, and nothing beside that.
+        // An agent without a question lacks the way to be asked, and only that.
         missing
             .take(if has_question { wanted.len() } else { 1 })
             .map(|capability| capability.sentence(false))

@@ -1,4 +1,5 @@
-//! Presets: what watchdog knows of an agent's program, as data. One file for each agent, built in or the user's own.
+//! Presets: what watchdog knows of an agent's program, as data. Each agent has one file, built in
+//! or the user's own.
 //!
 //! [`definition`] is the form of a file and reads it, `template` fills its argument vectors in, [`catalog`] finds the file of a name and
 //! [`capability`] names what an agent can do. [`question`] is the command of a question, [`own_home`] the home that one may need; a session's command is in `session_command`. [`refusal`] names

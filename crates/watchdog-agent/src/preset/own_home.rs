@@ -16,13 +16,14 @@ pub struct OwnHome {
     pub home: String,
     /// The file of settings in it, of JSON.
     pub settings: String,
-    /// What is kept of the user's settings: JSON pointers.
+    /// The user's settings to keep: JSON pointers.
     #[serde(default)]
     pub keep: Vec<String>,
     /// Settings beside them.
     #[serde(default)]
     pub set: Map<String, Value>,
-    /// Variables that log in. One of them must be set: no login is copied, because one that is renewed in a copy may end the user's.
+    /// Variables that log in. At least one must be set: no login is copied, because one that is
+    /// renewed in a copy may end the user's.
     pub login_by: Vec<String>,
     /// Files that hold a login: where one is, no variable is trusted to log in.
     #[serde(default)]
@@ -60,7 +61,7 @@ impl OwnHome {
     /// The settings for it, of the user's.
     ///
     /// # Errors
-    /// Where the user's are no JSON.
+    /// Fails if the user's are no JSON.
     pub fn settings_of(&self, users: Option<&[u8]>) -> Result<Value, String> {
         let users: Value = match users {
             Some(bytes) => serde_json::from_slice(bytes)

@@ -1,4 +1,4 @@
-//! What is wrong with a preset: the file, the place in it, and the nearest word that is right.
+//! Problems of a preset: the file, the place in it, and the nearest word that is right.
 
 use std::path::{Path, PathBuf};
 

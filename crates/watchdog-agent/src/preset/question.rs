@@ -25,7 +25,7 @@ pub struct ProbeInvocation {
     one_of: Vec<String>,
 }
 
-/// One option with its value, or one positional word.
+/// An option with its value, or a positional word.
 #[derive(Debug, Clone, PartialEq, Eq)]
 struct InvocationArg {
     text: OsString,
@@ -188,7 +188,7 @@ impl UnaskableQuestion {
 /// Builds what to run. A configured `agent.probe` replaces the preset: its argv, the prompt on its stdin.
 ///
 /// # Errors
-/// Where the agent cannot be asked this.
+/// Fails if the agent cannot be asked this.
 pub fn build_invocation(
     asking: &InvocationInputs<'_>,
 ) -> Result<ProbeInvocation, UnaskableQuestion> {

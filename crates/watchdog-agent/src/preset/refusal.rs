@@ -10,7 +10,7 @@ use watchdog_facts::refused_tool::{RefusalCause, RefusedTool};
 pub struct RefusalAdvice {
     /// The option, as it is typed; `{tools}` stands for the names of the tools.
     pub option: String,
-    /// What it allows.
+    /// The tools that it allows.
     pub allows: String,
     /// Options in its place, by the cause.
     #[serde(default)]
@@ -21,13 +21,13 @@ pub struct RefusalAdvice {
 #[derive(Debug, Clone, Default, PartialEq, Eq, Deserialize)]
 #[serde(deny_unknown_fields, default)]
 pub struct OptionsByCause {
-    /// Where a permission was missing.
+    /// The option for a missing permission.
     pub permission: Option<String>,
-    /// Where the program does not offer the tool in this mode.
+    /// The option if the program does not offer the tool in this mode.
     pub not_offered: Option<String>,
-    /// Where the sandbox lets nothing be written.
+    /// The option if the sandbox forbids all writing.
     pub read_only: Option<String>,
-    /// Where the sandbox does not let `.git` be written.
+    /// The option if the sandbox forbids writing to `.git`.
     pub read_only_git: Option<String>,
 }
 

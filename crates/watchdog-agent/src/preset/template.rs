@@ -4,11 +4,12 @@ use std::ffi::OsString;
 
 use serde::Deserialize;
 
-/// One option with its value, or one word. Written as `"--json"`, or as `["--model", "{model}"]` where the two belong together.
+/// An option with its value, or a word. Written as `"--json"`, or as `["--model", "{model}"]` where
+/// the two belong together.
 #[derive(Debug, Clone, PartialEq, Eq, Deserialize)]
 #[serde(untagged)]
 pub enum TemplateArg {
-    /// One word.
+    /// A single word.
     Word(String),
     /// Words that are given or left out together.
     Together(Vec<String>),

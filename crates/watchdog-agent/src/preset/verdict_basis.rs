@@ -1,4 +1,4 @@
-//! What a verdict rests on, and which capabilities that an agent lacks make it weaker. Pure.
+//! The basis of a verdict, and the missing capabilities that make it weaker. Pure.
 
 use super::capability::AgentCapability;
 use super::definition::AgentPreset;
@@ -6,7 +6,7 @@ use watchdog_core::config::settings::Limits;
 use watchdog_facts::evidence::Commits;
 use watchdog_facts::verdict::{Reason, Status, Verdict};
 
-/// What a verdict rests on, as far as capabilities of the agent matter to it.
+/// The basis of a verdict, as far as capabilities of the agent matter to it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub struct VerdictBasis {
     /// The agent was probed.
@@ -46,7 +46,8 @@ impl VerdictBasis {
         }
     }
 
-    /// What the verdict cannot know for want of a capability, as one text; `None` = nothing.
+    /// Describes, as one text, the facts that the verdict lacks for want of a capability; `None` if
+    /// it lacks none.
     pub fn weakened_by(self, preset: &AgentPreset) -> Option<String> {
         let gaps = [
             (self.nothing_done, AgentCapability::ReportsRefusals),

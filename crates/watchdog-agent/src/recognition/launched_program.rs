@@ -85,7 +85,8 @@ const RUNNER_VALUED: [&str; 6] = [
 /// Words with which a program says something about itself, and begins no session.
 const ABOUT_ITSELF: [&str; 6] = ["--version", "-V", "-v", "--help", "-h", "version"];
 
-/// Whether a program only starts others, as shells and launchers do. What it starts is a process of its own.
+/// Whether a program only starts others, as shells and launchers do. The program that it starts is
+/// a process of its own.
 pub(super) fn only_starts_others(word: &str) -> bool {
     let name = base_name(word).trim_start_matches('-');
     SHELLS.contains(&name)
@@ -98,7 +99,8 @@ pub(super) fn base_name(word: &str) -> &str {
     word.rsplit('/').next().unwrap_or(word)
 }
 
-/// The programs that a command runs: one, or several of a line for a shell. What only says something about itself is none.
+/// The programs that a command runs: one, or several of a line for a shell. A call that only prints
+/// something about the program itself counts as none.
 pub(super) fn launched_programs(argv: &[String]) -> Vec<LaunchedProgram> {
     let mut programs = Vec::new();
     follow_command_line(argv, 0, &mut programs);
@@ -146,7 +148,7 @@ fn push_program(programs: &mut Vec<LaunchedProgram>, program: LaunchedProgram, a
     }
 }
 
-/// What stands behind the options of a program; assignments count as such, for `env`.
+/// The words behind the options of a program; assignments count as such, for `env`.
 fn behind_options<'a>(args: &'a [String], valued: &[&str]) -> &'a [String] {
     let mut at = 0;
     while let Some(word) = args.get(at).filter(|_| at < WORDS) {

@@ -36,7 +36,7 @@ pub struct AgentWords {
 /// The agents that something names.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub enum NamedAgents {
-    /// None.
+    /// No agent.
     #[default]
     None,
     /// This one.
@@ -45,7 +45,7 @@ pub enum NamedAgents {
     Several(Vec<String>),
 }
 
-/// One process of a session.
+/// A process of a session.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct ProcessCommand {
     /// Its pid.
@@ -92,7 +92,8 @@ pub fn single_program(argv: &[OsString]) -> Option<String> {
     }
 }
 
-/// The agents that run among the processes of a session. One that an agent started is its tool, and not the session.
+/// The agents that run among the processes of a session. A process that an agent started is its
+/// tool, and not the session.
 pub fn agents_in_processes(
     processes: &[ProcessCommand],
     agent_words: &[AgentWords],

@@ -12,7 +12,7 @@ pub(super) fn apply_cursor_event(gathered: &mut SessionFold, event: &Value) -> b
         Some("tool_call") => {}
         _ => return false,
     }
-    // One member, named after the tool: `shellToolCall`, `writeToolCall`.
+    // A single member, named after the tool: `shellToolCall`, `writeToolCall`.
     let Some((name, call)) = event
         .get("tool_call")
         .and_then(Value::as_object)

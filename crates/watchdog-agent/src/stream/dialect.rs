@@ -49,7 +49,8 @@ impl StreamDialect {
         }
     }
 
-    /// Whether it prints an event for each request that it sends again. Where it prints none, their number is unknown and not zero.
+    /// Whether it prints an event for each request that it sends again. Without such events, their
+    /// number is unknown and not zero.
     pub fn reports_retries(self) -> bool {
         match self {
             StreamDialect::Claude | StreamDialect::Codex | StreamDialect::Copilot => true,

@@ -10,7 +10,7 @@ use super::shortened_document::ShortenedDocument;
 /// Bytes of one document, long strings shortened.
 pub(super) const DOCUMENT: usize = 1 << 20;
 
-/// One thing in an output.
+/// A piece of an output.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum OutputPiece<'a> {
     /// An apparently complete JSON object; strings may be shortened.
@@ -21,7 +21,7 @@ pub(super) enum OutputPiece<'a> {
     Text,
 }
 
-/// Where in the output the next byte is.
+/// The place of the next byte in the output.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 enum ScanState {
     #[default]

@@ -1,6 +1,7 @@
 //! Reads a whole output into what happened, in the order in which it was printed: events of a known program, and lines that are none.
 //!
-//! What counts as events is what [`super`] says; until then an output is plain lines. Events that come after plain lines are held back
+//! The parent module [`super`] defines the events; until the first, an output is plain lines.
+//! Events that come after plain lines are held back
 //! until something shows what they are: a further line of text makes them a quotation, the end of the output or many of them make it
 //! events. In an output of events no JSON is ever a line: an unknown event, or half of one, is [`SessionEvent::Unread`].
 
@@ -19,7 +20,7 @@ use super::stream_rules::StreamFormat;
 const PENDING: usize = 1 << 20;
 /// Bytes of one plain line.
 const LINE: usize = 64 << 10;
-/// What the log writes where it left bytes out, around their number.
+/// The note of the log about bytes it left out, around their number.
 const GAP: (&str, &str) = ("[watchdog: ", " bytes are left out here]");
 
 /// The reader.
@@ -46,7 +47,7 @@ pub struct OutputEvents {
 #[derive(Debug, Default)]
 struct PendingLines {
     bytes: Vec<u8>,
-    /// Where the last line begins.
+    /// The start of the last line.
     last: usize,
     dropped: bool,
 }
@@ -134,7 +135,7 @@ impl OutputEvents {
         for piece in pieces {
             self.take(piece, false);
         }
-        // Nothing followed the events that were held back: the output ends with them.
+        // The output ends with the events that were held back.
         if let Some((events, _)) = self.unbelieved.take() {
             self.events.extend(events);
             self.believed = true;
@@ -256,7 +257,7 @@ impl OutputEvents {
         }
     }
 
-    /// What was held back is a quotation.
+    /// Takes the events that were held back as a quotation.
     fn emit_quoted_lines(&mut self) {
         if let Some((_, mut lines)) = self.unbelieved.take() {
             let lines = lines.take();
@@ -288,7 +289,7 @@ impl OutputEvents {
             .and_then(|after_mark| after_mark.strip_suffix(GAP.1)?.parse().ok())
         {
             self.events.push(SessionEvent::Gap { bytes });
-            // What follows begins in the middle of a line.
+            // The following output begins in the middle of a line.
             self.in_half = true;
             return;
         }
@@ -322,7 +323,7 @@ fn is_other_half(line: &str) -> bool {
 impl OwnPiece {
     fn from_piece(piece: OutputPiece<'_>) -> Self {
         match piece {
-            // What only looks like a document is text.
+            // A piece that only looks like a document is text.
             OutputPiece::Document(bytes) => {
                 serde_json::from_slice(bytes).map_or(OwnPiece::Text, OwnPiece::Document)
             }

@@ -159,7 +159,7 @@ impl StreamReader {
         if events.believed || events.last_is_event {
             events.believed = true;
             let summary = events.gathered.summary();
-            // Where no event was one of theirs, the rules promise nothing about its end.
+            // If no event matched them, the rules make no promise about its end.
             return match events.format.rules().filter(|_| events.ruled) {
                 Some(rules) => SessionSummary {
                     ruled: true,
@@ -203,7 +203,7 @@ impl StreamFold {
                 let taken = self.format.take(&mut self.gathered, &event);
                 self.last_is_event = taken.is_some();
                 self.ruled |= taken == Some(TakenEvent::ByRule);
-                // What a script printed before a session is not its program's.
+                // Output of a script before a session is not its program's.
                 if self.gathered.dialect.is_none() || opens {
                     self.gathered.dialect = taken
                         .and_then(TakenEvent::dialect)

@@ -28,7 +28,7 @@ pub(super) enum ReaderFormat {
 pub(super) enum TakenEvent {
     /// A rule speaks of it.
     ByRule,
-    /// One of this dialect.
+    /// An event of this dialect.
     OfDialect(StreamDialect),
 }
 

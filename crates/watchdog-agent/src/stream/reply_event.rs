@@ -40,7 +40,7 @@ pub(crate) const REPLY_MEMBERS: &[&str] = &[
 /// The part of an answer in one event.
 #[derive(Debug, Clone, PartialEq)]
 pub(crate) enum ReplyEvent {
-    /// Nothing, but it is a known program's.
+    /// An event of a known program without meaning here.
     Other,
     /// The service answered: an earlier error does not count once the turn continues.
     Recovered,

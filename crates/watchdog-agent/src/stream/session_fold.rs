@@ -42,7 +42,7 @@ pub struct SessionTokens {
 }
 
 impl SessionTokens {
-    /// What was spent beyond an earlier total. A total below it is a new count.
+    /// Returns the tokens spent beyond an earlier total. A total below it is a new count.
     pub fn beyond(self, earlier: SessionTokens) -> SessionTokens {
         let began_again = self.input < earlier.input || self.output < earlier.output;
         let earlier = if began_again {
@@ -170,7 +170,7 @@ pub(super) struct SessionFold {
     calls: VecDeque<(String, String)>,
     /// Commands that began and have not ended, by id, as background tasks.
     commands: VecDeque<(String, Value)>,
-    /// What happened since it was last taken; `None` where nobody asks for it.
+    /// The events since they were last taken; without it, the caller does not ask for them.
     recorded: Option<Vec<SessionEvent>>,
 }
 
@@ -183,7 +183,7 @@ impl SessionFold {
         }
     }
 
-    /// What happened since the last call.
+    /// Returns the events since the last call.
     pub fn take_events(&mut self) -> Vec<SessionEvent> {
         self.recorded
             .as_mut()

@@ -31,7 +31,7 @@ struct PartialString {
     escape: EscapeState,
 }
 
-/// Where in an escape sequence the next byte is.
+/// The place of the next byte in an escape sequence.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 enum EscapeState {
     #[default]
@@ -56,7 +56,7 @@ impl ShortenedDocument {
 
     pub fn clear(&mut self) {
         self.shortened.clear();
-        // One long document does not keep its memory for the rest of a session.
+        // A single long document must not keep its memory for the rest of a session.
         self.shortened.shrink_to(4096);
         self.too_long = false;
         self.string = PartialString::default();
@@ -160,7 +160,7 @@ impl ShortenedDocument {
         self.unit(byte, begins);
     }
 
-    /// One byte of a string; `begins` where it may be cut before.
+    /// Takes a byte of a string; `begins` if it may be cut before.
     fn unit(&mut self, byte: u8, begins: bool) {
         let string = &mut self.string;
         string.ending |= begins && string.head >= HEAD;

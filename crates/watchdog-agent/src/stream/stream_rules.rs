@@ -36,41 +36,41 @@ pub struct StreamRules {
     events: Vec<EventRule>,
 }
 
-/// One rule: every one whose conditions an event meets is applied to it.
+/// A rule: every one whose conditions an event meets is applied to it.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Deserialize)]
 #[serde(deny_unknown_fields, default)]
 pub struct EventRule {
     /// Values that the event must have, by pointer; at least one.
     pub when: BTreeMap<String, Value>,
-    /// Where the session's id stands.
+    /// The place of the session's id.
     pub session_id: Option<String>,
-    /// Where a text of the agent stands.
+    /// The place of a text of the agent.
     pub text: Option<String>,
-    /// Where a part of a text stands, to be joined to the part before.
+    /// The place of a part of a text, to be joined to the part before.
     pub text_part: Option<String>,
     /// The session is over, and this is how.
     pub end: Option<RuledEnd>,
-    /// Where tokens that were read stand.
+    /// The place of the tokens that were read.
     pub input_tokens: Option<String>,
-    /// Where tokens that were written stand.
+    /// The place of the tokens that were written.
     pub output_tokens: Option<String>,
-    /// Where US dollars stand.
+    /// The place of the US dollars.
     pub cost_usd: Option<String>,
-    /// What the tokens and dollars count.
+    /// The scope that the tokens and dollars count.
     pub usage_of: Option<RuledUsage>,
-    /// Where the message of an error stands.
+    /// The place of an error's message.
     pub error: Option<String>,
-    /// Where the HTTP status of the service stands.
+    /// The place of the service's HTTP status.
     pub error_status: Option<String>,
     /// The session met a usage limit.
     pub limit: bool,
-    /// Where the end of the limit stands: RFC 3339, or seconds since 1970.
+    /// The place of the limit's end: RFC 3339, or seconds since 1970.
     pub limit_until: Option<String>,
     /// The agent is not logged in.
     pub login_missing: bool,
-    /// Where the name of a tool stands that the agent was refused.
+    /// The place of the name of a tool that the agent was refused.
     pub refused_tool: Option<String>,
-    /// Where the reason stands for which a request is sent again.
+    /// The place of the reason for a repeated request.
     pub retry: Option<String>,
 }
 
@@ -84,11 +84,11 @@ pub enum RuledEnd {
     Failure,
 }
 
-/// What the figures of an event count.
+/// The scope that the figures of an event count.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum RuledUsage {
-    /// One step, reported once: they are added up.
+    /// A single step, reported once: they are added up.
     #[default]
     Step,
     /// The whole session so far, earlier runs of it included.

@@ -1,4 +1,4 @@
-//! What a tool is called for, in one line: whatever program wrote the input down.
+//! The input of a tool call in one line, whatever program recorded it.
 
 use serde_json::Value;
 
@@ -20,7 +20,7 @@ const TELLING: [&str; 10] = [
     "prompt",
 ];
 
-/// What a tool is called for, on one line.
+/// Summarizes the input of a tool call on one line.
 pub(super) fn input_summary(input: &Value) -> String {
     let words_of_it = TELLING
         .iter()

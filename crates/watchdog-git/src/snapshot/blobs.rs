@@ -285,8 +285,8 @@ impl<'repo> ObjectSink<'repo> {
         self.refused.take().or(failed).map_or(Ok(()), Err)
     }
 
-    /// Hashes first and writes only new objects, so that a large unchanged file costs no disk. What changed since the last pack was written is
-    /// read once instead.
+    /// Hashes first and writes only new objects, so that a large unchanged file costs no disk.
+    /// Objects changed since the last pack was written are read once instead.
     fn stream(
         &mut self,
         file: &mut File,

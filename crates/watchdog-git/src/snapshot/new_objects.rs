@@ -154,8 +154,9 @@ impl<'repo> NewObjects<'repo> {
         Ok(())
     }
 
-    /// Takes a blob of `size` bytes from a reader, and returns the id of what was read. `begin` is a part of it. What the database turns out to
-    /// have, or what is not `wanted`, is not kept twice.
+    /// Takes a blob of `size` bytes from a reader, and returns the id of what was read. `begin` is
+    /// a part of it. A blob that the database already has, or that is not `wanted`, is not kept
+    /// twice.
     pub(super) fn put_stream(
         &mut self,
         size: u64,

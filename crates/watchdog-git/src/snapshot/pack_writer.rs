@@ -83,8 +83,9 @@ impl PackWriter {
         Ok(())
     }
 
-    /// Adds a blob of `size` bytes, and returns the id of what was read. `begin` is a part of it. Where `from` fails, where the pack has the blob,
-    /// where it is not `wanted`, or where it is built to collide (`InvalidData`), the pack is as it was before; any other failure spoils it.
+    /// Adds a blob of `size` bytes, and returns the id of what was read. `begin` is a part of it.
+    /// If `from` fails, the pack has the blob, it is not `wanted`, or it is built to collide
+    /// (`InvalidData`), the pack is as it was before; any other failure spoils it.
     pub(super) fn add_stream(
         &mut self,
         size: u64,

@@ -84,8 +84,9 @@ pub(super) struct PrivateSnapshotPart {
 }
 
 impl PrivateSnapshotPart {
-    /// Asks `rule` about everything that differs from HEAD. `None` where nothing is private. `earlier` is the private commit of the spec's
-    /// newest snapshot: a secret that was moved since then is known by it.
+    /// Asks `rule` about everything that differs from HEAD. Returns `None` if no file is private.
+    /// `earlier` is the private commit of the spec's newest snapshot: a secret that was moved since
+    /// then is known by it.
     pub(super) fn find(
         (head_tree, earlier): (ObjectId, Option<ObjectId>),
         parts: &SnapshotTrees,

@@ -10,10 +10,10 @@ const JUMP: SignedDuration = SignedDuration::from_secs(1);
 /// How many settings of the clock are remembered.
 const REMEMBERED: usize = 64;
 
-/// What this process saw of its wall clock.
+/// The jumps that this process saw in its wall clock.
 static SETTINGS: Mutex<ClockSettings> = Mutex::new(ClockSettings(Vec::new()));
 
-/// The wall clock. One that stands beyond what dates can be reckoned with stands at the last such hour.
+/// The wall clock. A clock beyond the range of dates stands at the last such hour.
 pub fn now() -> Timestamp {
     read_clocks().0
 }

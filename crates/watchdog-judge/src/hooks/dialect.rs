@@ -192,7 +192,8 @@ impl HookDialect {
         }
     }
 
-    /// What a person must do besides, so that the agent runs what was installed; `of_project` = in the settings of a project.
+    /// Describes a person's further steps so that the agent runs the installed hooks; `of_project`
+    /// = in the settings of a project.
     pub fn what_it_needs(self, of_project: bool) -> Option<&'static str> {
         match (self, of_project) {
             (HookDialect::Codex, false) => Some(
@@ -218,7 +219,8 @@ impl HookDialect {
         }
     }
 
-    /// Whether this call of the agent has nobody to talk to, from its words. One whose input is no terminal never has.
+    /// Whether this call of the agent has nobody to talk to, from its words. A call whose input is
+    /// no terminal never has.
     pub fn is_headless(self, words: &[String], stdin_is_terminal: bool) -> bool {
         let has = |wanted: &[&str]| {
             words.iter().skip(1).any(|word| {

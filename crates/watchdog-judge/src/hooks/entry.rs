@@ -32,7 +32,7 @@ pub struct HookEntries {
     pub(super) entries: Vec<HookEntry>,
 }
 
-/// One command hook.
+/// A command hook.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) struct HookEntry {
     pub event: HookEvent,
@@ -49,7 +49,7 @@ impl HookEntries {
     /// How long the host waits for a judgement where nobody says otherwise.
     pub const USUAL_PATIENCE: Duration = Duration::from_secs(600);
 
-    /// None at all, for `uninstall`.
+    /// Returns no entries, for `uninstall`.
     pub fn none(dialect: HookDialect) -> Self {
         HookEntries {
             dialect,
@@ -158,9 +158,9 @@ pub(super) fn parse_own_command(command: &str, program: &str) -> Option<HookEven
 
 /// A command line of ours, in parts.
 pub(super) struct OwnCall {
-    /// What it calls.
+    /// The called program.
     pub(super) program: String,
-    /// What stands behind the event.
+    /// The options behind the event.
     pub(super) options: Vec<String>,
     /// Whether it has no more words than those that are installed.
     pub(super) is_plain: bool,

@@ -45,7 +45,7 @@ pub enum StopFacts {
     Limit(StopReason),
     /// Something still runs in the background; in a few words each.
     Background {
-        /// One entry for each running task.
+        /// An entry for each running task.
         tasks: Vec<String>,
     },
     /// Every check passed, and guarded files changed; names them.
@@ -90,7 +90,7 @@ pub struct HoldStreak {
 pub enum HoldCountChange {
     /// It stays.
     Same,
-    /// One more.
+    /// It grows by one.
     OneMore,
     /// The row is over.
     Over,
@@ -109,7 +109,7 @@ pub struct HookDecision {
     pub counted: HoldCountChange,
 }
 
-/// Where a check that is not met has no words of its own.
+/// The words for an unmet check that has none of its own.
 const NO_WORDS: &str = "Tasks are incomplete";
 
 /// Decides.

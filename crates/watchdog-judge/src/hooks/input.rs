@@ -68,7 +68,7 @@ impl HookEvent {
     }
 }
 
-/// The input of a hook. `None`, or an empty list, where a key is absent.
+/// The input of a hook. An absent key gives `None`, or an empty list.
 #[derive(Debug, Clone, Default, PartialEq)]
 pub struct HookInput {
     /// The event, where the host names one that we know.

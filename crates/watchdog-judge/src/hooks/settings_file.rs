@@ -13,7 +13,7 @@ const MOST: u64 = 4 * 1024 * 1024;
 /// A settings file as it was read.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct SettingsFile {
-    /// Where it really is: a link was followed, so that replacing it keeps the link.
+    /// The real path: a link was followed, so that replacing it keeps the link.
     pub path: PathBuf,
     /// Its text; `None` where there is no such file.
     pub text: Option<String>,

@@ -169,9 +169,9 @@ pub(super) fn own_entries(dialect: HookDialect, text: &str, program: &str) -> u6
 /// The entries of ours that a settings file holds.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct InstalledHooks {
-    /// What they call.
+    /// The programs that they call.
     pub programs: BTreeSet<String>,
-    /// Who is held.
+    /// The agents that they hold.
     pub holds: HeldAgents,
     /// How long the host waits for a judgement.
     pub patience: Duration,
@@ -222,7 +222,7 @@ pub(super) fn read_installed_hooks(
     (!installed_hooks.programs.is_empty()).then_some(installed_hooks)
 }
 
-/// One command in a list of groups.
+/// A command in a list of groups.
 struct FoundHook {
     group: CstObject,
     list: CstArray,

@@ -49,7 +49,7 @@ impl ActionExecutor {
         }
     }
 
-    /// Where the agent keeps its transcripts.
+    /// Returns the place of the agent's transcripts.
     pub(super) fn transcripts(&self) -> Option<TranscriptSource> {
         self.command_env
             .transcripts_of(&self.input.root, &self.agent)

@@ -39,7 +39,7 @@ pub enum MissingPreset {
         name: String,
         /// Every name that is known.
         known_names: Vec<String>,
-        /// Where further ones would be, as the end of a sentence.
+        /// The place for further ones, as the end of a sentence.
         own: String,
     },
     /// Its file is not trusted.
@@ -57,7 +57,7 @@ impl CommandEnv {
     /// only where it is trusted like that of `completion.json`; one below the file that `--config` names is trusted with it.
     ///
     /// # Errors
-    /// Where there is none that counts.
+    /// Fails if there is none that counts.
     pub fn find_preset(
         &self,
         root: &Path,
@@ -80,8 +80,8 @@ impl CommandEnv {
         }
     }
 
-    /// Refuses presets of a configuration that are not there. One that is not trusted is no mistake: it does not count, as a configuration
-    /// that is not trusted does not.
+    /// Refuses presets of a configuration that are not there. An untrusted preset is no mistake: it
+    /// does not count, as a configuration that is not trusted does not.
     ///
     /// # Errors
     /// Each of them, at its place in the file.
@@ -122,7 +122,8 @@ impl CommandEnv {
     }
 
     /// How the output of a recorded session is read: the `stream` block of the agent that ran it, or of the preset that it was read as.
-    /// `None` where neither is known, or its file does not count any more: then the built-in readers must do.
+    /// Returns `None` if neither is known, or its file does not count any more: then the built-in
+    /// readers must do.
     pub fn stream_of_session(
         &self,
         root: &Path,
@@ -133,7 +134,7 @@ impl CommandEnv {
         self.find_preset(root, &name).ok()?.preset.stream.clone()
     }
 
-    /// Where an agent keeps its transcripts; `None` where its preset does not say so.
+    /// Finds the place of an agent's transcripts; `None` if its preset does not say so.
     pub fn transcripts_of(&self, root: &Path, agent: &AgentSettings) -> Option<TranscriptSource> {
         let preset = self.agent_preset(root, &agent.preset).ok()?;
         TranscriptSource::from_preset(&preset, &self.claude_home)
@@ -143,7 +144,7 @@ impl CommandEnv {
     /// is not known then.
     ///
     /// # Errors
-    /// Where they cannot be written down.
+    /// Fails if they cannot be written down.
     pub fn note_conversations(
         &self,
         open: &OpenWorktree,
@@ -164,7 +165,7 @@ impl CommandEnv {
             .inside(&self.presets, &|| self.transcript_sources(), root)
     }
 
-    /// Where every known agent keeps its transcripts.
+    /// Lists the places where all known agents keep their transcripts.
     pub fn transcript_sources(&self) -> Vec<TranscriptSource> {
         let presets = self
             .presets
@@ -176,10 +177,11 @@ impl CommandEnv {
             .collect()
     }
 
-    /// The preset of an agent that is about to be started in the worktree of this command. One that was never run says so.
+    /// The preset of an agent that is about to be started in the worktree of this command. An agent
+    /// that was never run says so.
     ///
     /// # Errors
-    /// Where there is none that counts.
+    /// Fails if there is none that counts.
     pub fn preset_to_start(&self, name: &PresetName) -> Result<Arc<AgentPreset>, MissingPreset> {
         let root = Worktree::open(&self.worktree).map_or_else(
             |_| self.worktree.clone(),

@@ -263,7 +263,7 @@ impl ActionExecutor {
             withheld: false,
         };
         if let ProbeOutcome::Reply(reply) = &record.outcome {
-            // One that cannot be recorded is found out again.
+            // An id that cannot be recorded is found out again.
             let _ = whom.pin(
                 self.store.as_ref(),
                 &self.input.worktree_id,
@@ -313,8 +313,8 @@ impl ActionExecutor {
         }
     }
 
-    /// A limit that another machine of the account met leaves the question unasked. Nothing is kept of it, so that it is asked
-    /// as soon as that is over.
+    /// A limit that another machine of the account met leaves the question unasked. It is not
+    /// recorded, so that the agent is asked as soon as that is over.
     fn withheld(&self, why: String, retry_at: Option<Timestamp>) -> ProbeRecord {
         self.command_env
             .tell(&format!("the agent is not asked: {why}"));

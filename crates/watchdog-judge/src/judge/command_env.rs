@@ -26,7 +26,7 @@ pub struct CommandEnv {
     pub worktree: PathBuf,
     /// The configuration that the user named; naming it means trusting it.
     pub config: Option<PathBuf>,
-    /// Where watchdog keeps its own state.
+    /// The directory of watchdog's own state.
     pub state: StateDir,
     /// Numbers that the command line names for criteria that lack one.
     pub numbers: CriteriaNumbers,
@@ -36,13 +36,13 @@ pub struct CommandEnv {
     pub agent_program: Option<OsString>,
     /// The presets that a name can mean.
     pub presets: PresetCatalog,
-    /// Where Claude Code keeps its transcripts.
+    /// The home of Claude Code, with its transcripts.
     pub claude_home: ClaudeHome,
-    /// Where progress goes.
+    /// The receiver of progress messages.
     pub narrate: ProgressCallback,
     /// Delivers notifications in a thread of its own.
     pub notifications: NotificationWorker,
-    /// Where tasks are recorded, as far as it was opened.
+    /// The stores of tasks, as far as they were opened.
     pub task_stores: OpenTaskStores,
     /// Whether this process is a part of a recorded session.
     pub inside: SharedInside,

@@ -130,7 +130,8 @@ fn resolve_effective_config(
             named,
             &bytes,
         ));
-        // Kept for later judgements that name no file. One that cannot be read is no concern of this one.
+        // Kept for later judgements that name no file. An unreadable file does not concern this
+        // judgement.
         let file = in_force(
             (worktree, &commands),
             None,
@@ -228,7 +229,7 @@ fn resolve_effective_config(
 /// The file in force; trust is not checked yet.
 struct EffectiveConfigFile {
     bytes: Vec<u8>,
-    /// Where a person finds these bytes: in the worktree, else in a commit, else nowhere.
+    /// The place of these bytes for a person: in the worktree, else in a commit, else unknown.
     rev: Option<Option<String>>,
     /// How the worktree's differs.
     note: Option<String>,
@@ -417,7 +418,7 @@ fn new_config_fact(why: String) -> UnreadableFact {
 /// The bytes of the file that `--config` names. Outside of the worktree it may be a pipe, as a shell's `<(…)` is.
 ///
 /// # Errors
-/// Where it cannot be read, or is too large.
+/// Fails if it cannot be read, or is too large.
 pub fn read_named(path: &Path, root: &Path) -> io::Result<Vec<u8>> {
     if std::path::absolute(path).is_ok_and(|named| named.starts_with(root)) {
         return read_regular_file(path, MAX_BYTES);

@@ -314,7 +314,8 @@ impl ActionExecutor {
                 snapshot.name
             ));
         }
-        // What was not kept must not meet a program that may destroy it, or not without a word where nobody may read it.
+        // Work missing from the snapshot must not meet a program that may destroy it; if its
+        // permissions forbid reading, a warning is enough.
         let exposed = taken.as_ref().filter(|_| self.runs_programs());
         if let Some(sentence) = exposed.and_then(describe_gaps) {
             self.command_env.tell(&sentence);
@@ -333,8 +334,8 @@ impl ActionExecutor {
             .checks_run_programs
     }
 
-    /// Takes snapshots of what helpers of the session have uncommitted in other worktrees. Where that fails, watchdog warns and judges all
-    /// the same.
+    /// Takes snapshots of what helpers of the session have uncommitted in other worktrees. If that
+    /// fails, watchdog warns and judges all the same.
     pub(super) fn snapshot_helpers(&self, why: &str) {
         let (settings, request) = (
             &self.input.settings.rescue,

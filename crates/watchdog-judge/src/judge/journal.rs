@@ -71,8 +71,8 @@ struct NoticedEvent {
     is_written: bool,
 }
 
-/// The journal of one command. What was only read is told with the next event that reports a deed, and is a part of the verdict's row, so that a
-/// quick check costs one write.
+/// The journal of one command. The journal reports plain readings with the next event that reports
+/// a deed, as a part of the verdict's row, so that a quick check costs one write.
 pub struct CommandJournal {
     store: Arc<dyn LocalStore>,
     worktree_id: String,
@@ -184,7 +184,7 @@ impl CommandJournal {
         if events.is_empty() {
             return;
         }
-        // Nothing guards this append, so it cannot be fenced.
+        // This append has no guarding lease, so it cannot be fenced.
         let written = match self.batcher.get() {
             Some(batcher) => batcher.add(events),
             None => self.store.append(&events, None).map(drop),

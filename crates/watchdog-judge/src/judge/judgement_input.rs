@@ -66,7 +66,7 @@ pub struct JudgementInput {
     pub worktree_id: String,
     /// The name of the work.
     pub spec: String,
-    /// Where the session began.
+    /// The point at which the session began.
     pub baseline: HistoryPoint,
     /// The refs of that moment, where they were recorded with this very baseline.
     pub known: Option<KnownRefs>,
@@ -77,7 +77,8 @@ pub struct JudgementInput {
     /// When the baseline of the spec was recorded, also where the command line named another commit in its place: the session is the same
     /// one.
     pub record_at: Option<Timestamp>,
-    /// Where the work began, and the refs of that moment: the point that checks count and compare from. It is the baseline, except in a
+    /// The point at which the work began, with its refs: checks count and compare from it. It is
+    /// the baseline, except in a
     /// loop, where each session has a baseline of its own.
     pub origin: (HistoryPoint, Option<KnownRefs>),
     /// The anchor: the criteria that hold from session to session, where they are recorded.

@@ -274,7 +274,7 @@ impl JudgementRun {
                 still_runs: survivor.still_runs(),
             })
             .collect();
-        // What ran at the session's end may have ended while it was waited for.
+        // Processes of the session's end may have ended during the wait.
         if let Some(at) = verdict
             .degraded
             .iter()
@@ -333,7 +333,7 @@ impl JudgementRun {
 }
 
 /// Whether nothing was uncommitted when the facts of this verdict were read, and nothing ran since: no check, question or rescue that could
-/// have left a file. What changes after the reading was not judged, and is no work of the session.
+/// have left a file. Changes after the reading were not judged, and are no work of the session.
 fn was_clean_a_moment_ago(verdict: &Verdict) -> bool {
     let clean = verdict.changes.as_ref().is_some_and(|changes| {
         !changes.any() && changes.operation.is_none() && changes.degraded.is_empty()

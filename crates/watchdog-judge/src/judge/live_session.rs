@@ -101,7 +101,7 @@ impl RunningSession {
     /// The session of a worktree that runs: that of a spec, or without one the newest.
     ///
     /// # Errors
-    /// Where the records cannot be read.
+    /// Fails if the records cannot be read.
     pub fn find_running(
         around: &CommandEnv,
         open: &OpenWorktree,

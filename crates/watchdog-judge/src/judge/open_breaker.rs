@@ -1,5 +1,6 @@
-//! Judges under an open breaker: the breaker stops starting and asking, and never reading. Where nothing moved since the last judgement, the
-//! verdict is that the breaker is open, with the facts that were read.
+//! Judges under an open breaker: the breaker stops starting and asking, and never reading. If the
+//! work has not moved since the last judgement, the verdict is that the breaker is open, with the
+//! facts that were read.
 
 use watchdog_core::config::settings::RescueMode;
 use watchdog_core::decision::breaker::{BreakerState, BreakerView};

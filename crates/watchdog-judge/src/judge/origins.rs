@@ -51,7 +51,8 @@ pub fn origin_evidence(
     })
 }
 
-/// Records which commits a rescue made, so that they never count as the session's own. Where that fails, the outcome warns of it.
+/// Records which commits a rescue made, so that they never count as the session's own. If that
+/// fails, the outcome warns of it.
 pub fn remember_rescued(store: &dyn LocalStore, worktree: &Worktree, outcome: &mut RescueOutcome) {
     let described = worktree
         .describe_rescued(&outcome.made)
@@ -240,7 +241,8 @@ fn helper_words(helper: &UnmergedWork) -> String {
     format!("{what} {name}: {}", phrases.join(", "))
 }
 
-/// Keeps the judged head in a ref, where the session made anything and the repository is writable. Nothing depends on it.
+/// Keeps the judged head in a ref, where the session made anything and the repository is writable.
+/// No result depends on it.
 pub fn keep_judged_head(input: &JudgementInput, verdict: &Verdict) {
     let Some(commits) = verdict
         .commits

@@ -46,7 +46,7 @@ pub struct GatedWorktree<'a> {
 
 /// The facts of one command about its rescue.
 pub struct RescueFacts<'a> {
-    /// What was settled before.
+    /// The facts settled before.
     pub gate: &'a RescueGate,
     /// The first time that the command saw the work, and its mark then.
     pub first: (Instant, String),
@@ -59,7 +59,7 @@ impl GatedWorktree<'_> {
     /// `still` reads for how long it stands still. Waits until two looks lie far enough apart, and for young locks of git.
     ///
     /// # Errors
-    /// Where a fact cannot be read.
+    /// Fails if a fact cannot be read.
     pub fn hold_rescue(
         &self,
         facts: RescueFacts<'_>,
@@ -106,7 +106,7 @@ impl GatedWorktree<'_> {
             .map(|hold| self.build_held_rescue(&hold)))
     }
 
-    /// What holds a rescue whatever the work does.
+    /// Reads the hold on a rescue that applies whatever the work does.
     fn alive(&self, gate: &RescueGate) -> ReadFact<Option<CommitHold>> {
         if gate.from_inside {
             return Ok(Some(CommitHold::FromInside));
@@ -380,7 +380,7 @@ impl ActionExecutor {
         let was_judged = self.fingerprint().is_some()
             && verdict.status() != Status::Error
             && verdict.reason != Reason::Interrupted;
-        // One that cannot be read is a first look again.
+        // An unreadable state makes this a first look again.
         let Some(state) = was_judged.then(|| self.read_state().ok()).flatten() else {
             return Ok(());
         };

@@ -87,8 +87,9 @@ impl CommandEnv {
         names_agent || settings.probe.is_some() || self.agent_program.is_some()
     }
 
-    /// What is known of a session before it is asked: its transcript, which it could write itself and which says nothing but where a
-    /// question goes; and its tokens, as its output reported them at the last end that watchdog saw.
+    /// Reads the known facts of a session before it is asked: its transcript, which it could write
+    /// itself and which only says where a question goes; and its tokens, as its output reported
+    /// them at the last end that watchdog saw.
     pub fn probed_session(
         &self,
         store: Option<&dyn LocalStore>,

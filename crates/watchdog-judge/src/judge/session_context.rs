@@ -16,7 +16,7 @@ use super::command_env::CommandEnv;
 use super::judgement_input::JudgementInput;
 
 /// Summarizes the transcript of a session of Claude Code: the session with this id, or the latest in this folder, unless that one was last
-/// written before `since`. `None` where there is no such transcript, or it cannot be read.
+/// written before `since`. Returns `None` if there is no such transcript, or it cannot be read.
 pub fn session_summary(
     root: &Path,
     home: &ClaudeHome,
@@ -68,7 +68,7 @@ fn by_transcript(
     let recorded = session::read_session(store, &input.worktree_id, &input.spec)
         .ok()
         .flatten();
-    // One that began before the baseline is about other work.
+    // A session that began before the baseline is about other work.
     let recorded =
         recorded.filter(|session| input.recorded_at.is_none_or(|at| at <= session.started_at));
     match recorded.and_then(|session| session.session_id) {

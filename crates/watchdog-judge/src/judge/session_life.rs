@@ -59,7 +59,7 @@ impl WorktreeLife {
     /// Reads it. A hook's session without a process lives until its transcript was still for `quiet`.
     ///
     /// # Errors
-    /// Where the recorded sessions cannot be read.
+    /// Fails if the recorded sessions cannot be read.
     pub fn read_sessions(
         command_env: &CommandEnv,
         store: &dyn LocalStore,
@@ -202,7 +202,8 @@ fn is_alive(
     }
 }
 
-/// The turn of a session by its agent's list (`listed`), its stop hook, or its transcript. One that watchdog runs has its output for that.
+/// The turn of a session by its agent's list (`listed`), its stop hook, or its transcript. A
+/// session that watchdog runs has its output for that.
 fn turn_of_record(
     command_env: &CommandEnv,
     store: &dyn LocalStore,

@@ -82,7 +82,7 @@ pub fn session_begins(
     })
 }
 
-/// Called when a session has ended. Where that cannot be recorded, the anchor only stays where it is.
+/// Called when a session has ended. If that cannot be recorded, the anchor only stays where it is.
 pub fn session_ended(
     store: &dyn LocalStore,
     worktree: &Worktree,
@@ -147,7 +147,7 @@ pub fn after_verdict(
 /// Called when a person accepts the criteria as they are in the worktree now, with its commits and its uncommitted files.
 ///
 /// # Errors
-/// Where the worktree's file cannot be read, does not parse, or cannot be recorded.
+/// Fails if the worktree's file cannot be read, does not parse, or cannot be recorded.
 pub fn accept_criteria(
     command_env: &CommandEnv,
     open: &OpenWorktree,
@@ -171,10 +171,11 @@ pub fn accept_criteria(
 }
 
 /// Called when a person trusted a file in force with these bytes: anchors follow in every worktree of the repository that holds them, and
-/// in this one. `None` revokes trust; then the anchors of this worktree take its file as it is, even where it is gone.
+/// in this one. Passing `None` revokes trust; then the anchors of this worktree take its file as it
+/// is, even if it is gone.
 ///
 /// # Errors
-/// Where an anchor cannot be read or written.
+/// Fails if an anchor cannot be read or written.
 pub fn criteria_trusted(
     store: &dyn LocalStore,
     worktree: &Worktree,

@@ -44,7 +44,7 @@ impl SignalState {
     /// Listens from now on to INT, TERM, HUP and QUIT.
     ///
     /// # Errors
-    /// Where a handler, a descriptor or a thread cannot be had.
+    /// Fails if a handler, a descriptor or a thread cannot be had.
     pub fn listen() -> std::io::Result<Self> {
         let (sender, urgency) = watch::channel(SignalUrgency::None);
         let last = Arc::new(AtomicI32::new(0));

@@ -14,7 +14,7 @@ pub fn spawn_io<T: Send + 'static>(
 
 /// The result of a thread; its panic continues here.
 pub fn or_panic<T>(ended: Result<T, JoinError>) -> T {
-    // Nothing of ours is aborted before it ends, so that an error is a panic.
+    // Our tasks are never aborted before they end, so that an error is a panic.
     ended.unwrap_or_else(|panicked| std::panic::resume_unwind(panicked.into_panic()))
 }
 

@@ -117,7 +117,7 @@ pub fn judge_worktree(
     if !request.overrides.from_inside {
         prepared.note_open_breaker()?;
     }
-    // What is recorded rests on more than the processes of a moment.
+    // The record rests on more than the processes of a moment.
     let input = &prepared.input;
     let recorded = SightedAgent::from_record(
         prepared.store.as_ref(),
@@ -172,7 +172,7 @@ fn with_its_session(
         return Refusal::Verdict(verdict);
     }
     let running = RunningSession::find_running(command_env, open, None);
-    // Where that cannot be read, who holds the worktree is known all the same.
+    // If that cannot be read, the holder of the worktree is known all the same.
     let Some(running) = running.ok().flatten() else {
         return Refusal::Verdict(verdict);
     };

@@ -1,4 +1,5 @@
-//! One module for each mode of watchdog. Each takes the same five steps: open the worktree and lock it, wait for the session, collect the
+//! Each mode of watchdog has its own module. Each takes the same five steps: open the worktree and
+//! lock it, wait for the session, collect the
 //! input of the judgement, check whether it may begin, and let the judge drive it to a verdict.
 
 pub mod check;

@@ -34,7 +34,7 @@ pub struct BaselineOptions {
 /// Records the baseline. Returns also why the configuration could not be read, if so; the judgement will report that again.
 ///
 /// # Errors
-/// Where the worktree could not be read, or nothing could be written down.
+/// Fails if the worktree could not be read, or the record could not be written.
 pub fn record_baseline(
     command_env: &CommandEnv,
     open: &OpenWorktree,
@@ -88,7 +88,7 @@ pub fn record_baseline(
         kind::BASELINE,
         baseline_data(&recorded.point),
     );
-    // Nothing guards this append, so it cannot be fenced.
+    // This append has no guarding lease, so it cannot be fenced.
     let _done = open.store.append(&[noted], None)?;
     Ok((recorded, unread))
 }

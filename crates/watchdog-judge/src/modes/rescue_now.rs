@@ -33,7 +33,7 @@ use crate::wire::judgement_events::manual_rescue_data;
 /// The result of a rescue.
 #[derive(Debug)]
 pub enum RescueReport {
-    /// Nothing was uncommitted.
+    /// The worktree had no uncommitted work.
     Nothing,
     /// A preview of the commits; nothing was changed.
     Preview(RescuePreview),
@@ -62,7 +62,7 @@ pub type CommitPlanSource<'a> =
 /// Rescues the uncommitted files. Returns warnings for a person as well.
 ///
 /// # Errors
-/// Where the worktree could not be read, or another process works on it.
+/// Fails if the worktree could not be read, or another process works on it.
 pub fn rescue_now(
     command_env: &CommandEnv,
     open: &OpenWorktree,

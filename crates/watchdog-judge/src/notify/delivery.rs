@@ -1,7 +1,8 @@
 //! Delivers the notices of the outbox in a thread of its own, so that no work ever waits for it. Those not delivered when the command ends
 //! stay for the next one; a lease keeps two processes from delivering the same one.
 //!
-//! What waits for the same people is one message. A sweep holds its notices for people back until it has looked at everything; what a
+//! Notices that wait for the same people become one message. A sweep holds its notices for people
+//! back until it has looked at everything; what a
 //! sweep that was killed left is delivered by the next process.
 
 use std::collections::HashSet;
@@ -66,7 +67,7 @@ struct WorkerState {
     gathering: bool,
     /// How many are.
     held_count: usize,
-    /// What is held back so far is sent all the same.
+    /// The notices held back so far are sent all the same.
     release: bool,
     /// The notices that a program receives at this moment.
     telling: Vec<RowKey>,
@@ -299,7 +300,8 @@ impl WorkerShared {
     }
 }
 
-/// Whether a notice may be sent now. One that a sweep holds back may where that sweep is over: ours at its end, another's at its death.
+/// Whether a notice may be sent now. A notice that a sweep holds back may if that sweep is over:
+/// ours at its end, another's at its death.
 fn is_due(notice: &OutboxNotice, at: Timestamp, gathering: bool) -> bool {
     let reached = notice.not_before <= at || notice.not_before.duration_since(at) > FAR;
     if notice.attempts > 0 || !notice.to.is_for_people() {
@@ -344,7 +346,7 @@ fn record_attempt(
         notice.attempts += 1;
         notice.attempts
     });
-    // What failed together is tried again together.
+    // Notices that failed together are tried again together.
     let again_at = now() + pauses::calculate_pause(most.max().unwrap_or(1), LONGEST_PAUSE);
     let why = delivered.err().map(|error| error.why);
     let (again, over): (Vec<_>, Vec<_>) = taken
@@ -372,7 +374,7 @@ fn record_attempt(
     Ok(next)
 }
 
-/// What the journal says of a notice that was delivered, or will not be.
+/// Returns the journal's note on a notice that was delivered, or will not be.
 fn note_of(notice: &OutboxNotice, why: Option<&str>) -> NewEvent {
     let data = delivery_data(
         &notice.event,

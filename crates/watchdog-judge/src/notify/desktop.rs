@@ -17,7 +17,7 @@ const TITLE: usize = 200;
 /// Shows a message.
 ///
 /// # Errors
-/// Where no desktop is reached, or `notify-send` is not there or refuses.
+/// Fails if no desktop is reached, or `notify-send` is not there or refuses.
 pub fn show_on_desktop(message: &NoticeMessage, timeout: Duration) -> Result<(), SendError> {
     let Some(session) = desktop_session() else {
         return Err(SendError::new(

@@ -1,4 +1,5 @@
-//! One POST over http or https, with a deadline. Redirects are not followed; of an answer that refuses, the beginning is read.
+//! Sends a POST over http or https, with a deadline. Redirects are not followed; of an answer that
+//! refuses, the beginning is read.
 //!
 //! Certificates are judged by the system's own store, so that a company's authority counts; proxies are those of the environment.
 
@@ -21,7 +22,7 @@ const SHOWN: usize = 200;
 /// Sends it, and waits for an answer from 200 to 299, at most so long, DNS included. Blocks.
 ///
 /// # Errors
-/// Where there was another answer, or none.
+/// Fails if there was another answer, or none.
 pub fn post_webhook(post: &MessagePost, timeout: Duration) -> Result<(), SendError> {
     let tls = TlsConfig::builder()
         .root_certs(RootCerts::PlatformVerifier)
@@ -65,7 +66,7 @@ pub fn post_webhook(post: &MessagePost, timeout: Duration) -> Result<(), SendErr
         _ => "the server has a fault of its own; try again later",
     };
     let mut bytes = Vec::new();
-    // What cannot be read is not told; the status says enough.
+    // An unreadable answer is left out; the status says enough.
     let _ = answer
         .body_mut()
         .as_reader()

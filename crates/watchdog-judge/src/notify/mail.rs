@@ -10,7 +10,7 @@ use super::notified_program::{notified_program, run_notified};
 use super::send_error::SendError;
 use watchdog_process::ProgramRun;
 
-/// Where it is on systems that do not have it in `PATH` of a user, or of cron.
+/// The usual places on systems that do not have it in `PATH` of a user, or of cron.
 const USUAL: [&str; 3] = [
     "/usr/sbin/sendmail",
     "/usr/lib/sendmail",
@@ -23,7 +23,7 @@ const WORD: usize = 75 - "=?UTF-8?Q?".len() - "?=".len();
 /// Hands a message to the system's mail server.
 ///
 /// # Errors
-/// Where there is none, or it refuses.
+/// Fails if there is none, or it refuses.
 pub fn send_mail(
     to: &[String],
     message: &NoticeMessage,

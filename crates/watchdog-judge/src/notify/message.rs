@@ -1,4 +1,5 @@
-//! What a person reads of events: a title, why, what to look at, and one command to go on with. A pure function of the events.
+//! The message of events for a person: a title, why, the place to look at, and one command to go on
+//! with. A pure function of the events.
 //!
 //! The sentences are those of the verdict itself; nothing is said here in other words.
 
@@ -26,7 +27,7 @@ const NAMED: usize = 20;
 /// A message about one event, or about several.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct NoticeMessage {
-    /// One line.
+    /// A single line.
     pub title: String,
     /// The lines below it.
     pub text: String,
@@ -95,7 +96,7 @@ impl NoticeMessage {
     }
 }
 
-/// What is said of one event.
+/// The summary of an event.
 struct EventSummary<'a> {
     event: &'a Value,
     /// The folder of the worktree.
@@ -261,7 +262,7 @@ fn shown_line(line: &str) -> String {
     escape_to_one_line(&cut_text(line, FEEDBACK))
 }
 
-/// What an event says of itself.
+/// Returns the sentence of an event.
 fn describe_event(kind: &str, data: &Value) -> String {
     if kind == kind::BREAKER {
         let strikes = match (data["strikes"].as_u64(), data["limit"].as_u64()) {

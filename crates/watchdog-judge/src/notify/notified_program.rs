@@ -1,4 +1,4 @@
-//! One program that is told of an event, or that carries a message further.
+//! Runs a program that is told of an event, or that carries a message further.
 
 use std::ffi::OsString;
 use std::path::Path;
@@ -30,7 +30,7 @@ pub fn notified_program(
 /// Runs it to its end; exit 0 means told.
 ///
 /// # Errors
-/// Where it cannot be run, ends otherwise, or takes too long.
+/// Fails if it cannot be run, ends otherwise, or takes too long.
 pub fn run_notified(program: &ProgramRun) -> Result<(), SendError> {
     let finished = program.run().map_err(|error| SendError {
         not_runnable: matches!(error, StartError::NotRunnable { .. }),

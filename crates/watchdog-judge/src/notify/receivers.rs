@@ -16,7 +16,8 @@ const TITLE: usize = 250;
 /// A POST, ready to be sent.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct MessagePost {
-    /// Where to; the configured address, or without what stands in the body instead.
+    /// The receiver's address; the configured one, or without the parts that stand in the body
+    /// instead.
     pub url: String,
     /// Its bytes.
     pub body: String,
@@ -198,7 +199,7 @@ fn count_characters(text: &str, count: &CountOf) -> usize {
 fn cut_to_limit(text: &str, most: usize, count: &CountOf, escape: EscapeOf) -> String {
     const MARK: char = '…';
     let mut whole = String::with_capacity(text.len().min(most) + 16);
-    // Where the mark would have to stand, if the rest does not fit.
+    // The place for the mark, if the rest does not fit.
     let (mut used, mut cut) = (0, 0);
     let mut escaped = String::new();
     for c in text.chars() {

@@ -50,7 +50,7 @@ impl NotificationRules {
     /// Puts the notices for these events into the outbox, and returns how many there are. Those for people are held back for so long.
     ///
     /// # Errors
-    /// Where the store refuses, or the outbox is full.
+    /// Fails if the store refuses, or the outbox is full.
     pub fn offer(
         &self,
         store: &dyn LocalStore,

@@ -1,4 +1,4 @@
-//! One attempt to bring events to a receiver, whichever kind it is.
+//! Attempts once to bring events to a receiver, whichever kind it is.
 
 use std::collections::BTreeMap;
 use std::ffi::OsString;
@@ -23,7 +23,7 @@ use watchdog_process::ProgramRun;
 /// name the records that a message is about.
 ///
 /// # Errors
-/// Where they did not arrive.
+/// Fails if they did not arrive.
 pub fn send_events(
     to: &NotifyTarget,
     events: &[&Value],

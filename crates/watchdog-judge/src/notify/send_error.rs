@@ -6,7 +6,7 @@
 pub struct SendError {
     /// The failure, for a person.
     pub why: String,
-    /// What to do next, where that is known.
+    /// The next step, if it is known.
     pub hint: Option<&'static str>,
     /// Whether it is that a program is not there.
     pub not_runnable: bool,

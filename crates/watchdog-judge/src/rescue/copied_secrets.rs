@@ -68,7 +68,8 @@ fn holds_every_line(content: &[u8], secret: &[u8]) -> bool {
     if !bare.is_empty() && content.trim_ascii() == bare {
         return true;
     }
-    // One line tells most files apart; a secret may be a dump of a database, and each file is compared with it.
+    // A single line tells most files apart; a secret may be a dump of a database, and each file is
+    // compared with it.
     let mut telling = split_trimmed_lines(secret)
         .filter(|line| is_telling(line))
         .peekable();

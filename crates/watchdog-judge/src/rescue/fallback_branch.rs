@@ -16,7 +16,7 @@ use watchdog_process::git_program::{format_last_lines, new_git_run};
 /// Plumbing takes a moment; only a filter of the user can hang.
 const DEADLINE: Duration = Duration::from_secs(60);
 
-/// Where the commits went.
+/// The branch that received the commits.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) struct FallbackBranch {
     /// Without `refs/heads/`.
@@ -49,8 +49,8 @@ impl Drop for PrivateIndex {
     }
 }
 
-/// Commits the groups, on top of the branch and of HEAD. Where the branch has exactly that already, nothing
-/// is added to it.
+/// Commits the groups, on top of the branch and of HEAD. If the branch has exactly that already,
+/// adds no commit to it.
 ///
 /// The inner error is for a person: git refused, and nothing moved.
 ///

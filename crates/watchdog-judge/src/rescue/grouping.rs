@@ -47,7 +47,7 @@ const ATTEMPTS: u32 = 2;
 /// Longer questions than this, in bytes, are not asked: some agents take them as an argument.
 const LONGEST: usize = 100 << 10;
 
-/// One commit of everything.
+/// Plans a single commit of everything.
 pub(super) fn group_as_one<'p>(
     request: &RescueRequest<'_>,
     chosen: Vec<&'p SnapshotPath>,

@@ -21,7 +21,7 @@ const KILLED: Duration = Duration::from_secs(10);
 pub(super) enum RestoreFolderState {
     /// No worktree: git is to make one, and complains where something else is in the way.
     Nothing,
-    /// One that a restore of the same snapshot was killed in.
+    /// A worktree that a restore of the same snapshot was killed in.
     Begun,
 }
 

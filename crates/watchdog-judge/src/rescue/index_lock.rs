@@ -72,7 +72,7 @@ pub(super) fn named_in(complaint: &str) -> Option<PathBuf> {
 }
 
 /// Finds the process that has `lock` open; else a git that runs in `root`, as git closes the file while hooks and
-/// editors run. `None` where there is none, or the system does not show it.
+/// editors run. Returns `None` if there is none, or the system does not show it.
 fn find_lock_holder(lock: &Path, root: &Path) -> Option<NamedProcess> {
     find_holder(lock, root, |name| name == "git" || name.starts_with("git-"))
 }
@@ -82,7 +82,8 @@ fn shows_owners() -> bool {
     read_all().is_ok()
 }
 
-/// Who has the lock file `lock` of the work tree `root`, in words for a person; `None` where nobody is seen.
+/// Describes, for a person, the process that has the lock file `lock` of the work tree `root`;
+/// `None` if the system shows no such process.
 pub fn lock_owner(lock: &Path, root: &Path) -> Option<String> {
     find_lock_holder(lock, root).map(|NamedProcess { pid, name }| format!("{name} (process {pid})"))
 }

@@ -17,10 +17,10 @@ pub enum RestoreIntoError {
     /// The snapshot, or the folder, is not as it must be.
     #[error(transparent)]
     Restore(#[from] RestoreError),
-    /// git made no worktree. Nothing was restored.
+    /// git made no worktree. The restore wrote no file.
     #[error("failed to make a linked worktree at {path}: {why}")]
     NotMade {
-        /// Where the worktree was to be.
+        /// The intended place of the worktree.
         path: PathBuf,
         /// git's complaint, or why git could not be run.
         why: String,
@@ -28,9 +28,9 @@ pub enum RestoreIntoError {
     /// The worktree is there, but not what belongs in it.
     #[error("{source}; the linked worktree that was made for it stays: remove it with: {remove}")]
     Unfilled {
-        /// Where the worktree is.
+        /// The place of the worktree.
         path: PathBuf,
-        /// What removes it.
+        /// The command that removes it.
         remove: String,
         /// Which step failed.
         source: RestoreError,

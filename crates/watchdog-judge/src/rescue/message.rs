@@ -73,7 +73,7 @@ fn format_trailers(request: &RescueRequest<'_>) -> String {
             .collect::<String>()
     };
     let filled = |trailer: &String| {
-        // One pass, so that a spec named "{snapshot}" stays unchanged.
+        // Fills it in a single pass, so that a spec named "{snapshot}" stays unchanged.
         let mut out = String::new();
         let mut unfilled = trailer.as_str();
         while let Some(at) = unfilled.find('{') {

@@ -10,7 +10,7 @@ use serde_json::{Map, Value};
 use super::task_list::{UncheckedBox, find_by_name};
 use watchdog_facts::secret_shapes;
 
-/// One commit of a plan.
+/// A commit of a plan.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct PlannedCommit {
     /// A conventional commit's first line.

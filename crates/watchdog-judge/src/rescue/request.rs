@@ -5,7 +5,7 @@ use std::collections::BTreeSet;
 use watchdog_core::config::settings::RescueSettings;
 use watchdog_git::Snapshot;
 
-/// One rescue of one worktree.
+/// A rescue of a worktree.
 #[derive(Debug, Clone, Copy)]
 pub struct RescueRequest<'a> {
     /// Mode, limits and the paths that are never committed.
@@ -18,5 +18,5 @@ pub struct RescueRequest<'a> {
     pub others: &'a BTreeSet<String>,
 }
 
-/// Where everything uncommitted is to be rescued.
+/// The empty set: everything uncommitted is to be rescued.
 pub static NO_OTHERS: BTreeSet<String> = BTreeSet::new();

@@ -1,4 +1,4 @@
-//! One commit of listed files on the current branch, made by git as the user would make it.
+//! Commits listed files on the current branch, by git as the user would do it.
 //!
 //! The real index is never filled by us. Files that git does not know yet are announced without content
 //! (`add --intent-to-add`), then `commit --only` takes exactly the listed paths: git prepares an index of its own
@@ -40,7 +40,7 @@ pub(super) enum CommitAttempt {
     /// This commit was made, and git ended with a complaint all the same, as where a hook after the commit hangs, or where
     /// git dies before the index follows.
     CommitWithComplaint { commit: String, why: String },
-    /// None of the files differs from HEAD any more.
+    /// The files no longer differ from HEAD.
     Nothing,
     /// A program that may veto commits refused, or did not answer by the deadline: a hook, a signature.
     Refused(String),

@@ -9,7 +9,7 @@ use regex::bytes::Regex;
 pub struct UncheckedBox {
     /// The text behind the box, lossy UTF-8, trimmed.
     pub text: String,
-    /// Where the blank in the box is, in bytes.
+    /// The position of the blank in the box, in bytes.
     pub at: usize,
 }
 

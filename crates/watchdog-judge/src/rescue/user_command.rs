@@ -15,7 +15,8 @@ const DEFAULT: &str = RescueSettings::DEFAULT_SCRIPT;
 
 /// Runs the command in the worktree with `WATCHDOG_SPEC` and `WATCHDOG_SNAPSHOT` set.
 ///
-/// One that is not there is a failure like any other: the work stays uncommitted and in the snapshot. It is not judged here what
+/// A missing command is a failure like any other: the work stays uncommitted and in the snapshot.
+/// It is not judged here what
 /// the command did; commits are counted and the snapshot is proved afterwards.
 pub(super) fn run_user_command(
     worktree: &Worktree,

@@ -17,7 +17,7 @@ use watchdog_store::{LocalStore, baseline, refs, session, uncommitted};
 pub struct RecordedBaseline {
     /// The name of the work.
     pub spec: String,
-    /// Where it began.
+    /// The point at which it began.
     pub point: HistoryPoint,
     /// The tips of all refs at that moment.
     pub refs: KnownRefs,

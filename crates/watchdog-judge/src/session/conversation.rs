@@ -87,7 +87,7 @@ impl ProbeTarget {
         }
         let (mut since_baseline, mut record) = (None, None);
         if let Some(at) = baseline_at {
-            // One that began before the baseline is about other work.
+            // A session that began before the baseline is about other work.
             since_baseline = session::read_session(store, worktree_id, spec)?
                 .filter(|session| at <= session.started_at);
             if let Some(id) = since_baseline
@@ -133,7 +133,8 @@ impl ProbeTarget {
             conversation.pin(store, worktree_id, spec, None)?;
             return Ok(conversation);
         }
-        // One that can be asked by its id alone is not asked by guess, but by hand the latest is the one that was meant.
+        // An agent that can be asked only by id is not asked by guess; by hand, the latest
+        // conversation is meant.
         let by_guess = source.is_none_or(|source| source.asks_latest) || baseline_at.is_none();
         let latest = transcript::choose_latest_transcript(listed.files).filter(|_| by_guess);
         let has_grown = record
@@ -249,11 +250,11 @@ pub fn note_conversations(
     )
 }
 
-/// Whether a session was recorded since a baseline, or a transcript of the folder was begun or has grown since then. What is unknown counts
-/// as one.
+/// Whether a session was recorded since a baseline, or a transcript of the folder was begun or has
+/// grown since then. An unknown answer counts as one.
 ///
 /// # Errors
-/// Where the records cannot be read.
+/// Fails if the records cannot be read.
 pub fn has_conversation_since(
     store: &dyn LocalStore,
     (worktree_id, spec): (&str, &str),
@@ -276,10 +277,10 @@ pub fn has_conversation_since(
 }
 
 /// The one agent whose transcripts of the folder were begun or have grown since a baseline, else the one that was seen at work since then.
-/// `None` where another one may have worked, too.
+/// Returns `None` if another one may have worked, too.
 ///
 /// # Errors
-/// Where the records cannot be read.
+/// Fails if the records cannot be read.
 pub fn find_agent_since(
     store: &dyn LocalStore,
     (worktree_id, spec): (&str, &str),
@@ -336,8 +337,8 @@ fn begun_since(baseline_at: Timestamp, transcript: &TranscriptFile) -> Option<bo
     transcript.begun.map(|begun| baseline <= begun + COARSE)
 }
 
-/// The one transcript that was begun after the baseline, and not after the session's end where that is known. None where another one may
-/// have been.
+/// The one transcript that was begun after the baseline, and not after the session's end where that
+/// is known. Returns `None` if another one may have been begun.
 fn the_one_begun(
     record: &SpecConversations,
     listed: &TranscriptListing,

@@ -77,7 +77,7 @@ impl<'a> EndedSession<'a> {
                 retry_at: limit.retry_at.or(self.summary.limit_ends),
             };
         }
-        // What no word of a known program says, the service's status does.
+        // Without a word of a known program, the service's status shows the limit.
         if let (true, Some(429), Some(error)) = (
             self.summary.structured,
             self.summary.error_status,

@@ -20,7 +20,7 @@ impl SharedInside {
     /// The answer of the last second, or a new one.
     ///
     /// # Errors
-    /// Where the records cannot be read.
+    /// Fails if the records cannot be read.
     pub fn is_inside(&self, store: &dyn LocalStore) -> Result<bool, StoreError> {
         let mut last = self.0.lock().unwrap_or_else(PoisonError::into_inner);
         match *last {
@@ -46,7 +46,7 @@ pub fn record_lives(record: &SessionRecord) -> bool {
 /// Whether a recorded session of a worktree still runs: it may have arranged whatever a judgement finds meanwhile.
 ///
 /// # Errors
-/// Where the records cannot be read.
+/// Fails if the records cannot be read.
 pub fn session_lives(store: &dyn LocalStore, worktree_id: &str) -> Result<bool, StoreError> {
     Ok(session::of_worktree(store, worktree_id)?
         .iter()
@@ -56,7 +56,7 @@ pub fn session_lives(store: &dyn LocalStore, worktree_id: &str) -> Result<bool, 
 /// The spec of a recorded session that still runs and that this process is a part of; `None` where it is a part of none.
 ///
 /// # Errors
-/// Where the records cannot be read.
+/// Fails if the records cannot be read.
 pub fn find_enclosing_session(store: &dyn LocalStore) -> Result<Option<String>, StoreError> {
     Ok(inside_of(store)?.map(|(_, spec)| spec))
 }
@@ -64,7 +64,7 @@ pub fn find_enclosing_session(store: &dyn LocalStore) -> Result<Option<String>, 
 /// The same with the session's worktree, as the records name it, before the spec.
 ///
 /// # Errors
-/// Where the records cannot be read.
+/// Fails if the records cannot be read.
 pub fn inside_of(store: &dyn LocalStore) -> Result<Option<(String, String)>, StoreError> {
     running_session_where(store, |ancestry, pid, session| {
         ancestry.is_inside(pid, session.log.is_some())
@@ -74,7 +74,7 @@ pub fn inside_of(store: &dyn LocalStore) -> Result<Option<(String, String)>, Sto
 /// The spec of a recorded session that still runs, where this process is a part of it or may have left it, as a daemon does.
 ///
 /// # Errors
-/// Where the records cannot be read.
+/// Fails if the records cannot be read.
 pub fn inside_or_left(store: &dyn LocalStore) -> Result<Option<String>, StoreError> {
     let may_be_inside = |ancestry: &ProcessAncestry, pid, session: &SessionRecord| {
         ancestry.is_inside(pid, session.log.is_some()) || ancestry.may_have_left(pid)

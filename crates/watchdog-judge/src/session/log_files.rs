@@ -67,7 +67,7 @@ pub fn log_path(logs: &Path, worktree_id: &str, started: Timestamp) -> PathBuf {
 /// The logs of a worktree, the newest first.
 ///
 /// # Errors
-/// Where its folder is there and cannot be read.
+/// Fails if its folder is there and cannot be read.
 pub fn logs_of(logs: &Path, worktree_id: &str) -> io::Result<Vec<SessionLog>> {
     let entries = read_entries(&logs.join(worktree_id), FILES_READ)?;
     let mut logs_found: Vec<SessionLog> = entries
@@ -106,7 +106,7 @@ pub(super) fn part_of(log: &Path, part: u8) -> PathBuf {
 /// Opens a log for reading: a regular file in the folder of a worktree below `logs`, and nothing that a link leads to.
 ///
 /// # Errors
-/// Where it is not there or cannot be read; `InvalidInput` where it is something else.
+/// Fails if it is not there or cannot be read; with `InvalidInput` if it is something else.
 pub fn open_log(logs: &Path, path: &Path) -> io::Result<File> {
     let refused = |why: &str| io::Error::new(io::ErrorKind::InvalidInput, why.to_owned());
     let not_in_folder = || refused("it is not in the folder of session logs");
@@ -138,7 +138,7 @@ pub(super) fn open_regular(path: &Path) -> io::Result<File> {
 }
 
 /// Removes the logs of all worktrees that are older than 30 days by their last write, and folders that become empty; never one of `running`.
-/// Returns how many. What cannot be removed is tried again the next time.
+/// Returns how many. A log that cannot be removed is tried again the next time.
 pub fn expire_logs(logs: &Path, at: Timestamp, running: &HashSet<PathBuf>) -> usize {
     let before = days_before(at);
     let mut files_left = FILES_READ;
@@ -185,7 +185,7 @@ fn is_of(path: &Path, log: &Path) -> bool {
 }
 
 fn remove_log(log: &Path) {
-    // One that cannot be removed is tried again by the next session.
+    // The next session tries again to remove such a log.
     let _ = fs::remove_file(log);
     for part in [1, 2] {
         let _ = fs::remove_file(part_of(log, part));

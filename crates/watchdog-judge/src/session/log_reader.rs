@@ -12,7 +12,7 @@ use std::time::SystemTime;
 use super::log_files::{open_log, open_regular, part_of};
 use watchdog_process::LOG_HEAD;
 
-/// What stands before and behind the number of bytes that were left out.
+/// The text before and behind the number of bytes that were left out.
 const NOTE: (&str, &str) = ("\n[watchdog: ", " bytes are left out here]\n");
 
 /// A log that is read.
@@ -53,7 +53,7 @@ impl LogReader {
     /// A file that has no parts, such as a transcript.
     ///
     /// # Errors
-    /// Where it cannot be read.
+    /// Fails if it cannot be read.
     pub fn open_alone(path: &Path) -> io::Result<Self> {
         Ok(LogReader::from_head(open_regular(path)?, Path::new("")))
     }
@@ -75,7 +75,7 @@ impl LogReader {
     /// Reads what comes next; 0 where nothing more is there now.
     ///
     /// # Errors
-    /// Where it cannot be read.
+    /// Fails if it cannot be read.
     pub fn read_next(&mut self, buffer: &mut [u8]) -> io::Result<usize> {
         loop {
             // First: while it is looked for, what is read now may become its predecessor's end.
@@ -95,12 +95,13 @@ impl LogReader {
     /// The session is over, and its log complete: reads what no open part holds.
     ///
     /// # Errors
-    /// Where it cannot be read.
+    /// Fails if it cannot be read.
     pub fn session_ended(&mut self) -> io::Result<()> {
         if self.over {
             return Ok(());
         }
-        // What is still open and what is still there, as after a kill, are read by `read`; only then this has an effect.
+        // The parts that are still open and still there, as after a kill, are read by `read`; only
+        // then this has an effect.
         let (Some(end), Some(_)) = (self.head_end, &self.part) else {
             return Ok(());
         };

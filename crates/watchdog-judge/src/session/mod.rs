@@ -1,4 +1,5 @@
-//! Where a session begins and ends: its baseline, waiting for its end, and the logs of its output.
+//! The beginning and end of a session: its baseline, waiting for its end, and the logs of its
+//! output.
 
 pub mod anchor;
 

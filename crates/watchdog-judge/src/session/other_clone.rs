@@ -10,7 +10,7 @@ use watchdog_store::{LocalStore, anchor, baseline, left_rows, session};
 
 use super::inside::{find_enclosing_session, record_lives};
 
-/// Who begins anew in another clone.
+/// The caller that begins anew in another clone.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum AnewBy {
     /// A person, by a command that sessions may not call.
@@ -23,7 +23,7 @@ pub enum AnewBy {
 /// commit of a recorded baseline or anchor is not in it.
 ///
 /// # Errors
-/// Where the records, the id or HEAD cannot be read.
+/// Fails if the records, the id or HEAD cannot be read.
 pub fn is_another_clone(
     store: &dyn LocalStore,
     worktree: &Worktree,
@@ -67,7 +67,7 @@ pub fn describe_other_clone(worktree: &Worktree) -> &'static str {
 /// Says which commit the clone lost that the latest baseline names; `None` where it is there, or where another clone is here.
 ///
 /// # Errors
-/// Where the records or HEAD cannot be read.
+/// Fails if the records or HEAD cannot be read.
 pub fn describe_lost_baseline(
     store: &dyn LocalStore,
     worktree: &Worktree,
@@ -86,7 +86,7 @@ pub fn describe_lost_baseline(
 /// Whether the worktree is in the clone in which the baseline of a spec was recorded. A baseline without an id proves no other clone.
 ///
 /// # Errors
-/// Where the records or the id cannot be read.
+/// Fails if the records or the id cannot be read.
 pub fn is_same_clone(
     store: &dyn LocalStore,
     worktree: &Worktree,
@@ -100,7 +100,7 @@ pub fn is_same_clone(
 /// Refuses to judge another clone by the records of the one that was at this place.
 ///
 /// # Errors
-/// Where that is so, or cannot be read.
+/// Fails if that is so, or cannot be read.
 pub fn refuse_other_clone(
     store: &dyn LocalStore,
     worktree: &Worktree,
@@ -121,7 +121,7 @@ pub fn refuse_other_clone(
 /// Refuses to continue a spec whose last session began in another clone.
 ///
 /// # Errors
-/// Where that is so, or cannot be read.
+/// Fails if that is so, or cannot be read.
 pub fn refuse_replaced_clone(
     store: &dyn LocalStore,
     worktree: &Worktree,
@@ -156,8 +156,8 @@ fn anew_by_person(why: &str, commands: &WorktreeCommands) -> UnreadableFact {
 /// one and has its baseline. Trust in the content of files stays.
 ///
 /// # Errors
-/// Where a session is recorded as alive here, where a session may have put the other clone there and a command begins, or where records
-/// cannot be read or removed.
+/// Fails if a session is recorded as alive here, if a session may have put the other clone there
+/// and a command begins, or if records cannot be read or removed.
 pub fn begin_anew(
     store: &dyn LocalStore,
     worktree: &Worktree,

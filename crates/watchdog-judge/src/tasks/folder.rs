@@ -9,10 +9,10 @@ use watchdog_core::config::task_file::{TaskFile, has_front_matter, parse_task};
 use watchdog_core::config::{ConfigError, ConfigProblem, MAX_BYTES};
 use watchdog_system::open_regular_file;
 
-/// Where task files are where the configuration names no other folder.
+/// The folder of task files, unless the configuration names another.
 pub const OWN: &str = ".watchdog/tasks";
 
-/// Where another program keeps its own; read where the first is not there.
+/// The task folder of another program; read if the first is not there.
 pub const OTHER: &str = ".tanuki/tasks";
 
 /// More files than this are not read.
@@ -57,7 +57,8 @@ fn locate_folder(root: &Path, configured: &str) -> Option<PathBuf> {
     } else {
         &[configured]
     };
-    // One that the system does not show is there: to read it says why it cannot be read.
+    // A folder that the system does not show counts as there: reading it says why it cannot be
+    // read.
     let is_folder = |path: &PathBuf| {
         let is_absent = |error: io::Error| {
             matches!(
@@ -74,7 +75,7 @@ fn locate_folder(root: &Path, configured: &str) -> Option<PathBuf> {
 /// Reads every task of a work tree. `configured` is `tasks.dir`.
 ///
 /// # Errors
-/// Where the folder itself cannot be read, or leads out of the work tree.
+/// Fails if the folder itself cannot be read, or leads out of the work tree.
 pub fn read_folder(root: &Path, configured: &str) -> io::Result<TaskFolder> {
     let root_of = Some(root.to_owned());
     let Some(path) = locate_folder(root, configured) else {
@@ -152,7 +153,7 @@ impl InsideOf {
         Ok(path.canonicalize()?.starts_with(&self.root))
     }
 
-    /// The same of a file. What is no link is where its folder is.
+    /// The same of a file. A file that is no link lies in its folder.
     fn holds_file(&mut self, file: &Path) -> io::Result<bool> {
         let Some(folder) = file.parent().filter(|_| !file.is_symlink()) else {
             return self.holds(file);
@@ -206,7 +207,7 @@ fn is_readme(file: &Path) -> bool {
 /// Reads one task's file.
 ///
 /// # Errors
-/// Where it cannot be read, with the bytes' own faults left to [`parse_task`].
+/// Fails if it cannot be read, with the bytes' own faults left to [`parse_task`].
 fn read_task_file(path: &Path) -> io::Result<Vec<u8>> {
     let mut bytes = Vec::new();
     open_regular_file(path)?

@@ -41,7 +41,7 @@ impl LeasedTask {
     /// Extends the lease to `ttl` from now; `false` = it has expired, and another agent may have the task.
     ///
     /// # Errors
-    /// Where the store cannot say.
+    /// Fails if the store cannot say.
     pub fn renew(&self, ttl: Duration) -> Result<bool, StoreError> {
         self.store.renew(&self.lease, ttl)
     }
@@ -131,9 +131,9 @@ impl LeasedTask {
         })
     }
 
-    /// Gives the lease back. What the record says stays.
+    /// Gives the lease back. The record keeps its status.
     pub fn release(self) {
-        // Where this fails, it ends by itself.
+        // If this fails, it ends by itself.
         let _ = self.store.release(&self.lease);
     }
 }

@@ -22,7 +22,7 @@ pub fn next_of(from: TaskStatus) -> &'static [TaskStatus] {
 pub struct IllegalTransition {
     /// The task's status.
     pub from: TaskStatus,
-    /// Where it was to go.
+    /// The status that it was to get.
     pub to: TaskStatus,
 }
 

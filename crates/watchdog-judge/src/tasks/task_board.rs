@@ -147,7 +147,7 @@ impl TaskBoard {
     /// only where it is needed), else the status of its file, else the first status; one that its file calls taken has no worker.
     ///
     /// # Errors
-    /// Where a record cannot be read.
+    /// Fails if a record cannot be read.
     pub fn read_tasks(
         store: Arc<dyn TaskStore>,
         folder: &TaskFolder,
@@ -240,7 +240,7 @@ impl TaskBoard {
         self.entries.values()
     }
 
-    /// One task.
+    /// Returns a task.
     pub fn get(&self, id: &str) -> Option<&BoardTask> {
         self.entries.get(id)
     }
@@ -276,7 +276,7 @@ impl TaskBoard {
     /// unblocks the others.
     ///
     /// # Errors
-    /// Where a record cannot be read or written; earlier writes stay.
+    /// Fails if a record cannot be read or written; earlier writes stay.
     pub fn settle(&mut self, now: Timestamp) -> Result<Vec<TaskTransition>, StoreError> {
         let mut changes = Vec::new();
         let ids: Vec<String> = self.entries.keys().cloned().collect();
@@ -424,7 +424,7 @@ impl TaskBoard {
         let Some(entry) = self.entries.get_mut(id) else {
             return Ok(None);
         };
-        // What was just read decides whether there is anything to write.
+        // The record just read decides whether a write is needed.
         if change(&entry.record).is_none() {
             return Ok(None);
         }
@@ -497,8 +497,8 @@ impl TaskBoard {
         }
     }
 
-    /// Takes a task for an agent: its lease for `ttl`, and with it the step that leads to work on it. `None` where somebody else has it, or
-    /// was faster.
+    /// Takes a task for an agent: its lease for `ttl`, and with it the step that leads to work on
+    /// it. Returns `None` if somebody else has it, or was faster.
     ///
     /// # Errors
     /// See [`TaskBoardError`]; a task that is complete or blocked is none to be taken.
@@ -526,10 +526,11 @@ impl TaskBoard {
         Ok(self.claim_first(&[id.to_owned()], taker, now)?)
     }
 
-    /// Takes the first of some tasks that are pending. `None` where others were faster with all of them.
+    /// Takes the first of some tasks that are pending. Returns `None` if others were faster with
+    /// all of them.
     ///
     /// # Errors
-    /// Where a record cannot be read or written.
+    /// Fails if a record cannot be read or written.
     pub fn claim_first(
         &mut self,
         ids: &[String],
@@ -585,7 +586,8 @@ impl TaskBoard {
     /// Writes the status of a task into its file, and changes no other byte. `false` where the file has it already.
     ///
     /// # Errors
-    /// Where the file changed meanwhile, has a format without a position for a status, or cannot be written.
+    /// Fails if the file changed meanwhile, has a format without a position for a status, or cannot
+    /// be written.
     pub fn write_back(&self, id: &str) -> std::io::Result<bool> {
         let Some(entry) = self.entries.get(id) else {
             return Ok(false);
@@ -642,7 +644,7 @@ fn to_transition(id: &str, done: &TaskWrite) -> Option<TaskTransition> {
     })
 }
 
-/// What `change` makes of a record at that time.
+/// Applies `change` to a record at that time.
 fn apply_change(
     before: &TaskRecord,
     now: Timestamp,

@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 use watchdog_store::task_store::TaskStore;
 
-/// Where the tasks of a repository are recorded.
+/// The place of a repository's task records.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum TaskSource {
     /// In the records of this machine.

@@ -4,8 +4,9 @@ use std::path::Path;
 
 use watchdog_core::config::task_file::{StatusPosition, TaskFile, TaskStatus, parse_task};
 
-/// The bytes of a file with another status. `task` was parsed from these very bytes, `origin` names them. `None` where the result would not be
-/// read as this task with that status: a place that is right in nearly all YAML is wrong in some.
+/// The bytes of a file with another status. `task` was parsed from these very bytes, `origin` names
+/// them. Returns `None` if the result would not be read as this task with that status: a place that
+/// is right in nearly all YAML is wrong in some.
 pub fn with_status(
     bytes: &[u8],
     task: &TaskFile,

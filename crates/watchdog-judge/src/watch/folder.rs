@@ -7,7 +7,7 @@ use super::watching::{FolderWatch, WatchDepth, WatchError};
 /// Calls `moved` whenever something changes in `folder` itself. The callback runs on notify's own thread and must return at once.
 ///
 /// # Errors
-/// Where the system refuses; the caller can poll then.
+/// Fails if the system refuses; the caller can poll then.
 pub fn watch_folder(
     folder: &Path,
     moved: impl Fn() + Send + 'static,

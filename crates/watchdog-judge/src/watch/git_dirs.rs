@@ -13,7 +13,7 @@ use super::watching::{FolderWatch, WatchDepth, WatchError};
 /// No file that says where HEAD is is longer.
 const LONGEST: u64 = 4096;
 
-/// Where a worktree's git data lives.
+/// The git directories of a worktree.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct GitDirs {
     /// The worktree's own git directory: HEAD, index, logs.
@@ -36,7 +36,7 @@ impl GitDirs {
     /// notify's own thread and must return at once.
     ///
     /// # Errors
-    /// Where the system refuses; the caller can wait for its whole pause then.
+    /// Fails if the system refuses; the caller can wait for its whole pause then.
     pub fn watch(&self, moved: impl Fn() + Send + 'static) -> Result<FolderWatch, WatchError> {
         let mut watching = FolderWatch::start(move |_| moved())?;
         let logs = (self.git_dir.join("logs"), WatchDepth::Folder);

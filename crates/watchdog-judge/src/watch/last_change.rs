@@ -21,8 +21,9 @@ pub struct LastChange {
     pub mark: u64,
 }
 
-/// Looks at all files below `root` but git's own and what lies below `except`, and at those that git changes when somebody works there. `None`
-/// where either folder cannot be read; one below them counts by its own times then. No symbolic link is followed.
+/// Looks at all files below `root` but git's own and what lies below `except`, and at those that
+/// git changes when somebody works there. Returns `None` if either folder cannot be read; one below
+/// them counts by its own times then. No symbolic link is followed.
 pub fn last_change(root: &Path, git_dir: &Path, except: &[PathBuf]) -> Option<LastChange> {
     let mut newest = Duration::ZERO;
     let mut hasher = DefaultHasher::new();

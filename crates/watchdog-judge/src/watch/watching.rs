@@ -29,7 +29,7 @@ pub enum WatchError {
     },
 }
 
-/// Where something moved.
+/// The place of a movement.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum FsMovement {
     /// At these paths.
@@ -57,7 +57,7 @@ impl FolderWatch {
     /// A watch on nothing yet. `on_row` is called on notify's own thread and must return at once.
     ///
     /// # Errors
-    /// Where the system refuses.
+    /// Fails if the system refuses.
     pub fn start(on_row: impl Fn(FsMovement) + Send + 'static) -> Result<Self, WatchError> {
         let watcher =
             notify::recommended_watcher(move |event: notify::Result<notify::Event>| match event {
@@ -80,7 +80,8 @@ impl FolderWatch {
     /// Watches one more folder.
     ///
     /// # Errors
-    /// Where the folder is not there, or the system refuses; those that were added before stay watched.
+    /// Fails if the folder is not there, or the system refuses; those that were added before stay
+    /// watched.
     pub fn add(&mut self, folder: &Path, depth: WatchDepth) -> Result<(), WatchError> {
         let mode = if depth == WatchDepth::Tree {
             RecursiveMode::Recursive
@@ -92,7 +93,7 @@ impl FolderWatch {
             .map_err(|error| to_watch_error(folder, error))
     }
 
-    /// Watches a folder no longer. One that was not watched, or is gone, is none already.
+    /// Watches a folder no longer. A folder that was not watched, or is gone, needs no removal.
     pub fn remove(&mut self, folder: &Path) {
         let _ = self.watcher.unwatch(folder);
     }

@@ -12,7 +12,7 @@ pub struct ListedAgent<'a> {
     pub title: &'a str,
     /// The program of its preset.
     pub program: &'a str,
-    /// Where `PATH` leads to that; `None` = it is not there.
+    /// The path of that in `PATH`; without it, the program is not there.
     pub program_path: Option<String>,
     /// The version that the preset was tried with; `None` = untested.
     pub tested: Option<&'a str>,
@@ -23,7 +23,8 @@ pub struct ListedAgent<'a> {
     pub capabilities: Vec<(&'static str, bool)>,
 }
 
-/// An agent with what more is known of it. What is filled in on a command line stands in braces.
+/// An agent with what more is known of it. Braces mark the parts of a command line that are filled
+/// in.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 pub struct ShownAgent<'a> {
     /// The agent.

@@ -3,18 +3,18 @@
 use serde::Serialize;
 use serde_json::{Value, json};
 
-/// What came of one scene.
+/// The outcome of a scene.
 #[derive(Debug, Clone, Serialize)]
 pub struct TestedScene {
     /// Its name.
     pub scene: &'static str,
-    /// What it shows.
+    /// The behaviour that it shows.
     pub shows: &'static str,
     /// `ok`, `cannot`, `failed` or `interrupted`.
     pub outcome: &'static str,
     /// The capability that the agent lacks, where it cannot.
     pub capability: Option<&'static str>,
-    /// What was expected, and what was seen.
+    /// The expected and the observed, as pairs.
     pub faults: Vec<SceneFault>,
     /// Milliseconds.
     pub duration_ms: u128,

@@ -1,24 +1,25 @@
-//! What is wrong on a machine, and what was brought back from git, as JSON: the output of `watchdog doctor`.
+//! The faults of a machine, and the records brought back from git, as JSON: the output of `watchdog
+//! doctor`.
 
 use serde::Serialize;
 use serde_json::{Value, json};
 
 use watchdog_store::rebuild::RestoredRowCounts;
 
-/// One thing that was looked at.
+/// A finding about a single subject.
 #[derive(Debug, Clone, Copy, Serialize)]
 pub struct FindingJson<'a> {
-    /// What was looked at.
+    /// The subject.
     pub what: &'a str,
     /// Whether nothing is wrong with it.
     pub ok: bool,
     /// `ok`, `note` or `wrong`.
     pub state: &'a str,
-    /// What was found.
+    /// The finding.
     pub detail: &'a str,
     /// How to mend it.
     pub mend: Option<&'a str>,
-    /// What `--fix` did about it.
+    /// The mend that `--fix` made.
     pub fixed: Option<&'a str>,
 }
 
@@ -31,9 +32,9 @@ pub struct FoundAgentJson<'a> {
     pub title: &'a str,
     /// Its program.
     pub program: String,
-    /// What it says about its version; `None` where it says nothing.
+    /// The version that it reports; without it, the program reports none.
     pub version: Option<String>,
-    /// Where a login or key was seen, never the key itself; `None` where none was.
+    /// The place where a login or key was seen, never the key itself; without it, none was seen.
     pub login: Option<&'a str>,
     /// Whether it is the one that is asked.
     #[serde(rename = "asked")]

@@ -1,4 +1,5 @@
-//! What an event says, in a sentence for people: one for each kind. Reads the data that `docs/events.md` describes; what it does not have is
+//! Describes an event in a sentence for people: one for each kind. Reads the data that
+//! `docs/events.md` describes; what it does not have is
 //! left out, and an event that this version does not know is shown as it is.
 
 use jiff::Timestamp;

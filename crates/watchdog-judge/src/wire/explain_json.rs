@@ -15,12 +15,12 @@ use super::worked_agents::WorkedSession;
 /// JSON Schema (2020-12) of an explanation.
 pub const EXPLAIN_SCHEMA: &str = include_str!("../../../../docs/schema/explain.json");
 
-/// What the facts of a verdict tell.
+/// The explanation of a verdict by its facts.
 #[derive(Debug, Clone, Copy)]
 pub struct ExplainedFields<'a> {
     /// Each fact, and what came of it.
     pub explanation: &'a JudgementExplanation,
-    /// What would have changed the verdict.
+    /// The changes that would have changed the verdict.
     pub changes: &'a [(SingleChange, ChangedEnd)],
 }
 

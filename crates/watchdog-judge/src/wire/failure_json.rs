@@ -16,7 +16,7 @@ pub fn failure_json(reason: &str, message: &str, hint: Option<&str>) -> Value {
     })
 }
 
-/// What is known all the same, with the members of the failure.
+/// Adds the failure's members to the facts that are known all the same.
 pub fn with_failure(mut document: Value, failure: Value) -> Value {
     if let (Some(members), Value::Object(failure)) = (document.as_object_mut(), failure) {
         members.extend(failure);

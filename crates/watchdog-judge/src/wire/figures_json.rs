@@ -39,7 +39,7 @@ pub struct FiguresReport {
     pub specs: Vec<SpecFigures>,
     /// How many specs there were in all.
     pub specs_total: usize,
-    /// What a person should know beside the figures.
+    /// Notes for a person beside the figures.
     pub notes: Vec<String>,
 }
 
@@ -48,7 +48,7 @@ pub struct FiguresReport {
 pub struct DayTotals {
     /// By UTC.
     pub date: Date,
-    /// What it came to.
+    /// Its sums.
     pub sums: CounterSums,
     /// Whether it has measures.
     pub measured: bool,
@@ -65,7 +65,7 @@ pub struct WorktreeFigures {
     pub id: String,
     /// Its folder, where a baseline tells it.
     pub path: Option<PathBuf>,
-    /// What it came to.
+    /// Its sums.
     pub sums: CounterSums,
     /// The same of the days with measures.
     pub measured: CounterSums,
@@ -82,7 +82,7 @@ pub struct SpecFigures {
     pub path: Option<PathBuf>,
     /// The spec; empty = events without a spec, or specs that are not told apart.
     pub spec: String,
-    /// What it came to on days with measures.
+    /// Its sums on days with measures.
     pub measured: CounterSums,
 }
 
@@ -166,7 +166,7 @@ struct WorkRow {
     machine: Option<String>,
 }
 
-/// Figures of whatever they are about. What no session told is null, not zero.
+/// Figures of whatever they are about. A figure that no session reported is null, not zero.
 fn figures_json(sums: &CounterSums) -> Value {
     let of = |word| sums.get_sum(word);
     let counted = |beginning| sums.below(beginning).collect::<BTreeMap<_, _>>();

@@ -1,6 +1,7 @@
 //! The copy of an event that a fleet shares: words and figures of ours. See `docs/fleet.md`.
 //!
-//! What may leave is listed here by kind and member; whatever is not listed stays. So a member that is added to an event some day is shared
+//! This module lists the shared fields by kind and member; every other stays. So a member that is
+//! added to an event some day is shared
 //! only once somebody has thought about it.
 
 use serde_json::{Map, Value, json};
@@ -9,7 +10,7 @@ use watchdog_facts::secret_members::mask_value;
 use watchdog_store::engine::{NewEvent, StoredEvent};
 use watchdog_store::journal::kind;
 
-/// Where a copied event happened.
+/// The origin of a copied event.
 #[derive(Debug, Clone, Copy)]
 pub struct CopyOrigin<'a> {
     /// The machine's name in the fleet.

@@ -175,7 +175,7 @@ pub struct FleetMachineJson<'a> {
     pub clock_ahead_ms: i64,
 }
 
-/// `watchdog fleet status --json`. What only the server knows is `null` where it could not be asked.
+/// `watchdog fleet status --json`. Facts of the server are `null` if it could not be asked.
 #[derive(Debug, Serialize)]
 pub struct FleetStatusJson<'a> {
     /// That this machine is in a fleet.
@@ -258,7 +258,8 @@ pub fn no_object() -> Value {
     json!({})
 }
 
-/// What `watchdog fleet join --json` says of the repository: the id under which it is shared, and the remote. `None` = it is not.
+/// Adds the repository to `watchdog fleet join --json`: the id under which it is shared, and the
+/// remote. Without it, the repository is not shared.
 pub fn with_shared_repository(mut joined: Value, shared: Option<(&str, &str)>) -> Value {
     joined["repository"] = shared.map_or(
         Value::Null,

@@ -2,7 +2,7 @@
 
 use serde::Serialize;
 
-/// What is left, and whether it was removed.
+/// The leftovers, and whether they were removed.
 #[derive(Serialize)]
 pub struct LeftoverList<'a> {
     /// Whether it was removed.
@@ -11,11 +11,11 @@ pub struct LeftoverList<'a> {
     pub all: bool,
     /// The worktrees that are meant.
     pub worktrees: Vec<LeftWorktree<'a>>,
-    /// What is removed, by kind.
+    /// The removed entries, by kind.
     pub entries: Vec<LeftEntry>,
-    /// What stays: the word for why, and how many.
+    /// The entries that stay: the word for why, and how many.
     pub keep_counts: Vec<KeptEntry>,
-    /// What could not be looked at, for a person.
+    /// The things that could not be looked at, for a person.
     pub notes: &'a [String],
 }
 
@@ -31,7 +31,7 @@ pub struct LeftWorktree<'a> {
     pub gone: bool,
 }
 
-/// What there is of one kind.
+/// The leftovers of a kind.
 #[derive(Serialize)]
 pub struct LeftEntry {
     /// The word for the kind.

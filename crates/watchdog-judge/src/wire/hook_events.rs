@@ -35,9 +35,9 @@ pub struct StopAnswer<'a> {
     pub answer: &'static str,
     /// The status of what was decided.
     pub status: Option<Status>,
-    /// What was decided; `None` where nothing was.
+    /// The reason of the decision; without it, there was no decision.
     pub reason: Option<Reason>,
-    /// What the agent, or its user, is told.
+    /// The message to the agent, or its user.
     pub message: &'a str,
     /// How often it was held in a row; `None` where that could not be read.
     #[serde(rename = "held")]

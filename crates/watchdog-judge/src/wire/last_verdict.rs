@@ -14,13 +14,14 @@ use watchdog_store::journal::kind;
 pub struct LastVerdict {
     /// When it was reached.
     pub at: Timestamp,
-    /// `None` where this version does not know it.
+    /// Without it, this version does not know the status.
     pub status: Option<Status>,
-    /// Whether it was reached after the baseline was recorded. One from before is about earlier work.
+    /// Whether it was reached after the baseline was recorded. A verdict from before is about
+    /// earlier work.
     pub since_baseline: bool,
     /// Whether a hook of the agent judged, and not a command.
     pub is_by_hook: bool,
-    /// What a hook answered: `held` or `let_go`; `None` of a verdict.
+    /// Returns the answer of a hook: `held` or `let_go`; `None` of a verdict.
     pub hook_answer: Option<String>,
     /// The verdict; of a hook those of its members that it decided.
     pub view: VerdictView,
@@ -53,7 +54,7 @@ impl LastVerdict {
         format!("{said}: {}", message.trim_start_matches("watchdog: "))
     }
 
-    /// What a person does next.
+    /// Returns a person's next step.
     pub fn next_step(&self) -> NextStep {
         NextStep::after_verdict(&self.view)
     }

@@ -96,7 +96,7 @@ fn spent_json(spent: &SpentUsage) -> Value {
     })
 }
 
-/// What one agent of a loop did, and until when it gets no session.
+/// Writes the record of a loop's agent, and until when it gets no session.
 fn agent_json(agent: &AgentStanding) -> Value {
     json!({
         "name": agent.name,

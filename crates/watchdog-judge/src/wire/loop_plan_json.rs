@@ -1,10 +1,10 @@
-//! What a loop would do, as JSON: `watchdog loop --dry-run --json`. See `docs/loop.md`.
+//! The plan of a loop, as JSON: `watchdog loop --dry-run --json`. See `docs/loop.md`.
 
 use std::time::Duration;
 
 use serde::{Serialize, Serializer};
 
-/// What a loop would do.
+/// The plan of a loop.
 #[derive(Debug, Clone, PartialEq, Serialize)]
 pub struct LoopPlan {
     /// That nothing was done.
@@ -15,24 +15,24 @@ pub struct LoopPlan {
     pub iteration: u32,
     /// Whether it would go on with a loop that was cut short.
     pub resumed: bool,
-    /// Where that loop began, or this one would.
+    /// The baseline at which that loop began, or this one would.
     pub first_baseline: String,
-    /// What would be started, `{prompt}` standing for the prompt.
+    /// The command to start, `{prompt}` standing for the prompt.
     pub command: Vec<String>,
     /// The agent that would have the session.
     pub agent: String,
     /// All agents in the order of preference, where there are several.
     pub agents: Vec<String>,
-    /// What the session would be told.
+    /// The prompt of the session.
     pub prompt: String,
     /// After how much silence a session would be ended; `None` = never.
     #[serde(rename = "idle_timeout_seconds", serialize_with = "write_seconds")]
     pub idle_timeout: Option<Duration>,
-    /// What would be left to spend.
+    /// The budget that would be left.
     pub budget: String,
     /// Why nothing would be started, if so.
     pub refused: Option<String>,
-    /// What a person should know.
+    /// Notes for a person.
     pub notes: Vec<String>,
 }
 

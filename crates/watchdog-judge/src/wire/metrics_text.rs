@@ -17,15 +17,15 @@ pub enum MetricKind {
 pub struct MetricSeries {
     /// The name, with its unit at the end.
     pub name: &'static str,
-    /// What it means, in a sentence.
+    /// Its meaning, in a sentence.
     pub help: &'static str,
     /// Its kind.
     pub kind: MetricKind,
-    /// The values, each with labels of its own. What is unknown has none.
+    /// The values, each with labels of its own. An unknown value has no sample.
     pub samples: Vec<MetricSample>,
 }
 
-/// One value.
+/// A single value.
 #[derive(Debug, Clone, PartialEq)]
 pub struct MetricSample {
     /// Names and values of its labels.

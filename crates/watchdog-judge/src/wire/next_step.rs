@@ -5,7 +5,7 @@ use watchdog_facts::display::is_hostile;
 use watchdog_facts::shell_line::{WorktreeCommands, shell_word};
 use watchdog_facts::verdict::Reason;
 
-/// What to type about one worktree.
+/// The command to type about a worktree.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum NextStep {
     /// No command goes on: somebody looks at what is recorded, or waits.
@@ -24,8 +24,8 @@ impl NextStep {
         (verdict.known_reason()).map_or(NextStep::Inspect, |reason| of_reason(reason, verdict))
     }
 
-    /// The line to type; `inspect` is the command that shows what is recorded. None where the spec has a character that no terminal
-    /// could carry.
+    /// The line to type; `inspect` is the command that shows what is recorded. Returns `None` if
+    /// the spec has a character that no terminal could carry.
     pub fn line(&self, commands: &WorktreeCommands, spec: &str, inspect: &str) -> Option<String> {
         if spec
             .chars()
@@ -71,7 +71,7 @@ fn of_reason(reason: Reason, verdict: &VerdictView) -> NextStep {
         Reason::RescueIncomplete => NextStep::OfSpec("rescue"),
         Reason::BreakerOpen => NextStep::OfSpec("breaker reset"),
         Reason::Untrusted => NextStep::Watchdog("trust"),
-        // What is wrong, and the command that mends it after a look.
+        // The message says the fault, and the command that mends it after a look.
         Reason::VerifyUnrunnable
         | Reason::AgentUnrunnable
         | Reason::Halted

@@ -14,7 +14,8 @@ use super::event_json::event_json;
 /// The kind of a test notice that is no sample of another.
 const TEST: &str = "test";
 
-/// What a command or an address is sent: the event, and the worktree's folder, which the event names by an id alone.
+/// Writes the JSON for a command or an address: the event, and the worktree's folder, which the
+/// event names by an id alone.
 pub fn notice_json(event: &StoredEvent, path: &str) -> Value {
     let mut notice = event_json(event);
     notice["path"] = json!(path);
@@ -54,9 +55,9 @@ pub fn test_notice(on: Option<&str>) -> (&str, Value) {
 /// A receiver of a test notice.
 #[derive(Serialize)]
 pub struct TestedReceiver {
-    /// Who it is, without secrets.
+    /// The receiver, without secrets.
     pub to: String,
-    /// What kind of receiver.
+    /// The kind of receiver.
     pub form: String,
     /// The words about which it is told.
     pub on: Vec<String>,
@@ -64,9 +65,9 @@ pub struct TestedReceiver {
     pub delivered: bool,
     /// Why not.
     pub why: Option<String>,
-    /// What to do then.
+    /// The next step then.
     pub hint: Option<&'static str>,
-    /// What a person should know all the same.
+    /// The note for a person, despite success.
     pub note: Option<&'static str>,
     /// How long the attempt took.
     #[serde(rename = "duration_ms", with = "watchdog_facts::millis")]

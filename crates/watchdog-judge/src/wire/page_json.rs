@@ -48,7 +48,7 @@ const BEGINNINGS: [&str; 9] = [
     measure::UNMET,
 ];
 
-/// What a page is made of.
+/// The figures of a page.
 #[derive(Debug)]
 pub struct PageFigures {
     /// The first day, by UTC.
@@ -65,7 +65,7 @@ pub struct PageFigures {
     pub completed: Vec<(Date, CompletedSpec)>,
     /// The folders of worktrees, where they are known.
     pub paths: BTreeMap<String, String>,
-    /// What a person should know beside the figures.
+    /// Notes for a person beside the figures.
     pub notes: Vec<String>,
 }
 
@@ -164,7 +164,7 @@ impl PageFigures {
             let Some(work) = number.get(&(spec.worktree.clone(), spec.spec.clone())) else {
                 continue;
             };
-            // One more than what is known, so that zero is unknown.
+            // The number is one more than the known value, so that zero is unknown.
             let [seconds, cents] = [
                 spec.seconds,
                 spec.cost_micros.map(|micros| (micros + CENT / 2) / CENT),

@@ -39,7 +39,7 @@ pub fn rescue_preview_json(
     })
 }
 
-/// What a rescue did. `restore` is the command that brings everything back.
+/// Writes the outcome of a rescue. `restore` is the command that brings everything back.
 pub fn rescued_json(snapshot: &str, outcome: &RescueOutcome, restore: &str) -> Value {
     json!({
         "schema": 1,

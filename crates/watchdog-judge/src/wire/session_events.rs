@@ -20,7 +20,7 @@ pub struct SeenSessionEnd<'a> {
     pub agent: Option<&'a str>,
     /// How many processes outlived it.
     pub survivors: usize,
-    /// What it spent.
+    /// The usage that it spent.
     pub usage: &'a SessionUsage,
     /// US dollars of the session, earlier runs of it included.
     pub session_cost_usd: Option<f64>,
@@ -61,7 +61,8 @@ pub fn session_ended_data(seen: &SeenSessionEnd<'_>) -> Value {
     })
 }
 
-/// What a session cost in US dollars, by the event of its end; `None` where its program did not tell that.
+/// Reads the cost of a session in US dollars from the event of its end; `None` if its program did
+/// not tell that.
 pub fn ended_session_cost(data: &Value) -> Option<f64> {
     data["usage"]["cost_usd"].as_f64()
 }

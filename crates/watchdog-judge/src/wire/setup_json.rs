@@ -1,9 +1,10 @@
-//! What sets watchdog up as JSON: the output of `watchdog init`, and of `watchdog hook install` and `uninstall`.
+//! The setup of watchdog as JSON: the output of `watchdog init`, and of `watchdog hook install` and
+//! `uninstall`.
 
 use serde::{Serialize, Serializer};
 use serde_json::{Value, json};
 
-/// What became of a first configuration.
+/// The outcome of a first configuration.
 #[derive(Debug, Clone, Copy, Serialize)]
 pub struct InitReport<'a> {
     /// The file that was written; `None` where nothing was.
@@ -13,9 +14,9 @@ pub struct InitReport<'a> {
     /// The text of the file; `None` where there is nothing to write.
     #[serde(rename = "proposed", serialize_with = "write_json")]
     pub text: Option<&'a str>,
-    /// What could be chosen besides, for people.
+    /// The further choices, for people.
     pub offered: &'a [String],
-    /// What a person should know.
+    /// Notes for a person.
     pub notes: &'a [String],
     /// The checks that were run.
     pub tried: &'a [TriedCheck],

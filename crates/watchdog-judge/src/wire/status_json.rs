@@ -1,4 +1,5 @@
-//! What is going on, as JSON: `watchdog status --json`, in the words and fields of a verdict where they mean the same. See
+//! The current state as JSON: `watchdog status --json`, in the words and fields of a verdict where
+//! they mean the same. See
 //! `docs/status.md`.
 
 use std::collections::BTreeMap;
@@ -43,7 +44,7 @@ pub struct WorktreeStatus<'a> {
     /// The loop that is not over.
     #[serde(rename = "loop")]
     pub looped: Option<StatusLoop<'a>>,
-    /// Who works on it now.
+    /// The process that works on it now.
     pub lock: Option<StatusHolder<'a>>,
     /// Its breaker.
     pub breaker: &'a BreakerFields,
@@ -82,7 +83,7 @@ pub struct VerdictStatus<'a> {
 impl<'a> From<&'a LastVerdict> for VerdictStatus<'a> {
     fn from(verdict: &'a LastVerdict) -> Self {
         let view = &verdict.view;
-        // Nothing that was not judged is complete, and a verdict on earlier work says nothing of this one.
+        // Unjudged work is not complete, and a verdict on earlier work does not apply to this one.
         let is_complete = view.complete == Some(true)
             || verdict.is_by_hook && verdict.status == Some(Status::Complete);
         VerdictStatus {
@@ -139,7 +140,7 @@ pub struct StatusHolder<'a> {
     pub session_active: bool,
 }
 
-/// One object with these rows.
+/// Writes an object with these rows.
 #[derive(Serialize)]
 pub struct StatusListing<'a> {
     /// The rows.

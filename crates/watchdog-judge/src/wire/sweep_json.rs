@@ -9,7 +9,7 @@ use serde::Serialize;
 pub enum NotJudged {
     /// No baseline is recorded.
     NoBaseline,
-    /// Nothing happened since its baseline.
+    /// The worktree is unchanged since its baseline.
     Untouched,
     /// Its folder is gone.
     Gone,

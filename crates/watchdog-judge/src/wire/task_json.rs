@@ -44,7 +44,7 @@ impl<'a> TaskStanding<'a> {
 /// A task of the queue, as in a list.
 #[derive(Serialize)]
 pub struct QueueTask<'a> {
-    /// Where it stands.
+    /// Its status and record.
     #[serde(flatten)]
     pub standing: TaskStanding<'a>,
     /// Its title.
@@ -55,7 +55,7 @@ pub struct QueueTask<'a> {
     pub role: Option<&'a str>,
     /// Ids of the tasks that must be complete before it.
     pub depends_on: &'a [String],
-    /// What it waits for, in words.
+    /// The things it waits for, in words.
     pub waits_for: Vec<String>,
     /// How often it was begun.
     pub attempts: u32,

@@ -8,7 +8,7 @@ use watchdog_facts::verdict::{Status, Verdict};
 use super::task_json::TaskStanding;
 use super::verdict_json::VerdictView;
 
-/// What `watchdog task run` would do.
+/// The plan of `watchdog task run`.
 #[derive(Serialize)]
 pub struct TaskPlan<'a> {
     /// That nothing was done.
@@ -17,15 +17,15 @@ pub struct TaskPlan<'a> {
     pub task: &'a str,
     /// The name of the agent.
     pub agent: &'a str,
-    /// Where the task stands.
+    /// The status of the task.
     pub status: &'static str,
-    /// What would be started.
+    /// The command to start.
     pub command: &'a [String],
-    /// What the task waits for, in words.
+    /// The things that the task waits for, in words.
     pub waits_for: &'a [String],
     /// The command that allows its programs, where they are not trusted.
     pub allow_with: Option<&'a str>,
-    /// What the agent would be told.
+    /// The prompt of the agent.
     pub prompt: &'a str,
 }
 
@@ -60,9 +60,9 @@ pub struct WorkedTask<'a> {
     pub begun: bool,
     /// The task.
     pub id: &'a str,
-    /// Where it stands now, where the work decided that.
+    /// Its present status, if the work decided that.
     pub status: Option<&'static str>,
-    /// Where it was worked on.
+    /// The worktree that it was worked on in.
     pub worktree: Option<String>,
 }
 

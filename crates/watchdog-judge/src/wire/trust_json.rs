@@ -56,7 +56,7 @@ pub fn revoked_json(revoked: usize) -> Value {
     json!({"schema": 1, "revoked": revoked})
 }
 
-/// What a person did that moves what work is judged by, or tried to do from inside of a session.
+/// A person's deed that moves the criteria of work, or was tried from inside of a session.
 #[derive(Serialize)]
 #[serde(untagged)]
 pub enum PersonDeed<'a> {

@@ -107,7 +107,7 @@ pub struct EndedLoop {
     pub history: Vec<IterationRecord>,
     /// The usage of all of its sessions.
     pub spent: SpentUsage,
-    /// What each of its agents did.
+    /// The work of each of its agents.
     pub agents: Vec<AgentStanding>,
     /// The commit, or `unborn`, at which it began.
     pub first_baseline: String,

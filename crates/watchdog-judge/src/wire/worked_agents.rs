@@ -1,4 +1,5 @@
-//! Who worked on what a verdict is about, and why another agent took over: from the events of the journal before it. Pure.
+//! The agents that worked on the subject of a verdict, and why another agent took over: from the
+//! events of the journal before it. Pure.
 
 use jiff::Timestamp;
 use serde::Serialize;
@@ -7,7 +8,7 @@ use serde_json::Value;
 use watchdog_store::engine::StoredEvent;
 use watchdog_store::journal::kind;
 
-/// One session, and the change of the agent before it.
+/// A session, and the change of the agent before it.
 #[derive(Debug, Clone, PartialEq, Serialize)]
 pub struct WorkedSession {
     /// When its end was recorded.
@@ -18,7 +19,7 @@ pub struct WorkedSession {
     pub end: String,
     /// US dollars that it cost, where its program told that.
     pub cost_usd: Option<f64>,
-    /// Who took over for it.
+    /// The agent that took over for it.
     #[serde(rename = "took_over")]
     pub change: Option<RecordedChange>,
 }
@@ -26,9 +27,9 @@ pub struct WorkedSession {
 /// A recorded change of the agent, by the names of the loop.
 #[derive(Debug, Clone, PartialEq, Serialize)]
 pub struct RecordedChange {
-    /// Who had the session before.
+    /// The agent of the session before.
     pub from: String,
-    /// Who took over.
+    /// The agent that took over.
     pub to: String,
     /// The word for the reason, such as `usage_limit`.
     pub why: String,

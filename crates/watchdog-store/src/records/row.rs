@@ -146,8 +146,8 @@ fn retry_until_done<R: RecordType, T>(
 }
 
 /// Changes a row by `change`, which may run several times; a missing row is given as `None`.
-/// Nothing is written where `change` leaves the row as it was, and nothing is changed twice: where an answer was lost and others wrote since,
-/// the caller is told that nobody knows ([`StoreError::Unsure`]).
+/// Leaves a row as it is if `change` does, and never changes it twice: if an answer was lost and
+/// others wrote since, the caller gets [`StoreError::Unsure`].
 pub(super) fn update_row<R: RecordType, T>(
     store: &dyn SharedStore,
     key: &RowKey,
@@ -254,8 +254,8 @@ fn overwrite_by<R: RecordType, S: SharedStore + ?Sized>(
     })
 }
 
-/// Writes a row where there is none, and says whether it did. Where an answer was lost and others wrote since, the caller is told that nobody
-/// knows ([`StoreError::Unsure`]).
+/// Writes a row where there is none, and says whether it did. If an answer was lost and others
+/// wrote since, the caller gets [`StoreError::Unsure`].
 pub(super) fn create_row<R: RecordType>(
     store: &dyn SharedStore,
     key: &RowKey,

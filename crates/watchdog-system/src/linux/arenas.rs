@@ -3,8 +3,9 @@
 //! glibc keeps up to eight for each processor, and each stays as large as its threads ever made it: threads that come and go, as those of
 //! a long watch, make all of them grow.
 
-/// Has threads share so many arenas at most, where the C library has more than one. Whoever must go on where the address space runs short
-/// does without: an arena of its own has room left for a thread, where the shared ones cannot grow.
+/// Has threads share so many arenas at most, where the C library has more than one. A process that
+/// must go on when the address space runs short skips this limit: a thread's own arena has room
+/// left, the shared ones cannot grow.
 pub fn limit_arenas(most: u8) {
     #[cfg(target_env = "gnu")]
     {

@@ -48,7 +48,7 @@ pub struct SystemCapabilities<'a> {
     spent: Mutex<ProbeUsage>,
     /// The records of how checks ended when the work began.
     pub(super) store: Option<Arc<dyn LocalStore>>,
-    /// Where scratch checkouts are made.
+    /// The folder of scratch checkouts.
     pub scratch: Option<PathBuf>,
     /// The tree that clean checks run on in place of the work: then nothing else of the worktree counts.
     pub at_tree: Option<String>,

@@ -28,7 +28,7 @@ enum TypescriptRuntime {
     Node(PathBuf, &'static [&'static str]),
 }
 
-/// What runs a file of TypeScript in place of the file itself.
+/// The command that runs a file of TypeScript in place of the file itself.
 pub(super) struct HostedCommand {
     pub(super) argv: Vec<OsString>,
     pub(super) env: BTreeMap<OsString, Option<OsString>>,
@@ -38,7 +38,7 @@ pub(super) struct HostedCommand {
 /// itself by what it is run. `root` is what the file may read.
 ///
 /// # Errors
-/// Where nothing here can run TypeScript, with what to install.
+/// Fails if this system cannot run TypeScript, and names the program to install.
 pub(super) fn host_typescript(
     line: &CommandLine,
     root: &Path,

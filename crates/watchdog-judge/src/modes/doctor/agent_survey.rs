@@ -29,7 +29,7 @@ pub struct FoundAgent {
     pub title: String,
     /// Its program, as `PATH` leads to it.
     pub program: PathBuf,
-    /// What it says about its version.
+    /// The version that it reports.
     pub version: ProgramVersion,
     /// Whether its login seems to be here.
     pub login: AgentLogin,
@@ -54,7 +54,7 @@ impl<'scope> AgentSurvey<'scope> {
         search_path: Option<&OsStr>,
         environment: &BTreeMap<OsString, OsString>,
     ) -> Self {
-        // One of the user's own whose file is wrong is named where it is used.
+        // A preset of the user's own whose file is wrong is reported where it is used.
         let known_presets = presets
             .words()
             .into_iter()
@@ -118,7 +118,7 @@ fn program_in(name: &str, search_path: &OsStr) -> Option<PathBuf> {
 }
 
 impl FoundAgent {
-    /// What it says about its version, short.
+    /// Returns the version that it reports, short.
     pub fn version_text(&self) -> Option<String> {
         match &self.version {
             ProgramVersion::Known(text) if !text.is_empty() => Some(text.clone()),

@@ -19,7 +19,7 @@ use watchdog_facts::evidence::WarningCode;
 use watchdog_facts::shell_line::WorktreeCommands;
 use watchdog_git::Worktree;
 
-/// What is known of the agent from the configuration.
+/// The facts about the agent from the configuration.
 pub(super) struct ConfiguredAgent {
     settings: ConfigSettings,
     /// Whether the file names it.
@@ -209,7 +209,8 @@ fn is_search_of_all(words: &[String]) -> bool {
         {
             Some("-") => after_dashes = true,
             Some("e" | "-regexp") => pattern = arguments.next(),
-            // What it leaves out, or where it looks, is not plain any more.
+            // An option that leaves files out, or says where to look, makes the search no plain
+            // one.
             Some(option)
                 if ["-include", "-exclude", "-glob", "g", "-iglob", "t", "-type"]
                     .iter()
@@ -236,8 +237,9 @@ fn is_search_of_all(words: &[String]) -> bool {
         && paths.iter().all(|path| matches!(*path, "." | "./" | FILE))
 }
 
-/// Looks whether the agent that would be asked can be run; `program` is the one that the command line or the environment names. One
-/// that nobody named may be missing: commits and checks need none.
+/// Looks whether the agent that would be asked can be run; `program` is the one that the command
+/// line or the environment names. An agent that was not named may be missing: commits and checks
+/// need none.
 pub(super) fn examine_agent(
     findings: &mut Findings,
     agent: &ConfiguredAgent,

@@ -19,7 +19,7 @@ use watchdog_core::config::PresetName;
 use watchdog_facts::shell_line::WorktreeCommands;
 use watchdog_git::Worktree;
 
-/// What the doctor knows of the call.
+/// The doctor's knowledge of the call.
 #[derive(Debug, Clone)]
 pub struct DoctorRequest {
     /// The value of `PATH`.
@@ -32,10 +32,10 @@ pub struct DoctorRequest {
     pub program: String,
 }
 
-/// What the doctor found.
+/// The doctor's result.
 #[derive(Debug, Clone)]
 pub struct DoctorReport {
-    /// One thing after the other.
+    /// The findings, in order.
     pub findings: Vec<DoctorFinding>,
     /// The agents whose programs are here.
     pub agents: Vec<FoundAgent>,

@@ -1,4 +1,4 @@
-//! What the doctor found: how it stands, and how to mend it.
+//! A finding of the doctor: how it stands, and how to mend it.
 
 use std::path::PathBuf;
 
@@ -26,18 +26,18 @@ impl FindingState {
     }
 }
 
-/// One thing that was looked at.
+/// A finding about a single subject.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct DoctorFinding {
-    /// What was looked at.
+    /// The subject.
     pub what: &'static str,
     /// How it stands.
     pub state: FindingState,
-    /// What was found.
+    /// The finding.
     pub detail: String,
     /// How to mend it: a command to type, or what to do.
     pub mend: Option<String>,
-    /// What `--fix` does about it: only to what is watchdog's own, and only what loses nothing.
+    /// The mend that `--fix` makes: only to watchdog's own things, and only without loss.
     pub safe: Option<SafeMend>,
     /// What `--fix` did about it.
     pub fixed: Option<String>,

@@ -69,8 +69,8 @@ pub(super) fn examine_worktree(
     }
 }
 
-/// Looks for another clone at the place of the recorded one, or a baseline that its clone lost. Where the records cannot be read, the findings
-/// about the state say so.
+/// Looks for another clone at the place of the recorded one, or a baseline that its clone lost. If
+/// the records cannot be read, the findings about the state say so.
 pub(super) fn examine_clone(
     findings: &mut Findings,
     state: &StateDir,
@@ -106,7 +106,8 @@ pub(super) fn examine_repository(findings: &mut Findings, worktree: &Worktree) {
     for folder in ["objects", "refs"] {
         examine_rights(findings, "repository", &common.join(folder));
     }
-    // Watchdog's own refs are not there before the first baseline. One that cannot be looked at lies below one that is named.
+    // Watchdog's own refs are not there before the first baseline. A folder that cannot be looked
+    // at lies below one that is named.
     for folder in [
         "refs/watchdog",
         "refs/watchdog/rescue",

@@ -69,7 +69,7 @@ fn examine_file(
             .is_some_and(|path| is_in_path(called, path)),
     };
     let missing = hooks.programs.iter().find(|called| !can_be_called(called));
-    // What has options of its own was written by hand, and stays.
+    // A hook with options of its own was written by hand, and stays.
     let called = match (missing, hooks.programs.iter().next()) {
         (None, Some(called)) => shell_word(called),
         _ => program.clone(),

@@ -67,7 +67,8 @@ fn apply_mend(command_env: &CommandEnv, safe: &SafeMend) -> Result<String, Strin
     }
 }
 
-/// A file of the worktree that watchdog wrote is nobody's work. Where that cannot be noted, it counts like any other.
+/// A file of the worktree that watchdog wrote is nobody's work. If that cannot be noted, it counts
+/// like any other.
 fn note_own_file(command_env: &CommandEnv, file: &Path) {
     let Ok(worktree) = Worktree::open(&command_env.worktree) else {
         return;

@@ -141,7 +141,7 @@ fn examine_lost_records(
     );
 }
 
-/// What of watchdog's own others may read or write.
+/// Lists the files of watchdog's own that others may read or write.
 fn open_to_others(state: &StateDir) -> Vec<PathBuf> {
     let mut open = Vec::new();
     // Without records the directory may serve others, too.

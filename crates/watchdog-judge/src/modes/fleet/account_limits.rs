@@ -17,7 +17,7 @@ const REFRESH_AFTER: SignedDuration = SignedDuration::from_secs(60);
 /// machine's own holds what met it, as it does without a fleet, and is not read back.
 ///
 /// # Errors
-/// Where a store cannot be used; what was not told waits.
+/// Fails if a store cannot be used; unsent limits wait.
 pub(super) fn share_account(
     local: &dyn LocalStore,
     server: &FleetServer,
@@ -80,7 +80,7 @@ pub(super) fn share_account(
 /// This machine works on an account from now on, or on its own again; `None` where it is in no fleet.
 ///
 /// # Errors
-/// Where the setting or the records of this machine cannot be read or written.
+/// Fails if the setting or the records of this machine cannot be read or written.
 pub fn use_account(
     state: &StateDir,
     name: Option<&str>,
@@ -102,7 +102,7 @@ pub fn use_account(
     Ok(Some(setting))
 }
 
-/// What clearing limits came to.
+/// The outcome of clearing limits.
 #[derive(Debug)]
 pub struct ClearedLimits {
     /// How many the server had in force.
@@ -114,7 +114,7 @@ pub struct ClearedLimits {
 /// Ends the limit of an agent, or every limit of an account, as a person says.
 ///
 /// # Errors
-/// Where the records of this machine cannot be read or written.
+/// Fails if the records of this machine cannot be read or written.
 pub fn clear_account_limits(
     state: &StateDir,
     setting: &FleetSetting,

@@ -25,16 +25,16 @@ pub struct AccountStanding {
 /// Something that is wrong with an account, or holds it.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct AccountFault {
-    /// What.
+    /// The fault in words.
     pub detail: String,
-    /// What a person can do.
+    /// The step that mends it.
     pub mend: &'static str,
 }
 
-/// What the records of this machine say of its account.
+/// Reads the state of this machine's account from its records.
 ///
 /// # Errors
-/// Where they cannot be read.
+/// Fails if they cannot be read.
 pub fn account_as_recorded(local: &dyn LocalStore) -> Result<AccountStanding, StoreError> {
     let at = now();
     let shared = account::read_account(local)?.unwrap_or_default();
@@ -54,7 +54,7 @@ impl AccountStanding {
     /// The same account, as the server has it now.
     ///
     /// # Errors
-    /// Where the server cannot be asked.
+    /// Fails if the server cannot be asked.
     pub fn refreshed_by(mut self, server: &FleetServer) -> Result<Self, FleetError> {
         let Some(name) = &self.account else {
             return Ok(self);
@@ -77,7 +77,7 @@ impl AccountStanding {
         Ok(self)
     }
 
-    /// What is wrong with it, or holds agents, at this time.
+    /// Lists its faults and the limits that hold agents, at this time.
     pub fn faults(&self) -> Vec<AccountFault> {
         let mut faults = Vec::new();
         let mut fault =

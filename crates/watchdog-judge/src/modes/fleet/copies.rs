@@ -130,7 +130,7 @@ fn hand_over(state: &StateDir) {
 /// Copies what a command left when it ended, for a bounded time. That the server takes nothing is said by the next command.
 ///
 /// # Errors
-/// Where the setting or a store cannot be used.
+/// Fails if the setting or a store cannot be used.
 pub fn copy_handed_over(command_env: &CommandEnv) -> Result<(), FleetSettingError> {
     let Some(setting) = FleetSetting::from_state_dir(&command_env.state)? else {
         return Ok(());
@@ -165,7 +165,7 @@ pub fn copy_handed_over(command_env: &CommandEnv) -> Result<(), FleetSettingErro
 /// Copies everything that waits, now; `None` where this machine is in no fleet.
 ///
 /// # Errors
-/// Where the setting or a store cannot be used. What was not copied waits.
+/// Fails if the setting or a store cannot be used. Uncopied events wait.
 pub fn copy_now(
     command_env: &CommandEnv,
 ) -> Result<Option<(FleetSetting, CopiedEvents)>, FleetSettingError> {
@@ -185,7 +185,7 @@ pub fn copy_now(
     Ok(Some((setting, done)))
 }
 
-/// What waits on this machine.
+/// The waiting copies of this machine.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct WaitingCopies {
     /// Events of the journal that were not looked at yet, at most [`COUNTED`].
@@ -196,10 +196,10 @@ pub struct WaitingCopies {
     pub failing_since: Option<Timestamp>,
 }
 
-/// What waits to be copied.
+/// Counts the events that wait to be copied.
 ///
 /// # Errors
-/// Where the records of this machine cannot be read.
+/// Fails if the records of this machine cannot be read.
 pub fn waiting_copies(
     command_env: &CommandEnv,
     setting: &FleetSetting,
@@ -217,7 +217,7 @@ pub fn waiting_copies(
 /// A machine that joins shares what happens from now on; what happened before stays its own.
 ///
 /// # Errors
-/// Where it cannot be written down.
+/// Fails if it cannot be written down.
 pub fn begin_sharing(local: &dyn LocalStore, setting: &FleetSetting) -> Result<(), StoreError> {
     copied::begin_copying(local, &setting.fleet())
 }
@@ -225,7 +225,7 @@ pub fn begin_sharing(local: &dyn LocalStore, setting: &FleetSetting) -> Result<(
 /// A machine that left shares nothing any more: what waited stays here, also if it joins again.
 ///
 /// # Errors
-/// Where it cannot be written down.
+/// Fails if it cannot be written down.
 pub fn end_sharing(local: &dyn LocalStore, setting: &FleetSetting) -> Result<(), StoreError> {
     copied::forget_fleet(local, &setting.fleet())
 }

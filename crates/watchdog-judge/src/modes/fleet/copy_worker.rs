@@ -1,5 +1,6 @@
-//! Copies in a thread of its own, for commands that stay: `loop`, `watch`, `task work`. Nothing ever waits for it, not even the end of the
-//! command: what is left then is handed over to a process of its own.
+//! Copies in a thread of its own, for commands that stay: `loop`, `watch`, `task work`. No work
+//! ever waits for it, not even the end of the command: the rest is then handed over to a process of
+//! its own.
 
 use std::sync::{Arc, Condvar, Mutex, MutexGuard};
 use std::time::{Duration, Instant};
@@ -11,8 +12,8 @@ use crate::clock::{now, pauses};
 
 /// How long an event waits for its copy at most, while the server answers.
 const EVERY: Duration = Duration::from_secs(5);
-/// How long the thread leaves a command alone that begins: its own first steps need the processors, and a short command ends before. What
-/// happened in it is handed over then.
+/// How long the thread leaves a command alone that begins: its own first steps need the processors,
+/// and a short command ends before. Its events are handed over then.
 const BEGINS_AFTER: Duration = Duration::from_millis(250);
 /// The longest pause after the server could not be reached.
 const LONGEST_PAUSE: Duration = Duration::from_secs(60);
@@ -24,19 +25,19 @@ const HEARTBEAT: Duration = Duration::from_secs(30);
 
 /// The fleet as the thread knows it. Every call ends within a deadline of its own.
 pub trait FleetLink: Send {
-    /// Where copies go.
+    /// Returns the store that receives the copies.
     fn store(&self) -> &dyn SharedStore;
 
     /// Says that this machine is there.
     ///
     /// # Errors
-    /// Where the server cannot be used.
+    /// Fails if the server cannot be used.
     fn heartbeat(&self) -> Result<(), StoreError>;
 
     /// Tells of the usage limits that were met here, and asks for those that others of the same account met.
     ///
     /// # Errors
-    /// Where a store cannot be used.
+    /// Fails if a store cannot be used.
     fn share_account(&self, local: &dyn LocalStore) -> Result<(), StoreError>;
 }
 
@@ -52,8 +53,9 @@ pub type HandOver = Box<dyn FnOnce() + Send>;
 /// Opens the records of this machine on a connection of the worker's own; `None` where that fails, which the command itself says.
 pub type OpenRecords = Arc<dyn Fn() -> Option<Arc<dyn LocalStore>> + Send + Sync>;
 
-/// A thread that copies until this is dropped, which hands over what is left, where the server was not found to be away. What is not sent
-/// waits for the next such command, or for `watchdog fleet sync`.
+/// A thread that copies until this is dropped, which hands over what is left, where the server was
+/// not found to be away. Unsent events wait for the next such command, or for `watchdog fleet
+/// sync`.
 #[must_use = "dropping it ends the copying"]
 pub struct CopyWorker {
     shared: Arc<WorkerShared>,
@@ -121,18 +123,20 @@ impl CopyWorker {
         let Some(local) = local.or_else(|| (self.open)()) else {
             return;
         };
-        // Nobody is started for a server that did not answer just now, be it in an earlier command.
+        // No process is started for a server that did not answer just now, be it in an earlier
+        // command.
         if copied::is_left(local.as_ref(), &self.fleet, now()).unwrap_or(false)
             && let Some(hand_over) = self.hand_over.take()
         {
             hand_over();
-            // Whoever was started moves the log into the database; this command's end does not wait for that.
+            // The started process moves the log into the database; this command's end does not wait
+            // for that.
             local.leave_log();
         }
     }
 }
 
-/// What a person is told of a server that is away.
+/// Describes a server that is away, for a person.
 fn describe_away_server(why: &str) -> String {
     format!("{why}; the work goes on, and what happens is copied to the fleet later")
 }

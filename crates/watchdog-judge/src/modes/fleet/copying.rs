@@ -13,11 +13,11 @@ use crate::wire::fleet_copy::{CopyOrigin, fleet_copy};
 /// How many events of the journal are looked at in one go, and sent in one transaction.
 const AT_ONCE: usize = 200;
 
-/// How long the right to copy lasts: longer than the server may take for a batch. One that ends too early makes no copy twice and none out of
-/// order; it spares two processes the same work.
+/// How long the right to copy lasts: longer than the server may take for a batch. A lease that ends
+/// too early makes no copy twice and none out of order; it spares two processes the same work.
 const LEASE: Duration = Duration::from_secs(20);
 
-/// Who copies, and for which fleet.
+/// The machine that copies, and its fleet.
 #[derive(Debug, Clone)]
 pub struct CopyIdentity {
     /// The fleet's own id: that of its schema on the server.
@@ -26,7 +26,7 @@ pub struct CopyIdentity {
     pub machine: String,
 }
 
-/// What a call did.
+/// The work of a call.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct CopiedEvents {
     /// Events that the server has now and did not have for us before.
@@ -96,7 +96,7 @@ fn copy_batches(
             })
             .collect();
         if !copies.is_empty() {
-            // Nothing guards it, so nothing can fence it off.
+            // This append has no guarding lease, so it cannot be fenced.
             let _ = shared.append(&copies, None)?;
         }
         copied::advance_copying(local, &identity.fleet, next, missed)?;

@@ -14,7 +14,7 @@ use crate::tasks::task_source::{SourcedTasks, TaskSource};
 /// repository. Connects to nothing.
 ///
 /// # Errors
-/// Where the setting, or what is shared, cannot be read.
+/// Fails if the setting or the shared queue cannot be read.
 pub fn fleet_queue(
     command_env: &CommandEnv,
     local_repository_id: &str,

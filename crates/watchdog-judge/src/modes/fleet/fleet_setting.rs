@@ -17,7 +17,7 @@ pub enum FleetSettingError {
     Unusable {
         /// The file.
         path: PathBuf,
-        /// What is wrong with it.
+        /// The fault in it.
         why: String,
     },
     /// The server, or its address.
@@ -58,7 +58,7 @@ impl FleetSetting {
     /// The setting of a state directory; `None` where this machine is in no fleet. Connects to nothing.
     ///
     /// # Errors
-    /// Where the file cannot be read, is open to others, or is not understood.
+    /// Fails if the file cannot be read, is open to others, or is not understood.
     pub fn from_state_dir(state: &StateDir) -> Result<Option<Self>, FleetSettingError> {
         let path = state.fleet_setting();
         let unusable = |why: String| FleetSettingError::Unusable {
@@ -97,7 +97,7 @@ impl FleetSetting {
     /// Keeps it.
     ///
     /// # Errors
-    /// Where the file cannot be written.
+    /// Fails if the file cannot be written.
     pub fn keep(&self, state: &StateDir) -> Result<(), FleetSettingError> {
         state.ensure()?;
         let address = self.server.secret_address();
@@ -122,7 +122,7 @@ impl FleetSetting {
     /// Forgets it; one that is gone already is no fault.
     ///
     /// # Errors
-    /// Where the file cannot be removed.
+    /// Fails if the file cannot be removed.
     pub fn forget(state: &StateDir) -> Result<(), FleetSettingError> {
         let path = state.fleet_setting();
         match fs::remove_file(&path) {
@@ -145,7 +145,7 @@ impl FleetSetting {
     /// Keeps that id; with `None` there is none.
     ///
     /// # Errors
-    /// Where the file cannot be written or removed.
+    /// Fails if the file cannot be written or removed.
     pub fn keep_left_machine_id(
         state: &StateDir,
         id: Option<&str>,
@@ -173,7 +173,7 @@ impl FleetSetting {
     /// The server, not connected to yet.
     ///
     /// # Errors
-    /// Where the file of authorities cannot be read.
+    /// Fails if the file of authorities cannot be read.
     pub fn server(&self) -> Result<FleetServer, FleetError> {
         FleetServer::new(self.server.clone())
     }

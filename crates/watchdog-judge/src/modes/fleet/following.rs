@@ -1,5 +1,6 @@
-//! The events of all machines, as the server has them: the last ones, and what comes. What was given out is not given out again, and nothing
-//! that the server acknowledged is left out, however often it was away.
+//! The events of all machines, as the server has them: the last ones, and what comes. The follower
+//! gives out each event once, and leaves out none that the server acknowledged, however often it
+//! was away.
 
 use std::collections::VecDeque;
 use std::thread;
@@ -19,7 +20,7 @@ const BATCH: u32 = 1_000;
 /// The longest pause after the server could not be reached.
 const LONGEST_PAUSE: Duration = Duration::from_secs(10);
 
-/// What a follower is told.
+/// An item that a follower receives.
 #[derive(Debug)]
 pub enum FollowedNews {
     /// Events, in the order of the server, each with its machine in its data.
@@ -28,8 +29,8 @@ pub enum FollowedNews {
     Away(FleetError),
     /// It can be used again.
     Back,
-    /// It lacks events that were given out: a standby took over that did not have them yet, or an older state was brought back. What is
-    /// given out next is new, and what comes again is left out.
+    /// It lacks events that were given out: a standby took over that did not have them yet, or an
+    /// older state was brought back. The next items are new, and repeated events are left out.
     Lost,
 }
 
@@ -44,7 +45,7 @@ impl FleetJournal {
     /// The events of these machines; no name stands for all of them. Connects to nothing yet.
     ///
     /// # Errors
-    /// Where the file of authorities cannot be read.
+    /// Fails if the file of authorities cannot be read.
     pub fn new(setting: &FleetSetting, machines: Vec<String>) -> Result<Self, FleetSettingError> {
         Ok(FleetJournal {
             server: setting.server()?.needing_its_format(),
@@ -55,7 +56,7 @@ impl FleetJournal {
     /// The last `n` events that `chosen` takes, oldest first, and the place behind the newest event of all.
     ///
     /// # Errors
-    /// Where the server cannot be used.
+    /// Fails if the server cannot be used.
     pub fn last(
         &self,
         n: usize,

@@ -17,7 +17,8 @@ use super::shared_repository::forget_shared_repositories;
 /// Lets this machine join under a name, and keeps the setting. Without `account` that of an earlier setting for the same fleet stays.
 ///
 /// # Errors
-/// Where the server cannot be used as a worker, another machine has the name, or the setting cannot be kept. Nothing is kept then.
+/// Fails if the server cannot be used as a worker, another machine has the name, or the setting
+/// cannot be kept. The setting is not kept then.
 pub fn join_fleet(
     state: &StateDir,
     settings: ConnectionSettings,
@@ -89,7 +90,7 @@ pub fn join_fleet(
     let local = open_store(state)?;
     if let Some(before) = before.filter(|before| before.fleet() != setting.fleet()) {
         end_sharing(local.as_ref(), &before)?;
-        // What is known of an account of that fleet says nothing about one of this.
+        // The known limits of that fleet's account do not apply to one of this.
         account::share_account(local.as_ref(), None)?;
     }
     begin_sharing(local.as_ref(), &setting)?;
@@ -116,7 +117,7 @@ pub struct LeftFleet {
 /// Takes this machine out and forgets the setting, even where the server cannot be reached; `None` where it is in no fleet.
 ///
 /// # Errors
-/// Where the setting cannot be read or removed.
+/// Fails if the setting cannot be read or removed.
 pub fn leave_fleet(state: &StateDir) -> Result<Option<LeftFleet>, FleetSettingError> {
     let Some(setting) = FleetSetting::from_state_dir(state)? else {
         return Ok(None);

@@ -1,5 +1,6 @@
-//! What this machine read of the fleet: the events of all machines and the records that follow from them, in a store of its own, so that what
-//! shows a store shows the fleet. Read on from where it was; begun anew where the server does not continue it. Nothing here is ever sent.
+//! The mirror of the fleet: the events of all machines and the records that follow from them, in a
+//! store of its own, so that a view of a store shows the fleet. Read on from where it was; begun
+//! anew where the server does not continue it. The mirror is never sent anywhere.
 
 use std::collections::HashMap;
 use std::fs;
@@ -49,7 +50,7 @@ pub enum MirrorState {
 /// Forgets what was read of a fleet that is left.
 ///
 /// # Errors
-/// Where it cannot be removed.
+/// Fails if it cannot be removed.
 pub fn forget_mirror(state: &StateDir) -> Result<(), FleetSettingError> {
     let dir = state.fleet_mirror();
     match fs::remove_dir_all(dir.root()) {
@@ -67,7 +68,7 @@ impl FleetMirror {
     /// The mirror of the fleet that this machine is in; connects to nothing yet.
     ///
     /// # Errors
-    /// Where it cannot be opened.
+    /// Fails if it cannot be opened.
     pub fn open(state: &StateDir, setting: &FleetSetting) -> Result<Self, FleetSettingError> {
         let dir = state.fleet_mirror();
         let fleet = setting.fleet();
@@ -91,15 +92,15 @@ impl FleetMirror {
         })
     }
 
-    /// What was read.
+    /// Returns the store of the mirrored events.
     pub fn store(&self) -> &Arc<dyn LocalStore> {
         &self.store
     }
 
-    /// What the server said last of the machines; `None` where it was never read.
+    /// Returns the machines as the server listed them last; `None` if it was never read.
     ///
     /// # Errors
-    /// Where the mirror cannot be read.
+    /// Fails if the mirror cannot be read.
     pub fn machines(&self) -> Result<Option<SeenMachines>, StoreError> {
         seen_machines::read_machines(self.store.as_ref(), &self.fleet)
     }
@@ -107,7 +108,7 @@ impl FleetMirror {
     /// Reads on to the newest event. `tell` is called once where there is much to read.
     ///
     /// # Errors
-    /// Where the mirror cannot be used. A server that is away is none.
+    /// Fails if the mirror cannot be used. A server that is away is none.
     pub fn read_on(&mut self, tell: impl FnOnce()) -> Result<MirrorState, FleetSettingError> {
         let mut tell = Some(tell);
         let mut read = 0;
@@ -131,7 +132,7 @@ impl FleetMirror {
         }
     }
 
-    /// One batch; the inner error is the server's.
+    /// Reads a batch; the inner error is the server's.
     fn read_batch(
         &mut self,
         is_first: bool,
@@ -209,7 +210,7 @@ impl FleetMirror {
                 }
             })
             .collect();
-        // Nothing guards it, so nothing can fence it off.
+        // This append has no guarding lease, so it cannot be fenced.
         let _ = store.append(&mirrored, None)?;
         let mut works: HashMap<(String, String), MirroredWork> = HashMap::new();
         for fleet_event in events {

@@ -1,6 +1,8 @@
-//! What the events of the fleet say of each work: its baseline, its session, its loop and its breaker, as records of the mirror. Pure.
+//! The state of each work from the events of the fleet: its baseline, its session, its loop and its
+//! breaker, as records of the mirror. Pure.
 //!
-//! A copy has less than a record of its machine: no process, no log, no refs. What it lacks stays unknown.
+//! A copy has less than a record of its machine: no process, no log, no refs. Missing parts stay
+//! unknown.
 
 use std::path::PathBuf;
 
@@ -19,11 +21,12 @@ const NOT_SHARED: &str = "not shared";
 /// The records of one work of another machine.
 #[derive(Debug, Clone, Default, PartialEq)]
 pub struct MirroredWork {
-    /// Where it began, or the first that was heard of it.
+    /// The baseline at which it began, or the first that was heard of it.
     pub baseline: Option<BaselineRecord>,
     /// Its last session.
     pub session: Option<SessionRecord>,
-    /// Its last loop. One that a signal interrupted has an iteration under way; one that runs has none.
+    /// Its last loop. A loop that a signal interrupted has an iteration under way; one that runs
+    /// has none.
     pub looped: Option<LoopRecord>,
     /// Its breaker.
     pub breaker: Option<Breaker>,

@@ -20,10 +20,11 @@ pub struct SharedRepository {
     pub url: String,
 }
 
-/// What the fleet shares of a repository of this machine; `None` where a person did not share it. Connects to nothing.
+/// Returns the repository of this machine as the fleet shares it; `None` if a person did not share
+/// it. Connects to nothing.
 ///
 /// # Errors
-/// Where the file cannot be read, is open to others, or is not understood.
+/// Fails if the file cannot be read, is open to others, or is not understood.
 pub fn shared_repository(
     state: &StateDir,
     local_repository_id: &str,
@@ -75,7 +76,7 @@ pub fn shared_repositories(
 /// Shares a repository from now on, in place of what was kept of it.
 ///
 /// # Errors
-/// Where the file cannot be read or written.
+/// Fails if the file cannot be read or written.
 pub fn keep_shared_repository(
     state: &StateDir,
     local_repository_id: &str,
@@ -104,7 +105,7 @@ pub fn keep_shared_repository(
 /// Shares none any more; a file that is gone already is no fault.
 ///
 /// # Errors
-/// Where the file cannot be removed.
+/// Fails if the file cannot be removed.
 pub fn forget_shared_repositories(state: &StateDir) -> Result<(), FleetSettingError> {
     let path = state.fleet_repositories();
     match fs::remove_file(&path) {

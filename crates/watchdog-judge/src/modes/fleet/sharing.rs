@@ -17,7 +17,7 @@ pub struct SharingProposal {
     pub url: String,
 }
 
-/// What a remote of a repository proposes; `None` where it has no such remote.
+/// Proposes how to share a repository by its remote; `None` if it has no such remote.
 ///
 /// The id is of the address as it is configured: `url.*.insteadOf` is a machine's own way to get there, so that two machines with different
 /// ways would not agree. The address that is kept is the one with that way, as git pushes to it now.

@@ -23,7 +23,7 @@ const NUMBERED: u32 = 20;
 /// Finds the leftovers of an order's worktrees.
 ///
 /// # Errors
-/// Where the repository or the records cannot be read.
+/// Fails if the repository or the records cannot be read.
 pub fn find_leftovers(
     command_env: &CommandEnv,
     open: &OpenWorktree,
@@ -169,7 +169,7 @@ impl KnownWorktrees {
 
     fn find_target(&self, id: &str) -> TargetWorktree {
         let listed = self.there.get(id);
-        // One that cannot be read is not gone.
+        // An unreadable worktree is not gone.
         let there =
             listed.is_some_and(|worktree| !matches!(worktree.standing, WorktreeState::Gone { .. }));
         let root = listed

@@ -30,7 +30,8 @@ const COMMAND: &str = "watchdog forget";
 /// Removes the leftovers, and returns them.
 ///
 /// # Errors
-/// Where a session runs in one of the worktrees, another watchdog holds one, or a row or ref could not be read or removed. Earlier removals
+/// Fails if a session runs in one of the worktrees, another watchdog holds one, or a row or ref
+/// could not be read or removed. Earlier removals
 /// stay; a second call removes the rest.
 pub fn remove_leftovers(
     command_env: &CommandEnv,

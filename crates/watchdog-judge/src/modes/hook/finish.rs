@@ -32,7 +32,8 @@ pub fn end_session(
             .map(|session| (spec.clone(), session)),
         None => session::read_latest_session(store, &open.worktree_id)?,
     };
-    // One that watchdog runs ends when watchdog sees its process end; another one is none of this session's business.
+    // A session that watchdog runs ends when watchdog sees its process end; another one does not
+    // concern this session.
     let ours = recorded_session.filter(|(_, session)| {
         session.log.is_none()
             && session.session_id == input.session_id

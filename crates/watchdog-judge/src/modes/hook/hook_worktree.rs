@@ -1,4 +1,4 @@
-//! Where a hook was called from: the request, the host's environment, the worktree of its session.
+//! The origin of a hook call: the request, the host's environment, the worktree of its session.
 
 use std::path::{Path, PathBuf};
 use std::sync::Arc;

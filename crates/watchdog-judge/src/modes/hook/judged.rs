@@ -347,7 +347,8 @@ fn is_watched(store: &dyn watchdog_store::LocalStore, input: &JudgementInput) ->
     latest.is_some_and(|(_, session)| record_lives(&session) && session.log.is_some())
 }
 
-/// Whether there is anything to judge: HEAD moved, or work was done since the session began. What cannot be read is judged.
+/// Whether there is anything to judge: HEAD moved, or work was done since the session began.
+/// Unreadable facts call for a judgement.
 fn changed_something(input: &JudgementInput) -> bool {
     let worktree = input.worktree();
     let moved = worktree.head().map_or(true, |head| head != input.baseline);
@@ -389,7 +390,8 @@ fn asks_the_transcript(input: &JudgementInput) -> bool {
     budget || input.settings.checks.iter().any(asks_what_was_said)
 }
 
-/// Whether a check reads the agent's texts and actions. One of an unknown type counts as one that does.
+/// Whether a check reads the agent's texts and actions. A check of an unknown type counts as such a
+/// check.
 fn asks_what_was_said(check: &CheckSpec) -> bool {
     match check {
         CheckSpec::Group { checks, .. } => checks.iter().any(asks_what_was_said),

@@ -106,7 +106,7 @@ pub struct BuildRow {
     pub besides: &'static str,
     /// The name of the check.
     pub name: &'static str,
-    /// What `sh -c` runs.
+    /// The command for `sh -c`.
     pub run: &'static str,
 }
 

@@ -36,7 +36,7 @@ const PROMPTS: [&str; 4] = [
     "docs/PROMPT.md",
 ];
 
-/// Where cron itself looks for programs.
+/// The search path of cron itself.
 pub const CRON_PATH: &str = "/usr/bin:/bin";
 
 /// Whether a program of this name can be run from one of these folders.
@@ -221,7 +221,7 @@ fn propose_lists(reader: &mut ProjectReader<'_>) -> Vec<ProposedEntry> {
     let features = FEATURE_LISTS.split(' ').map(|path| (path, "feature_list"));
     for (path, kind) in features.chain(PLANS.split(' ').map(|path| (path, "plan"))) {
         let path = path.replace("{branch}", &branch);
-        // One file is listed once where case is ignored.
+        // A file is listed once where case is ignored.
         let is_there = match path.contains('/') {
             true => worktree.root().join(&path).is_file(),
             false => at_root.contains(&path),

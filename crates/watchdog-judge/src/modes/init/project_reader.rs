@@ -18,7 +18,7 @@ pub struct ProjectReader<'a> {
     pub worktree: &'a Worktree,
     /// Its own folders, the nearest first.
     pub folders: &'a [OwnFolder],
-    /// What a person should know of the files.
+    /// Notes on the files for a person.
     pub notes: Vec<String>,
     opened: usize,
 }

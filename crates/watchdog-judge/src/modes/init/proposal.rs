@@ -16,7 +16,7 @@ const LIMITS: &str = "\"limits\": {
     \"idle_timeout_seconds\": 1800
   }";
 
-/// What a first configuration could say.
+/// The possible content of a first configuration.
 #[derive(Debug, Clone, Default)]
 pub struct ConfigProposal {
     /// Checks, the best first, and guards.
@@ -25,7 +25,7 @@ pub struct ConfigProposal {
     pub agents: Vec<PresetName>,
     /// The agent that is asked; `None` leaves it to the default.
     pub agent: Option<PresetName>,
-    /// What a person should know.
+    /// Notes for a person.
     pub notes: Vec<String>,
     /// A file with a prompt.
     pub prompt: Option<&'static str>,
@@ -38,9 +38,9 @@ pub struct ProposedEntry {
     pub is_guard: bool,
     /// Its JSON.
     pub text: String,
-    /// What a person reads of it.
+    /// Its text for a person.
     pub shown: String,
-    /// What speaks for it, or against it.
+    /// The reason for it, or against it.
     pub why: String,
     /// Whether it is written.
     pub is_chosen: bool,
@@ -82,7 +82,7 @@ impl ConfigProposal {
     /// out: it is worth a warning in every verdict.
     ///
     /// # Errors
-    /// Where watchdog itself would refuse the text, or warn of it: a bug, and nothing to write.
+    /// Fails if watchdog itself would refuse the text, or warn of it: a bug, and no file to write.
     pub fn file_text(&self) -> Result<Option<String>, String> {
         let chosen = |is_guard: bool| -> Vec<&str> {
             let entries = self.entries.iter();

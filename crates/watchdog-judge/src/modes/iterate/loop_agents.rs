@@ -1,4 +1,5 @@
-//! The agents of a loop: those that the command line or the configuration names, in the order of preference. Nobody else is ever started.
+//! The agents of a loop: those that the command line or the configuration names, in the order of
+//! preference. A loop starts no other agent.
 
 use std::ffi::OsString;
 use std::path::Path;
@@ -36,7 +37,7 @@ pub enum AgentSelection {
     Program {
         /// The program and its arguments.
         argv: Vec<OsString>,
-        /// Who takes over at a limit, by name.
+        /// The agents that take over at a limit, by name.
         fallback: Vec<String>,
     },
     /// An entry of `agents`, or else a preset.
@@ -47,14 +48,14 @@ pub enum AgentSelection {
         args: Vec<OsString>,
         /// Another file than its own program in `PATH`.
         program: Option<OsString>,
-        /// Who takes over at a limit, by name, in place of the entry's own `fallback`.
+        /// The agents that take over at a limit, by name, in place of the entry's own `fallback`.
         fallback: Vec<String>,
     },
     /// The agent of `completion.json`.
     Configured {
         /// Another file than its own program in `PATH`.
         program: Option<OsString>,
-        /// Who takes over at a limit, by name.
+        /// The agents that take over at a limit, by name.
         fallback: Vec<String>,
     },
     /// These.
@@ -138,7 +139,7 @@ impl LoopAgent {
     /// A known agent with further arguments.
     ///
     /// # Errors
-    /// Where there is no such preset.
+    /// Fails if there is no such preset.
     pub fn preset(
         name: &PresetName,
         presets: PresetLookup<'_>,
@@ -162,7 +163,7 @@ impl LoopAgent {
     /// An entry of `agents`, with further arguments for its preset.
     ///
     /// # Errors
-    /// Where there is no such preset.
+    /// Fails if there is no such preset.
     pub fn entry(
         entry: &AgentEntry,
         presets: PresetLookup<'_>,
@@ -216,7 +217,7 @@ impl LoopAgent {
     /// The agent with this name: an entry of `agents`, or else a preset.
     ///
     /// # Errors
-    /// Where there is no such agent, or its preset cannot be read.
+    /// Fails if there is no such agent, or its preset cannot be read.
     pub fn from_name(
         settings: &ConfigSettings,
         presets: PresetLookup<'_>,

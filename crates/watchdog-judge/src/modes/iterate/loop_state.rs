@@ -80,7 +80,7 @@ impl PersistedLoop {
         &self.record
     }
 
-    /// Where the loop began.
+    /// Returns the point at which the loop began.
     pub fn origin(&self) -> HistoryPoint {
         self.record
             .origin

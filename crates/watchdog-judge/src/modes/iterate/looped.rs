@@ -126,7 +126,7 @@ impl LoopRun {
         // Saying so is a courtesy to others.
         let _ = lock.set_spec(&spec);
         let memory = PersistedLoop::open(&open.store, &open.worktree, &spec, &request, begun)?;
-        // One that was cut off is this loop's own, and waited for.
+        // A session that was cut off is this loop's own, and the loop waits for it.
         if memory.record().under_way.is_none()
             && let Some(running) = RunningSession::find_running(command_env, &open, Some(&spec))?
         {
@@ -651,7 +651,8 @@ impl LoopRun {
         }
     }
 
-    /// Whether the next session goes on in the conversation of the last one. Where that was wanted and cannot be, a person hears of it.
+    /// Whether the next session goes on in the conversation of the last one. If that was wanted and
+    /// cannot be, the loop tells a person.
     fn takes_up(&self, number: u32, changed: bool) -> bool {
         if !self.context.request.same_conversation || number == 1 || changed {
             return false;

@@ -47,7 +47,7 @@ pub fn warnings_before_the_first_session(agents: &[LoopAgent], root: &Path) -> V
 pub struct MissingFallback {
     /// The reason, as a sentence.
     pub why: String,
-    /// What to do.
+    /// The step that mends it.
     pub mend: String,
 }
 

@@ -26,7 +26,7 @@ use super::request::LoopRequest;
 /// Says what a loop would do. Starts nothing and records nothing.
 ///
 /// # Errors
-/// Where repository, records or configuration cannot be read.
+/// Fails if repository, records or configuration cannot be read.
 pub fn plan_loop(
     command_env: &CommandEnv,
     request: &LoopRequest,

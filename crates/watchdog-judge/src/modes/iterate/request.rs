@@ -35,7 +35,7 @@ pub struct LoopRequest {
     pub restart: bool,
     /// When a session is ended. An idle timeout of zero is no limit.
     pub terms: SessionTerms,
-    /// Where the sessions' output is shown.
+    /// The target that shows the sessions' output.
     pub mirror: MirrorTarget,
     /// Further options of the command line.
     pub overrides: Overrides,
@@ -77,7 +77,7 @@ pub struct LoopLimitOverrides {
     pub max_iterations: Option<u32>,
     /// Pause between iterations.
     pub cooldown: Option<Duration>,
-    /// Nothing begins after this instant.
+    /// The instant after which no session begins.
     pub deadline: Option<jiff::Timestamp>,
     /// Turns at most.
     pub max_turns: Option<u64>,

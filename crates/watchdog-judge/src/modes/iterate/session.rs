@@ -1,4 +1,5 @@
-//! One iteration of a loop: a session with its own baseline, judged by the criteria of where the loop began.
+//! Runs an iteration of a loop: a session with its own baseline, judged by the criteria of the
+//! loop's beginning.
 
 use std::collections::BTreeMap;
 use std::ffi::OsString;
@@ -59,7 +60,7 @@ pub struct LoopContext {
     pub worktree_id: String,
     /// The name of the work.
     pub spec: String,
-    /// Where the loop began.
+    /// The point at which the loop began.
     pub origin: HistoryPoint,
     /// The refs of that moment.
     pub refs: KnownRefs,
@@ -182,7 +183,8 @@ impl LoopContext {
             .unwrap_or(&self.agents[0])
     }
 
-    /// What is said of a program of the user's before its first session, where its command line names an agent.
+    /// Describes a program of the user's before its first session, if its command line names an
+    /// agent.
     pub fn describe_recognition(&self, agent: &LoopAgent) -> Option<String> {
         let SessionAgent::Program(argv) = &agent.worker else {
             return None;
@@ -276,7 +278,7 @@ impl LoopContext {
         })
     }
 
-    /// The present state of the work. `None` where it could not be read, with a warning.
+    /// The present state of the work. Returns `None` if it could not be read, with a warning.
     pub async fn work(&self) -> Option<String> {
         let (root, spec, rescue) = (
             self.root.clone(),

@@ -42,7 +42,7 @@ pub enum LoopPhase {
     },
     /// Its session is being judged.
     Judging,
-    /// Nothing, until then.
+    /// The loop idles until then.
     Pause {
         /// When the pause ends.
         until: Timestamp,

@@ -41,7 +41,7 @@ pub struct SnapshotSubject {
     pub evidence: OriginEvidence,
     /// For the journal.
     pub store: Arc<dyn LocalStore>,
-    /// Where progress goes.
+    /// The receiver of progress messages.
     pub narrate: ProgressCallback,
     /// The state in which each helper was kept, and when.
     pub helpers: RefCell<HashMap<PathBuf, (u64, Instant)>>,
@@ -250,7 +250,8 @@ impl SnapshotSchedule {
         }
         let open = self.since >= self.every;
         let Some(seen) = seen.filter(|seen| Some(*seen) != self.last_fingerprint) else {
-            // Nothing new: even after a long quiet time, a change must be noticed soon, but scans cost something.
+            // Without news: even after a long quiet time, a change must be noticed soon, but scans
+            // cost something.
             self.pause = if open {
                 self.settle.max(self.every / 5)
             } else {

@@ -75,15 +75,16 @@ impl SessionRecognition {
         signs.agent(&self.known)
     }
 
-    /// What reads the session's output: the `stream` block of the named agent, or else every dialect and the rules of the configured
-    /// preset. With it the preset whose rules are read without its being named.
+    /// Chooses the reader of the session's output: the `stream` block of the named agent, or else
+    /// every dialect and the rules of the configured preset. With it the preset whose rules are
+    /// read without its being named.
     pub fn reading(
         &self,
         command_env: &CommandEnv,
         root: &Path,
         configured: &AgentSettings,
     ) -> (StreamTap, Option<String>) {
-        // One that cannot be read or is not trusted says nothing about an output.
+        // A preset that cannot be read or is not trusted does not describe an output.
         let preset = |name: &PresetName| {
             command_env
                 .find_preset(root, name)
@@ -106,8 +107,8 @@ impl SessionRecognition {
         (StreamTap::of_anyone(stream.as_ref()), ruled_by)
     }
 
-    /// What a person is told before the session begins; `None` where its command line names no agent. `names_agent` = the configuration
-    /// names the agent of these settings.
+    /// Returns the notice to a person before the session begins; `None` if its command line names
+    /// no agent. `names_agent` = the configuration names the agent of these settings.
     pub fn clause(&self, settings: &AgentSettings, names_agent: bool) -> Option<String> {
         let title = |agent: &str| {
             self.words(agent)

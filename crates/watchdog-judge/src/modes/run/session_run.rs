@@ -412,8 +412,8 @@ impl<'a> StartedSession<'a> {
     }
 }
 
-/// Records the session's uncommitted files: later changes are not its work. `None` where that could not be read or recorded; then all
-/// that is found counts as its work.
+/// Records the session's uncommitted files: later changes are not its work. Returns `None` if that
+/// could not be read or recorded; then all that is found counts as its work.
 fn uncommitted_at_end(input: &JudgementInput, store: &dyn LocalStore) -> Option<ContentIds> {
     let end = input.worktree().uncommitted_contents().ok()?.1;
     let recorded = uncommitted::record_session_end(

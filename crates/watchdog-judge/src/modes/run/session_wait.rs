@@ -122,7 +122,7 @@ impl SessionBudget<'_> {
 /// A session that has ended.
 #[derive(Debug)]
 pub struct WaitedSession {
-    /// What its process came to.
+    /// The outcome of its process.
     pub outcome: SessionOutcome,
     /// The silence for which it was ended.
     pub silent: Option<SilenceCause>,
@@ -142,7 +142,7 @@ impl SessionWaiter {
     /// Makes them.
     ///
     /// # Errors
-    /// Where no thread can be had.
+    /// Fails if no thread can be had.
     pub fn prepare() -> io::Result<Self> {
         let cancel = CancelFlag::new();
         let (give, given) = channel::<(SessionProcess, SessionTerms)>();
@@ -183,7 +183,8 @@ impl SessionWaiter {
             mut silence,
         } = self;
         silence.begin(watched);
-        // Where its thread were gone, the session would be dropped here, which ends it, and the outcome never come.
+        // If its thread were gone, the session would be dropped here, which ends it, and the
+        // outcome never come.
         let _ = give.send((session, terms));
         let spent = budget.spent_while_it_runs();
         tokio::pin!(spent);

@@ -51,7 +51,8 @@ impl AgentSigns<'_> {
             return named(agent, AgentSource::Named);
         }
         if let Some(agent) = self.by_command.one() {
-            // What another program printed told the id, so that it may not be the named agent's.
+            // The id came from the output of another program, so that it may not be the named
+            // agent's.
             let is_its_own = is_plain || speaks(agent);
             return named(
                 agent,

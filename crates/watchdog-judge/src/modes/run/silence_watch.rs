@@ -43,7 +43,7 @@ pub struct WatchedSession {
     pub git_dir: PathBuf,
     /// watchdog's own paths in the work tree.
     pub except: Vec<PathBuf>,
-    /// Where its transcript would be.
+    /// The home of its transcript.
     pub home: ClaudeHome,
     /// Whether it may still get input, so that no result is its last.
     pub may_get_input: bool,
@@ -70,7 +70,7 @@ impl SilenceWatch {
     /// Makes the thread, before there is a session.
     ///
     /// # Errors
-    /// Where no thread can be had.
+    /// Fails if no thread can be had.
     pub fn prepare() -> io::Result<Self> {
         let (begin, begun) = channel::<WatchedSession>();
         let (tell, end) = oneshot::channel();

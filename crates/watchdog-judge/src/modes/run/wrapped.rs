@@ -174,7 +174,7 @@ fn is_of_another(command_env: &CommandEnv, input: &JudgementInput, ran: Option<&
     let Some((program, ran)) = command_env.agent_program.as_ref().zip(ran) else {
         return false;
     };
-    // One that does not say whose it is was named for the configured agent.
+    // A program that does not say whose it is was named for the configured agent.
     agents_in_command(
         std::slice::from_ref(program),
         &known_agents(&command_env.presets),
@@ -201,7 +201,8 @@ fn note_changed_criteria(prepared: &mut PreparedJudgement) {
     input.notes.extend(new);
 }
 
-/// One line for a person before the session begins: the baseline, the agent where it is known, whose the uncommitted files are, the log, and what ends the session.
+/// Describes the session in a line for a person before it begins: the baseline, the agent where it
+/// is known, whose the uncommitted files are, the log, and what ends the session.
 fn first_line(input: &JudgementInput, options: &SessionOptions, agent: Option<String>) -> String {
     let baseline: String = input.baseline.as_str().chars().take(10).collect();
     let timeout = (options.terms.timeout).or(input.settings.limits.session_timeout);

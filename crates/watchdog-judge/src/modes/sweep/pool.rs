@@ -47,7 +47,7 @@ pub struct SweepShared<'a> {
     pub(super) watched: HashSet<String>,
     /// Those for which a session is.
     pub(super) with_sessions: HashSet<String>,
-    /// Where agents keep their transcripts.
+    /// The places of agents' transcripts.
     pub(super) transcript_sources: Vec<TranscriptSource>,
     /// Repositories whose old snapshots were already deleted in this sweep.
     expired: Mutex<HashSet<PathBuf>>,
@@ -121,7 +121,8 @@ fn sweep_now(
             ..SweepReport::default()
         }),
     };
-    // People get one message about the whole sweep. What an earlier one could not deliver is tried now, also where nothing is judged anew.
+    // People get one message about the whole sweep. Notices that an earlier sweep could not deliver
+    // are tried now, also if no worktree is judged anew.
     let gathered = around.notifications.gather();
     around.notifications.wake(&sweep.store);
     sweep.work();
@@ -137,7 +138,7 @@ fn sweep_now(
             "old events could not be removed from the journal: {error}"
         ));
     }
-    // What the store met on the way, such as a damaged database.
+    // The notes of the store, such as a damaged database.
     for note in sweep.store.notes() {
         report.has_lost_records |= note.code == WarningCode::StoreDamaged;
         report.notes.push(note.detail);

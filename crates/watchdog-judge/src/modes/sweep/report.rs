@@ -39,7 +39,7 @@ const UNTOUCHED: &str = "no commit, no change and no conversation since its base
 /// After this long an idle session beside uncommitted work is for a person.
 const LONG_IDLE: Duration = Duration::from_secs(3600);
 
-/// One worktree of a sweep.
+/// A worktree of a sweep.
 #[derive(Debug, Clone)]
 pub struct SweepRow {
     /// Its top folder.
@@ -53,7 +53,7 @@ pub struct SweepRow {
 pub enum SweepOutcome {
     /// It has a verdict.
     Judged(Box<Judgement>),
-    /// Nothing changed since an earlier sweep, whose verdict is reused.
+    /// Without a change since an earlier sweep, the row reuses its verdict.
     Again {
         /// The verdict's object.
         verdict: Box<VerdictView>,
@@ -179,7 +179,8 @@ fn is_long_idle(judgement: &Judgement) -> bool {
             .is_some_and(|changes| changes.work_left())
 }
 
-/// One worktree in the table. Whole verdicts, with all their commits and paths, would be too large for thousands.
+/// A worktree in the table. Whole verdicts, with all their commits and paths, would be too large
+/// for thousands.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct SweepTableRow {
     /// Its top folder.
@@ -200,7 +201,7 @@ pub struct SweepTableRow {
     pub message: String,
     /// Whether a session has been idle for an hour beside work that is not committed.
     pub long_idle: bool,
-    /// What a person does next, where the row calls for one.
+    /// The next step for a person, if the row calls for one.
     pub next: Option<NextStep>,
 }
 
@@ -211,7 +212,8 @@ impl SweepTableRow {
             .is_some_and(|status| status.exit_code() >= Status::Review.exit_code())
     }
 
-    /// Where it stands in the table: what needs a person comes first, then what goes on, what is complete, and what was not judged.
+    /// Its rank in the table: first the rows that need a person, then running, complete and
+    /// unjudged ones.
     pub fn rank(&self) -> u8 {
         match self.status {
             Some(_) if self.needs_person() => 0,

@@ -1,4 +1,4 @@
-//! One worktree of a sweep: decides whether it is watched and unlocked, then judges it.
+//! Scans a worktree of a sweep: decides whether it is watched and unlocked, then judges it.
 
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::path::{Path, PathBuf};
@@ -179,7 +179,7 @@ impl SweepShared<'_> {
         if !self.with_sessions.contains(id) && self.around.agents_inside(root).is_empty() {
             return None;
         }
-        // One that cannot be read hides nothing: the lock and the judgement come next.
+        // An unreadable life hides no worktree: the lock and the judgement come next.
         let worktree_life = WorktreeLife::read_sessions(
             self.around,
             self.store.as_ref(),
@@ -196,7 +196,8 @@ impl SweepShared<'_> {
         ))
     }
 
-    /// Whether anything was said in a worktree since its latest baseline. What cannot be read counts as that.
+    /// Whether anything was said in a worktree since its latest baseline. Unreadable facts count as
+    /// a conversation.
     fn has_conversation(&self, id: &str, root: &Path) -> bool {
         let since_baseline = || -> Result<bool, StoreError> {
             let Some((spec, baseline)) = baseline::read_latest_baseline(self.store.as_ref(), id)?
@@ -453,7 +454,7 @@ impl SweepShared<'_> {
         Degradation::new(WarningCode::ProbesRationed, detail)
     }
 
-    /// Nothing is recorded of an untouched worktree: `status` would read it as unfinished work.
+    /// An untouched worktree gets no record: `status` would read it as unfinished work.
     fn settle(&self, judgement_run: &JudgementRun, verdict: Verdict, untouched: bool) -> Judgement {
         let judgement = if untouched {
             judgement_run.build_unrecorded_judgement(verdict)

@@ -106,7 +106,7 @@ impl Discovery {
     ) -> Result<SearchResult, UnreadableFact> {
         self.begin();
         let search = tokio::select! {
-            // Nothing is watched yet that this could spoil.
+            // The watch is still empty, so that this cannot spoil it.
             search = self.wait_for_result() => or_panic(search),
             () = signals.wait_for_urgency(SignalUrgency::Interrupted) => return Ok(SearchResult::default()),
         };

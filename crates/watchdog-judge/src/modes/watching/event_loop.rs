@@ -89,7 +89,7 @@ struct WatchLoop<'a, L> {
 /// Watches until a signal comes or the output is closed. Returns the number of the signal, or 0.
 ///
 /// # Errors
-/// Where there is no place for the records, or they cannot be read.
+/// Fails if there is no place for the records, or they cannot be read.
 pub async fn watch_worktrees(
     around: &CommandEnv,
     request: &WatchRequest,
@@ -145,7 +145,8 @@ pub(super) async fn watch_by(
 impl<L: AsyncFn(ScanTask) -> WatchScanOutcome + Clone + 'static> WatchLoop<'_, L> {
     async fn stay(&mut self, tail: &mut EventTail, signals: &mut SignalState) {
         let mut next_regular_scan = Instant::now() + self.pause();
-        // One ref that git moves is eight movements or so: those that come within a moment are taken together.
+        // A ref that git moves is eight movements or so: those that come within a moment are taken
+        // together.
         let (mut listen_at, mut pause) = (Instant::now(), SETTLE);
         loop {
             self.discovery.begin_due();
@@ -302,7 +303,8 @@ impl<L: AsyncFn(ScanTask) -> WatchScanOutcome + Clone + 'static> WatchLoop<'_, L
         }
     }
 
-    /// Whether a due scan may begin now. One that is too early is put off, one that would find nothing is dropped.
+    /// Whether a due scan may begin now. A scan that is too early is put off, one without possible
+    /// news is dropped.
     fn is_ready(
         &mut self,
         id: &str,

@@ -15,7 +15,7 @@ const WAITING: usize = 8192;
 
 /// Receives events in a set of folders.
 pub struct FsEvents {
-    /// `None` where nothing is watched, and while a thread has them.
+    /// Without it, no folder is watched, or a thread has them.
     folders: Option<WatchedFolders>,
     waiting: Arc<WaitingEvents>,
     /// Whether new folders without a watch may lie below those that are watched as trees.
@@ -24,7 +24,7 @@ pub struct FsEvents {
     pub watch_error: Option<WatchError>,
 }
 
-/// What moved since events were last taken.
+/// The movements since events were last taken.
 #[derive(Default)]
 struct WaitingEvents {
     moved: Mutex<MovedPaths>,

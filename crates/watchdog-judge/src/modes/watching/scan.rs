@@ -78,16 +78,16 @@ pub struct ScanTask {
 pub enum WatchScanOutcome {
     /// It has no baseline, so it is not watched.
     Unwatched,
-    /// Nothing is new.
+    /// The worktree has no news.
     Same {
-        /// Where HEAD is.
+        /// The position of HEAD.
         head: Option<HistoryPoint>,
     },
     /// Another process holds its lock, or a session works there.
     Busy,
     /// A judgement.
     Judged {
-        /// Where HEAD was just before.
+        /// The position of HEAD just before.
         head: Option<HistoryPoint>,
         /// The uncommitted changes just before, where they were read.
         fingerprint: Option<u64>,

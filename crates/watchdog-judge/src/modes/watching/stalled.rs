@@ -75,7 +75,8 @@ impl ReportedStalls {
     }
 }
 
-/// The last session of each worktree that has one, with its spec. One listing: a watch on a thousand worktrees would never be idle otherwise.
+/// The last session of each worktree that has one, with its spec. Takes a single listing: a watch
+/// on a thousand worktrees would never be idle otherwise.
 fn latest_of_each(store: &dyn LocalStore) -> BTreeMap<String, (String, SessionRecord)> {
     let mut latest: BTreeMap<String, (String, SessionRecord)> = BTreeMap::new();
     for (id, spec, found) in session::list_all_sessions(store).unwrap_or_default() {

@@ -24,7 +24,8 @@ impl SuspendDetector {
         SuspendDetector { own, wall }
     }
 
-    /// One more turn: whether the loop missed time since the last one. A wall clock that was set back counts as well, since it may have
+    /// Takes another turn: returns whether the loop missed time since the last one. A wall clock
+    /// that was set back counts as well, since it may have
     /// been wrong for any time.
     pub fn stood_still(&mut self, own: Instant, wall: Timestamp) -> bool {
         let before = std::mem::replace(self, SuspendDetector { own, wall });

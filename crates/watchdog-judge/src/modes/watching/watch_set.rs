@@ -8,7 +8,7 @@ use std::path::{Path, PathBuf};
 use crate::watch::{GitDirs, HeadFingerprint};
 use watchdog_git::{FoundWorktree, HistoryPoint, WorktreeState};
 
-/// One worktree that is watched.
+/// A watched worktree.
 #[derive(Debug, Clone)]
 pub struct WatchedWorktree {
     /// Its top folder.
@@ -137,7 +137,7 @@ impl WatchSet {
         self.watched.values()
     }
 
-    /// One worktree.
+    /// Returns a worktree.
     pub fn get(&self, id: &str) -> Option<&WatchedWorktree> {
         self.watched.get(id)
     }

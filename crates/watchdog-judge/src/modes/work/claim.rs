@@ -19,9 +19,9 @@ use super::options::TaskRunOptions;
 use super::task::{ClaimedWork, TaskEnd, TaskReport, prompt_of};
 use super::task_queue::{EffectiveTask, TaskQueue};
 
-/// What trying to take a task came to.
+/// The outcome of trying to take a task.
 pub enum TaskBeginning {
-    /// Nothing was taken.
+    /// The attempt took no task.
     NotBegun(Box<TaskReport>),
     /// It is ours.
     Begun(Box<ClaimedWork>),
@@ -89,7 +89,7 @@ pub async fn claim_task(
         Ok(startable) => vec![startable],
         Err(verdict) => return not_begun(*verdict),
     };
-    // One that cannot be started here is reported when it is the first.
+    // A task that cannot be started here is reported when it is the first.
     let others = others.iter().filter_map(|id| board.get(id).cloned());
     startable.extend(others.filter_map(|entry| startable_task(&queue, &board, entry, options)));
     let ids: Vec<String> = startable
@@ -198,7 +198,7 @@ fn startable_task(
     prepare_startable(queue, board, entry, options).ok()?.ok()
 }
 
-/// What is started of a task, or the verdict that says why it is not.
+/// Returns the startable work of a task, or the verdict that says why it may not start.
 fn prepare_startable(
     queue: &TaskQueue,
     board: &TaskBoard,

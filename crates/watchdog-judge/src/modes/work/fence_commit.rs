@@ -8,7 +8,7 @@ use super::own_worktree::branch_of;
 /// The first line of the message.
 const SUBJECT: &str = "watchdog: fence of a task";
 
-/// What the fence of a task on a remote says.
+/// The content of a task's fence on a remote.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) struct FenceMark {
     /// The task.

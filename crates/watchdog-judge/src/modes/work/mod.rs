@@ -2,9 +2,10 @@
 //! idle agents their next ones.
 //!
 //! `own_worktree` makes the worktree and branch of a task, `lease` renews its lease meanwhile (`boot_clock`);
-//! `queue_choice` says whose queue the tasks are in. Where a fleet shares the repository, `travel` brings the work on a task to its remote and
-//! from there (`task_remote`, over `remote_git` and `batch_ssh`, with the marks of `fence_commit`;
-//! `unpushed` for work that was complete and did not get there).
+//! `queue_choice` says whose queue the tasks are in. If a fleet shares the repository, `travel`
+//! brings the work on a task to its remote and from there (`task_remote`, over `remote_git` and
+//! `batch_ssh`, with the marks of `fence_commit`; `unpushed` for work that was complete and did not
+//! get there).
 
 mod batch_ssh;
 mod boot_clock;

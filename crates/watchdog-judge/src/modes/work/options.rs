@@ -8,14 +8,14 @@ use crate::judge::judgement_input::Overrides;
 use crate::modes::iterate::LoopAgent;
 use watchdog_process::{MirrorTarget, SessionTerms};
 
-/// One task for one agent.
+/// A task for an agent.
 #[derive(Debug, Clone)]
 pub struct TaskRunOptions {
     /// The task.
     pub id: String,
     /// The agent's name.
     pub agent: String,
-    /// Where it works.
+    /// The checkout that it works in.
     pub checkout: TaskCheckout,
     /// The agent, and those that take over at a limit, in their order.
     pub agents: Vec<LoopAgent>,
@@ -33,13 +33,13 @@ pub struct TaskRunOptions {
     pub terms: SessionTerms,
     /// Values for placeholders in the text of the task, by name; without any, the text is no template.
     pub vars: BTreeMap<String, String>,
-    /// Where the sessions' output is shown.
+    /// The target that shows the sessions' output.
     pub mirror: MirrorTarget,
     /// Further options of the command line.
     pub overrides: Overrides,
 }
 
-/// Where a task is worked on.
+/// The checkout that a task is worked on in.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum TaskCheckout {
     /// In the worktree that the command is about, on the branch that is there.

@@ -1,7 +1,8 @@
 //! The linked worktree and the branch that a task is worked on in.
 //!
-//! Nothing is ever removed here, and no worktree is switched to another branch while it holds anything that no branch keeps. One that
-//! does is left as it is, and the next task gets a worktree beside it.
+//! This module never removes a worktree or branch, and switches no worktree to another branch while
+//! it holds work that no branch keeps. A worktree that does is left as it is, and the next task
+//! gets a worktree beside it.
 
 use std::path::{Path, PathBuf};
 use std::time::Duration;
@@ -74,7 +75,7 @@ pub struct TaskWorktreeRequest {
     pub home: PathBuf,
     /// The branch.
     pub branch: String,
-    /// Where a new branch begins; `None` = at HEAD of `from`.
+    /// The start of a new branch; without it, at HEAD of `from`.
     pub begin_at: Option<String>,
     /// The work of its dependencies.
     pub dependencies: Vec<TaskDependency>,
@@ -141,7 +142,8 @@ fn beside_others<T>(
 }
 
 /// Makes room for a branch of the remote: the local one of the same name goes on from `head`, or is kept under another name where it has
-/// commits that `head` lacks, or uncommitted work. Says so. One that follows `head` stays: its commits are pushed with the next ones.
+/// commits that `head` lacks, or uncommitted work. Says so. A branch that follows `head` stays: its
+/// commits are pushed with the next ones.
 pub(super) fn keep_beside(
     from: &Worktree,
     branch: &str,
@@ -312,7 +314,8 @@ fn number_folder(home: &Path, n: u32) -> PathBuf {
     }
 }
 
-/// Why a worktree may not be switched to another branch. `None` = everything in it is kept by the branch that it is on.
+/// Why a worktree may not be switched to another branch. Returns `None` if everything in it is kept
+/// by the branch that it is on.
 fn why_not_free(from: &Worktree, folder: &Path, taken: &[String]) -> Option<String> {
     let worktree = match Worktree::open(folder) {
         Ok(worktree) => worktree,

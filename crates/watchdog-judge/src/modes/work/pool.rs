@@ -114,7 +114,7 @@ struct AgentPool<'a> {
     is_away: bool,
 }
 
-/// What a seat came to.
+/// The result of a seat.
 enum SeatEvent {
     /// It took a task, or did not.
     Chose(usize, String, Result<TaskBeginning, UnreadableFact>),
@@ -138,7 +138,7 @@ async fn read_queue(command_env: &CommandEnv) -> Result<QueueState, UnreadableFa
 /// Runs the pool until no task can begin, or a signal comes.
 ///
 /// # Errors
-/// Where the tasks cannot be read at the beginning.
+/// Fails if the tasks cannot be read at the beginning.
 pub async fn run_agent_pool(
     command_env: &CommandEnv,
     options: &AgentPoolOptions,
@@ -190,7 +190,7 @@ pub async fn run_agent_pool(
                 done: pool.done,
             })
         }
-        // What was done here is reported even where the queue's server is gone.
+        // Finished work is reported even if the queue's server is gone.
         Err(unreadable) if unreadable.kind == FaultKind::Store && pool.is_away => {
             let verdict = Verdict::unreadable(unreadable);
             let verdict = if interrupted {
@@ -346,7 +346,7 @@ impl AgentPool<'_> {
             }
         }
         for n in given {
-            // Where machines share a queue, the next ones in case that others are faster.
+            // If machines share a queue, adds the next ones in case that others are faster.
             let role = self.seats[n].agent.role.as_deref();
             let others = ready
                 .iter()
@@ -364,7 +364,7 @@ impl AgentPool<'_> {
         waits
     }
 
-    /// What to do while the queue cannot be read. Whether there is something to wait for.
+    /// Judges the work while the queue cannot be read. Whether there is something to wait for.
     fn without_queue(&mut self, unreadable: &UnreadableFact, is_working: bool) -> bool {
         if unreadable.kind != FaultKind::Store {
             self.say(&format!(
@@ -499,7 +499,8 @@ impl AgentPool<'_> {
         self.later.insert(id.to_owned(), until);
     }
 
-    /// One error may be the task's; two in a row are the agent's, and every further task would go the same way.
+    /// A single error may be the task's; two in a row are the agent's, and every further task would
+    /// go the same way.
     fn record_failure(&mut self, n: usize, id: &str) {
         self.leave_alone(id);
         let seat = &mut self.seats[n];

@@ -88,8 +88,8 @@ impl ClaimedWork {
         Ok(ready)
     }
 
-    /// The worktree to be made, `None` where work is done in that of the tasks; and the work of the dependencies. What travels is the commit at
-    /// which each was completed.
+    /// The worktree to be made, `None` where work is done in that of the tasks; and the work of the
+    /// dependencies. The commit at which each was completed travels.
     async fn plan_worktree(
         &self,
         travels: bool,

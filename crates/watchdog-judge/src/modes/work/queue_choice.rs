@@ -11,7 +11,8 @@ use watchdog_store::task_store::LocalTasks;
 /// The tasks of a repository, and the words for their place. Connects to nothing.
 ///
 /// # Errors
-/// Where the setting of a fleet cannot be read: another queue than the shared one is never used in its place.
+/// Fails if the setting of a fleet cannot be read: another queue than the shared one is never used
+/// in its place.
 pub fn choose_queue(
     command_env: &CommandEnv,
     local: &Arc<dyn LocalStore>,

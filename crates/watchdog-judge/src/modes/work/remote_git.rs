@@ -2,8 +2,9 @@
 //! hooks or environment says where a push goes, how it gets there, or what the remote answers.
 //!
 //! The directory lives for one command's work. It has the objects of the repository, a copy of the names of its branches (so that a fetch
-//! says what is here already), and the address of the remote. What the person has configured for all repositories counts as always:
-//! credentials, proxies, ssh. Only another address is no part of it: the remote is named by a word that the directory alone rewrites.
+//! says what is here already), and the address of the remote. The person's configuration for all
+//! repositories counts as always: credentials, proxies, ssh. Only another address is no part of it:
+//! the remote is named by a word that the directory alone rewrites.
 
 use std::cell::RefCell;
 use std::collections::{BTreeMap, BTreeSet};
@@ -46,12 +47,13 @@ const REMOTE: &str = "there";
 pub(super) struct RemoteGit<'w> {
     worktree: &'w Worktree,
     dir: TempDir,
-    /// What the branches of the repository name, and what was found to be here with everything that leads there.
+    /// The commits that the branches of the repository name, and those found here with everything
+    /// that leads there.
     whole: RefCell<BTreeSet<String>>,
     objects: PathBuf,
     shallow: Option<PathBuf>,
     is_partial: bool,
-    /// Where git goes by ssh and would ask.
+    /// The ssh command that never asks, if git goes by ssh and would ask.
     ssh: Option<String>,
     url: String,
 }
@@ -59,7 +61,7 @@ pub(super) struct RemoteGit<'w> {
 /// A command of git that failed.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) struct RemoteFailure {
-    /// What git said, without credentials.
+    /// The output of git, without credentials.
     pub said: String,
 }
 
@@ -194,7 +196,7 @@ impl<'w> RemoteGit<'w> {
         if refs.is_empty() {
             return Ok(());
         }
-        // What came is on the disk before a ref names it.
+        // The fetched objects are on the disk before a ref names them.
         let fixed = [
             "-c",
             "core.fsync=committed",
@@ -269,8 +271,9 @@ impl<'w> RemoteGit<'w> {
             .map_err(|error| self.unread(&error))
     }
 
-    /// Those of the commits that are not here with everything that leads there: a fetch that was cut off may leave the commit alone. What a
-    /// remote has promised to a partial clone counts as here.
+    /// Those of the commits that are not here with everything that leads there: a fetch that was
+    /// cut off may leave the commit alone. Objects that a remote has promised to a partial clone
+    /// count as here.
     pub(super) fn missing<'i>(&self, ids: &[&'i str]) -> Vec<&'i str> {
         let is_open =
             |id: &&str| !(self.whole.borrow().contains(*id) && self.worktree.has_commit(id));
@@ -407,9 +410,9 @@ fn has_promised_objects(objects: &Path) -> io::Result<bool> {
 pub(super) struct RefUpdate<'a> {
     /// Its whole name.
     pub name: &'a str,
-    /// What it must name now; `None` = nothing.
+    /// The commit that it must name now; without it, the ref must not exist.
     pub expected: Option<&'a str>,
-    /// What it names then; `None` = it is removed.
+    /// The commit that it names then; without it, the ref is removed.
     pub to: Option<&'a str>,
 }
 

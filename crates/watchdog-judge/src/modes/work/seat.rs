@@ -41,7 +41,7 @@ impl AgentName {
 
 impl Drop for AgentName {
     fn drop(&mut self) {
-        // Where this fails, the lease ends by itself.
+        // If this fails, the lease ends by itself.
         let _ = self.store.release(&self.lease);
     }
 }
@@ -49,7 +49,7 @@ impl Drop for AgentName {
 /// Takes the names that are free, as many as may work.
 ///
 /// # Errors
-/// Where the store cannot say.
+/// Fails if the store cannot say.
 pub(super) fn take_seats(
     queue: &TaskQueue,
     options: &AgentPoolOptions,

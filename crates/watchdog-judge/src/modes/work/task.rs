@@ -49,7 +49,7 @@ pub struct TaskReport {
     pub end: TaskEnd,
     /// The last verdict, or why there was nothing to judge.
     pub judgement: Judgement,
-    /// Where it was worked on.
+    /// The worktree that it was worked on in.
     pub worktree: Option<PathBuf>,
 }
 
@@ -107,7 +107,7 @@ pub fn status_after(verdict: &Verdict) -> TaskStatus {
 /// Takes a task, works on it until a loop of sessions ends, and records its status.
 ///
 /// # Errors
-/// Where the tasks cannot be read, or there is no such task.
+/// Fails if the tasks cannot be read, or there is no such task.
 pub async fn run_task(
     command_env: &CommandEnv,
     options: &TaskRunOptions,
@@ -150,7 +150,7 @@ impl ClaimedWork {
     /// Works on it until a loop of sessions ends, and records its status.
     ///
     /// # Errors
-    /// Where its status cannot be recorded.
+    /// Fails if its status cannot be recorded.
     pub async fn perform_now(
         self,
         view: Arc<dyn LoopView>,
@@ -385,7 +385,7 @@ impl ClaimedWork {
         let (reason, message, head) = (
             verdict.reason.as_str().to_owned(),
             verdict.message.clone(),
-            // What the remote has is what others go on from.
+            // Others go on from the head that the remote has.
             pushed
                 .as_ref()
                 .map(|pushed| pushed.head.clone())
@@ -437,7 +437,7 @@ impl ClaimedWork {
 fn lay_over(effective: &mut EffectiveConfig, governed: &EffectiveTask) {
     let task = &governed.task;
     effective.notes.extend(governed.notes.iter().cloned());
-    // Nothing of a configuration that is not trusted counts, and nothing can be complete beside it.
+    // An untrusted configuration does not count at all, and no work can be complete beside it.
     if matches!(effective.trust, ConfigTrust::Untrusted { .. }) || task.checks.is_empty() {
         return;
     }

@@ -42,7 +42,7 @@ pub struct TaskQueue {
     pub folder: TaskFolder,
     /// HEAD of the work tree.
     pub head: HistoryPoint,
-    /// Where the tasks are recorded, for a person.
+    /// The place of the tasks' records, for a person.
     pub source: TaskSource,
     tasks: Arc<dyn TaskStore>,
     trust: TrustStore,
@@ -66,7 +66,7 @@ impl TaskQueue {
     /// Opens the work tree, the store and the files.
     ///
     /// # Errors
-    /// Where one of them cannot be read.
+    /// Fails if one of them cannot be read.
     pub fn open(command_env: &CommandEnv) -> Result<Self, UnreadableFact> {
         let open = OpenWorktree::open(command_env)?;
         let head = open.worktree.head()?;
@@ -96,7 +96,7 @@ impl TaskQueue {
         })
     }
 
-    /// What reopens a task that is complete.
+    /// Returns the command that reopens a complete task.
     pub fn reopen_with(&self, id: &str) -> String {
         self.open
             .commands
@@ -111,7 +111,7 @@ impl TaskQueue {
     /// The records of all tasks, as they are. Writes nothing.
     ///
     /// # Errors
-    /// Where a record cannot be read.
+    /// Fails if a record cannot be read.
     pub fn board(&self) -> Result<TaskBoard, UnreadableFact> {
         self.reading()()
     }
@@ -129,7 +129,7 @@ impl TaskQueue {
         let (repository_id, is_shared) =
             (self.repository_id.clone(), self.source != TaskSource::Here);
         move || {
-            // Where tasks stood on this machine before it shared them is where they begin.
+            // Shared tasks begin with the status that they had on this machine before.
             let earlier = || {
                 if is_shared {
                     LocalTasks::new(here, &repository_id).tasks()
@@ -144,7 +144,7 @@ impl TaskQueue {
     /// The records of all tasks, brought up to date.
     ///
     /// # Errors
-    /// Where a record cannot be read or written.
+    /// Fails if a record cannot be read or written.
     pub fn settle_board(&self) -> Result<TaskBoard, UnreadableFact> {
         let mut board = self.board()?;
         self.pin(&mut board)?;
@@ -216,7 +216,7 @@ impl TaskQueue {
     /// own criteria; that of the work tree only where that commit has none.
     ///
     /// # Errors
-    /// Where the commit, or its copy, cannot be read.
+    /// Fails if the commit, or its copy, cannot be read.
     pub fn load_effective_task(&self, entry: &BoardTask) -> Result<EffectiveTask, UnreadableFact> {
         let LoadedTask {
             relative, bytes, ..

@@ -1,6 +1,8 @@
-//! What travels of a task by git: its branch, and with every push its fence, in one transaction of the remote.
+//! A task travels by git as its branch, and with every push its fence, in one transaction of the
+//! remote.
 //!
-//! A push is believed only when the remote itself says so afterwards. Whoever comes late, with a smaller fence, pushes nothing.
+//! A push is believed only when the remote itself says so afterwards. A latecomer, with a smaller
+//! fence, pushes no commit.
 
 use std::collections::BTreeMap;
 use std::sync::{Arc, Mutex, PoisonError};
@@ -28,11 +30,12 @@ pub struct TaskRemote {
     pub task: String,
     /// The fence of our lease.
     pub fence: i64,
-    /// What was there after the last push under this fence.
+    /// The refs there after the last push under this fence.
     pub(super) recalled: RecalledRefs,
 }
 
-/// What the remote had after our own push, shared by those who work on one task. The next push expects it there: one that finds anything
+/// The refs of the remote after our own push, shared by those who work on one task. The next push
+/// expects it there: one that finds anything
 /// else writes nothing, and asks the remote.
 #[derive(Debug, Clone, Default)]
 pub(super) struct RecalledRefs(Arc<Mutex<Option<RemoteRefs>>>);
@@ -134,7 +137,7 @@ pub enum TaskRemoteError {
     Away { remote: String, why: String },
 }
 
-/// What the remote has of a task.
+/// The refs of a task on the remote.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub(super) struct RemoteRefs {
     /// The branch that goes with the fence.
@@ -152,7 +155,7 @@ impl RemoteRefs {
         self.mark.as_ref().map(|mark| mark.fence).max(single)
     }
 
-    /// Where work goes on: the branch of the newest fence.
+    /// Returns the branch on which work goes on: that of the newest fence.
     fn newest(&self, task: &str) -> Option<RemoteBranch> {
         let fenced = self.branch.as_ref().map(|head| RemoteBranch {
             branch: branch_of(task),
@@ -178,8 +181,9 @@ impl RemoteRefs {
 }
 
 impl TaskRemote {
-    /// Takes the task over on the remote before anything is begun: moves the fence, and makes the branch at `base` where there is none. What
-    /// is there afterwards is where work goes on; its commits are in the repository then.
+    /// Takes the task over on the remote before anything is begun: moves the fence, and makes the
+    /// branch at `base` where there is none. Work goes on from the refs there afterwards; their
+    /// commits are in the repository then.
     ///
     /// # Errors
     /// See [`TaskRemoteError`]; nothing is begun then.
@@ -217,7 +221,7 @@ impl TaskRemote {
     /// Gets commits of branches of other tasks, such as those at which they were completed; each with its branch. The first that cannot be had.
     ///
     /// # Errors
-    /// Where the remote cannot be reached or lacks such a branch.
+    /// Fails if the remote cannot be reached or lacks such a branch.
     pub fn fetch_commits<'c>(
         &self,
         worktree: &Worktree,
@@ -250,7 +254,7 @@ impl TaskRemote {
     /// Whether `old` is `new`, or one of its ancestors.
     ///
     /// # Errors
-    /// Where the repository cannot be read, or its history is cut.
+    /// Fails if the repository cannot be read, or its history is cut.
     pub fn leads_to(
         &self,
         worktree: &Worktree,
@@ -330,7 +334,7 @@ impl TaskRemote {
                 (Err(failure), now) => {
                     let now = now?;
                     self.check_fence(&now)?;
-                    // Nobody was faster: the remote itself refuses.
+                    // No other machine was faster: the remote itself refuses.
                     if now == seen {
                         return Err(self.away(failure));
                     }
@@ -418,7 +422,7 @@ impl TaskRemote {
         }
     }
 
-    /// What the remote has, with its commits in the repository. Refuses a larger fence.
+    /// Reads the refs of the remote, with their commits in the repository. Refuses a larger fence.
     pub(super) fn read_refs(&self, git: &RemoteGit<'_>) -> Result<RemoteRefs, TaskRemoteError> {
         let (branch, fence) = (
             format!("refs/heads/{}", branch_of(&self.task)),
@@ -461,7 +465,7 @@ impl TaskRemote {
             }
             if !wanted.is_empty() {
                 if let Err(failure) = git.fetch(&wanted) {
-                    // One of them may have been removed since.
+                    // The remote may have lost one of them since.
                     last = Some(failure);
                     continue;
                 }
@@ -491,7 +495,8 @@ impl TaskRemote {
         })))
     }
 
-    /// What the fence's commit says. Its bytes are checked against its name, and it has nothing but a message: nothing else need be here.
+    /// Reads the mark in the fence's commit. Its bytes are checked against its name, and it has
+    /// nothing but a message: nothing else need be here.
     fn mark(
         &self,
         git: &RemoteGit<'_>,
@@ -518,7 +523,7 @@ impl TaskRemote {
     }
 }
 
-/// What the fence of a remote is.
+/// The state of a remote's fence.
 #[derive(Debug, PartialEq, Eq)]
 enum FoundMark {
     /// The remote has none.
@@ -545,7 +550,7 @@ fn is_same_or_ancestor(git: &RemoteGit<'_>, old: &str, new: &str) -> Result<bool
     }
 }
 
-/// What a push was to bring about.
+/// The intended result of a push.
 struct MovedBranch {
     branch: RemoteBranch,
     fence_id: Option<String>,

@@ -1,4 +1,5 @@
-//! What travels of a task where a fleet shares its repository: its branch comes before the first session, and goes before it is complete.
+//! Moves a task's branch if a fleet shares its repository: it comes before the first session, and
+//! goes before the task is complete.
 
 use std::path::PathBuf;
 
@@ -17,9 +18,9 @@ pub(super) struct TaskTravel {
     from: PathBuf,
 }
 
-/// What came from the remote.
+/// The task as it came from the remote.
 pub(super) struct ArrivedTask {
-    /// Where its work goes.
+    /// The branch that its work goes to.
     pub branch: String,
     /// For a person.
     pub notes: Vec<String>,

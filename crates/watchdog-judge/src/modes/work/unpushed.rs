@@ -22,8 +22,8 @@ use watchdog_facts::verdict::{Reason, Status};
 use watchdog_git::HistoryPoint;
 
 impl ClaimedWork {
-    /// The judgement of work that an earlier worker may have completed; `None` = a session is needed. Nobody is asked, and nothing is
-    /// committed.
+    /// The judgement of work that an earlier worker may have completed; `None` = a session is
+    /// needed. It sends no question, and makes no commit.
     pub(super) async fn judged_again(
         &self,
         around: &CommandEnv,
@@ -75,8 +75,9 @@ impl ClaimedWork {
         (judgement.verdict.status() == Status::Complete).then_some(judgement)
     }
 
-    /// The work of an earlier worker. One that stopped without a word may have done what the checks want, on whatever machine it was: its
-    /// commits count for the task. Without checks only a session can tell.
+    /// The work of an earlier worker. A worker that stopped without a word may have met the checks,
+    /// on whatever machine it was: its commits count for the task. Without checks only a session
+    /// can tell.
     fn earlier_work(&self, has_checks: bool, travels: bool) -> Option<EarlierWork> {
         let (record, because) = (&self.entry.record, self.was_because.as_deref()?);
         match self.was {
@@ -98,7 +99,7 @@ impl ClaimedWork {
     }
 }
 
-/// What an earlier worker left.
+/// The work that an earlier worker left.
 enum EarlierWork {
     /// This commit was judged complete, and only its push is missing.
     Unpushed(String),

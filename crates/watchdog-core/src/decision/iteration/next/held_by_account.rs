@@ -8,8 +8,9 @@ use super::super::agent_order::{
 use super::{LoopMachine, MARGIN, add_wait};
 
 impl LoopMachine {
-    /// Which of its agents a limit holds that others met, each until when: they get no session before, as if their own had met it. What was
-    /// said before is forgotten, so that a limit which a person cleared holds nobody.
+    /// Which of its agents a limit holds that others met, each until when: they get no session
+    /// before, as if their own had met it. Earlier holds are forgotten, so that a limit that a
+    /// person cleared holds no agent.
     pub fn held_by_account(&mut self, holds: &[(String, Timestamp)]) {
         let hold = |until: Timestamp| AgentHold {
             until: add_wait(until, MARGIN),

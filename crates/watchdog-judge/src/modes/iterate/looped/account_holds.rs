@@ -1,5 +1,5 @@
-//! What a loop does about usage limits that other machines of its account met: it reads them before each step, and notices in a pause that
-//! they are over.
+//! Applies usage limits that other machines of the loop's account met: it reads them before each
+//! step, and notices in a pause that they are over.
 
 use std::time::Duration;
 
