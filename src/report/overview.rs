@@ -16,7 +16,6 @@ use super::attention::AttentionRank;
 use super::fleet_overview::{FleetOverview, RowMachine};
 use super::last_judgements::{WorkKey, last_judgements};
 use watchdog_agent::transcript::ClaudeHome;
-use watchdog_core::decision::breaker::BreakerState;
 use watchdog_facts::verdict::Status;
 use watchdog_git::why_broken;
 use watchdog_judge::judge::live_session::{SessionActivity, SessionLiveness, live_session};

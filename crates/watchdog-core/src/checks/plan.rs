@@ -251,7 +251,7 @@ mod tests {
             check(&[("a", "done"), ("b", "done")]),
             CheckJudgement::PassWith {
                 evidence: Evidence::Claimed,
-                summary: summary
+                summary
             }
         );
         for status in ["pending", "in_progress", "completed", "Done", "done ", ""] {

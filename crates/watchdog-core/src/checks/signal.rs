@@ -121,7 +121,7 @@ mod tests {
             judge(line(), &output("Working...\nTASK_DONE\n")),
             CheckJudgement::PassWith {
                 evidence: Evidence::Claimed,
-                summary: summary
+                summary
             }
         );
     }
