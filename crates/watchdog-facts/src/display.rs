@@ -15,7 +15,7 @@ pub enum LineFeedEscaping {
     Escape,
 }
 
-/// Escapes control, C1 and bidirectional characters, line feeds and tabs aside. See [`escape`].
+/// Escapes control, C1 and bidirectional characters, line feeds and tabs aside. See [`escape_text`].
 pub fn escape_for_display(text: &str) -> String {
     escape_text(text, LineFeedEscaping::Keep).into_owned()
 }

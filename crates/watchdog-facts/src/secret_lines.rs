@@ -1,4 +1,4 @@
-//! Masks a text that comes line by line: what [`mask`] finds in a line, and the lines of a private key. Pure.
+//! Masks a text that comes line by line: what [`mask_secrets`] finds in a line, and the lines of a private key. Pure.
 
 use std::borrow::Cow;
 use std::sync::LazyLock;

@@ -1,4 +1,4 @@
-//! Masks the texts of a JSON value: what [`mask`] finds in them, and what only the name of a member makes a secret. Pure.
+//! Masks the texts of a JSON value: what [`mask_secrets`] finds in them, and what only the name of a member makes a secret. Pure.
 
 use std::borrow::Cow;
 

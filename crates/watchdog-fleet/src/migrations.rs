@@ -106,7 +106,7 @@ pub fn migrate_tables(server: &FleetServer, worker: &str) -> Result<MigrationOut
     })
 }
 
-/// Returns the SQL that a database administrator would run instead of [`migrate`]: two roles, the
+/// Returns the SQL that a database administrator would run instead of [`migrate_tables`]: two roles, the
 /// tables made by the one, and the rights of the other.
 pub fn as_sql(database: &str, worker: &str) -> String {
     let (database, worker) = (quote_identifier(database), quote_identifier(worker));

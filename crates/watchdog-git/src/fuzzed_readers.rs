@@ -52,7 +52,7 @@ pub fn read_movements(file: &Path) -> Result<Vec<LoggedMovement>, Error> {
 /// The same from the newest movement on of which `is_last` says so, given its old and its new object.
 ///
 /// # Errors
-/// As [`movements`].
+/// As [`read_movements`].
 pub fn movements_since(
     file: &Path,
     is_last: impl Fn(&str, &str) -> bool,

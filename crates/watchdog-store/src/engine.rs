@@ -8,7 +8,7 @@
 //! - A fence grows strictly with every [`SharedStore::acquire`] of its key. A write under a lease
 //!   that expired, was released or was
 //!   taken over has no effect. Expiry is judged by the engine's own clock alone ([`SharedStore::now`]), never by the caller's.
-//! - Appending an event whose id is there already is a no-op. [`SharedStore::read`] never skips an event that was acknowledged.
+//! - Appending an event whose id is there already is a no-op. [`SharedStore::read_events`] never skips an event that was acknowledged.
 //! - [`SwapOutcome::Unknown`] is an answer: the write may or may not have happened, and the caller must look again. It is never a conflict.
 
 use std::time::Duration;

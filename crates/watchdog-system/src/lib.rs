@@ -4,12 +4,12 @@
 //!
 //! | what | on Linux | elsewhere |
 //! |---|---|---|
-//! | [`read_all`], [`read_one`], [`children`], [`command_line`], [`variable`], … | `/proc` | [`read_all`] is `Unsupported` and the rest nothing: a tree is its process group, and nobody's ancestry is known |
+//! | [`read_all`], [`read_one`], [`list_children`], [`command_line`], [`read_variable`], … | `/proc` | [`read_all`] is `Unsupported` and the rest nothing: a tree is its process group, and nobody's ancestry is known |
 //! | [`hold_process`], [`signal_held`], [`wait_for_held`] | a pidfd | `ENOSYS`; callers poll the pid |
 //! | [`process_life`] | `/proc`, with the moment of its begin | `kill(pid, 0)`; a reused pid is taken for the first one |
 //! | [`adopt_orphans`] | `PR_SET_CHILD_SUBREAPER` | no: daemons that left the group are not found |
-//! | [`marking`], [`mark_of`] | the soft limit of message queues | no mark |
-//! | [`handles`] | `SigCgt` | assumed: this version has a handler |
+//! | [`start_with_mark`], [`mark_of`] | the soft limit of message queues | no mark |
+//! | [`handles_signal`] | `SigCgt` | assumed: this version has a handler |
 //! | [`find_holder`], [`with_variable`] | open files, folders and environments in `/proc` | nobody is seen |
 //! | [`control_group`] | `/proc` | nothing |
 //! | [`address_space_limit`], [`limits_leave_plenty`] | limits and control groups | threads are tried |
@@ -23,7 +23,7 @@
 //! | [`flush_file_system`] | `syncfs` | none; files are flushed one by one, or all by `sync` |
 //! | [`list_folder`] | `getdents64` into a buffer that is reused | `readdir` |
 //! | [`FOLDER_TO_ENTER`] | `O_PATH` | `O_RDONLY`: a folder that may be entered but not listed is unreadable |
-//! | [`reopen`], [`enlarge_pipe`], [`PIPE_PIECE`] | `/proc/self/fd`, `F_SETPIPE_SZ`, 4096 bytes | no reopening, the size as it is, 512 bytes |
+//! | [`reopen_stream`], [`enlarge_pipe`], [`PIPE_PIECE`] | `/proc/self/fd`, `F_SETPIPE_SZ`, 4096 bytes | no reopening, the size as it is, 512 bytes |
 //! | [`host_name`] | `/proc/sys/kernel/hostname` | `/etc/hostname`, where it is |
 
 #![warn(missing_docs)]

@@ -24,7 +24,11 @@ pub fn run_fleet_command(
 
 /// Says that this build has none.
 #[cfg(not(feature = "fleet"))]
-pub fn fleet(_: &CommandEnv, _: &CommandTerminal, _: FleetArgs) -> Result<u8, CommandFailure> {
+pub fn run_fleet_command(
+    _: &CommandEnv,
+    _: &CommandTerminal,
+    _: FleetArgs,
+) -> Result<u8, CommandFailure> {
     Err(without_fleet())
 }
 
@@ -46,7 +50,11 @@ pub fn run_fleet_events_command(
 
 /// Says that this build has none.
 #[cfg(not(feature = "fleet"))]
-pub fn events(_: &CommandEnv, _: &CommandTerminal, _: EventsArgs) -> Result<u8, CommandFailure> {
+pub fn run_fleet_events_command(
+    _: &CommandEnv,
+    _: &CommandTerminal,
+    _: EventsArgs,
+) -> Result<u8, CommandFailure> {
     Err(without_fleet())
 }
 
@@ -136,6 +144,6 @@ pub fn start_fleet_copies(
 
 /// None: this build is in no fleet.
 #[cfg(not(feature = "fleet"))]
-pub fn copies(_: &CommandEnv) -> Option<std::convert::Infallible> {
+pub fn start_fleet_copies(_: &CommandEnv) -> Option<std::convert::Infallible> {
     None
 }

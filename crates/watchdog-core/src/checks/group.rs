@@ -97,12 +97,12 @@ pub fn describe_checks(settings: &ConfigSettings) -> String {
 }
 
 impl CheckRegistry {
-    /// As [`evaluate`], with the registered types.
+    /// As [`evaluate_checks`], with the registered types.
     pub fn evaluate(&self, settings: &ConfigSettings, context: &CheckContext<'_>) -> GroupOutcome {
         self.tree(settings).evaluate(settings.order, context)
     }
 
-    /// As [`describe`], with the registered types.
+    /// As [`describe_checks`], with the registered types.
     pub fn describe(&self, settings: &ConfigSettings) -> String {
         if settings.checks.is_empty() {
             return String::new();

@@ -33,6 +33,6 @@ pub(super) fn list_violations(schema: &Value, value: &Value) -> Result<Vec<Strin
 /// # Errors
 /// Always: this build knows no schemas.
 #[cfg(not(feature = "jsonschema"))]
-pub(super) fn violations(_: &Value, _: &Value) -> Result<Vec<String>, String> {
+pub(super) fn list_violations(_: &Value, _: &Value) -> Result<Vec<String>, String> {
     Err("this watchdog was built without JSON Schema: build it with --features jsonschema".into())
 }

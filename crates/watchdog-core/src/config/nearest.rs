@@ -47,7 +47,7 @@ pub fn format_nearest_hint<'k>(
 }
 
 /// The known word that this one is a slip of: another case or spelling of the gaps, or one letter in five wrong. Stricter than
-/// [`nearest`], for files in which other words are welcome.
+/// [`find_nearest_word`], for files in which other words are welcome.
 pub fn find_misspelt_word<'k>(
     word: &str,
     candidates: impl IntoIterator<Item = &'k str>,

@@ -61,11 +61,11 @@ pub fn parse_config(text: &str, origin: &Path) -> Result<ParsedConfig, ConfigErr
     parse_registered(text, origin, &[])
 }
 
-/// As [`parse`], for a program that judges types of check of its own: an entry of one of these types reads as
+/// As [`parse_config`], for a program that judges types of check of its own: an entry of one of these types reads as
 /// [`CheckKind::Registered`](super::settings::CheckKind::Registered), its keys unchecked.
 ///
 /// # Errors
-/// As [`parse`].
+/// As [`parse_config`].
 pub fn parse_registered(
     text: &str,
     origin: &Path,
@@ -102,7 +102,7 @@ pub fn parse_registered(
 /// Reads a configuration from the bytes of a file.
 ///
 /// # Errors
-/// As [`parse`]; also where the bytes are not UTF-8.
+/// As [`parse_config`]; also where the bytes are not UTF-8.
 pub fn parse_bytes(bytes: &[u8], origin: &Path) -> Result<ParsedConfig, ConfigError> {
     let refuse = |valid: &str, why: String| {
         let report = ProblemReport::new(valid);

@@ -74,7 +74,7 @@ pub fn send_events(
 
 /// Sends nothing: this build has no network.
 #[cfg(not(feature = "webhooks"))]
-fn post(_: &MessagePost, _: Duration) -> Result<(), SendError> {
+fn post_webhook(_: &MessagePost, _: Duration) -> Result<(), SendError> {
     let why = "this watchdog was built without webhooks: build it with --features webhooks";
     Err(SendError::new(why)
         .hint("check the host's name and the network; proxies are those of HTTPS_PROXY"))

@@ -26,7 +26,7 @@ pub fn rescue_snapshot(
 /// The same, with a source of plans for [`RescueMode::Plan`].
 ///
 /// # Errors
-/// As [`rescue`].
+/// As [`rescue_snapshot`].
 pub fn rescue_asking(
     worktree: &Worktree,
     request: &RescueRequest<'_>,

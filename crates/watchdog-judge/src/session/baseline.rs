@@ -215,7 +215,7 @@ pub fn read_recorded_baseline(
 /// The same for many worktrees, one after the other: those whose baselines saw the same refs read them once.
 ///
 /// # Errors
-/// As [`recorded`].
+/// As [`read_recorded_baseline`].
 pub fn recorded_sharing(
     store: &Arc<dyn LocalStore>,
     worktree_id: &str,

@@ -1,6 +1,6 @@
 //! `watchdog sweep`: judges every worktree of repositories and folders once, each under its own lock.
 //!
-//! [`sweep`] finds them and runs a pool of threads over them, with one probe budget. `scan` judges one, and `sweep_cache` reuses the
+//! [`sweep_worktrees`] finds them and runs a pool of threads over them, with one probe budget. `scan` judges one, and `sweep_cache` reuses the
 //! verdict where nothing changed since the last sweep. A failure in one worktree does not affect the others.
 
 mod pool;

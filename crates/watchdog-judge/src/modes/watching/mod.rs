@@ -1,6 +1,6 @@
 //! `watchdog watch`: judges worktrees on every commit, session end or change.
 //!
-//! [`watch`] is the loop. `watch_set` keeps the watched worktrees and finds those that an event concerns, `fs_events` receives events of
+//! [`watch_worktrees`] is the loop. `watch_set` keeps the watched worktrees and finds those that an event concerns, `fs_events` receives events of
 //! the file system, `due_scans` keeps the scans that are due, `suspend_detector` notices suspends and clock jumps. What reads files blocks, and runs in threads: `watch_sources` opens the sources of events, `discovery` searches
 //! for worktrees, `head_scan` reads where HEAD is, `scan` judges one worktree as `check --once` does, and `stalled` reports sessions that
 //! fell silent.

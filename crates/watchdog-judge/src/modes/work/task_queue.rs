@@ -153,7 +153,7 @@ impl TaskQueue {
         Ok(board)
     }
 
-    /// As [`TaskQueue::settled`], for an event loop.
+    /// As [`TaskQueue::settle_board`], for an event loop.
     ///
     /// # Errors
     /// As there.
