@@ -155,7 +155,10 @@ fn read_only(folder: &Path) -> Vec<String> {
 
 /// Output without what differs from run to run: numbers, ids, times, ages and the columns that they take.
 pub fn normal(text: &str) -> String {
-    let ages = regex::Regex::new(r"just now|\d+ \w+ ago|watchdog-it-\w+").expect("a right pattern");
+    let ages = regex::Regex::new(
+        r"just now|\d+ \w+ ago|watchdog-it-\w+|[0-9a-f]{14}-[0-9a-f]{16}-[0-9a-f]+-[0-9a-f]+",
+    )
+    .expect("a right pattern");
     let columns = regex::Regex::new(r" {2,}").expect("a right pattern");
     // A time at a whole second has no fraction.
     let fractions = regex::Regex::new(r"(\d)\.\d+").expect("a right pattern");

@@ -13,6 +13,7 @@ pub struct ListedAgent<'a> {
     /// The program of its preset.
     pub program: &'a str,
     /// The path of that in `PATH`; without it, the program is not there.
+    #[serde(rename = "found")]
     pub program_path: Option<String>,
     /// The version that the preset was tried with; `None` = untested.
     pub tested: Option<&'a str>,

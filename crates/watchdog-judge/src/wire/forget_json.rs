@@ -14,6 +14,7 @@ pub struct LeftoverList<'a> {
     /// The removed entries, by kind.
     pub entries: Vec<LeftEntry>,
     /// The entries that stay: the word for why, and how many.
+    #[serde(rename = "kept")]
     pub keep_counts: Vec<KeptEntry>,
     /// The things that could not be looked at, for a person.
     pub notes: &'a [String],

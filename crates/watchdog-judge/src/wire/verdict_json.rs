@@ -259,6 +259,7 @@ pub struct VerdictView {
     pub imported_commits: Option<u64>,
     pub net_change: Option<bool>,
     pub brought: Option<u64>,
+    #[serde(deserialize_with = "read_known_entries")]
     pub commits: Vec<Commit>,
     pub changes: Option<ChangesView>,
     pub rescued: bool,
@@ -277,7 +278,9 @@ pub struct VerdictView {
     pub strike: Option<bool>,
     pub not_a_strike_because: Option<String>,
     pub breaker: Option<BreakerFields>,
+    #[serde(deserialize_with = "read_known_entries")]
     pub degraded: Vec<WarningCode>,
+    #[serde(deserialize_with = "read_known_entries")]
     pub notes: Vec<Degradation>,
     pub log: Option<String>,
     pub survivors: Vec<String>,
@@ -290,6 +293,17 @@ pub struct VerdictView {
     /// Whether nothing happened since the baseline: of a verdict that a sweep keeps.
     #[serde(skip_serializing_if = "std::ops::Not::not")]
     pub untouched: bool,
+}
+
+/// Reads the entries that this version knows: one of a later version hides no other.
+fn read_known_entries<'de, D, T>(from: D) -> Result<Vec<T>, D::Error>
+where
+    D: serde::Deserializer<'de>,
+    T: serde::de::DeserializeOwned,
+{
+    let entries = Vec::<Value>::deserialize(from)?;
+    let known_entries = entries.into_iter().map(serde_json::from_value);
+    Ok(known_entries.filter_map(Result::ok).collect())
 }
 
 impl VerdictView {
@@ -346,7 +360,7 @@ mod tests {
 
     use super::*;
 
-    /// Verdicts that the scenes of `tests/it` printed at format 3, 200 shapes with 40 reasons; times, ids and folders are masked.
+    /// Verdicts that the scenes of `tests/it` printed at format 3, 200 shapes with 39 reasons; times, ids and folders are masked.
     const PRINTED: &str = include_str!("../../../../tests/fixtures/verdicts.jsonl");
 
     #[test]
@@ -358,9 +372,9 @@ mod tests {
     }
 
     #[test]
-    fn a_member_that_cannot_be_read_hides_no_other() {
+    fn unreadable_member_hides_no_other() {
         let view = VerdictView::read(&json!({
-            "reason": "of a later version", "new_commits": 2, "checks": [{"outcome": 7}], "degraded": ["of a later version"],
+            "reason": "of a later version", "new_commits": 2, "checks": [{"outcome": 7}], "degraded": ["of a later version", "survivors"],
             "changes": {"staged": 1}, "more": null,
         }));
         let changes = view.changes.expect("the changes are there");
@@ -368,5 +382,6 @@ mod tests {
         assert_eq!((view.new_commits, view.made_here), (Some(2), None));
         assert_eq!(view.reason.as_deref(), Some("of a later version"));
         assert_eq!(view.checks, None);
+        assert_eq!(view.degraded, [WarningCode::Survivors]);
     }
 }

@@ -25,6 +25,7 @@ pub struct ExplainedStep {
     /// Its source.
     pub read_from: String,
     /// The finding, in one line.
+    #[serde(rename = "found")]
     pub finding: String,
     /// The ends that it ruled out.
     pub ruled_out: Vec<RuledOut>,
