@@ -9,7 +9,7 @@ use watchdog_core::decision::breaker::BreakerView;
 use watchdog_facts::display::escape_to_one_line;
 use watchdog_judge::clock::now;
 use watchdog_judge::judge::command_env::CommandEnv;
-use watchdog_judge::judge::configuration::load_effective_config;
+use watchdog_judge::judge::configuration::load_effective;
 use watchdog_judge::judge::open_worktree::OpenWorktree;
 use watchdog_judge::session::read_recorded_baseline;
 use watchdog_judge::wire::breaker_json::{breaker_reset_data, shown_breaker_json};
@@ -33,7 +33,7 @@ pub fn run_breaker_command(
         .spec
         .or(latest.as_ref().map(|latest| latest.spec.clone()))
         .unwrap_or_else(|| open.worktree.default_spec());
-    let settings = load_effective_config(
+    let settings = load_effective(
         command_env,
         &open,
         None,

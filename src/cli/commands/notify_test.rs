@@ -15,7 +15,7 @@ use watchdog_facts::verdict::Reason;
 use watchdog_judge::clock::now;
 use watchdog_judge::judge::command_env::CommandEnv;
 use watchdog_judge::judge::configuration::{
-    config_error_to_fact as bad_configuration, load_effective_config, read_named,
+    config_error_to_fact as bad_configuration, load_effective, read_named,
 };
 use watchdog_judge::judge::open_worktree::OpenWorktree;
 use watchdog_judge::notify::send::{SendError, describe_recipient, send_events};
@@ -140,7 +140,7 @@ fn rules_here(command_env: &CommandEnv) -> Result<RulesHere, CommandFailure> {
         || open.worktree.default_spec(),
         |latest| latest.spec.clone(),
     );
-    let effective_config = load_effective_config(
+    let effective_config = load_effective(
         command_env,
         &open,
         Some(&spec),

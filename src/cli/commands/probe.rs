@@ -15,7 +15,7 @@ use watchdog_facts::shortage::shortage_in;
 use watchdog_facts::verdict::{ProbeUsage, Reason};
 use watchdog_judge::clock::now;
 use watchdog_judge::judge::command_env::CommandEnv;
-use watchdog_judge::judge::configuration::load_effective_config;
+use watchdog_judge::judge::configuration::load_effective;
 use watchdog_judge::judge::open_worktree::OpenWorktree;
 use watchdog_judge::judge::session_agent::{SightedAgent, settings_for};
 use watchdog_judge::session::{ProbeTarget, read_recorded_baseline};
@@ -111,7 +111,7 @@ fn ask_probe(
     let open = OpenWorktree::open(command_env)?;
     let store = open.store.as_ref();
     let recorded = read_recorded_baseline(&open.store, &open.worktree_id, args.spec.as_deref())?;
-    let effective = load_effective_config(
+    let effective = load_effective(
         command_env,
         &open,
         None,

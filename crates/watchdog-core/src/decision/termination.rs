@@ -201,7 +201,7 @@ pub fn decide_course(
 }
 
 /// The limits that could not be held against anything, because what was spent was not told: for a person, once.
-pub fn describe_unmeasured_limits(limits: &Limits, spent: &SpentUsage) -> Option<Degradation> {
+pub fn describe_unmeasured(limits: &Limits, spent: &SpentUsage) -> Option<Degradation> {
     let unmeasured: [(bool, bool, &str); 3] = [
         (limits.max_turns.is_some(), spent.untold.turns, "max_turns"),
         (
@@ -634,7 +634,7 @@ mod tests {
             ..SessionUsage::default()
         });
         assert_eq!(find_stop_reason(&limits, &told, now()), None);
-        let note = describe_unmeasured_limits(&limits, &told).expect("the cost is not known");
+        let note = describe_unmeasured(&limits, &told).expect("the cost is not known");
         assert_eq!(
             (
                 note.code.as_str(),
@@ -643,17 +643,14 @@ mod tests {
             ),
             ("budget_unknown", true, false)
         );
-        assert_eq!(
-            describe_unmeasured_limits(&limits, &SpentUsage::default()),
-            None
-        );
+        assert_eq!(describe_unmeasured(&limits, &SpentUsage::default()), None);
         // A later session with a complete report does not make an earlier one known.
         let later = told.plus(SpentUsage {
             turns: 0,
             ..SpentUsage::default()
         });
-        assert!(describe_unmeasured_limits(&limits, &later).is_some());
-        assert_eq!(describe_unmeasured_limits(&self::limits(), &told), None);
+        assert!(describe_unmeasured(&limits, &later).is_some());
+        assert_eq!(describe_unmeasured(&self::limits(), &told), None);
         assert!(
             SpentUsage::from_usage(&SessionUsage {
                 cost_usd: Some(f64::NAN),

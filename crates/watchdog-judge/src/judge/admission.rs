@@ -16,7 +16,7 @@ use watchdog_store::journal::kind;
 use watchdog_store::{LocalStore, baseline, breaker};
 
 use super::command_env::CommandEnv;
-use super::configuration::load_effective_config;
+use super::configuration::load_effective;
 use super::input_assembly::{SourceOfBaseline, open_judgement};
 use super::journal::CommandJournal;
 use super::judgement_input::{JudgementInput, Overrides};
@@ -220,8 +220,7 @@ pub fn refuse_open_breaker(
         return Ok(());
     }
     let settings =
-        load_effective_config(command_env, open, Some(spec), Some(&open.worktree.head()?))?
-            .settings;
+        load_effective(command_env, open, Some(spec), Some(&open.worktree.head()?))?.settings;
     refuse_while_open(command_env, open, (spec, &settings), breaker, begun)
 }
 

@@ -73,7 +73,7 @@ impl EffectiveConfig {
 }
 
 /// Finds, reads and judges the configuration. The anchor's file governs; without an anchor the baseline's.
-pub fn load_effective_config(
+pub fn load_effective(
     command_env: &CommandEnv,
     open: &OpenWorktree,
     spec: Option<&str>,
@@ -91,7 +91,7 @@ pub fn criteria_changed(
     (spec, baseline): (Option<&str>, Option<&HistoryPoint>),
     known_notes: &[Degradation],
 ) -> Option<Degradation> {
-    let effective = load_effective_config(command_env, open, spec, baseline).ok()?;
+    let effective = load_effective(command_env, open, spec, baseline).ok()?;
     effective
         .notes
         .into_iter()

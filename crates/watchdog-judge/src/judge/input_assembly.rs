@@ -16,7 +16,7 @@ use watchdog_facts::shell_line::shell_word;
 use watchdog_git::{ContentAtBaseline, HistoryPoint, KeptBaseline};
 
 use super::command_env::CommandEnv;
-use super::configuration::{EffectiveConfig, load_effective_config};
+use super::configuration::{EffectiveConfig, load_effective};
 use super::judgement_input::{JudgementInput, Overrides};
 use super::open_worktree::OpenWorktree;
 use super::origins::origin_evidence;
@@ -52,7 +52,7 @@ pub fn open_judgement(
             let head = worktree.head()?;
             let spec = spec_of_new_session(store, worktree, spec)?;
             settle_anchor::between_sessions(&open, Some(&spec), at)?;
-            let effective = load_effective_config(command_env, &open, Some(&spec), Some(&head))?;
+            let effective = load_effective(command_env, &open, Some(&spec), Some(&head))?;
             let (mut recorded, effective) = begin_session(
                 command_env,
                 &open,
@@ -98,7 +98,7 @@ pub fn open_judgement(
         settle_anchor::between_sessions(&open, Some(&recorded.spec), now())?;
     }
     let point = Some(&recorded.point).filter(|point| **point != HistoryPoint::unknown());
-    let effective = load_effective_config(command_env, &open, Some(&recorded.spec), point)?;
+    let effective = load_effective(command_env, &open, Some(&recorded.spec), point)?;
     Ok(JudgementInput::new(
         open, recorded, known, effective, overrides,
     ))

@@ -8,7 +8,7 @@ use jiff::Timestamp;
 use watchdog_core::config::settings::Limits;
 use watchdog_core::decision::machine::{EarlierRounds, JudgementScope};
 use watchdog_core::decision::termination::{
-    LoopDecision, SpentUsage, decide_course, describe_unmeasured_limits,
+    LoopDecision, SpentUsage, decide_course, describe_unmeasured,
 };
 use watchdog_facts::context::{SessionContext, running_tasks};
 use watchdog_facts::display::plural;
@@ -104,7 +104,7 @@ fn evaluate_here(
             let mut setup = input.setup(EarlierRounds::default(), None, false);
             setup.scope = JudgementScope::Criteria { baseline_known };
             setup.notes.extend(unread_sensors);
-            setup.notes.extend(describe_unmeasured_limits(
+            setup.notes.extend(describe_unmeasured(
                 &limits,
                 &SpentUsage::from_usage(&context.usage),
             ));

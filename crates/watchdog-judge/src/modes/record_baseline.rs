@@ -13,7 +13,7 @@ use watchdog_store::journal::{kind, new_event};
 
 use crate::clock::now;
 use crate::judge::command_env::CommandEnv;
-use crate::judge::configuration::load_effective_config;
+use crate::judge::configuration::load_effective;
 use crate::judge::judgement_input::{JudgementInput, Overrides};
 use crate::judge::open_worktree::OpenWorktree;
 use crate::judge::refusal::Refusal;
@@ -50,7 +50,7 @@ pub fn record_baseline(
     let spec = spec_of_new_session(open.store.as_ref(), &open.worktree, options.spec.as_deref())?;
     between_sessions(open, Some(&spec), at)?;
     let head = open.worktree.head()?;
-    let effective = load_effective_config(command_env, open, Some(&spec), Some(&head));
+    let effective = load_effective(command_env, open, Some(&spec), Some(&head));
     let uncommitted = if options.adopt {
         UncommittedRule::Adopt
     } else {
@@ -99,7 +99,7 @@ fn record_cheap_outcomes(
     recorded: &RecordedBaseline,
 ) -> Result<(), UnreadableFact> {
     let open = OpenWorktree::open(command_env)?;
-    let effective = load_effective_config(
+    let effective = load_effective(
         command_env,
         &open,
         Some(&recorded.spec),

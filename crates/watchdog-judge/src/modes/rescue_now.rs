@@ -17,7 +17,7 @@ use watchdog_store::session as sessions;
 
 use crate::clock::now;
 use crate::judge::command_env::CommandEnv;
-use crate::judge::configuration::{EffectiveConfig, load_effective_config};
+use crate::judge::configuration::{EffectiveConfig, load_effective};
 use crate::judge::criteria_files::refused_rescue_script;
 use crate::judge::open_worktree::OpenWorktree;
 use crate::judge::origins::remember_rescued;
@@ -76,7 +76,7 @@ pub fn rescue_now(
         .clone()
         .or(latest.as_ref().map(|latest| latest.spec.clone()))
         .unwrap_or_else(|| open.worktree.default_spec());
-    let config = load_effective_config(
+    let config = load_effective(
         command_env,
         open,
         None,

@@ -57,7 +57,7 @@ macro_rules! pattern {
 pub(super) use pattern;
 
 /// The number in a group; zero where it is missing or no number of ours.
-fn parse_group_number(groups: &Captures<'_>, group: usize) -> u64 {
+fn number_of_group(groups: &Captures<'_>, group: usize) -> u64 {
     groups
         .get(group)
         .and_then(|text| text.as_str().parse().ok())
@@ -65,7 +65,7 @@ fn parse_group_number(groups: &Captures<'_>, group: usize) -> u64 {
 }
 
 /// The number right before a word, as in `3 passed`; zero where there is none.
-fn read_number_before(line: &str, word: &str) -> u64 {
+fn read_before(line: &str, word: &str) -> u64 {
     let words: Vec<&str> = line
         .split(|c: char| !c.is_alphanumeric())
         .filter(|word| !word.is_empty())
@@ -115,7 +115,7 @@ fn count_cargo_tests(lines: &[&str]) -> RunnerCounts {
             && let Some(groups) =
                 pattern!(r"^test result: \w+\. (\d+) passed; (\d+) failed; (\d+) ignored; (\d+) measured; \d+ filtered out").captures(line)
         {
-            let (passed, failed, ignored, measured) = (parse_group_number(&groups, 1), parse_group_number(&groups, 2), parse_group_number(&groups, 3), parse_group_number(&groups, 4));
+            let (passed, failed, ignored, measured) = (number_of_group(&groups, 1), number_of_group(&groups, 2), number_of_group(&groups, 3), number_of_group(&groups, 4));
             last = Some(TestCounts { ran: passed + failed + measured, failed, skipped: ignored });
         }
     }
@@ -128,14 +128,14 @@ fn count_nextest_tests(lines: &[&str]) -> RunnerCounts {
             pattern!(r"^\s*Summary \[\s*[\d.]+s\]\s+(\d+)(?:/\d+)? tests? run: (.*)$")
                 .captures(line)?;
         let figures = summary_groups.get(2)?.as_str();
-        let failed = read_number_before(figures, "failed")
+        let failed = read_before(figures, "failed")
             + pattern!(r"(\d+) timed out")
                 .captures(figures)
-                .map_or(0, |groups| parse_group_number(&groups, 1));
+                .map_or(0, |groups| number_of_group(&groups, 1));
         Some(TestCounts {
-            ran: parse_group_number(&summary_groups, 1),
+            ran: number_of_group(&summary_groups, 1),
             failed,
-            skipped: read_number_before(figures, "skipped"),
+            skipped: read_before(figures, "skipped"),
         })
     })
 }
@@ -158,17 +158,17 @@ fn count_pytest_tests(lines: &[&str]) -> RunnerCounts {
         {
             return None;
         }
-        let failed = read_number_before(figures, "failed")
-            + read_number_before(figures, "error")
-            + read_number_before(figures, "errors");
+        let failed = read_before(figures, "failed")
+            + read_before(figures, "error")
+            + read_before(figures, "errors");
         let ran = failed
-            + read_number_before(figures, "passed")
-            + read_number_before(figures, "xfailed")
-            + read_number_before(figures, "xpassed");
+            + read_before(figures, "passed")
+            + read_before(figures, "xfailed")
+            + read_before(figures, "xpassed");
         Some(TestCounts {
             ran,
             failed,
-            skipped: read_number_before(figures, "skipped"),
+            skipped: read_before(figures, "skipped"),
         })
     })
 }
@@ -176,7 +176,7 @@ fn count_pytest_tests(lines: &[&str]) -> RunnerCounts {
 /// `unittest` counts the skipped ones among those that it ran.
 fn count_unittest_tests(lines: &[&str]) -> RunnerCounts {
     let runs = lines.iter().enumerate().filter_map(|(n, line)| {
-        let ran = parse_group_number(
+        let ran = number_of_group(
             &pattern!(r"^Ran (\d+) tests? in [\d.]+s$").captures(line)?,
             1,
         );
@@ -260,11 +260,11 @@ fn count_jest_tests(lines: &[&str]) -> RunnerCounts {
             .captures(line)?
             .get(1)?
             .as_str();
-        let failed = read_number_before(figures, "failed");
+        let failed = read_before(figures, "failed");
         Some(TestCounts {
-            ran: failed + read_number_before(figures, "passed"),
+            ran: failed + read_before(figures, "passed"),
             failed,
-            skipped: read_number_before(figures, "skipped") + read_number_before(figures, "todo"),
+            skipped: read_before(figures, "skipped") + read_before(figures, "todo"),
         })
     })
 }
@@ -280,14 +280,12 @@ fn count_vitest_tests(lines: &[&str]) -> RunnerCounts {
         .captures(line)?
         .get(1)?;
         let figures = figures.as_str();
-        let failed = read_number_before(figures, "failed");
-        let ran = failed
-            + read_number_before(figures, "passed")
-            + read_number_before(figures, "expected");
+        let failed = read_before(figures, "failed");
+        let ran = failed + read_before(figures, "passed") + read_before(figures, "expected");
         Some(TestCounts {
             ran,
             failed,
-            skipped: read_number_before(figures, "skipped") + read_number_before(figures, "todo"),
+            skipped: read_before(figures, "skipped") + read_before(figures, "todo"),
         })
     })
 }
@@ -300,14 +298,14 @@ fn count_mocha_tests(lines: &[&str]) -> RunnerCounts {
             all = Some(sum_test_counts(
                 all.unwrap_or(NONE),
                 TestCounts {
-                    ran: parse_group_number(&groups, 1),
+                    ran: number_of_group(&groups, 1),
                     ..NONE
                 },
             ));
         } else if let Some(all) = &mut all
             && let Some(groups) = pattern!(r"^  (\d+) (pending|failing)$").captures(line)
         {
-            let count = parse_group_number(&groups, 1);
+            let count = number_of_group(&groups, 1);
             let more = match &groups[2] {
                 "failing" => TestCounts {
                     ran: count,
@@ -330,7 +328,7 @@ fn count_node_tests(lines: &[&str]) -> RunnerCounts {
     let figure = |line: &&str| {
         let groups =
             pattern!(r"^(?:#|ℹ) (tests|pass|fail|cancelled|skipped|todo) (\d+)$").captures(line)?;
-        Some((groups[1].to_owned(), parse_group_number(&groups, 2)))
+        Some((groups[1].to_owned(), number_of_group(&groups, 2)))
     };
     let figures: Vec<(String, u64)> = lines.iter().filter_map(figure).collect();
     figures.iter().any(|(what, _)| what == "tests").then(|| {
@@ -360,11 +358,8 @@ fn count_rspec_tests(lines: &[&str]) -> RunnerCounts {
             r"^(\d+) examples?, (\d+) failures?(?:, (\d+) pending)?(?:, (\d+) errors? occurred outside of examples)?$"
         );
         let groups = pattern.captures(line)?;
-        let (examples, pending) = (
-            parse_group_number(&groups, 1),
-            parse_group_number(&groups, 3),
-        );
-        let failed = parse_group_number(&groups, 2) + parse_group_number(&groups, 4);
+        let (examples, pending) = (number_of_group(&groups, 1), number_of_group(&groups, 3));
+        let failed = number_of_group(&groups, 2) + number_of_group(&groups, 4);
         Some(TestCounts {
             ran: examples.saturating_sub(pending),
             failed,
@@ -389,10 +384,10 @@ fn count_surefire_tests(lines: &[&str]) -> RunnerCounts {
         let groups =
             pattern!(r"^Tests run: (\d+), Failures: (\d+), Errors: (\d+), Skipped: (\d+)$")
                 .captures(line.trim_end())?;
-        let skipped = parse_group_number(&groups, 4);
+        let skipped = number_of_group(&groups, 4);
         Some(TestCounts {
-            ran: parse_group_number(&groups, 1).saturating_sub(skipped),
-            failed: parse_group_number(&groups, 2) + parse_group_number(&groups, 3),
+            ran: number_of_group(&groups, 1).saturating_sub(skipped),
+            failed: number_of_group(&groups, 2) + number_of_group(&groups, 3),
             skipped,
         })
     })
@@ -404,20 +399,20 @@ fn count_gradle_tests(lines: &[&str]) -> RunnerCounts {
         if let Some(groups) =
             pattern!(r"^(\d+) tests? completed, (\d+) failed(?:, (\d+) skipped)?$").captures(line)
         {
-            let skipped = parse_group_number(&groups, 3);
+            let skipped = number_of_group(&groups, 3);
             return Some(TestCounts {
-                ran: parse_group_number(&groups, 1).saturating_sub(skipped),
-                failed: parse_group_number(&groups, 2),
+                ran: number_of_group(&groups, 1).saturating_sub(skipped),
+                failed: number_of_group(&groups, 2),
                 skipped,
             });
         }
         let groups = pattern!(r"^(?:SUCCESS|FAILURE): Executed (\d+) tests? in [^(]*(\(.*\))?$")
             .captures(line)?;
         let details = groups.get(2).map_or("", |group| group.as_str());
-        let skipped = read_number_before(details, "skipped");
+        let skipped = read_before(details, "skipped");
         Some(TestCounts {
-            ran: parse_group_number(&groups, 1).saturating_sub(skipped),
-            failed: read_number_before(details, "failed"),
+            ran: number_of_group(&groups, 1).saturating_sub(skipped),
+            failed: read_before(details, "failed"),
             skipped,
         })
     });
@@ -455,8 +450,8 @@ fn count_ctest_tests(lines: &[&str]) -> RunnerCounts {
         let groups =
             pattern!(r"^\d+% tests passed, (\d+) tests? failed out of (\d+)$").captures(line)?;
         Some(TestCounts {
-            ran: parse_group_number(&groups, 2),
-            failed: parse_group_number(&groups, 1),
+            ran: number_of_group(&groups, 2),
+            failed: number_of_group(&groups, 1),
             skipped: 0,
         })
     })?;
@@ -481,11 +476,11 @@ fn count_dotnet_tests(lines: &[&str]) -> RunnerCounts {
             r"^\s*\w+!\s+- Failed:\s*(\d+), Passed:\s*(\d+), Skipped:\s*(\d+), Total:\s*\d+"
         )
         .captures(line)?;
-        let failed = parse_group_number(&groups, 1);
+        let failed = number_of_group(&groups, 1);
         Some(TestCounts {
-            ran: failed + parse_group_number(&groups, 2),
+            ran: failed + number_of_group(&groups, 2),
             failed,
-            skipped: parse_group_number(&groups, 3),
+            skipped: number_of_group(&groups, 3),
         })
     });
     let summary = || {
@@ -495,9 +490,9 @@ fn count_dotnet_tests(lines: &[&str]) -> RunnerCounts {
             )
             .captures(line)?;
             Some(TestCounts {
-                ran: parse_group_number(&groups, 2) + parse_group_number(&groups, 3),
-                failed: parse_group_number(&groups, 2),
-                skipped: parse_group_number(&groups, 4),
+                ran: number_of_group(&groups, 2) + number_of_group(&groups, 3),
+                failed: number_of_group(&groups, 2),
+                skipped: number_of_group(&groups, 4),
             })
         })
     };

@@ -18,7 +18,7 @@ use watchdog_store::session::{self, SessionRecord};
 use super::hook_worktree::{HookRequest, HookWorktree, keep_work, note_event};
 use crate::clock::now;
 use crate::judge::command_env::CommandEnv;
-use crate::judge::configuration::{EffectiveConfig, load_effective_config};
+use crate::judge::configuration::{EffectiveConfig, load_effective};
 use crate::judge::open_worktree::OpenWorktree;
 use crate::judge::settle_anchor;
 use crate::judge::snapshots::describe_gaps;
@@ -116,7 +116,7 @@ pub fn begin_session(
         active.is_some(),
     );
     note_event(&open, &recorded.spec, kind::SESSION_STARTED, data, at)?;
-    let effective = load_effective_config(
+    let effective = load_effective(
         command_env,
         &open,
         Some(&recorded.spec),

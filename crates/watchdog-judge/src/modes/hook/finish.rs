@@ -8,7 +8,7 @@ use watchdog_store::{hook_session, session, uncommitted};
 use super::hook_worktree::{HookWorktree, keep_work, note_event, note_snapshot};
 use crate::clock::now;
 use crate::judge::command_env::CommandEnv;
-use crate::judge::configuration::load_effective_config;
+use crate::judge::configuration::load_effective;
 use crate::judge::origins::origin_evidence;
 use crate::judge::settle_anchor;
 use crate::judge::snapshots::snapshot_helpers;
@@ -66,7 +66,7 @@ pub fn end_session(
 
     let baseline =
         crate::session::read_recorded_baseline(&open.store, &open.worktree_id, Some(&spec))?;
-    let settings = load_effective_config(
+    let settings = load_effective(
         command_env,
         &open,
         Some(&spec),

@@ -28,7 +28,7 @@ use watchdog_store::lock::WorktreeLock;
 use crate::clock::{measure_since, now};
 use crate::judge::admission::{PreparedJudgement, refuse_while_open};
 use crate::judge::command_env::CommandEnv;
-use crate::judge::configuration::load_effective_config;
+use crate::judge::configuration::load_effective;
 use crate::judge::journal::CommandJournal;
 use crate::judge::judgement_input::JudgementInput;
 use crate::judge::judgement_run::ObservedSession;
@@ -136,7 +136,7 @@ impl LoopRun {
         settle_anchor::between_sessions(&open, Some(&spec), begun)?;
         let mut effective = match &request.effective {
             Some(effective) => effective.clone(),
-            None => load_effective_config(command_env, &open, Some(&spec), Some(&origin))?,
+            None => load_effective(command_env, &open, Some(&spec), Some(&origin))?,
         };
         if let ConfigTrust::Untrusted { allow_with } = &effective.trust {
             // A session would be useless: its criteria would not be read, and no verdict could be `complete`.

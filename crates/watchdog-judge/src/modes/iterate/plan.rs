@@ -14,7 +14,7 @@ use watchdog_facts::evidence::{FaultKind, UnreadableFact};
 use crate::clock::now;
 use crate::judge::admission::refuse_half_done;
 use crate::judge::command_env::CommandEnv;
-use crate::judge::configuration::load_effective_config;
+use crate::judge::configuration::load_effective;
 use crate::judge::open_worktree::OpenWorktree;
 use crate::session::spec_of_new_session;
 use crate::wire::loop_plan_json::LoopPlan;
@@ -37,7 +37,7 @@ pub fn plan_loop(
     let origin = memory.origin();
     let effective = match &request.effective {
         Some(effective) => effective.clone(),
-        None => load_effective_config(command_env, &open, Some(&spec), Some(&origin))?,
+        None => load_effective(command_env, &open, Some(&spec), Some(&origin))?,
     };
     let limits = request.limits.over(&effective.settings.limits);
     let standing = &memory.record().standing;

@@ -13,7 +13,7 @@ use crate::judge::signals::{SignalState, SignalUrgency};
 use watchdog_agent::stream::StreamTap;
 use watchdog_core::config::settings::Limits;
 use watchdog_core::decision::termination::{
-    SpentUsage, describe_unmeasured_limits, find_stop_reason, time_left,
+    SpentUsage, describe_unmeasured, find_stop_reason, time_left,
 };
 use watchdog_facts::evidence::{Degradation, StopReason};
 use watchdog_facts::verdict::Reason;
@@ -115,7 +115,7 @@ impl SessionBudget<'_> {
 
     /// Warnings about budgets that could not be compared with the session.
     pub fn unknown(&self, spent: SpentUsage) -> Option<Degradation> {
-        describe_unmeasured_limits(self.limits, &spent)
+        describe_unmeasured(self.limits, &spent)
     }
 }
 

@@ -7,7 +7,7 @@ use std::time::Duration;
 use super::task_queue::{EffectiveTask, TaskQueue};
 use crate::clock::now;
 use crate::judge::command_env::CommandEnv;
-use crate::judge::configuration::{EffectiveConfig, load_effective_config};
+use crate::judge::configuration::{EffectiveConfig, load_effective};
 use crate::judge::refusal::about;
 use crate::judge::signals::SignalState;
 use crate::judge::spawn_io::spawn_io;
@@ -334,7 +334,7 @@ impl ClaimedWork {
     }
 
     fn request(&self) -> Result<LoopRequest, UnreadableFact> {
-        let mut effective = load_effective_config(
+        let mut effective = load_effective(
             &self.command_env,
             &self.queue.open,
             Some(&self.options.id),

@@ -22,7 +22,7 @@ use watchdog_store::trust::{TrustStore, fingerprint_config};
 
 use crate::clock::now;
 use crate::judge::command_env::CommandEnv;
-use crate::judge::configuration::{EffectiveConfig, load_effective_config};
+use crate::judge::configuration::{EffectiveConfig, load_effective};
 use crate::judge::open_worktree::OpenWorktree;
 use crate::judge::spawn_io::spawn_io;
 use crate::notify::delivery::NotificationWorker;
@@ -70,7 +70,7 @@ impl TaskQueue {
     pub fn open(command_env: &CommandEnv) -> Result<Self, UnreadableFact> {
         let open = OpenWorktree::open(command_env)?;
         let head = open.worktree.head()?;
-        let effective = load_effective_config(command_env, &open, None, Some(&head))?;
+        let effective = load_effective(command_env, &open, None, Some(&head))?;
         let dir = &effective.settings.tasks.dir;
         let folder = folder::read_folder(open.root(), dir).map_err(|error| {
             UnreadableFact::new(

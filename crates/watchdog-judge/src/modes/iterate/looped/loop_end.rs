@@ -3,7 +3,7 @@
 use watchdog_core::decision::iteration::agent_order::{AgentChoice, choose_agent};
 use watchdog_core::decision::iteration::ending::{build_end_verdict as verdict_of, is_over};
 use watchdog_core::decision::iteration::next::LoopEnd;
-use watchdog_core::decision::termination::describe_unmeasured_limits;
+use watchdog_core::decision::termination::describe_unmeasured;
 use watchdog_facts::display::escape_to_one_line;
 use watchdog_facts::evidence::{Degradation, WarningCode};
 use watchdog_facts::verdict::{Reason, Status, Verdict};
@@ -83,7 +83,7 @@ impl LoopRun {
                 .as_ref()
                 .and_then(|breaker| breaker.open_until);
         }
-        let context = describe_unmeasured_limits(
+        let context = describe_unmeasured(
             &self.context.settings().limits,
             &self.machine.standing().spent,
         );
