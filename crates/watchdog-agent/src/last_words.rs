@@ -28,7 +28,7 @@ impl LastWords {
         let text = if reply_envelope.is_some() {
             String::new()
         } else {
-            plain_text(if only_stderr { tail } else { tail_stdout }).text
+            fold_json(&plain_text(if only_stderr { tail } else { tail_stdout }).text)
         };
         LastWords {
             found: reply_envelope,
@@ -46,4 +46,24 @@ impl LastWords {
     pub fn session_id(&self) -> Option<&str> {
         self.found.as_ref()?.session_id.as_deref()
     }
+}
+
+/// The text with each JSON document on one line, however a program broke it: readers of lines know it only so.
+pub(super) fn fold_json(text: &str) -> String {
+    let mut folded = String::with_capacity(text.len());
+    let mut depth = 0_usize;
+    let mut lines = text.lines().peekable();
+    while let Some(line) = lines.next() {
+        folded.push_str(if depth > 0 { line.trim() } else { line });
+        let begins = line.ends_with(['{', '['])
+            && lines
+                .peek()
+                .is_some_and(|next| next.trim_start().starts_with(['"', '{', '[']));
+        if depth > 0 || begins {
+            depth += line.matches(['{', '[']).count();
+            depth = depth.saturating_sub(line.matches(['}', ']']).count());
+        }
+        folded.push(if depth > 0 { ' ' } else { '\n' });
+    }
+    folded
 }

@@ -1,9 +1,10 @@
 //! The instant at which a usage limit ends, read from the words that announce it. Pure: now and the local zone are handed in.
 //!
 //! Understood, in this order: instants (epoch seconds or milliseconds, RFC 3339), durations ("in 3 days 4 hours",
-//! "retry-after: 120"), dates and weekdays with or without a time, and clock times in 12 or 24 hours. A time zone in
-//! parentheses or an abbreviation after a time is honoured; an unknown one makes the instant unknown.
-//! A clock time means its next occurrence; one that passed at most two minutes ago means just that, since the text may be older than now.
+//! "after 2h52m39s", "retry-after: 120"), dates and weekdays with or without a time, and clock times in 12 or 24 hours.
+//! A time zone in parentheses, an abbreviation or an offset ("GMT-3") after a time is honoured; an unknown one makes the
+//! instant unknown. A clock time means its next occurrence; one that just passed means that one, since the text may be
+//! older than now.
 
 use std::sync::LazyLock;
 
@@ -15,16 +16,16 @@ use regex::{Captures, Regex};
 /// A limit that ends later than this is taken for a misreading.
 const FARTHEST: SignedDuration = SignedDuration::from_hours(40 * 24);
 /// How long ago a clock time may be to mean its last occurrence.
-const JUST_PASSED: SignedDuration = SignedDuration::from_mins(2);
+const JUST_PASSED: SignedDuration = SignedDuration::from_mins(15);
 
 fn compile_regex(text: &str) -> Regex {
     Regex::new(text).expect("the pattern is a constant")
 }
 
 static EPOCH: LazyLock<Regex> = LazyLock::new(|| {
-    compile_regex(
-        r#"(?i)(?:limit reached\s*\||(?:resets?|retry|available)[_ ]?(?:at|time)?"?\s*[:=]?\s*"?)(\d{10})(\d{3})?(?:\D|$)"#,
-    )
+    compile_regex(&format!(
+        r#"(?i)(?:limit reached\s*\||{CUE}[-_ ]?(?:at|time|after)?"?\s*[:=]?\s*"?)(\d{{10}})(\d{{3}})?(?:\D|$)"#
+    ))
 });
 static RFC_3339: LazyLock<Regex> = LazyLock::new(|| {
     compile_regex(
@@ -32,14 +33,16 @@ static RFC_3339: LazyLock<Regex> = LazyLock::new(|| {
     )
 });
 /// Words that announce an instant or a duration.
-const CUE: &str = r"(?:resets?(?:\stime)?|try\sagain|retry|retrying|wait|available(?:\sagain)?|come\sback|renews?|until|restored)";
+const CUE: &str = r"(?:resets?(?:\stime)?|try\sagain|retry|retrying|wait|available(?:\sagain)?|come\sback|renews?|refresh(?:es)?|until|restored)";
+/// A number with its unit.
+const AMOUNT: &str = r"(?:\d+(?:\.\d+)?|\ban?\b)\s*(?:weeks?|w|days?|d|hours?|hrs?|hr|h|minutes?|mins?|min|m|seconds?|secs?|sec|s|ms)";
 static DURATION: LazyLock<Regex> = LazyLock::new(|| {
     compile_regex(&format!(
-        r#"(?i)\b{CUE}"?(?:[-_ ]?(?:after|in|delay|for|about|approximately|(?:in_)?seconds|at))*"?\s*[:=]?\s*"?((?:\d+(?:\.\d+)?\s*(?:days?|d|hours?|hrs?|hr|h|minutes?|mins?|min|m|seconds?|secs?|sec|s|ms)\b[\s,]*(?:and\s+)?)+)"#
+        r#"(?i)(?:\b|quota){CUE}"?(?:[-_ ]?(?:after|in|delay|for|about|approximately|(?:in_)?seconds|at))*"?\s*[:=~]?\s*"?((?:{AMOUNT}[\s,]*(?:and\s+)?)*{AMOUNT})\b"#
     ))
 });
 static PART: LazyLock<Regex> =
-    LazyLock::new(|| compile_regex(r"(?i)(\d+(?:\.\d+)?)\s*(ms|[dhms])"));
+    LazyLock::new(|| compile_regex(r"(?i)(\d+(?:\.\d+)?|\ban?\b)\s*(ms|[wdhms])"));
 static BARE_SECONDS: LazyLock<Regex> = LazyLock::new(|| {
     compile_regex(
         r#"(?i)\b(?:retry[-_ ]after|resets?_(?:in_seconds|after_seconds|in|after))"?\s*[:=]?\s*"?(\d+(?:\.\d+)?)(?:[^\d.\w:]|$)"#,
@@ -52,7 +55,7 @@ static WHEN: LazyLock<Regex> = LazyLock::new(|| {
         (?:(?P<day>today|tomorrow|(?:mon|tue|wed|thu|fri|sat|sun)[a-z]*)\b,?\s*)?
         (?:(?P<month>(?:jan|feb|mar|apr|may|jun|jul|aug|sep|oct|nov|dec)[a-z]*)\.?\s+(?P<date>\d{{1,2}})(?:st|nd|rd|th)?(?:,?\s+(?P<year>\d{{4}}))?\b,?\s*)?
         (?:(?:at\s+)?(?P<hour>\d{{1,2}})(?::(?P<minute>\d\d)(?::\d\d)?)?\s*(?P<half>[ap]\.?m\b\.?)?)?
-        \s*(?:\((?P<zone>[A-Za-z][\w/+-]*)\)|(?P<short>UTC|GMT|[A-Z]{{1,3}}[SD]T|CET|CEST|BST|IST|JST)\b)?"
+        \s*(?:\((?P<zone>[A-Za-z][\w/+:-]*)\)|(?P<short>(?:UTC|GMT)(?:[+-]\d{{1,2}}(?::?\d\d)?)?|[A-Z]{{1,3}}[SD]T|[PMCE]T|CET|CEST|BST|IST|JST)\b)?"
     ))
 });
 
@@ -74,14 +77,7 @@ fn parse_instant(text: &str) -> Option<Timestamp> {
     let zone = match date_match.get(3).map(|zone| zone.as_str()) {
         // A date without a zone is common in logs and says nothing certain.
         None => return None,
-        Some("Z" | "UTC" | "GMT") => TimeZone::UTC,
-        Some(offset) => {
-            let sign = if offset.starts_with('-') { -1 } else { 1 };
-            let digits: String = offset.chars().filter(char::is_ascii_digit).collect();
-            let minutes =
-                digits[..2].parse::<i32>().ok()? * 60 + digits[2..].parse::<i32>().ok()?;
-            TimeZone::fixed(jiff::tz::Offset::from_seconds(sign * minutes * 60).ok()?)
-        }
+        Some(zone) => zone_named(zone)?,
     };
     zone.to_timestamp(date.to_datetime(time)).ok()
 }
@@ -96,9 +92,11 @@ fn parse_duration(text: &str, now: Timestamp) -> Option<Timestamp> {
                     "s" => 1.0,
                     "m" => 60.0,
                     "h" => 3600.0,
-                    _ => 86400.0,
+                    "d" => 86400.0,
+                    _ => 604_800.0,
                 };
-                Some(part[1].parse::<f64>().ok()? * unit)
+                // "an hour".
+                Some(part[1].parse::<f64>().unwrap_or(1.0) * unit)
             })
             .sum(),
         None => BARE_SECONDS.captures(text)?[1].parse::<f64>().ok()?,
@@ -132,26 +130,24 @@ fn named_time(time_match: &Captures<'_>, now: Timestamp, local: &TimeZone) -> Op
                 Date::new(year.as_str().parse().ok()?, month, date).ok()?,
                 time,
             ),
-            None => [today.year(), today.year() + 1]
-                .into_iter()
-                .find_map(|year| {
-                    Date::new(year, month, date)
-                        .ok()
-                        .and_then(|d| at(d, time))
-                        .filter(|t| is_next(*t))
-                }),
+            None => (today.year() - 1..=today.year() + 1).find_map(|year| {
+                Date::new(year, month, date)
+                    .ok()
+                    .and_then(|d| at(d, time))
+                    .filter(|t| is_next(*t))
+            }),
         };
     }
     let days: Vec<Span> = match time_match
         .name("day")
         .map(|day| day.as_str().to_lowercase())
     {
-        None => (0..3).map(|n| n.days()).collect(),
+        None => (-1..3).map(|n| n.days()).collect(),
         Some(day) if day == "today" => vec![0.days()],
         Some(day) if day == "tomorrow" => vec![1.days()],
         Some(day) => {
             let wanted = weekday_named(&day)?;
-            (0..8)
+            (-1..8)
                 .filter(|n| today.saturating_add(n.days()).weekday() == wanted)
                 .map(|n| n.days())
                 .collect()
@@ -191,8 +187,23 @@ fn time_of(time_match: &Captures<'_>) -> Option<Option<Time>> {
     Time::new(hour, minute, 0, 0).ok().map(Some)
 }
 
+/// The zone of an abbreviation, of a name of the time zone database, or of an offset: "+02:00", "GMT-3".
 fn zone_named(name: &str) -> Option<TimeZone> {
-    let name = match name.to_ascii_uppercase().as_str() {
+    let name = name.to_ascii_uppercase();
+    let offset = name.strip_prefix("UTC").or(name.strip_prefix("GMT"));
+    let offset = offset.unwrap_or(&name);
+    if let Some(sign) = [('-', -1), ('+', 1)]
+        .into_iter()
+        .find_map(|(sign, factor)| offset.starts_with(sign).then_some(factor))
+    {
+        let digits: String = offset.chars().filter(char::is_ascii_digit).collect();
+        let (hours, minutes) = digits.split_at_checked(2).unwrap_or((&digits, ""));
+        let minutes = hours.parse::<i32>().ok()? * 60 + minutes.parse().unwrap_or(0);
+        return Some(TimeZone::fixed(
+            jiff::tz::Offset::from_seconds(sign * minutes * 60).ok()?,
+        ));
+    }
+    let name = match name.as_str() {
         "UTC" | "GMT" | "Z" => return Some(TimeZone::UTC),
         "PST" | "PDT" | "PT" => "America/Los_Angeles",
         "MST" | "MDT" | "MT" => "America/Denver",
@@ -201,7 +212,7 @@ fn zone_named(name: &str) -> Option<TimeZone> {
         "CET" | "CEST" => "Europe/Berlin",
         "BST" => "Europe/London",
         "JST" => "Asia/Tokyo",
-        _ => name,
+        name => name,
     };
     TimeZone::get(name).ok()
 }
@@ -246,10 +257,19 @@ mod tests {
                 "resets 9:30am (America/Los_Angeles)",
                 "2026-08-19T16:30:00Z",
             ),
+            // It passed while its text was under way.
             (
-                "resets 9:27am (America/Los_Angeles)",
-                "2026-08-19T16:27:00Z",
+                "resets 9:14am (America/Los_Angeles)",
+                "2026-08-19T16:14:00Z",
             ),
+            (
+                "resets 9:13am (America/Los_Angeles)",
+                "2026-08-20T16:13:00Z",
+            ),
+            ("Access resets at 1:20 PM GMT-3.", "2026-08-19T16:20:00Z"),
+            ("Access resets at 10:57 PM GMT-3.", "2026-08-20T01:57:00Z"),
+            ("resets 3pm (UTC+05:30)", "2026-08-20T09:30:00Z"),
+            ("resets at 3:15 PM PT", "2026-08-19T22:15:00Z"),
             ("resets 3am", "2026-08-20T03:00:00Z"),
             ("resets at 12am", "2026-08-20T00:00:00Z"),
             ("resets at 12:30 PM", "2026-08-20T12:30:00Z"),
@@ -291,6 +311,18 @@ mod tests {
         ] {
             check(text, NOW, "UTC", Some(expected));
         }
+        for (text, expected) in [
+            ("resets 11:55pm (Europe/Berlin)", "2026-12-31T22:55:00Z"),
+            (
+                "resets Dec 31 at 11:55pm (Europe/Berlin)",
+                "2026-12-31T22:55:00Z",
+            ),
+            ("resets Thu 11:55pm (Europe/Berlin)", "2026-12-31T22:55:00Z"),
+            ("resets 11:35pm (Europe/Berlin)", "2027-01-01T22:35:00Z"),
+        ] {
+            // Five minutes into the year in Berlin.
+            check(text, "2026-12-31T23:05:00Z", "UTC", Some(expected));
+        }
         check(
             "resets Jan 2 at 10am",
             "2026-12-30T10:00:00Z",
@@ -320,6 +352,21 @@ mod tests {
                 "2026-08-19T16:29:04Z",
             ),
             ("resets in 2h 5m", "2026-08-19T18:33:34Z"),
+            ("will reset after 2h52m39s.", "2026-08-19T19:21:13Z"),
+            (
+                "will reset after 5s.. Retrying after 6173ms...",
+                "2026-08-19T16:28:39Z",
+            ),
+            ("retrying in 3h20m5s attempt #2", "2026-08-19T19:48:39Z"),
+            ("Please try again in 12m30s", "2026-08-19T16:41:04Z"),
+            ("try again in 6m0s.", "2026-08-19T16:34:34Z"),
+            ("reset after 1d2h", "2026-08-20T18:28:34Z"),
+            ("resets in 1d 2h", "2026-08-20T18:28:34Z"),
+            ("refreshes in 1 week, 1 day", "2026-08-27T16:28:34Z"),
+            ("try again in 2 hours 5 minutes", "2026-08-19T18:33:34Z"),
+            ("try again in an hour", "2026-08-19T17:28:34Z"),
+            (r#""quotaResetDelay": "2h52m39.4s""#, "2026-08-19T19:21:14Z"),
+            ("try again at 1787200000", "2026-08-20T04:26:40Z"),
         ] {
             check(text, NOW, "UTC", Some(expected));
         }
@@ -337,6 +384,9 @@ mod tests {
             "resets 7pm (Middle/Earth)",
             "resets Feb 31 at 10am",
             "try again in 900 days",
+            "try again in 3 months",
+            "wait a moment",
+            "resets 7pm (UTC+99)",
             "2026-08-20 10:27 something",
             "resets",
         ] {

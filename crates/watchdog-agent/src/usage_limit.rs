@@ -12,7 +12,7 @@ use regex::Regex;
 use serde_json::Value;
 
 use super::envelope::ReplyEnvelope;
-use super::last_words::LastWords;
+use super::last_words::{LastWords, fold_json};
 use super::printed_words::contains_any;
 use super::reset_time::reset_at;
 use watchdog_facts::display::cut_text;
@@ -35,13 +35,13 @@ const LINE: usize = 2000;
 const FOLLOWING: usize = 2;
 
 /// The labels that programs print before a message. Repeated; `\w+Error:` and `name:` are a program's own labels.
-const LEAD_IN: &str = r"(?:\[[^\]]{1,40}\]\s*|\[api error[:\s]+|[\w./@-]{1,40}:\s+|(?:fatal|error|warning|api|apierror|anthropic|openai|azure|google|gemini|codex|claude|ai|opencode|provider|server|service|upstream|stream|request|turn|rejected|failed|returned|exceeded retry limit,|last|with|unexpected)\b[\s:·,-]*)*";
+const LEAD_IN: &str = r"(?:\[[^\]]{1,40}\]\s*|sorry[,.!]\s+|error when talking to gemini api full report available at: \S+\s+|attempt \d+ failed(?: with status \d+)?[.:]\s+(?:retrying with backoff\.{3}\s+)?|\[api error[:\s]+|[\w./@-]{1,40}:\s+|(?:fatal|error|warning|api|apierror|anthropic|openai|azure|google|gemini|codex|claude|ai|opencode|provider|server|service|upstream|stream|request|turn|rejected|failed|returned|exceeded retry limit,|last|with|unexpected)\b[\s:·,-]*)*";
 
 /// The words for a limit of the user's plan. Strong: they hardly ever mean something else.
 const PLAN_LIMIT: &str = r"(?:you(?:['’]ve| have)(?: just)? (?:hit|reached|exceeded|used up) (?:your|the) (?:[\w$-]+ ){0,4}?(?:limits?|quota|allowance)|you(?:['’]ve| have) exhausted your (?:[\w-]+ ){0,3}?(?:quota|capacity)(?: on this model)?|you(?:['’]re| are) out of (?:extra )?usage|(?:(?:claude|ai|opus|sonnet|fable|haiku|your|the|\d+[- ]hour|five[- ]hour|weekly|daily|monthly|hourly|session|usage|message|spend(?:ing)?|plan|individual|account)[ -]){1,5}limit (?:has been |was )?(?:reached|exceeded|hit)|limit reached\s*[|∙·]|(?:> )?\d\. stop and wait for (?:the )?limit to reset)";
 
 /// The words of a service that refuses for the rate or the quota.
-const RATE_LIMIT: &str = r#"(?:(?:(?:api|account|organi[sz]ation|org|model|tokens?|requests?|user|project|input|output|your|the|github|secondary|daily|monthly|free|tier) ){0,3}?rate[- ]limit (?:has been |was )?(?:reached|exceeded|hit|error)|(?:you (?:have been|are|were) )?rate[- ]limited|rate[- ]limit[.:]\s*(?:please )?(?:retry|try again|wait)\b.*|this request would exceed your (?:[\w'’-]+ ){0,3}rate limit|too many requests|(?:(?:api|account|organi[sz]ation|org|model|tokens?|requests?|user|project|input|output|your|the|github|secondary|daily|monthly|free|tier) ){0,3}?quota[- ]exceeded|(?:you )?(?:have )?exceeded (?:your |the )?(?:[\w-]+ ){0,4}?(?:quota|limit)|(?:tokens|requests) per (?:second|minute|hour|day) limit (?:exceeded|reached)|request limit (?:exceeded|reached)|request throttled|throttl(?:ed|ing)(?: request)?|(?:http(?:/[\d.]+)?|status(?: code)?|error(?: code)?|api[- ]error|code|\(|request rejected \()[\s:]*429\)?|resource[ _]exhausted|rate_limit_(?:error|exceeded)|usage_limit_reached|insufficient_quota)"#;
+const RATE_LIMIT: &str = r#"(?:(?:(?:api|account|organi[sz]ation|org|model|tokens?|requests?|user|project|input|output|your|the|github|secondary|daily|monthly|free|tier) ){0,3}?rate[- ]limit (?:has been |was )?(?:reached|exceeded|hit|error)|(?:you (?:have been|are|were) )?rate[- ]limited|rate[- ]limit[.:]\s*(?:please )?(?:retry|try again|wait)\b.*|you(?:['’]ve| have) (?:hit|reached|exceeded) a rate limit that restricts\b.*|free usage exceeded|this request would exceed your (?:[\w'’-]+ ){0,3}rate limit|too many requests|(?:(?:api|account|organi[sz]ation|org|model|tokens?|requests?|user|project|input|output|your|the|github|secondary|daily|monthly|free|tier|qwen|oauth) ){0,3}?quota[- ]exceeded|(?:you )?(?:have )?exceeded (?:your |the )?(?:[\w-]+ ){0,4}?(?:quota|limit)|(?:tokens|requests) per (?:second|minute|hour|day) limit (?:exceeded|reached)|request limit (?:exceeded|reached)|request throttled|throttl(?:ed|ing)(?: request)?|(?:http(?:/[\d.]+)?|status(?: code)?|error(?: code)?|api[- ]error|code|\(|request rejected \()[\s:]*429\)?|resource[ _]exhausted|rate_limit_(?:error|exceeded)|usage_limit_reached|insufficient_quota)"#;
 
 /// The end of such a phrase: "rate limit exceeded errors are retried" continues, and is prose.
 const END: &str = r#"(?:\s*$|\s*[.!|:;,∙·•—–()\[\]"{}-]|\s+(?:for|by|until|in|at|and|or|please|try|retry|resets?|today|this|wait|again|response|error|rate_limit_error|too many requests|upgrade|run|/)(?:\b|\s|$))"#;
@@ -74,7 +74,7 @@ static JSON: LazyLock<Regex> = LazyLock::new(|| {
 
 /// The start of a line that is such an answer, and no prose about one.
 static JSON_LINE: LazyLock<Regex> = LazyLock::new(|| {
-    Regex::new(&format!(r"(?i)^{LEAD_IN}(?:\d{{3}}\s*)?\{{")).expect("the pattern is a constant")
+    Regex::new(&format!(r"(?i)^{LEAD_IN}(?:\d{{3}}\s*)?\[?\{{")).expect("the pattern is a constant")
 });
 
 fn compile_anchored_regex(matter: &str) -> Regex {
@@ -97,7 +97,8 @@ pub fn read_usage_limit(text: &str, now: Timestamp) -> Option<UsageLimit> {
 
 /// The same, with times without a zone in `local`.
 pub fn read_in(text: &str, now: Timestamp, local: &TimeZone) -> Option<UsageLimit> {
-    let lines = last_lines(text);
+    let text = fold_json(text);
+    let lines = last_lines(&text);
     // The last one announced is the one in force.
     let at = lines
         .iter()
@@ -124,17 +125,15 @@ fn ended_in_limit_in(
     }
     let lines = last_lines(&last.text);
     // A menu, a hint or a stack trace may follow the message; a page of prose may not.
-    let last_words = lines
-        .len()
-        .saturating_sub(if exit.success() { 1 } else { 6 });
-    let at = (last_words..lines.len()).rev().find(|i| {
-        measure_limit_strength(lines[*i])
-            >= Some(if exit.success() {
-                LimitStrength::Plan
-            } else {
-                LimitStrength::Refusal
-            })
-    })?;
+    let (last_words, least) = match (exit.success(), last.only_stderr) {
+        (true, _) => (1, LimitStrength::Plan),
+        (false, false) => (6, LimitStrength::Refusal),
+        (false, true) => (LINES, LimitStrength::Refusal),
+    };
+    // The words tell when it ends; a status behind them does not.
+    let at = (lines.len().saturating_sub(last_words)..lines.len())
+        .filter(|i| measure_limit_strength(lines[*i]) >= Some(least))
+        .max_by_key(|i| (measure_limit_strength(lines[*i]), *i))?;
     Some(limit_at(&lines, at, now, local))
 }
 
@@ -336,6 +335,30 @@ mod tests {
             (
                 "You have exhausted your capacity on this model. Your quota will reset after 2h.",
                 Some("2026-08-19T18:28:34Z"),
+            ),
+            (
+                "[API Error: [{\n  \"error\": {\n    \"code\": 429,\n    \"message\": \"You have exhausted your capacity on this model. Your quota will reset after 8h44m7s.\",\n    \"errors\": []\n  }\n}\n]\n]",
+                Some("2026-08-20T01:12:41Z"),
+            ),
+            (
+                "Attempt 1 failed: You have exhausted your capacity on this model. Your quota will reset after 3h20m5s.. Retrying after 6173ms...",
+                Some("2026-08-19T19:48:39Z"),
+            ),
+            (
+                "Error when talking to Gemini API Full report available at: /tmp/x.json TerminalQuotaError: You have exhausted your daily quota on this model.",
+                None,
+            ),
+            (
+                "Qwen API quota exceeded: Your Qwen API quota has been exhausted. Please wait for your quota to reset.",
+                None,
+            ),
+            (
+                "Sorry, you've hit a rate limit that restricts the number of requests. Please try again in 2 hours 5 minutes.",
+                Some("2026-08-19T18:33:34Z"),
+            ),
+            (
+                "Free usage exceeded, retrying in 12m30s attempt #2",
+                Some("2026-08-19T16:41:04Z"),
             ),
             (
                 "  ⎿  You've hit your limit · resets 7pm (UTC)\n\n❯ waiting",

@@ -510,7 +510,7 @@ fn postponed_probe_waits_without_session_or_agent_change() {
     assert_eq!(
         action,
         LoopAction::Pause {
-            length: PauseLength::Until(after(340)),
+            length: PauseLength::Until(after(45)),
             why: PauseReason::UsageLimit
         },
         "that time is over"

@@ -218,6 +218,11 @@ fn usage_limit_waits_without_counting_an_iteration() {
         ..judged(Reason::RateLimited, "at first")
     };
     assert_eq!(
+        pause(step(&mut looping(limits()), limit(-60))).0,
+        PauseLength::Until(after(5)),
+        "a limit that just ended is over"
+    );
+    assert_eq!(
         pause(step(&mut looped, limit(3600))),
         (PauseLength::Until(after(3605)), PauseReason::UsageLimit)
     );

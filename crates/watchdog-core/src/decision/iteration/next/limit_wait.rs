@@ -23,9 +23,10 @@ impl LoopMachine {
         time: u32,
         now: Timestamp,
     ) -> Timestamp {
-        match retry_at.filter(|at| *at > now) {
-            Some(reset) => add_wait(reset, MARGIN),
-            None => add_wait(now, self.double_wait(UNTOLD_LIMIT, time)),
+        match retry_at {
+            // A limit that just ended is over now; if the next session meets it again, its words are not to be believed.
+            Some(reset) if reset > now || time <= 1 => add_wait(reset.max(now), MARGIN),
+            _ => add_wait(now, self.double_wait(UNTOLD_LIMIT, time)),
         }
     }
 
