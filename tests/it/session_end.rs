@@ -467,6 +467,16 @@ fn invalid_login_or_spent_credit_prevents_questions() {
             Step::print("Not logged in · Please run /login\n"),
             "its login is not valid: Not logged in",
         ),
+        (
+            Step::print(
+                "There's an issue with the selected model (nope). It may not exist or you may not have access to it.\n",
+            ),
+            "its model cannot be used: There's an issue with the selected model (nope). It may not exist",
+        ),
+        (
+            result("API Error: 400 bad thing", 400),
+            "its service refuses the request: API Error: 400 bad thing",
+        ),
     ] {
         let env = TestEnv::new();
         let repo = env.repo();
@@ -504,6 +514,22 @@ fn invalid_login_or_spent_credit_prevents_questions() {
         );
         assert_eq!(out.json()["status"], "complete", "commits decide: {out}");
     }
+}
+
+#[test]
+fn failed_session_has_its_last_line_in_the_message() {
+    let env = TestEnv::new();
+    let repo = env.repo();
+    let session = [
+        Step::print(
+            "fatal: \u{1b}[31mno disk\u{1b}[0m for ghp_0123456789abcdefghijABCDEFGHIJ012345\n    at x.js\n",
+        ),
+        Step::exit(3),
+    ];
+    let out = run(&env, &repo, &["--no-probe"], &session, "working").expect(10);
+    let message = out.json()["message"].to_string();
+    let line = "the session ended with exit code 3: fatal: no disk for [secret";
+    assert!(message.contains(line) && !message.contains("ghp_"), "{out}");
 }
 
 #[test]

@@ -9,6 +9,8 @@ use watchdog_facts::evidence::{ProbeOutcome, ProcessExit};
 
 /// How many lines at the end of plain output are searched.
 const LAST_WORDS: usize = 6;
+/// The same of a program that printed nothing but errors: a stack trace may follow the message.
+const STDERR_LINES: usize = 30;
 
 /// The reason why the service could not serve a failed session; `None` for every other end, success included.
 pub fn ended_in_overload(last: &LastWords, exit: ProcessExit, now: Timestamp) -> Option<String> {
@@ -24,8 +26,13 @@ pub fn ended_in_overload(last: &LastWords, exit: ProcessExit, now: Timestamp) ->
                 .lines()
                 .filter(|line| !line.trim().is_empty())
                 .collect();
+            let most = if last.only_stderr {
+                STDERR_LINES
+            } else {
+                LAST_WORDS
+            };
             failure::of_text(
-                &lines[lines.len().saturating_sub(LAST_WORDS)..].join("\n"),
+                &lines[lines.len().saturating_sub(most)..].join("\n"),
                 now,
                 &TimeZone::system(),
             )?
@@ -98,6 +105,19 @@ mod tests {
                 "{\"type\":\"turn.started\"}\n{\"type\":\"error\",\"message\":\"Reconnecting... 1/5 (HTTP 503)\"}\n\
                  {\"type\":\"item.completed\",\"item\":{\"type\":\"command_execution\",\"exit_code\":0}}",
                 false,
+            ),
+            (
+                "API Error: Stream idle timeout - partial response received",
+                true,
+            ),
+            (
+                "No capacity available for model gemini-3.1-pro-preview on the server",
+                true,
+            ),
+            (
+                "_GaxiosError: [{\n  \"error\": {\n    \"code\": 429,\n    \"message\": \"No capacity available for model x on the server\",\n    \
+                 \"status\": \"RESOURCE_EXHAUSTED\"\n  }\n}]\n    at main (file:///x.js:1:5)",
+                true,
             ),
             ("thread 'main' panicked", false),
             ("", false),

@@ -1,7 +1,8 @@
 //! Tells why an agent's program cannot work at all, from the last words of its session: a login that is not valid, credit that is spent, a
-//! folder that it does not trust, a session that it does not have. Pure. Text that merely talks about such things is none of them.
+//! folder that it does not trust, a session or a model that it does not have, a request that its service refuses. Pure. Text that merely
+//! talks about such things is none of them.
 
-use std::sync::{LazyLock, OnceLock};
+use std::sync::OnceLock;
 
 use regex::Regex;
 
@@ -10,8 +11,8 @@ use super::printed_words::contains_any;
 use watchdog_facts::display::cut_text;
 use watchdog_facts::evidence::ProcessExit;
 
-/// Bytes of an explanation that are kept: a message shows 200 characters, and what to type is among them.
-const WHY: usize = 120;
+/// Bytes of an explanation: a message shows 200 characters, and the program's words and the remedy are among them.
+const EXPLANATION: usize = 196;
 /// How many lines at the end of plain text are searched; a stack trace or a hint may follow the message.
 const LAST_LINES: usize = 4;
 /// The same for a program that printed nothing but errors: its hints may be long.
@@ -30,8 +31,14 @@ const FOLDER: &str = r"(?:[\w ]{0,30}not (?:running )?in(?:side)? a trusted (?:d
 
 const NO_SESSION: &str = r"(?:no rollout found for|invalid session identifier|session not found$|no saved session found with id|no session, task, or name matched|no conversation found with session id)";
 
-/// Words for a limit of the model: nobody else's fault, and no reason to send the same again.
-const MODEL_LIMIT: &str = r"(?:codex )?ran out of room in the model['’]s context window|incomplete response returned, reason: max_output_tokens|prompt is too long";
+const MODEL: &str = r#"(?:there['’]s an issue with the selected model|(?:the )?(?:(?:requested|selected|specified) )?model(?:[: ]{1,2}['"`(]{0,1}[\w./:@-]{1,80}['"`)]{0,1})?(?: from --model flag)? (?:does not exist|is not (?:available|supported|found)|(?:was )?not found)|model[ _]?not[ _]?found|models/[\w.-]{1,60} is not found|not_found_error\W{1,10}message\W{1,10}model\b|no such model)"#;
+
+const PROMPT: &str = r"(?:prompt is too long|input is too long|codex ran out of room in the model['’]s context window|context[ _](?:window|length)[ _]exceeded|(?:your input|prompt|request|conversation) exceeds the (?:context|model|maximum)|maximum context length is|request too large|exceeds the maximum number of tokens)";
+
+const REQUEST: &str = r#"(?:\[?api error:? {0,1}(?:400|404|413|422)\b|\{"error": {0,1}\{"code": {0,1}400\b|\{"error":[^}]{0,200}"type": {0,1}"invalid_request_error"|unexpected status (?:400|404|413|422)\b)"#;
+
+/// A limit of the model's answer: nobody else's fault, and no reason to send the same again.
+const ANSWER_LIMIT: &str = "Incomplete response returned, reason: max_output_tokens";
 
 static CREDIT_CAUSE: CauseWords = CauseWords {
     pattern: CREDIT,
@@ -89,9 +96,40 @@ static SESSION_CAUSE: CauseWords = CauseWords {
     in_error: OnceLock::new(),
     in_line: OnceLock::new(),
 };
-static CAUSES: [&CauseWords; 4] = [&CREDIT_CAUSE, &LOGIN_CAUSE, &FOLDER_CAUSE, &SESSION_CAUSE];
-static MODEL_LIMITED: LazyLock<Regex> =
-    LazyLock::new(|| compile_regex(&format!("(?i){LEAD_IN}(?:{MODEL_LIMIT})")));
+static MODEL_CAUSE: CauseWords = CauseWords {
+    pattern: MODEL,
+    words: &["model"],
+    what: "its model cannot be used",
+    todo: "choose another",
+    in_error: OnceLock::new(),
+    in_line: OnceLock::new(),
+};
+static PROMPT_CAUSE: CauseWords = CauseWords {
+    pattern: PROMPT,
+    words: &["too long", "room", "context", "exceeds", "too large"],
+    what: "its prompt is too long for its model",
+    todo: "shorten it",
+    in_error: OnceLock::new(),
+    in_line: OnceLock::new(),
+};
+static REQUEST_CAUSE: CauseWords = CauseWords {
+    pattern: REQUEST,
+    words: &["400", "404", "413", "422", "invalid_request_error"],
+    what: "its service refuses the request",
+    todo: "change it, or the agent's settings",
+    in_error: OnceLock::new(),
+    in_line: OnceLock::new(),
+};
+/// The program can serve no request.
+static CAUSES: [&CauseWords; 5] = [
+    &CREDIT_CAUSE,
+    &LOGIN_CAUSE,
+    &FOLDER_CAUSE,
+    &SESSION_CAUSE,
+    &MODEL_CAUSE,
+];
+/// The service refuses this request: the same one fails again, one of a conversation begun anew may not.
+static REQUEST_CAUSES: [&CauseWords; 2] = [&PROMPT_CAUSE, &REQUEST_CAUSE];
 
 /// A cause, by its words: anywhere in an error, or as the beginning of a line of plain text.
 struct CauseWords {
@@ -122,12 +160,9 @@ impl CauseWords {
     }
 
     fn explain(&self, error_text: &str) -> String {
-        format!(
-            "{}: {}; {}",
-            self.what,
-            cut_text(error_text.trim(), WHY),
-            self.todo
-        )
+        let CauseWords { what, todo, .. } = self;
+        let words = cut_text(error_text.trim(), EXPLANATION - what.len() - todo.len());
+        format!("{what}: {words}; {todo}")
     }
 }
 
@@ -137,30 +172,34 @@ fn compile_regex(text: &str) -> Regex {
 
 /// Why the program cannot work, from the error by which its own structure says that the session ended, and the HTTP status in it.
 pub fn in_error(error: &str, status: Option<u64>) -> Option<String> {
-    let by_words = error.lines().find_map(|line| {
-        CAUSES
-            .iter()
-            .find(|cause| cause.is_in_error(line))
-            .map(|cause| cause.explain(line))
-    });
-    by_words.or_else(|| match status? {
+    find_in_error(error, &CAUSES).or_else(|| match status? {
         401 | 403 => Some(LOGIN_CAUSE.explain(error)),
         402 => Some(CREDIT_CAUSE.explain(error)),
         _ => None,
     })
 }
 
-/// Why the program cannot work, from the end of an output without known events. A session that ended well is not cut short by anything.
+/// Why the service refuses the request, from the same.
+pub fn refusal_in_error(error: &str, status: Option<u64>) -> Option<String> {
+    find_in_error(error, &REQUEST_CAUSES)
+        .or_else(|| matches!(status?, 400 | 404 | 413 | 422).then(|| REQUEST_CAUSE.explain(error)))
+}
+
+fn find_in_error(error: &str, causes: &[&CauseWords]) -> Option<String> {
+    error.lines().find_map(|line| {
+        let cause = causes.iter().find(|cause| cause.is_in_error(line))?;
+        Some(cause.explain(line))
+    })
+}
+
+/// Why the program cannot work, or its service refuses the request, from the end of an output without known events. A session that ended
+/// well is not cut short by anything.
 pub fn in_last_words(last: &LastWords, exit: ProcessExit) -> Option<String> {
     if let Some(reply_envelope) = &last.found {
+        let (error, status) = (reply_envelope.error_text(), reply_envelope.api_error_status);
         return reply_envelope
             .is_error
-            .then(|| {
-                in_error(
-                    &reply_envelope.errors.join("\n"),
-                    reply_envelope.api_error_status,
-                )
-            })
+            .then(|| in_error(&error, status).or_else(|| refusal_in_error(&error, status)))
             .flatten();
     }
     if exit.success() {
@@ -181,6 +220,7 @@ pub fn in_last_words(last: &LastWords, exit: ProcessExit) -> Option<String> {
     let cause = |line: &str| {
         CAUSES
             .iter()
+            .chain(&REQUEST_CAUSES)
             .find(|cause| cause.begins_line(line))
             .map(|cause| cause.explain(line))
     };
@@ -197,11 +237,9 @@ pub fn by_gemini_exit(code: i32) -> Option<String> {
     })
 }
 
-/// Whether an error is a limit of the model: of its context or its output.
-pub fn is_a_limit_of_the_model(error: &str) -> bool {
-    error
-        .lines()
-        .any(|line| MODEL_LIMITED.is_match(line.trim()))
+/// Whether an error is a limit of the model's answer.
+pub fn is_limit_of_the_answer(error: &str) -> bool {
+    contains_any(error, &[&ANSWER_LIMIT.to_ascii_lowercase()])
 }
 
 #[cfg(test)]
@@ -217,8 +255,10 @@ mod tests {
         #[test]
         fn no_phrase_is_without_one_of_its_words(
             credit in forms_of(CREDIT), login in forms_of(LOGIN), folder in forms_of(FOLDER), session in forms_of(NO_SESSION),
+            model in forms_of(MODEL), prompt in forms_of(PROMPT), request in forms_of(REQUEST),
         ) {
-            for (phrase, cause) in [credit, login, folder, session].iter().zip(CAUSES) {
+            let phrases = [credit, login, folder, session, model, prompt, request];
+            for (phrase, cause) in phrases.iter().zip(CAUSES.iter().chain(&REQUEST_CAUSES)) {
                 prop_assert!(contains_any(phrase, cause.words), "{phrase}");
             }
         }
@@ -295,7 +335,6 @@ mod tests {
             "API Error: 400 bad thing",
             "[API Error: 4030 tokens are too many]",
             "[API Error: {\"error\":{\"code\":400,\"message\":\"code 403 is unknown\"}}]",
-            "Prompt is too long",
             "Reached maximum number of turns (1)",
             "error_during_execution",
             "Missing environment variable: `DATABASE_URL`.",
@@ -410,15 +449,86 @@ mod tests {
     }
 
     #[test]
-    fn words_identify_a_model_limit() {
-        for error in [
-            "Codex ran out of room in the model's context window. Start a new thread or clear earlier history before retrying.",
-            "Incomplete response returned, reason: max_output_tokens",
+    fn models_and_requests_name_their_refusal() {
+        for (words, what) in [
+            (
+                "There's an issue with the selected model (claude-opus-4-1-20250805). It may not exist or you may not have access to it. Run --model to pick a different model.",
+                "its model cannot be used",
+            ),
+            (
+                "Error: Model not found: fake/nope.",
+                "its model cannot be used",
+            ),
+            (
+                "The model `gpt-nope` does not exist or you do not have access to it.",
+                "its model cannot be used",
+            ),
+            (
+                "Error: Model \"x\" from --model flag is not available.",
+                "its model cannot be used",
+            ),
+            (
+                "The 'gpt-5.3-codex' model is not supported when using Codex with a ChatGPT account.",
+                "its model cannot be used",
+            ),
+            (
+                "unexpected status 404 Not Found: The model does not exist, url: http://127.0.0.1:1/v1/responses",
+                "its model cannot be used",
+            ),
+            (
+                "API Error: 404 {\"type\":\"error\",\"error\":{\"type\":\"not_found_error\",\"message\":\"model: nope\"}}",
+                "its model cannot be used",
+            ),
+            (
+                "[API Error: models/gemini-nope is not found for API version v1beta]",
+                "its model cannot be used",
+            ),
+            ("Prompt is too long", "its prompt is too long"),
+            (
+                "[API Error: 400 This model's maximum context length is 8192 tokens.]",
+                "its prompt is too long",
+            ),
+            (
+                "Codex ran out of room in the model's context window. Start a new thread or clear earlier history before retrying.",
+                "its prompt is too long",
+            ),
+            ("API Error: 400 bad thing", "refuses the request"),
+            ("[API Error: 400 bad thing]", "refuses the request"),
+            (
+                "{\"error\": {\"message\": \"bad thing\", \"type\": \"invalid_request_error\", \"param\": null}}",
+                "refuses the request",
+            ),
+            (
+                "[API Error: {\"error\":{\"code\":400,\"message\":\"code 403 is unknown\"}}]",
+                "refuses the request",
+            ),
         ] {
-            assert!(is_a_limit_of_the_model(error), "{error}");
+            let why = in_error(words, None).or_else(|| refusal_in_error(words, None));
+            assert!(why.is_some_and(|why| why.contains(what)), "{words}");
         }
-        assert!(!is_a_limit_of_the_model(
-            "I think that Codex ran out of room in the model's context window"
+        let failed = ProcessExit::Code(1);
+        let read = |output: &str| in_last_words(&LastWords::of_stdout(output.as_bytes()), failed);
+        for line in [
+            "There's an issue with the selected model (nope). It may not exist or you may not have access to it.",
+            "Prompt is too long",
+            "API Error: 400 {\"type\":\"error\",\"error\":{\"type\":\"invalid_request_error\",\"message\":\"x\"}}",
+        ] {
+            assert!(read(line).is_some(), "{line}");
+        }
+        for talk in [
+            "I fixed the test that says the model does not exist",
+            "expected 400 Bad Request, got 200",
+            "400 tests failed",
+            "The page says that the prompt is too long",
+            "model = Model.find(1)",
+            "item: Model metadata for `gpt-5.1-codex` not found. Defaulting to fallback metadata",
+        ] {
+            assert_eq!(read(talk), None, "{talk}");
+        }
+        assert_eq!(refusal_in_error("Nein", Some(429)), None);
+        assert!(refusal_in_error("Nein", Some(400)).is_some());
+        assert!(is_limit_of_the_answer(
+            "Incomplete response returned, reason: max_output_tokens"
         ));
     }
 }

@@ -64,6 +64,9 @@ const WORDS: [&str; 9] = [
     "429",
 ];
 
+/// The service itself has no room, whatever status it says so with: that is an overload.
+const NO_ROOM: [&str; 2] = ["no capacity available", "model_capacity_exhausted"];
+
 /// The same in JSON, as services answer.
 static JSON: LazyLock<Regex> = LazyLock::new(|| {
     Regex::new(
@@ -148,7 +151,9 @@ pub(super) fn in_envelope(
         if let Some(limit) = read_in(&error_text, now, local) {
             return Some(limit);
         }
-        return (reply_envelope.api_error_status == Some(429)).then(|| UsageLimit {
+        let is_limit =
+            reply_envelope.api_error_status == Some(429) && !contains_any(&error_text, &NO_ROOM);
+        return is_limit.then(|| UsageLimit {
             why: cut_text(error_text.trim(), LINE),
             retry_at: reset_at(&error_text, now, local),
         });
@@ -188,7 +193,7 @@ fn limit_at(lines: &[&str], at: usize, now: Timestamp, local: &TimeZone) -> Usag
 /// Whether a line announces a limit: at its start, or at the start of one of its sentences.
 fn measure_limit_strength(line: &str) -> Option<LimitStrength> {
     let line = strip_decoration(line);
-    if !contains_any(line, &WORDS) {
+    if !contains_any(line, &WORDS) || contains_any(line, &NO_ROOM) {
         return None;
     }
     if JSON_LINE.is_match(line) && JSON.is_match(line) && serde_json_like(line) {

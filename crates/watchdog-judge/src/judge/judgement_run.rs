@@ -43,6 +43,8 @@ pub struct ObservedSession {
     pub end: Option<SessionEnd>,
     /// How its process ended.
     pub exit: Option<SessionExit>,
+    /// The last line that it printed, where it failed.
+    pub last_line: Option<String>,
     /// The agent's own name for it.
     pub session_id: Option<String>,
     /// The agent that it was, by the name or path of its preset; `None` where that is unknown.
@@ -73,6 +75,7 @@ pub struct JudgementRun {
     live_session: Option<JudgedSession>,
     refused: ToolRefusals,
     exit: Option<SessionExit>,
+    last_line: Option<String>,
     begun: Timestamp,
     /// The span of all its log lines.
     pub span: Span,
@@ -150,6 +153,7 @@ impl JudgementRun {
             live_session: life.session,
             refused: session.refused,
             exit,
+            last_line: session.last_line,
             begun,
             span,
         };
@@ -228,7 +232,12 @@ impl JudgementRun {
         if let Some(clause) = (self.exit.and_then(SessionExit::clause))
             .filter(|clause| !verdict.message.contains(clause.as_str()))
         {
-            verdict.message = format!("{}; {clause}", verdict.message);
+            // Where the line is the reason of the verdict, the message has it, cut elsewhere.
+            let beginning = |line: &&String| line.chars().take(40).collect::<String>();
+            let line = (self.last_line.as_ref())
+                .filter(|line| !verdict.message.contains(&beginning(line)))
+                .map_or(String::new(), |line| format!(": {line}"));
+            verdict.message = format!("{}; {clause}{line}", verdict.message);
         }
         let stands = self
             .executor

@@ -8,10 +8,15 @@ use watchdog_agent::preset::refusal::RefusalAdvice;
 use watchdog_agent::stream::{SessionSummary, StreamDialect};
 use watchdog_agent::unrunnable;
 use watchdog_agent::usage_limit::ended_in_limit;
-use watchdog_facts::display::plural;
+use watchdog_facts::display::{cut_text, escape_to_one_line, plural};
 use watchdog_facts::evidence::{Degradation, ProcessExit, SessionEnd, WarningCode};
 use watchdog_facts::refused_tool::ToolRefusals;
+use watchdog_facts::secret_shapes::mask_secrets;
 use watchdog_process::SessionOutcome;
+use watchdog_process::plain_text::plain_text;
+
+/// Bytes of a session's last line in a message.
+const LAST_LINE: usize = 200;
 
 /// An ended session, as its process, its events and its output tell of it.
 #[derive(Debug)]
@@ -63,6 +68,22 @@ impl<'a> EndedSession<'a> {
             .collect()
     }
 
+    /// The last line of a session that failed, for a person: masked, and without the indented lines of a stack trace.
+    pub fn last_line(&self) -> Option<String> {
+        let printed = plain_text(&self.outcome.tail).text;
+        let is_message = |line: &&str| {
+            !line.starts_with([' ', '\t', '{']) && line.contains(char::is_alphanumeric)
+        };
+        let error = (self.summary.error.as_deref()).filter(|_| self.summary.structured);
+        let line = error
+            .and_then(|error| error.lines().next())
+            .or_else(|| printed.lines().rev().find(is_message))?;
+        (!self.exit.success()).then(|| {
+            let line = escape_to_one_line(&mask_secrets(line.trim()));
+            cut_text(&line, LAST_LINE)
+        })
+    }
+
     /// How it ended. A usage limit counts only if it is the last message of the session.
     pub fn end(&self) -> SessionEnd {
         if self.outcome.timed_out {
@@ -78,10 +99,11 @@ impl<'a> EndedSession<'a> {
             };
         }
         // Without a word of a known program, the service's status shows the limit.
-        if let (true, Some(429), Some(error)) = (
+        if let (true, Some(429), Some(error), None) = (
             self.summary.structured,
             self.summary.error_status,
             &self.summary.error,
+            self.no_room(),
         ) {
             return SessionEnd::RateLimited {
                 why: error.clone(),
@@ -131,12 +153,26 @@ impl<'a> EndedSession<'a> {
             (_, false) => unrunnable::in_last_words(&self.last, self.exit),
         };
         // Gemini has exit codes of its own for what keeps it from beginning at all.
-        by_words.or_else(|| match (summary.dialect, self.exit) {
-            (Some(StreamDialect::Gemini), ProcessExit::Code(code)) if !summary.structured => {
-                unrunnable::by_gemini_exit(code)
-            }
-            _ => None,
-        })
+        by_words
+            .or_else(|| match (summary.dialect, self.exit) {
+                (Some(StreamDialect::Gemini), ProcessExit::Code(code)) if !summary.structured => {
+                    unrunnable::by_gemini_exit(code)
+                }
+                _ => None,
+            })
+            .or_else(|| self.refused_request().filter(|_| !self.used_tools()))
+    }
+
+    /// Why the service refused the last request, by the error in the session's own structure.
+    fn refused_request(&self) -> Option<String> {
+        let error = (self.summary.structured).then_some(self.summary.error.as_ref()?)?;
+        unrunnable::refusal_in_error(error, self.summary.error_status)
+    }
+
+    /// Whether the session worked before its end, so that another one meets that end later, if at all.
+    fn used_tools(&self) -> bool {
+        let messages = &self.summary.messages;
+        messages.iter().any(|message| message.tool_result.is_some())
     }
 
     /// The warning that a timeout came early because the session stood still, for a quarter of its time at
@@ -181,14 +217,15 @@ impl<'a> EndedSession<'a> {
         let (ended, error) = (self.summary.ended.as_deref(), self.summary.error.as_deref());
         let by_word =
             ended.is_some_and(|ended| ended.starts_with("error_max") || ended == "length");
-        if !by_word && !error.is_some_and(unrunnable::is_a_limit_of_the_model) {
-            return None;
-        }
-        let why = error.or(ended)?;
-        Some(Degradation::new(
-            WarningCode::SessionCutShort,
-            format!("the agent's program ended the session at a limit of its own: {why}"),
-        ))
+        let detail = match self.refused_request().filter(|_| self.used_tools()) {
+            Some(why) => format!("its last request failed: {why}"),
+            None if by_word || error.is_some_and(unrunnable::is_limit_of_the_answer) => {
+                let why = error.or(ended)?;
+                format!("the agent's program ended the session at a limit of its own: {why}")
+            }
+            None => return None,
+        };
+        Some(Degradation::new(WarningCode::SessionCutShort, detail))
     }
 
     /// The warning that an exit code of 0 is no success, because the program did not report one: some end so when they are stopped.

@@ -477,7 +477,7 @@ fn observe_session(
     let spent = SpentUsage::from_usage(&usage);
     notes.extend(budget.unknown(spent));
     let ended = EndedSession::new(&outcome, summary, advice, at);
-    let refused = ended.refusals();
+    let (refused, last_line) = (ended.refusals(), ended.last_line());
     notes.extend(ended.notes());
     let session_id = summary
         .session_id
@@ -519,6 +519,7 @@ fn observe_session(
     ObservedSession {
         end: Some(end),
         exit: outcome.exit.map(|exit| SessionExit { exit, by }),
+        last_line,
         session_id,
         agent: None,
         agent_source: None,
