@@ -212,6 +212,7 @@ fn frames(bench: &mut Criterion) {
     for n in 0..1_000 {
         let row = BaselineRecord {
             left_behind: Vec::new(),
+            committer: None,
             commit: None,
             branch: Some("main".into()),
             refs: BaselineRefs::Here(Vec::new()),

@@ -44,6 +44,7 @@ pub fn watch(state: &Path, at: &Path, worktrees: u64) -> Result<()> {
         let refs = BaselineRefs::Here(Vec::new());
         let record = BaselineRecord {
             left_behind: Vec::new(),
+            committer: None,
             commit: Some("a".repeat(40)),
             branch: Some("main".into()),
             refs,

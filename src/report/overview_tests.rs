@@ -41,6 +41,7 @@ impl Ground {
         std::fs::write(worktree.join(".git/HEAD"), "ref: refs/heads/main\n").unwrap();
         let record = BaselineRecord {
             left_behind: Vec::new(),
+            committer: None,
             commit: Some("a".repeat(40)),
             branch: Some("main".into()),
             refs: BaselineRefs::Here(Vec::new()),
@@ -303,6 +304,7 @@ fn events_beyond_the_journal_are_unknown_not_never() {
     );
     let record = BaselineRecord {
         left_behind: Vec::new(),
+        committer: None,
         commit: None,
         branch: None,
         refs: BaselineRefs::Here(Vec::new()),

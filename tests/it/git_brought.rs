@@ -10,7 +10,7 @@ use crate::support::lone_repo::{Repo, hermetic};
 /// Lines of a file that each branch changes in another place.
 const BASE: &str = "a\nb\nc\nd\ne\nf\ng\nh\ni\nj\n";
 
-fn script(repo: &Repo, lines: &str) {
+pub fn script(repo: &Repo, lines: &str) {
     let mut command = std::process::Command::new("sh");
     command.current_dir(repo.root()).args(["-e", "-c", lines]);
     hermetic(&mut command, repo.root().parent().unwrap());
@@ -40,6 +40,7 @@ impl Recorded {
             at: Some(at),
             inherited,
             left_behind: worktree.left_behind().unwrap(),
+            committer: worktree.committer(),
         };
         let refs = KnownRefs::from(worktree.ref_tips().unwrap());
         let evidence = OriginEvidence::from(Some(&refs)).with_content(content);

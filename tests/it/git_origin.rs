@@ -3,9 +3,11 @@
 use std::collections::HashSet;
 use std::fs;
 
+use jiff::Timestamp;
 use watchdog_facts::evidence::Commits;
-use watchdog_git::{OriginEvidence, Worktree, worktrees_of};
+use watchdog_git::{ContentAtBaseline, KnownRefs, OriginEvidence, Worktree, worktrees_of};
 
+use crate::git_brought::script;
 use crate::git_history::{Session, sum, with_colleague};
 use crate::support::lone_repo::Repo;
 
@@ -520,6 +522,54 @@ fn commit_without_reflog_message_is_made_here() {
         ((1, 1, true), vec![]),
         "the reflog shows that HEAD came here"
     );
+}
+
+/// A commit without a word in the reflog, on HEAD: its name is `$c`.
+const PLUMBED: &str = "echo own > own; git add own
+    c=$(git commit-tree -p HEAD -m own $(git write-tree)); ";
+
+/// A commit of another clone: its name is `$c`.
+const CLONED: &str = "git clone -q . ../clone; cd ../clone; echo c > c; git add c; git commit -q -m c; c=$(git rev-parse HEAD); cd ../mine; ";
+
+#[test]
+fn own_commits_count_however_head_came_there() {
+    let other = "cd ../other; echo o > o; git add o; git commit -q -m o; c=$(git rev-parse HEAD); cd ../mine; ";
+    let left = format!("{PLUMBED} git reset -q --hard $c; git reset -q --hard HEAD~1");
+    for (before, session, made) in [
+        ("", format!("{PLUMBED} git reset -q --hard $c"), 1),
+        ("", format!("{PLUMBED} git checkout -q -B mine $c"), 1),
+        ("", format!("{PLUMBED} git update-ref refs/heads/t $c; git merge -q t~0; git branch -q -D t"), 1),
+        ("", format!("{PLUMBED} git update-ref -m push HEAD $c"), 1),
+        ("", "git worktree add -q --detach ../sub; cd ../sub; echo s > s; git add s; git commit -q -m s
+            c=$(git rev-parse HEAD); cd ../mine; git worktree remove ../sub; git reset -q --hard $c".to_owned(), 1),
+        // Another person's, an older one, one of another worktree, of a clone, and one that HEAD had before.
+        ("", format!("export GIT_COMMITTER_NAME=Else; {PLUMBED} git reset -q --hard $c"), 0),
+        ("", format!("export GIT_COMMITTER_DATE=2020-01-01T00:00:00Z; {PLUMBED} git reset -q --hard $c"), 0),
+        ("", format!("{other} rm -rf ../repo/.git/logs/refs ../repo/.git/worktrees/other/logs; git reset -q --hard $c"), 0),
+        ("", format!("{other} git worktree remove ../other; git branch -q -D other; git reset -q --hard $c"), 0),
+        ("", format!("{CLONED} git pull -q --ff-only ../clone; rm $(git rev-parse --git-path FETCH_HEAD)"), 0),
+        ("", format!("{CLONED} git fetch -q ../clone; git reset -q --hard $c"), 0),
+        (&left, "git reset -q --hard $(git rev-parse HEAD@{1})".to_owned(), 0),
+    ] {
+        let team = Team::new();
+        let mine = &team.mine;
+        mine.git(&["config", "user.name", "C O Mitter"]);
+        mine.git(&["config", "user.email", "committer@example.com"]);
+        script(mine, before);
+        let worktree = Worktree::open(mine.root()).unwrap();
+        let content = ContentAtBaseline {
+            at: Some(Timestamp::now()),
+            committer: worktree.committer(),
+            left_behind: worktree.left_behind().unwrap(),
+            ..ContentAtBaseline::default()
+        };
+        let refs = KnownRefs::from(worktree.ref_tips().unwrap());
+        let evidence = OriginEvidence::from(Some(&refs)).with_content(content);
+        let baseline = worktree.head().unwrap();
+        script(mine, &session);
+        let commits = Worktree::open(mine.root()).unwrap().session_commits(&baseline, &evidence).unwrap();
+        assert_eq!((commits.new_commits, commits.made_here), (1, made), "{session}");
+    }
 }
 
 #[test]

@@ -17,7 +17,7 @@ use super::shared_modes::edit_refs;
 use super::snapshot::{delete_ref, spec_for_ref};
 
 /// Prefix of the refs of judged heads: below it the worktree's id, the spec, then time and commit.
-const PREFIX: &str = "refs/watchdog/judged/";
+pub(super) const PREFIX: &str = "refs/watchdog/judged/";
 
 /// The format of the time in a name; such names sort by time.
 const TIME: &str = "%Y%m%dT%H%M%SZ";
@@ -129,7 +129,7 @@ impl Worktree {
         Ok(old.len())
     }
 
-    fn refs_below(&self, prefix: &str) -> Result<Vec<(String, ObjectId)>, Error> {
+    pub(super) fn refs_below(&self, prefix: &str) -> Result<Vec<(String, ObjectId)>, Error> {
         let doing = || format!("list the refs below {prefix}");
         require_readable(&self.repo, prefix)?;
         let platform = self

@@ -7,20 +7,23 @@
 //! 2. HEAD's reflog shows its creation, with the parent or the amended commit that such an entry must have: made here.
 //! 3. The reflog of a helper's worktree or branch shows its creation: made here.
 //! 4. The reflog of another worktree or branch contains it: imported.
-//! 5. HEAD's reflog shows its arrival: imported, unless it came by the name of a helper's branch, whose own log may be gone, and no
-//!    remote-tracking ref or last fetch reaches it.
+//! 5. HEAD's reflog shows its arrival: imported, unless no fetched ref, no ref of another worktree and no commit that HEAD had left behind
+//!    reaches it, and it came by the name of a helper's branch, whose own log may be gone, or has the committer that was recorded with
+//!    the baseline, and a date since then: as a session could as well have committed it in plain sight, this forges no new credit.
 
 use std::collections::{HashMap, HashSet};
+use std::path::Path;
 
 use gix::ObjectId;
 use gix::bstr::ByteSlice;
 
 use super::error::Error;
+use super::judged_ref::PREFIX as JUDGED;
 use super::known_refs::remove_duplicates;
 use super::open::Worktree;
 use super::origin_evidence::OriginEvidence;
-use super::ref_owner::{RefOwner, RefOwners};
-use super::reflog::{self, ReflogEntry};
+use super::ref_owner::{RefOwner, RefOwners, git_dirs};
+use super::reflog::{self, FETCHED, ReflogEntry};
 use super::walk::{CommitHistory, HistoryIndex};
 use watchdog_facts::evidence::{Degradation, WarningCode};
 use watchdog_system::read_regular_file;
@@ -112,25 +115,33 @@ pub(super) fn sort_by_origin(
     let seen_by_others = commits_seen_by_others(worktree, history, &owners, &entries, &all)?;
     open.retain(|node| !seen_by_others.made_by_helpers.contains(node));
     let arrived = find_arrivals(worktree, history, &owners, &entries, &all, &mut origins)?;
-    let (mut unexplained, mut by_name) = (HashSet::new(), HashSet::new());
+    let (mut unexplained, mut by_name, mut own) = (false, HashSet::new(), HashSet::new());
+    let may_be_own = !owners.lost_worktree(worktree.common_dir());
     for node in open {
         match arrived.get(&node) {
             _ if seen_by_others.had_by_others.contains(&node) => {
                 let _ = origins.imported.insert(node);
             }
-            Some(CommitArrival::Moved) => drop(origins.imported.insert(node)),
             Some(CommitArrival::ByName) => drop(by_name.insert(node)),
-            None => drop(unexplained.insert(node)),
+            Some(CommitArrival::Moved)
+                if may_be_own && is_by_session_committer(worktree, history, node, evidence) =>
+            {
+                own.insert(node);
+            }
+            Some(_) => drop(origins.imported.insert(node)),
+            None => unexplained = true,
         }
     }
-    if !by_name.is_empty() {
-        let (remote, complete) =
-            history.find_reached(&remote_tips(worktree)?, &all, MOST_COMMITS)?;
+    if !by_name.is_empty() || !own.is_empty() {
+        let tips = foreign_tips(worktree, &owners, evidence)?;
+        let (foreign, complete) = history.find_reached(&tips, &all, MOST_COMMITS)?;
         note_incomplete(&mut origins, complete);
-        origins.imported.extend(by_name.intersection(&remote));
+        let is_foreign = |node: &&HistoryIndex| !complete || foreign.contains(node);
+        origins.imported.extend(own.iter().filter(is_foreign));
+        origins.imported.extend(by_name.intersection(&foreign));
     }
     let head = worktree.head_id()?;
-    if !unexplained.is_empty() && entries.last().map(|entry| entry.new) != head {
+    if unexplained && entries.last().map(|entry| entry.new) != head {
         origins.degraded.push(Degradation {
             code: WarningCode::NoReflog,
             detail: "the reflog of HEAD does not show how commits came here; what no recorded ref has counts as made here".to_string(),
@@ -271,6 +282,8 @@ fn commits_seen_by_others(
 enum CommitArrival {
     /// From anywhere.
     Moved,
+    /// By the name of what was fetched last.
+    Fetched,
     /// By the name of what may be a helper's branch.
     ByName,
 }
@@ -315,10 +328,12 @@ fn find_arrivals(
                 .sources
                 .iter()
                 .all(|name| owners.may_be_helpers(name, worktree.common_dir()));
-        let how = if by_name {
-            CommitArrival::ByName
-        } else {
-            CommitArrival::Moved
+        let how = match by_name {
+            true => CommitArrival::ByName,
+            false if entry.sources.iter().any(|name| name.starts_with(FETCHED)) => {
+                CommitArrival::Fetched
+            }
+            false => CommitArrival::Moved,
         };
         for node in brought {
             arrived.entry(node).or_insert(how);
@@ -337,33 +352,86 @@ fn note_incomplete(origins: &mut CommitOrigins, complete: bool) {
     }
 }
 
-fn remote_tips(worktree: &Worktree) -> Result<Vec<ObjectId>, Error> {
-    let doing = || {
-        format!(
-            "list the remote-tracking refs of {}",
-            worktree.common_dir().display()
-        )
+/// Whether a commit has the committer that was recorded with the baseline, and a date since then.
+fn is_by_session_committer(
+    worktree: &Worktree,
+    history: &CommitHistory<'_>,
+    node: HistoryIndex,
+    evidence: &OriginEvidence,
+) -> bool {
+    let recorded = evidence
+        .edge
+        .as_ref()
+        .map(|edge| (edge.at, &edge.committer));
+    let Some((Some(at), Some(committer))) = recorded else {
+        return false;
     };
-    let refs = worktree
-        .repo
-        .references()
-        .map_err(|e| Error::read_error(doing(), e))?;
-    let refs = refs
-        .remote_branches()
-        .map_err(|e| Error::read_error(doing(), e))?;
-    let tracked = refs
-        .flatten()
-        .filter_map(|reference| reference.target().try_id().map(ToOwned::to_owned));
-    Ok(remove_duplicates(tracked.chain(last_fetch(worktree))))
+    u64::try_from(at.as_second()).is_ok_and(|second| history.date(node) >= second)
+        && (worktree.repo.find_commit(history.id(node)).ok()).is_some_and(|commit| {
+            commit
+                .committer()
+                .is_ok_and(|who| name_person(who) == *committer)
+        })
+}
+
+fn name_person(who: gix::actor::SignatureRef<'_>) -> String {
+    format!(
+        "{} <{}>",
+        who.name.trim().as_bstr(),
+        who.email.trim().as_bstr()
+    )
+}
+
+impl Worktree {
+    /// The committer of what git commits here, `Name <address>`; `None` where none is configured.
+    pub fn committer(&self) -> Option<String> {
+        self.repo.committer()?.ok().map(name_person)
+    }
+}
+
+/// What others have now: remote-tracking refs, what was fetched last, branches and worktrees of others, and their judged heads; and the
+/// commits that HEAD had left behind.
+fn foreign_tips(
+    worktree: &Worktree,
+    owners: &RefOwners,
+    evidence: &OriginEvidence,
+) -> Result<Vec<ObjectId>, Error> {
+    let common_dir = worktree.common_dir();
+    let own_heads = format!("{JUDGED}{}/", worktree.worktree_id());
+    let is_foreign = |name: &str| {
+        name.starts_with("refs/remotes/")
+            || (name.starts_with("refs/heads/") || name.ends_with("/HEAD"))
+                && owners.find_owner(name, common_dir) == RefOwner::Other
+    };
+    let mut tips = Vec::new();
+    for (name, hex) in worktree.ref_tips()? {
+        tips.extend(
+            ObjectId::from_hex(hex.as_bytes())
+                .ok()
+                .filter(|_| is_foreign(&name)),
+        );
+    }
+    let judged_heads = worktree.refs_below(JUDGED)?.into_iter();
+    tips.extend(
+        judged_heads
+            .filter(|(name, _)| !name.starts_with(&own_heads))
+            .map(|(_, id)| id),
+    );
+    for hex in evidence.edge.iter().flat_map(|edge| &edge.left_behind) {
+        tips.extend(ObjectId::from_hex(hex.as_bytes()));
+    }
+    for git_dir in git_dirs(common_dir)? {
+        tips.extend(last_fetch(&git_dir));
+    }
+    Ok(remove_duplicates(tips.into_iter()))
 }
 
 /// The longest list of fetched commits that is read, in bytes.
 const MOST_FETCHED: u64 = 64 << 20;
 
 /// The commits of the last fetch, unless from this same repository: `id TAB [not-for-merge] TAB branch 'x' of address`.
-fn last_fetch(worktree: &Worktree) -> Vec<ObjectId> {
-    let text =
-        read_regular_file(&worktree.git_dir().join("FETCH_HEAD"), MOST_FETCHED).unwrap_or_default();
+fn last_fetch(git_dir: &Path) -> Vec<ObjectId> {
+    let text = read_regular_file(&git_dir.join(FETCHED), MOST_FETCHED).unwrap_or_default();
     let line = |line: &[u8]| {
         (!line.ends_with(b" of ."))
             .then(|| ObjectId::from_hex(line.split(|b| *b == b'\t').next()?).ok())

@@ -29,6 +29,8 @@ pub struct ContentAtBaseline {
     pub inherited: ContentIds,
     /// The commits that HEAD had left behind ([`Worktree::left_behind`](crate::Worktree::left_behind)).
     pub left_behind: Vec<String>,
+    /// The committer of what git commits there ([`Worktree::committer`](crate::Worktree::committer)).
+    pub committer: Option<String>,
 }
 
 /// watchdog's records about the origin of commits.

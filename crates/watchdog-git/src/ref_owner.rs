@@ -116,6 +116,13 @@ impl RefOwners {
         }
     }
 
+    /// Whether a linked worktree of the record is gone, and its log with it.
+    pub(super) fn lost_worktree(&self, common_dir: &Path) -> bool {
+        let is_lost =
+            |name: &String| name.starts_with("worktrees/") && is_absent(&common_dir.join(name));
+        self.recorded.iter().any(|names| names.iter().any(is_lost))
+    }
+
     /// Whether a name in a reflog's message can be that of a helper's branch, also of one that is gone.
     pub(super) fn may_be_helpers(&self, name: &str, common_dir: &Path) -> bool {
         let name = name.split(['~', '^', '@']).next().unwrap_or_default();

@@ -119,8 +119,11 @@ fn is_movement(details: &str) -> bool {
     .any(|words| details.starts_with(words))
 }
 
+/// How git names what was fetched last.
+pub(super) const FETCHED: &str = "FETCH_HEAD";
+
 /// The names of what a movement came from, where the message has them: `merge side: ...`, `reset: moving to side`, `rebase (start): checkout
-/// side`, and the subject of a merge that somebody committed. The checked-out name is not among
+/// side`, and the subject of a merge that somebody committed; a pull came from `FETCH_HEAD`. Another checked-out name is not among
 /// them: it may have been named after it was found.
 fn parse_sources(message: &str) -> Vec<String> {
     let (what, rest) = message.split_once(": ").unwrap_or((message, ""));
@@ -149,6 +152,8 @@ fn parse_sources(message: &str) -> Vec<String> {
             .map(str::to_owned)
             .into_iter()
             .collect(),
+        "pull" if !what.split(' ').any(|word| word == ".") => vec![FETCHED.to_owned()],
+        "checkout" if rest.ends_with(FETCHED) => vec![FETCHED.to_owned()],
         "commit" if rest.starts_with("Merge branch") => {
             quoted(rest.split(" into ").next().unwrap_or_default())
         }
@@ -403,7 +408,9 @@ mod tests {
             ("reset: updating HEAD", &[]),
             ("", &[]),
             ("checkout: moving from main to side", &[]),
-            ("pull: Fast-forward", &[]),
+            ("pull: Fast-forward", &["FETCH_HEAD"]),
+            ("pull . side: Fast-forward", &[]),
+            ("checkout: moving from main to FETCH_HEAD", &["FETCH_HEAD"]),
         ] {
             assert_eq!(parse_sources(message), expected, "{message}");
         }

@@ -105,6 +105,7 @@ fn bring_back(command_env: &CommandEnv, terminal: &CommandTerminal) -> Result<u8
             // The refs of that moment are gone with the database: nothing proves a commit imported by them then.
             baseline: BaselineRecord {
                 left_behind: Vec::new(),
+                committer: None,
                 commit: Some(kept_baseline.commit),
                 branch: None,
                 refs: BaselineRefs::Here(Vec::new()),

@@ -144,6 +144,7 @@ impl JudgementInput {
             at: known_refs.as_ref().map(|_| recorded.at),
             inherited: recorded.work.inherited.clone(),
             left_behind: recorded.left_behind,
+            committer: recorded.committer,
         };
         let evidence =
             origin_evidence(&open.store, &open.worktree, known_refs.as_ref()).with_content(content);

@@ -23,6 +23,8 @@ pub struct RecordedBaseline {
     pub refs: KnownRefs,
     /// The commits that HEAD had left behind then.
     pub left_behind: Vec<String>,
+    /// The committer of what git committed there then.
+    pub committer: Option<String>,
     /// When it was recorded.
     pub at: Timestamp,
     /// When the spec's own baseline was recorded, also where another commit was named in its place.
@@ -44,6 +46,7 @@ impl RecordedBaseline {
             point,
             refs: Vec::new().into(),
             left_behind,
+            committer: None,
             at,
             record_at: None,
             work,
@@ -109,13 +112,14 @@ pub fn record_head_baseline(
     let kept_refs = refs::keep_refs(store, tips.clone(), now)?;
     // A repository that cannot be written can be watched as well.
     let clone_id = worktree.ensure_clone_id().ok();
-    let left_behind = worktree.left_behind()?;
+    let (left_behind, committer) = (worktree.left_behind()?, worktree.committer());
     let (branch, root) = (worktree.branch(), worktree.root().to_owned());
     let record = BaselineRecord {
         commit,
         branch,
         refs: kept_refs,
         left_behind: left_behind.clone(),
+        committer: committer.clone(),
         at: now,
         worktree: root,
         clone_id: clone_id.clone(),
@@ -133,6 +137,7 @@ pub fn record_head_baseline(
         point,
         refs: tips.into(),
         left_behind,
+        committer,
         at: now,
         record_at: Some(now),
         work,
@@ -241,6 +246,7 @@ pub fn recorded_sharing(
             .map_or(HistoryPoint::Unborn, HistoryPoint::Commit),
         refs: recent.get_known_refs(store, record.refs),
         left_behind: record.left_behind,
+        committer: record.committer,
         at: record.at,
         record_at: Some(record.at),
         work,

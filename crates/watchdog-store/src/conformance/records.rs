@@ -62,6 +62,7 @@ fn some_refs(count: usize) -> Vec<(String, String)> {
 fn a_baseline(second: i64, refs: usize) -> baseline::BaselineRecord {
     baseline::BaselineRecord {
         left_behind: Vec::new(),
+        committer: None,
         commit: (second > 0).then(|| format!("{second:040x}")),
         branch: None,
         refs: baseline::BaselineRefs::Here(some_refs(refs)),

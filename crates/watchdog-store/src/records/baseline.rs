@@ -24,6 +24,9 @@ pub struct BaselineRecord {
     /// The commits that HEAD had left behind then, by its reflog.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub left_behind: Vec<String>,
+    /// The committer of what git committed there then; `None` where none was configured.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub committer: Option<String>,
     /// When it was recorded.
     pub at: Timestamp,
     /// The top folder of the worktree, for people.

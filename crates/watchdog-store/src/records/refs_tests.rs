@@ -36,6 +36,7 @@ fn recorded(
         branch: None,
         refs,
         left_behind: Vec::new(),
+        committer: None,
         at,
         worktree: "/repo".into(),
         clone_id: None,

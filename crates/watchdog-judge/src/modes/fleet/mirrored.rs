@@ -57,6 +57,7 @@ impl MirroredWork {
         if begins || self.baseline.is_none() {
             self.baseline = Some(BaselineRecord {
                 left_behind: Vec::new(),
+                committer: None,
                 commit: commit(),
                 branch: self.baseline.take().and_then(|before| before.branch),
                 refs: BaselineRefs::Here(Vec::new()),
