@@ -358,6 +358,37 @@ fn droppings_alone_complete_nothing() {
 }
 
 #[test]
+fn links_in_place_of_ignored_folders_are_droppings() {
+    let env = TestEnv::new();
+    let repo = env.repo();
+    repo.write(".gitignore", "node_modules/\n**/.venv/\n");
+    repo.commit_all("rules");
+    repo.write(".git/info/exclude", "vendor/\n");
+    let links = "mkdir -p app/web docs; ln -s ../shared node_modules; ln -s /opt/venv app/web/.venv; ln -s docs vendor; \
+                 ln -s ../../other app/cache";
+    let out = repo.watchdog(&["run", "--json", "--no-probe", "--", "sh", "-c", links]);
+    assert_eq!(
+        (out.verdict().as_str(), &out.json()["changes"]["untracked"]),
+        ("incomplete/unfinished", &json!(4)),
+        "{out}"
+    );
+    assert_eq!(out.json()["rescued"], json!(false), "{out}");
+    let work = "git add node_modules; ln -s web app/link; echo work > work.txt";
+    let out = repo.watchdog(&["run", "--json", "--max-probes", "0", "--", "sh", "-c", work]);
+    assert_eq!(out.json()["rescued"], json!(true), "{out}");
+    assert_eq!(
+        repo.git(&["diff", "--name-only", "HEAD~1", "HEAD"]),
+        "app/link\nwork.txt"
+    );
+    repo.write("more.txt", "more\n");
+    let out = repo.watchdog(&["rescue", "--dry-run", "--json"]).expect(0);
+    assert_eq!(out.json()["would_commit"], json!(["more.txt"]), "{out}");
+    let commit = "git add node_modules; git commit -qm link";
+    let out = repo.watchdog(&["run", "--json", "--no-probe", "--", "sh", "-c", commit]);
+    assert_eq!(out.json()["net_change"], json!(false), "{out}");
+}
+
+#[test]
 fn unjudged_commits_are_told_as_such() {
     let env = TestEnv::new();
     let repo = env.repo();

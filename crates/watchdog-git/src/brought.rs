@@ -23,6 +23,7 @@ use super::open::Worktree;
 use super::origin_evidence::OriginEvidence;
 use super::patch::LINES_UP_TO;
 use super::path_text::escape_path;
+use super::snapshot::as_path;
 use super::tree_change::{self, ChangedFile, FileEntry};
 use super::walk::CommitHistory;
 use watchdog_facts::evidence::{Degradation, WarningCode};
@@ -113,7 +114,7 @@ impl<'a> BroughtSearch<'a> {
             return Ok(ContentOrigin::Unchanged);
         };
         let path = escape_path(file.path.as_ref());
-        if is_dropping(&path) {
+        if is_dropping(&path) || file.old.is_none() && self.is_dropping_link(file, new)? {
             return Ok(ContentOrigin::Dropping);
         }
         if moved.contains(&new.1) || new.1.is_empty_blob() {
@@ -127,6 +128,17 @@ impl<'a> BroughtSearch<'a> {
         }
         let source = self.find_recorded(file, new)?;
         Ok(source.map_or(ContentOrigin::Made, ContentOrigin::Brought))
+    }
+
+    fn is_dropping_link(&self, file: &ChangedFile, new: FileEntry) -> Result<bool, Error> {
+        if !new.0.is_link() {
+            return Ok(false);
+        }
+        let target = tree_change::read_blob(self.worktree, new.1, LINES_UP_TO)?;
+        Ok(target.is_some_and(|target| {
+            let path = file.path.as_ref();
+            (self.worktree).stands_for_folder(path, as_path(target.as_bstr()))
+        }))
     }
 
     /// The source of content that was uncommitted or ignored when the session began.

@@ -18,6 +18,7 @@ mod comparison_parts;
 mod content;
 mod content_ids;
 mod discover;
+mod dropping_link;
 mod error;
 mod fetched;
 mod file_state;

@@ -122,13 +122,8 @@ impl Worktree {
             Ok(count)
         };
         for worktree in of_helpers {
-            let opened = Worktree::open(&worktree.root).and_then(|helper| {
-                Ok((
-                    helper.branch(),
-                    helper.head_id()?,
-                    helper.changes()?.total(),
-                ))
-            });
+            let opened = Worktree::open(&worktree.root)
+                .and_then(|helper| Ok((helper.branch(), helper.head_id()?, helper.count_work()?)));
             let (branch, head, uncommitted, unreadable) = match opened {
                 Ok((branch, head, uncommitted)) => (branch, head, uncommitted, None),
                 Err(error) => (None, None, 0, Some(error.to_string())),

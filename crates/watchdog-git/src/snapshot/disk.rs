@@ -89,7 +89,7 @@ fn is_absent(errno: Errno) -> bool {
 }
 
 /// A path of git as a path of the system.
-pub(super) fn as_path(path: &BStr) -> &Path {
+pub(crate) fn as_path(path: &BStr) -> &Path {
     Path::new(to_os_str(path))
 }
 

@@ -172,7 +172,7 @@ pub(crate) struct NewlyIgnoredFiles {
 
 impl RecordedRules {
     /// Whether they ignore a path, or a folder that it lies in.
-    fn ignores(&self, path: &BStr, is_folder: bool) -> bool {
+    pub(crate) fn ignores(&self, path: &BStr, is_folder: bool) -> bool {
         let inside = path.find_iter("/").map(|at| path[..at].as_bstr());
         inside
             .map(|folder| (folder, true))

@@ -55,7 +55,13 @@ fn divide_uncommitted(
     changes.work = 0;
     changes.work_paths.clear();
     for path in paths {
-        let whose = record.whose(&path, || worktree.content_id(&path));
+        let mut whose = record.whose(&path, || worktree.content_id(&path));
+        if whose == UncommittedOrigin::Session
+            && !record.inherited.contains_key(&path)
+            && worktree.is_dropping_link(&path)
+        {
+            whose = UncommittedOrigin::Dropping;
+        }
         match whose {
             UncommittedOrigin::Session => {
                 changes.work += 1;

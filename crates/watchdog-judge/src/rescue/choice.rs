@@ -72,37 +72,29 @@ fn choose_by<'p>(
         ..CommitChoice::default()
     };
     for path in selection.commit {
-        match secret_in(path, versions)? {
-            None if path.secret => {
-                choice.left_out.push(LeftOut {
-                    path: path.text.clone(),
-                    why: LeftOutReason::Secret,
-                });
-                let detail = format!(
-                    "{} was not committed: it repeats a file that is left out as a secret by its name",
-                    path.text
-                );
-                choice.warnings.push(Degradation {
-                    code: WarningCode::SecretContent,
-                    detail,
-                });
-            }
-            None => choice.commit.push(path),
-            Some(rule) => {
-                choice.left_out.push(LeftOut {
-                    path: path.text.clone(),
-                    why: LeftOutReason::Secret,
-                });
-                let detail = format!(
-                    "{} was not committed: something new in it looks like a secret (rule {rule})",
-                    path.text
-                );
-                choice.warnings.push(Degradation {
-                    code: WarningCode::SecretContent,
-                    detail,
-                });
-            }
+        if path.kind == SnapshotPathKind::File && worktree.is_dropping_link(&path.text) {
+            choice.left_out.push(LeftOut {
+                path: path.text.clone(),
+                why: LeftOutReason::Excluded,
+            });
+            continue;
         }
+        let reason = match secret_in(path, versions)? {
+            Some(rule) => format!("something new in it looks like a secret (rule {rule})"),
+            None if path.secret => {
+                "it repeats a file that is left out as a secret by its name".to_owned()
+            }
+            None => {
+                choice.commit.push(path);
+                continue;
+            }
+        };
+        choice.left_out.push(LeftOut {
+            path: path.text.clone(),
+            why: LeftOutReason::Secret,
+        });
+        let detail = format!("{} was not committed: {reason}", path.text);
+        (choice.warnings).push(Degradation::new(WarningCode::SecretContent, detail));
     }
     choice.commit = without_replaced(choice.commit, worktree.root(), &mut choice.left_out);
     choice.left_out.sort_by(|a, b| a.path.cmp(&b.path));

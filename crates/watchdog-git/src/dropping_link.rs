@@ -1,0 +1,74 @@
+//! Finds links that tools put in place of ignored folders, such as a `node_modules` that checkouts share. They are no work, although git
+//! applies no pattern with a slash at its end to a link.
+
+use std::fs;
+use std::path::{Component, Path};
+
+use gix::bstr::{BStr, ByteSlice as _};
+
+use super::error::Error;
+use super::open::Worktree;
+use super::path_text::unescape_path;
+use super::snapshot::{FolderRules, FolderWalk, as_path, entry_at};
+use watchdog_facts::session_work::is_dropping;
+
+impl Worktree {
+    /// Whether a path (percent-escaped where not UTF-8) that HEAD lacks is a link in place of a folder: the rules of the baseline ignore a
+    /// folder of this name, or the link leaves the worktree, so that no other clone could follow it.
+    pub fn is_dropping_link(&self, path: &str) -> bool {
+        let path = unescape_path(path);
+        let Ok(target) = fs::read_link(self.root().join(as_path(path.as_bstr()))) else {
+            return false;
+        };
+        let is_in_head = || {
+            let entry = entry_at(&self.repo, self.head_tree()?, path.as_bstr())?;
+            Ok::<_, Error>(entry.is_some())
+        };
+        self.stands_for_folder(path.as_bstr(), &target) && matches!(is_in_head(), Ok(false))
+    }
+
+    /// How many paths are uncommitted, droppings aside.
+    pub(super) fn count_work(&self) -> Result<u64, Error> {
+        let (_, paths) = self.changes_with_paths()?;
+        let is_work = |path: &&String| !is_dropping(path) && !self.is_dropping_link(path);
+        Ok(paths.iter().filter(is_work).count() as u64)
+    }
+
+    /// Whether a new link with this target, wherever it is stored, is one.
+    pub(super) fn stands_for_folder(&self, path: &BStr, target: &Path) -> bool {
+        let folder = as_path(path).parent().unwrap_or(Path::new(""));
+        let leaves = leaves_root(&folder.join(target));
+        // Patterns such as `/*/` ignore all folders, and no links to files.
+        leaves || !self.root().join(folder).join(target).is_file() && self.ignores_folder(path)
+    }
+
+    fn ignores_folder(&self, path: &BStr) -> bool {
+        if let Some(recorded) = self.recorded_rules() {
+            return recorded.ignores(path, true);
+        }
+        let Ok(mut below) = FolderWalk::open(self.root()) else {
+            return false;
+        };
+        let mut rules = FolderRules::global(&self.repo, self.root());
+        let folders = path.find_iter("/").map(|end| path[..end].as_bstr());
+        for folder in [BStr::new("")].into_iter().chain(folders) {
+            rules.enter(&mut below, "".into(), folder, |_| None);
+        }
+        rules.ignores(path, true)
+    }
+}
+
+/// Whether a path leads out of the folder that it begins in.
+fn leaves_root(path: &Path) -> bool {
+    let mut depth = 0_usize;
+    path.components().any(|part| {
+        let next_depth = match part {
+            Component::Normal(_) => Some(depth + 1),
+            Component::ParentDir => depth.checked_sub(1),
+            Component::CurDir => Some(depth),
+            Component::RootDir | Component::Prefix(_) => None,
+        };
+        depth = next_depth.unwrap_or_default();
+        next_depth.is_none()
+    })
+}
