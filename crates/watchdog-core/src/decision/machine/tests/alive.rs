@@ -29,30 +29,17 @@ fn moved(world: World) -> World {
 
 #[test]
 fn a_busy_session_is_not_judged() {
-    let passes = Criteria::Always(CheckOutcome::Pass);
-    check_table([
-        ("dirty", busy(World::dirty()), "waiting/session_active"),
-        (
-            "committed",
-            busy(World::committed()),
-            "waiting/session_active",
-        ),
-        (
-            "checks",
-            busy(World::dirty().checks(passes)),
-            "waiting/session_active",
-        ),
-        (
-            "--once",
-            busy(World::dirty().set(|setup| setup.once = true)),
-            "waiting/session_active",
-        ),
-        (
-            "a session that watchdog ran has ended",
-            busy(World::committed()).session(ended()),
-            "complete/new_commits committed",
-        ),
+    let passes = Always(CheckOutcome::Pass);
+    Ending("waiting/session_active").concludes([
+        ("dirty", busy(World::dirty())),
+        ("committed", busy(World::committed())),
+        ("checks", busy(World::dirty().checks(passes))),
+        ("--once", busy(World::dirty().looks_once())),
     ]);
+    Ending("complete/new_commits committed").concludes([(
+        "a session that watchdog ran has ended",
+        busy(World::committed()).session(ended()),
+    )]);
     assert_eq!(busy(World::dirty()).run().verdict.message, words());
 }
 
@@ -64,50 +51,27 @@ fn ended() -> SessionEnd {
 
 #[test]
 fn an_idle_session_is_judged_and_not_asked() {
-    let unmet = Criteria::Always(CheckOutcome::Unmet);
+    let unmet = Always(CheckOutcome::Unmet);
     for (name, alive) in [("idle", idle as fn(World) -> World), ("moved", moved)] {
-        check_table([
-            (
-                name,
-                alive(World::committed()),
-                "complete/new_commits committed",
-            ),
-            (
-                name,
-                alive(World::dirty()),
-                "waiting/session_active snapshots=1",
-            ),
-            (name, alive(World::clean()), "waiting/session_active"),
-            (
-                name,
-                alive(World::dirty().set(|setup| setup.completion.max_probes = 0)),
-                "waiting/session_active snapshots=1",
-            ),
-            (
-                name,
-                alive(World::dirty().set(|setup| setup.no_probe = true)),
-                "waiting/session_active snapshots=1",
-            ),
-            (
-                name,
-                alive(World::dirty().checks(unmet)),
-                "waiting/session_active snapshots=1 checks=1",
-            ),
-            (
-                name,
-                alive(World::committed().checks(unmet)),
-                "incomplete/checks_unmet checks=1",
-            ),
-            (
-                name,
-                alive(
-                    World::dirty()
-                        .checks(Criteria::Always(CheckOutcome::Pass))
-                        .rescue(Salvage::HeldBack),
-                ),
-                "complete/checks_passed verified rescues=1 snapshots=1 checks=1",
-            ),
+        Ending("complete/new_commits committed").concludes([(name, alive(World::committed()))]);
+        Ending("waiting/session_active snapshots=1").concludes([
+            (name, alive(World::dirty())),
+            (name, alive(World::dirty().asks_at_most(0))),
+            (name, alive(World::dirty().no_probe())),
         ]);
+        Ending("waiting/session_active").concludes([(name, alive(World::clean()))]);
+        Ending("waiting/session_active snapshots=1 checks=1")
+            .concludes([(name, alive(World::dirty().checks(unmet)))]);
+        Ending("incomplete/checks_unmet checks=1")
+            .concludes([(name, alive(World::committed().checks(unmet)))]);
+        Ending("complete/checks_passed verified rescues=1 snapshots=1 checks=1").concludes([(
+            name,
+            alive(
+                World::dirty()
+                    .checks(Always(CheckOutcome::Pass))
+                    .rescue(HeldBack),
+            ),
+        )]);
     }
     let verdict = idle(World::dirty()).run().verdict;
     assert!(
@@ -127,14 +91,10 @@ fn an_idle_session_is_judged_and_not_asked() {
         earlier,
         "a look that saw something move spends no round"
     );
-    let asked = World::dirty()
-        .replies([working()])
-        .set(|setup| setup.once = true)
-        .run()
-        .verdict;
+    let asked = World::dirty().says(working()).looks_once().run().verdict;
     assert_eq!(rounds::update_rounds(earlier, &asked).rounds_used, 3);
     assert_eq!(rounds::after_movement(earlier, &asked), earlier);
-    let complete = World::clean().replies([complete()]).run().verdict;
+    let complete = World::clean().says(complete()).run().verdict;
     assert_eq!(
         rounds::after_movement(earlier, &complete),
         rounds::update_rounds(earlier, &complete)
@@ -143,38 +103,29 @@ fn an_idle_session_is_judged_and_not_asked() {
 
 #[test]
 fn withheld_rescue_leaves_the_work() {
-    let unmet = Criteria::Always(CheckOutcome::Unmet);
-    let hold_back = |world: World| world.rescue(Salvage::HeldBack);
-    check_table([
-        (
-            "beside complete",
-            hold_back(World::dirty().replies([complete()])),
-            "waiting/session_active probes=1 rescues=1 snapshots=2",
-        ),
-        (
-            "beside complete and unmet checks",
-            hold_back(World::dirty().checks(unmet).replies([complete()])),
-            "incomplete/checks_unmet probes=1 rescues=1 snapshots=2 checks=1",
-        ),
-        (
-            "after the last round",
-            hold_back(World::dirty().replies([working()])),
-            "timeout/max_probes STRIKE probes=3 rescues=1 waits=3 snapshots=4",
-        ),
-        (
-            "after a session that stopped",
-            hold_back(World::dirty().replies([gives_up()])),
-            "stopped/agent_stopped probes=1 rescues=1 snapshots=2",
-        ),
-        (
-            "checks that pass",
-            hold_back(World::dirty().checks(Criteria::Always(CheckOutcome::Pass))),
-            "complete/checks_passed verified rescues=1 snapshots=1 checks=1",
-        ),
-    ]);
-    let verdict = hold_back(World::dirty().replies([complete()]))
-        .run()
-        .verdict;
+    let unmet = Always(CheckOutcome::Unmet);
+    let hold_back = |world: World| world.rescue(HeldBack);
+    Ending("waiting/session_active probes=1 rescues=1 snapshots=2").concludes([(
+        "beside complete",
+        hold_back(World::dirty().says(complete())),
+    )]);
+    Ending("incomplete/checks_unmet probes=1 rescues=1 snapshots=2 checks=1").concludes([(
+        "beside complete and unmet checks",
+        hold_back(World::dirty().checks(unmet).says(complete())),
+    )]);
+    Ending("timeout/max_probes STRIKE probes=3 rescues=1 waits=3 snapshots=4").concludes([(
+        "after the last round",
+        hold_back(World::dirty().says(working())),
+    )]);
+    Ending("stopped/agent_stopped probes=1 rescues=1 snapshots=2").concludes([(
+        "after a session that stopped",
+        hold_back(World::dirty().says(gives_up())),
+    )]);
+    Ending("complete/checks_passed verified rescues=1 snapshots=1 checks=1").concludes([(
+        "checks that pass",
+        hold_back(World::dirty().checks(Always(CheckOutcome::Pass))),
+    )]);
+    let verdict = hold_back(World::dirty().says(complete())).run().verdict;
     assert_eq!(verdict.retry_at, Some(reset()));
     assert!(
         verdict

@@ -19,137 +19,90 @@ use super::world::*;
 
 #[test]
 fn the_cases_of_the_design_hold() {
-    check_table([
-        (
-            "tr-complete-clean",
-            World::clean().replies([complete()]),
-            "complete/nothing_to_do claimed probes=1",
-        ),
+    Ending("complete/nothing_to_do claimed probes=1")
+        .concludes([("tr-complete-clean", World::clean().says(complete()))]);
+    Ending("review/rescue_incomplete probes=1 rescues=1 snapshots=2").concludes([
         (
             "tr-complete-dirty-no-rescue",
-            World::dirty()
-                .replies([complete()])
-                .rescue(Salvage::CommitsNothing),
-            "review/rescue_incomplete probes=1 rescues=1 snapshots=2",
+            World::dirty().says(complete()).rescue(CommitsNothing),
         ),
         (
             "tr-complete-dirty-rescue-fails",
-            World::dirty().replies([complete()]).rescue(Salvage::Fails),
-            "review/rescue_incomplete probes=1 rescues=1 snapshots=2",
+            World::dirty().says(complete()).rescue(Fails),
         ),
         (
-            "tr-working-forever-clean",
-            World::clean().replies([working()]),
-            "timeout/max_probes STRIKE probes=3 waits=3",
+            "rs-discarding-is-not-rescue",
+            World::dirty().says(complete()).rescue(Loses),
         ),
-        (
-            "tr-waiting-forever",
-            World::clean().replies([waiting()]),
-            "timeout/max_probes STRIKE probes=3 waits=3",
-        ),
-        (
-            "tr-final-rescue-off",
-            World::dirty()
-                .replies([working()])
-                .set(|setup| setup.completion.final_rescue_attempt = false),
-            "timeout/max_probes STRIKE probes=3 waits=3 snapshots=4",
-        ),
-        (
-            "tr-probe-all-errors",
-            World::clean().replies([garbage()]),
-            "error/probe_error probes=2 waits=1",
-        ),
+    ]);
+    Ending("timeout/max_probes STRIKE probes=3 waits=3").concludes([
+        ("tr-working-forever-clean", World::clean().says(working())),
+        ("tr-waiting-forever", World::clean().says(waiting())),
+    ]);
+    Ending("timeout/max_probes STRIKE probes=3 waits=3 snapshots=4").concludes([(
+        "tr-final-rescue-off",
+        World::dirty().says(working()).no_final_rescue(),
+    )]);
+    Ending("error/probe_error probes=2 waits=1").concludes([
+        ("tr-probe-all-errors", World::clean().says(garbage())),
         (
             "tr-unknown-status",
             World::clean().replies([ProbeOutcome::Unreadable {
                 why: "the status is not one of the three".into(),
             }]),
-            "error/probe_error probes=2 waits=1",
-        ),
-        (
-            "tr-max-probes-0",
-            World::clean()
-                .replies([complete()])
-                .set(|setup| setup.completion.max_probes = 0),
-            "timeout/max_probes",
-        ),
-        (
-            "tr-max-probes-0-commits",
-            World::committed().set(|setup| setup.completion.max_probes = 0),
-            "complete/new_commits committed",
-        ),
-        (
-            "tr-no-probe-configured",
-            World::clean().set(|setup| setup.no_probe = true),
-            "incomplete/unfinished",
-        ),
-        (
-            "tr-every-call-bounded",
-            World::clean()
-                .replies([ProbeOutcome::TimedOut])
-                .set(|setup| setup.completion.max_probes = 1),
-            "error/probe_error probes=1",
-        ),
-        (
-            "rs-clean-tree",
-            World::clean().replies([gives_up()]),
-            "stopped/agent_stopped probes=1",
-        ),
-        (
-            "rs-discarding-is-not-rescue",
-            World::dirty().replies([complete()]).rescue(Salvage::Loses),
-            "review/rescue_incomplete probes=1 rescues=1 snapshots=2",
-        ),
-        (
-            "br-rescue-before-abort",
-            World::dirty().replies([working()]),
-            "incomplete/unfinished probes=3 rescues=1 waits=3 snapshots=4",
         ),
     ]);
+    Ending("timeout/max_probes").concludes([(
+        "tr-max-probes-0",
+        World::clean().says(complete()).asks_at_most(0),
+    )]);
+    Ending("complete/new_commits committed").concludes([(
+        "tr-max-probes-0-commits",
+        World::committed().asks_at_most(0),
+    )]);
+    Ending("incomplete/unfinished")
+        .concludes([("tr-no-probe-configured", World::clean().no_probe())]);
+    Ending("error/probe_error probes=1").concludes([(
+        "tr-every-call-bounded",
+        World::clean()
+            .replies([ProbeOutcome::TimedOut])
+            .asks_at_most(1),
+    )]);
+    Ending("stopped/agent_stopped probes=1")
+        .concludes([("rs-clean-tree", World::clean().says(gives_up()))]);
+    Ending("incomplete/unfinished probes=3 rescues=1 waits=3 snapshots=4")
+        .concludes([("br-rescue-before-abort", World::dirty().says(working()))]);
 }
 
 #[test]
 fn checks_passing_before_work_are_no_evidence() {
-    let before = || World::clean().checks(Criteria::PassedBefore);
-    check_table([
-        (
-            "nothing was done: the agent's word decides",
-            before().replies([complete()]),
-            "complete/nothing_to_do claimed probes=1 checks=1",
-        ),
-        (
-            "it says that it works: nothing is complete",
-            before().replies([working()]),
-            "timeout/max_probes STRIKE probes=3 waits=3 checks=3",
-        ),
-        (
-            "nobody is asked",
-            before().set(|setup| setup.no_probe = true),
-            "incomplete/unfinished checks=1",
-        ),
-        (
-            "commits decide, and nothing judged them",
-            World::committed().checks(Criteria::PassedBefore),
-            "complete/checks_passed committed checks=1",
-        ),
-    ]);
+    let before = || World::clean().checks(PassedBefore);
+    Ending("complete/nothing_to_do claimed probes=1 checks=1").concludes([(
+        "nothing was done: the agent's word decides",
+        before().says(complete()),
+    )]);
+    Ending("timeout/max_probes STRIKE probes=3 waits=3 checks=3").concludes([(
+        "it says that it works: nothing is complete",
+        before().says(working()),
+    )]);
+    Ending("incomplete/unfinished checks=1").concludes([("nobody is asked", before().no_probe())]);
+    Ending("complete/checks_passed committed checks=1").concludes([(
+        "commits decide, and nothing judged them",
+        World::committed().checks(PassedBefore),
+    )]);
 }
 
 #[test]
 fn explanation_names_rule_accepting_or_rejecting_pass() {
     let rules = |world: World| world.run().rules;
-    let before = rules(
-        World::clean()
-            .checks(Criteria::PassedBefore)
-            .set(|setup| setup.no_probe = true),
-    );
+    let before = rules(World::clean().checks(PassedBefore).no_probe());
     assert!(before.contains(&JudgementRule::PassedBefore), "{before:?}");
-    let pass = rules(World::clean().checks(Criteria::Always(CheckOutcome::Pass)));
+    let pass = rules(World::clean().checks(Always(CheckOutcome::Pass)));
     assert!(
         pass.contains(&JudgementRule::ChecksDecide) && !pass.contains(&JudgementRule::PassedBefore),
         "{pass:?}"
     );
-    let failed = rules(World::clean().checks(Criteria::Always(CheckOutcome::TimedOut)));
+    let failed = rules(World::clean().checks(Always(CheckOutcome::TimedOut)));
     assert!(
         failed.contains(&JudgementRule::NoPassWithoutResult),
         "{failed:?}"
@@ -160,7 +113,7 @@ fn explanation_names_rule_accepting_or_rejecting_pass() {
 fn explanation_names_rule_for_waiting_or_ending() {
     let applied = |over: bool| {
         let rules = World::clean()
-            .replies([working()])
+            .says(working())
             .set(|setup| setup.session_over = over)
             .run()
             .rules;

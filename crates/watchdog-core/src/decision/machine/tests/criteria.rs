@@ -10,212 +10,143 @@ use super::world::*;
 
 #[test]
 fn configured_checks_decide_with_commits_and_without() {
-    let passes = |world: World| world.checks(Criteria::Always(Pass));
-    let unmet = |world: World| world.checks(Criteria::Always(Unmet));
-    check_table([
-        (
-            "pass, commit",
-            passes(World::committed()),
-            "complete/checks_passed verified checks=1",
-        ),
-        (
-            "pass, nothing",
-            passes(World::clean()),
-            "complete/checks_passed verified checks=1",
-        ),
-        (
-            "pass, dirty",
-            passes(World::dirty()),
-            "complete/checks_passed verified rescues=1 snapshots=1 checks=1",
-        ),
-        (
-            "pass, dirty, --no-rescue",
-            passes(World::dirty()).set(|setup| setup.no_rescue = true),
-            "complete/checks_passed verified snapshots=1 checks=1",
-        ),
-        (
-            "pass, elsewhere",
-            passes(World::dirty()).rescue(Salvage::Elsewhere(1)),
-            "review/rescue_incomplete rescues=1 snapshots=1 checks=1",
-        ),
-        (
-            "pass, rescue fails",
-            passes(World::dirty()).rescue(Salvage::Fails),
-            "review/rescue_incomplete rescues=1 snapshots=1 checks=1",
-        ),
+    let passes = |world: World| world.checks(Always(Pass));
+    let unmet = |world: World| world.checks(Always(Unmet));
+    Ending("complete/checks_passed verified checks=1").concludes([
+        ("pass, commit", passes(World::committed())),
+        ("pass, nothing", passes(World::clean())),
+    ]);
+    Ending("complete/checks_passed verified rescues=1 snapshots=1 checks=1").concludes([
+        ("pass, dirty", passes(World::dirty())),
         (
             "pass, rescue makes nothing",
-            passes(World::dirty()).rescue(Salvage::CommitsNothing),
-            "complete/checks_passed verified rescues=1 snapshots=1 checks=1",
-        ),
-        (
-            "work is secured before a program runs, and again before the rescue",
-            World::dirty().checks_with_programs(Criteria::Always(Pass)),
-            "complete/checks_passed verified rescues=1 snapshots=2 checks=1",
-        ),
-        (
-            "unmet, commit",
-            unmet(World::committed()),
-            "incomplete/checks_unmet checks=1",
-        ),
-        (
-            "unmet, commit and leftovers, run",
-            unmet(World::committed().after(Effect::Edit)).set(|setup| setup.read_leftovers = true),
-            "incomplete/checks_unmet snapshots=1 checks=1",
-        ),
-        (
-            "unmet, claim",
-            unmet(World::clean()).replies([complete()]),
-            "incomplete/checks_unmet probes=1 checks=1",
-        ),
-        (
-            "unmet, working",
-            unmet(World::clean()).replies([working()]),
-            "incomplete/checks_unmet probes=3 waits=3 checks=3",
-        ),
-        (
-            "unmet, no answer",
-            unmet(World::clean()).replies([garbage()]),
-            "incomplete/checks_unmet probes=2 waits=1 checks=2",
-        ),
-        (
-            "unmet, --no-probe",
-            unmet(World::clean()).set(|setup| setup.no_probe = true),
-            "incomplete/unfinished checks=1",
-        ),
-        (
-            "unmet, claim, dirty",
-            unmet(World::dirty()).replies([complete()]),
-            "incomplete/checks_unmet probes=1 rescues=1 snapshots=2 checks=2",
-        ),
-        (
-            "unmet, claim, dirty, --no-rescue",
-            unmet(World::dirty())
-                .replies([complete()])
-                .set(|setup| setup.no_rescue = true),
-            "incomplete/checks_unmet probes=1 snapshots=2 checks=1",
-        ),
-        (
-            "unmet, gives up",
-            unmet(World::clean()).replies([gives_up()]),
-            "stopped/agent_stopped probes=1 checks=1",
+            passes(World::dirty()).rescue(CommitsNothing),
         ),
     ]);
+    Ending("complete/checks_passed verified snapshots=1 checks=1").concludes([(
+        "pass, dirty, --no-rescue",
+        passes(World::dirty()).no_rescue(),
+    )]);
+    Ending("review/rescue_incomplete rescues=1 snapshots=1 checks=1").concludes([
+        (
+            "pass, elsewhere",
+            passes(World::dirty()).rescue(Elsewhere(1)),
+        ),
+        ("pass, rescue fails", passes(World::dirty()).rescue(Fails)),
+    ]);
+    Ending("complete/checks_passed verified rescues=1 snapshots=2 checks=1").concludes([(
+        "work is secured before a program runs, and again before the rescue",
+        World::dirty().checks_with_programs(Always(Pass)),
+    )]);
+    Ending("incomplete/checks_unmet checks=1")
+        .concludes([("unmet, commit", unmet(World::committed()))]);
+    Ending("incomplete/checks_unmet snapshots=1 checks=1").concludes([(
+        "unmet, commit and leftovers, run",
+        unmet(World::committed().after(Edit)).reads_leftovers(),
+    )]);
+    Ending("incomplete/checks_unmet probes=1 checks=1")
+        .concludes([("unmet, claim", unmet(World::clean()).says(complete()))]);
+    Ending("incomplete/checks_unmet probes=3 waits=3 checks=3")
+        .concludes([("unmet, working", unmet(World::clean()).says(working()))]);
+    Ending("incomplete/checks_unmet probes=2 waits=1 checks=2")
+        .concludes([("unmet, no answer", unmet(World::clean()).says(garbage()))]);
+    Ending("incomplete/unfinished checks=1")
+        .concludes([("unmet, --no-probe", unmet(World::clean()).no_probe())]);
+    Ending("incomplete/checks_unmet probes=1 rescues=1 snapshots=2 checks=2").concludes([(
+        "unmet, claim, dirty",
+        unmet(World::dirty()).says(complete()),
+    )]);
+    Ending("incomplete/checks_unmet probes=1 snapshots=2 checks=1").concludes([(
+        "unmet, claim, dirty, --no-rescue",
+        unmet(World::dirty()).says(complete()).no_rescue(),
+    )]);
+    Ending("stopped/agent_stopped probes=1 checks=1")
+        .concludes([("unmet, gives up", unmet(World::clean()).says(gives_up()))]);
 }
 
 #[test]
 fn checks_are_judged_again_when_head_moves() {
-    check_table([
-        (
-            "a commit while the agent answers meets it",
-            World::clean()
-                .checks(Criteria::NeedCommits)
-                .replies([working()])
-                .during(During::Probe(1), Effect::Commit),
-            "complete/checks_passed verified probes=1 checks=2",
-        ),
+    Ending("complete/checks_passed verified probes=1 checks=2").concludes([(
+        "a commit while the agent answers meets it",
+        World::clean()
+            .checks(NeedCommits)
+            .says(working())
+            .during(Probe(1), Commit),
+    )]);
+    Ending("incomplete/checks_unmet probes=1 checks=2").concludes([
         (
             "a commit while the agent answers does not meet it",
             World::clean()
-                .checks(Criteria::Always(Unmet))
-                .replies([complete()])
-                .during(During::Probe(1), Effect::Commit),
-            "incomplete/checks_unmet probes=1 checks=2",
+                .checks(Always(Unmet))
+                .says(complete())
+                .during(Probe(1), Commit),
         ),
         (
             "a pull while the agent answers",
             World::clean()
-                .checks(Criteria::NeedCommits)
-                .replies([complete()])
-                .during(During::Probe(1), Effect::Pull),
-            "incomplete/checks_unmet probes=1 checks=2",
+                .checks(NeedCommits)
+                .says(complete())
+                .during(Probe(1), Pull),
         ),
-        (
-            "the rescue meets it",
-            World::dirty()
-                .checks(Criteria::NeedCommits)
-                .replies([complete()]),
-            "incomplete/checks_unmet probes=1 rescues=1 snapshots=2 checks=2",
-        ),
-        (
-            "the rescue meets it, and leaves a secret: no second rescue",
-            World::dirty()
-                .checks(Criteria::NeedCommits)
-                .replies([complete()])
-                .rescue(Salvage::CommitsAPart),
-            "incomplete/checks_unmet probes=1 rescues=1 snapshots=2 checks=2",
-        ),
-        (
-            "the rescue does not meet it, nor change anything in the end: the claim is answered at once",
-            World::dirty()
-                .checks(Criteria::Always(Unmet))
-                .replies([complete()])
-                .rescue(Salvage::CommitsWithoutNetChange),
-            "incomplete/checks_unmet probes=1 rescues=1 snapshots=2 checks=2",
-        ),
+    ]);
+    Ending("incomplete/checks_unmet probes=1 rescues=1 snapshots=2 checks=2").concludes([
+("the rescue meets it", World::dirty()
+                .checks(NeedCommits)
+                .says(complete())),
+("the rescue meets it, and leaves a secret: no second rescue", World::dirty()
+                .checks(NeedCommits)
+                .says(complete())
+                .rescue(CommitsAPart)),
+("the rescue does not meet it, nor change anything in the end: the claim is answered at once", World::dirty()
+                .checks(Always(Unmet))
+                .says(complete())
+                .rescue(CommitsWithoutNetChange)),
+]);
+    Ending("complete/checks_passed verified probes=1 rescues=1 snapshots=2 checks=2").concludes([
         (
             "the rescue meets it, and what it leaves is not rescued again",
             World::dirty()
-                .checks(Criteria::NeedRescue)
-                .replies([complete()])
-                .rescue(Salvage::CommitsAPart),
-            "complete/checks_passed verified probes=1 rescues=1 snapshots=2 checks=2",
-        ),
-        (
-            "a commit in the last wait meets it",
-            World::clean()
-                .checks(Criteria::NeedCommits)
-                .replies([working()])
-                .during(During::Wait(3), Effect::Commit),
-            "complete/checks_passed verified probes=3 waits=3 checks=4",
-        ),
-        (
-            "the final rescue meets it",
-            World::dirty()
-                .checks(Criteria::NeedClean)
-                .replies([working()]),
-            "incomplete/checks_unmet probes=3 rescues=1 waits=3 snapshots=4 checks=3",
-        ),
-        (
-            "a wait meets it",
-            World::dirty()
-                .checks(Criteria::NeedClean)
-                .replies([working()])
-                .during(During::Wait(1), Effect::Discard),
-            "complete/checks_passed verified probes=1 waits=1 snapshots=1 checks=2",
+                .checks(NeedRescue)
+                .says(complete())
+                .rescue(CommitsAPart),
         ),
     ]);
+    Ending("complete/checks_passed verified probes=3 waits=3 checks=4").concludes([(
+        "a commit in the last wait meets it",
+        World::clean()
+            .checks(NeedCommits)
+            .says(working())
+            .during(Wait(3), Commit),
+    )]);
+    Ending("incomplete/checks_unmet probes=3 rescues=1 waits=3 snapshots=4 checks=3").concludes([
+        (
+            "the final rescue meets it",
+            World::dirty().checks(NeedClean).says(working()),
+        ),
+    ]);
+    Ending("complete/checks_passed verified probes=1 waits=1 snapshots=1 checks=2").concludes([(
+        "a wait meets it",
+        World::dirty()
+            .checks(NeedClean)
+            .says(working())
+            .during(Wait(1), Discard),
+    )]);
 }
 
 #[test]
 fn undecided_check_is_never_a_pass() {
     let outcome = |outcome: CheckOutcome| {
         World::committed()
-            .after(Effect::Edit)
-            .checks_with_programs(Criteria::Always(outcome))
+            .after(Edit)
+            .checks_with_programs(Always(outcome))
     };
-    check_table([
-        (
-            "waiting",
-            outcome(CheckOutcome::Waiting),
-            "waiting/background_work snapshots=1 checks=1",
-        ),
-        (
-            "unrunnable",
-            outcome(Unrunnable),
-            "failed/verify_unrunnable snapshots=1 checks=1",
-        ),
-        (
-            "failed",
-            outcome(Failed),
-            "review/verify_failed snapshots=1 checks=1",
-        ),
-        (
-            "timed out",
-            outcome(TimedOut),
-            "review/verify_timeout snapshots=1 checks=1",
-        ),
-    ]);
+    Ending("waiting/background_work snapshots=1 checks=1")
+        .concludes([("waiting", outcome(CheckOutcome::Waiting))]);
+    Ending("failed/verify_unrunnable snapshots=1 checks=1")
+        .concludes([("unrunnable", outcome(Unrunnable))]);
+    Ending("review/verify_failed snapshots=1 checks=1").concludes([("failed", outcome(Failed))]);
+    Ending("review/verify_timeout snapshots=1 checks=1")
+        .concludes([("timed out", outcome(TimedOut))]);
 }
 
 #[test]
@@ -227,29 +158,21 @@ fn completion_by_untrusted_file_is_review() {
             }
         })
     };
-    check_table([
-        ("commit", untrusted(World::committed()), "review/untrusted"),
-        (
-            "rescue",
-            untrusted(World::dirty().replies([complete()])),
-            "review/untrusted probes=1 rescues=1 snapshots=2",
-        ),
-        (
-            "claim",
-            untrusted(World::clean().replies([complete()])),
-            "review/untrusted probes=1",
-        ),
+    Ending("review/untrusted").concludes([
+        ("commit", untrusted(World::committed())),
         (
             "its checks are not judged",
-            untrusted(World::committed().checks_with_programs(Criteria::Always(Pass))),
-            "review/untrusted",
-        ),
-        (
-            "what is not complete stays so",
-            untrusted(World::clean().replies([usage_limit()])),
-            "waiting/rate_limited probes=1",
+            untrusted(World::committed().checks_with_programs(Always(Pass))),
         ),
     ]);
+    Ending("review/untrusted probes=1 rescues=1 snapshots=2")
+        .concludes([("rescue", untrusted(World::dirty().says(complete())))]);
+    Ending("review/untrusted probes=1")
+        .concludes([("claim", untrusted(World::clean().says(complete())))]);
+    Ending("waiting/rate_limited probes=1").concludes([(
+        "what is not complete stays so",
+        untrusted(World::clean().says(usage_limit())),
+    )]);
     let verdict = untrusted(World::committed()).run().verdict;
     assert!(
         verdict.message.contains("then type: watchdog trust"),
@@ -262,130 +185,95 @@ fn completion_by_untrusted_file_is_review() {
 fn configuration_can_demand_more_than_a_claim() {
     let review = |world: World| world.set(|setup| setup.on_no_criteria = OnNoCriteria::Review);
     let verified = |world: World| world.set(|setup| setup.require_evidence = Evidence::Verified);
-    check_table([
-        (
-            "no criteria, commit",
-            review(World::committed()),
-            "review/no_criteria",
-        ),
-        (
-            "no criteria, claim",
-            review(World::clean().replies([complete()])),
-            "review/no_criteria probes=1",
-        ),
-        (
-            "no criteria, rescue",
-            review(World::dirty().replies([complete()])),
-            "review/no_criteria probes=1 rescues=1 snapshots=2",
-        ),
-        (
-            "criteria",
-            review(World::clean().checks(Criteria::Always(Pass))),
-            "complete/checks_passed verified checks=1",
-        ),
-        (
-            "verified, claim",
-            verified(World::clean().replies([complete()])),
-            "review/disputed probes=1",
-        ),
-        (
-            "verified, commit",
-            verified(World::committed()),
-            "review/disputed",
-        ),
-        (
-            "verified, rescue",
-            verified(World::dirty().replies([complete()])),
-            "review/disputed probes=1 rescues=1 snapshots=2",
-        ),
-    ]);
+    Ending("review/no_criteria").concludes([("no criteria, commit", review(World::committed()))]);
+    Ending("review/no_criteria probes=1").concludes([(
+        "no criteria, claim",
+        review(World::clean().says(complete())),
+    )]);
+    Ending("review/no_criteria probes=1 rescues=1 snapshots=2").concludes([(
+        "no criteria, rescue",
+        review(World::dirty().says(complete())),
+    )]);
+    Ending("complete/checks_passed verified checks=1")
+        .concludes([("criteria", review(World::clean().checks(Always(Pass))))]);
+    Ending("review/disputed probes=1")
+        .concludes([("verified, claim", verified(World::clean().says(complete())))]);
+    Ending("review/disputed").concludes([("verified, commit", verified(World::committed()))]);
+    Ending("review/disputed probes=1 rescues=1 snapshots=2").concludes([(
+        "verified, rescue",
+        verified(World::dirty().says(complete())),
+    )]);
 }
 
 #[test]
 fn unreadable_fact_is_an_error() {
-    let claims = || World::dirty().replies([complete()]);
-    check_table([
+    let claims = || World::dirty().says(complete());
+    Ending("error/git_error").concludes([
+        ("first commits", claims().unreadable(Kind::Commits, 1)),
+        ("first changes", claims().unreadable(Kind::Changes, 1)),
         (
-            "first commits",
-            claims().unreadable(Kind::Commits, 1),
-            "error/git_error",
+            "what a commit left uncommitted",
+            World::committed()
+                .reads_leftovers()
+                .unreadable(Kind::Changes, 1),
         ),
-        (
-            "first changes",
-            claims().unreadable(Kind::Changes, 1),
-            "error/git_error",
-        ),
+    ]);
+    Ending("error/git_error snapshots=1").concludes([
         (
             "first snapshot: nobody is asked",
             claims().unreadable(Kind::Snapshot, 1),
-            "error/git_error snapshots=1",
-        ),
-        (
-            "commits after the answer",
-            claims().unreadable(Kind::Commits, 2),
-            "error/git_error probes=1 snapshots=1",
-        ),
-        (
-            "changes after the answer",
-            claims().unreadable(Kind::Changes, 2),
-            "error/git_error probes=1 snapshots=1",
-        ),
-        (
-            "snapshot before the rescue",
-            claims().unreadable(Kind::Snapshot, 2),
-            "error/git_error probes=1 snapshots=2",
-        ),
-        (
-            "commits after the rescue",
-            claims().unreadable(Kind::Commits, 3),
-            "error/git_error probes=1 rescues=1 snapshots=2",
-        ),
-        (
-            "last commits",
-            World::clean()
-                .replies([working()])
-                .unreadable(Kind::Commits, 7),
-            "error/git_error probes=3 waits=3",
-        ),
-        (
-            "last changes",
-            World::clean()
-                .replies([working()])
-                .unreadable(Kind::Changes, 4),
-            "error/git_error probes=3 waits=3",
         ),
         (
             "snapshot before a check's program",
             World::dirty()
-                .checks_with_programs(Criteria::Always(Pass))
+                .checks_with_programs(Always(Pass))
                 .unreadable(Kind::Snapshot, 1),
-            "error/git_error snapshots=1",
-        ),
-        (
-            "what a commit left uncommitted",
-            World::committed()
-                .set(|setup| setup.read_leftovers = true)
-                .unreadable(Kind::Changes, 1),
-            "error/git_error",
-        ),
-        (
-            "a snapshot of what is not the session's, beside its commits",
-            World {
-                inherited: 1,
-                ..World::committed()
-            }
-            .set(|setup| setup.read_leftovers = true)
-            .unreadable(Kind::Snapshot, 1),
-            "complete/new_commits committed snapshots=1",
         ),
     ]);
+    Ending("error/git_error probes=1 snapshots=1").concludes([
+        (
+            "commits after the answer",
+            claims().unreadable(Kind::Commits, 2),
+        ),
+        (
+            "changes after the answer",
+            claims().unreadable(Kind::Changes, 2),
+        ),
+    ]);
+    Ending("error/git_error probes=1 snapshots=2").concludes([(
+        "snapshot before the rescue",
+        claims().unreadable(Kind::Snapshot, 2),
+    )]);
+    Ending("error/git_error probes=1 rescues=1 snapshots=2").concludes([(
+        "commits after the rescue",
+        claims().unreadable(Kind::Commits, 3),
+    )]);
+    Ending("error/git_error probes=3 waits=3").concludes([
+        (
+            "last commits",
+            World::clean().says(working()).unreadable(Kind::Commits, 7),
+        ),
+        (
+            "last changes",
+            World::clean().says(working()).unreadable(Kind::Changes, 4),
+        ),
+    ]);
+    Ending("complete/new_commits committed snapshots=1").concludes([(
+        "a snapshot of what is not the session's, beside its commits",
+        World {
+            inherited: 1,
+            ..World::committed()
+        }
+        .reads_leftovers()
+        .unreadable(Kind::Snapshot, 1),
+    )]);
     assert_eq!(
         claims().unreadable(Kind::Commits, 2).run().verdict.commits,
         None
     );
     let unsaved = World::committed()
-        .after(Effect::Edit)
-        .set(|setup| setup.read_leftovers = true)
+        .after(Edit)
+        .reads_leftovers()
         .unreadable(Kind::Snapshot, 1)
         .run()
         .verdict;
@@ -395,12 +283,12 @@ fn unreadable_fact_is_an_error() {
         "what is left may be disturbed by a question"
     );
     let older = World::dirty()
-        .replies([working()])
-        .set(|setup| setup.read_leftovers = true)
+        .says(working())
+        .reads_leftovers()
         .unreadable(Kind::Snapshot, 2);
     let older = older
-        .during(During::Wait(1), Effect::Commit)
-        .during(During::Wait(1), Effect::Edit)
+        .during(Wait(1), Commit)
+        .during(Wait(1), Edit)
         .run()
         .verdict;
     assert_eq!(
@@ -414,14 +302,12 @@ fn unreadable_fact_is_an_error() {
 fn signal_at_any_point_saves_work_and_ends() {
     let worlds = || {
         [
+            World::dirty().says(working()).rescue(CommitsNothing),
+            World::dirty().says(complete()).rescue(Fails),
             World::dirty()
-                .replies([working()])
-                .rescue(Salvage::CommitsNothing),
-            World::dirty().replies([complete()]).rescue(Salvage::Fails),
-            World::dirty()
-                .checks_with_programs(Criteria::NeedCommits)
+                .checks_with_programs(NeedCommits)
                 .replies([garbage(), complete()])
-                .rescue(Salvage::Fails),
+                .rescue(Fails),
             World::clean().replies([contradiction(), working()]),
         ]
     };
@@ -454,7 +340,7 @@ fn signal_at_any_point_saves_work_and_ends() {
 fn signal_ends_judgement_with_unreadable_git() {
     let interrupted = World {
         interrupt_at: Some(3),
-        ..World::dirty().replies([working()])
+        ..World::dirty().says(working())
     };
     let verdict = interrupted
         .clone()
@@ -498,60 +384,36 @@ fn criteria_alone_are_judged_without_asking_or_committing() {
         allow_with: "watchdog trust".into(),
     };
     for known in [true, false] {
-        check_table([
-            (
-                "pass, dirty",
-                alone(World::dirty().checks(Criteria::Always(Pass)), known),
-                "complete/checks_passed verified checks=1",
-            ),
-            (
-                "unmet",
-                alone(
-                    World::clean()
-                        .checks(Criteria::Always(Unmet))
-                        .replies([complete()]),
-                    known,
-                ),
-                "incomplete/checks_unmet checks=1",
-            ),
-            (
-                "unrunnable",
-                alone(World::clean().checks(Criteria::Always(Unrunnable)), known),
-                "failed/verify_unrunnable checks=1",
-            ),
-            (
-                "work is secured before a program runs",
-                alone(
-                    World::dirty().checks_with_programs(Criteria::Always(Pass)),
-                    known,
-                ),
-                "complete/checks_passed verified snapshots=1 checks=1",
-            ),
-        ]);
+        Ending("complete/checks_passed verified checks=1").concludes([(
+            "pass, dirty",
+            alone(World::dirty().checks(Always(Pass)), known),
+        )]);
+        Ending("incomplete/checks_unmet checks=1").concludes([(
+            "unmet",
+            alone(World::clean().checks(Always(Unmet)).says(complete()), known),
+        )]);
+        Ending("failed/verify_unrunnable checks=1").concludes([(
+            "unrunnable",
+            alone(World::clean().checks(Always(Unrunnable)), known),
+        )]);
+        Ending("complete/checks_passed verified snapshots=1 checks=1").concludes([(
+            "work is secured before a program runs",
+            alone(World::dirty().checks_with_programs(Always(Pass)), known),
+        )]);
     }
-    check_table([
-        (
-            "no checks, commit",
-            alone(World::committed(), true),
-            "complete/new_commits committed",
-        ),
-        (
-            "no checks, nothing",
-            alone(World::dirty().replies([complete()]), true),
-            "incomplete/unfinished",
-        ),
-        (
-            "no checks, no baseline",
-            alone(World::committed(), false),
-            "review/no_criteria",
-        ),
-        (
-            "not trusted, no baseline",
-            alone(World::committed().checks(Criteria::Always(Pass)), false)
-                .set(|setup| setup.trust = untrusted()),
-            "review/untrusted",
-        ),
-    ]);
+    Ending("complete/new_commits committed")
+        .concludes([("no checks, commit", alone(World::committed(), true))]);
+    Ending("incomplete/unfinished").concludes([(
+        "no checks, nothing",
+        alone(World::dirty().says(complete()), true),
+    )]);
+    Ending("review/no_criteria")
+        .concludes([("no checks, no baseline", alone(World::committed(), false))]);
+    Ending("review/untrusted").concludes([(
+        "not trusted, no baseline",
+        alone(World::committed().checks(Always(Pass)), false)
+            .set(|setup| setup.trust = untrusted()),
+    )]);
 }
 
 /// The files of the criteria as they are guarded or named, and what changed of them.
@@ -574,55 +436,31 @@ fn watched(world: World, files: CriteriaFilesRole, guarded: &[&str], named: &[&s
 fn changed_guarded_files_prevent_complete_yet_allow_rescue() {
     let changed = |world| watched(world, CriteriaFilesRole::Guarded, &["tests/login.rs"], &[]);
     let same = |world| watched(world, CriteriaFilesRole::Guarded, &[], &["check.sh"]);
-    let passes = || World::dirty().checks(Criteria::Always(Pass));
-    let rate_limited = || World::clean().replies([usage_limit()]);
-    check_table([
-        (
-            "commit",
-            changed(World::committed()),
-            "review/criteria_changed",
-        ),
-        (
-            "checks, rescue",
-            changed(passes()),
-            "review/criteria_changed rescues=1 snapshots=1 checks=1",
-        ),
-        (
-            "claim",
-            changed(World::clean().replies([complete()])),
-            "review/criteria_changed probes=1",
-        ),
-        (
-            "claim, rescue",
-            changed(World::dirty().replies([complete()])),
-            "review/criteria_changed probes=1 rescues=1 snapshots=2",
-        ),
-        (
-            "unmet stays unmet",
-            changed(World::committed().checks(Criteria::Always(Unmet))),
-            "incomplete/checks_unmet checks=1",
-        ),
-        (
-            "an error stays an error",
-            changed(World::committed().unreadable(Kind::Commits, 1)),
-            "error/git_error",
-        ),
-        (
-            "nobody asks where nothing is judged",
-            changed(rate_limited()),
-            "waiting/rate_limited probes=1",
-        ),
-        (
-            "commit, unchanged",
-            same(World::committed()),
-            "complete/new_commits committed",
-        ),
-        (
-            "checks, unchanged",
-            same(passes()),
-            "complete/checks_passed verified rescues=1 snapshots=1 checks=1",
-        ),
-    ]);
+    let passes = || World::dirty().checks(Always(Pass));
+    let rate_limited = || World::clean().says(usage_limit());
+    Ending("review/criteria_changed").concludes([("commit", changed(World::committed()))]);
+    Ending("review/criteria_changed rescues=1 snapshots=1 checks=1")
+        .concludes([("checks, rescue", changed(passes()))]);
+    Ending("review/criteria_changed probes=1")
+        .concludes([("claim", changed(World::clean().says(complete())))]);
+    Ending("review/criteria_changed probes=1 rescues=1 snapshots=2")
+        .concludes([("claim, rescue", changed(World::dirty().says(complete())))]);
+    Ending("incomplete/checks_unmet checks=1").concludes([(
+        "unmet stays unmet",
+        changed(World::committed().checks(Always(Unmet))),
+    )]);
+    Ending("error/git_error").concludes([(
+        "an error stays an error",
+        changed(World::committed().unreadable(Kind::Commits, 1)),
+    )]);
+    Ending("waiting/rate_limited probes=1").concludes([(
+        "nobody asks where nothing is judged",
+        changed(rate_limited()),
+    )]);
+    Ending("complete/new_commits committed")
+        .concludes([("commit, unchanged", same(World::committed()))]);
+    Ending("complete/checks_passed verified rescues=1 snapshots=1 checks=1")
+        .concludes([("checks, unchanged", same(passes()))]);
     let run = changed(World::committed()).run();
     assert_eq!(run.actions, ["commits", "criteria", "conclude"]);
     let message = "1 commit made since the baseline; no checks are configured, so nothing judged what they do, but guarded files changed since the anchor: tests/login.rs; a person must look at them";
@@ -666,24 +504,19 @@ fn changed_guarded_files_prevent_complete_yet_allow_rescue() {
 fn whether_guarded_files_changed_must_be_known() {
     let unknown =
         |world: World, files| watched(world, files, &[], &[]).unreadable(Kind::Criteria, 1);
-    let unmet = || World::committed().checks(Criteria::Always(Unmet));
-    check_table([
-        (
-            "guarded",
-            unknown(World::committed(), CriteriaFilesRole::Guarded),
-            "error/git_error",
-        ),
-        (
-            "guarded, unmet",
-            unknown(unmet(), CriteriaFilesRole::Guarded),
-            "incomplete/checks_unmet checks=1",
-        ),
-        (
-            "named",
-            unknown(World::committed(), CriteriaFilesRole::Named),
-            "complete/new_commits committed",
-        ),
-    ]);
+    let unmet = || World::committed().checks(Always(Unmet));
+    Ending("error/git_error").concludes([(
+        "guarded",
+        unknown(World::committed(), CriteriaFilesRole::Guarded),
+    )]);
+    Ending("incomplete/checks_unmet checks=1").concludes([(
+        "guarded, unmet",
+        unknown(unmet(), CriteriaFilesRole::Guarded),
+    )]);
+    Ending("complete/new_commits committed").concludes([(
+        "named",
+        unknown(World::committed(), CriteriaFilesRole::Named),
+    )]);
     let verdict = unknown(World::committed(), CriteriaFilesRole::Guarded)
         .run()
         .verdict;

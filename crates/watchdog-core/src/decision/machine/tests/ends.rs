@@ -64,7 +64,7 @@ fn commits_name_the_bad_end_of_session() {
 
 #[test]
 fn pass_reports_findings_and_weakens_beside_uncommitted_files() {
-    let passed = World::clean().checks(Criteria::Always(CheckOutcome::Pass));
+    let passed = World::clean().checks(Always(CheckOutcome::Pass));
     assert_eq!(
         words(World {
             finding: "12 tests ran\nall of them",
@@ -74,13 +74,13 @@ fn pass_reports_findings_and_weakens_beside_uncommitted_files() {
         "every check passed (12 tests ran)"
     );
     assert_eq!(words(passed).0, "every check passed");
-    let dirty = || World::dirty().checks(Criteria::Always(CheckOutcome::Pass));
+    let dirty = || World::dirty().checks(Always(CheckOutcome::Pass));
     assert_eq!(
-        words(dirty().rescue(Salvage::Commits(2))).0,
+        words(dirty().rescue(Commits(2))).0,
         "every check passed; 2 commits made by rescue"
     );
     assert_eq!(
-        words(dirty().set(|setup| setup.no_rescue = true)).0,
+        words(dirty().no_rescue()).0,
         "every check passed; 2 files left uncommitted; everything is kept, restore it with: watchdog rescue restore 1"
     );
     let left: &[LeftOutReason] = &[
@@ -93,8 +93,8 @@ fn pass_reports_findings_and_weakens_beside_uncommitted_files() {
     let beside = |count: usize| {
         verdict(
             World::dirty()
-                .checks(Criteria::Always(CheckOutcome::Pass))
-                .rescue(Salvage::LeavesOut(&left[..count])),
+                .checks(Always(CheckOutcome::Pass))
+                .rescue(LeavesOut(&left[..count])),
         )
     };
     assert_eq!(beside(0).evidence, Evidence::Verified);
@@ -122,8 +122,8 @@ fn pass_reports_findings_and_weakens_beside_uncommitted_files() {
         );
     }
     let world = World::dirty()
-        .checks(Criteria::Always(CheckOutcome::Pass))
-        .rescue(Salvage::LeavesOut(left));
+        .checks(Always(CheckOutcome::Pass))
+        .rescue(LeavesOut(left));
     let apart = verdict(World {
         in_scratch: true,
         ..world
@@ -139,14 +139,14 @@ fn pass_reports_findings_and_weakens_beside_uncommitted_files() {
 fn what_a_passed_check_says_is_no_feedback() {
     let passed = || World {
         finding: "12 tests ran",
-        ..World::clean().checks(Criteria::PassedBefore)
+        ..World::clean().checks(PassedBefore)
     };
-    let unasked = verdict(passed().set(|setup| setup.no_probe = true));
+    let unasked = verdict(passed().no_probe());
     assert_eq!(
         unasked.feedback.as_deref(),
         Some("No new commit was made. Finish the work and commit it.")
     );
-    let limited = verdict(passed().replies([usage_limit()]));
+    let limited = verdict(passed().says(usage_limit()));
     assert_eq!(
         (limited.reason, limited.feedback),
         (Reason::RateLimited, None)
@@ -183,7 +183,7 @@ fn failed_check_names_its_lack_and_keeps_feedback() {
             "a check ran without a result",
         ),
     ] {
-        let verdict = verdict(World::clean().checks(Criteria::Always(outcome)));
+        let verdict = verdict(World::clean().checks(Always(outcome)));
         assert_eq!(
             (verdict.reason, verdict.message),
             (reason, format!("{what}: tests fail"))
@@ -194,7 +194,7 @@ fn failed_check_names_its_lack_and_keeps_feedback() {
 
 #[test]
 fn skipped_probe_is_named_with_next_feedback() {
-    let unasked = |world: World| words(world.set(|setup| setup.no_probe = true));
+    let unasked = |world: World| words(world.no_probe());
     let (message, feedback) = unasked(World::clean());
     assert_eq!(
         (message.as_str(), feedback.as_str()),
@@ -211,7 +211,7 @@ fn skipped_probe_is_named_with_next_feedback() {
     assert_eq!(feedback, "Finish the work and commit it.", "work is there");
     let left = verdict(
         World::committed()
-            .after(Effect::Edit)
+            .after(Edit)
             .set(|setup| (setup.read_leftovers, setup.no_probe) = (true, true)),
     );
     let note = left
@@ -228,7 +228,7 @@ fn finished_session_hands_open_tasks_to_next() {
         words(
             World::clean()
                 .replies([ProbeOutcome::Reply(reply)])
-                .set(|setup| setup.session_over = true),
+                .session_over(),
         )
     };
     let working = || Reply::bare(ReplyStatus::Working);
@@ -279,7 +279,7 @@ fn what_a_configuration_refuses_says_what_it_requires() {
     );
     let third = verdict(
         World::clean()
-            .replies([complete()])
+            .says(complete())
             .set(|setup| setup.earlier.nothing_to_do_streak = 2),
     );
     assert_eq!(
@@ -309,7 +309,7 @@ fn interrupt_and_failed_probe_report_known_facts() {
         "interrupted; the commits could not be read"
     );
     assert_eq!(
-        words(World::clean().replies([garbage()])).0,
+        words(World::clean().says(garbage())).0,
         "the last probe failed (unreadable): no JSON in it"
     );
     let missing = ProbeOutcome::NotInstalled {
@@ -322,8 +322,8 @@ fn interrupt_and_failed_probe_report_known_facts() {
     let none = |outcome: ProbeOutcome| {
         verdict(
             World::clean()
-                .checks(Criteria::Always(CheckOutcome::Unmet))
-                .replies([outcome]),
+                .checks(Always(CheckOutcome::Unmet))
+                .says(outcome),
         )
     };
     let limited = none(usage_limit());
@@ -335,8 +335,8 @@ fn interrupt_and_failed_probe_report_known_facts() {
         )
     );
     let world = World::clean()
-        .checks(Criteria::Always(CheckOutcome::Unmet))
-        .replies([usage_limit()]);
+        .checks(Always(CheckOutcome::Unmet))
+        .says(usage_limit());
     let held_back = verdict(World {
         withholds: true,
         ..world
@@ -355,7 +355,7 @@ fn interrupt_and_failed_probe_report_known_facts() {
     );
     let held_back = verdict(World {
         withholds: true,
-        ..World::clean().replies([usage_limit()])
+        ..World::clean().says(usage_limit())
     });
     assert_eq!(
         (

@@ -8,542 +8,350 @@ use super::world::*;
 
 #[test]
 fn commits_decide_before_anybody_is_asked() {
-    check_table([
-        (
-            "commit",
-            World::committed(),
-            "complete/new_commits committed",
-        ),
+    Ending("complete/new_commits committed").concludes([
+        ("commit", World::committed()),
         (
             "commit and leftovers, plain check",
-            World::committed().after(Effect::Edit),
-            "complete/new_commits committed",
-        ),
-        (
-            "commit and leftovers, run",
-            World::committed()
-                .after(Effect::Edit)
-                .set(|setup| setup.read_leftovers = true)
-                .replies([complete()]),
-            "complete/rescued claimed probes=1 rescues=1 snapshots=2",
-        ),
-        (
-            "commit and leftovers, run, the agent works",
-            World::committed()
-                .after(Effect::Edit)
-                .set(|setup| setup.read_leftovers = true)
-                .replies([working()]),
-            "incomplete/unfinished probes=3 rescues=1 waits=3 snapshots=4",
-        ),
-        (
-            "commit and leftovers, run, nobody answers",
-            World::committed()
-                .after(Effect::Edit)
-                .set(|setup| setup.read_leftovers = true)
-                .replies([garbage()]),
-            "complete/new_commits committed probes=2 rescues=1 waits=1 snapshots=3",
-        ),
-        (
-            "commit and leftovers, --no-probe",
-            World::committed()
-                .after(Effect::Edit)
-                .set(|setup| (setup.read_leftovers, setup.no_probe) = (true, true)),
-            "complete/new_commits committed snapshots=1",
-        ),
-        (
-            "a pull alone",
-            World::clean().after(Effect::Pull).replies([complete()]),
-            "complete/nothing_to_do claimed probes=1",
-        ),
-        (
-            "an empty commit alone",
-            World::clean()
-                .after(Effect::EmptyCommit)
-                .replies([complete()]),
-            "complete/nothing_to_do claimed probes=1",
+            World::committed().after(Edit),
         ),
         (
             "a pull and a commit",
-            World::clean().after(Effect::Pull).after(Effect::Commit),
-            "complete/new_commits committed",
+            World::clean().after(Pull).after(Commit),
+        ),
+    ]);
+    Ending("complete/rescued claimed probes=1 rescues=1 snapshots=2").concludes([(
+        "commit and leftovers, run",
+        World::committed()
+            .after(Edit)
+            .reads_leftovers()
+            .says(complete()),
+    )]);
+    Ending("incomplete/unfinished probes=3 rescues=1 waits=3 snapshots=4").concludes([(
+        "commit and leftovers, run, the agent works",
+        World::committed()
+            .after(Edit)
+            .reads_leftovers()
+            .says(working()),
+    )]);
+    Ending("complete/new_commits committed probes=2 rescues=1 waits=1 snapshots=3").concludes([(
+        "commit and leftovers, run, nobody answers",
+        World::committed()
+            .after(Edit)
+            .reads_leftovers()
+            .says(garbage()),
+    )]);
+    Ending("complete/new_commits committed snapshots=1").concludes([(
+        "commit and leftovers, --no-probe",
+        World::committed()
+            .after(Edit)
+            .set(|setup| (setup.read_leftovers, setup.no_probe) = (true, true)),
+    )]);
+    Ending("complete/nothing_to_do claimed probes=1").concludes([
+        ("a pull alone", World::clean().after(Pull).says(complete())),
+        (
+            "an empty commit alone",
+            World::clean().after(EmptyCommit).says(complete()),
         ),
     ]);
 }
 
 #[test]
 fn a_commit_is_seen_whenever_it_lands() {
-    use During::{Probe, Wait};
     let dirty = World::dirty;
-    check_table([
+    Ending("complete/new_commits committed probes=1 snapshots=1").concludes([
         (
             "probe 1, complete",
-            dirty()
-                .replies([complete()])
-                .during(Probe(1), Effect::Commit),
-            "complete/new_commits committed probes=1 snapshots=1",
+            dirty().says(complete()).during(Probe(1), Commit),
         ),
         (
             "probe 1, working",
-            dirty()
-                .replies([working()])
-                .during(Probe(1), Effect::Commit),
-            "complete/new_commits committed probes=1 snapshots=1",
+            dirty().says(working()).during(Probe(1), Commit),
         ),
         (
             "probe 1, garbage",
-            dirty()
-                .replies([garbage()])
-                .during(Probe(1), Effect::Commit),
-            "complete/new_commits committed probes=1 snapshots=1",
+            dirty().says(garbage()).during(Probe(1), Commit),
         ),
         (
             "probe 1, limit",
-            dirty()
-                .replies([usage_limit()])
-                .during(Probe(1), Effect::Commit),
-            "complete/new_commits committed probes=1 snapshots=1",
-        ),
-        (
-            "probe 2, after waiting",
-            dirty()
-                .replies([waiting()])
-                .during(Probe(2), Effect::Commit),
-            "complete/new_commits committed probes=2 waits=1 snapshots=2",
-        ),
-        (
-            "wait 1",
-            World::clean()
-                .replies([working()])
-                .during(Wait(1), Effect::Commit),
-            "complete/new_commits committed probes=1 waits=1",
-        ),
-        (
-            "last wait",
-            World::clean()
-                .replies([working()])
-                .during(Wait(3), Effect::Commit),
-            "complete/new_commits committed probes=3 waits=3",
-        ),
-        (
-            "between two contradictions",
-            World::clean()
-                .replies([contradiction()])
-                .during(Probe(2), Effect::Commit),
-            "complete/new_commits committed probes=2",
-        ),
-        (
-            "the claimed commit lands late",
-            World::clean()
-                .replies([claims_a_commit()])
-                .during(Probe(1), Effect::Commit),
-            "complete/new_commits committed probes=1",
-        ),
-        (
-            "what was left beside commits is gone after the last wait",
-            World::committed()
-                .after(Effect::Edit)
-                .set(|setup| setup.read_leftovers = true)
-                .replies([waiting()])
-                .during(Wait(3), Effect::Discard),
-            "complete/new_commits committed probes=3 waits=3 snapshots=3",
-        ),
-        (
-            "a pull in the wait",
-            World::clean()
-                .replies([working()])
-                .during(Wait(1), Effect::Pull),
-            "timeout/max_probes probes=3 waits=3",
+            dirty().says(usage_limit()).during(Probe(1), Commit),
         ),
     ]);
+    Ending("complete/new_commits committed probes=2 waits=1 snapshots=2").concludes([(
+        "probe 2, after waiting",
+        dirty().says(waiting()).during(Probe(2), Commit),
+    )]);
+    Ending("complete/new_commits committed probes=1 waits=1").concludes([(
+        "wait 1",
+        World::clean().says(working()).during(Wait(1), Commit),
+    )]);
+    Ending("complete/new_commits committed probes=3 waits=3").concludes([(
+        "last wait",
+        World::clean().says(working()).during(Wait(3), Commit),
+    )]);
+    Ending("complete/new_commits committed probes=2").concludes([(
+        "between two contradictions",
+        World::clean()
+            .says(contradiction())
+            .during(Probe(2), Commit),
+    )]);
+    Ending("complete/new_commits committed probes=1").concludes([(
+        "the claimed commit lands late",
+        World::clean()
+            .says(claims_a_commit())
+            .during(Probe(1), Commit),
+    )]);
+    Ending("complete/new_commits committed probes=3 waits=3 snapshots=3").concludes([(
+        "what was left beside commits is gone after the last wait",
+        World::committed()
+            .after(Edit)
+            .reads_leftovers()
+            .says(waiting())
+            .during(Wait(3), Discard),
+    )]);
+    Ending("timeout/max_probes probes=3 waits=3").concludes([(
+        "a pull in the wait",
+        World::clean().says(working()).during(Wait(1), Pull),
+    )]);
 }
 
 #[test]
 fn uncommitted_work_settles_a_complete_claim() {
-    let claims = || World::dirty().replies([complete()]);
-    check_table([
+    let claims = || World::dirty().says(complete());
+    Ending("complete/nothing_to_do claimed probes=1")
+        .concludes([("clean", World::clean().says(complete()))]);
+    Ending("complete/rescued claimed probes=1 rescues=1 snapshots=2").concludes([
+        ("dirty", claims()),
         (
-            "clean",
-            World::clean().replies([complete()]),
-            "complete/nothing_to_do claimed probes=1",
+            "what rescue commits changes nothing in the end",
+            claims().rescue(CommitsWithoutNetChange),
         ),
-        (
-            "dirty",
-            claims(),
-            "complete/rescued claimed probes=1 rescues=1 snapshots=2",
-        ),
-        (
-            "dirty only once the agent answered",
-            World::clean()
-                .replies([complete()])
-                .during(During::Probe(1), Effect::Edit),
-            "complete/rescued claimed probes=1 rescues=1 snapshots=1",
-        ),
-        (
-            "discarded while the agent answered",
-            claims().during(During::Probe(1), Effect::Discard),
-            "complete/nothing_to_do claimed probes=1 snapshots=1",
-        ),
+    ]);
+    Ending("complete/rescued claimed probes=1 rescues=1 snapshots=1").concludes([(
+        "dirty only once the agent answered",
+        World::clean().says(complete()).during(Probe(1), Edit),
+    )]);
+    Ending("complete/nothing_to_do claimed probes=1 snapshots=1").concludes([(
+        "discarded while the agent answered",
+        claims().during(Probe(1), Discard),
+    )]);
+    Ending("review/rescue_incomplete probes=1 rescues=1 snapshots=2").concludes([
         (
             "rescue makes nothing, ever",
-            claims().rescue(Salvage::CommitsNothing),
-            "review/rescue_incomplete probes=1 rescues=1 snapshots=2",
+            claims().rescue(CommitsNothing),
         ),
-        (
-            "rescue fails, ever",
-            claims().rescue(Salvage::Fails),
-            "review/rescue_incomplete probes=1 rescues=1 snapshots=2",
-        ),
-        (
-            "rescue fails once",
-            claims().rescues(&[Salvage::Fails, Salvage::Commits(2)]),
-            "review/rescue_incomplete probes=1 rescues=1 snapshots=2",
-        ),
+        ("rescue fails, ever", claims().rescue(Fails)),
+        ("rescue fails once", claims().rescues(&[Fails, Commits(2)])),
         (
             "the final rescue helps",
-            claims().rescues(&[
-                Salvage::Fails,
-                Salvage::Fails,
-                Salvage::Fails,
-                Salvage::Commits(1),
-            ]),
-            "review/rescue_incomplete probes=1 rescues=1 snapshots=2",
+            claims().rescues(&[Fails, Fails, Fails, Commits(1)]),
         ),
         (
             "a failed rescue, and no final one",
-            claims()
-                .rescue(Salvage::Fails)
-                .set(|setup| setup.completion.final_rescue_attempt = false),
-            "review/rescue_incomplete probes=1 rescues=1 snapshots=2",
+            claims().rescue(Fails).no_final_rescue(),
         ),
-        (
-            "rescue commits elsewhere",
-            claims().rescue(Salvage::Elsewhere(0)),
-            "review/rescue_incomplete probes=1 rescues=1 snapshots=2",
-        ),
+        ("rescue commits elsewhere", claims().rescue(Elsewhere(0))),
         (
             "rescue commits here and elsewhere",
-            claims().rescue(Salvage::Elsewhere(1)),
-            "review/rescue_incomplete probes=1 rescues=1 snapshots=2",
+            claims().rescue(Elsewhere(1)),
         ),
-        (
-            "rescue loses a file",
-            claims().rescue(Salvage::Loses),
-            "review/rescue_incomplete probes=1 rescues=1 snapshots=2",
-        ),
+        ("rescue loses a file", claims().rescue(Loses)),
         (
             "rescue commits a part and fails",
-            claims().rescue(Salvage::CommitsThenFails),
-            "review/rescue_incomplete probes=1 rescues=1 snapshots=2",
-        ),
-        (
-            "what rescue commits changes nothing in the end",
-            claims().rescue(Salvage::CommitsWithoutNetChange),
-            "complete/rescued claimed probes=1 rescues=1 snapshots=2",
+            claims().rescue(CommitsThenFails),
         ),
         (
             "rescue cannot tell what it did",
             claims().unreadable(Kind::Rescue, 1),
-            "review/rescue_incomplete probes=1 rescues=1 snapshots=2",
         ),
     ]);
 }
 
 #[test]
 fn operation_left_by_rescue_is_not_complete() {
-    let rebases = |world: World| world.rescue(Salvage::CommitsIntoRebase);
+    let rebases = |world: World| world.rescue(CommitsIntoRebase);
     let held = "incomplete/operation_in_progress probes=1 rescues=1 snapshots=2";
-    check_table([
-        (
-            "a claim",
-            rebases(World::dirty().replies([complete()])),
-            held,
-        ),
-        (
-            "gives up",
-            rebases(World::dirty().replies([gives_up()])),
-            held,
-        ),
-        (
-            "checks pass",
-            rebases(World::dirty().checks(Criteria::Always(CheckOutcome::Pass))),
-            "incomplete/operation_in_progress rescues=1 snapshots=1 checks=1",
-        ),
-        (
-            "the final rescue",
-            rebases(World::dirty()).set(|setup| setup.completion.max_probes = 0),
-            "incomplete/operation_in_progress rescues=1 snapshots=1",
-        ),
+    Ending(held).concludes([
+        ("a claim", rebases(World::dirty().says(complete()))),
+        ("gives up", rebases(World::dirty().says(gives_up()))),
     ]);
-    let fails = |world: World| world.rescue(Salvage::CommitsIntoRebaseThenFails);
-    check_table([
-        (
-            "a claim, and the rescue fails",
-            fails(World::dirty().replies([complete()])),
-            "review/rescue_incomplete probes=1 rescues=1 snapshots=2",
-        ),
-        (
-            "the final rescue fails",
-            fails(World::dirty()).set(|setup| setup.completion.max_probes = 0),
-            "review/rescue_incomplete rescues=1 snapshots=1",
-        ),
-    ]);
+    Ending("incomplete/operation_in_progress rescues=1 snapshots=1 checks=1").concludes([(
+        "checks pass",
+        rebases(World::dirty().checks(Always(CheckOutcome::Pass))),
+    )]);
+    Ending("incomplete/operation_in_progress rescues=1 snapshots=1")
+        .concludes([("the final rescue", rebases(World::dirty()).asks_at_most(0))]);
+    let fails = |world: World| world.rescue(CommitsIntoRebaseThenFails);
+    Ending("review/rescue_incomplete probes=1 rescues=1 snapshots=2").concludes([(
+        "a claim, and the rescue fails",
+        fails(World::dirty().says(complete())),
+    )]);
+    Ending("review/rescue_incomplete rescues=1 snapshots=1").concludes([(
+        "the final rescue fails",
+        fails(World::dirty()).asks_at_most(0),
+    )]);
 }
 
 #[test]
 fn claim_beside_deliberately_uncommitted_files_needs_no_review() {
-    let leaves = |reasons| {
-        World::dirty()
-            .replies([complete()])
-            .rescue(Salvage::LeavesOut(reasons))
-    };
+    let leaves = |reasons| World::dirty().says(complete()).rescue(LeavesOut(reasons));
     let review = "review/rescue_incomplete probes=1 rescues=1 snapshots=2";
-    check_table([
-        (
-            "a secret",
-            leaves(&[LeftOutReason::Secret]),
-            "complete/nothing_to_do claimed probes=1 rescues=1 snapshots=2",
-        ),
-        (
-            "excluded",
-            leaves(&[LeftOutReason::Excluded]),
-            "complete/nothing_to_do claimed probes=1 rescues=1 snapshots=2",
-        ),
+    Ending("complete/nothing_to_do claimed probes=1 rescues=1 snapshots=2").concludes([
+        ("a secret", leaves(&[LeftOutReason::Secret])),
+        ("excluded", leaves(&[LeftOutReason::Excluded])),
+    ]);
+    Ending(review).concludes([
         (
             "too large: it may be the work",
             leaves(&[LeftOutReason::TooLarge]),
-            review,
         ),
         (
             "a secret, and a file that may be the work",
             leaves(&[LeftOutReason::Secret, LeftOutReason::Unreadable]),
-            review,
         ),
     ]);
 }
 
 #[test]
 fn claim_without_permitted_rescue_is_review() {
-    let claims = || World::dirty().replies([complete()]);
-    check_table([
-        (
-            "--no-rescue",
-            claims().set(|setup| setup.no_rescue = true),
-            "review/rescue_incomplete probes=1 snapshots=2",
-        ),
+    let claims = || World::dirty().says(complete());
+    Ending("review/rescue_incomplete probes=1 snapshots=2").concludes([
+        ("--no-rescue", claims().no_rescue()),
         (
             "mode snapshot",
             claims().set(|setup| setup.rescue_mode = RescueMode::Snapshot),
-            "review/rescue_incomplete probes=1 snapshots=2",
         ),
-        (
-            "mode off",
-            claims().set(|setup| setup.rescue_mode = RescueMode::Off),
-            "review/rescue_incomplete probes=1",
-        ),
+    ]);
+    Ending("review/rescue_incomplete probes=1").concludes([(
+        "mode off",
+        claims().set(|setup| setup.rescue_mode = RescueMode::Off),
+    )]);
+    Ending("complete/rescued claimed probes=1 rescues=1 snapshots=2").concludes([
         (
             "mode single",
             claims().set(|setup| setup.rescue_mode = RescueMode::Single),
-            "complete/rescued claimed probes=1 rescues=1 snapshots=2",
         ),
         (
             "mode command",
             claims().set(|setup| setup.rescue_mode = RescueMode::Command),
-            "complete/rescued claimed probes=1 rescues=1 snapshots=2",
-        ),
-        (
-            "--no-rescue, clean",
-            World::clean()
-                .replies([complete()])
-                .set(|setup| setup.no_rescue = true),
-            "complete/nothing_to_do claimed probes=1",
-        ),
-        (
-            "--no-rescue, working",
-            World::dirty()
-                .replies([working()])
-                .set(|setup| setup.no_rescue = true),
-            "timeout/max_probes STRIKE probes=3 waits=3 snapshots=4",
         ),
     ]);
+    Ending("complete/nothing_to_do claimed probes=1").concludes([(
+        "--no-rescue, clean",
+        World::clean().says(complete()).no_rescue(),
+    )]);
+    Ending("timeout/max_probes STRIKE probes=3 waits=3 snapshots=4").concludes([(
+        "--no-rescue, working",
+        World::dirty().says(working()).no_rescue(),
+    )]);
 }
 
 #[test]
 fn living_agent_is_awaited_until_probes_are_spent() {
-    check_table([
-        (
-            "working",
-            World::clean().replies([working()]),
-            "timeout/max_probes STRIKE probes=3 waits=3",
-        ),
-        (
-            "waiting",
-            World::clean().replies([waiting()]),
-            "timeout/max_probes STRIKE probes=3 waits=3",
-        ),
-        (
-            "working, then complete",
-            World::clean().replies([working(), complete()]),
-            "complete/nothing_to_do claimed probes=2 waits=1",
-        ),
+    Ending("timeout/max_probes STRIKE probes=3 waits=3").concludes([
+        ("working", World::clean().says(working())),
+        ("waiting", World::clean().says(waiting())),
+    ]);
+    Ending("complete/nothing_to_do claimed probes=2 waits=1").concludes([(
+        "working, then complete",
+        World::clean().replies([working(), complete()]),
+    )]);
+    Ending("incomplete/unfinished probes=3 rescues=1 waits=3 snapshots=4").concludes([
         (
             "working, dirty: final rescue",
-            World::dirty().replies([working()]),
-            "incomplete/unfinished probes=3 rescues=1 waits=3 snapshots=4",
-        ),
-        (
-            "dirty in the last wait: final rescue",
-            World::clean()
-                .replies([working()])
-                .during(During::Wait(3), Effect::Edit),
-            "incomplete/unfinished probes=3 rescues=1 waits=3 snapshots=1",
-        ),
-        (
-            "final rescue fails",
-            World::dirty().replies([working()]).rescue(Salvage::Fails),
-            "review/rescue_incomplete probes=3 rescues=1 waits=3 snapshots=4",
-        ),
-        (
-            "final rescue makes nothing",
-            World::dirty()
-                .replies([working()])
-                .rescue(Salvage::CommitsNothing),
-            "timeout/max_probes STRIKE probes=3 rescues=1 waits=3 snapshots=4",
+            World::dirty().says(working()),
         ),
         (
             "final rescue changes nothing in the end",
             World::dirty()
-                .replies([working()])
-                .rescue(Salvage::CommitsWithoutNetChange),
-            "incomplete/unfinished probes=3 rescues=1 waits=3 snapshots=4",
-        ),
-        (
-            "no final rescue",
-            World::dirty()
-                .replies([working()])
-                .set(|setup| setup.completion.final_rescue_attempt = false),
-            "timeout/max_probes STRIKE probes=3 waits=3 snapshots=4",
+                .says(working())
+                .rescue(CommitsWithoutNetChange),
         ),
     ]);
+    Ending("incomplete/unfinished probes=3 rescues=1 waits=3 snapshots=1").concludes([(
+        "dirty in the last wait: final rescue",
+        World::clean().says(working()).during(Wait(3), Edit),
+    )]);
+    Ending("review/rescue_incomplete probes=3 rescues=1 waits=3 snapshots=4").concludes([(
+        "final rescue fails",
+        World::dirty().says(working()).rescue(Fails),
+    )]);
+    Ending("timeout/max_probes STRIKE probes=3 rescues=1 waits=3 snapshots=4").concludes([(
+        "final rescue makes nothing",
+        World::dirty().says(working()).rescue(CommitsNothing),
+    )]);
+    Ending("timeout/max_probes STRIKE probes=3 waits=3 snapshots=4").concludes([(
+        "no final rescue",
+        World::dirty().says(working()).no_final_rescue(),
+    )]);
 }
 
 #[test]
 fn agent_giving_up_ends_the_probes() {
-    let gives_up = |world: World| world.replies([gives_up()]);
-    check_table([
-        (
-            "clean",
-            gives_up(World::clean()),
-            "stopped/agent_stopped probes=1",
-        ),
-        (
-            "dirty",
-            gives_up(World::dirty()),
-            "stopped/agent_stopped probes=1 rescues=1 snapshots=2",
-        ),
-        (
-            "rescue fails",
-            gives_up(World::dirty()).rescue(Salvage::Fails),
-            "stopped/agent_stopped probes=1 rescues=1 snapshots=2",
-        ),
+    let gives_up = |world: World| world.says(gives_up());
+    Ending("stopped/agent_stopped probes=1").concludes([("clean", gives_up(World::clean()))]);
+    Ending("stopped/agent_stopped probes=1 rescues=1 snapshots=2").concludes([
+        ("dirty", gives_up(World::dirty())),
+        ("rescue fails", gives_up(World::dirty()).rescue(Fails)),
         (
             "rescue makes nothing",
-            gives_up(World::dirty()).rescue(Salvage::CommitsNothing),
-            "stopped/agent_stopped probes=1 rescues=1 snapshots=2",
-        ),
-        (
-            "--no-rescue",
-            gives_up(World::dirty()).set(|setup| setup.no_rescue = true),
-            "stopped/agent_stopped probes=1 snapshots=2",
-        ),
-        (
-            "in the last round",
-            World::clean().replies([working(), working(), super::world::gives_up()]),
-            "stopped/agent_stopped probes=3 waits=2",
+            gives_up(World::dirty()).rescue(CommitsNothing),
         ),
     ]);
+    Ending("stopped/agent_stopped probes=1 snapshots=2")
+        .concludes([("--no-rescue", gives_up(World::dirty()).no_rescue())]);
+    Ending("stopped/agent_stopped probes=3 waits=2").concludes([(
+        "in the last round",
+        World::clean().replies([working(), working(), super::world::gives_up()]),
+    )]);
 }
 
 #[test]
 fn a_question_without_an_answer_spends_its_probe() {
-    let never = |outcome: ProbeOutcome| World::clean().replies([outcome]);
+    let never = |outcome: ProbeOutcome| World::clean().says(outcome);
     let why = || "because".to_string();
-    check_table([
-        (
-            "unreadable",
-            never(garbage()),
-            "error/probe_error probes=2 waits=1",
-        ),
-        (
-            "empty",
-            never(ProbeOutcome::Empty),
-            "error/probe_error probes=2 waits=1",
-        ),
-        (
-            "timed out",
-            never(ProbeOutcome::TimedOut),
-            "error/probe_error probes=2 waits=1",
-        ),
-        (
-            "no conversation",
-            never(ProbeOutcome::NoConversation { why: why() }),
-            "error/probe_error probes=1",
-        ),
-        (
-            "overloaded",
-            never(ProbeOutcome::Overloaded { why: why() }),
-            "error/probe_error probes=3 waits=2",
-        ),
-        (
-            "failed",
-            never(ProbeOutcome::Failed { why: why() }),
-            "error/probe_error probes=2 waits=1",
-        ),
+    Ending("error/probe_error probes=2 waits=1").concludes([
+        ("unreadable", never(garbage())),
+        ("empty", never(ProbeOutcome::Empty)),
+        ("timed out", never(ProbeOutcome::TimedOut)),
+        ("failed", never(ProbeOutcome::Failed { why: why() })),
+    ]);
+    Ending("error/probe_error probes=1").concludes([(
+        "no conversation",
+        never(ProbeOutcome::NoConversation { why: why() }),
+    )]);
+    Ending("error/probe_error probes=3 waits=2")
+        .concludes([("overloaded", never(ProbeOutcome::Overloaded { why: why() }))]);
+    Ending("failed/agent_unrunnable probes=1").concludes([
         (
             "not installed",
             never(ProbeOutcome::NotInstalled { why: why() }),
-            "failed/agent_unrunnable probes=1",
         ),
         (
             "not logged in",
             never(ProbeOutcome::NotLoggedIn { why: why() }),
-            "failed/agent_unrunnable probes=1",
-        ),
-        (
-            "usage limit",
-            never(usage_limit()),
-            "waiting/rate_limited probes=1",
-        ),
-        (
-            "usage limit later",
-            World::clean().replies([working(), usage_limit()]),
-            "waiting/rate_limited probes=2 waits=1",
-        ),
-        (
-            "usage limit, dirty",
-            World::dirty().replies([usage_limit()]),
-            "waiting/rate_limited probes=1 rescues=1 snapshots=2",
-        ),
-        (
-            "one answer is enough for a timeout",
-            World::clean().replies([working(), garbage()]),
-            "timeout/max_probes STRIKE probes=3 waits=2",
-        ),
-        (
-            "late answer",
-            World::clean().replies([garbage(), ProbeOutcome::Empty, complete()]),
-            "complete/nothing_to_do claimed probes=3 waits=2",
-        ),
-        (
-            "nobody answers, dirty",
-            World::dirty().replies([garbage()]),
-            "error/probe_error probes=2 rescues=1 waits=1 snapshots=3",
-        ),
-        (
-            "nobody answers, and rescue fails",
-            World::dirty().replies([garbage()]).rescue(Salvage::Fails),
-            "review/rescue_incomplete probes=2 rescues=1 waits=1 snapshots=3",
         ),
     ]);
+    Ending("waiting/rate_limited probes=1").concludes([("usage limit", never(usage_limit()))]);
+    Ending("waiting/rate_limited probes=2 waits=1").concludes([(
+        "usage limit later",
+        World::clean().replies([working(), usage_limit()]),
+    )]);
+    Ending("waiting/rate_limited probes=1 rescues=1 snapshots=2")
+        .concludes([("usage limit, dirty", World::dirty().says(usage_limit()))]);
+    Ending("timeout/max_probes STRIKE probes=3 waits=2").concludes([(
+        "one answer is enough for a timeout",
+        World::clean().replies([working(), garbage()]),
+    )]);
+    Ending("complete/nothing_to_do claimed probes=3 waits=2").concludes([(
+        "late answer",
+        World::clean().replies([garbage(), ProbeOutcome::Empty, complete()]),
+    )]);
+    Ending("error/probe_error probes=2 rescues=1 waits=1 snapshots=3")
+        .concludes([("nobody answers, dirty", World::dirty().says(garbage()))]);
+    Ending("review/rescue_incomplete probes=2 rescues=1 waits=1 snapshots=3").concludes([(
+        "nobody answers, and rescue fails",
+        World::dirty().says(garbage()).rescue(Fails),
+    )]);
 }
 
 #[test]
@@ -551,7 +359,7 @@ fn failures_back_off_longer_and_answers_reset_it() {
     use crate::decision::machine::ProbePause;
     let at_most = World::clean().setup.completion.probe_interval;
     let run = World::clean()
-        .set(|setup| setup.completion.max_probes = 5)
+        .asks_at_most(5)
         .replies([garbage(), ProbeOutcome::Empty, working(), garbage()])
         .run();
     let backoff = |attempt| ProbePause::Backoff { attempt, at_most };
@@ -568,54 +376,38 @@ fn failures_back_off_longer_and_answers_reset_it() {
 
 #[test]
 fn contradiction_is_probed_again_then_shown_for_review() {
-    check_table([
-        (
-            "itself, twice",
-            World::clean().replies([contradiction()]),
-            "review/disputed probes=2",
-        ),
-        (
-            "git, twice",
-            World::clean().replies([claims_a_commit()]),
-            "review/disputed probes=2",
-        ),
-        (
-            "dirty: nothing is committed",
-            World::dirty().replies([contradiction()]),
-            "review/disputed probes=2 snapshots=2",
-        ),
-        (
-            "resolved",
-            World::clean().replies([contradiction(), complete()]),
-            "complete/nothing_to_do claimed probes=2",
-        ),
-        (
-            "not in a row",
-            World::clean().replies([contradiction(), working(), contradiction()]),
-            "review/disputed probes=3 waits=1",
-        ),
-        (
-            "no question left",
-            World::clean()
-                .replies([contradiction()])
-                .set(|setup| setup.completion.max_probes = 1),
-            "review/disputed probes=1",
-        ),
-        (
-            "what was left beside commits is gone: they decide before the second question",
-            World::committed()
-                .after(Effect::Edit)
-                .set(|setup| setup.read_leftovers = true)
-                .replies([contradiction()])
-                .during(During::Probe(1), Effect::Discard),
-            "complete/new_commits committed probes=1 snapshots=1",
-        ),
-        (
-            "asked again in vain",
-            World::dirty().replies([contradiction(), garbage()]),
-            "review/disputed probes=3 waits=1 snapshots=3",
-        ),
+    Ending("review/disputed probes=2").concludes([
+        ("itself, twice", World::clean().says(contradiction())),
+        ("git, twice", World::clean().says(claims_a_commit())),
     ]);
+    Ending("review/disputed probes=2 snapshots=2").concludes([(
+        "dirty: nothing is committed",
+        World::dirty().says(contradiction()),
+    )]);
+    Ending("complete/nothing_to_do claimed probes=2").concludes([(
+        "resolved",
+        World::clean().replies([contradiction(), complete()]),
+    )]);
+    Ending("review/disputed probes=3 waits=1").concludes([(
+        "not in a row",
+        World::clean().replies([contradiction(), working(), contradiction()]),
+    )]);
+    Ending("review/disputed probes=1").concludes([(
+        "no question left",
+        World::clean().says(contradiction()).asks_at_most(1),
+    )]);
+    Ending("complete/new_commits committed probes=1 snapshots=1").concludes([(
+        "what was left beside commits is gone: they decide before the second question",
+        World::committed()
+            .after(Edit)
+            .reads_leftovers()
+            .says(contradiction())
+            .during(Probe(1), Discard),
+    )]);
+    Ending("review/disputed probes=3 waits=1 snapshots=3").concludes([(
+        "asked again in vain",
+        World::dirty().replies([contradiction(), garbage()]),
+    )]);
     let run = World::clean()
         .replies([contradiction(), working(), complete()])
         .run();
@@ -634,89 +426,50 @@ fn contradiction_is_probed_again_then_shown_for_review() {
 
 #[test]
 fn without_probes_git_alone_decides() {
-    let none = |world: World| world.set(|setup| setup.completion.max_probes = 0);
-    let no_probe = |world: World| world.set(|setup| setup.no_probe = true);
+    let none = |world: World| world.asks_at_most(0);
+    let no_probe = |world: World| world.no_probe();
     let no_agent = |world: World| world.set(|setup| setup.unasked = Some(UnaskedCause::NoAgent));
-    let unmet = Criteria::Always(CheckOutcome::Unmet);
-    check_table([
-        ("0: nothing", none(World::clean()), "timeout/max_probes"),
-        (
-            "0: commit",
-            none(World::committed()),
-            "complete/new_commits committed",
-        ),
-        (
-            "0: dirty",
-            none(World::dirty()),
-            "incomplete/unfinished rescues=1 snapshots=1",
-        ),
-        (
-            "0: dirty, rescue fails",
-            none(World::dirty()).rescue(Salvage::Fails),
-            "review/rescue_incomplete rescues=1 snapshots=1",
-        ),
-        (
-            "no agent: nothing",
-            no_agent(World::clean()),
-            "incomplete/unfinished",
-        ),
-        (
-            "no agent: commit",
-            no_agent(World::committed()),
-            "complete/new_commits committed",
-        ),
-        (
-            "no agent: dirty",
-            no_agent(World::dirty()),
-            "incomplete/unfinished rescues=1 snapshots=1",
-        ),
+    let unmet = Always(CheckOutcome::Unmet);
+    Ending("timeout/max_probes").concludes([("0: nothing", none(World::clean()))]);
+    Ending("complete/new_commits committed").concludes([
+        ("0: commit", none(World::committed())),
+        ("no agent: commit", no_agent(World::committed())),
+        ("--no-probe: commit", no_probe(World::committed())),
+    ]);
+    Ending("incomplete/unfinished rescues=1 snapshots=1").concludes([
+        ("0: dirty", none(World::dirty())),
+        ("no agent: dirty", no_agent(World::dirty())),
+    ]);
+    Ending("review/rescue_incomplete rescues=1 snapshots=1").concludes([
+        ("0: dirty, rescue fails", none(World::dirty()).rescue(Fails)),
         (
             "no agent: dirty, rescue fails",
-            no_agent(World::dirty()).rescue(Salvage::Fails),
-            "review/rescue_incomplete rescues=1 snapshots=1",
-        ),
-        (
-            "no agent: dirty, one look",
-            no_agent(World::dirty()).set(|setup| setup.once = true),
-            "incomplete/unfinished snapshots=1",
-        ),
-        (
-            "no agent: unmet",
-            no_agent(World::clean().checks(unmet)),
-            "incomplete/checks_unmet checks=1",
-        ),
-        (
-            "no agent: commit beside work",
-            no_agent(World::committed().after(Effect::Edit))
-                .set(|setup| setup.read_leftovers = true),
-            "complete/new_commits committed rescues=1 snapshots=1",
-        ),
-        (
-            "--no-probe: nothing",
-            no_probe(World::clean()),
-            "incomplete/unfinished",
-        ),
-        (
-            "--no-probe: commit",
-            no_probe(World::committed()),
-            "complete/new_commits committed",
-        ),
-        (
-            "--no-probe: dirty",
-            no_probe(World::dirty()),
-            "incomplete/unfinished snapshots=1",
-        ),
-        (
-            "--no-probe and 0",
-            no_probe(none(World::clean())),
-            "incomplete/unfinished",
+            no_agent(World::dirty()).rescue(Fails),
         ),
     ]);
+    Ending("incomplete/unfinished").concludes([
+        ("no agent: nothing", no_agent(World::clean())),
+        ("--no-probe: nothing", no_probe(World::clean())),
+        ("--no-probe and 0", no_probe(none(World::clean()))),
+    ]);
+    Ending("incomplete/unfinished snapshots=1").concludes([
+        (
+            "no agent: dirty, one look",
+            no_agent(World::dirty()).looks_once(),
+        ),
+        ("--no-probe: dirty", no_probe(World::dirty())),
+    ]);
+    Ending("incomplete/checks_unmet checks=1")
+        .concludes([("no agent: unmet", no_agent(World::clean().checks(unmet)))]);
+    Ending("complete/new_commits committed rescues=1 snapshots=1").concludes([(
+        "no agent: commit beside work",
+        no_agent(World::committed().after(Edit)).reads_leftovers(),
+    )]);
 }
 
 #[test]
 fn only_a_genuine_timeout_is_a_strike() {
-    let alive = || World::clean().replies([working()]);
+    let alive = || World::clean().says(working());
     let because = |world: World| {
         let verdict = world.run().verdict;
         assert_eq!(verdict.strike, verdict.not_a_strike_because.is_none());
@@ -749,34 +502,26 @@ fn only_a_genuine_timeout_is_a_strike() {
         Some("activity_in_transcript")
     );
     let falls_silent = World::clean()
-        .set(|setup| setup.completion.max_probes = 5)
+        .asks_at_most(5)
         .replies([working(), garbage()]);
     assert_eq!(
         because(falls_silent),
         Some("probes_left"),
         "the same unusable answer twice leaves probes unspent"
     );
-    assert_eq!(because(alive().after(Effect::Pull)), Some("new_commits"));
+    assert_eq!(because(alive().after(Pull)), Some("new_commits"));
     assert_eq!(
-        because(alive().during(During::Wait(1), Effect::EmptyCommit)),
+        because(alive().during(Wait(1), EmptyCommit)),
         Some("new_commits")
     );
     assert_eq!(
-        because(World::clean().set(|setup| setup.completion.max_probes = 0)),
+        because(World::clean().asks_at_most(0)),
         Some("no_probe_answered_waiting_or_working")
     );
-    let never_committed = World::dirty()
-        .replies([complete()])
-        .rescue(Salvage::CommitsNothing);
+    let never_committed = World::dirty().says(complete()).rescue(CommitsNothing);
     assert_eq!(because(never_committed), Some("review"));
-    assert_eq!(because(World::clean().replies([garbage()])), Some("error"));
-    assert_eq!(
-        because(World::clean().replies([gives_up()])),
-        Some("stopped")
-    );
-    assert_eq!(
-        because(World::clean().replies([usage_limit()])),
-        Some("waiting")
-    );
+    assert_eq!(because(World::clean().says(garbage())), Some("error"));
+    assert_eq!(because(World::clean().says(gives_up())), Some("stopped"));
+    assert_eq!(because(World::clean().says(usage_limit())), Some("waiting"));
     assert_eq!(because(World::committed()), Some("complete"));
 }

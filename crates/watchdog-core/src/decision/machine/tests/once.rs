@@ -25,11 +25,11 @@ fn calls(worlds: impl IntoIterator<Item = World>) -> (Vec<String>, EarlierRounds
 }
 
 fn clean(reply: watchdog_facts::evidence::ProbeOutcome) -> World {
-    World::clean().replies([reply])
+    World::clean().says(reply)
 }
 
 fn dirty(reply: watchdog_facts::evidence::ProbeOutcome) -> World {
-    World::dirty().replies([reply])
+    World::dirty().says(reply)
 }
 
 #[test]
@@ -77,7 +77,7 @@ fn last_round_includes_the_last_look() {
         "incomplete/unfinished probes=1 rescues=1 snapshots=2"
     );
     assert_eq!(
-        spent(clean(working()).during(During::Probe(1), Effect::Commit)).0[2],
+        spent(clean(working()).during(Probe(1), Commit)).0[2],
         "complete/new_commits committed probes=1"
     );
 }
@@ -116,7 +116,7 @@ fn a_commit_between_two_calls_begins_anew() {
 
 #[test]
 fn commit_during_probe_counts_in_same_call() {
-    let (said, _) = calls([clean(working()).during(During::Probe(1), Effect::Commit)]);
+    let (said, _) = calls([clean(working()).during(Probe(1), Commit)]);
     assert_eq!(said, ["complete/new_commits committed probes=1"]);
 }
 
@@ -163,12 +163,12 @@ fn claim_is_settled_in_its_own_call() {
         said,
         ["complete/rescued claimed probes=1 rescues=1 snapshots=2"]
     );
-    let (said, _) = calls([dirty(complete()).rescue(Salvage::Fails)]);
+    let (said, _) = calls([dirty(complete()).rescue(Fails)]);
     assert_eq!(
         said,
         ["review/rescue_incomplete probes=1 rescues=1 snapshots=2"]
     );
-    let (said, _) = calls([dirty(complete()).rescue(Salvage::CommitsNothing)]);
+    let (said, _) = calls([dirty(complete()).rescue(CommitsNothing)]);
     assert_eq!(
         said,
         ["review/rescue_incomplete probes=1 rescues=1 snapshots=2"]
@@ -337,8 +337,8 @@ fn each_reason_continues_keeps_or_resets_rounds() {
 fn fruitless_streak_lasts_under_same_checks_until_progress() {
     let unmet = |name: &str| {
         let setup = World::clean()
-            .checks(Criteria::Always(CheckOutcome::Unmet))
-            .set(|setup| setup.no_probe = true);
+            .checks(Always(CheckOutcome::Unmet))
+            .no_probe();
         let mut verdict = setup.run().verdict;
         verdict.reason = Reason::ChecksUnmet;
         verdict

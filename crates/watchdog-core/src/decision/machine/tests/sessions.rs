@@ -25,99 +25,60 @@ fn limited(world: World) -> World {
 
 #[test]
 fn cut_session_is_rescued_without_a_probe() {
-    let unmet = Criteria::Always(CheckOutcome::Unmet);
-    check_table([
-        (
-            "commit",
-            cut_short(World::committed()),
-            "complete/new_commits committed",
-        ),
+    let unmet = Always(CheckOutcome::Unmet);
+    Ending("complete/new_commits committed").concludes([("commit", cut_short(World::committed()))]);
+    Ending("incomplete/unfinished rescues=1 snapshots=1").concludes([
         (
             "commit and leftovers",
-            cut_short(World::committed().after(Effect::Edit)),
-            "incomplete/unfinished rescues=1 snapshots=1",
+            cut_short(World::committed().after(Edit)),
         ),
-        (
-            "dirty",
-            cut_short(World::dirty()),
-            "incomplete/unfinished rescues=1 snapshots=1",
-        ),
-        (
-            "nothing",
-            cut_short(World::clean()),
-            "timeout/session_timeout STRIKE",
-        ),
-        (
-            "only a pull",
-            cut_short(World::clean().after(Effect::Pull)),
-            "timeout/session_timeout",
-        ),
-        (
-            "rescue fails",
-            cut_short(World::dirty()).rescue(Salvage::Fails),
-            "review/rescue_incomplete rescues=1 snapshots=1",
-        ),
-        (
-            "elsewhere",
-            cut_short(World::dirty()).rescue(Salvage::Elsewhere(0)),
-            "review/rescue_incomplete rescues=1 snapshots=1",
-        ),
-        (
-            "rescue loses",
-            cut_short(World::dirty()).rescue(Salvage::Loses),
-            "review/rescue_incomplete rescues=1 snapshots=1",
-        ),
+        ("dirty", cut_short(World::dirty())),
         (
             "rescue makes nothing",
-            cut_short(World::dirty()).rescue(Salvage::CommitsNothing),
-            "incomplete/unfinished rescues=1 snapshots=1",
-        ),
-        (
-            "--no-rescue",
-            cut_short(World::dirty()).set(|setup| setup.no_rescue = true),
-            "incomplete/unfinished snapshots=1",
+            cut_short(World::dirty()).rescue(CommitsNothing),
         ),
         (
             "no final rescue does not forbid this one",
-            cut_short(World::dirty()).set(|setup| setup.completion.final_rescue_attempt = false),
-            "incomplete/unfinished rescues=1 snapshots=1",
+            cut_short(World::dirty()).no_final_rescue(),
         ),
         (
             "no probes, dirty",
-            cut_short(World::dirty()).set(|setup| setup.completion.max_probes = 0),
-            "incomplete/unfinished rescues=1 snapshots=1",
-        ),
-        (
-            "no probes, nothing",
-            cut_short(World::clean()).set(|setup| setup.completion.max_probes = 0),
-            "timeout/session_timeout STRIKE",
-        ),
-        (
-            "--no-probe, nothing",
-            cut_short(World::clean()).set(|setup| setup.no_probe = true),
-            "timeout/session_timeout STRIKE",
-        ),
-        (
-            "checks pass",
-            cut_short(World::clean().checks(Criteria::Always(CheckOutcome::Pass))),
-            "complete/checks_passed verified checks=1",
-        ),
-        (
-            "checks unmet, commit",
-            cut_short(World::committed().checks(unmet)),
-            "incomplete/checks_unmet checks=1",
-        ),
-        (
-            "checks unmet, dirty",
-            cut_short(World::dirty().checks(unmet)),
-            "incomplete/unfinished rescues=1 snapshots=1 checks=1",
-        ),
-        (
-            "checks unmet, nothing",
-            cut_short(World::clean().checks(unmet)),
-            "timeout/session_timeout STRIKE checks=1",
+            cut_short(World::dirty()).asks_at_most(0),
         ),
     ]);
+    Ending("timeout/session_timeout STRIKE").concludes([
+        ("nothing", cut_short(World::clean())),
+        (
+            "no probes, nothing",
+            cut_short(World::clean()).asks_at_most(0),
+        ),
+        ("--no-probe, nothing", cut_short(World::clean()).no_probe()),
+    ]);
+    Ending("timeout/session_timeout")
+        .concludes([("only a pull", cut_short(World::clean().after(Pull)))]);
+    Ending("review/rescue_incomplete rescues=1 snapshots=1").concludes([
+        ("rescue fails", cut_short(World::dirty()).rescue(Fails)),
+        ("elsewhere", cut_short(World::dirty()).rescue(Elsewhere(0))),
+        ("rescue loses", cut_short(World::dirty()).rescue(Loses)),
+    ]);
+    Ending("incomplete/unfinished snapshots=1")
+        .concludes([("--no-rescue", cut_short(World::dirty()).no_rescue())]);
+    Ending("complete/checks_passed verified checks=1").concludes([(
+        "checks pass",
+        cut_short(World::clean().checks(Always(CheckOutcome::Pass))),
+    )]);
+    Ending("incomplete/checks_unmet checks=1").concludes([(
+        "checks unmet, commit",
+        cut_short(World::committed().checks(unmet)),
+    )]);
+    Ending("incomplete/unfinished rescues=1 snapshots=1 checks=1").concludes([(
+        "checks unmet, dirty",
+        cut_short(World::dirty().checks(unmet)),
+    )]);
+    Ending("timeout/session_timeout STRIKE checks=1").concludes([(
+        "checks unmet, nothing",
+        cut_short(World::clean().checks(unmet)),
+    )]);
     let verdict = cut_short(World::dirty()).run().verdict;
     assert_eq!((verdict.rescue_commits, verdict.strike), (1, false));
     assert_eq!(
@@ -130,7 +91,7 @@ fn cut_session_is_rescued_without_a_probe() {
         (true, None),
         "the session came to nothing"
     );
-    let pulled = cut_short(World::clean().after(Effect::Pull)).run().verdict;
+    let pulled = cut_short(World::clean().after(Pull)).run().verdict;
     assert_eq!(
         (pulled.strike, pulled.not_a_strike_because),
         (false, Some("activity_of_the_session"))
@@ -161,26 +122,24 @@ fn history_rewrite_or_overwritten_work_is_no_strike() {
         changes_note: Some(code),
         ..cut_short(World::clean())
     };
-    check_table([
+    Ending("timeout/session_timeout").concludes([
         (
             "its baseline is no ancestor any more",
             history(WarningCode::HistoryRewritten),
-            "timeout/session_timeout",
         ),
         (
             "work of before is overwritten",
             changes(WarningCode::InheritedOverwritten),
-            "timeout/session_timeout",
         ),
+    ]);
+    Ending("timeout/session_timeout STRIKE").concludes([
         (
             "another weakness of the history",
             history(WarningCode::NoReflog),
-            "timeout/session_timeout STRIKE",
         ),
         (
             "another weakness of the changes",
             changes(WarningCode::UnreadablePath),
-            "timeout/session_timeout STRIKE",
         ),
     ]);
 }
@@ -194,111 +153,77 @@ fn without_room(world: World) -> World {
 
 #[test]
 fn session_ended_by_limit_is_rescued_without_probe() {
-    let unmet = Criteria::Always(CheckOutcome::Unmet);
-    let over = |world: World| world.set(|setup| setup.session_over = true);
+    let unmet = Always(CheckOutcome::Unmet);
+    let over = |world: World| world.session_over();
     let runs = |world: World| {
         without_room(world).set(|setup| setup.survivors = vec!["cargo (process 7)".into()])
     };
-    check_table([
-        (
-            "nothing",
-            without_room(World::clean()),
-            "incomplete/unfinished",
-        ),
+    Ending("incomplete/unfinished").concludes([
+        ("nothing", without_room(World::clean())),
         (
             "nothing, and it is known to be over",
             over(without_room(World::clean())),
-            "incomplete/unfinished",
         ),
-        (
-            "only a pull",
-            without_room(World::clean().after(Effect::Pull)),
-            "incomplete/unfinished",
-        ),
-        (
-            "commit",
-            without_room(World::committed()),
-            "complete/new_commits committed",
-        ),
+        ("only a pull", without_room(World::clean().after(Pull))),
+        ("no probes", without_room(World::clean()).asks_at_most(0)),
+    ]);
+    Ending("complete/new_commits committed")
+        .concludes([("commit", without_room(World::committed()))]);
+    Ending("incomplete/unfinished rescues=1 snapshots=1").concludes([
         (
             "commit and leftovers",
-            without_room(World::committed().after(Effect::Edit)),
-            "incomplete/unfinished rescues=1 snapshots=1",
+            without_room(World::committed().after(Edit)),
         ),
-        (
-            "dirty",
-            without_room(World::dirty()),
-            "incomplete/unfinished rescues=1 snapshots=1",
-        ),
-        (
-            "rescue fails",
-            without_room(World::dirty()).rescue(Salvage::Fails),
-            "review/rescue_incomplete rescues=1 snapshots=1",
-        ),
+        ("dirty", without_room(World::dirty())),
         (
             "rescue makes nothing",
-            without_room(World::dirty()).rescue(Salvage::CommitsNothing),
-            "incomplete/unfinished rescues=1 snapshots=1",
-        ),
-        (
-            "--no-rescue",
-            without_room(World::dirty()).set(|setup| setup.no_rescue = true),
-            "incomplete/unfinished snapshots=1",
-        ),
-        (
-            "no probes",
-            without_room(World::clean()).set(|setup| setup.completion.max_probes = 0),
-            "incomplete/unfinished",
+            without_room(World::dirty()).rescue(CommitsNothing),
         ),
         (
             "no probes, dirty",
-            without_room(World::dirty()).set(|setup| setup.completion.max_probes = 0),
-            "incomplete/unfinished rescues=1 snapshots=1",
+            without_room(World::dirty()).asks_at_most(0),
         ),
+    ]);
+    Ending("review/rescue_incomplete rescues=1 snapshots=1")
+        .concludes([("rescue fails", without_room(World::dirty()).rescue(Fails))]);
+    Ending("incomplete/unfinished snapshots=1").concludes([
+        ("--no-rescue", without_room(World::dirty()).no_rescue()),
         (
             "--no-probe, as loop has it",
-            without_room(World::dirty()).set(|setup| setup.no_probe = true),
-            "incomplete/unfinished snapshots=1",
+            without_room(World::dirty()).no_probe(),
         ),
-        (
-            "checks pass",
-            without_room(World::clean().checks(Criteria::Always(CheckOutcome::Pass))),
-            "complete/checks_passed verified checks=1",
-        ),
-        (
-            "checks passed before",
-            without_room(World::clean().checks(Criteria::PassedBefore)),
-            "incomplete/unfinished checks=1",
-        ),
+    ]);
+    Ending("complete/checks_passed verified checks=1").concludes([(
+        "checks pass",
+        without_room(World::clean().checks(Always(CheckOutcome::Pass))),
+    )]);
+    Ending("incomplete/unfinished checks=1").concludes([(
+        "checks passed before",
+        without_room(World::clean().checks(PassedBefore)),
+    )]);
+    Ending("incomplete/checks_unmet checks=1").concludes([
         (
             "checks unmet, nothing",
             without_room(World::clean().checks(unmet)),
-            "incomplete/checks_unmet checks=1",
-        ),
-        (
-            "checks unmet, dirty",
-            without_room(World::dirty().checks(unmet)),
-            "incomplete/checks_unmet rescues=1 snapshots=1 checks=1",
         ),
         (
             "checks unmet, commit",
             without_room(World::committed().checks(unmet)),
-            "incomplete/checks_unmet checks=1",
-        ),
-        (
-            "a process of it runs",
-            runs(World::clean()),
-            "waiting/background_work waits=2",
-        ),
-        (
-            "a process of it ends",
-            World {
-                survivors_end: 1,
-                ..runs(World::dirty())
-            },
-            "incomplete/unfinished rescues=1 waits=1 snapshots=2",
         ),
     ]);
+    Ending("incomplete/checks_unmet rescues=1 snapshots=1 checks=1").concludes([(
+        "checks unmet, dirty",
+        without_room(World::dirty().checks(unmet)),
+    )]);
+    Ending("waiting/background_work waits=2")
+        .concludes([("a process of it runs", runs(World::clean()))]);
+    Ending("incomplete/unfinished rescues=1 waits=1 snapshots=2").concludes([(
+        "a process of it ends",
+        World {
+            survivors_end: 1,
+            ..runs(World::dirty())
+        },
+    )]);
     let verdict = without_room(World::clean()).run().verdict;
     let what = "the session was cut short: the service had no room for the session: 529";
     assert_eq!(
@@ -314,52 +239,32 @@ fn session_ended_by_limit_is_rescued_without_probe() {
         without_room(World::dirty()).run().verdict.message,
         format!("{what}; 1 commit made by rescue")
     );
-    let unasked = without_room(World::clean())
-        .set(|setup| setup.no_probe = true)
-        .run()
-        .verdict;
+    let unasked = without_room(World::clean()).no_probe().run().verdict;
     assert!(unasked.message.contains(what), "{}", unasked.message);
 }
 
 #[test]
 fn usage_limited_session_is_probed_only_after_reset() {
-    let unmet = Criteria::Always(CheckOutcome::Unmet);
-    check_table([
-        ("nothing", limited(World::clean()), "waiting/rate_limited"),
-        (
-            "dirty",
-            limited(World::dirty()),
-            "waiting/rate_limited snapshots=1",
-        ),
-        (
-            "dirty, snapshot fails",
-            limited(World::dirty()).unreadable(Kind::Snapshot, 1),
-            "waiting/rate_limited snapshots=1",
-        ),
-        (
-            "commit",
-            limited(World::committed()),
-            "waiting/rate_limited",
-        ),
-        (
-            "no probes",
-            limited(World::dirty()).set(|setup| setup.completion.max_probes = 0),
-            "waiting/rate_limited snapshots=1",
-        ),
-        (
-            "--no-probe",
-            limited(World::clean()).set(|setup| setup.no_probe = true),
-            "waiting/rate_limited",
-        ),
+    let unmet = Always(CheckOutcome::Unmet);
+    Ending("waiting/rate_limited").concludes([
+        ("nothing", limited(World::clean())),
+        ("commit", limited(World::committed())),
+        ("--no-probe", limited(World::clean()).no_probe()),
         (
             "checks unmet, nothing",
             limited(World::clean().checks(unmet)),
-            "waiting/rate_limited",
         ),
+    ]);
+    Ending("waiting/rate_limited snapshots=1").concludes([
+        ("dirty", limited(World::dirty())),
+        (
+            "dirty, snapshot fails",
+            limited(World::dirty()).unreadable(Kind::Snapshot, 1),
+        ),
+        ("no probes", limited(World::dirty()).asks_at_most(0)),
         (
             "checks unmet, commit and leftovers",
-            limited(World::committed().after(Effect::Edit).checks(unmet)),
-            "waiting/rate_limited snapshots=1",
+            limited(World::committed().after(Edit).checks(unmet)),
         ),
     ]);
     for world in [
@@ -381,57 +286,29 @@ fn spent_budget_is_never_success_and_keeps_work() {
         };
         world
             .session(SessionEnd::OverLimit { stop })
-            .set(|setup| setup.read_leftovers = true)
+            .reads_leftovers()
     };
-    check_table([
-        ("nothing", over(World::clean()), "stopped/budget_exhausted"),
-        (
-            "commit",
-            over(World::committed()),
-            "stopped/budget_exhausted",
-        ),
-        (
-            "commit and leftovers",
-            over(World::committed().after(Effect::Edit)),
-            "stopped/budget_exhausted rescues=1 snapshots=1",
-        ),
-        (
-            "dirty",
-            over(World::dirty()),
-            "stopped/budget_exhausted rescues=1 snapshots=1",
-        ),
-        (
-            "--no-rescue",
-            over(World::dirty()).set(|setup| setup.no_rescue = true),
-            "stopped/budget_exhausted snapshots=1",
-        ),
-        (
-            "rescue fails",
-            over(World::dirty()).rescue(Salvage::Fails),
-            "stopped/budget_exhausted rescues=1 snapshots=1",
-        ),
-        (
-            "rescue loses",
-            over(World::dirty()).rescue(Salvage::Loses),
-            "review/rescue_incomplete rescues=1 snapshots=1",
-        ),
-        (
-            "elsewhere",
-            over(World::dirty()).rescue(Salvage::Elsewhere(0)),
-            "review/rescue_incomplete rescues=1 snapshots=1",
-        ),
+    Ending("stopped/budget_exhausted").concludes([
+        ("nothing", over(World::clean())),
+        ("commit", over(World::committed())),
         (
             "checks pass",
-            over(World::committed().checks(Criteria::Always(CheckOutcome::Pass))),
-            "stopped/budget_exhausted",
+            over(World::committed().checks(Always(CheckOutcome::Pass))),
         ),
-        (
-            "no probes",
-            over(World::clean()).set(|setup| setup.completion.max_probes = 0),
-            "stopped/budget_exhausted",
-        ),
+        ("no probes", over(World::clean()).asks_at_most(0)),
     ]);
-    let verdict = over(World::committed().after(Effect::Commit).after(Effect::Edit))
+    Ending("stopped/budget_exhausted rescues=1 snapshots=1").concludes([
+        ("commit and leftovers", over(World::committed().after(Edit))),
+        ("dirty", over(World::dirty())),
+        ("rescue fails", over(World::dirty()).rescue(Fails)),
+    ]);
+    Ending("stopped/budget_exhausted snapshots=1")
+        .concludes([("--no-rescue", over(World::dirty()).no_rescue())]);
+    Ending("review/rescue_incomplete rescues=1 snapshots=1").concludes([
+        ("rescue loses", over(World::dirty()).rescue(Loses)),
+        ("elsewhere", over(World::dirty()).rescue(Elsewhere(0))),
+    ]);
+    let verdict = over(World::committed().after(Commit).after(Edit))
         .run()
         .verdict;
     assert_eq!(
@@ -453,35 +330,21 @@ fn work_outliving_its_session_waits_without_probe() {
             what: "cargo test".into(),
         })
     };
-    let unmet = Criteria::Always(CheckOutcome::Unmet);
-    check_table([
-        ("nothing", left(World::clean()), "waiting/background_work"),
-        (
-            "dirty",
-            left(World::dirty()),
-            "waiting/background_work snapshots=1",
-        ),
+    let unmet = Always(CheckOutcome::Unmet);
+    Ending("waiting/background_work").concludes([
+        ("nothing", left(World::clean())),
+        ("no probes", left(World::clean()).asks_at_most(0)),
+    ]);
+    Ending("waiting/background_work snapshots=1").concludes([
+        ("dirty", left(World::dirty())),
         (
             "dirty, snapshot fails",
             left(World::dirty()).unreadable(Kind::Snapshot, 1),
-            "waiting/background_work snapshots=1",
-        ),
-        (
-            "commit",
-            left(World::committed()),
-            "complete/new_commits committed",
-        ),
-        (
-            "checks unmet",
-            left(World::clean().checks(unmet)),
-            "waiting/background_work checks=1",
-        ),
-        (
-            "no probes",
-            left(World::clean()).set(|setup| setup.completion.max_probes = 0),
-            "waiting/background_work",
         ),
     ]);
+    Ending("complete/new_commits committed").concludes([("commit", left(World::committed()))]);
+    Ending("waiting/background_work checks=1")
+        .concludes([("checks unmet", left(World::clean().checks(unmet)))]);
     assert!(
         left(World::clean())
             .run()
@@ -513,59 +376,36 @@ fn running_session_process_prevents_probes() {
         survivors_end: nth,
         ..runs(world)
     };
-    let unmet = Criteria::Always(CheckOutcome::Unmet);
-    check_table([
-        (
-            "it runs on",
-            runs(World::clean()),
-            "waiting/background_work waits=2",
-        ),
-        (
-            "it runs on, dirty",
-            runs(World::dirty()),
-            "waiting/background_work waits=2 snapshots=3",
-        ),
-        (
-            "dirty, snapshot fails",
-            runs(World::dirty()).unreadable(Kind::Snapshot, 1),
-            "waiting/background_work snapshots=1",
-        ),
-        (
-            "one look",
-            runs(World::clean()).set(|setup| setup.once = true),
-            "waiting/background_work",
-        ),
-        (
-            "it commits",
-            runs(World::clean()).during(During::Wait(1), Effect::Commit),
-            "complete/new_commits committed waits=1",
-        ),
-        (
-            "it ends, and all is done",
-            ends(World::clean(), 2).replies([complete()]),
-            "complete/nothing_to_do claimed probes=1 waits=2",
-        ),
-        (
-            "it ends, and more is wanted",
-            ends(World::clean(), 1).replies([working()]),
-            "incomplete/unfinished STRIKE probes=1 waits=1",
-        ),
-        (
-            "it ends, and checks are unmet",
-            ends(World::clean().checks(unmet), 1),
-            "incomplete/checks_unmet STRIKE waits=1 checks=2",
-        ),
+    let unmet = Always(CheckOutcome::Unmet);
+    Ending("waiting/background_work waits=2").concludes([
+        ("it runs on", runs(World::clean())),
         (
             "no agent",
             runs(World::clean()).set(|setup| setup.unasked = Some(UnaskedCause::NoAgent)),
-            "waiting/background_work waits=2",
-        ),
-        (
-            "no probes",
-            runs(World::clean()).set(|setup| setup.no_probe = true),
-            "incomplete/unfinished",
         ),
     ]);
+    Ending("waiting/background_work waits=2 snapshots=3")
+        .concludes([("it runs on, dirty", runs(World::dirty()))]);
+    Ending("waiting/background_work snapshots=1").concludes([(
+        "dirty, snapshot fails",
+        runs(World::dirty()).unreadable(Kind::Snapshot, 1),
+    )]);
+    Ending("waiting/background_work").concludes([("one look", runs(World::clean()).looks_once())]);
+    Ending("complete/new_commits committed waits=1")
+        .concludes([("it commits", runs(World::clean()).during(Wait(1), Commit))]);
+    Ending("complete/nothing_to_do claimed probes=1 waits=2").concludes([(
+        "it ends, and all is done",
+        ends(World::clean(), 2).says(complete()),
+    )]);
+    Ending("incomplete/unfinished STRIKE probes=1 waits=1").concludes([(
+        "it ends, and more is wanted",
+        ends(World::clean(), 1).says(working()),
+    )]);
+    Ending("incomplete/checks_unmet STRIKE waits=1 checks=2").concludes([(
+        "it ends, and checks are unmet",
+        ends(World::clean().checks(unmet), 1),
+    )]);
+    Ending("incomplete/unfinished").concludes([("no probes", runs(World::clean()).no_probe())]);
     let verdict = runs(World::clean()).run().verdict;
     assert_eq!(
         verdict.message,
@@ -580,28 +420,13 @@ fn self_ended_session_is_probed_like_a_check() {
             exit: ProcessExit::Code(1),
         })
     };
-    check_table([
-        (
-            "commit",
-            ended(World::committed()),
-            "complete/new_commits committed",
-        ),
-        (
-            "claim",
-            ended(World::clean().replies([complete()])),
-            "complete/nothing_to_do claimed probes=1",
-        ),
-        (
-            "dirty claim",
-            ended(World::dirty().replies([complete()])),
-            "complete/rescued claimed probes=1 rescues=1 snapshots=2",
-        ),
-        (
-            "working",
-            ended(World::clean().replies([working()])),
-            "timeout/max_probes STRIKE probes=3 waits=3",
-        ),
-    ]);
+    Ending("complete/new_commits committed").concludes([("commit", ended(World::committed()))]);
+    Ending("complete/nothing_to_do claimed probes=1")
+        .concludes([("claim", ended(World::clean().says(complete())))]);
+    Ending("complete/rescued claimed probes=1 rescues=1 snapshots=2")
+        .concludes([("dirty claim", ended(World::dirty().says(complete())))]);
+    Ending("timeout/max_probes STRIKE probes=3 waits=3")
+        .concludes([("working", ended(World::clean().says(working())))]);
 }
 
 #[test]
@@ -611,44 +436,26 @@ fn checks_broken_by_pull_during_probe_are_unmet() {
             .session(SessionEnd::Ended {
                 exit: ProcessExit::Code(0),
             })
-            .checks(Criteria::PassedBeforePull);
-        world
-            .set(|setup| setup.session_over = true)
-            .replies([reply])
-            .during(During::Probe(1), Effect::Pull)
+            .checks(PassedBeforePull);
+        world.session_over().says(reply).during(Probe(1), Pull)
     };
     let unmet = "incomplete/checks_unmet probes=1 rescues=1 snapshots=2 checks=2";
-    check_table([
-        ("working", over(working()), unmet),
-        ("waiting", over(waiting()), unmet),
-        (
-            "waiting, --once",
-            over(waiting()).set(|setup| setup.once = true),
-            unmet,
-        ),
+    Ending(unmet).concludes([
+        ("working", over(working())),
+        ("waiting", over(waiting())),
+        ("waiting, --once", over(waiting()).looks_once()),
         (
             "a contradiction: nobody is asked again",
             over(contradiction()),
-            unmet,
         ),
-        ("no answer", over(garbage()), unmet),
-        (
-            "no answer, --once",
-            over(garbage()).set(|setup| setup.once = true),
-            unmet,
-        ),
-        ("usage limit", over(usage_limit()), unmet),
-        (
-            "it gives up, which ends a loop",
-            over(gives_up()),
-            "stopped/agent_stopped probes=1 rescues=1 snapshots=2 checks=2",
-        ),
-        (
-            "a claim is judged with what was rescued",
-            over(complete()),
-            "incomplete/checks_unmet probes=1 rescues=1 snapshots=2 checks=3",
-        ),
+        ("no answer", over(garbage())),
+        ("no answer, --once", over(garbage()).looks_once()),
+        ("usage limit", over(usage_limit())),
     ]);
+    Ending("stopped/agent_stopped probes=1 rescues=1 snapshots=2 checks=2")
+        .concludes([("it gives up, which ends a loop", over(gives_up()))]);
+    Ending("incomplete/checks_unmet probes=1 rescues=1 snapshots=2 checks=3")
+        .concludes([("a claim is judged with what was rescued", over(complete()))]);
     let verdict = over(working()).run().verdict;
     assert_eq!(
         (verdict.feedback.as_deref(), verdict.rescue_commits),
@@ -664,7 +471,7 @@ fn third_consecutive_unchanged_session_is_review() {
             .session(SessionEnd::Ended {
                 exit: ProcessExit::Code(0),
             })
-            .checks(Criteria::Always(CheckOutcome::Unmet));
+            .checks(Always(CheckOutcome::Unmet));
         let run = world
             .set(|setup| {
                 (setup.session_over, setup.no_progress_limit, setup.earlier) =
@@ -707,54 +514,29 @@ fn refused_session_without_work_is_review_without_probe() {
         )
     };
     let cut = |world: World| noted(without_room(world), WarningCode::ToolsRefused);
-    let unmet = Criteria::Always(CheckOutcome::Unmet);
-    check_table([
+    let unmet = Always(CheckOutcome::Unmet);
+    Ending("review/max_iterations").concludes([
         (
             "nothing, though its agent would claim it",
-            ended(World::clean().replies([complete()])),
-            "review/max_iterations",
+            ended(World::clean().says(complete())),
         ),
-        (
-            "nothing, without its last event",
-            cut(World::clean()),
-            "review/max_iterations",
-        ),
-        (
-            "nothing, and checks are not met",
-            ended(World::clean().checks(unmet)),
-            "review/max_iterations checks=1",
-        ),
-        (
-            "--no-probe",
-            ended(World::clean()).set(|setup| setup.no_probe = true),
-            "review/max_iterations",
-        ),
-        (
-            "no probes",
-            ended(World::clean()).set(|setup| setup.completion.max_probes = 0),
-            "review/max_iterations",
-        ),
-        (
-            "no probes, dirty",
-            ended(World::dirty()).set(|setup| setup.completion.max_probes = 0),
-            "incomplete/unfinished rescues=1 snapshots=1",
-        ),
-        (
-            "commit",
-            ended(World::committed()),
-            "complete/new_commits committed",
-        ),
-        (
-            "checks pass",
-            ended(World::clean().checks(Criteria::Always(CheckOutcome::Pass))),
-            "complete/checks_passed verified checks=1",
-        ),
-        (
-            "work is left",
-            ended(World::dirty().replies([complete()])),
-            "complete/rescued claimed probes=1 rescues=1 snapshots=2",
-        ),
+        ("nothing, without its last event", cut(World::clean())),
+        ("--no-probe", ended(World::clean()).no_probe()),
+        ("no probes", ended(World::clean()).asks_at_most(0)),
     ]);
+    Ending("review/max_iterations checks=1").concludes([(
+        "nothing, and checks are not met",
+        ended(World::clean().checks(unmet)),
+    )]);
+    Ending("incomplete/unfinished rescues=1 snapshots=1")
+        .concludes([("no probes, dirty", ended(World::dirty()).asks_at_most(0))]);
+    Ending("complete/new_commits committed").concludes([("commit", ended(World::committed()))]);
+    Ending("complete/checks_passed verified checks=1").concludes([(
+        "checks pass",
+        ended(World::clean().checks(Always(CheckOutcome::Pass))),
+    )]);
+    Ending("complete/rescued claimed probes=1 rescues=1 snapshots=2")
+        .concludes([("work is left", ended(World::dirty().says(complete())))]);
     let verdict = ended(World::clean()).run().verdict;
     assert_eq!(
         (verdict.strike, verdict.message.as_str()),
@@ -778,23 +560,11 @@ fn refused_session_without_work_is_review_without_probe() {
 #[test]
 fn unreported_session_end_is_no_success() {
     let stopped = |world: World| noted(without_room(world), WarningCode::EndUnconfirmed);
-    check_table([
-        (
-            "nothing",
-            stopped(World::clean().replies([complete()])),
-            "incomplete/unfinished STRIKE",
-        ),
-        (
-            "commit",
-            stopped(World::committed()),
-            "complete/new_commits committed",
-        ),
-        (
-            "dirty",
-            stopped(World::dirty()),
-            "incomplete/unfinished rescues=1 snapshots=1",
-        ),
-    ]);
+    Ending("incomplete/unfinished STRIKE")
+        .concludes([("nothing", stopped(World::clean().says(complete())))]);
+    Ending("complete/new_commits committed").concludes([("commit", stopped(World::committed()))]);
+    Ending("incomplete/unfinished rescues=1 snapshots=1")
+        .concludes([("dirty", stopped(World::dirty()))]);
 }
 
 #[test]
@@ -812,18 +582,12 @@ fn session_failing_to_start_is_a_failure() {
             && verdict.probes.is_empty(),
         "{verdict:?}"
     );
-    check_table([
-        (
-            "its commits decide",
-            spent(World::committed()),
-            "complete/new_commits committed",
-        ),
-        (
-            "its commits do not meet the checks, and no session can go on",
-            spent(World::committed().checks(Criteria::Always(CheckOutcome::Unmet))),
-            "failed/agent_unrunnable checks=1",
-        ),
-    ]);
+    Ending("complete/new_commits committed")
+        .concludes([("its commits decide", spent(World::committed()))]);
+    Ending("failed/agent_unrunnable checks=1").concludes([(
+        "its commits do not meet the checks, and no session can go on",
+        spent(World::committed().checks(Always(CheckOutcome::Unmet))),
+    )]);
     let verdict = World::dirty()
         .session(SessionEnd::NotStarted {
             why: "no such program: agent".into(),

@@ -38,34 +38,26 @@ fn verdict_names_made_and_remaining_work() {
     assert_eq!(
         message(
             World::committed()
-                .after(Effect::Edit)
+                .after(Edit)
                 .set(|setup| (setup.read_leftovers, setup.no_probe) = (true, true))
         ),
         "1 commit made since the baseline; no checks are configured, so nothing judged what they do; 1 file left uncommitted; everything is kept, restore it with: watchdog rescue restore 1"
     );
     assert_eq!(
-        message(
-            World::dirty()
-                .replies([complete()])
-                .rescue(Salvage::Commits(2))
-        ),
+        message(World::dirty().says(complete()).rescue(Commits(2))),
         "the agent says that everything is done; 2 commits made by rescue"
     );
     assert_eq!(
-        message(
-            World::dirty()
-                .replies([complete()])
-                .set(|setup| setup.no_rescue = true)
-        ),
+        message(World::dirty().says(complete()).no_rescue()),
         "uncommitted work is left; rescue may not commit here; everything is kept, restore it with: watchdog rescue restore 2"
     );
     assert_eq!(
-        message(World::dirty().replies([complete()]).rescue(Salvage::Fails)),
+        message(World::dirty().says(complete()).rescue(Fails)),
         "uncommitted work is left; rescue failed: exit code 1; everything is kept, restore it with: watchdog rescue restore 2"
     );
     let in_part = World::dirty()
-        .replies([complete()])
-        .rescue(Salvage::CommitsThenFails)
+        .says(complete())
+        .rescue(CommitsThenFails)
         .run()
         .verdict;
     assert_eq!(
@@ -78,16 +70,12 @@ fn verdict_names_made_and_remaining_work() {
         "read after the rescue"
     );
     assert_eq!(
-        message(
-            World::dirty()
-                .replies([complete()])
-                .unreadable(Kind::Rescue, 1)
-        ),
+        message(World::dirty().says(complete()).unreadable(Kind::Rescue, 1)),
         "uncommitted work is left; rescue failed: cannot read the Rescue; everything is kept, restore it with: watchdog rescue restore 2"
     );
     let elsewhere = World::dirty()
-        .replies([complete()])
-        .rescue(Salvage::Elsewhere(1))
+        .says(complete())
+        .rescue(Elsewhere(1))
         .run()
         .verdict;
     assert_eq!(
@@ -105,48 +93,45 @@ fn verdict_names_made_and_remaining_work() {
         "read after the rescue"
     );
     assert_eq!(
-        message(World::clean().replies([working()])),
+        message(World::clean().says(working())),
         "3 probes spent, and no commit came"
     );
     assert_eq!(
-        message(World::clean().set(|setup| setup.completion.max_probes = 0)),
+        message(World::clean().asks_at_most(0)),
         "no new commit, and no probe is allowed"
     );
 }
 
 #[test]
 fn verdict_reports_fate_of_work_and_cause() {
-    let claims = || World::dirty().replies([complete()]);
+    let claims = || World::dirty().says(complete());
     let kept = "; everything is kept, restore it with: watchdog rescue restore";
     assert_eq!(
-        message(claims().rescue(Salvage::CommitsNothing)),
+        message(claims().rescue(CommitsNothing)),
         format!("uncommitted work is left; rescue had nothing that it could commit{kept} 2")
     );
     assert_eq!(
-        message(claims().rescue(Salvage::LeavesOut(&[
-            LeftOutReason::Secret,
-            LeftOutReason::Excluded
-        ]))),
+        message(claims().rescue(LeavesOut(&[LeftOutReason::Secret, LeftOutReason::Excluded]))),
         format!(
             "the agent says that everything is done; git shows no work of this session; 2 files left uncommitted on purpose{kept} 2"
         )
     );
     assert_eq!(
-        message(claims().rescue(Salvage::Loses)),
+        message(claims().rescue(Loses)),
         format!(
             "after the rescue lib.rs is neither in HEAD nor in the work tree as it was before{kept} 2"
         )
     );
     for (count, named) in [(3, "1.rs, 2.rs, 3.rs"), (5, "1.rs, 2.rs, 3.rs and 2 more")] {
         assert_eq!(
-            message(claims().rescue(Salvage::LosesMany(count))),
+            message(claims().rescue(LosesMany(count))),
             format!(
                 "after the rescue {named} are neither in HEAD nor in the work tree as they were before{kept} 2"
             )
         );
     }
     assert_eq!(
-        message(World::dirty().replies([gives_up()]).rescue(Salvage::Fails)),
+        message(World::dirty().says(gives_up()).rescue(Fails)),
         format!("the agent says that it should not go on; rescue failed: exit code 1{kept} 2")
     );
     let not_its_own = World {
@@ -164,7 +149,7 @@ fn verdict_reports_fate_of_work_and_cause() {
     let seen = World {
         inherited: 2,
         since_end: 1,
-        ..World::clean().replies([complete()])
+        ..World::clean().says(complete())
     }
     .run()
     .verdict;
@@ -177,10 +162,10 @@ fn verdict_reports_fate_of_work_and_cause() {
 
 #[test]
 fn verdict_carries_every_fact_and_action() {
-    let unmet = Criteria::Always(CheckOutcome::Unmet);
+    let unmet = Always(CheckOutcome::Unmet);
     let verdict = World::dirty()
-        .replies([complete()])
-        .rescue(Salvage::LeavesOut(&[LeftOutReason::Secret]))
+        .says(complete())
+        .rescue(LeavesOut(&[LeftOutReason::Secret]))
         .checks(unmet)
         .run()
         .verdict;
@@ -295,11 +280,11 @@ fn probe_wording_uses_the_latest_facts() {
 
 #[test]
 fn changes_of_another_head_are_dropped() {
-    let rescued = World::dirty().replies([complete()]).run().verdict;
+    let rescued = World::dirty().says(complete()).run().verdict;
     assert_eq!((rescued.rescue_commits, rescued.changes), (1, None));
     let landed = World::dirty()
-        .replies([working()])
-        .during(During::Wait(1), Effect::Commit)
+        .says(working())
+        .during(Wait(1), Commit)
         .run()
         .verdict;
     assert_eq!(
@@ -309,7 +294,7 @@ fn changes_of_another_head_are_dropped() {
             "1 commit made since the baseline; no checks are configured, so nothing judged what they do"
         )
     );
-    let limited = World::dirty().replies([usage_limit()]).run().verdict;
+    let limited = World::dirty().says(usage_limit()).run().verdict;
     assert_eq!(
         limited.changes.map(|changes| changes.unstaged),
         None,
@@ -323,13 +308,7 @@ fn feedback_of_incomplete_is_never_blank() {
         next_action: Some("  ".into()),
         ..Reply::bare(ReplyStatus::Working)
     });
-    let once = |reply| {
-        World::clean()
-            .replies([reply])
-            .set(|setup| setup.once = true)
-            .run()
-            .verdict
-    };
+    let once = |reply| World::clean().says(reply).looks_once().run().verdict;
     assert_eq!(
         once(blank).feedback.as_deref(),
         Some("Finish the work and commit it.")
@@ -340,11 +319,11 @@ fn feedback_of_incomplete_is_never_blank() {
     });
     assert_eq!(once(told).feedback.as_deref(), Some("write tests"));
 
-    let unmet = |world: World| world.checks(Criteria::Always(CheckOutcome::Unmet));
+    let unmet = |world: World| world.checks(Always(CheckOutcome::Unmet));
     let asked = |reply| {
         unmet(World::clean())
-            .replies([reply])
-            .set(|setup| setup.once = true)
+            .says(reply)
+            .looks_once()
             .run()
             .verdict
             .feedback
@@ -372,7 +351,7 @@ fn feedback_of_incomplete_is_never_blank() {
         )
     );
 
-    let mut machine = CheckMachine::new(World::committed().checks(Criteria::NeedClean).setup);
+    let mut machine = CheckMachine::new(World::committed().checks(NeedClean).setup);
     let _ = machine.step(MachineEvent::Start);
     let _ = machine.step(MachineEvent::Commits(Ok(World::committed().commits)));
     let outcome = CheckOutcome::Unmet;
@@ -410,7 +389,7 @@ fn a_message_is_one_line_of_bounded_length() {
             ..Reply::bare(ReplyStatus::Waiting)
         }),
     ] {
-        let message = message(World::clean().replies([outcome]));
+        let message = message(World::clean().says(outcome));
         assert!(!message.contains('\n') && message.len() < 400, "{message}");
     }
 }
@@ -418,22 +397,18 @@ fn a_message_is_one_line_of_bounded_length() {
 #[test]
 fn dispute_states_its_number_of_answers() {
     assert_eq!(
-        message(World::clean().replies([contradiction()])),
+        message(World::clean().says(contradiction())),
         "the agent contradicts what is known (2 answers): it says complete and that 1 tasks are pending"
     );
     assert_eq!(
         message(World {
             first_answer_stands: true,
-            ..World::clean().replies([contradiction()])
+            ..World::clean().says(contradiction())
         }),
         "the agent contradicts what is known (1 answer): it says complete and that 1 tasks are pending"
     );
     assert_eq!(
-        message(
-            World::clean()
-                .replies([claims_a_commit()])
-                .set(|setup| setup.completion.max_probes = 1)
-        ),
+        message(World::clean().says(claims_a_commit()).asks_at_most(1)),
         "the agent contradicts what is known (1 answer): it says that it made 1 commits, and git shows none since the baseline"
     );
 }
@@ -441,7 +416,7 @@ fn dispute_states_its_number_of_answers() {
 #[test]
 fn once_says_what_is_left_to_ask() {
     let once = |max_probes| {
-        message(World::clean().replies([waiting()]).set(|setup| {
+        message(World::clean().says(waiting()).set(|setup| {
             setup.once = true;
             setup.completion.max_probes = max_probes;
         }))
@@ -462,9 +437,7 @@ fn what_weakens_the_facts_is_passed_on_once() {
         code,
         detail: "detail".into(),
     };
-    let mut world = World::dirty()
-        .replies([complete()])
-        .rescue(Salvage::CommitsThenFails);
+    let mut world = World::dirty().says(complete()).rescue(CommitsThenFails);
     world.commits.degraded = vec![note(WarningCode::HistoryRewritten)];
     let verdict = world
         .set(|setup| {
@@ -484,11 +457,7 @@ fn what_weakens_the_facts_is_passed_on_once() {
         codes,
         ["criteria_changed", "history_rewritten", "rescue_failed"]
     );
-    let failed = World::dirty()
-        .replies([complete()])
-        .rescue(Salvage::Fails)
-        .run()
-        .verdict;
+    let failed = World::dirty().says(complete()).rescue(Fails).run().verdict;
     assert_eq!(
         failed.degraded,
         [],
@@ -508,7 +477,7 @@ fn what_weakens_the_facts_is_passed_on_once() {
         once,
         "although it was read several times"
     );
-    let rescued = overwritten(World::dirty().replies([complete()]));
+    let rescued = overwritten(World::dirty().says(complete()));
     assert_eq!(
         (rescued.changes, rescued.degraded.as_slice()),
         (None, &once[..]),

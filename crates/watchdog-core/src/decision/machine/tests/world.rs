@@ -16,6 +16,7 @@ use watchdog_facts::evidence::{
 };
 use watchdog_facts::verdict::{Evidence, Verdict};
 
+pub(super) use self::{Criteria::*, During::*, Effect::*, Salvage::*};
 pub(super) use super::replies::*;
 
 /// The state of a worktree, and how everybody around it behaves.
@@ -225,11 +226,44 @@ impl World {
         self
     }
 
+    pub(super) fn asks_at_most(self, probes: u32) -> World {
+        self.set(|setup| setup.completion.max_probes = probes)
+    }
+
+    pub(super) fn no_probe(self) -> World {
+        self.set(|setup| setup.no_probe = true)
+    }
+
+    pub(super) fn reads_leftovers(self) -> World {
+        self.set(|setup| setup.read_leftovers = true)
+    }
+
+    pub(super) fn no_rescue(self) -> World {
+        self.set(|setup| setup.no_rescue = true)
+    }
+
+    pub(super) fn no_final_rescue(self) -> World {
+        self.set(|setup| setup.completion.final_rescue_attempt = false)
+    }
+
+    pub(super) fn looks_once(self) -> World {
+        self.set(|setup| setup.once = true)
+    }
+
+    pub(super) fn session_over(self) -> World {
+        self.set(|setup| setup.session_over = true)
+    }
+
     pub(super) fn replies(self, replies: impl IntoIterator<Item = ProbeOutcome>) -> World {
         World {
             replies: replies.into_iter().collect(),
             ..self
         }
+    }
+
+    /// The one answer to every question.
+    pub(super) fn says(self, reply: ProbeOutcome) -> World {
+        self.replies([reply])
     }
 
     pub(super) fn during(mut self, when: During, effect: Effect) -> World {
@@ -617,13 +651,16 @@ pub(super) fn word(action: &MachineAction) -> &'static str {
 }
 
 /// Every row at once, so that one wrong row does not hide another.
-pub(super) fn check_table(rows: impl IntoIterator<Item = (&'static str, World, &'static str)>) {
-    let wrong: Vec<String> = rows
-        .into_iter()
-        .filter_map(|(id, world, expected)| {
-            let got = world.run().summary();
-            (got != expected).then(|| format!("{id}\n  expected {expected}\n  got      {got}"))
-        })
-        .collect();
-    assert!(wrong.is_empty(), "\n{}", wrong.join("\n"));
+pub(super) struct Ending(pub(super) &'static str);
+
+impl Ending {
+    pub(super) fn concludes(self, worlds: impl IntoIterator<Item = (&'static str, World)>) {
+        let others: Vec<String> = worlds
+            .into_iter()
+            .map(|(id, world)| (id, world.run().summary()))
+            .filter(|(_, summary)| summary != self.0)
+            .map(|(id, summary)| format!("{id}: {summary}"))
+            .collect();
+        assert!(others.is_empty(), "not {}:\n{}", self.0, others.join("\n"));
+    }
 }
