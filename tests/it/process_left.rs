@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use watchdog_process::{
     CancelFlag, MirrorTarget, SessionLaunch, SessionOutcome, SessionProcess, SessionTerms,
-    StdinSource,
+    SparedPrograms, StdinSource,
 };
 
 use crate::process_scene::Scene;
@@ -17,12 +17,21 @@ fn rounds() -> u32 {
 }
 
 fn run(scene: &Scene, script: &str, end_survivors: bool) -> SessionOutcome {
+    run_with(scene, script, end_survivors, SparedPrograms::default())
+}
+
+fn run_with(
+    scene: &Scene,
+    script: &str,
+    end_survivors: bool,
+    spared: SparedPrograms,
+) -> SessionOutcome {
     let mut spec = SessionLaunch::new(["sh", "-c", script], scene.path("."));
     spec.env.insert(
         "SCENE".into(),
         Some(scene.path("").components().as_path().into()),
     );
-    (spec.mirror, spec.stdin) = (MirrorTarget::Off, StdinSource::Null);
+    (spec.mirror, spec.stdin, spec.spared) = (MirrorTarget::Off, StdinSource::Null, spared);
     let terms = SessionTerms {
         grace: Duration::from_secs(2),
         child_wait: Duration::ZERO,
@@ -68,6 +77,42 @@ fn last_started_daemon_is_always_named() {
             });
         }
     }
+}
+
+#[test]
+fn helpers_are_no_survivors_and_are_spared() {
+    let script = |left: &str| {
+        format!(
+            "for name in gpg-agent my-server worker; do cp \"$(command -v sleep)\" $name; done; {left}"
+        )
+    };
+    let spared = || SparedPrograms::with_known(&["my-*".into()]);
+    let both = "(./gpg-agent 1000 & setsid ./my-server 1000 &) >/dev/null 2>&1 </dev/null";
+    let scene = Scene::new();
+    let outcome = run_with(&scene, &script(both), true, spared());
+    assert_eq!(
+        (outcome.survivors, outcome.ended_survivors),
+        (vec![], vec![])
+    );
+    assert_eq!(scene.left().len(), 2, "{:?}", scene.left());
+    scene.clear();
+    let scene = Scene::new();
+    let beside = script("(./gpg-agent 1000 & ./worker 1000 &) >/dev/null 2>&1 </dev/null");
+    let outcome = run_with(&scene, &beside, true, spared());
+    let ended = outcome
+        .ended_survivors
+        .iter()
+        .map(|ended| ended.name.as_str());
+    assert_eq!(ended.collect::<Vec<_>>(), ["worker"]);
+    assert_eq!((outcome.survivors, scene.left().len()), (vec![], 1));
+    scene.clear();
+    let scene = Scene::new();
+    let outcome = run(&scene, &script(both), true);
+    assert_eq!(
+        (outcome.ended_survivors.len(), scene.left().len()),
+        (2, 0),
+        "no helper"
+    );
 }
 
 /// Each generation lives for some two milliseconds, begins the next and ends. A file stops it, should nobody else.

@@ -33,6 +33,7 @@ pub mod program;
 mod program_search;
 pub mod session_meter;
 mod session_process;
+mod spared_programs;
 mod tree_members;
 mod tree_registry;
 mod wait_pid;
@@ -55,6 +56,7 @@ pub use program_search::program_in_path;
 pub use session_process::{
     OutputReader, SessionLaunch, SessionOutcome, SessionProcess, SessionTerms,
 };
+pub use spared_programs::SparedPrograms;
 pub use tree_registry::{become_subreaper, reap_orphans, started_by_a_watchdog};
 pub use wait_pid::{PidWaitOutcome, WaitPidError, wait_for_pid};
 pub use working_process::{WorkingProcess, read_working_processes};

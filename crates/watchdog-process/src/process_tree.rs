@@ -17,6 +17,7 @@ use rustix::process::{
 use watchdog_system::{ProcessHandle, hold_process, wait_for_held};
 
 use super::cancel::CancelFlag;
+use super::spared_programs::SparedPrograms;
 use super::tree_registry;
 use watchdog_facts::evidence::ProcessExit;
 
@@ -79,6 +80,7 @@ pub(crate) struct ProcessTree {
     tracking: DescendantScanSchedule,
     paused: Duration,
     finished: bool,
+    spared: SparedPrograms,
 }
 
 /// When to scan the descendants next.
@@ -101,7 +103,13 @@ impl ProcessTree {
             },
             paused: Duration::ZERO,
             finished: false,
+            spared: SparedPrograms::default(),
         }
+    }
+
+    /// Counts these programs as no survivors, and spares them once the leader has ended.
+    pub(super) fn spare(&mut self, spared: SparedPrograms) {
+        self.spared = spared;
     }
 
     /// The pid of the leader, which is the id of its process group too.
@@ -152,7 +160,7 @@ impl ProcessTree {
         }
     }
 
-    /// The living members of the tree, without the leader.
+    /// The living members of the tree, without the leader and the helpers.
     pub(crate) fn survivors(&self) -> Vec<SurvivingProcess> {
         let rows = if self.leader_has_ended() {
             tree_registry::left_by_ended_leader(self.id)
@@ -163,7 +171,7 @@ impl ProcessTree {
         match rows {
             Some(rows) => rows
                 .into_iter()
-                .filter(|row| row.pid != own)
+                .filter(|row| row.pid != own && !self.spared.include(row))
                 .map(|row| SurvivingProcess {
                     pid: row.pid,
                     name: row.name,
@@ -182,12 +190,12 @@ impl ProcessTree {
     pub(super) fn end(&mut self, grace: Duration, cancel: &CancelFlag) -> Vec<SurvivingProcess> {
         let until = Instant::now().checked_add(grace);
         let leader_ended_before = self.leader_has_ended();
-        self.signal_group(Signal::TERM);
-        if leader_ended_before {
-            // No process is left that would pass the TERM on.
-            tree_registry::signal_tree(self.id, Signal::TERM);
+        if !leader_ended_before {
+            // A session that is cut short takes everything with it.
+            self.spared = SparedPrograms::default();
         }
-        self.signal_group(Signal::CONT);
+        self.signal_all(Signal::TERM, leader_ended_before);
+        self.signal_all(Signal::CONT, false);
         let over = || cancel.is_urgent() || until.is_some_and(|until| until <= Instant::now());
         while !over() && !self.leader_has_ended() {
             let remaining = until.map_or(TICK, |until| {
@@ -197,9 +205,9 @@ impl ProcessTree {
         }
         let group = self.pid();
         let graced = || match tree_registry::left_by_ended_leader(self.id) {
-            Some(rows) => rows
-                .iter()
-                .any(|row| leader_ended_before || row.group == group),
+            Some(rows) => rows.iter().any(|row| {
+                (leader_ended_before || row.group == group) && !self.spared.include(row)
+            }),
             None => !self.group_is_empty(),
         };
         let mut pause = Duration::from_millis(5);
@@ -218,8 +226,11 @@ impl ProcessTree {
         // A single empty scan is not enough: a process may be born of a parent that was already
         // read and die of nothing.
         while empty_rounds < 2 && Instant::now() < give_up {
-            self.signal_group(Signal::KILL);
-            let Some(round) = tree_registry::signal_tree(self.id, Signal::KILL) else {
+            if !self.has_spared() {
+                self.signal_group(Signal::KILL);
+            }
+            let Some(round) = tree_registry::signal_tree(self.id, Signal::KILL, &self.spared)
+            else {
                 break;
             };
             if round.alive.is_empty() {
@@ -288,6 +299,23 @@ impl ProcessTree {
         while !self.leader_has_ended() && Instant::now() < until {
             std::thread::sleep(Duration::from_millis(5).min(limit));
         }
+    }
+
+    /// Signals the group, and each member where `each` says so, or where the group holds a helper.
+    fn signal_all(&self, signal: Signal, each: bool) {
+        let has_spared = self.has_spared();
+        if !has_spared {
+            self.signal_group(signal);
+        }
+        if each || has_spared {
+            // No process is left that would pass the signal on.
+            tree_registry::signal_tree(self.id, signal, &self.spared);
+        }
+    }
+
+    fn has_spared(&self) -> bool {
+        tree_registry::list_living(self.id)
+            .is_some_and(|rows| rows.iter().any(|row| self.spared.include(row)))
     }
 
     /// Signals the process group of the leader. The unreaped leader keeps the id of the group from being used again.

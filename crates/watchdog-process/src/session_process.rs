@@ -15,6 +15,7 @@ use super::output::OutputTail;
 use super::process_tree::{ProcessTree, SurvivingProcess, TreeWaitOutcome};
 use super::program::StartError;
 use super::session_meter::SessionMeter;
+use super::spared_programs::SparedPrograms;
 use watchdog_facts::evidence::ProcessExit;
 
 /// How long the last output of an ended session is waited for when time is over. Only a reader that is stuck in our stdout takes so long.
@@ -48,6 +49,8 @@ pub struct SessionLaunch {
     pub cover: Option<Arc<dyn TerminalCover>>,
     /// The reader of its stdout while it runs.
     pub tap: Option<Arc<dyn OutputReader>>,
+    /// The programs that it may leave running: they do none of its work.
+    pub spared: SparedPrograms,
 }
 
 /// When a session is ended, and what becomes of the processes that outlive it.
@@ -133,6 +136,7 @@ impl SessionLaunch {
             mirror: MirrorTarget::Through,
             cover: None,
             tap: None,
+            spared: SparedPrograms::default(),
         }
     }
 }
@@ -159,7 +163,7 @@ impl SessionProcess {
             )
         };
         let StartedProcess {
-            tree,
+            mut tree,
             output: drain,
             ..
         } = builder::start_process(plan, take_output).inspect_err(|_| {
@@ -172,6 +176,7 @@ impl SessionProcess {
                 let _ = std::fs::remove_file(log);
             }
         })?;
+        tree.spare(spec.spared.clone());
         Ok(SessionProcess { tree, drain, begin })
     }
 

@@ -12,6 +12,7 @@ use std::sync::{Mutex, MutexGuard, OnceLock, PoisonError};
 use rustix::process::{Pid, Signal, WaitOptions, getpgrp, waitpid};
 use watchdog_system::{ProcessRow, SignalOutcome};
 
+use super::spared_programs::SparedPrograms;
 use super::tree_members::{OwnProcess, ProcessTrees, TableContext, TrackedTree, TreeMark};
 
 /// The environment variable that every started process carries: the trees that it is in, outermost first, separated by colons.
@@ -188,10 +189,15 @@ fn scan_orphans(id: u64) -> Option<TreeScanResult> {
     scan_tree(&mut registry, id)
 }
 
-/// Signals every living member of a tree, parents first, so that none restarts its children.
-pub(super) fn signal_tree(id: u64, signal: Signal) -> Option<TreeSignalResult> {
+/// Signals every living member of a tree but the spared ones, parents first, so that none restarts its children.
+pub(super) fn signal_tree(
+    id: u64,
+    signal: Signal,
+    spared: &SparedPrograms,
+) -> Option<TreeSignalResult> {
     let mut registry = lock_registry();
-    let TreeScanResult { alive, ended } = scan_tree(&mut registry, id)?;
+    let TreeScanResult { mut alive, ended } = scan_tree(&mut registry, id)?;
+    alive.retain(|row| !spared.include(row));
     let refused = alive
         .iter()
         .filter(|row| watchdog_system::signal_process(row, signal) == SignalOutcome::Refused)

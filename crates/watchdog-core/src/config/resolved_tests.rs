@@ -330,9 +330,10 @@ prop_compose! {
         max_cost_usd in prop::option::of(0.001..1e9_f64),
         (max_wall, session_timeout, idle_timeout, background) in
             (prop::option::of(seconds(1)), prop::option::of(seconds(1)), prop::option::of(seconds(0)), seconds(0)),
+        ignore_processes in prop::collection::vec("[a-z]{1,8}\\*?", 0..3),
         sensors in prop::collection::vec(argv(), 0..3),
     ) -> Limits {
-        Limits { max_iterations, cooldown, max_stop_blocks, deadline, max_turns, max_total_tokens, max_cost_usd, max_wall, session_timeout, idle_timeout, background, sensors }
+        Limits { max_iterations, cooldown, max_stop_blocks, deadline, max_turns, max_total_tokens, max_cost_usd, max_wall, session_timeout, idle_timeout, background, ignore_processes, sensors }
     }
 }
 

@@ -219,6 +219,8 @@ pub struct Limits {
     pub idle_timeout: Option<Duration>,
     /// For how long after a session's end its remaining processes hold the claim that everything is done.
     pub background: Duration,
+    /// Programs that do none of a session's work when they outlive it: names or globs beside those that watchdog knows.
+    pub ignore_processes: Vec<String>,
     /// Programs that may ask for a halt at each judgement, as argv.
     pub sensors: Vec<Vec<String>>,
 }
@@ -358,6 +360,7 @@ impl Default for ConfigSettings {
                 session_timeout: None,
                 idle_timeout: None,
                 background: Duration::from_secs(1800),
+                ignore_processes: Vec::new(),
                 sensors: Vec::new(),
             },
             tasks: TaskSettings {

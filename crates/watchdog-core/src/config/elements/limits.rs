@@ -1,6 +1,6 @@
 //! `limits`: the limits of a loop, a session, and the holding of an agent.
 
-use super::super::key_kinds::{POSITIVE, ValueForm, nullable, seconds, whole};
+use super::super::key_kinds::{GLOB, POSITIVE, ValueForm, list_of, nullable, seconds, whole};
 use super::super::key_table::{KeyBlock, keys};
 use super::super::reader::{ConfigNode, ConfigSection};
 use super::super::settings::{ConfigSettings, Limits};
@@ -40,6 +40,8 @@ pub(in super::super) static BLOCK: KeyBlock<Limits> = KeyBlock {
              `task`, none for `run`";
         "background_seconds" => background: seconds(0),
             "for how long processes that [outlive a session](loop.md#what-outlives-a-session) hold its verdict";
+        "ignore_processes" => ignore_processes: list_of(GLOB),
+            "names or globs of programs that hold no verdict and are not ended when they outlive a session, beside [those known](loop.md#what-outlives-a-session)";
         "sensors" => sensors: SENSORS,
             "programs that may ask for a halt: at each judgement one reads the [context](evaluate.md) on stdin and answers `{\"halt\": \
              bool, \"reason\": \"…\"}` within 60 seconds; a halt is `failed`/`halted`, after a rescue";
@@ -74,7 +76,7 @@ mod tests {
         let limits = reads(
             r#"{"limits": {"max_iterations": 2, "cooldown_seconds": 3, "max_stop_blocks": 4, "deadline": "2030-01-31T18:00:00+01:00",
                 "max_turns": 5, "max_total_tokens": 6, "max_cost_usd": 0.5, "max_wall_seconds": 7, "session_timeout_seconds": 8,
-                "idle_timeout_seconds": 9, "background_seconds": 10, "sensors": [["sh", "watch.sh"]]}}"#,
+                "idle_timeout_seconds": 9, "background_seconds": 10, "ignore_processes": ["serve*"], "sensors": [["sh", "watch.sh"]]}}"#,
         )
         .limits;
         assert_eq!(
@@ -102,6 +104,7 @@ mod tests {
             (limits.idle_timeout, limits.background),
             (Some(Duration::from_secs(9)), Duration::from_secs(10))
         );
+        assert_eq!(limits.ignore_processes, ["serve*"]);
         assert_eq!(limits.sensors, [["sh", "watch.sh"]]);
     }
 

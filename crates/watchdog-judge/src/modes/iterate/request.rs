@@ -105,6 +105,7 @@ impl LoopLimitOverrides {
             session_timeout: limits.session_timeout,
             idle_timeout: limits.idle_timeout,
             background: limits.background,
+            ignore_processes: limits.ignore_processes.clone(),
             sensors: limits.sensors.clone(),
         }
     }

@@ -25,7 +25,8 @@ use watchdog_facts::session_exit::{EndedBy, SessionExit};
 use watchdog_facts::session_work::ContentIds;
 use watchdog_process::own_stdin::stdin_may_bring_more;
 use watchdog_process::{
-    SessionLaunch, SessionProcess, SessionTerms, StartError, StdinSource, SurvivingProcess,
+    SessionLaunch, SessionProcess, SessionTerms, SparedPrograms, StartError, StdinSource,
+    SurvivingProcess,
 };
 use watchdog_store::journal::kind;
 use watchdog_store::session::{self, SessionRecord};
@@ -188,6 +189,7 @@ impl<'a> StartedSession<'a> {
         );
         let named_agent = recognition.get_named_agent().map(str::to_owned);
         let may_get_input = options.launch.stdin == StdinSource::Inherit && stdin_may_bring_more();
+        options.launch.spared = SparedPrograms::with_known(&input.settings.limits.ignore_processes);
         options.launch.tap = Some(Arc::new(options.tap.clone()));
         // First of all: the successor of a killed watchdog must find the session, and its first processes must count as its own.
         // This process's pid takes its place until its own is known.
