@@ -353,6 +353,83 @@ fn rescue_commits_only_gitlinks_to_referenced_commits() {
     assert_eq!(gitlink(), inner(), "the gitlink is work like any other");
 }
 
+#[test]
+fn commits_left_in_submodules_are_kept_and_told() {
+    let env = TestEnv::new();
+    let (repo, config) = with_submodule(&env);
+    repo.git(&["config", "protocol.file.allow", "always"]);
+    let id = env.root().join("id");
+    let commit = format!(
+        "git switch -q --detach && echo $$ > new && git add new && git commit -q -m new && git rev-parse HEAD > {}",
+        id.display()
+    );
+    let run = |before: &str, script: &str| {
+        let script = script.replace("COMMIT", &commit);
+        let inside = ["-c", &before.replace("COMMIT", &commit)];
+        repo.env_command("sh", &inside).run().expect(0);
+        repo.watchdog(&[
+            "--config", &config, "run", "--json", "--", "sh", "-c", &script,
+        ])
+        .json()
+    };
+    let scenes = [
+        ("", "cd sub && COMMIT && cd .. && git submodule -q update"),
+        ("", "cd sub && COMMIT && git reset -q --hard HEAD~1"),
+        (
+            "",
+            "cd sub && COMMIT && cd .. && git submodule -q deinit -f sub",
+        ),
+        (
+            "git submodule -q update --init; cd sub && COMMIT",
+            "git -C sub checkout -q --detach origin/HEAD",
+        ),
+        (
+            "cd sub && git switch -q -c wip && COMMIT && git branch -f wip && git switch -q --detach HEAD~1",
+            "git -C sub branch -D -q wip",
+        ),
+        ("", "cd sub && COMMIT && cd .. && rm -rf sub"),
+    ];
+    for (before, script) in scenes {
+        let verdict = run(before, script);
+        let commit = std::fs::read_to_string(&id).unwrap();
+        let message = verdict["message"].as_str().unwrap();
+        assert!(
+            message.contains("submodule sub") && message.contains(commit.trim()),
+            "{script}: {verdict:#}"
+        );
+        assert_ne!(
+            verdict["status"], "complete",
+            "{script}: the agent's word beside it"
+        );
+        assert!(
+            verdict["degraded"]
+                .as_array()
+                .unwrap()
+                .contains(&json!("submodule_commits_left"))
+        );
+        let inner = |words: &str| {
+            let script = format!("git --git-dir=.git/modules/sub --work-tree=. {words}");
+            repo.env_command("sh", &["-c", &script]).run().expect(0)
+        };
+        inner(
+            "reflog expire --expire=now --all && git --git-dir=.git/modules/sub --work-tree=. gc -q --prune=now",
+        );
+        inner(&format!("cat-file -e {}", commit.trim()));
+        let (_, command) = message.split_once("bring it back with: ").unwrap();
+        let command = command.split(')').next().unwrap();
+        repo.env_command("sh", &["-c", command]).run().expect(0);
+        inner(&format!("branch -D watchdog-{}", &commit[..12]));
+        repo.git(&["submodule", "-q", "update", "--init", "--force"]);
+    }
+    let rebased = "cd sub && git switch -q -c side && echo 1 > one && git add one && git commit -q -m one && git commit -q --amend -m two && \
+                   echo 2 > two && git add two && git commit -q -m three && git rebase -q --force-rebase HEAD~2 && git reset -q --soft HEAD~2 && git commit -q -m both";
+    let verdict = run("", rebased);
+    assert!(
+        !verdict["message"].as_str().unwrap().contains("keeps it"),
+        "{verdict:#}"
+    );
+}
+
 /// The snapshots of a spec, newest first.
 fn snapshots_of(repo: &crate::support::Repo<'_>, spec: &str) -> Vec<String> {
     let listed = repo

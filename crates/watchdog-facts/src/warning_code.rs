@@ -128,6 +128,8 @@ word_table! {
     StoreReplaced = "store_replaced",
     /// A record could not be written.
     StoreUnwritable = "store_unwritable",
+    /// No branch of a submodule reaches a commit there any more that was there at the baseline or was made since; a ref keeps it.
+    SubmoduleCommitsLeft = "submodule_commits_left",
     /// The work of helpers or submodules could not be read.
     SubmodulesUnread = "submodules_unread",
     /// The processes that the session left running no longer hold the verdict: they were idle for 5 minutes, or

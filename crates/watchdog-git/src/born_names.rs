@@ -121,7 +121,7 @@ impl Worktree {
         Ok(())
     }
 
-    fn listing_branches(&self) -> String {
+    pub(super) fn listing_branches(&self) -> String {
         format!("list the branches of {}", self.common_dir().display())
     }
 

@@ -86,18 +86,8 @@ impl Worktree {
         if wanted.is_empty() {
             return reached;
         }
-        let walk = self
-            .repo
-            .rev_walk([head])
-            .sorting(Sorting::ByCommitTime(CommitTimeOrder::NewestFirst))
-            .all();
-        for commit in walk
-            .into_iter()
-            .flatten()
-            .take(NEWEST_COMMITS)
-            .map_while(Result::ok)
-        {
-            reached.extend(wanted.take(&commit.id));
+        for commit in self.newest_commits([head]) {
+            reached.extend(wanted.take(&commit));
             if wanted.is_empty() {
                 break;
             }
@@ -105,11 +95,38 @@ impl Worktree {
         reached
     }
 
-    /// Drops the refs of heads that were first judged before `before`, in all worktrees of the repository; returns how many.
+    /// The newest commits that these lead to, themselves included, up to the first that cannot be read.
+    pub(super) fn newest_commits(
+        &self,
+        tips: impl IntoIterator<Item = ObjectId>,
+    ) -> impl Iterator<Item = ObjectId> {
+        let walk = self
+            .repo
+            .rev_walk(tips)
+            .sorting(Sorting::ByCommitTime(CommitTimeOrder::NewestFirst))
+            .all();
+        walk.into_iter()
+            .flatten()
+            .take(NEWEST_COMMITS)
+            .map_while(Result::ok)
+            .map(|commit| commit.id)
+    }
+
+    /// Drops the refs of heads that were first judged before `before`, in all worktrees of the repository and in the submodules of this one;
+    /// returns how many.
     ///
     /// # Errors
     /// When refs cannot be read or deleted.
     pub fn expire_judged(&self, before: Timestamp) -> Result<usize, Error> {
+        let submodules = self.submodule_git_dirs().into_keys();
+        submodules
+            .map(|git_dir| Worktree::open_git_dir(&git_dir)?.expire_own_judged(before))
+            .try_fold(self.expire_own_judged(before)?, |count, dropped| {
+                Ok(count + dropped?)
+            })
+    }
+
+    fn expire_own_judged(&self, before: Timestamp) -> Result<usize, Error> {
         self.refresh()?;
         let oldest = before.strftime(TIME).to_string();
         let is_old = |name: &str| {

@@ -4,6 +4,8 @@
 use std::collections::HashSet;
 use std::path::PathBuf;
 
+use gix::ObjectId;
+
 use super::error::Error;
 use super::known_refs::RefTip;
 use super::open::Worktree;
@@ -27,6 +29,12 @@ impl Worktree {
     /// # Errors
     /// [`Error::Read`] where the reflog of HEAD cannot be read.
     pub fn left_behind(&self) -> Result<Vec<String>, Error> {
+        let commits = self.left_commits()?.into_iter();
+        Ok(commits.map(|(id, _)| id.to_hex().to_string()).collect())
+    }
+
+    /// The same, each with whether an amended commit took its place.
+    pub(super) fn left_commits(&self) -> Result<Vec<(ObjectId, bool)>, Error> {
         // git reads no log of a HEAD without a commit.
         let Some(head) = self.head_id()? else {
             return Ok(Vec::new());
@@ -52,7 +60,7 @@ impl Worktree {
             .filter(|entry| seen.insert(entry.old));
         Ok(left_behind
             .take(MAX_COMMITS)
-            .map(|entry| entry.old.to_hex().to_string())
+            .map(|entry| (entry.old, entry.amends))
             .collect())
     }
 

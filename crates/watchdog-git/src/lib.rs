@@ -65,6 +65,7 @@ mod staged;
 mod stat_fingerprint;
 mod stillness;
 mod submodule;
+mod submodule_commits;
 mod touched;
 mod tree_change;
 mod unmerged;
@@ -108,6 +109,7 @@ pub use snapshot::{
 };
 pub use stat_fingerprint::{FingerprintScope, StatFingerprints};
 pub use submodule::UnsettledSubmodule;
+pub use submodule_commits::LeftCommit;
 pub use unmerged::UnmergedWork;
 pub use work_diff::WorkDiff;
 pub use worktrees::{FoundWorktree, WorktreeState, named_git_dirs, why_broken, worktrees_of};

@@ -51,6 +51,15 @@ impl Worktree {
 
     /// Opens the worktree of a `.git` entry that was already found. `named` names it in errors.
     pub(super) fn open_at(dot_git: &Path, named: &Path) -> Result<Self, Error> {
+        Self::open_parts(dot_git, Some(named))
+    }
+
+    /// Opens a git directory for its refs and commits alone, whether or not its work tree is there.
+    pub(super) fn open_git_dir(git_dir: &Path) -> Result<Self, Error> {
+        Self::open_parts(git_dir, None)
+    }
+
+    fn open_parts(dot_git: &Path, named: Option<&Path>) -> Result<Self, Error> {
         let doing = || format!("open the repository at {}", dot_git.display());
         let fault = || {
             git_dirs(dot_git)
@@ -60,16 +69,23 @@ impl Worktree {
         let opened = gix::open_opts(dot_git, harden::build_open_options());
         let mut repo =
             opened.map_err(|error| fault().unwrap_or_else(|| Error::read_error(doing(), error)))?;
-        if repo.git_dir_trust() != Trust::Full {
+        // gix takes a work tree that is gone for that of another user.
+        let trust = match named {
+            Some(_) => repo.git_dir_trust(),
+            None => Trust::from_path_ownership(dot_git)
+                .map_err(|error| Error::read_error(doing(), error))?,
+        };
+        if trust != Trust::Full {
             return Err(Error::ForeignOwner {
                 path: repo.workdir().unwrap_or(repo.git_dir()).to_owned(),
             });
         }
         let storage = harden::refuse_unknown_layout(&repo)?;
-        let Some(workdir) = repo.workdir() else {
-            return Err(Error::Bare {
+        let workdir = match named {
+            Some(named) => repo.workdir().ok_or_else(|| Error::Bare {
                 path: named.to_owned(),
-            });
+            })?,
+            None => dot_git,
         };
         let real = |path: &Path| {
             fs::canonicalize(path)

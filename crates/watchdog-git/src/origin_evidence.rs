@@ -27,7 +27,7 @@ pub struct ContentAtBaseline {
     pub at: Option<jiff::Timestamp>,
     /// The inherited files.
     pub inherited: ContentIds,
-    /// The commits that HEAD had left behind ([`Worktree::left_behind`](crate::Worktree::left_behind)).
+    /// The commits that HEAD ([`Worktree::left_behind`](crate::Worktree::left_behind)) and those of submodules had left behind.
     pub left_behind: Vec<String>,
     /// The committer of what git commits there ([`Worktree::committer`](crate::Worktree::committer)).
     pub committer: Option<String>,

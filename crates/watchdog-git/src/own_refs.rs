@@ -134,30 +134,41 @@ impl Worktree {
     /// # Errors
     /// When refs or commits cannot be read. An object that is not there keeps nothing.
     pub fn sole_keepers(&self, refs: &[&OwnRef]) -> Result<HashSet<String>, Error> {
-        let doing = || "look for commits that only watchdog keeps".to_string();
-        let object = |text: &str| ObjectId::from_hex(text.as_bytes()).ok();
-        let peeled = |id: ObjectId| {
-            self.repo
-                .find_object(id)
-                .ok()?
-                .peel_to_commit()
-                .ok()
-                .map(|commit| commit.id)
-        };
         let mut keepers: HashMap<ObjectId, &OwnRef> = HashMap::new();
         for own in refs {
-            if let Some(id) = object(&own.object).filter(|id| self.repo.has_object(*id)) {
+            if let Ok(id) = own.object_id() {
                 let keeper = keepers.entry(id).or_insert(own);
                 *keeper = if own.kind > keeper.kind { own } else { keeper };
             }
         }
-        if keepers.is_empty() {
-            return Ok(HashSet::new());
+        let unreached = self.find_unreached(keepers.keys().copied(), None)?;
+        Ok(unreached
+            .iter()
+            .map(|id| keepers[id].name.clone())
+            .collect())
+    }
+
+    /// Those of these commits that no ref but ours and `without`, and no HEAD of a worktree, reaches.
+    pub(super) fn find_unreached(
+        &self,
+        commits: impl Iterator<Item = ObjectId>,
+        without: Option<&str>,
+    ) -> Result<Vec<ObjectId>, Error> {
+        let doing = || "look for commits that only watchdog keeps".to_string();
+        let commits: HashSet<ObjectId> = commits.filter(|id| self.repo.has_object(*id)).collect();
+        if commits.is_empty() {
+            return Ok(Vec::new());
         }
+        let peeled = |hex: &str| {
+            let id = ObjectId::from_hex(hex.as_bytes()).ok()?;
+            let commit = self.repo.find_object(id).ok()?.peel_to_commit().ok()?;
+            Some(commit.id)
+        };
         let mut hidden: Vec<ObjectId> = self
             .ref_tips()?
             .iter()
-            .filter_map(|(_, hex)| peeled(object(hex)?))
+            .filter(|(name, _)| Some(name.as_str()) != without)
+            .filter_map(|(_, hex)| peeled(hex))
             .collect();
         hidden.sort();
         hidden.dedup();
@@ -168,21 +179,21 @@ impl Worktree {
                 .all()
                 .map_err(|e| Error::read_error(doing(), e))
         };
-        let mut candidates = Vec::new();
-        for commit in beyond(&mut keepers.keys().copied())? {
+        let mut candidates: Vec<&ObjectId> = Vec::new();
+        for commit in beyond(&mut commits.iter().copied())? {
             let id = commit.map_err(|e| Error::read_error(doing(), e))?.id;
-            candidates.extend(keepers.get_key_value(&id));
+            candidates.extend(commits.get(&id));
         }
-        let mut sole = HashSet::new();
-        for (id, own) in candidates {
+        let mut unreached = Vec::new();
+        for id in candidates {
             // Of several tips with ancestors among them, made in the same second, the walk may pass one that a branch reaches.
             let first = beyond(&mut [*id].into_iter())?
                 .next()
                 .transpose()
                 .map_err(|e| Error::read_error(doing(), e))?;
-            sole.extend(first.map(|_| own.name.clone()));
+            unreached.extend(first.map(|_| *id));
         }
-        Ok(sole)
+        Ok(unreached)
     }
 
     /// Removes refs of ours with their logs and the folders that become empty. Skips a ref that moved meanwhile, or is gone.

@@ -12,11 +12,7 @@ pub fn dispute_beside(
     helpers: Vec<String>,
     submodules: &[String],
 ) -> Verdict {
-    let all: Vec<&str> = helpers
-        .iter()
-        .chain(submodules)
-        .map(String::as_str)
-        .collect();
+    let all: Vec<&String> = helpers.iter().chain(submodules).collect();
     let rests_on_the_word = matches!(verdict.reason, Reason::NothingToDo | Reason::Rescued);
     if rests_on_the_word && !all.is_empty() {
         let named = join_names(&all);
@@ -28,7 +24,7 @@ pub fn dispute_beside(
         ));
         verdict.not_a_strike_because = Some(Reason::Disputed.status().as_str());
     } else if verdict.status() != Status::Complete && !submodules.is_empty() {
-        let listed = join_names(&submodules.iter().map(String::as_str).collect::<Vec<_>>());
+        let listed = join_names(submodules);
         verdict.feedback = Some(verdict.feedback.map_or_else(
             || listed.clone(),
             |feedback| format!("{feedback}\n{listed}"),
@@ -38,12 +34,14 @@ pub fn dispute_beside(
     verdict
 }
 
-fn join_names(all: &[&str]) -> String {
+/// The first of these, and how many more there are.
+pub fn join_names(all: &[impl AsRef<str>]) -> String {
     let more = match all.len().saturating_sub(NAMED) {
         0 => String::new(),
         more => format!("; and {more} more"),
     };
-    format!("{}{more}", all[..all.len().min(NAMED)].join("; "))
+    let named: Vec<&str> = all.iter().take(NAMED).map(AsRef::as_ref).collect();
+    format!("{}{more}", named.join("; "))
 }
 
 #[cfg(test)]

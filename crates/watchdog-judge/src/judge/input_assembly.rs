@@ -137,15 +137,13 @@ impl JudgementInput {
         completion.probe_timeout = overrides.probe_timeout.unwrap_or(completion.probe_timeout);
         let mut notes: Vec<_> = open.notes.into_iter().collect();
         notes.extend(open.worktree.served_note());
-        notes.extend(recorded.notes);
+        notes.extend(recorded.notes.iter().cloned());
         notes.extend(effective.notes);
-        let known_refs = baseline_known.then_some(recorded.refs);
         let content = ContentAtBaseline {
-            at: known_refs.as_ref().map(|_| recorded.at),
-            inherited: recorded.work.inherited.clone(),
-            left_behind: recorded.left_behind,
-            committer: recorded.committer,
+            at: baseline_known.then_some(recorded.at),
+            ..recorded.content()
         };
+        let known_refs = baseline_known.then_some(recorded.refs);
         let evidence =
             origin_evidence(&open.store, &open.worktree, known_refs.as_ref()).with_content(content);
         JudgementInput {

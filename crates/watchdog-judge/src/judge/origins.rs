@@ -3,15 +3,16 @@
 use std::path::Path;
 use std::sync::Arc;
 
-use watchdog_core::decision::beside_claim::dispute_beside;
+use watchdog_core::decision::beside_claim::{dispute_beside, join_names};
 use watchdog_facts::display::{escape_to_one_line, plural};
 use watchdog_facts::evidence::{
     Changes, Commit, CommitOrigin, Degradation, RescueOutcome, WarningCode,
 };
-use watchdog_facts::shell_line::WorktreeCommands;
+use watchdog_facts::shell_line::{WorktreeCommands, shell_path};
 use watchdog_facts::verdict::{Evidence, Reason, Status, Verdict};
 use watchdog_git::{
-    KnownRefs, OriginEvidence, RescuedCommit, UnmergedWork, UnsettledSubmodule, Worktree,
+    KnownRefs, LeftCommit, OriginEvidence, RescuedCommit, UnmergedWork, UnsettledSubmodule,
+    Worktree,
 };
 use watchdog_store::rescued::RescuedRecord;
 use watchdog_store::{LocalStore, baseline, rescued};
@@ -125,6 +126,18 @@ pub fn settle_beside(input: &JudgementInput, mut verdict: Verdict) -> Verdict {
                 .push(Degradation::new(WarningCode::SubmodulesUnread, error)),
         }
     }
+    let (left_commits, failures) =
+        worktree.keep_submodule_commits(&input.spec, Some(&input.evidence), now());
+    let unread = |error| Degradation::new(WarningCode::SubmodulesUnread, error);
+    verdict.degraded.extend(failures.iter().map(unread));
+    let left_words: Vec<String> = left_commits.iter().map(left_commit_words).collect();
+    if !left_words.is_empty() {
+        let detail = join_names(&left_words);
+        verdict.message = format!("{}; {detail}", verdict.message);
+        let note = Degradation::new(WarningCode::SubmoduleCommitsLeft, detail);
+        verdict.degraded.push(note);
+        submodules.extend(left_words);
+    }
     dispute_beside(verdict, helpers, &submodules)
 }
 
@@ -214,6 +227,24 @@ fn submodule_words(root: &Path, submodule: &UnsettledSubmodule) -> String {
         false => String::new(),
     };
     format!("submodule {path} has {unsaved_work}{keep}")
+}
+
+/// A sentence about a commit that a submodule left, with the command that brings it back.
+pub fn left_commit_words(commit: &LeftCommit) -> String {
+    let path = escape_to_one_line(&commit.submodule);
+    let id: String = commit.id.chars().take(12).collect();
+    let branch = format!("branch watchdog-{id} {}", commit.id);
+    let bring_back = match &commit.folder {
+        Some(folder) => WorktreeCommands::at(folder).git(&branch),
+        // git refuses a repository whose work tree is gone, unless another is named.
+        None => format!(
+            "git --git-dir={} --work-tree=. {branch}",
+            shell_path(&commit.git_dir)
+        ),
+    };
+    format!(
+        "submodule {path}: no branch reaches commit {id} any more, and watchdog keeps it (bring it back with: {bring_back})"
+    )
 }
 
 fn helper_words(helper: &UnmergedWork) -> String {

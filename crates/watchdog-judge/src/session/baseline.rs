@@ -7,7 +7,7 @@ use jiff::Timestamp;
 
 use watchdog_facts::evidence::{Degradation, UnreadableFact, WarningCode};
 use watchdog_facts::session_work::{ContentIds, SessionEdgeFiles, drop_earlier_work};
-use watchdog_git::{HistoryPoint, KnownRefs, UnclaimedNames, Worktree};
+use watchdog_git::{ContentAtBaseline, HistoryPoint, KnownRefs, UnclaimedNames, Worktree};
 use watchdog_store::baseline::{BaselineRecord, BaselineRefs};
 use watchdog_store::uncommitted::UncommittedRecord;
 use watchdog_store::{LocalStore, baseline, refs, session, uncommitted};
@@ -21,7 +21,7 @@ pub struct RecordedBaseline {
     pub point: HistoryPoint,
     /// The tips of all refs at that moment.
     pub refs: KnownRefs,
-    /// The commits that HEAD had left behind then.
+    /// The commits that HEAD and those of submodules had left behind then.
     pub left_behind: Vec<String>,
     /// The committer of what git committed there then.
     pub committer: Option<String>,
@@ -38,6 +38,16 @@ pub struct RecordedBaseline {
 }
 
 impl RecordedBaseline {
+    /// The content that was there then.
+    pub fn content(&self) -> ContentAtBaseline {
+        ContentAtBaseline {
+            at: Some(self.at),
+            inherited: self.work.inherited.clone(),
+            left_behind: self.left_behind.clone(),
+            committer: self.committer.clone(),
+        }
+    }
+
     /// A baseline without a record: the state when the session began is unknown.
     pub fn made_up(spec: String, point: HistoryPoint, at: Timestamp) -> Self {
         let (work, left_behind) = (SessionEdgeFiles::default(), Vec::new());
@@ -112,7 +122,14 @@ pub fn record_head_baseline(
     let kept_refs = refs::keep_refs(store, tips.clone(), now)?;
     // A repository that cannot be written can be watched as well.
     let clone_id = worktree.ensure_clone_id().ok();
-    let (left_behind, committer) = (worktree.left_behind()?, worktree.committer());
+    let (mut left_behind, committer) = (worktree.left_behind()?, worktree.committer());
+    let (in_submodules, failures) = worktree.keep_submodule_commits(&spec, None, now);
+    left_behind.extend(in_submodules.into_iter().map(|commit| commit.id));
+    notes.extend(
+        failures
+            .iter()
+            .map(|error| Degradation::new(WarningCode::SubmodulesUnread, error)),
+    );
     let (branch, root) = (worktree.branch(), worktree.root().to_owned());
     let record = BaselineRecord {
         commit,
@@ -126,8 +143,11 @@ pub fn record_head_baseline(
     };
     let (work, paths) = record_uncommitted(store, worktree, &spec, uncommitted, now)?;
     // Without them today's rules count: a warning and no refusal.
-    if let Some(commit) = record.commit.as_ref().filter(|_| notes.is_empty())
-        && let Err(error) = worktree.keep_ignore_rules(commit, paths.iter().map(String::as_str))
+    if let Some(commit) = record.commit.as_ref().filter(|_| {
+        !notes
+            .iter()
+            .any(|note| note.code == WarningCode::BaselineRefUnwritten)
+    }) && let Err(error) = worktree.keep_ignore_rules(commit, paths.iter().map(String::as_str))
     {
         notes.push(Degradation::new(WarningCode::BaselineRefUnwritten, error));
     }

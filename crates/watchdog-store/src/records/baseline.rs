@@ -21,7 +21,7 @@ pub struct BaselineRecord {
     /// The refs of that moment.
     #[serde(flatten)]
     pub refs: BaselineRefs,
-    /// The commits that HEAD had left behind then, by its reflog.
+    /// The commits that HEAD and those of submodules had left behind then, by their reflogs.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub left_behind: Vec<String>,
     /// The committer of what git committed there then; `None` where none was configured.

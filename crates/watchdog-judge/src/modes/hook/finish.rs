@@ -9,7 +9,7 @@ use super::hook_worktree::{HookWorktree, keep_work, note_event, note_snapshot};
 use crate::clock::now;
 use crate::judge::command_env::CommandEnv;
 use crate::judge::configuration::load_effective;
-use crate::judge::origins::origin_evidence;
+use crate::judge::origins::{left_commit_words, origin_evidence};
 use crate::judge::settle_anchor;
 use crate::judge::snapshots::snapshot_helpers;
 use crate::wire::hook_events::hook_session_ended_data;
@@ -79,7 +79,11 @@ pub fn end_session(
     keep_work(command_env, &open, request, &settings.rescue)?;
     // Last, as the host may wait no longer.
     if let Some(recorded_baseline) = &baseline {
-        let evidence = origin_evidence(&open.store, &open.worktree, Some(&recorded_baseline.refs));
+        let evidence = origin_evidence(&open.store, &open.worktree, Some(&recorded_baseline.refs))
+            .with_content(recorded_baseline.content());
+        let (left_commits, _) = (open.worktree).keep_submodule_commits(&spec, Some(&evidence), at);
+        let words = left_commits.iter().map(left_commit_words);
+        words.for_each(|line| command_env.tell(&line));
         let rescue = &settings.rescue;
         let helpers = snapshot_helpers(&open.worktree, &evidence, request, rescue, |_, _| true);
         for taken in &helpers.taken {

@@ -1,0 +1,210 @@
+//! Keeps the commits of submodules in refs of their own repositories: a bump, `git submodule update` and `deinit` leave them to garbage
+//! collection.
+
+use std::collections::{BTreeMap, HashSet};
+use std::fs;
+use std::os::unix::ffi::OsStrExt as _;
+use std::path::PathBuf;
+
+use gix::ObjectId;
+use gix::index::entry::Mode;
+use jiff::Timestamp;
+
+use super::error::Error;
+use super::open::Worktree;
+use super::origin_evidence::OriginEvidence;
+use super::own_refs::OwnRefKind;
+use super::path_text::escape_path;
+use super::ref_owner::MAIN_HEAD;
+use super::rescued::CommitAuthorship;
+use super::staged::tree_of;
+use super::worktrees::git_dirs;
+
+/// More folders are not looked through for the repositories of submodules.
+const MAX_FOLDERS: usize = 1_000;
+
+/// More branches of one submodule are not kept.
+const MAX_BRANCHES: usize = 32;
+
+/// A commit of a submodule that no ref of it but ours reaches.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct LeftCommit {
+    /// The submodule's path, percent-escaped where not UTF-8; its name where it has no folder.
+    pub submodule: String,
+    /// Its folder, where that is there.
+    pub folder: Option<PathBuf>,
+    /// Its repository.
+    pub git_dir: PathBuf,
+    /// Full hexadecimal object name.
+    pub id: String,
+}
+
+impl Worktree {
+    /// Keeps HEAD and the branches of each submodule of this worktree. With the evidence of a baseline it also keeps
+    /// the commits that were left since, and returns only those that no other commit took the place of; without, all that are left.
+    /// The second list has the submodules that cannot be read or written.
+    pub fn keep_submodule_commits(
+        &self,
+        spec: &str,
+        since: Option<&OriginEvidence>,
+        at: Timestamp,
+    ) -> (Vec<LeftCommit>, Vec<Error>) {
+        let (mut left_commits, mut failures) = (Vec::new(), Vec::new());
+        for (git_dir, name) in self.submodule_git_dirs() {
+            let commits = Worktree::open_git_dir(&git_dir).and_then(|submodule| {
+                let folder = submodule.find_folder();
+                let ids = submodule.keep_own_commits(spec, (since, folder.is_some()), at)?;
+                Ok((ids, folder))
+            });
+            match commits {
+                Ok((ids, folder)) => left_commits.extend(ids.into_iter().map(|id| LeftCommit {
+                    submodule: name.clone(),
+                    folder: folder.clone(),
+                    git_dir: git_dir.clone(),
+                    id: id.to_hex().to_string(),
+                })),
+                Err(error) => failures.push(error),
+            }
+        }
+        (left_commits, failures)
+    }
+
+    /// The repositories of the submodules, each with its path or name: those that git keeps for this worktree, checked out or not, and those
+    /// in their own folders. Without any of them this costs two looks at names.
+    pub(super) fn submodule_git_dirs(&self) -> BTreeMap<PathBuf, String> {
+        let mut repositories = BTreeMap::new();
+        let top = self.git_dir.join("modules");
+        let mut open = vec![top.clone()];
+        let index = (self.root.join(".gitmodules").exists())
+            .then(|| self.index().ok())
+            .flatten();
+        for index in index.iter() {
+            let gitlinks = index
+                .entries()
+                .iter()
+                .filter(|entry| entry.mode == Mode::COMMIT);
+            for path in gitlinks.map(|entry| entry.path(index)) {
+                let folder = self
+                    .root
+                    .join(gix::path::from_bstr(path).unwrap_or_default());
+                if let Ok((git_dir, _)) = git_dirs(&folder.join(".git")) {
+                    open.push(git_dir.join("modules"));
+                    repositories.insert(git_dir, escape_path(path));
+                }
+            }
+        }
+        for _ in 0..MAX_FOLDERS {
+            let Some(folder) = open.pop() else { break };
+            for entry in fs::read_dir(&folder).into_iter().flatten().flatten() {
+                let path = entry.path();
+                if !entry.file_type().is_ok_and(|kind| kind.is_dir()) {
+                    continue;
+                }
+                if path.join("HEAD").is_file() && path.join("objects").is_dir() {
+                    open.push(path.join("modules"));
+                    let name = path.strip_prefix(&top).unwrap_or(&path).as_os_str();
+                    let name = escape_path(name.as_bytes()).replace("/modules/", "/");
+                    repositories.entry(path).or_insert(name);
+                } else {
+                    open.push(path);
+                }
+            }
+        }
+        repositories
+    }
+
+    /// The folder of a submodule, where it is checked out.
+    fn find_folder(&self) -> Option<PathBuf> {
+        let named = self.repo.config_snapshot().string("core.worktree");
+        let folder = match named {
+            Some(path) => self.git_dir.join(gix::path::from_bstr(path).ok()?),
+            None => self.git_dir.parent()?.to_owned(),
+        };
+        (folder.join(".git").exists()).then(|| fs::canonicalize(folder).ok())?
+    }
+
+    /// What [`Worktree::keep_submodule_commits`] does, in a submodule.
+    fn keep_own_commits(
+        &self,
+        spec: &str,
+        (since, is_checked_out): (Option<&OriginEvidence>, bool),
+        at: Timestamp,
+    ) -> Result<Vec<ObjectId>, Error> {
+        let mut tips: Vec<ObjectId> = self.head_id()?.into_iter().collect();
+        let platform =
+            (self.repo.references()).map_err(|e| Error::read_error(self.listing_branches(), e))?;
+        let branches = (platform.local_branches())
+            .map_err(|e| Error::read_error(self.listing_branches(), e))?;
+        let branches = branches
+            .flatten()
+            .filter_map(|branch| Some(branch.target().try_id()?.to_owned()));
+        tips.extend(branches.take(MAX_BRANCHES));
+        let by_reflog = self.left_commits()?;
+        let own_refs = self.own_refs()?;
+        let judged_heads = (own_refs.iter())
+            .filter(|own| own.kind == OwnRefKind::JudgedHead)
+            .filter_map(|own| ObjectId::from_hex(own.object.as_bytes()).ok());
+        let candidates = by_reflog.iter().map(|(id, _)| *id).chain(judged_heads);
+        // The next checkout moves HEAD of a submodule without a folder.
+        let moving_head = Some(MAIN_HEAD).filter(|_| !is_checked_out);
+        let candidates = candidates.chain(tips.iter().copied());
+        let mut left_commits = self.find_unreached(candidates, moving_head)?;
+        if let Some(edge) = since.map(|evidence| evidence.edge.as_deref()) {
+            // Without a record each may be older than the session.
+            let Some(edge) = edge.filter(|edge| edge.at.is_some()) else {
+                return Ok(Vec::new());
+            };
+            left_commits.retain(|id| !edge.left_behind.contains(&id.to_hex().to_string()));
+            for id in &left_commits {
+                self.keep_judged(spec, &id.to_hex().to_string(), at)?;
+            }
+            let amended: HashSet<_> = by_reflog
+                .iter()
+                .filter(|(_, amends)| *amends)
+                .map(|(id, _)| *id)
+                .collect();
+            left_commits.retain(|id| !amended.contains(id));
+            left_commits = self.drop_replaced(left_commits, &tips)?;
+        }
+        for id in tips {
+            self.keep_judged(spec, &id.to_hex().to_string(), at)?;
+        }
+        Ok(left_commits)
+    }
+
+    /// Drops the commits that a squash or a rebase made anew: a commit that is there has the same tree, or for each of theirs one has the same
+    /// author, date and subject.
+    fn drop_replaced(
+        &self,
+        mut left_commits: Vec<ObjectId>,
+        tips: &[ObjectId],
+    ) -> Result<Vec<ObjectId>, Error> {
+        if left_commits.is_empty() {
+            return Ok(left_commits);
+        }
+        let there = tips.iter().filter(|id| !left_commits.contains(id));
+        let reached: HashSet<_> = self.newest_commits(there.copied()).collect();
+        let (mut authored, mut trees) = (HashSet::new(), HashSet::new());
+        for id in &reached {
+            authored.insert(CommitAuthorship::read_commit(self, *id)?.authored);
+            trees.insert(tree_of(self, Some(*id))?);
+        }
+        // An empty commit has the tree of its parent.
+        let has_same_tree = |id: ObjectId, parent: Option<ObjectId>| -> Result<bool, Error> {
+            let tree = tree_of(self, Some(id))?;
+            Ok(tree != tree_of(self, parent)? && trees.contains(&tree))
+        };
+        let was_authored = |id: ObjectId| -> Result<bool, Error> {
+            Ok(authored.contains(&CommitAuthorship::read_commit(self, id)?.authored))
+        };
+        left_commits.retain(|tip| {
+            let line: Vec<_> = self.newest_commits([*tip]).collect();
+            let own = line.iter().take_while(|id| !reached.contains(*id)).count();
+            !has_same_tree(*tip, line.get(1).copied()).unwrap_or(false)
+                && !line[..own]
+                    .iter()
+                    .all(|id| was_authored(*id).unwrap_or(false))
+        });
+        Ok(left_commits)
+    }
+}
