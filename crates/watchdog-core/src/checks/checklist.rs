@@ -1,24 +1,42 @@
-//! Reads a markdown checklist: boxes in lists of any depth, not those in code, comments or links.
+//! Reads a markdown checklist: boxes in lists, headings and tables, and words about a status. Not those in code, comments or links.
 
 use std::sync::LazyLock;
 
 use regex::Regex;
 
-/// An item with a box.
+use super::status_words::{is_open_alone, read_sign, read_status};
+
+/// A line about a task.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) struct ChecklistBox {
-    /// The text behind the box.
+    /// Its text.
     pub title: String,
-    /// Whether it is ticked.
-    pub done: bool,
+    /// Whether it is ticked; `None` where its mark is no sign for either.
+    pub done: Option<bool>,
 }
 
-/// `-`, `*`, `+`, `1.` or `1)`, maybe quoted, then a box, then white space or the end.
-static BOX: LazyLock<Regex> = LazyLock::new(|| {
+/// A bullet, a number or the sign of a heading, maybe quoted and within emphasis, then white space or a box.
+static MARKER: LazyLock<Regex> = LazyLock::new(|| {
     Regex::new(
-        r"^[\s>]*(?:[-*+]|\d{1,9}[.)])\s+(?:[-*+]\s+)*\[(?P<mark>[^\[\]]{0,4})\](?P<title>\s.*|)$",
+        r"^(?:[\s>]*(?:(?:[-*+]|\d{1,9}[.)])(?P<bullet>\s+|\\?\[|$)|(?P<heading>#{1,6})\s+))?",
     )
     .expect("a fixed pattern")
+});
+
+/// A box at the beginning of an item: what is behind it tells a link.
+static BOX: LazyLock<Regex> = LazyLock::new(|| {
+    Regex::new(r"^(?:\*\*|__|~~)?\\?\[(?P<mark>[^\[\]\\]{0,24})\\?\](?P<title>[^(\[:].*|)$")
+        .expect("a fixed pattern")
+});
+
+static STATUS: LazyLock<Regex> = LazyLock::new(|| {
+    Regex::new(r"(?i)^(?P<before>.*?)(?:^|\*\*|__|[(—–-]\s*)status(?:\*\*|__)?\s*[:=]\s*(?:\*\*|__)?(?P<words>.+)$")
+        .expect("a fixed pattern")
+});
+
+/// The line below the head of a table.
+static TABLE_RULE: LazyLock<Regex> = LazyLock::new(|| {
+    Regex::new(r"^[\s>]*\|?\s*:?-+:?\s*(?:\|\s*:?-+:?\s*)*\|?\s*$").expect("a fixed pattern")
 });
 
 static HEADING: LazyLock<Regex> = LazyLock::new(|| {
@@ -32,6 +50,8 @@ pub(super) fn list_checklist_items(markdown: &str, optional: &[String]) -> Vec<C
     let mut comment = false;
     // The level of the optional heading that we are below.
     let mut skipping: Option<usize> = None;
+    let mut section = String::new();
+    let mut table = TableReader::default();
     for line in markdown.trim_start_matches('\u{feff}').lines() {
         if let Some(open) = &fence {
             if open.is_closed_by(line) {
@@ -53,30 +73,193 @@ pub(super) fn list_checklist_items(markdown: &str, optional: &[String]) -> Vec<C
                     .any(|name| name.trim().to_lowercase() == title.to_lowercase());
                 skipping = named.then_some(level);
             }
-        } else if skipping.is_none() {
-            items.extend(parse_checklist_item(line));
+            section = title.to_owned();
+        }
+        if skipping.is_none() {
+            let row = table.read_row(line);
+            items.extend(row.or_else(|| parse_line(line, &section)));
         }
     }
     items
 }
 
-fn parse_checklist_item(line: &str) -> Option<ChecklistBox> {
-    let groups = BOX.captures(line)?;
-    let mark = groups["mark"].trim();
+/// Reads an item of a list, a heading with a box, or a line about the status of its section.
+fn parse_line(line: &str, section: &str) -> Option<ChecklistBox> {
+    let mut body = line.trim_start_matches([' ', '\t', '>']);
+    let (mut in_list, mut in_heading) = (false, false);
+    // A list may begin within an item of another.
+    while let Some(marker) = MARKER.captures(body).filter(|marker| !marker[0].is_empty()) {
+        let bullet = marker.name("bullet");
+        in_list |= bullet.is_some();
+        in_heading |= marker.name("heading").is_some();
+        body = &body[bullet
+            .filter(|bullet| bullet.as_str().ends_with('['))
+            .map_or(marker[0].len(), |bullet| bullet.start())..];
+    }
+    if let Some(item) = parse_box(body, in_list) {
+        return Some(item);
+    }
+    let at_end = body
+        .rsplit_once(['[', '☐', '☑', '✅'])
+        .filter(|_| in_heading);
+    if let Some((title, _)) = at_end
+        && let Some(item) =
+            parse_box(&body[title.len()..], false).filter(|item| item.title.is_empty())
+    {
+        return Some(ChecklistBox {
+            title: strip_emphasis(title),
+            ..item
+        });
+    }
+    let status = STATUS.captures(body)?;
+    let title = match strip_emphasis(&status["before"]) {
+        before if before.is_empty() => section.to_owned(),
+        before => before,
+    };
+    let done = read_status(&status["words"]);
+    let title = match done {
+        None => format!("{title}: {}", strip_emphasis(&status["words"])),
+        Some(_) => title,
+    };
+    Some(ChecklistBox { title, done })
+}
+
+/// Reads a box, or a sign of one, at the beginning of a text.
+fn parse_box(text: &str, in_list: bool) -> Option<ChecklistBox> {
+    let Some(groups) = BOX.captures(text) else {
+        let (done, title) = read_sign(text)?;
+        // Without a list it may be a word of joy.
+        let title = strip_emphasis(title);
+        return (in_list || !done || title.is_empty()).then_some(ChecklistBox {
+            title,
+            done: Some(done),
+        });
+    };
+    let (mark, title) = (groups["mark"].trim(), strip_emphasis(&groups["title"]));
     let mut characters = mark.chars();
     let done = match (characters.next(), characters.next()) {
         // An empty box is open, however wide it is.
-        (None, _) => false,
-        (Some('x' | 'X' | '✓' | '✔' | '✅' | '☑'), None) => true,
+        (None, _) => Some(false),
+        (Some('x' | 'X' | '✓' | '✔' | '✅' | '☑'), None) => Some(true),
         // In progress, postponed, cancelled, in question: not done.
-        (Some(sign), None) if !sign.is_alphanumeric() => false,
-        // A date, a version, a footnote, `[NOTE]`.
-        _ => return None,
+        (Some(sign), None) if !sign.is_alphanumeric() => Some(false),
+        _ => read_status(mark),
     };
-    Some(ChecklistBox {
-        title: groups["title"].trim().to_owned(),
-        done,
-    })
+    // A date, a version, a footnote, `[NOTE]`: in a list it may stand for a box.
+    match done {
+        Some(_) => Some(ChecklistBox { title, done }),
+        None => in_list.then(|| ChecklistBox {
+            title: format!("[{mark}] {title}"),
+            done,
+        }),
+    }
+}
+
+fn strip_emphasis(text: &str) -> String {
+    text.trim_matches(|c: char| c.is_whitespace() || "*_~(—–-".contains(c))
+        .to_owned()
+}
+
+/// The table that a line stands in.
+#[derive(Default)]
+struct TableReader {
+    /// The line before, which may be its head.
+    before: String,
+    /// The column of a status, below a head.
+    status: Option<usize>,
+    in_body: bool,
+}
+
+impl TableReader {
+    /// The item of a row: a cell is a box or a sign, or the column of a status has a word. `None` outside of tables, too.
+    fn read_row(&mut self, line: &str) -> Option<ChecklistBox> {
+        let head = std::mem::replace(&mut self.before, line.to_owned());
+        if !line.contains('|') {
+            self.in_body = false;
+            return None;
+        }
+        if TABLE_RULE.is_match(line) && head.contains('|') {
+            let is_status = |cell: &String| {
+                let name = cell.trim_end_matches('?').to_lowercase();
+                matches!(
+                    name.as_str(),
+                    "status"
+                        | "state"
+                        | "done"
+                        | "complete"
+                        | "completed"
+                        | "progress"
+                        | "✓"
+                        | "✅"
+                )
+            };
+            self.status = split_cells(&head).iter().position(is_status);
+            self.in_body = true;
+            return None;
+        }
+        if !self.in_body && !line.trim_start_matches([' ', '>']).starts_with('|') {
+            return None;
+        }
+        let cells = split_cells(line);
+        let boxed = cells
+            .iter()
+            .enumerate()
+            .find_map(|(at, cell)| Some((at, parse_box(cell, false)?)));
+        let word = || {
+            let at = self.status.filter(|_| self.in_body)?;
+            let cell = cells.get(at)?;
+            let done = if cell.is_empty() {
+                Some(false)
+            } else {
+                read_status(cell)
+            };
+            Some((
+                at,
+                ChecklistBox {
+                    title: String::new(),
+                    done,
+                },
+            ))
+        };
+        let alone = || {
+            let at = cells
+                .iter()
+                .position(|cell| self.in_body && is_open_alone(cell))?;
+            Some((
+                at,
+                ChecklistBox {
+                    title: String::new(),
+                    done: Some(false),
+                },
+            ))
+        };
+        let (at, item) = boxed.or_else(word).or_else(alone)?;
+        if !item.title.is_empty() {
+            return Some(item);
+        }
+        let named =
+            |(column, cell): &(usize, &String)| *column != at && cell.contains(char::is_alphabetic);
+        let title = cells
+            .iter()
+            .enumerate()
+            .find(named)
+            .map_or("", |(_, cell)| cell);
+        let title = match item.done {
+            None => format!("{title}: {}", cells[at]),
+            Some(_) => title.to_owned(),
+        };
+        Some(ChecklistBox { title, ..item })
+    }
+}
+
+fn split_cells(line: &str) -> Vec<String> {
+    let line = line.trim_matches([' ', '\t', '>']);
+    let line = line.strip_prefix('|').unwrap_or(line);
+    line.strip_suffix('|')
+        .unwrap_or(line)
+        .split('|')
+        .map(strip_emphasis)
+        .collect()
 }
 
 /// A block of code between lines of backticks or tildes.
@@ -153,18 +336,16 @@ mod tests {
 
     use super::*;
 
-    /// Open items as their titles, ticked ones in parentheses.
+    /// Open items as their titles, ticked ones in parentheses, those of unknown state behind `?`.
     #[track_caller]
     fn check(markdown: &str, wanted: &[&str]) {
         let titles: Vec<String> =
             (list_checklist_items(markdown, &["Optional".into(), "Nice to Have".into()])
                 .into_iter())
-            .map(|item| {
-                if item.done {
-                    format!("({})", item.title)
-                } else {
-                    item.title
-                }
+            .map(|item| match item.done {
+                Some(true) => format!("({})", item.title),
+                Some(false) => item.title,
+                None => format!("?{}", item.title),
             })
             .collect();
         assert_eq!(titles, wanted, "{markdown}");
@@ -194,13 +375,83 @@ mod tests {
             &["going", "dropped", "why", "narrow", "wide", "(good)"],
         );
         check(
-            "- [NOTE] n\n- [2026-01-29] d\n- [v1.0] v\n- [#141] i\n- [1] f\n- [xx] y\n- [ab] z",
-            &[],
+            "- [NOTE] n\n- [2026-01-29] d\n- [v1.0] v\n- [#141] i\n- [1] f\n- [xx] y\n- [TODO] t\n- [done] u",
+            &[
+                "?[NOTE] n",
+                "?[2026-01-29] d",
+                "?[v1.0] v",
+                "?[#141] i",
+                "?[1] f",
+                "?[xx] y",
+                "t",
+                "(u)",
+            ],
         );
         check(
-            "- [x](http://link)\n- [ ][ref]\n- [x]: url\n[ ] no list\n-[ ] no space\nsee - [ ] in a line",
+            "- [x](http://link)\n- [ ][ref]\n- [x]: url\nsee - [ ] in a line\n## [1.0.0] - 2026-01-29\n[note] text\n- - -\n* * *",
             &[],
         );
+    }
+
+    #[test]
+    fn open_tasks_count_in_other_writings() {
+        for (markdown, wanted) in [
+            (
+                "- [x] one\n- [ ]two\n- [x]three",
+                vec!["(one)", "two", "(three)"],
+            ),
+            (
+                "[ ] two\n[x] three\n-[ ] four\n1.[ ] five",
+                vec!["two", "(three)", "four", "five"],
+            ),
+            (
+                "- **[ ]** two\n- **[x] three**\n* __[ ]__ four\n**[ ]** five\n- \\[ \\] six",
+                vec!["two", "(three)", "four", "five", "six"],
+            ),
+            (
+                "☐ two\n- ☐ three\n- ☑ four\n* ✅ five\n- ⬜ six\n- ⏳ seven\n✅ all is well",
+                vec!["two", "three", "(four)", "(five)", "six", "seven"],
+            ),
+            (
+                "### [ ] two\n### three [ ]\n## four ☐\n### [x] five\n## six ✅",
+                vec!["two", "three", "four", "(five)", "(six)"],
+            ),
+            (
+                "### One\n**Status**: done\n### Two\n**Status:** todo\n### Three — **Status**: In progress\n",
+                vec!["(One)", "Two", "Three"],
+            ),
+            (
+                "## A\nStatus: ✅ Done\n## B\n- Status: not started\n## C\nStatus: see above\n## D\nstatus = 80%",
+                vec!["(A)", "B", "?C: see above", "D"],
+            ),
+            (
+                "## E (Status: complete)\n## F\nStatus: complete except tests",
+                vec!["(E)", "?F: complete except tests"],
+            ),
+            (
+                "| Task | Done |\n|---|:-:|\n| one | [x] |\n| two | [ ] |\n| three | ☐ |\n| four | ✅ |\n| five | |\n| six | no |\n| seven | maybe |",
+                vec![
+                    "(one)",
+                    "two",
+                    "three",
+                    "(four)",
+                    "five",
+                    "six",
+                    "?seven: maybe",
+                ],
+            ),
+            (
+                "# | Task | Status\n--|--|--\n1 | one | Complete\n2 | two | **todo**\n\nno | row",
+                vec!["(one)", "two"],
+            ),
+            ("| [ ] | two |\n| [x] | three |", vec!["two", "(three)"]),
+            (
+                "| Step | Note |\n|---|---|\n| one | a \\| b |\n| two | TODO |\n| three | open the door |",
+                vec!["two"],
+            ),
+        ] {
+            check(markdown, &wanted);
+        }
     }
 
     #[test]
@@ -246,7 +497,7 @@ mod tests {
 
     proptest! {
         #[test]
-        fn no_text_makes_the_reader_panic(text in "[-*x \\[\\]`~#<!>\\n\\r\u{e9}]{0,80}") {
+        fn no_text_makes_the_reader_panic(text in "[-*x |:\\[\\]`~#<!>\\n\\r\u{e9}☐]{0,80}") {
             let _ = list_checklist_items(&text, &["x".into()]);
         }
 
@@ -256,7 +507,7 @@ mod tests {
             let text: String = boxes.iter()
                 .map(|(done, depth, title)| format!("{}- [{}] {title}{end}", "  ".repeat(*depth), if *done { 'x' } else { ' ' }))
                 .collect();
-            let wanted: Vec<ChecklistBox> = boxes.iter().map(|(done, _, title)| ChecklistBox { title: title.trim().to_owned(), done: *done }).collect();
+            let wanted: Vec<ChecklistBox> = boxes.iter().map(|(done, _, title)| ChecklistBox { title: title.trim().to_owned(), done: Some(*done) }).collect();
             prop_assert_eq!(list_checklist_items(&text, &[]), wanted);
         }
     }

@@ -37,6 +37,7 @@ mod sensors;
 mod side_by_side;
 mod signal;
 mod sql_result;
+mod status_words;
 mod strict_json;
 mod structured;
 mod test_files;

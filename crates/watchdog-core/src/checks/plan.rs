@@ -132,15 +132,32 @@ impl PlanCheck {
                 feedback: format!("{} is invalid JSON: {error}", display_path(path)),
             },
             _ => {
-                let steps = list_checklist_items(text, &self.criterion.optional_sections);
-                let steps: Vec<AgentPlanStep> = steps
+                let items = list_checklist_items(text, &self.criterion.optional_sections);
+                let unread = items.iter().filter(|item| item.done.is_none());
+                let unread = join_unread(
+                    &unread
+                        .map(|item| cut_feedback(one_line(&item.title), 60))
+                        .collect::<Vec<_>>(),
+                );
+                let steps: Vec<AgentPlanStep> = items
                     .into_iter()
-                    .map(|item| AgentPlanStep {
-                        title: item.title,
-                        done: item.done,
+                    .filter_map(|item| {
+                        Some(AgentPlanStep {
+                            done: item.done?,
+                            title: item.title,
+                        })
                     })
                     .collect();
-                self.judge(&steps, Some(path))
+                match self.judge(&steps, Some(path)) {
+                    CheckJudgement::PassWith { evidence, summary } => CheckJudgement::PassWith {
+                        evidence,
+                        summary: summary + &unread,
+                    },
+                    CheckJudgement::Unmet { feedback } => CheckJudgement::Unmet {
+                        feedback: feedback + &unread,
+                    },
+                    judgement => judgement,
+                }
             }
         }
     }
@@ -171,6 +188,18 @@ fn format_step_title(step: &AgentPlanStep) -> String {
     match cut_feedback(one_line(&step.title), 200) {
         title if title.is_empty() => "<untitled>".into(),
         title => title,
+    }
+}
+
+/// The lines that may be steps and were counted as none; empty where there are none.
+fn join_unread(titles: &[String]) -> String {
+    const NAMED: usize = 3;
+    match titles.len() {
+        0 => String::new(),
+        count => format!(
+            "; not counted, since their marks say neither open nor done ({count}): {}",
+            titles[..count.min(NAMED)].join(", ")
+        ),
     }
 }
 
