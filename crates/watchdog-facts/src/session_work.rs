@@ -15,6 +15,12 @@ pub struct SessionEdgeFiles {
     /// The uncommitted files at the recorded end; `None` where no end is recorded.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub end: Option<ContentIds>,
+    /// The entries of the stash when the session began, newest first; `None` where an older version recorded it.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub stashes: Option<Vec<String>>,
+    /// The contents that files had in those entries: whoever pops one brings them, and makes nothing.
+    #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
+    pub stashed: BTreeMap<String, Vec<String>>,
 }
 
 /// Whose an uncommitted file is.
@@ -38,11 +44,12 @@ impl SessionEdgeFiles {
         if before.is_none() && is_dropping(path) {
             return UncommittedOrigin::Dropping;
         }
-        if before.is_none() && at_end.is_none() {
+        let stashed = self.stashed.get(path);
+        if before.is_none() && at_end.is_none() && stashed.is_none() {
             return UncommittedOrigin::Session;
         }
         let now = id();
-        if before == Some(&now) {
+        if before == Some(&now) || stashed.is_some_and(|ids| ids.contains(&now)) {
             return UncommittedOrigin::Inherited;
         }
         match at_end {
@@ -54,7 +61,11 @@ impl SessionEdgeFiles {
     /// The uncommitted work of the session at its recorded end: the spec's work that the next session continues.
     pub fn left_by_session(&self) -> ContentIds {
         let end = self.end.iter().flatten();
-        end.filter(|(path, id)| self.inherited.get(*path) != Some(*id))
+        let is_older = |(path, id): &(&String, &String)| {
+            self.inherited.get(*path) == Some(*id)
+                || self.stashed.get(*path).is_some_and(|ids| ids.contains(*id))
+        };
+        end.filter(|file| !is_older(file))
             .map(|(path, id)| (path.clone(), id.clone()))
             .collect()
     }
@@ -242,7 +253,7 @@ mod tests {
     fn file_is_inherited_only_while_unchanged() {
         let record = SessionEdgeFiles {
             inherited: ids(&[("notes", "1")]),
-            end: None,
+            ..SessionEdgeFiles::default()
         };
         assert_eq!(
             record.whose("notes", || "1".into()),
@@ -256,6 +267,16 @@ mod tests {
             record.whose("notes", || "absent".into()),
             UncommittedOrigin::Session
         );
+        let popped = SessionEdgeFiles {
+            stashed: [("a".to_owned(), vec!["1".to_owned(), "2".to_owned()])].into(),
+            end: Some(ids(&[("a", "2"), ("b", "2")])),
+            ..SessionEdgeFiles::default()
+        };
+        assert_eq!(
+            popped.whose("a", || "2".into()),
+            UncommittedOrigin::Inherited
+        );
+        assert_eq!(popped.left_by_session(), ids(&[("b", "2")]));
         assert_eq!(
             record.whose("new", || unreachable!("nothing was there before")),
             UncommittedOrigin::Session
@@ -267,6 +288,7 @@ mod tests {
         let record = SessionEdgeFiles {
             inherited: ids(&[("notes", "1")]),
             end: Some(ids(&[("notes", "1"), ("made", "5")])),
+            ..SessionEdgeFiles::default()
         };
         assert_eq!(
             record.whose("made", || "5".into()),
@@ -351,7 +373,7 @@ mod tests {
     fn a_dropping_that_was_there_before_is_inherited() {
         let record = SessionEdgeFiles {
             inherited: ids(&[(".DS_Store", "1")]),
-            end: None,
+            ..SessionEdgeFiles::default()
         };
         assert_eq!(
             record.whose(".DS_Store", || "1".into()),

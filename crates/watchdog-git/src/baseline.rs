@@ -228,7 +228,7 @@ impl Worktree {
         tips.dedup();
         let heads = self.heads_of_worktrees(&tips)?;
         tips.extend(heads);
-        tips.extend(self.stash_entries(&tips)?);
+        tips.extend(self.older_stashes(&tips)?);
         tips.sort();
         Ok(tips)
     }

@@ -70,7 +70,7 @@ impl Worktree {
         format!("{ANCHORS}{}/%ignore-rules", self.worktree_id())
     }
 
-    fn keep_commit(&self, name: &str, commit: &str, message: &str) -> Result<(), Error> {
+    pub(super) fn keep_commit(&self, name: &str, commit: &str, message: &str) -> Result<(), Error> {
         let doing = || format!("write {name}");
         let id = gix::ObjectId::from_hex(commit.as_bytes())
             .map_err(|e| Error::read_error(doing(), e))?;

@@ -11,11 +11,16 @@ use super::snapshot::build_signature;
 use super::verified::VerifyingObjectReader;
 
 impl Worktree {
-    /// Writes a commit without files and parents, in watchdog's own name. No ref names it.
+    /// Writes a commit without files, in watchdog's own name. No ref names it.
     ///
     /// # Errors
     /// When the repository takes no object.
-    pub fn write_empty_commit(&self, message: &str, at: Timestamp) -> Result<String, Error> {
+    pub fn write_empty_commit(
+        &self,
+        message: &str,
+        parents: &[ObjectId],
+        at: Timestamp,
+    ) -> Result<String, Error> {
         let doing = || "write a commit without files";
         let who = build_signature(at);
         // Every git knows this tree without having it, but not `git fsck`.
@@ -26,7 +31,7 @@ impl Worktree {
             .detach();
         let commit = Commit {
             tree,
-            parents: Vec::new().into(),
+            parents: parents.iter().copied().collect(),
             author: who.clone(),
             committer: who,
             encoding: None,

@@ -4,16 +4,13 @@ use std::collections::HashSet;
 
 use gix::ObjectId;
 use gix::bstr::ByteSlice;
-use gix::refs::Target;
-use gix::refs::transaction::{Change, LogChange, PreviousValue, RefEdit, RefLog};
 use gix::revision::walk::Sorting;
 use gix::traverse::commit::simple::CommitTimeOrder;
-use jiff::Timestamp;
+use jiff::{SignedDuration, Timestamp};
 
 use super::error::Error;
 use super::open::Worktree;
 use super::own_refs::require_readable;
-use super::shared_modes::edit_refs;
 use super::snapshot::{delete_ref, spec_for_ref};
 
 /// Prefix of the refs of judged heads: below it the worktree's id, the spec, then time and commit.
@@ -27,49 +24,31 @@ const TIME: &str = "%Y%m%dT%H%M%SZ";
 const NEWEST_COMMITS: usize = 200;
 
 impl Worktree {
-    /// Keeps a judged head, unless it is kept already or a remote-tracking branch names it. Refs of the same worktree and spec that name one
+    /// Keeps a judged head, unless it was kept within a day or a remote-tracking branch names it. Refs of the same worktree and spec that name one
     /// of its newest ancestors are dropped: this one keeps them. So a loop leaves one ref, however many sessions it has.
     ///
     /// # Errors
     /// When refs cannot be read or written.
     pub fn keep_judged(&self, spec: &str, head: &str, at: Timestamp) -> Result<(), Error> {
-        let folder = format!("{PREFIX}{}/{}/", self.worktree_id(), spec_for_ref(spec));
+        let folder = self.judged_folder(spec);
         let doing = || format!("keep the judged commit {head}");
         let id = ObjectId::from_hex(head.as_bytes()).map_err(|e| Error::read_error(doing(), e))?;
         let judged_refs = self.refs_below(&folder)?;
         // If the refs of remotes are unreadable, a ref keeps the commit.
-        if judged_refs.iter().any(|(_, commit)| *commit == id)
+        let day_ago = (at - SignedDuration::from_hours(24))
+            .strftime(TIME)
+            .to_string();
+        let is_young = |name: &str| {
+            name.get(folder.len()..)
+                .is_some_and(|time| *time > *day_ago)
+        };
+        if (judged_refs.iter()).any(|(name, commit)| *commit == id && is_young(name))
             || self.is_on_remote(id).unwrap_or(false)
         {
             return Ok(());
         }
         let name = format!("{folder}{}-{}", at.strftime(TIME), id.to_hex_with_len(12));
-        if let Some(served) = &self.served {
-            served.set_ref(&name, id, "watchdog: judged")?;
-        } else {
-            let edit = RefEdit {
-                change: Change::Update {
-                    log: LogChange {
-                        mode: RefLog::AndReference,
-                        force_create_reflog: false,
-                        message: "watchdog: judged".into(),
-                    },
-                    expected: PreviousValue::Any,
-                    new: Target::Object(id),
-                },
-                name: name
-                    .as_str()
-                    .try_into()
-                    .map_err(|e| Error::read_error(doing(), e))?,
-                deref: false,
-            };
-            let committer = gix::actor::SignatureRef {
-                name: "watchdog".into(),
-                email: "watchdog@localhost".into(),
-                time: "0 +0000",
-            };
-            edit_refs(&self.repo, [edit], committer).map_err(|e| Error::read_error(doing(), e))?;
-        }
+        self.keep_commit(&name, head, "watchdog: judged")?;
         let behind = self.soon_reached(id, judged_refs.iter().map(|(_, commit)| *commit).collect());
         for (name, commit) in judged_refs {
             if behind.contains(&commit) {
@@ -77,6 +56,15 @@ impl Worktree {
             }
         }
         Ok(())
+    }
+
+    /// The folder of the refs of this worktree and spec.
+    pub(super) fn judged_folder(&self, spec: &str) -> String {
+        let spec = match spec.starts_with('%') {
+            true => spec.to_owned(),
+            false => spec_for_ref(spec),
+        };
+        format!("{PREFIX}{}/{spec}/", self.worktree_id())
     }
 
     /// Which of these commits are among the newest ancestors of a head. Unreadable commits, as in a

@@ -1,13 +1,10 @@
-//! Reads which commits HEAD left behind, by its reflog, and the entries of the stash: recorded with a baseline, they prove later that
-//! content was there before.
+//! Reads which commits HEAD left behind, by its reflog: recorded with a baseline, they prove later that content was there before.
 
 use std::collections::HashSet;
-use std::path::PathBuf;
 
 use gix::ObjectId;
 
 use super::error::Error;
-use super::known_refs::RefTip;
 use super::open::Worktree;
 use super::reflog;
 
@@ -16,12 +13,6 @@ const MAX_ENTRIES: usize = 1_000;
 
 /// How many commits are named.
 const MAX_COMMITS: usize = 64;
-
-/// How many entries of the stash are named.
-const MAX_STASHES: usize = 64;
-
-/// The stash's ref.
-const STASH: &str = "refs/stash";
 
 impl Worktree {
     /// The commits that HEAD left for others that do not stand on them, newest first: by a reset, a checkout, a rebase, an amended commit.
@@ -39,10 +30,7 @@ impl Worktree {
         let Some(head) = self.head_id()? else {
             return Ok(Vec::new());
         };
-        let log = match &self.served {
-            Some(served) => served.head_log()?,
-            None => self.git_dir().join("logs/HEAD"),
-        };
+        let log = self.head_log()?;
         let entries_read = std::cell::Cell::new(0);
         let tail = reflog::read_tail(&log, |_| {
             entries_read.set(entries_read.get() + 1);
@@ -62,31 +50,5 @@ impl Worktree {
             .take(MAX_COMMITS)
             .map(|entry| (entry.old, entry.amends))
             .collect())
-    }
-
-    /// The entries of the stash below the newest one, which its ref names.
-    pub(super) fn stash_entries(&self, tips: &[RefTip]) -> Result<Vec<RefTip>, Error> {
-        if !tips.iter().any(|(name, _)| name == STASH) {
-            return Ok(Vec::new());
-        }
-        let Some(log) = self.stash_log()? else {
-            return Ok(Vec::new());
-        };
-        let entries = reflog::read_entries(&log)?;
-        let older = entries.iter().rev().enumerate().skip(1).take(MAX_STASHES);
-        Ok(older
-            .map(|(at, entry)| (format!("{STASH}@{{{at}}}"), entry.new.to_hex().to_string()))
-            .collect())
-    }
-
-    fn stash_log(&self) -> Result<Option<PathBuf>, Error> {
-        match &self.served {
-            Some(served) => Ok(served
-                .all_logs()?
-                .into_iter()
-                .find(|(name, _)| name == STASH)
-                .map(|(_, log)| log)),
-            None => Ok(Some(self.common_dir().join("logs").join(STASH))),
-        }
     }
 }

@@ -62,6 +62,7 @@ mod shared_modes;
 mod snapshot;
 mod special;
 mod staged;
+mod stash;
 mod stat_fingerprint;
 mod stillness;
 mod submodule;

@@ -61,10 +61,7 @@ pub(super) fn sort_by_origin(
     if new.is_empty() {
         return Ok(origins);
     }
-    let log = match &worktree.served {
-        Some(served) => served.head_log()?,
-        None => worktree.git_dir().join("logs/HEAD"),
-    };
+    let log = worktree.head_log()?;
     let here = |entry: &ReflogEntry| match baseline {
         Some(baseline) => entry.old == baseline || entry.new == baseline,
         None => entry.old.is_null(),
@@ -414,7 +411,7 @@ fn foreign_tips(
     let judged_heads = worktree.refs_below(JUDGED)?.into_iter();
     tips.extend(
         judged_heads
-            .filter(|(name, _)| !name.starts_with(&own_heads))
+            .filter(|(name, _)| !name.starts_with(&own_heads) && !name.contains("/%"))
             .map(|(_, id)| id),
     );
     for hex in evidence.edge.iter().flat_map(|edge| &edge.left_behind) {

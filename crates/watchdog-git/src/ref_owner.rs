@@ -170,6 +170,14 @@ impl Worktree {
             .collect()
     }
 
+    /// The reflog of HEAD.
+    pub(super) fn head_log(&self) -> Result<PathBuf, Error> {
+        match &self.served {
+            Some(served) => served.head_log(),
+            None => Ok(self.git_dir().join("logs/HEAD")),
+        }
+    }
+
     /// The reflogs of the repository with the names of their refs: those of branches and of all worktrees' HEADs.
     pub(super) fn all_logs(&self) -> Result<Vec<(String, PathBuf)>, Error> {
         if let Some(served) = &self.served {
@@ -272,7 +280,11 @@ fn parse_symbolic_head(text: &str) -> Option<String> {
     Some(text.strip_prefix("ref:")?.trim().to_owned())
 }
 
-fn branch_logs(folder: &Path, name: &str, logs: &mut Vec<(String, PathBuf)>) -> Result<(), Error> {
+fn branch_logs(
+    folder: &Path,
+    name: &str,
+    logs: &mut Vec<(String, PathBuf)>,
+) -> Result<(), Error> {
     for entry in list_folder_entries(folder)? {
         let name = format!(
             "{name}/{}",

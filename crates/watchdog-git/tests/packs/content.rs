@@ -171,7 +171,11 @@ fn shared_repository_gets_modes_of_git() {
             )
             .expect("it can be written");
         worktree
-            .write_empty_commit("a mark", "2026-01-02T03:04:05Z".parse().expect("a time"))
+            .write_empty_commit(
+                "a mark",
+                &[],
+                "2026-01-02T03:04:05Z".parse().expect("a time"),
+            )
             .expect("it can be written");
         worktree
             .restore(&few.name, RestoreTarget::Branch("again/deep/branch".into()))

@@ -151,6 +151,10 @@ pub fn record_head_baseline(
     {
         notes.push(Degradation::new(WarningCode::BaselineRefUnwritten, error));
     }
+    // Without that ref the entries are still told where they vanish.
+    if let Err(error) = worktree.keep_stashes(work.stashes.as_deref().unwrap_or_default(), now) {
+        notes.push(Degradation::new(WarningCode::BaselineRefUnwritten, error));
+    }
     baseline::record_baseline(store, &worktree.worktree_id(), &spec, &record)?;
     Ok(RecordedBaseline {
         spec,
@@ -197,9 +201,12 @@ fn record_uncommitted(
             drop_earlier_work(ids, &left_contents)
         }
     };
+    let stashes = worktree.stash_commits()?;
     let work = SessionEdgeFiles {
         inherited,
         end: None,
+        stashed: worktree.stashed_contents(&stashes),
+        stashes: Some(stashes),
     };
     uncommitted::record_uncommitted(
         store,

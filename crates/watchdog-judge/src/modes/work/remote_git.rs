@@ -257,7 +257,7 @@ impl<'w> RemoteGit<'w> {
     /// A commit without files and parents.
     pub(super) fn empty_commit(&self, message: &str) -> Result<String, RemoteFailure> {
         self.worktree
-            .write_empty_commit(message, now())
+            .write_empty_commit(message, &[], now())
             .map_err(|error| self.unread(&error))
     }
 

@@ -1,0 +1,175 @@
+//! The entries of the stash: recorded and kept with a baseline, and compared at the end.
+
+use std::collections::{BTreeMap, HashSet};
+
+use gix::ObjectId;
+use gix::bstr::ByteSlice;
+use jiff::Timestamp;
+
+use super::content_ids::content_hash;
+use super::error::Error;
+use super::known_refs::RefTip;
+use super::open::Worktree;
+use super::path_text::escape_path;
+use super::reflog;
+use super::snapshot::delete_ref;
+use super::tree_change::{list_changed_files, read_blob};
+
+/// How many entries of the stash count, newest first.
+const MAX_ENTRIES: usize = 1_000;
+
+/// How many of them have their files compared, and how many files there are in all at most.
+const MAX_COMPARED: usize = 64;
+const MAX_FILES: usize = 2_000;
+
+/// Files above this size, in bytes, are not compared.
+const MAX_BLOB: u64 = 16 << 20;
+
+/// The stash's ref.
+const STASH: &str = "refs/stash";
+
+/// The spec of the judged refs that keep entries of the stash. No other spec has its name.
+const KEPT_AS: &str = "%stash";
+
+impl Worktree {
+    /// The commits of the stash's entries, newest first.
+    ///
+    /// # Errors
+    /// [`Error::Read`] where the reflog of the stash cannot be read.
+    pub fn stash_commits(&self) -> Result<Vec<String>, Error> {
+        let log = match &self.served {
+            Some(served) => (served.all_logs()?.into_iter())
+                .find(|(name, _)| name == STASH)
+                .map(|(_, log)| log),
+            None => Some(self.common_dir().join("logs").join(STASH)),
+        };
+        let entries = log.map_or(Ok(Vec::new()), |log| reflog::read_entries(&log))?;
+        let newest = entries.iter().rev().take(MAX_ENTRIES);
+        Ok(newest.map(|entry| entry.new.to_hex().to_string()).collect())
+    }
+
+    /// The entries of the stash below the newest one, which its ref names.
+    pub(super) fn older_stashes(&self, tips: &[RefTip]) -> Result<Vec<RefTip>, Error> {
+        if !tips.iter().any(|(name, _)| name == STASH) {
+            return Ok(Vec::new());
+        }
+        let entries = self.stash_commits()?.into_iter().enumerate().skip(1);
+        let named = entries.map(|(at, commit)| (format!("{STASH}@{{{at}}}"), commit));
+        Ok(named.collect())
+    }
+
+    /// Keeps these entries of the stash in one ref, like a judged head, in place of the refs that keep no other entry.
+    ///
+    /// # Errors
+    /// When refs or objects cannot be read or written.
+    pub fn keep_stashes(&self, entries: &[String], at: Timestamp) -> Result<(), Error> {
+        if entries.is_empty() {
+            return Ok(());
+        }
+        let entries: Vec<ObjectId> = (entries.iter())
+            .filter_map(|hex| ObjectId::from_hex(hex.as_bytes()).ok())
+            .filter(|id| self.repo.has_object(*id))
+            .collect();
+        let message = "watchdog: entries of the stash";
+        let keeper = self.write_empty_commit(message, &entries, Timestamp::UNIX_EPOCH)?;
+        self.keep_judged(KEPT_AS, &keeper, at)?;
+        let keeps_no_other = |id: ObjectId| {
+            self.repo.find_commit(id).is_ok_and(|commit| {
+                commit
+                    .parent_ids()
+                    .all(|parent| entries.contains(&parent.detach()))
+            })
+        };
+        for (name, id) in self.refs_below(&self.judged_folder(KEPT_AS))? {
+            if id.to_hex().to_string() != keeper && keeps_no_other(id) {
+                delete_ref(self, &name, id, at)?;
+            }
+        }
+        Ok(())
+    }
+
+    /// The content ids that files have in these entries of the stash, where those changed them, by path.
+    pub fn stashed_contents(&self, entries: &[String]) -> BTreeMap<String, Vec<String>> {
+        let mut contents: BTreeMap<String, Vec<String>> = BTreeMap::new();
+        let mut files = 0;
+        for hex in entries.iter().take(MAX_COMPARED) {
+            // An unreadable entry brings nothing.
+            for (path, id) in self.read_stashed_files(hex).unwrap_or_default() {
+                if files < MAX_FILES {
+                    files += 1;
+                    contents.entry(path).or_default().push(id);
+                }
+            }
+        }
+        contents
+    }
+
+    /// The changed files of an entry, those of its index and the untracked ones included.
+    fn read_stashed_files(&self, hex: &str) -> Result<Vec<(String, String)>, Error> {
+        let doing = || format!("read the stash entry {hex}");
+        let tree_of = |id: ObjectId| {
+            let tree =
+                (self.repo.find_commit(id)).and_then(|commit| Ok(commit.tree_id()?.detach()));
+            tree.map_err(|e| Error::read_error(doing(), e))
+        };
+        let id = ObjectId::from_hex(hex.as_bytes()).map_err(|e| Error::read_error(doing(), e))?;
+        let entry = (self.repo.find_commit(id)).map_err(|e| Error::read_error(doing(), e))?;
+        let parents: Vec<ObjectId> = entry.parent_ids().map(gix::Id::detach).collect();
+        let Some((base, others)) = parents.split_first() else {
+            return Ok(Vec::new());
+        };
+        let (base, empty) = (tree_of(*base)?, ObjectId::empty_tree(id.kind()));
+        let mut ids = Vec::new();
+        for (at, commit) in [&id].into_iter().chain(others).enumerate() {
+            let before = if at < 2 { base } else { empty };
+            for file in list_changed_files(self, before, tree_of(*commit)?)? {
+                let Some((mode, blob)) = file.new.filter(|(mode, _)| !mode.is_commit()) else {
+                    continue;
+                };
+                let Some(bytes) = read_blob(self, blob, MAX_BLOB)? else {
+                    continue;
+                };
+                let kind = match mode.kind() {
+                    gix::objs::tree::EntryKind::Link => 'l',
+                    gix::objs::tree::EntryKind::BlobExecutable => 'x',
+                    _ => 'f',
+                };
+                let path = escape_path(&file.path);
+                ids.push((path.clone(), format!("{kind}{}", content_hash(&bytes))));
+                if bytes.contains(&b'\n') && self.writes_crlf() {
+                    let on_disk = content_hash(&bytes.replace("\n", "\r\n"));
+                    ids.push((path, format!("{kind}{on_disk}")));
+                }
+            }
+        }
+        Ok(ids)
+    }
+
+    fn writes_crlf(&self) -> bool {
+        let config = self.repo.config_snapshot();
+        config.boolean("core.autocrlf") == Some(true)
+    }
+
+    /// The entries of `recorded` that are gone, oldest first, each with its message, and the entries that came since.
+    pub(super) fn compare_stashes(
+        &self,
+        recorded: &[String],
+    ) -> Result<(Vec<(String, String)>, Vec<String>), Error> {
+        let now = self.stash_commits()?;
+        let (before, after): (HashSet<_>, HashSet<_>) =
+            (recorded.iter().collect(), now.iter().collect());
+        let lost = (recorded.iter().rev()).filter(|entry| !after.contains(entry));
+        let lost = lost.map(|entry| (entry.clone(), self.stash_message(entry)));
+        let new = now.iter().filter(|entry| !before.contains(entry));
+        Ok((lost.collect(), new.cloned().collect()))
+    }
+
+    /// The first line of an entry, `WIP on main: 1234567 subject` or `On main: message`.
+    pub(super) fn stash_message(&self, hex: &str) -> String {
+        let commit =
+            (ObjectId::from_hex(hex.as_bytes()).ok()).and_then(|id| self.repo.find_commit(id).ok());
+        let message = commit.map(|commit| commit.message_raw_sloppy().to_str_lossy().into_owned());
+        let line = message.as_deref().and_then(|text| text.lines().next());
+        line.unwrap_or("stash").trim().to_owned()
+    }
+}
