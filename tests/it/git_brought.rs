@@ -40,6 +40,7 @@ impl Recorded {
             at: Some(at),
             inherited,
             left_behind: worktree.left_behind().unwrap(),
+            stashes: None,
             committer: worktree.committer(),
         };
         let refs = KnownRefs::from(worktree.ref_tips().unwrap());

@@ -524,6 +524,129 @@ fn commit_without_reflog_message_is_made_here() {
     );
 }
 
+/// Begins a session as watchdog records it; returns the reader of its commits.
+fn begin_recorded(repo: &Repo) -> impl Fn() -> Commits + '_ {
+    repo.git(&["config", "user.name", "C O Mitter"]);
+    repo.git(&["config", "user.email", "committer@example.com"]);
+    let worktree = Worktree::open(repo.root()).unwrap();
+    let content = ContentAtBaseline {
+        at: Some(Timestamp::now()),
+        committer: worktree.committer(),
+        left_behind: worktree.left_behind().unwrap(),
+        stashes: Some(worktree.stash_commits().unwrap()),
+        ..ContentAtBaseline::default()
+    };
+    let refs = KnownRefs::from(worktree.ref_tips().unwrap());
+    let evidence = OriginEvidence::from(Some(&refs)).with_content(content);
+    let baseline = worktree.head().unwrap();
+    move || {
+        let worktree = Worktree::open(repo.root()).unwrap();
+        worktree.session_commits(&baseline, &evidence).unwrap()
+    }
+}
+
+#[test]
+fn work_beside_head_is_told_with_its_state() {
+    let commit =
+        |name: &str| format!("echo {name} > {name}; git add {name}; git commit -q -m {name}; ");
+    let on_x = format!("git switch -q -c x; {}", commit("w"));
+    let back = "git switch -q mine; git branch -q -D x";
+    for (session, told) in [
+        (format!("{on_x} git push -q origin x; {back}"), "x pushed"),
+        (
+            format!("{on_x} {back}; git reflog expire --expire=now --all"),
+            "",
+        ),
+        (format!("{on_x} {back}"), "x deleted"),
+        (format!("{on_x} git switch -q mine"), "x unpushed"),
+        (
+            format!("git switch -q free; {} git switch -q mine", commit("f")),
+            "free unpushed",
+        ),
+        (
+            format!("{on_x} git switch -q free; git merge -q x; {back}"),
+            "x merged merge",
+        ),
+        (
+            format!("{on_x} git switch -q mine; git merge -q --no-ff --no-edit x; {back}"),
+            "x merged merge",
+        ),
+        (
+            format!(
+                "{on_x} {} git switch -q mine; git merge -q --squash x; git commit -q -m squashed; {back}",
+                commit("v")
+            ),
+            "x merged squash",
+        ),
+        (
+            format!(
+                "{on_x} git switch -q mine; {} git cherry-pick x; {back}",
+                commit("m")
+            ),
+            "x merged rebase",
+        ),
+        (
+            format!("git switch -q --detach; {} git switch -q mine", commit("d")),
+            "- deleted",
+        ),
+        (
+            format!("{} git reset -q --hard HEAD~1", commit("r")),
+            "mine deleted reset",
+        ),
+        (
+            format!("{} git commit -q --amend -m again", commit("a")),
+            "",
+        ),
+        (
+            format!(
+                "{} git reset -q --soft HEAD~1; git commit -q -m again",
+                commit("s")
+            ),
+            "",
+        ),
+        (
+            format!(
+                "git worktree add -q -b x ../sub; cd ../sub; {} git push -q origin x; cd ../mine; git worktree remove ../sub; git branch -q -D x",
+                commit("h")
+            ),
+            "x pushed",
+        ),
+        (
+            format!(
+                "{CLONED} git fetch -q ../clone; git switch -q --detach FETCH_HEAD; git switch -q mine"
+            ),
+            "",
+        ),
+        ("git switch -q other2; git switch -q mine".to_owned(), ""),
+        ("echo s > seed.txt; git stash -q".to_owned(), "mine stashed"),
+        (
+            "cd ../other; echo s > seed.txt; git stash -q".to_owned(),
+            "",
+        ),
+    ] {
+        let team = Team::new();
+        let mine = &team.mine;
+        script(mine, "git clone -q --bare . ../origin.git; git remote add origin ../origin.git; git branch free
+            git branch other2; git switch -q other2; git commit -q --allow-empty -m older; git switch -q mine");
+        let commits = begin_recorded(mine);
+        script(mine, &session);
+        let told_work: Vec<String> = commits()
+            .beside
+            .iter()
+            .map(|work| {
+                let state = format!("{:?}", work.state).to_lowercase();
+                let words = [
+                    work.branch.as_deref().unwrap_or("-"),
+                    &state,
+                    work.by.as_deref().unwrap_or(""),
+                ];
+                words.join(" ").trim().to_owned()
+            })
+            .collect();
+        assert_eq!(told_work.join(", "), told, "{session}");
+    }
+}
+
 /// A commit without a word in the reflog, on HEAD: its name is `$c`.
 const PLUMBED: &str = "echo own > own; git add own
     c=$(git commit-tree -p HEAD -m own $(git write-tree)); ";
@@ -553,21 +676,10 @@ fn own_commits_count_however_head_came_there() {
     ] {
         let team = Team::new();
         let mine = &team.mine;
-        mine.git(&["config", "user.name", "C O Mitter"]);
-        mine.git(&["config", "user.email", "committer@example.com"]);
         script(mine, before);
-        let worktree = Worktree::open(mine.root()).unwrap();
-        let content = ContentAtBaseline {
-            at: Some(Timestamp::now()),
-            committer: worktree.committer(),
-            left_behind: worktree.left_behind().unwrap(),
-            ..ContentAtBaseline::default()
-        };
-        let refs = KnownRefs::from(worktree.ref_tips().unwrap());
-        let evidence = OriginEvidence::from(Some(&refs)).with_content(content);
-        let baseline = worktree.head().unwrap();
+        let recorded = begin_recorded(mine);
         script(mine, &session);
-        let commits = Worktree::open(mine.root()).unwrap().session_commits(&baseline, &evidence).unwrap();
+        let commits = recorded();
         assert_eq!((commits.new_commits, commits.made_here), (1, made), "{session}");
     }
 }

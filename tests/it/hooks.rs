@@ -74,6 +74,21 @@ fn words(repo: &Repo<'_>) -> Vec<Value> {
 }
 
 #[test]
+fn lost_stash_entry_is_told_at_a_stop() {
+    let env = TestEnv::new();
+    let repo = watched(&env, &wants_a_file());
+    repo.write("mine.txt", "mine");
+    repo.git(&["stash", "push", "-q", "-u"]);
+    let entry = repo.git(&["rev-parse", "refs/stash"]);
+    repo.watchdog(&["snapshot", "--from-session"]).expect(0);
+    repo.git(&["stash", "clear"]);
+    repo.write("done.txt", "x");
+    let said = hook(&repo, &["stop"], &stop("p"));
+    let restores = told(&said).contains("stash store -m") && told(&said).contains(&entry);
+    assert!(restores, "{said}");
+}
+
+#[test]
 fn an_agent_is_held_until_its_checks_pass() {
     let env = TestEnv::new();
     let repo = watched(&env, &wants_a_file());

@@ -55,6 +55,26 @@ fn judged_commits_outlive_their_worktree_and_branch() {
 }
 
 #[test]
+fn work_beside_head_is_kept_and_no_strike() {
+    let env = TestEnv::new();
+    let repo = env.repo();
+    let commit = "git switch -q -c x; echo $$ > x; git add x; git commit -q -m x";
+    let back = format!("{commit}; git rev-parse HEAD > ../x; git switch -q -; git branch -q -D x");
+    for attempt in 0..3 {
+        let out = repo
+            .watchdog(&["run", "--json", "--", "sh", "-c", &back])
+            .expect(10);
+        let json = out.json();
+        assert_eq!(json["strike"], false, "{attempt}: {out}");
+        assert_eq!(json["elsewhere"][0]["state"], "deleted", "{out}");
+    }
+    let made = std::fs::read_to_string(env.root().join("x")).unwrap();
+    repo.git(&["reflog", "expire", "--expire=now", "--all"]);
+    repo.git(&["gc", "-q", "--prune=now"]);
+    assert_eq!(repo.git(&["cat-file", "-t", made.trim()]), "commit");
+}
+
+#[test]
 fn one_ref_keeps_each_unpushed_judged_line() {
     let env = TestEnv::new();
     let repo = env.repo();

@@ -155,6 +155,80 @@ fn commits_after_the_end_are_named() {
 }
 
 #[test]
+fn stash_of_the_user_is_kept_and_inherited() {
+    let env = TestEnv::new();
+    let repo = env.repo();
+    let config = asking(&env, says("complete"), &json!({}));
+    let stash = || {
+        repo.write("mine.txt", "mine\n");
+        repo.git(&["stash", "push", "-q", "-u", "-m", "it's mine"]);
+    };
+    stash();
+    let entry = repo.git(&["rev-parse", "refs/stash"]);
+    let cleared = "git stash clear; git reflog expire --expire=now --all; git gc -q --prune=now";
+    let out = run(&repo, &config, &[], &["sh", "-c", cleared]).expect(0);
+    let note = out.json()["notes"][0].clone();
+    assert_eq!(note["code"], "stash_lost", "{out}");
+    let command = note["detail"]
+        .as_str()
+        .and_then(|detail| detail.split_once("with: "));
+    let restored = std::process::Command::new("sh")
+        .args(["-c", command.unwrap().1])
+        .status();
+    assert!(restored.unwrap().success(), "{note}");
+    assert_eq!(repo.git(&["rev-parse", "refs/stash"]), entry);
+    // It is nobody's work where it was, in this session and the next.
+    for session in ["git stash pop -q", "true"] {
+        let out = run(
+            &repo,
+            &config,
+            &["--max-probes", "1"],
+            &["sh", "-c", session],
+        );
+        let json = out.json();
+        assert_eq!(
+            (&json["inherited"], &json["rescued"]),
+            (&json!(1), &json!(false)),
+            "{out}"
+        );
+    }
+    std::fs::remove_file(repo.path().join("mine.txt")).unwrap();
+    let own = "echo work > work; git stash push -q -u";
+    let out = run(&repo, &config, &[], &["sh", "-c", own]).expect(12);
+    assert_eq!(
+        (out.verdict().as_str(), &out.json()["strike"]),
+        ("review/disputed", &json!(false)),
+        "{out}"
+    );
+    assert_eq!(out.json()["elsewhere"][0]["state"], "stashed", "{out}");
+}
+
+#[test]
+fn pushed_work_is_no_nothing_to_do() {
+    let env = TestEnv::new();
+    let repo = env.repo();
+    let config = asking(&env, says("complete"), &json!({}));
+    repo.git(&["init", "-q", "--bare", "../origin.git"]);
+    repo.git(&["remote", "add", "origin", "../origin.git"]);
+    let session =
+        "git switch -q -c x; echo x > x; git add x; git commit -q -m x; git push -q origin x
+        git switch -q -; git branch -q -D x";
+    let out = run(&repo, &config, &[], &["sh", "-c", session]).expect(0);
+    let json = out.json();
+    assert_eq!(
+        (out.verdict().as_str(), &json["evidence"]),
+        ("complete/new_commits", &json!("claimed")),
+        "{out}"
+    );
+    assert!(
+        json["message"]
+            .as_str()
+            .is_some_and(|words| words.contains("pushed to origin/x")),
+        "{out}"
+    );
+}
+
+#[test]
 fn adopted_file_in_a_commit_is_work() {
     let env = TestEnv::new();
     let repo = env.repo();

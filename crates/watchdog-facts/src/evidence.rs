@@ -15,6 +15,7 @@ pub use super::left_out_reason::LeftOutReason;
 pub use super::reply::{ProbeOutcome, Reply, ReplyStatus};
 use super::shell_line::WorktreeCommands;
 pub use super::warning_code::WarningCode;
+pub use super::work_beside::{BesideState, WorkBeside};
 
 /// Why a fact is unknown. Ends a check as `error`, never as "nothing there".
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error, Serialize, Deserialize)]
@@ -169,6 +170,9 @@ pub struct Commits {
     pub conflicts: Vec<String>,
     /// Newest first, at most [`Commits::LISTED`].
     pub listed: Vec<Commit>,
+    /// The session's work that HEAD lacks, or has in another form.
+    #[serde(rename = "elsewhere")]
+    pub beside: Vec<WorkBeside>,
     /// Warnings about these numbers, such as a rewritten history.
     #[serde(deserialize_with = "read_known_notes")]
     pub degraded: Vec<Degradation>,

@@ -128,6 +128,8 @@ word_table! {
     StoreReplaced = "store_replaced",
     /// A record could not be written.
     StoreUnwritable = "store_unwritable",
+    /// Entries of the stash from before the session are gone; the commands that bring them back are named.
+    StashLost = "stash_lost",
     /// No branch of a submodule reaches a commit there any more that was there at the baseline or was made since; a ref keeps it.
     SubmoduleCommitsLeft = "submodule_commits_left",
     /// The work of helpers or submodules could not be read.

@@ -78,7 +78,11 @@ impl Worktree {
         Ok(newest.map(|id| HistoryPoint::Commit(id.to_hex().to_string())))
     }
 
-    fn merge_base_of(&self, first: ObjectId, second: ObjectId) -> Result<Option<ObjectId>, Error> {
+    pub(super) fn merge_base_of(
+        &self,
+        first: ObjectId,
+        second: ObjectId,
+    ) -> Result<Option<ObjectId>, Error> {
         // A ref may name what is no commit, and histories may have nothing in common: then nothing came from there.
         let Ok(bases) = self.repo.merge_bases_many(first, &[second]) else {
             return Ok(None);

@@ -6,6 +6,7 @@ use gix::ObjectId;
 use gix::bstr::ByteSlice;
 
 use super::baseline::HistoryPoint;
+use super::beside_head::BesideSearch;
 use super::brought;
 use super::error::Error;
 use super::known_refs::KnownRefs;
@@ -146,6 +147,14 @@ impl Worktree {
         commits.net_change = ours && matches!(effect, NetEffect::Change | NetEffect::Brought(_));
         note_effect(&mut commits, &effect);
         commits.listed = self.list(&history, &new, &origins, &rescued)?;
+        let mut search = BesideSearch {
+            worktree: self,
+            history: &mut history,
+            new: &new,
+            head,
+            evidence,
+        };
+        search.search(&mut commits)?;
         Ok(commits)
     }
 

@@ -4,6 +4,7 @@
 
 mod baseline;
 mod baseline_ref;
+mod beside_head;
 mod birth;
 mod blob;
 mod blob_reader;

@@ -170,7 +170,7 @@ fn made_commits(
 
 /// Whether an entry that claims the creation of a commit can be true: then the commit is a child of the former HEAD, or replaces it. A
 /// program can have git write `commit: moving to other` for a reset.
-fn is_plausible_entry(
+pub(super) fn is_plausible_entry(
     worktree: &Worktree,
     history: &mut CommitHistory<'_>,
     entry: &ReflogEntry,
@@ -350,7 +350,7 @@ fn note_incomplete(origins: &mut CommitOrigins, complete: bool) {
 }
 
 /// Whether a commit has the committer that was recorded with the baseline, and a date since then.
-fn is_by_session_committer(
+pub(super) fn is_by_session_committer(
     worktree: &Worktree,
     history: &CommitHistory<'_>,
     node: HistoryIndex,
@@ -388,7 +388,7 @@ impl Worktree {
 
 /// What others have now: remote-tracking refs, what was fetched last, branches and worktrees of others, and their judged heads; and the
 /// commits that HEAD had left behind.
-fn foreign_tips(
+pub(super) fn foreign_tips(
     worktree: &Worktree,
     owners: &RefOwners,
     evidence: &OriginEvidence,

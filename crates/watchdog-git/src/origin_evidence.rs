@@ -29,6 +29,8 @@ pub struct ContentAtBaseline {
     pub inherited: ContentIds,
     /// The commits that HEAD ([`Worktree::left_behind`](crate::Worktree::left_behind)) and those of submodules had left behind.
     pub left_behind: Vec<String>,
+    /// The entries of the stash, newest first, where they were recorded.
+    pub stashes: Option<Vec<String>>,
     /// The committer of what git commits there ([`Worktree::committer`](crate::Worktree::committer)).
     pub committer: Option<String>,
 }

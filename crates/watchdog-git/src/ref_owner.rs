@@ -116,6 +116,11 @@ impl RefOwners {
         }
     }
 
+    /// Whether another's worktree has a branch checked out.
+    pub(super) fn is_taken(&self, branch: &str) -> bool {
+        self.taken.contains(branch)
+    }
+
     /// Whether a linked worktree of the record is gone, and its log with it.
     pub(super) fn lost_worktree(&self, common_dir: &Path) -> bool {
         let is_lost =
@@ -280,7 +285,7 @@ fn parse_symbolic_head(text: &str) -> Option<String> {
     Some(text.strip_prefix("ref:")?.trim().to_owned())
 }
 
-fn branch_logs(
+pub(super) fn branch_logs(
     folder: &Path,
     name: &str,
     logs: &mut Vec<(String, PathBuf)>,

@@ -25,6 +25,12 @@ pub(super) struct ReflogEntry {
     pub moving_words: Option<String>,
     /// The names of merged revisions, and of targets of a reset or rebase, as the message has them.
     pub sources: Vec<String>,
+    /// When it was written, in seconds since 1970, by the clock of whoever wrote it.
+    pub seconds: i64,
+    /// The branch or commit that a checkout left.
+    pub moved_from: Option<String>,
+    /// Whether a push moved a remote-tracking ref.
+    pub pushed: bool,
     /// A name of the whole line: a commit on a branch writes the same line into the log of HEAD and that of the branch.
     pub line: u64,
 }
@@ -282,6 +288,12 @@ fn parse_entry(line: &[u8]) -> Option<ReflogEntry> {
         amends: message.starts_with("commit (amend):"),
         moving_words: (action.makes() && is_movement(details)).then(|| details.to_owned()),
         sources: parse_sources(&message),
+        seconds: (head.rsplit(|b| *b == b' ').nth(1))
+            .and_then(|seconds| std::str::from_utf8(seconds).ok()?.parse().ok())
+            .unwrap_or_default(),
+        moved_from: (message.strip_prefix("checkout: moving from "))
+            .and_then(|rest| Some(rest.split_once(" to ")?.0.to_owned())),
+        pushed: message == "update by push",
         line: hasher.finish(),
     })
 }

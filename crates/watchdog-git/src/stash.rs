@@ -1,6 +1,6 @@
 //! The entries of the stash: recorded and kept with a baseline, and compared at the end.
 
-use std::collections::{BTreeMap, HashSet};
+use std::collections::BTreeMap;
 
 use gix::ObjectId;
 use gix::bstr::ByteSlice;
@@ -81,7 +81,7 @@ impl Worktree {
             })
         };
         for (name, id) in self.refs_below(&self.judged_folder(KEPT_AS))? {
-            if id.to_hex().to_string() != keeper && keeps_no_other(id) {
+            if !name.ends_with(&format!("-{}", &keeper[..12])) && keeps_no_other(id) {
                 delete_ref(self, &name, id, at)?;
             }
         }
@@ -150,18 +150,15 @@ impl Worktree {
         config.boolean("core.autocrlf") == Some(true)
     }
 
-    /// The entries of `recorded` that are gone, oldest first, each with its message, and the entries that came since.
+    /// The entries of `recorded` that are gone, oldest first, and the entries that came since.
     pub(super) fn compare_stashes(
         &self,
         recorded: &[String],
-    ) -> Result<(Vec<(String, String)>, Vec<String>), Error> {
+    ) -> Result<(Vec<String>, Vec<String>), Error> {
         let now = self.stash_commits()?;
-        let (before, after): (HashSet<_>, HashSet<_>) =
-            (recorded.iter().collect(), now.iter().collect());
-        let lost = (recorded.iter().rev()).filter(|entry| !after.contains(entry));
-        let lost = lost.map(|entry| (entry.clone(), self.stash_message(entry)));
-        let new = now.iter().filter(|entry| !before.contains(entry));
-        Ok((lost.collect(), new.cloned().collect()))
+        let lost = (recorded.iter().rev()).filter(|entry| !now.contains(entry));
+        let new = now.iter().filter(|entry| !recorded.contains(entry));
+        Ok((lost.cloned().collect(), new.cloned().collect()))
     }
 
     /// The first line of an entry, `WIP on main: 1234567 subject` or `On main: message`.

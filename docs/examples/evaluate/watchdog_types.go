@@ -277,6 +277,40 @@ type VerdictSession struct {
 	Ended *VerdictSessionEnded `json:"ended,omitempty"`
 }
 
+// VerdictElsewhereItemState is a part of what its name begins with.
+type VerdictElsewhereItemState string
+
+// The values of VerdictElsewhereItemState that this version knows.
+const (
+	VerdictElsewhereItemStatePushed   VerdictElsewhereItemState = "pushed"
+	VerdictElsewhereItemStateMerged   VerdictElsewhereItemState = "merged"
+	VerdictElsewhereItemStateUnpushed VerdictElsewhereItemState = "unpushed"
+	VerdictElsewhereItemStateDeleted  VerdictElsewhereItemState = "deleted"
+	VerdictElsewhereItemStateStashed  VerdictElsewhereItemState = "stashed"
+)
+
+// VerdictElsewhereItemBy is a part of what its name begins with.
+type VerdictElsewhereItemBy string
+
+// The values of VerdictElsewhereItemBy that this version knows.
+const (
+	VerdictElsewhereItemByMerge  VerdictElsewhereItemBy = "merge"
+	VerdictElsewhereItemBySquash VerdictElsewhereItemBy = "squash"
+	VerdictElsewhereItemByRebase VerdictElsewhereItemBy = "rebase"
+	VerdictElsewhereItemByReset  VerdictElsewhereItemBy = "reset"
+)
+
+// VerdictElsewhereItem is a part of what its name begins with.
+type VerdictElsewhereItem struct {
+	Branch  *string                   `json:"branch"`
+	Commit  string                    `json:"commit"`
+	Commits int64                     `json:"commits"`
+	Subject string                    `json:"subject"`
+	State   VerdictElsewhereItemState `json:"state"`
+	By      *VerdictElsewhereItemBy   `json:"by"`
+	On      *string                   `json:"on"`
+}
+
 // VerdictProbeUsage is: what questions to the agent cost; a figure that it does not tell is null
 type VerdictProbeUsage struct {
 	Requests     int64    `json:"requests"`
@@ -412,6 +446,8 @@ type Verdict struct {
 	UnchangedSince *string `json:"unchanged_since"`
 	// what helpers of the session hold that HEAD lacks
 	Helpers []string `json:"helpers,omitempty"`
+	// the session's work that HEAD lacks, or has in another form
+	Elsewhere []VerdictElsewhereItem `json:"elsewhere,omitempty"`
 	// what questions to the agent cost; a figure that it does not tell is null
 	ProbeUsage        VerdictProbeUsage `json:"probe_usage"`
 	Strike            bool              `json:"strike"`

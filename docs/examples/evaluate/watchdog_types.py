@@ -244,6 +244,31 @@ class VerdictSession(_VerdictSessionRequired, total=False):
     # how the process of the session ended, where watchdog ran it
     ended: Optional[VerdictSessionEnded]
 
+VerdictElsewhereItemState = Literal[
+    "pushed",
+    "merged",
+    "unpushed",
+    "deleted",
+    "stashed",
+]
+
+VerdictElsewhereItemBy = Literal[
+    "merge",
+    "squash",
+    "rebase",
+    "reset",
+]
+
+
+class VerdictElsewhereItem(TypedDict):
+    branch: Optional[str]
+    commit: str
+    commits: int
+    subject: str
+    state: VerdictElsewhereItemState
+    by: Optional[VerdictElsewhereItemBy]
+    on: Optional[str]
+
 
 class VerdictProbeUsage(TypedDict):
     """what questions to the agent cost; a figure that it does not tell is null"""
@@ -380,6 +405,8 @@ class Verdict(_VerdictRequired, total=False):
     changed_since_end: int
     # what helpers of the session hold that HEAD lacks
     helpers: List[str]
+    # the session's work that HEAD lacks, or has in another form
+    elsewhere: List[VerdictElsewhereItem]
     # the same with a sentence
     notes: List[VerdictNotesItem]
     log: Optional[str]

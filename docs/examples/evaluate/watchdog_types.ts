@@ -217,6 +217,29 @@ export interface VerdictSession {
   ended?: VerdictSessionEnded | null;
 }
 
+export type VerdictElsewhereItemState =
+  | "pushed"
+  | "merged"
+  | "unpushed"
+  | "deleted"
+  | "stashed";
+
+export type VerdictElsewhereItemBy =
+  | "merge"
+  | "squash"
+  | "rebase"
+  | "reset";
+
+export interface VerdictElsewhereItem {
+  branch: string | null;
+  commit: string;
+  commits: number;
+  subject: string;
+  state: VerdictElsewhereItemState;
+  by: VerdictElsewhereItemBy | null;
+  on: string | null;
+}
+
 /** what questions to the agent cost; a figure that it does not tell is null */
 export interface VerdictProbeUsage {
   requests: number;
@@ -335,6 +358,8 @@ export interface Verdict {
   unchanged_since: string | null;
   /** what helpers of the session hold that HEAD lacks */
   helpers?: string[];
+  /** the session's work that HEAD lacks, or has in another form */
+  elsewhere?: VerdictElsewhereItem[];
   /** what questions to the agent cost; a figure that it does not tell is null */
   probe_usage: VerdictProbeUsage;
   strike: boolean;

@@ -1,19 +1,36 @@
-//! A session's word beside work that HEAD lacks: of its helpers, or inside of submodules.
+//! A session's word beside work that HEAD lacks: of its helpers, inside of submodules, on other refs, in the stash.
 
+use watchdog_facts::display::escape_to_one_line;
+use watchdog_facts::evidence::{BesideState, WorkBeside};
 use watchdog_facts::verdict::{Evidence, Reason, Status, Verdict};
 
 /// How many of them a message names.
 const NAMED: usize = 3;
 
-/// A bare `complete` of the agent is disputed if helpers have unmerged or uncommitted work, or submodules have changes of the
-/// session: a person decides. A verdict that is not complete names the submodules in its feedback.
+/// A bare `complete` of the agent is disputed if helpers have unmerged or uncommitted work, submodules have changes of the session, or
+/// work of it lies on no remote and no older branch: a person decides. One beside work that did reach its place is no "nothing to do".
+/// A verdict that is not complete names the submodules in its feedback.
 pub fn dispute_beside(
     mut verdict: Verdict,
     helpers: Vec<String>,
     submodules: &[String],
 ) -> Verdict {
-    let all: Vec<&String> = helpers.iter().chain(submodules).collect();
     let rests_on_the_word = matches!(verdict.reason, Reason::NothingToDo | Reason::Rescued);
+    let beside = verdict.commits.iter().flat_map(|commits| &commits.beside);
+    let beside: Vec<&WorkBeside> = beside.filter(|work| !is_named(work, &helpers)).collect();
+    // A commit that was taken back may be in what the rescue committed.
+    let is_open = |work: &WorkBeside| {
+        !work.is_settled() && (work.by.is_none() || verdict.reason == Reason::NothingToDo)
+    };
+    let (open, settled): (Vec<_>, Vec<_>) = beside.into_iter().partition(|work| is_open(work));
+    let describe = |work: &&WorkBeside| work.describe();
+    let open: Vec<String> = open.iter().map(describe).collect();
+    let reached: Vec<String> = settled
+        .iter()
+        .filter(|work| work.by.is_none() || verdict.reason == Reason::NothingToDo)
+        .map(describe)
+        .collect();
+    let all: Vec<&String> = (helpers.iter().chain(submodules).chain(&open)).collect();
     if rests_on_the_word && !all.is_empty() {
         let named = join_names(&all);
         verdict.reason = Reason::Disputed;
@@ -23,15 +40,42 @@ pub fn dispute_beside(
             "commit and merge it, or remove what is not needed: {named}"
         ));
         verdict.not_a_strike_because = Some(Reason::Disputed.status().as_str());
-    } else if verdict.status() != Status::Complete && !submodules.is_empty() {
-        let listed = join_names(submodules);
-        verdict.feedback = Some(verdict.feedback.map_or_else(
-            || listed.clone(),
-            |feedback| format!("{feedback}\n{listed}"),
-        ));
+    } else if verdict.reason == Reason::NothingToDo && !reached.is_empty() {
+        verdict.reason = Reason::NewCommits;
+        verdict.message = format!(
+            "the agent says that everything is done; its work lies beside HEAD: {}",
+            join_names(&reached)
+        );
+    } else {
+        let beside: Vec<String> = open.into_iter().chain(reached).collect();
+        if !beside.is_empty() {
+            verdict.message = format!("{}; beside HEAD: {}", verdict.message, join_names(&beside));
+        }
+        if verdict.status() != Status::Complete && !submodules.is_empty() {
+            let listed = join_names(submodules);
+            verdict.feedback = Some(verdict.feedback.map_or_else(
+                || listed.clone(),
+                |feedback| format!("{feedback}\n{listed}"),
+            ));
+        }
     }
     verdict.helpers = helpers;
     verdict
+}
+
+/// Whether a helper's line names this branch.
+fn is_named(work: &WorkBeside, helpers: &[String]) -> bool {
+    let on = work
+        .on
+        .as_ref()
+        .filter(|_| work.state == BesideState::Unpushed);
+    on.is_some_and(|on| {
+        let on = escape_to_one_line(on);
+        (helpers.iter()).any(|line| {
+            line.starts_with(&format!("branch {on}:"))
+                || line.starts_with(&format!("worktree {on}:"))
+        })
+    })
 }
 
 /// The first of these, and how many more there are.
@@ -47,6 +91,7 @@ pub fn join_names(all: &[impl AsRef<str>]) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use watchdog_facts::evidence::Commits;
 
     #[test]
     fn bare_complete_beside_unmerged_work_is_disputed() {
@@ -74,6 +119,61 @@ mod tests {
                 verdict.feedback.is_some(),
                 matches!(expected, Reason::Disputed | Reason::Unfinished)
             );
+        }
+        use BesideState::{Deleted, Merged, Pushed, Stashed, Unpushed};
+        for (reason, state, by, expected) in [
+            (Reason::NothingToDo, Pushed, None, Reason::NewCommits),
+            (
+                Reason::NothingToDo,
+                Merged,
+                Some("merge"),
+                Reason::NewCommits,
+            ),
+            (Reason::NothingToDo, Unpushed, None, Reason::Disputed),
+            (
+                Reason::NothingToDo,
+                Deleted,
+                Some("reset"),
+                Reason::Disputed,
+            ),
+            (Reason::NothingToDo, Stashed, None, Reason::Disputed),
+            (Reason::Rescued, Deleted, None, Reason::Disputed),
+            (Reason::Rescued, Deleted, Some("reset"), Reason::Rescued),
+            (Reason::Rescued, Pushed, None, Reason::Rescued),
+            (Reason::NewCommits, Deleted, None, Reason::NewCommits),
+            (Reason::Unfinished, Pushed, None, Reason::Unfinished),
+        ] {
+            let work = WorkBeside {
+                branch: Some("agent/x".to_owned()),
+                commit: "1".repeat(40),
+                commits: 2,
+                subject: "work".to_owned(),
+                state,
+                by: by.map(str::to_owned),
+                on: Some("b".to_owned()),
+            };
+            let commits = Commits {
+                beside: vec![work.clone()],
+                ..Commits::default()
+            };
+            let verdict = Verdict {
+                commits: Some(commits),
+                evidence: Evidence::Claimed,
+                ..Verdict::new(reason, "done")
+            };
+            let judged = dispute_beside(verdict.clone(), Vec::new(), &[]);
+            assert_eq!(judged.reason, expected, "{reason:?} {state:?}");
+            assert!(judged.evidence <= Evidence::Claimed);
+            let is_shown = judged.message.contains(&work.describe());
+            assert_eq!(
+                is_shown,
+                by != Some("reset") || reason == Reason::NothingToDo
+            );
+            if state == Unpushed {
+                let judged =
+                    dispute_beside(verdict, vec!["branch b: 1 unmerged commit".to_owned()], &[]);
+                assert!(!judged.message.contains("agent/x"), "{}", judged.message);
+            }
         }
         let disputed = dispute_beside(Verdict::new(Reason::NothingToDo, "done"), lines(5), &[]);
         assert!(

@@ -6,7 +6,7 @@ use std::sync::Arc;
 use watchdog_core::decision::beside_claim::{dispute_beside, join_names};
 use watchdog_facts::display::{escape_to_one_line, plural};
 use watchdog_facts::evidence::{
-    Changes, Commit, CommitOrigin, Degradation, RescueOutcome, WarningCode,
+    BesideState, Changes, Commit, CommitOrigin, Commits, Degradation, RescueOutcome, WarningCode,
 };
 use watchdog_facts::shell_line::{WorktreeCommands, shell_path};
 use watchdog_facts::verdict::{Evidence, Reason, Status, Verdict};
@@ -272,18 +272,17 @@ fn helper_words(helper: &UnmergedWork) -> String {
     format!("{what} {name}: {}", phrases.join(", "))
 }
 
-/// Keeps the judged head in a ref, where the session made anything and the repository is writable.
+/// Keeps the judged head and the session's work elsewhere in refs, where the session made anything and the repository is writable.
 /// No result depends on it.
-pub fn keep_judged_head(input: &JudgementInput, verdict: &Verdict) {
-    let Some(commits) = verdict
-        .commits
-        .as_ref()
-        .filter(|commits| commits.new_commits > 0)
-    else {
-        return;
-    };
-    let Some(head) = &commits.head else { return };
+pub fn keep_judged_head(input: &JudgementInput, commits: Option<&Commits>) {
+    let Some(commits) = commits else { return };
     let worktree = input.worktree();
-    // A repository that only others may write is judged all the same.
-    worktree.keep_judged(&input.spec, head, now()).ok();
+    let beside = (commits.beside.iter())
+        .filter(|work| work.state != BesideState::Stashed)
+        .map(|work| &work.commit);
+    let head = commits.head.iter().filter(|_| commits.new_commits > 0);
+    for commit in beside.chain(head) {
+        // A repository that only others may write is judged all the same.
+        worktree.keep_judged(&input.spec, commit, now()).ok();
+    }
 }

@@ -44,6 +44,7 @@ impl RecordedBaseline {
             at: Some(self.at),
             inherited: self.work.inherited.clone(),
             left_behind: self.left_behind.clone(),
+            stashes: self.work.stashes.clone(),
             committer: self.committer.clone(),
         }
     }

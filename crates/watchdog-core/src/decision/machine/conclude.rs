@@ -221,7 +221,8 @@ impl CheckMachine {
 
     pub(super) fn conclude_nothing_to_do(&mut self) -> MachineAction {
         let streak = self.setup.earlier.nothing_to_do_streak + 1;
-        if streak >= NOTHING_TO_DO_LIMIT {
+        let beside = (self.commits.as_ref()).is_some_and(|commits| !commits.beside.is_empty());
+        if streak >= NOTHING_TO_DO_LIMIT && !beside {
             self.by(JudgementRule::ThirdNothingToDo);
             let message = format!(
                 "the agent says {streak} times in a row that nothing is to be done, and git shows nothing"

@@ -123,6 +123,7 @@ impl CheckMachine {
     pub(super) fn left_nothing(&self) -> bool {
         let as_it_was = self.commits.as_ref().is_some_and(|commits| {
             commits.new_commits == 0
+                && commits.beside.is_empty()
                 && !commits
                     .degraded
                     .iter()

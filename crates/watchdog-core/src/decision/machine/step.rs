@@ -505,6 +505,8 @@ impl CheckMachine {
             .is_some_and(|commits| commits.new_commits > 0)
         {
             Some("new_commits")
+        } else if (self.commits.as_ref()).is_some_and(|commits| !commits.beside.is_empty()) {
+            Some("work_beside_head")
         } else if self.alive == 0 {
             Some("no_probe_answered_waiting_or_working")
         } else if self.rounds_left() > 0 {

@@ -18,7 +18,9 @@ use watchdog_core::decision::machine::{
 };
 use watchdog_core::decision::termination::{SpentUsage, find_stop_reason};
 use watchdog_facts::context::SessionContext;
-use watchdog_facts::evidence::{CheckOutcome, CheckResult, UnreadableFact, WarningCode};
+use watchdog_facts::evidence::{
+    CheckOutcome, CheckResult, Degradation, UnreadableFact, WarningCode,
+};
 use watchdog_facts::shell_line::WorktreeCommands;
 use watchdog_facts::verdict::Reason;
 use watchdog_process::CancelFlag;
@@ -35,6 +37,7 @@ use crate::judge::executor::at_once;
 use crate::judge::input_assembly::{SourceOfBaseline, open_judgement};
 use crate::judge::journal::CommandJournal;
 use crate::judge::judgement_input::{JudgementInput, Overrides};
+use crate::judge::origins::keep_judged_head;
 use crate::judge::snapshots::describe_gaps;
 use crate::judge::{criteria_files, machine_log, session_work};
 use crate::wire::hook_events::StopAnswer;
@@ -53,7 +56,7 @@ pub fn judge_stop(
 ) -> Result<HookReply, UnreadableFact> {
     let stop = JudgedStop::from_request(command_env, request, event, hook_input, hooked)?;
     if stop.is_unheld() {
-        return Ok(HookReply::quiet());
+        return Ok(stop.with_notes(HookReply::quiet()));
     }
     let tally = HoldTally::read_count(
         stop.store.as_ref(),
@@ -96,7 +99,7 @@ pub fn judge_stop(
         command_env.tell(&unreadable.why);
     }
     stop.record(&context, &decision, streak, &results);
-    Ok(with_notes(decision.reply, &stop.input))
+    Ok(stop.with_notes(decision.reply))
 }
 
 /// A stop or an output of an agent, with the input of its judgement.
@@ -155,6 +158,38 @@ impl<'a> JudgedStop<'a> {
     fn is_unheld(&self) -> bool {
         let talks = self.is_stop() && !self.request.all_sessions && self.request.host.has_person;
         talks && !is_watched(self.store.as_ref(), &self.input) && !changed_something(&self.input)
+    }
+
+    /// Adds to any answer what weakens the criteria, that a damaged database was put aside, and entries of the stash that are gone. Keeps
+    /// the commits that lie beside HEAD.
+    fn with_notes(&self, reply: HookReply) -> HookReply {
+        let input = &self.input;
+        let commits = (input.worktree()).session_commits(&input.baseline, &input.evidence);
+        let commits = commits.ok().filter(|_| self.is_stop());
+        keep_judged_head(input, commits.as_ref());
+        let of_stash = commits.iter().flat_map(|commits| &commits.degraded);
+        let is_shown = |note: &&Degradation| {
+            matches!(
+                note.code,
+                WarningCode::CriteriaChanged | WarningCode::StoreDamaged | WarningCode::StashLost
+            )
+        };
+        let notes: Vec<&str> = (input.notes.iter().chain(of_stash))
+            .filter(is_shown)
+            .map(|note| note.detail.as_str())
+            .collect();
+        if notes.is_empty() {
+            return reply;
+        }
+        let notes = format!("watchdog: {}", notes.join("; "));
+        let message = match reply.message {
+            Some(message) => format!("{message}\n{notes}"),
+            None => notes,
+        };
+        HookReply {
+            message: Some(message),
+            ..reply
+        }
     }
 
     /// The record of a session that is held for the first time.
@@ -446,31 +481,4 @@ fn keep_work(command_env: &CommandEnv, input: &JudgementInput) -> Result<(), Str
     all_read.map_err(|error| {
         format!("the uncommitted work could not be kept before checks run: {error}")
     })
-}
-
-/// Adds to any answer what weakens the criteria, and that a damaged database was put aside.
-fn with_notes(reply: HookReply, input: &JudgementInput) -> HookReply {
-    let notes: Vec<&str> = input
-        .notes
-        .iter()
-        .filter(|note| {
-            matches!(
-                note.code,
-                WarningCode::CriteriaChanged | WarningCode::StoreDamaged
-            )
-        })
-        .map(|note| note.detail.as_str())
-        .collect();
-    if notes.is_empty() {
-        return reply;
-    }
-    let notes = format!("watchdog: {}", notes.join("; "));
-    HookReply {
-        message: Some(
-            reply
-                .message
-                .map_or(notes.clone(), |message| format!("{message}\n{notes}")),
-        ),
-        ..reply
-    }
 }

@@ -468,8 +468,9 @@ impl SweepShared<'_> {
 
 /// Whether nothing shows that a session was here: no commit, and no change of its own.
 fn has_nothing(commits: Option<&Commits>, changes: Option<&Changes>) -> bool {
-    let no_commit =
-        commits.is_some_and(|commits| commits.new_commits == 0 && commits.degraded.is_empty());
+    let no_commit = commits.is_some_and(|commits| {
+        commits.new_commits == 0 && commits.beside.is_empty() && commits.degraded.is_empty()
+    });
     let no_change = |changes: &Changes| {
         let is_old = changes.total() == changes.inherited && changes.conflicted == 0;
         is_old && changes.operation.is_none() && changes.degraded.is_empty()

@@ -1,0 +1,463 @@
+//! Finds commits that the session made and HEAD lacks, or has in another form: on branches, on remotes, on no ref any more. They excuse a
+//! session from a strike and are kept; they complete nothing without the agent's word.
+
+use std::collections::{HashMap, HashSet};
+use std::fs;
+use std::path::PathBuf;
+
+use gix::ObjectId;
+use gix::bstr::ByteSlice;
+use jiff::Timestamp;
+
+use super::error::Error;
+use super::known_refs::KnownRefs;
+use super::open::Worktree;
+use super::origin::{foreign_tips, is_by_session_committer, is_plausible_entry};
+use super::origin_evidence::{ContentAtBaseline, OriginEvidence};
+use super::patch::PatchIds;
+use super::ref_owner::{RefOwner, RefOwners, branch_logs};
+use super::reflog::{self, ReflogEntry};
+use super::rescued::CommitAuthorship;
+use super::tree_change::{find_file, list_changed_files};
+use super::walk::{CommitHistory, HistoryIndex};
+use watchdog_facts::evidence::{Commits, Degradation, WarningCode};
+use watchdog_facts::shell_line::{WorktreeCommands, shell_word};
+use watchdog_facts::work_beside::{BesideState, WorkBeside};
+
+/// How many entries of HEAD's reflog are read, newest first.
+const MAX_ENTRIES: usize = 1_000;
+
+/// How many commits of one line are counted, and how many of HEAD are compared with them.
+const MAX_COUNTED: usize = 1_000;
+const MAX_COMPARED: usize = 200;
+
+/// How many lines of work are told.
+const MAX_LISTED: usize = 20;
+
+/// How many lost entries of the stash are named.
+const MAX_NAMED: usize = 10;
+
+/// How many bytes of files are compared by patch.
+const MAX_PATCH: u64 = 16 << 20;
+
+/// The folder of remote-tracking refs.
+const REMOTES: &str = "refs/remotes/";
+
+/// A search for the work of one session.
+pub(super) struct BesideSearch<'a, 'w> {
+    pub worktree: &'w Worktree,
+    pub history: &'a mut CommitHistory<'w>,
+    /// The commits that HEAD has and the baseline has not.
+    pub new: &'a [HistoryIndex],
+    pub head: ObjectId,
+    pub evidence: &'a OriginEvidence,
+}
+
+/// The commits that the session made, each with the branch that it was made on, and whether a reflog shows it being made or pushed here.
+type MadeCommits = HashMap<HistoryIndex, (Option<String>, bool)>;
+
+impl BesideSearch<'_, '_> {
+    /// Adds to `commits` the work elsewhere, and a warning about entries of the stash that are gone.
+    pub(super) fn search(&mut self, commits: &mut Commits) -> Result<(), Error> {
+        let evidence = self.evidence;
+        let (Some(edge), Some(recorded)) = (&evidence.edge, &evidence.refs) else {
+            return Ok(());
+        };
+        if let Some(stashes) = &edge.stashes {
+            self.compare_stashes(stashes, commits)?;
+        }
+        let Some(at) = edge.at else { return Ok(()) };
+        let current = self.worktree.branch();
+        let mut made = self.collect_made(recorded, at, current.as_deref())?;
+        let in_head: HashSet<HistoryIndex> = self.new.iter().copied().collect();
+        let is_here = |branch: &Option<String>| *branch == current || branch.is_none();
+        made.retain(|node, (branch, _)| !(in_head.contains(node) && is_here(branch)));
+        self.drop_older(&mut made, edge, recorded, at)?;
+        if made.is_empty() {
+            return Ok(());
+        }
+        let names = recorded.names()?;
+        let was_there = |branch: &str| names.contains(&format!("refs/heads/{branch}"));
+        let mut tips: Vec<_> = made
+            .iter()
+            .map(|(node, (branch, _))| (*node, branch.clone()))
+            .collect();
+        tips.sort_by_key(|(node, _)| std::cmp::Reverse((self.history.date(*node), *node)));
+        let inner: HashSet<HistoryIndex> = (made.keys())
+            .flat_map(|node| self.history.parents(*node).to_vec())
+            .collect();
+        let (mut covered, mut merged_branches) = (HashSet::new(), HashMap::new());
+        for (node, branch) in tips {
+            if in_head.contains(&node) {
+                let Some(branch) = branch.filter(|branch| !was_there(branch)) else {
+                    continue;
+                };
+                let count = merged_branches.entry(branch).or_insert((node, 0));
+                count.1 += 1;
+            } else if !inner.contains(&node)
+                && !covered.contains(&self.history.id(node))
+                && commits.beside.len() < MAX_LISTED
+            {
+                let found =
+                    self.settle_line(node, branch, current.as_deref(), recorded, &mut covered)?;
+                commits.beside.extend(found);
+            }
+        }
+        for (branch, (node, count)) in merged_branches.into_iter().take(MAX_LISTED) {
+            let merged = self.describe_line(node, Some(branch), count, BesideState::Merged)?;
+            commits.beside.push(WorkBeside {
+                by: Some("merge".to_owned()),
+                on: current.clone(),
+                ..merged
+            });
+        }
+        Ok(())
+    }
+
+    /// Tells which recorded entries of the stash are gone, and which new ones are of this session.
+    fn compare_stashes(&self, recorded: &[String], commits: &mut Commits) -> Result<(), Error> {
+        let (lost, new) = self.worktree.compare_stashes(recorded)?;
+        if !lost.is_empty() {
+            let git = WorktreeCommands::at(self.worktree.root());
+            let restore = |entry: &String| {
+                let message = shell_word(&self.worktree.stash_message(entry));
+                git.git(&format!("stash store -m {message} {entry}"))
+            };
+            let named: Vec<String> = lost.iter().take(MAX_NAMED).map(restore).collect();
+            let detail = format!(
+                "{} of the stash from before the session {} gone; bring back with: {}",
+                if lost.len() == 1 {
+                    "an entry".to_owned()
+                } else {
+                    format!("{} entries", lost.len())
+                },
+                if lost.len() == 1 { "is" } else { "are" },
+                named.join("; ")
+            );
+            commits
+                .degraded
+                .push(Degradation::new(WarningCode::StashLost, detail));
+        }
+        if new.is_empty() {
+            return Ok(());
+        }
+        let owners = RefOwners::new(self.worktree, self.evidence)?;
+        for entry in new {
+            let message = self.worktree.stash_message(&entry);
+            let origin = message.split(':').next().unwrap_or_default();
+            let branch = origin
+                .strip_prefix("WIP on ")
+                .or_else(|| origin.strip_prefix("On "));
+            let branch = branch.filter(|branch| *branch != "(no branch)");
+            if branch.is_some_and(|branch| owners.is_taken(&format!("refs/heads/{branch}"))) {
+                continue;
+            }
+            commits.beside.push(WorkBeside {
+                branch: branch.map(str::to_owned),
+                commit: entry,
+                commits: 1,
+                subject: message,
+                state: BesideState::Stashed,
+                by: None,
+                on: Some("refs/stash".to_owned()),
+            });
+        }
+        Ok(())
+    }
+
+    /// The commits that reflogs show being made or pushed since then, those of helpers included.
+    fn collect_made(
+        &mut self,
+        recorded: &KnownRefs,
+        at: Timestamp,
+        current: Option<&str>,
+    ) -> Result<MadeCommits, Error> {
+        let since = at.as_second();
+        let entries_read = std::cell::Cell::new(0);
+        let log = self.worktree.head_log()?;
+        let tail = reflog::read_tail(&log, |entry| {
+            entries_read.set(entries_read.get() + 1);
+            entries_read.get() >= MAX_ENTRIES || entry.seconds < since
+        })?;
+        let (mut made, mut superseded) = (MadeCommits::new(), HashSet::new());
+        let mut branch = current.map(str::to_owned);
+        for entry in tail
+            .entries
+            .iter()
+            .rev()
+            .filter(|entry| entry.seconds >= since)
+        {
+            if entry.amends {
+                superseded.insert(entry.old);
+            }
+            self.take_made(entry, branch.as_ref(), &mut made)?;
+            if let Some(from) = &entry.moved_from {
+                let is_id = from.len() >= 40 && from.bytes().all(|byte| byte.is_ascii_hexdigit());
+                branch = Some(from.clone()).filter(|_| !is_id);
+            }
+        }
+        let born = self.worktree.born_branches(recorded, self.evidence)?;
+        let own = current.map(|branch| format!("refs/heads/{branch}"));
+        if born.iter().any(|name| Some(name) != own.as_ref())
+            || !self
+                .worktree
+                .born_worktrees(recorded, self.evidence)?
+                .is_empty()
+        {
+            let owners = RefOwners::new(self.worktree, self.evidence)?;
+            for (name, log) in self.worktree.all_logs()? {
+                if owners.find_owner(&name, self.worktree.common_dir()) != RefOwner::Helper {
+                    continue;
+                }
+                let branch = name.strip_prefix("refs/heads/").map(str::to_owned);
+                for entry in reflog::read_entries(&log)?
+                    .iter()
+                    .filter(|entry| entry.seconds >= since)
+                {
+                    if entry.amends {
+                        superseded.insert(entry.old);
+                    }
+                    self.take_made(entry, branch.as_ref(), &mut made)?;
+                }
+            }
+        }
+        for (name, log) in self.moved_remote_logs(at)? {
+            let branch = name[REMOTES.len()..]
+                .split_once('/')
+                .map(|(_, branch)| branch.to_owned());
+            let entries = reflog::read_entries(&log)?;
+            for entry in entries
+                .iter()
+                .filter(|entry| entry.pushed && entry.seconds >= since)
+            {
+                self.take_made(entry, branch.as_ref(), &mut made)?;
+            }
+        }
+        made.retain(|node, _| !superseded.contains(&self.history.id(*node)));
+        Ok(made)
+    }
+
+    /// Takes the commit of a reflog's entry that made it; else by its committer.
+    fn take_made(
+        &mut self,
+        entry: &ReflogEntry,
+        branch: Option<&String>,
+        made: &mut MadeCommits,
+    ) -> Result<(), Error> {
+        let node = self.history.node(entry.new);
+        if !self.history.load(node)? {
+            return Ok(());
+        }
+        let is_own = |search: &Self| {
+            is_by_session_committer(search.worktree, search.history, node, search.evidence)
+        };
+        if entry.action.makes() && is_plausible_entry(self.worktree, self.history, entry)?
+            || entry.pushed && is_own(self)
+        {
+            made.insert(node, (branch.cloned(), true));
+        } else if is_own(self) {
+            made.entry(node).or_insert((branch.cloned(), false));
+        }
+        Ok(())
+    }
+
+    /// The reflogs of remote-tracking refs that were written since then.
+    fn moved_remote_logs(&self, at: Timestamp) -> Result<Vec<(String, PathBuf)>, Error> {
+        let mut logs = Vec::new();
+        if self.worktree.served.is_none() {
+            let folder = self.worktree.common_dir().join("logs/refs/remotes");
+            branch_logs(&folder, "refs/remotes", &mut logs)?;
+        }
+        logs.retain(|(_, log)| {
+            let written = fs::metadata(log).and_then(|about| about.modified());
+            written.is_ok_and(|time| {
+                Timestamp::try_from(time).is_ok_and(|time| time.as_second() >= at.as_second())
+            })
+        });
+        Ok(logs)
+    }
+
+    /// Drops those that were written before, that a recorded ref reaches, and those that HEAD had left behind.
+    fn drop_older(
+        &mut self,
+        made: &mut MadeCommits,
+        edge: &ContentAtBaseline,
+        recorded: &KnownRefs,
+        at: Timestamp,
+    ) -> Result<(), Error> {
+        made.retain(|node, _| {
+            let id = self.history.id(*node);
+            let authored = (self.worktree.repo.find_commit(id).ok())
+                .and_then(|commit| Some(commit.author().ok()?.seconds()));
+            authored.is_some_and(|seconds| seconds >= at.as_second())
+                && !edge.left_behind.contains(&id.to_hex().to_string())
+        });
+        if !made.is_empty() {
+            let nodes: HashSet<HistoryIndex> = made.keys().copied().collect();
+            let (older, _) = self
+                .history
+                .find_reached(recorded.objects()?, &nodes, MAX_COUNTED)?;
+            made.retain(|node, _| !older.contains(node));
+        }
+        if made.values().any(|(_, is_proven)| !is_proven) {
+            let owners = RefOwners::new(self.worktree, self.evidence)?;
+            let tips = foreign_tips(self.worktree, &owners, self.evidence)?;
+            let nodes: HashSet<HistoryIndex> = made.keys().copied().collect();
+            let (foreign, _) = self.history.find_reached(&tips, &nodes, MAX_COUNTED)?;
+            made.retain(|node, (_, is_proven)| *is_proven || !foreign.contains(node));
+        }
+        Ok(())
+    }
+
+    /// The state of the line of work that ends with a commit which HEAD lacks; `None` where HEAD has it in another form on the same branch.
+    fn settle_line(
+        &mut self,
+        node: HistoryIndex,
+        branch: Option<String>,
+        current: Option<&str>,
+        recorded: &KnownRefs,
+        covered: &mut HashSet<ObjectId>,
+    ) -> Result<Option<WorkBeside>, Error> {
+        let tip = self.history.id(node);
+        let line = self.list_line(tip, recorded)?;
+        covered.extend(&line);
+        let is_current = branch.is_some() && branch.as_deref() == current;
+        let (state, by, on) = match self.find_merged(&line, tip)? {
+            Some("") => return Ok(None),
+            Some(_) if is_current => return Ok(None),
+            Some(by) => {
+                let on = current.unwrap_or("HEAD").to_owned();
+                (BesideState::Merged, Some(by), Some(on))
+            }
+            None => match self.find_keeper(tip, recorded)? {
+                Some(name) if name.starts_with(REMOTES) => {
+                    let on = name[REMOTES.len()..].to_owned();
+                    (BesideState::Pushed, None, Some(on))
+                }
+                Some(name) => {
+                    let on = name.strip_prefix("refs/heads/").unwrap_or(&name).to_owned();
+                    let is_merged =
+                        branch.as_ref() != Some(&on) && recorded.names()?.contains(&name);
+                    match is_merged {
+                        true => (BesideState::Merged, Some("merge"), Some(on)),
+                        false => (BesideState::Unpushed, None, Some(on)),
+                    }
+                }
+                None => (BesideState::Deleted, is_current.then_some("reset"), None),
+            },
+        };
+        let work = self.describe_line(node, branch, line.len() as u64, state)?;
+        Ok(Some(WorkBeside {
+            by: by.map(str::to_owned),
+            on,
+            ..work
+        }))
+    }
+
+    fn describe_line(
+        &mut self,
+        node: HistoryIndex,
+        branch: Option<String>,
+        commits: u64,
+        state: BesideState,
+    ) -> Result<WorkBeside, Error> {
+        let id = self.history.id(node);
+        let commit = (self.worktree.repo.find_commit(id))
+            .map_err(|e| Error::read_error(format!("read commit {id}"), e))?;
+        let message = commit.message_raw_sloppy().to_str_lossy();
+        let subject = message.lines().find(|line| !line.trim().is_empty());
+        Ok(WorkBeside {
+            branch,
+            commit: id.to_hex().to_string(),
+            commits,
+            subject: subject.unwrap_or_default().trim().to_owned(),
+            state,
+            by: None,
+            on: None,
+        })
+    }
+
+    /// The commits of a line that neither HEAD nor a recorded ref reaches.
+    fn list_line(&self, tip: ObjectId, recorded: &KnownRefs) -> Result<Vec<ObjectId>, Error> {
+        let repo = &self.worktree.repo;
+        let hidden = recorded.objects()?.iter().chain([&self.head]);
+        let hidden = hidden.filter(|id| repo.find_commit(**id).is_ok()).copied();
+        let doing = || "list work beside HEAD".to_owned();
+        let walk = (repo.rev_walk([tip]).with_hidden(hidden).all())
+            .map_err(|e| Error::read_error(doing(), e))?;
+        walk.take(MAX_COUNTED)
+            .map(|commit| Ok(commit.map_err(|e| Error::read_error(doing(), e))?.id))
+            .collect()
+    }
+
+    /// How HEAD has the content of a line: `rebase`, `squash`, or an empty text where the line changes no file.
+    fn find_merged(
+        &mut self,
+        line: &[ObjectId],
+        tip: ObjectId,
+    ) -> Result<Option<&'static str>, Error> {
+        let worktree = self.worktree;
+        let (tip, head) = (self.history.node(tip), self.history.node(self.head));
+        let base = worktree.merge_base_of(self.history.id(tip), self.head)?;
+        let (after, now) = (self.history.tree(tip)?, self.history.tree(head)?);
+        let before = match base {
+            Some(base) => {
+                let base = self.history.node(base);
+                self.history.tree(base)?
+            }
+            None => ObjectId::empty_tree(after.kind()),
+        };
+        let files = list_changed_files(worktree, before, after)?;
+        if files.is_empty() {
+            return Ok(Some(""));
+        }
+        let compared: Vec<HistoryIndex> = self.new.iter().take(MAX_COMPARED).copied().collect();
+        let mut authored = HashSet::new();
+        for node in &compared {
+            let id = self.history.id(*node);
+            authored.insert(CommitAuthorship::read_commit(worktree, id)?.authored);
+        }
+        let mut is_rebased = true;
+        for id in line.iter().take(MAX_COMPARED) {
+            is_rebased &=
+                authored.contains(&CommitAuthorship::read_commit(worktree, *id)?.authored);
+        }
+        if is_rebased {
+            return Ok(Some("rebase"));
+        }
+        let mut is_in_head = true;
+        for file in &files {
+            is_in_head &= find_file(worktree, now, file.path.as_ref())? == file.new;
+        }
+        let mut patches = PatchIds::new(&worktree.repo, MAX_PATCH);
+        if let Some(whole) = patches.name(before, after)?.filter(|_| !is_in_head) {
+            for node in compared {
+                let Some(parent) = self.history.parents(node).first().copied() else {
+                    continue;
+                };
+                let trees = (self.history.tree(parent)?, self.history.tree(node)?);
+                is_in_head |= patches
+                    .name(trees.0, trees.1)?
+                    .is_some_and(|patch| patch == whole);
+            }
+        }
+        Ok(is_in_head.then_some("squash"))
+    }
+
+    /// A ref that moved since the baseline and reaches a commit: a remote-tracking one, else another.
+    fn find_keeper(&self, tip: ObjectId, recorded: &KnownRefs) -> Result<Option<String>, Error> {
+        let older = recorded.objects()?;
+        let mut tips = self.worktree.ref_tips()?;
+        tips.sort_by_key(|(name, _)| !name.starts_with(REMOTES));
+        for (name, hex) in tips {
+            let Ok(id) = ObjectId::from_hex(hex.as_bytes()) else {
+                continue;
+            };
+            let is_candidate = !name.starts_with("refs/stash") && older.binary_search(&id).is_err();
+            if is_candidate && self.worktree.is_ancestor_of(tip, id)? {
+                return Ok(Some(name));
+            }
+        }
+        Ok(None)
+    }
+}
