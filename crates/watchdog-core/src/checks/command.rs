@@ -148,6 +148,17 @@ impl CommandCheck {
         }
     }
 
+    /// A package manager that was told to say nothing where it has no such script, and said nothing.
+    fn missing_script(&self, output: &CommandOutput) -> Option<TestRun> {
+        let line = self.criterion.run.to_string();
+        let may_lack = line.contains("--if-present") && line.contains("test");
+        let is_silent = output.stdout.is_blank() && output.stderr.is_blank();
+        (may_lack && is_silent).then(|| TestRun {
+            counts: Some(TestCounts::default()),
+            failure: None,
+        })
+    }
+
     fn rule(&self, exit: ProcessExit, output: &CommandOutput) -> SuccessOutcome {
         let wanted = match &self.criterion.success {
             CommandSuccess::Exit(code) => *code,
@@ -272,7 +283,7 @@ impl CompletionCheck for CommandCheck {
             }
             CommandRun::Finished { exit, output } => (exit, output),
         };
-        let run = runners::read_reports(&output);
+        let run = runners::read_reports(&output).or_else(|| self.missing_script(&output));
         let printed = run.as_ref().and_then(|run| run.counts);
         let tests_known = ran.report.is_some() || run.is_some();
         let counted = ran.report.map_or(Ok(printed), |report| {
@@ -401,6 +412,25 @@ mod tests {
     const ONE_FAILS: &str = "running 2 tests\ntest a::c ... ok\ntest a::b ... FAILED\n\nfailures:\n\n---- a::b stdout ----\n\
         thread 'a::b' panicked at src/a.rs:7:5:\nboom\nnote: run with `RUST_BACKTRACE=1`\n\n\nfailures:\n    a::b\n\n\
         test result: FAILED. 1 passed; 1 failed; 0 ignored; 0 measured; 0 filtered out; finished in 0.00s\n";
+
+    #[test]
+    fn silent_missing_script_ran_no_test() {
+        for (line, output, outcome) in [
+            ("npm test --if-present", "", CheckOutcome::Unmet),
+            ("pnpm -r --if-present test", "\n", CheckOutcome::Unmet),
+            ("npm test --if-present", "all good", CheckOutcome::Pass),
+            ("npm run build --if-present", "", CheckOutcome::Pass),
+        ] {
+            let run = finished(ProcessExit::Code(0), output.as_bytes(), b"");
+            let fake = Fake {
+                runs: vec![(line, run)],
+                ..Fake::default()
+            };
+            let criterion = CommandCriterion::new(CommandLine::Shell(line.into()));
+            let judgement = CommandCheck::new(criterion).check(&CheckContext::new(&fake));
+            assert_eq!(judgement.outcome(), outcome, "{line}: {judgement:?}");
+        }
+    }
 
     #[test]
     fn the_rule_of_success_decides() {

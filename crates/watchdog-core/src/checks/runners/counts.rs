@@ -5,12 +5,10 @@ use serde_json::Value;
 
 use watchdog_facts::evidence::TestCounts;
 
-use super::output::sum_test_counts;
-
 /// The report of one runner: figures, or that it ran something without counting it (the inner `None`). The outer `None`: it did not run.
-type RunnerCounts = Option<Option<TestCounts>>;
+pub(super) type RunnerCounts = Option<Option<TestCounts>>;
 
-const NONE: TestCounts = TestCounts {
+pub(super) const NONE: TestCounts = TestCounts {
     ran: 0,
     failed: 0,
     skipped: 0,
@@ -34,10 +32,20 @@ const RUNNERS: &[fn(&[&str]) -> RunnerCounts] = &[
     count_dotnet_tests,
 ];
 
-/// The figures of all runs in these lines.
-pub(super) fn sum_runs(lines: &[&str]) -> RunnerCounts {
-    let readings: Vec<Option<TestCounts>> =
-        RUNNERS.iter().filter_map(|runner| runner(lines)).collect();
+/// Both figures together.
+pub(super) fn sum_test_counts(a: TestCounts, b: TestCounts) -> TestCounts {
+    TestCounts {
+        ran: a.ran.saturating_add(b.ran),
+        failed: a.failed.saturating_add(b.failed),
+        skipped: a.skipped.saturating_add(b.skipped),
+    }
+}
+
+/// The figures of all runs in these lines, by the runners here and `more` of them.
+pub(super) fn sum_runs(lines: &[&str], more: &[fn(&[&str]) -> RunnerCounts]) -> RunnerCounts {
+    let readings: Vec<Option<TestCounts>> = (RUNNERS.iter().chain(more))
+        .filter_map(|runner| runner(lines))
+        .collect();
     let is_recognised = !readings.is_empty();
     is_recognised.then(|| {
         readings
@@ -57,7 +65,7 @@ macro_rules! pattern {
 pub(super) use pattern;
 
 /// The number in a group; zero where it is missing or no number of ours.
-fn number_of_group(groups: &Captures<'_>, group: usize) -> u64 {
+pub(super) fn number_of_group(groups: &Captures<'_>, group: usize) -> u64 {
     groups
         .get(group)
         .and_then(|text| text.as_str().parse().ok())
@@ -65,7 +73,7 @@ fn number_of_group(groups: &Captures<'_>, group: usize) -> u64 {
 }
 
 /// The number right before a word, as in `3 passed`; zero where there is none.
-fn read_before(line: &str, word: &str) -> u64 {
+pub(super) fn read_before(line: &str, word: &str) -> u64 {
     let words: Vec<&str> = line
         .split(|c: char| !c.is_alphanumeric())
         .filter(|word| !word.is_empty())
@@ -78,7 +86,7 @@ fn read_before(line: &str, word: &str) -> u64 {
 }
 
 /// The number after a word and a sign, as in `skipped=3`; zero where there is none.
-fn read_number_after(line: &str, word: &str) -> u64 {
+pub(super) fn read_number_after(line: &str, word: &str) -> u64 {
     let after_word = line
         .split_once(word)
         .map_or("", |(_, after)| after)
@@ -91,7 +99,10 @@ fn read_number_after(line: &str, word: &str) -> u64 {
 }
 
 /// The sum over the lines that a runner ends its runs with.
-fn sum_line_counts(lines: &[&str], read: impl Fn(&str) -> Option<TestCounts>) -> RunnerCounts {
+pub(super) fn sum_line_counts(
+    lines: &[&str],
+    read: impl Fn(&str) -> Option<TestCounts>,
+) -> RunnerCounts {
     lines
         .iter()
         .filter_map(|line| read(line))

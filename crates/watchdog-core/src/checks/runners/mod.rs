@@ -6,6 +6,7 @@
 mod counts;
 mod failing;
 mod junit;
+mod more_counts;
 mod output;
 #[cfg(test)]
 mod samples;

@@ -3,7 +3,8 @@
 use watchdog_facts::evidence::TestCounts;
 
 use super::super::answers::{CapturedStream, CommandOutput};
-use super::{counts, failing};
+use super::counts::{self, sum_test_counts};
+use super::{failing, more_counts};
 
 /// The report of a known test runner.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
@@ -46,19 +47,11 @@ fn parse_test_run(captured: &CapturedStream) -> Option<TestRun> {
         .lines()
         .map(|line| line.trim_end_matches('\r'))
         .collect();
-    let counted = counts::sum_runs(&lines)?;
+    let counted = counts::sum_runs(&lines, more_counts::MORE)?;
     // With a gap in the output, runs may be missing from the sum.
     let counts = if captured.dropped == 0 { counted } else { None };
     Some(TestRun {
         counts,
         failure: failing::find_first_failure(&lines),
     })
-}
-
-pub(super) fn sum_test_counts(a: TestCounts, b: TestCounts) -> TestCounts {
-    TestCounts {
-        ran: a.ran.saturating_add(b.ran),
-        failed: a.failed.saturating_add(b.failed),
-        skipped: a.skipped.saturating_add(b.skipped),
-    }
 }

@@ -206,6 +206,54 @@ fn the_figures_of_every_runner_are_read() {
             "Test summary: total: 4, failed: 0, succeeded: 3, skipped: 1, duration: 1.2s\n",
             (3, 0, 1),
         ),
+        // Printed by deno 2.9 itself; those of the following runners are from documentation and issue threads.
+        (
+            "deno",
+            "FAILED | 2 passed (1 step) | 1 failed | 1 ignored (40ms)\n",
+            (3, 1, 1),
+        ),
+        (
+            "bun",
+            " 3 pass\n 1 skip\n 2 fail\n 800 expect() calls\nRan 6 tests across 3 files. [1.23s]\n",
+            (5, 2, 1),
+        ),
+        (
+            "playwright",
+            "Running 6 tests using 2 workers\n  1 failed\n    a.spec.ts:3:1 › bad\n  1 flaky\n  1 skipped\n  3 passed (1.2s)\n",
+            (5, 1, 1),
+        ),
+        ("phpunit", "OK (3 tests, 5 assertions)\n", (3, 0, 0)),
+        (
+            "phpunit's failures",
+            "FAILURES!\nTests: 5, Assertions: 4, Failures: 1, Skipped: 1.\n",
+            (4, 1, 1),
+        ),
+        (
+            "minitest",
+            "4 runs, 5 assertions, 1 failures, 1 errors, 1 skips\n",
+            (3, 2, 1),
+        ),
+        (
+            "mix",
+            "1 doctest, 4 tests, 1 failure, 1 excluded\n",
+            (4, 1, 1),
+        ),
+        (
+            "mix --only",
+            "All tests have been excluded.\n\n3 tests, 0 failures, 3 excluded\n",
+            (0, 0, 3),
+        ),
+        (
+            "swift",
+            "\t Executed 2 tests, with 0 failures (0 unexpected) in 0.1 (0.1) seconds\n\t Executed 3 tests, with 1 test skipped and 1 failure (0 unexpected) \
+             in 0.1 (0.1) seconds\n✔ Test run with 0 tests passed after 0.001 seconds.\n",
+            (2, 1, 1),
+        ),
+        (
+            "tox",
+            "1 passed in 0.01s\n  py39: SKIP (0.00 seconds)\n  py: OK (0.2 seconds)\n",
+            (1, 0, 0),
+        ),
         (
             "dotnet's old one",
             "Total tests: 4\n     Passed: 3\n    Skipped: 1\n Total time: 0.7 Seconds\n",
@@ -263,6 +311,69 @@ fn empty_test_run_is_recognised() {
             "> Task :compileTestJava NO-SOURCE\n> Task :test NO-SOURCE\n\nBUILD SUCCESSFUL in 1s\n",
         ),
         ("ctest", "Test project build\nNo tests were found!!!\n"),
+        // Printed by deno 2.9, npm 10 and make 4.3 themselves; the others are from documentation, tests and issue threads.
+        (
+            "deno",
+            "running 0 tests from ./empty_test.ts\n\nok | 0 passed | 0 failed (7ms)\n",
+        ),
+        (
+            "deno --filter",
+            "\nok | 0 passed | 0 failed | 4 filtered out (11ms)\n",
+        ),
+        ("make", "make: Nothing to be done for 'test'.\n"),
+        ("make of a folder", "make: 'tests' is up to date.\n"),
+        (
+            "bun",
+            "bun test v1.3.3\n\n 0 pass\n 0 fail\nRan 0 tests across 1 file. [8.00ms]\n",
+        ),
+        ("bun without files", "bun test v1.3.3\nNo tests found!\n"),
+        ("playwright", "Error: No tests found\n"),
+        (
+            "playwright's total",
+            "\nRunning 0 tests using 0 workers\n\n",
+        ),
+        (
+            "phpunit",
+            "PHPUnit 11.5.2 by Sebastian Bergmann and contributors.\n\nNo tests executed!\n",
+        ),
+        (
+            "minitest",
+            "Run options: --seed 1\n\n0 runs, 0 assertions, 0 failures, 0 errors, 0 skips\n",
+        ),
+        (
+            "test-unit",
+            "0 tests, 0 assertions, 0 failures, 0 errors, 0 pendings, 0 omissions, 0 notifications\n",
+        ),
+        ("mix", "There are no tests to run\n"),
+        (
+            "swift",
+            "\t Executed 0 tests, with 0 failures (0 unexpected) in 0.000 (0.000) seconds\n✔ Test run with 0 tests in 0 suites passed after 0.001 seconds.\n",
+        ),
+        (
+            "swift --filter",
+            "warning: No matching test cases were run\n",
+        ),
+        (
+            "tox",
+            "  py39: SKIP (0.00 seconds)\n  py310: SKIP (0.01 seconds)\n  congratulations :) (0.05 seconds)\n",
+        ),
+        (
+            "tox 3",
+            "SKIPPED:  py39: InterpreterNotFound: python3.9\n  congratulations :)\n",
+        ),
+        (
+            "turbo",
+            "• Running test in 7 packages\n\nWARNING  No tasks were executed as part of this run.\n\n Tasks:    0 successful, 0 total\n",
+        ),
+        ("nx", "\n NX   No tasks were run\n\n"),
+        (
+            "pnpm -r",
+            "None of the selected packages has a \"test\" script\n",
+        ),
+        (
+            "pnpm --filter",
+            "No projects matched the filters in \"/w\"\n",
+        ),
         (
             "dotnet",
             "No test is available in Ex.Tests.dll. Make sure that test discoverer & executors are registered.\n",
@@ -329,6 +440,10 @@ fn uncounted_run_is_unknown_and_other_output_ignored() {
         "test result: ok. 5 passed",
         "Compiling a v0.1\nFinished",
         "5 tests completed",
+        "make: Nothing to be done for 'all'.\n",
+        "sh run.sh\nall good\nmake[1]: Nothing to be done for 'test'.\n",
+        "  py: OK (0.01 seconds)\n",
+        "OK (fine)",
         "# pass 3\n# fail 0\n",
     ] {
         assert_eq!(read_reports(&output(none)), None, "{none}");

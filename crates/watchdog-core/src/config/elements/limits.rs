@@ -41,7 +41,7 @@ pub(in super::super) static BLOCK: KeyBlock<Limits> = KeyBlock {
         "background_seconds" => background: seconds(0),
             "for how long processes that [outlive a session](loop.md#what-outlives-a-session) hold its verdict";
         "ignore_processes" => ignore_processes: list_of(GLOB),
-            "names or globs of programs that hold no verdict and are not ended when they outlive a session, beside [those known](loop.md#what-outlives-a-session)";
+            "programs, by name or glob, that hold no verdict when they [outlive a session](loop.md#what-outlives-a-session)";
         "sensors" => sensors: SENSORS,
             "programs that may ask for a halt: at each judgement one reads the [context](evaluate.md) on stdin and answers `{\"halt\": \
              bool, \"reason\": \"…\"}` within 60 seconds; a halt is `failed`/`halted`, after a rescue";

@@ -47,7 +47,7 @@ pub(in super::super) static TOP: KeyBlock<ConfigSettings> = KeyBlock {
             "require_evidence",
             word_of(EVIDENCE),
             |s: &mut ConfigSettings| &mut s.require_evidence,
-            "the weakest [evidence](verdict.md#evidence) that `complete` may have; weaker is `review`",
+            "the weakest [evidence](verdict.md#evidence) that `complete` may have; weaker is `review`. `verified` wants a count of tests where commands judge",
         ),
         &inner_block(&completion_check::BLOCK, |s: &mut ConfigSettings| {
             &mut s.completion_check

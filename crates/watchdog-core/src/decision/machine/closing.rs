@@ -2,9 +2,9 @@
 
 use crate::config::settings::OnNoCriteria;
 use watchdog_facts::display::plural;
-use watchdog_facts::evidence::{ProbeOutcome, WarningCode};
+use watchdog_facts::evidence::{CheckOutcome, ProbeOutcome, WarningCode};
 use watchdog_facts::shell_line::shell_word;
-use watchdog_facts::verdict::{Reason, Status, Verdict};
+use watchdog_facts::verdict::{Evidence, Reason, Status, Verdict};
 
 use crate::decision::judgement_rule::JudgementRule;
 
@@ -90,6 +90,17 @@ impl CheckMachine {
                     self.setup.require_evidence.as_str()
                 ),
             )),
+            ConfigTrust::Settled
+                if self.setup.require_evidence == Evidence::Verified && self.counts_no_test() =>
+            {
+                Some((
+                    Reason::Disputed,
+                    format!(
+                        "{}, but no command shows how many tests ran, and the configuration requires 'verified'; have one write a JUnit file (`junit`)",
+                        verdict.message
+                    ),
+                ))
+            }
             ConfigTrust::Settled => None,
         };
         match refused {
@@ -103,6 +114,15 @@ impl CheckMachine {
             }
             None => verdict,
         }
+    }
+
+    /// Whether commands judged the work, and none of them shows a number of tests: any of them may have run nothing.
+    fn counts_no_test(&self) -> bool {
+        let results = self.judged.iter().flat_map(|judged| &judged.results);
+        let mut commands = results
+            .filter(|result| result.kind == "command" && result.outcome == CheckOutcome::Pass)
+            .peekable();
+        commands.peek().is_some() && commands.all(|result| result.tests.is_none())
     }
 
     /// The feedback of the configured checks that are not met, where they have some. Feedback of

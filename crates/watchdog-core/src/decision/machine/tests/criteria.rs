@@ -199,6 +199,15 @@ fn configuration_can_demand_more_than_a_claim() {
     Ending("review/disputed probes=1")
         .concludes([("verified, claim", verified(World::clean().says(complete())))]);
     Ending("review/disputed").concludes([("verified, commit", verified(World::committed()))]);
+    let tested = || verified(World::committed().checks(Always(Pass)));
+    Ending("complete/checks_passed verified checks=1").concludes([("verified, tests", tested())]);
+    Ending("review/disputed checks=1").concludes([(
+        "verified, no count",
+        World {
+            finding: "uncounted",
+            ..tested()
+        },
+    )]);
     Ending("review/disputed probes=1 rescues=1 snapshots=2").concludes([(
         "verified, rescue",
         verified(World::dirty().says(complete())),

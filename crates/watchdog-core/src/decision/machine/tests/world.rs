@@ -12,7 +12,7 @@ use crate::decision::machine::{
 use watchdog_facts::evidence::{
     ActivityFacts, Changes, CheckOutcome, CheckResult, Commits, CriteriaChanged, Degradation,
     FaultKind, GitOperation, HeldRescue, LeftOut, LeftOutReason, OutcomeBeforeWork, ProbeOutcome,
-    ReadFact, RescueOutcome, SessionEnd, UnreadableFact, WarningCode,
+    ReadFact, RescueOutcome, SessionEnd, TestCounts, UnreadableFact, WarningCode,
 };
 use watchdog_facts::verdict::{Evidence, Verdict};
 
@@ -504,7 +504,10 @@ impl World {
             } else {
                 OutcomeBeforeWork::Unknown
             },
-            tests: None,
+            tests: (self.finding != "uncounted").then_some(TestCounts {
+                ran: 1,
+                ..TestCounts::default()
+            }),
             tree: self.in_scratch.then(|| "tree".into()),
         };
         ChecksResult {
