@@ -48,7 +48,7 @@ pub struct EffectiveConfig {
 
 impl EffectiveConfig {
     /// The defaults, which hold where there is no file.
-    fn without_file() -> Self {
+    pub(crate) fn without_file() -> Self {
         EffectiveConfig {
             settings: ConfigSettings::default(),
             trust: ConfigTrust::Settled,

@@ -2,6 +2,8 @@
 //! `docs/events.md` describes; what it does not have is
 //! left out, and an event that this version does not know is shown as it is.
 
+use std::fmt::Display;
+
 use jiff::Timestamp;
 use serde_json::Value;
 
@@ -136,10 +138,7 @@ impl EventFacts<'_> {
         }
         let Some(argv) = self.data["argv"].as_array() else {
             // A command line does not leave its machine.
-            let agent = self
-                .text("agent")
-                .map(|agent| format!(": {agent}"))
-                .unwrap_or_default();
+            let agent = led_by(": ", self.text("agent"));
             return Some(format!("a session started{pid}{agent}"));
         };
         let words = argv
@@ -161,7 +160,7 @@ impl EventFacts<'_> {
             } else {
                 ""
             };
-            let end = end.map(|end| format!(": {end}")).unwrap_or_default();
+            let end = led_by(": ", end);
             return Some(format!("a session ended{inner}, as its hook says{end}"));
         }
         let usage = &self.data["usage"];
@@ -234,26 +233,15 @@ impl EventFacts<'_> {
 
     fn probe(&self) -> Option<String> {
         let reply = &self.data["reply"];
-        let disputed = self
-            .text("disputed")
-            .map(|why| format!("; disputed: {why}"))
-            .unwrap_or_default();
+        let disputed = led_by("; disputed: ", self.text("disputed"));
         if let Some(status) = text_in(reply, "status") {
-            let message = text_in(reply, "message")
-                .map(|message| format!(": {message}"))
-                .unwrap_or_default();
+            let message = led_by(": ", text_in(reply, "message"));
             return Some(format!(
                 "the agent was asked, and answered {status}{message}{disputed}"
             ));
         }
-        let why = self
-            .text("why")
-            .map(|why| format!(": {why}"))
-            .unwrap_or_default();
-        let again = self
-            .at("retry_at")
-            .map(|at| format!("; again at {at}"))
-            .unwrap_or_default();
+        let why = led_by(": ", self.text("why"));
+        let again = led_by("; again at ", self.at("retry_at"));
         if self.data["outcome"] == "reply" && reply.is_null() {
             return Some(
                 "the agent was asked, and answered; what it said stays on its machine".to_owned(),
@@ -327,14 +315,8 @@ impl EventFacts<'_> {
             (Some(strikes), None) => format!(": {}", plural(strikes, "strike")),
             (None, _) => String::new(),
         };
-        let until = self
-            .at("open_until")
-            .map(|at| format!("; one trial is let through at {at}"))
-            .unwrap_or_default();
-        let why = self
-            .text("why")
-            .map(|why| format!("; {why}"))
-            .unwrap_or_default();
+        let until = led_by("; one trial is let through at ", self.at("open_until"));
+        let why = led_by("; ", self.text("why"));
         Some(format!(
             "the breaker is {}{strikes}{until}{why}",
             self.text("state")?.replace('_', "-")
@@ -407,10 +389,7 @@ impl EventFacts<'_> {
         let length = self.data["duration_ms"]
             .as_f64()
             .map(|millis| format!(" after {}", time_in_words(millis / 1e3)));
-        let message = self
-            .text("message")
-            .map(|message| format!(": {message}"))
-            .unwrap_or_default();
+        let message = led_by(": ", self.text("message"));
         let (status, reason) = (self.text("status")?, self.text("reason")?);
         Some(format!(
             "iteration {} ended{}: {status} ({reason}){message}",
@@ -420,10 +399,7 @@ impl EventFacts<'_> {
     }
 
     fn agent_changed(&self) -> Option<String> {
-        let until = self
-            .at("until")
-            .map(|until| format!(", until {until}"))
-            .unwrap_or_default();
+        let until = led_by(", until ", self.at("until"));
         Some(format!(
             "{} takes over from {} ({}){until}",
             self.text("to")?,
@@ -442,14 +418,8 @@ impl EventFacts<'_> {
         if self.data["loop"].is_string() {
             return self.loop_ended("a limit");
         }
-        let why = self
-            .text("why")
-            .map(|why| format!(": {why}"))
-            .unwrap_or_default();
-        let again = self
-            .at("retry_at")
-            .map(|at| format!("; again at {at}"))
-            .unwrap_or_default();
+        let why = led_by(": ", self.text("why"));
+        let again = led_by("; again at ", self.at("retry_at"));
         Some(format!(
             "a limit was met, {}{why}{again}",
             self.words("reason")?
@@ -461,10 +431,11 @@ impl EventFacts<'_> {
         if self.is("delivered") {
             return Some(format!("{to} was told of the event '{of}'"));
         }
-        let attempts = self
-            .number("attempts")
-            .map(|count| format!(" after {}", plural(count, "attempt")))
-            .unwrap_or_default();
+        let attempts = led_by(
+            " after ",
+            self.number("attempts")
+                .map(|count| plural(count, "attempt")),
+        );
         Some(format!(
             "{to} could not be told of the event '{of}'{attempts}: {}",
             self.text("why")?
@@ -501,10 +472,7 @@ impl EventFacts<'_> {
                 _ => self.loop_ended(event),
             };
         };
-        let reason = self
-            .text("reason")
-            .map(|reason| format!(": {reason}"))
-            .unwrap_or_default();
+        let reason = led_by(": ", self.text("reason"));
         let agent = self.text("agent");
         Some(match (event, agent) {
             (kind::ASSIGNED, Some(agent)) => format!("task {task} was given to {agent}{reason}"),
@@ -519,14 +487,12 @@ impl EventFacts<'_> {
     }
 
     fn loop_ended(&self, by: &str) -> Option<String> {
-        let count = self
-            .number("iterations")
-            .map(|count| format!(" after {}", plural(count, "iteration")))
-            .unwrap_or_default();
-        let message = self
-            .text("message")
-            .map(|message| format!(": {message}"))
-            .unwrap_or_default();
+        let count = led_by(
+            " after ",
+            self.number("iterations")
+                .map(|count| plural(count, "iteration")),
+        );
+        let message = led_by(": ", self.text("message"));
         Some(format!(
             "the loop ended{count} with {by} ({}){message}",
             self.text("reason")?
@@ -545,6 +511,13 @@ fn time_in_words(seconds: f64) -> String {
         60.0..3600.0 => format!("{:.0} min", seconds / 60.0),
         _ => format!("{:.1} h", seconds / 3600.0),
     }
+}
+
+/// The words of what is there; none without it.
+fn led_by(lead: &str, value: Option<impl Display>) -> String {
+    value
+        .map(|value| format!("{lead}{value}"))
+        .unwrap_or_default()
 }
 
 fn text_in(of: &Value, key: &str) -> Option<String> {

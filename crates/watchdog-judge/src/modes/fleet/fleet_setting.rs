@@ -1,7 +1,7 @@
 //! The file in the state directory that says which fleet this machine is in. It may hold a password, so it is its owner's alone.
 
 use std::os::unix::fs::MetadataExt as _;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::{fs, io};
 
 use crate::wire::fleet_json::{FleetSettingFields, fleet_setting_text, read_fleet_setting};
@@ -41,6 +41,42 @@ impl FleetSettingError {
     }
 }
 
+pub(super) fn unusable(path: &Path) -> impl Fn(String) -> FleetSettingError {
+    move |why| FleetSettingError::Unusable {
+        path: path.to_owned(),
+        why,
+    }
+}
+
+/// Reads a file that may hold a password; `None` where it is not there.
+pub(super) fn read_own_file(path: &Path) -> Result<Option<String>, FleetSettingError> {
+    let unusable = unusable(path);
+    let text = match fs::read_to_string(path) {
+        Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(None),
+        other => other.map_err(|error| unusable(error.to_string()))?,
+    };
+    let mode = fs::symlink_metadata(path)
+        .map_err(|error| unusable(error.to_string()))?
+        .mode()
+        & 0o777;
+    if mode & 0o077 != 0 {
+        return Err(unusable(format!(
+            "other users may read it (mode {mode:o}), and it may hold a password; change that password"
+        )));
+    }
+    Ok(Some(text))
+}
+
+/// Removes a file; one that is gone already is no fault.
+pub(super) fn remove_own_file(path: &Path) -> Result<(), FleetSettingError> {
+    match fs::remove_file(path) {
+        Err(error) if error.kind() != io::ErrorKind::NotFound => {
+            Err(unusable(path)(error.to_string()))
+        }
+        _ => Ok(()),
+    }
+}
+
 /// Which fleet this machine is in, and how its server is reached.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct FleetSetting {
@@ -61,29 +97,15 @@ impl FleetSetting {
     /// Fails if the file cannot be read, is open to others, or is not understood.
     pub fn from_state_dir(state: &StateDir) -> Result<Option<Self>, FleetSettingError> {
         let path = state.fleet_setting();
-        let unusable = |why: String| FleetSettingError::Unusable {
-            path: path.clone(),
-            why,
+        let Some(text) = read_own_file(&path)? else {
+            return Ok(None);
         };
-        let text = match fs::read_to_string(&path) {
-            Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(None),
-            other => other.map_err(|error| unusable(error.to_string()))?,
-        };
-        let mode = fs::symlink_metadata(&path)
-            .map_err(|error| unusable(error.to_string()))?
-            .mode()
-            & 0o777;
-        if mode & 0o077 != 0 {
-            return Err(unusable(format!(
-                "other users may read it (mode {mode:o}), and it may hold a password; change that password"
-            )));
-        }
         let FleetSettingFields {
             name,
             machine_id,
             address,
             account,
-        } = read_fleet_setting(&text).map_err(unusable)?;
+        } = read_fleet_setting(&text).map_err(unusable(&path))?;
         // Everything is in the address, so that the environment of the moment changes nothing.
         let server = ConnectionSettings::from_address(&address, &|_| None)?;
         Ok(Some(FleetSetting {
@@ -124,16 +146,7 @@ impl FleetSetting {
     /// # Errors
     /// Fails if the file cannot be removed.
     pub fn forget(state: &StateDir) -> Result<(), FleetSettingError> {
-        let path = state.fleet_setting();
-        match fs::remove_file(&path) {
-            Err(error) if error.kind() != io::ErrorKind::NotFound => {
-                Err(FleetSettingError::Unusable {
-                    path,
-                    why: error.to_string(),
-                })
-            }
-            _ => Ok(()),
-        }
+        remove_own_file(&state.fleet_setting())
     }
 
     /// The id under which a server may still list this machine, which left it while it was away.

@@ -1,9 +1,6 @@
 //! The file in the state directory that says which repositories of this machine its fleet shares, each by a person's word.
 
-use std::os::unix::fs::MetadataExt as _;
-use std::{fs, io};
-
-use super::fleet_setting::FleetSettingError;
+use super::fleet_setting::{FleetSettingError, read_own_file, remove_own_file, unusable};
 use crate::wire::fleet_json::{
     SharedRepositoryFields, read_shared_repositories, shared_repositories_text,
 };
@@ -42,24 +39,10 @@ pub fn shared_repositories(
     state: &StateDir,
 ) -> Result<Vec<(String, SharedRepository)>, FleetSettingError> {
     let path = state.fleet_repositories();
-    let unusable = |why: String| FleetSettingError::Unusable {
-        path: path.clone(),
-        why,
+    let Some(text) = read_own_file(&path)? else {
+        return Ok(Vec::new());
     };
-    let text = match fs::read_to_string(&path) {
-        Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(Vec::new()),
-        other => other.map_err(|error| unusable(error.to_string()))?,
-    };
-    let mode = fs::symlink_metadata(&path)
-        .map_err(|error| unusable(error.to_string()))?
-        .mode()
-        & 0o777;
-    if mode & 0o077 != 0 {
-        return Err(unusable(format!(
-            "other users may read it (mode {mode:o}), and it may hold a password; change that password"
-        )));
-    }
-    let fields = read_shared_repositories(&text).map_err(unusable)?;
+    let fields = read_shared_repositories(&text).map_err(unusable(&path))?;
     Ok(fields
         .into_iter()
         .map(
@@ -107,18 +90,12 @@ pub fn keep_shared_repository(
 /// # Errors
 /// Fails if the file cannot be removed.
 pub fn forget_shared_repositories(state: &StateDir) -> Result<(), FleetSettingError> {
-    let path = state.fleet_repositories();
-    match fs::remove_file(&path) {
-        Err(error) if error.kind() != io::ErrorKind::NotFound => Err(FleetSettingError::Unusable {
-            path,
-            why: error.to_string(),
-        }),
-        _ => Ok(()),
-    }
+    remove_own_file(&state.fleet_repositories())
 }
 
 #[cfg(test)]
 mod tests {
+    use std::fs;
     use std::os::unix::fs::PermissionsExt as _;
 
     use super::*;

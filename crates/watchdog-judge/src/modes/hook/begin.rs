@@ -267,16 +267,7 @@ mod tests {
 
     #[test]
     fn agent_hears_completion_terms_and_user_hears_problems() {
-        let settled = EffectiveConfig {
-            settings: ConfigSettings::default(),
-            trust: ConfigTrust::Settled,
-            notes: Vec::new(),
-            anchor: None,
-            file: None,
-            own: true,
-            names_agent: false,
-            sets_rescue_mode: false,
-        };
+        let settled = EffectiveConfig::without_file();
         let reply = what_done_means(&settled);
         assert!(
             matches!(&reply.act, HookAction::Begin { context } if context.contains("committed")),

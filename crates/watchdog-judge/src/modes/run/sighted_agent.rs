@@ -95,181 +95,56 @@ impl AgentSigns<'_> {
 
 #[cfg(test)]
 mod tests {
+    use super::AgentSource::{Named, Output, Processes};
     use super::*;
     use watchdog_agent::preset::PresetCatalog;
     use watchdog_agent::recognition::known_agents;
 
-    fn one(agent: &str) -> NamedAgents {
-        NamedAgents::One(agent.into())
-    }
-
-    fn several() -> NamedAgents {
-        NamedAgents::Several(vec!["claude".into(), "codex".into()])
+    /// The agents of a list with a space between them.
+    fn named(agents: &str) -> NamedAgents {
+        match agents.split_whitespace().collect::<Vec<_>>()[..] {
+            [] => NamedAgents::None,
+            [agent] => NamedAgents::One(agent.into()),
+            _ => NamedAgents::Several(agents.split(' ').map(Into::into).collect()),
+        }
     }
 
     #[test]
     fn named_agent_wins_and_session_signs_must_agree() {
-        let none = || NamedAgents::None;
-        let plain = OutputDialect::None;
-        let codex = OutputDialect::Dialect("codex");
-        let own = OutputDialect::RulesOf("agents/mine.json");
-        for (chosen, by_command, by_processes, output_dialect, names_itself, agent, source) in [
-            (
-                Some("gemini"),
-                one("codex"),
-                one("claude"),
-                codex,
-                true,
-                Some("gemini"),
-                Some(AgentSource::Named),
-            ),
-            (
-                None,
-                one("gemini"),
-                one("claude"),
-                codex,
-                true,
-                Some("gemini"),
-                Some(AgentSource::Output),
-            ),
-            (
-                None,
-                one("gemini"),
-                one("claude"),
-                plain,
-                false,
-                Some("gemini"),
-                Some(AgentSource::Named),
-            ),
-            (
-                None,
-                one("gemini"),
-                none(),
-                OutputDialect::Dialect("gemini"),
-                true,
-                Some("gemini"),
-                Some(AgentSource::Named),
-            ),
-            (
-                None,
-                none(),
-                one("codex"),
-                plain,
-                false,
-                Some("codex"),
-                Some(AgentSource::Processes),
-            ),
-            (
-                None,
-                none(),
-                one("codex"),
-                codex,
-                true,
-                Some("codex"),
-                Some(AgentSource::Processes),
-            ),
-            (
-                None,
-                none(),
-                one("claude"),
-                codex,
-                true,
-                None,
-                Some(AgentSource::Output),
-            ),
-            (
-                None,
-                none(),
-                none(),
-                codex,
-                true,
-                Some("codex"),
-                Some(AgentSource::Output),
-            ),
-            (
-                None,
-                none(),
-                none(),
-                OutputDialect::Dialect("antigravity"),
-                true,
-                None,
-                Some(AgentSource::Output),
-            ),
-            (
-                None,
-                none(),
-                none(),
-                plain,
-                true,
-                None,
-                Some(AgentSource::Output),
-            ),
-            (None, none(), none(), plain, false, None, None),
-            (
-                None,
-                several(),
-                one("claude"),
-                codex,
-                true,
-                Some("codex"),
-                Some(AgentSource::Output),
-            ),
-            (None, several(), none(), plain, false, None, None),
-            (
-                None,
-                none(),
-                several(),
-                codex,
-                true,
-                Some("codex"),
-                Some(AgentSource::Output),
-            ),
-            (
-                None,
-                none(),
-                several(),
-                OutputDialect::Dialect("gemini"),
-                true,
-                None,
-                Some(AgentSource::Output),
-            ),
-            (
-                None,
-                none(),
-                none(),
-                own,
-                true,
-                Some("agents/mine.json"),
-                Some(AgentSource::Output),
-            ),
-            (
-                None,
-                none(),
-                one("codex"),
-                own,
-                true,
-                None,
-                Some(AgentSource::Output),
-            ),
-            (
-                None,
-                one("codex"),
-                none(),
-                own,
-                true,
-                Some("codex"),
-                Some(AgentSource::Output),
-            ),
+        let output = |dialect| (OutputDialect::Dialect(dialect), true);
+        let (plain, unread) = ((OutputDialect::None, false), (OutputDialect::None, true));
+        let [codex, gemini, antigravity] = ["codex", "gemini", "antigravity"].map(output);
+        let own = (OutputDialect::RulesOf("agents/mine.json"), true);
+        let word = |text: &'static str| (!text.is_empty()).then_some(text);
+        for (chosen, command, processes, (output_dialect, names_itself), agent, source) in [
+            ("gemini", "codex", "claude", codex, "gemini", Some(Named)),
+            ("", "gemini", "claude", codex, "gemini", Some(Output)),
+            ("", "gemini", "claude", plain, "gemini", Some(Named)),
+            ("", "gemini", "", gemini, "gemini", Some(Named)),
+            ("", "", "codex", plain, "codex", Some(Processes)),
+            ("", "", "codex", codex, "codex", Some(Processes)),
+            ("", "", "claude", codex, "", Some(Output)),
+            ("", "", "", codex, "codex", Some(Output)),
+            ("", "", "", antigravity, "", Some(Output)),
+            ("", "", "", unread, "", Some(Output)),
+            ("", "", "", plain, "", None),
+            ("", "claude codex", "claude", codex, "codex", Some(Output)),
+            ("", "claude codex", "", plain, "", None),
+            ("", "", "claude codex", codex, "codex", Some(Output)),
+            ("", "", "claude codex", gemini, "", Some(Output)),
+            ("", "", "", own, "agents/mine.json", Some(Output)),
+            ("", "", "codex", own, "", Some(Output)),
+            ("", "codex", "", own, "codex", Some(Output)),
         ] {
             let signs = AgentSigns {
-                chosen,
-                by_command,
-                by_processes,
+                chosen: word(chosen),
+                by_command: named(command),
+                by_processes: named(processes),
                 output_dialect,
                 names_itself,
             };
             let expected = SightedAgent {
-                agent: agent.map(str::to_owned),
+                agent: word(agent).map(str::to_owned),
                 source,
             };
             assert_eq!(

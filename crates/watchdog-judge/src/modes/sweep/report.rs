@@ -106,14 +106,7 @@ impl SweepRow {
         let blank = SweepTableRow {
             path: self.worktree.clone(),
             worktree,
-            status: None,
-            reason: "",
-            spec: None,
-            commits: None,
-            uncommitted: None,
-            message: String::new(),
-            long_idle: false,
-            next: None,
+            ..SweepTableRow::default()
         };
         let short = |text: &str| text.chars().take(MESSAGE).collect::<String>();
         let mut line = match &self.outcome {
@@ -181,7 +174,7 @@ fn is_long_idle(judgement: &Judgement) -> bool {
 
 /// A worktree in the table. Whole verdicts, with all their commits and paths, would be too large
 /// for thousands.
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct SweepTableRow {
     /// Its top folder.
     pub path: PathBuf,
@@ -282,16 +275,9 @@ mod tests {
     #[test]
     fn attention_comes_first_and_gone_worktrees_last() {
         let line = |status, reason| SweepTableRow {
-            path: PathBuf::new(),
-            worktree: String::new(),
             status,
             reason,
-            spec: None,
-            commits: None,
-            uncommitted: None,
-            message: String::new(),
-            long_idle: false,
-            next: None,
+            ..SweepTableRow::default()
         };
         let ranks = [
             line(Some(Status::Error), ""),
@@ -307,16 +293,8 @@ mod tests {
     fn exit_code_is_highest_needing_attention() {
         let of = |statuses: &[Option<Status>], not_reached| {
             let line = |status: &Option<Status>| SweepTableRow {
-                path: PathBuf::new(),
-                worktree: String::new(),
                 status: *status,
-                reason: "",
-                spec: None,
-                commits: None,
-                uncommitted: None,
-                message: String::new(),
-                long_idle: false,
-                next: None,
+                ..SweepTableRow::default()
             };
             SweepReport {
                 lines: statuses.iter().map(line).collect(),
