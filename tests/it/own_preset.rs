@@ -103,12 +103,15 @@ fn configured_agent_is_started_and_probed_as_described() {
         (&own["tested"], &own["capabilities"]["asks_without_trace"]),
         (&Value::Null, &json!(true))
     );
-    assert!(
-        own["file"]
-            .as_str()
-            .is_some_and(|file| file.ends_with("own/watchdog/agents/my-agent.json")),
-        "{own}"
-    );
+    for (key, end) in [
+        ("file", "own/watchdog/agents/my-agent.json"),
+        ("found", "/my-agent"),
+    ] {
+        assert!(
+            own[key].as_str().is_some_and(|path| path.ends_with(end)),
+            "{own}"
+        );
+    }
     let shown = repo
         .watchdog(&["agent", "show", "my-agent"])
         .expect(0)

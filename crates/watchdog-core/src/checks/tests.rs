@@ -114,8 +114,8 @@ impl Capabilities for Fake {
             return Err(io::ErrorKind::PermissionDenied.into());
         }
         let matcher = path_glob(glob).unwrap().compile_matcher();
-        let found = self.files.iter().filter(|(path, _)| matcher.is_match(path));
-        Ok(found
+        let matching = self.files.iter().filter(|(path, _)| matcher.is_match(path));
+        Ok(matching
             .map(|(path, size)| MatchedFile {
                 path: (*path).to_owned(),
                 size: *size,
@@ -359,13 +359,17 @@ fn groups_stop_as_soon_as_they_can_know() {
         ("([px-]u)", Unrunnable, "X failed; U cannot"),
         ("[[[(<xp->)]]]", Pass, ""),
     ] {
-        let found = judged(tree);
+        let group_outcome = judged(tree);
         assert_eq!(
-            (found.outcome, found.feedback.as_str()),
+            (group_outcome.outcome, group_outcome.feedback.as_str()),
             (outcome, feedback),
             "{tree}"
         );
-        assert_eq!(found.evidence == Evidence::None, outcome != Pass, "{tree}");
+        assert_eq!(
+            group_outcome.evidence == Evidence::None,
+            outcome != Pass,
+            "{tree}"
+        );
     }
 }
 
@@ -374,20 +378,20 @@ fn empty_list_is_incomplete_at_any_depth() {
     for tree in [
         "[]", "()", "<>", "[p[]]", "[p()]", "([])", "(()())", "[[[]]]",
     ] {
-        let found = judged(tree);
-        assert_eq!(found.outcome, CheckOutcome::Unmet, "{tree}");
+        let group_outcome = judged(tree);
+        assert_eq!(group_outcome.outcome, CheckOutcome::Unmet, "{tree}");
         assert!(
-            found.feedback.contains("never complete"),
+            group_outcome.feedback.contains("never complete"),
             "{tree}: {}",
-            found.feedback
+            group_outcome.feedback
         );
     }
-    let found = evaluate_checks(
+    let group_outcome = evaluate_checks(
         &ConfigSettings::default(),
         &CheckContext::new(&Fake::default()),
     );
     assert_eq!(
-        (found.outcome, found.results.len()),
+        (group_outcome.outcome, group_outcome.results.len()),
         (CheckOutcome::Unmet, 0)
     );
 }
@@ -404,9 +408,9 @@ fn pass_is_as_strong_as_weakest_need() {
         ("[p(c-)]", Evidence::Claimed),
         ("([cp]-)", Evidence::Claimed),
     ] {
-        let found = judged(tree);
+        let group_outcome = judged(tree);
         assert_eq!(
-            (found.outcome, found.evidence),
+            (group_outcome.outcome, group_outcome.evidence),
             (CheckOutcome::Pass, evidence),
             "{tree}"
         );
@@ -430,8 +434,8 @@ fn check_without_feedback_still_explains_itself() {
             feedback: "  ".into(),
         }),
     );
-    let found = silent.evaluate(CheckOrder::Given, &CheckContext::new(&Fake::default()));
-    assert_eq!(found.feedback, "not met: the script says so");
+    let group_outcome = silent.evaluate(CheckOrder::Given, &CheckContext::new(&Fake::default()));
+    assert_eq!(group_outcome.feedback, "not met: the script says so");
 }
 
 fn single(criterion: CheckKind) -> CheckSpec {
@@ -483,9 +487,9 @@ fn cheap_checks_run_first_unless_order_is_given() {
         ..ConfigSettings::default()
     };
     let fake = worktree(0);
-    let found = evaluate_checks(&settings, &CheckContext::new(&fake));
+    let group_outcome = evaluate_checks(&settings, &CheckContext::new(&fake));
     assert_eq!(
-        (found.outcome, found.evidence),
+        (group_outcome.outcome, group_outcome.evidence),
         (CheckOutcome::Pass, Evidence::Verified)
     );
     let remembered = "remember npm test by Exit(0)";
@@ -494,7 +498,7 @@ fn cheap_checks_run_first_unless_order_is_given() {
         ["commits", "files a", "run npm test for 300 s", remembered]
     );
     assert_eq!(
-        found
+        group_outcome
             .results
             .iter()
             .map(|r| r.kind.as_str())
@@ -503,13 +507,13 @@ fn cheap_checks_run_first_unless_order_is_given() {
         "as configured"
     );
     assert!(
-        found
+        group_outcome
             .results
             .iter()
             .all(|r| r.duration >= Duration::from_millis(1) && !r.cached)
     );
     assert_eq!(
-        found
+        group_outcome
             .results
             .iter()
             .map(|r| r.feedback.as_str())
@@ -546,14 +550,18 @@ fn all_missing_items_are_reported_on_request() {
         ("[pp]", CheckOutcome::Pass, "", "pp"),
         ("(xp-)", CheckOutcome::Pass, "", "xp"),
     ] {
-        let found = judged(tree, every());
-        let names: String = found
+        let group_outcome = judged(tree, every());
+        let names: String = group_outcome
             .results
             .iter()
             .map(|result| result.name.as_str())
             .collect();
         assert_eq!(
-            (found.outcome, found.feedback.as_str(), names.as_str()),
+            (
+                group_outcome.outcome,
+                group_outcome.feedback.as_str(),
+                names.as_str()
+            ),
             (outcome, feedback, asked),
             "{tree}"
         );
@@ -607,17 +615,17 @@ fn expensive_checks_run_in_parallel_yet_report_ordered() {
             expensive("b", second),
         ];
         for (members, names) in [(alone, &["a", "b"][..]), (beside, &["a", "p", "b"])] {
-            let found = CheckTree::Group {
+            let group_outcome = CheckTree::Group {
                 mode: Mode::All,
                 members,
             }
             .evaluate(CheckOrder::CheapFirst, &context);
             assert_eq!(
-                (found.outcome, found.feedback.as_str()),
+                (group_outcome.outcome, group_outcome.feedback.as_str()),
                 (outcome, feedback)
             );
             assert_eq!(
-                found
+                group_outcome
                     .results
                     .iter()
                     .map(|result| result.name.as_str())
@@ -635,8 +643,8 @@ fn first_keeps_the_users_preference() {
         checks: vec![command(), git()],
         ..ConfigSettings::default()
     };
-    let found = evaluate_checks(&settings, &CheckContext::new(&worktree(0)));
-    assert_eq!(found.winner.as_deref(), Some("command"));
+    let group_outcome = evaluate_checks(&settings, &CheckContext::new(&worktree(0)));
+    assert_eq!(group_outcome.winner.as_deref(), Some("command"));
 }
 
 #[test]
@@ -646,14 +654,14 @@ fn any_mode_prefers_evidence_over_always() {
         checks: vec![single(CheckKind::Always), command()],
         ..ConfigSettings::default()
     };
-    let found = evaluate_checks(&settings, &CheckContext::new(&worktree(0)));
+    let group_outcome = evaluate_checks(&settings, &CheckContext::new(&worktree(0)));
     assert_eq!(
-        (found.outcome, found.evidence),
+        (group_outcome.outcome, group_outcome.evidence),
         (CheckOutcome::Pass, Evidence::Verified)
     );
-    let found = evaluate_checks(&settings, &CheckContext::new(&worktree(1)));
+    let group_outcome = evaluate_checks(&settings, &CheckContext::new(&worktree(1)));
     assert_eq!(
-        (found.outcome, found.evidence),
+        (group_outcome.outcome, group_outcome.evidence),
         (CheckOutcome::Pass, Evidence::None)
     );
 }
@@ -671,14 +679,14 @@ fn unregistered_type_never_passes_and_is_named() {
         checks: vec![command(), moved()],
         ..ConfigSettings::default()
     };
-    let found = evaluate_checks(&settings, &CheckContext::new(&fake));
-    assert_eq!(found.outcome, CheckOutcome::Unrunnable);
+    let group_outcome = evaluate_checks(&settings, &CheckContext::new(&fake));
+    assert_eq!(group_outcome.outcome, CheckOutcome::Unrunnable);
     assert!(
-        found
+        group_outcome
             .feedback
             .contains("no type of check is registered as `moved`"),
         "{}",
-        found.feedback
+        group_outcome.feedback
     );
     assert!(
         fake.asked().is_empty(),

@@ -38,15 +38,15 @@ proptest! {
         let fake = Fake::default();
         let tree = parse_tree(&mut text.chars()).unwrap();
         for order in [CheckOrder::CheapFirst, CheckOrder::Given] {
-            let found = tree.evaluate(order, &CheckContext::new(&fake));
-            prop_assert_eq!(found.outcome == CheckOutcome::Pass, met(&tree), "{}", text);
-            prop_assert_eq!(found.feedback.is_empty(), met(&tree));
-            prop_assert!(found.evidence == Evidence::None || met(&tree));
-            prop_assert!(!found.results.is_empty());
+            let group_outcome = tree.evaluate(order, &CheckContext::new(&fake));
+            prop_assert_eq!(group_outcome.outcome == CheckOutcome::Pass, met(&tree), "{}", text);
+            prop_assert_eq!(group_outcome.feedback.is_empty(), met(&tree));
+            prop_assert!(group_outcome.evidence == Evidence::None || met(&tree));
+            prop_assert!(!group_outcome.results.is_empty());
             // Neither flag changes the result.
             for context in [CheckContext::new(&fake).asking_every(true), CheckContext::new(&fake).side_by_side(3)] {
                 let other = tree.evaluate(order, &context);
-                prop_assert_eq!((other.outcome, other.evidence), (found.outcome, found.evidence));
+                prop_assert_eq!((other.outcome, other.evidence), (group_outcome.outcome, group_outcome.evidence));
             }
         }
     }
@@ -188,14 +188,14 @@ fn group_inside_a_parallel_group_runs_sequentially() {
         mode: Mode::All,
         members: vec![inner(), inner()],
     };
-    let found = judged(Mode::All, vec![nested(), nested()], 2);
-    let said: Vec<&str> = found
+    let group_outcome = judged(Mode::All, vec![nested(), nested()], 2);
+    let said: Vec<&str> = group_outcome
         .results
         .iter()
         .map(|result| result.feedback.as_str())
         .collect();
     assert_eq!(
-        (found.outcome, said),
+        (group_outcome.outcome, said),
         (CheckOutcome::Pass, vec!["1 at a time"; 4])
     );
 }
@@ -329,18 +329,21 @@ fn registered_program_judges_its_own_type() {
         .settings
     };
     let fake = Fake::default();
-    let found = registry.evaluate(
+    let group_outcome = registry.evaluate(
         &settings(r#"{"type": "moved", "by": 2}"#),
         &CheckContext::new(&fake),
     );
     assert_eq!(
-        (found.outcome, found.results[0].feedback.as_str()),
+        (
+            group_outcome.outcome,
+            group_outcome.results[0].feedback.as_str()
+        ),
         (CheckOutcome::Pass, "moved by 2")
     );
     let wrong = settings(r#"{"type": "moved"}"#);
-    let found = registry.evaluate(&wrong, &CheckContext::new(&fake));
+    let group_outcome = registry.evaluate(&wrong, &CheckContext::new(&fake));
     assert_eq!(
-        (found.outcome, found.feedback.as_str()),
+        (group_outcome.outcome, group_outcome.feedback.as_str()),
         (CheckOutcome::Unrunnable, "`by` is missing")
     );
     assert_eq!(
@@ -356,14 +359,14 @@ fn github_phase_is_read_after_cheaper_checks() {
             r#"{{"checks": [{{"type": "command", "run": "npm test"}}, {phase}, {{"type": "files", "paths": ["gone"]}}]}}"#
         );
         let fake = Fake::default();
-        let found = evaluate_checks(
+        let group_outcome = evaluate_checks(
             &parse_config(&text, "c".as_ref())
                 .expect("it is right")
                 .settings,
             &CheckContext::new(&fake),
         );
         (
-            found
+            group_outcome
                 .results
                 .into_iter()
                 .map(|result| result.name)
