@@ -5,7 +5,7 @@ use std::time::Duration;
 
 use serde_json::json;
 
-use crate::support::{Running, Step, TestEnv, peak_own_kib, wait_for};
+use crate::support::{Running, Step, TestEnv, fill_line, peak_own_kib, wait_for};
 
 /// The most memory that watchdog may ever hold, whatever is printed at it.
 const MEMORY_KIB: u64 = 32 * 1024;
@@ -41,10 +41,10 @@ fn bytes_below(folder: &Path) -> u64 {
     sizes.sum()
 }
 
-/// How much each flood prints, in GiB: `scripts/nightly flood` takes ten. What grows with the output is seen at one as well, as the bounds
-/// are far below it.
-fn flood_gib() -> u64 {
-    std::env::var("WATCHDOG_FLOOD_GIB").map_or(1, |text| {
+/// How much each flood prints, in GiB: `scripts/nightly flood` takes ten. A third of one shows what grows with the output, too: it is above
+/// both bounds.
+fn flood_gib() -> f64 {
+    std::env::var("WATCHDOG_FLOOD_GIB").map_or(0.3, |text| {
         text.parse().expect("WATCHDOG_FLOOD_GIB is a number")
     })
 }
@@ -52,8 +52,8 @@ fn flood_gib() -> u64 {
 /// A session that floods stdout and then commits.
 fn flood_then_commit(what: &str, unit: &str) {
     let (bytes, deadline) = (
-        flood_gib() << 30,
-        Duration::from_secs(60 * (1 + flood_gib())),
+        (flood_gib() * f64::from(1 << 30)) as u64,
+        Duration::from_secs_f64(60.0 * (1.0 + flood_gib())),
     );
     let env = TestEnv::new();
     let repo = env.repo();
@@ -65,13 +65,10 @@ fn flood_then_commit(what: &str, unit: &str) {
             Step::commit("done"),
         ],
     );
-    let args = [
-        "run",
-        "--no-probe",
-        "--",
-        agent[0].as_str(),
-        agent[1].as_str(),
-    ];
+    let args = fill_line(
+        "run --no-probe -- {} {}",
+        &[agent[0].as_str(), agent[1].as_str()],
+    );
     let mut running = repo
         .watchdog_command(&args)
         .discard_stdout()
@@ -83,7 +80,7 @@ fn flood_then_commit(what: &str, unit: &str) {
     println!(
         "flood:\n{:>10}  MiB at the peak, {} GiB of {what}",
         peak / 1024,
-        bytes >> 30
+        flood_gib()
     );
     assert!(peak < MEMORY_KIB, "{} MiB", peak / 1024);
     let kept = bytes_below(&env.state()) + bytes_below(&env.root().join("tmp"));
@@ -120,14 +117,10 @@ fn probe_that_prints(steps: &[Step], deadline: Duration) {
         steps,
         json!({"completion_check": {"max_probes": 1, "probe_timeout_seconds": 60}}),
     );
-    let args = [
-        "check",
-        "--json",
-        "--baseline",
-        "HEAD",
-        "--config",
-        config.to_str().expect("UTF-8"),
-    ];
+    let args = fill_line(
+        "check --json --baseline HEAD --config {}",
+        &[config.to_str().expect("UTF-8")],
+    );
     let mut running = repo.watchdog_command(&args).timeout(deadline).spawn();
     let peak = peak_until_the_end(&mut running, deadline);
     let out = running.wait().expect(16);

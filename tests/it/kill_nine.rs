@@ -11,7 +11,7 @@ use serde_json::json;
 use crate::support::{Repo, Step, TestEnv, wait_for, wait_until};
 
 /// Rounds in all.
-const ROUNDS: u32 = 240;
+const ROUNDS: u32 = 120;
 
 /// Repositories that are worked in at the same time.
 const WORKERS: u32 = 6;

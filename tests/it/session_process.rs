@@ -395,7 +395,7 @@ fn a_shown_session_of_20_mb() {
 }
 
 #[test]
-fn gigabyte_of_output_costs_constant_memory() {
+fn output_flood_costs_constant_memory() {
     let scene = Scene::new();
     for source in [
         "yes 'a line of an agent that cannot stop talking'",
@@ -419,7 +419,8 @@ fn gigabyte_of_output_costs_constant_memory() {
 #[test]
 #[ignore = "runs in a process of its own, by the test above"]
 fn a_flood() {
-    const BYTES: u64 = 1 << 30;
+    // Four times what a log may hold.
+    const BYTES: u64 = 1 << 28;
     let scene = Scene::new();
     let source = std::env::var("FLOOD").expect("set by the test above");
     let speed = |begin: Instant| BYTES as f64 / 1e6 / begin.elapsed().as_secs_f64();

@@ -45,13 +45,13 @@ pub const TARGETS: &[FuzzTarget] = &[
     FuzzTarget {
         name: "index",
         run: index::run,
-        mutations: 80,
+        mutations: 40,
         fixtures: None,
     },
     FuzzTarget {
         name: "packed_refs",
         run: packed_refs::run,
-        mutations: 80,
+        mutations: 40,
         fixtures: None,
     },
     FuzzTarget {

@@ -56,7 +56,7 @@ struct Points {
 fn failed_syscalls_lose_no_data_and_are_told() {
     let (first, points) = (
         number("WATCHDOG_INJECT_SEED", 1),
-        number("WATCHDOG_INJECT_POINTS", 300),
+        number("WATCHDOG_INJECT_POINTS", 104),
     );
     let shared = Points {
         scenes: scenes(),
@@ -121,7 +121,7 @@ fn unsaved_predecessor_work_prevents_a_session() {
 fn reads_that_fail_are_not_silent() {
     let (first, points) = (
         number("WATCHDOG_INJECT_SEED", 1),
-        number("WATCHDOG_INJECT_READS", 200),
+        number("WATCHDOG_INJECT_READS", 68),
     );
     let (next, broken) = (AtomicU64::new(0), Mutex::new(Vec::new()));
     std::thread::scope(|scope| {

@@ -318,6 +318,8 @@ mod tests {
     }
 
     proptest! {
+        #![proptest_config(ProptestConfig { cases: 64, failure_persistence: None, ..ProptestConfig::default() })]
+
         #[test]
         fn where_chunks_end_makes_no_difference(output in any_output(), sizes in prop::collection::vec(1_usize..5000, 1..40)) {
             let mut unsplit = &output[..];
