@@ -9,7 +9,7 @@ use serde_json::{Value, json};
 use crate::another_agent::{
     calls, changes_of_agents, claude, codex, config, looped, needs, program, prompt,
 };
-use crate::support::{CommandOutput, Repo, TestEnv};
+use crate::support::{CommandOutput, Repo, TestEnv, fill_line};
 
 const SPENDER_ID: &str = "ses_0123456789abcdefABCDEFGHIJ";
 
@@ -50,16 +50,10 @@ fn message(out: &CommandOutput) -> String {
 
 /// Runs tasks until all of them are over.
 fn task_work(repo: &Repo<'_>, config: &str) -> CommandOutput {
-    let args = [
-        "task",
-        "work",
-        "--agents",
-        "1",
-        "--json",
-        "--no-probe",
-        "--config",
-        config,
-    ];
+    let args = fill_line(
+        "task work --agents 1 --json --no-probe --config {}",
+        &[config],
+    );
     repo.watchdog_command(&args)
         .timeout(Duration::from_secs(150))
         .run()

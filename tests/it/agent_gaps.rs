@@ -5,7 +5,7 @@ use std::os::unix::fs::PermissionsExt as _;
 
 use serde_json::{Value, json};
 
-use crate::support::{CommandOutput, Repo, TestEnv};
+use crate::support::{CommandOutput, Repo, TestEnv, fill_line};
 
 fn run_idle_codex(more: &Value) -> CommandOutput {
     let env = TestEnv::new();
@@ -14,9 +14,10 @@ fn run_idle_codex(more: &Value) -> CommandOutput {
 }
 
 fn run_codex(repo: &Repo<'_>, config: &str, flag: &str) -> CommandOutput {
-    repo.watchdog_command(&[
-        "run", flag, "--config", config, "--", "codex", "exec", "--json", "do it",
-    ])
+    repo.watchdog_command(&fill_line(
+        "run {} --config {} -- codex exec --json {}",
+        &[flag, config, "do it"],
+    ))
     .run()
 }
 

@@ -8,7 +8,7 @@ use jiff::Timestamp;
 use serde_json::{Value, json};
 
 use crate::loop_resumed::kill_in_its_session;
-use crate::support::{CommandOutput, Repo, TestEnv, full_screen, wait_until};
+use crate::support::{CommandOutput, Repo, TestEnv, fill_line, full_screen, wait_until};
 
 const CLAUDE_ID: &str = "97d38b7d-137f-44c8-a906-ac97e99b783f";
 const CODEX_ID: &str = "01a20210-5f8a-7a32-b14b-ca588022d080";
@@ -346,17 +346,10 @@ fn live_view_names_the_agent_and_its_takeover() {
     codex(&env, &format!("{waits}; commit ok.txt; answer done"));
     let task = env.write("PROMPT.md", "Build the thing.");
     let config = config(&env, needs("ok.txt"));
-    let args = [
-        "loop",
-        "--config",
-        &config,
-        "--prompt",
-        task.to_str().expect("UTF-8"),
-        "--agent",
-        "claude",
-        "--fallback",
-        "codex",
-    ];
+    let args = fill_line(
+        "loop --config {} --prompt {} --agent claude --fallback codex",
+        &[&config, task.to_str().expect("UTF-8")],
+    );
     let running = repo
         .watchdog_command(&args)
         .timeout(Duration::from_secs(120))
@@ -464,18 +457,10 @@ fn killed_loop_resumes_with_the_takeover_agent() {
     );
     let config = config(&env, needs("ok.txt"));
     let task = env.write("PROMPT.md", "Build the thing.");
-    let args = [
-        "loop",
-        "--json",
-        "--config",
-        &config,
-        "--prompt",
-        task.to_str().expect("UTF-8"),
-        "--agent",
-        "claude",
-        "--fallback",
-        "codex",
-    ];
+    let args = fill_line(
+        "loop --json --config {} --prompt {} --agent claude --fallback codex",
+        &[&config, task.to_str().expect("UTF-8")],
+    );
     kill_in_its_session(&env, &repo, &args, &up);
     let out = repo.watchdog(&args).expect(0);
     assert_eq!(
@@ -500,14 +485,7 @@ fn overloaded_service_hands_over_after_the_pauses() {
         "fails 'Selected model is at capacity. Please try a different model.'",
     );
     claude(&env, "commit ok.txt; answer done");
-    let options = [
-        "--agent",
-        "codex",
-        "--fallback",
-        "claude",
-        "--max-wait",
-        "1s",
-    ];
+    let options = fill_line("--agent codex --fallback claude --max-wait 1s", &[]);
     let out = looped(&env, &repo, &config(&env, needs("ok.txt")), &options).expect(0);
     let calls = calls(&env);
     assert!(
@@ -574,13 +552,10 @@ fn unreadable_fallback_preset_prevents_the_start() {
     repo.commit_all("agents");
     repo.watchdog(&["trust"]).expect(0);
     let task = env.write("PROMPT.md", "Build the thing.");
-    let out = repo.watchdog(&[
-        "loop",
-        "--agent",
-        "main",
-        "--prompt",
-        task.to_str().expect("UTF-8"),
-    ]);
+    let out = repo.watchdog_line(
+        "loop --agent main --prompt {}",
+        &[task.to_str().expect("UTF-8")],
+    );
     assert!(out.code != Some(0) && calls(&env).is_empty(), "{out}");
     let found = repo.watchdog(&["doctor", "--json"]).json()["findings"].to_string();
     assert!(found.contains("gone, which agents[].fallback names, cannot take over: there is no program no-such-agent-anywhere"), "{found}");
@@ -684,15 +659,10 @@ fn conversations_of_other_agents_are_never_resumed() {
         &env,
         &format!("[ $n = 1 ] && {{ commit a.txt; answer 'not yet'; exit 0; }}\nlimit {reset}"),
     );
-    let options = [
-        "--agent",
-        "claude",
-        "--fallback",
-        "codex",
-        "--continue",
-        "--no-progress",
-        "0",
-    ];
+    let options = fill_line(
+        "--agent claude --fallback codex --continue --no-progress 0",
+        &[],
+    );
     let out = looped(&env, &repo, &config(&env, needs("ok.txt")), &options).expect(0);
     let argv = fs::read_to_string(env.root().join("argv")).expect("codex was started");
     let lines: Vec<&str> = argv.lines().collect();
@@ -723,17 +693,10 @@ fn limited_task_goes_to_the_next_agent() {
         "completion_check": {"max_probes": 0},
     });
     let config = config(&env, more);
-    let args = [
-        "task",
-        "run",
-        "T1",
-        "--as",
-        "main",
-        "--json",
-        "--no-probe",
-        "--config",
-        &config,
-    ];
+    let args = fill_line(
+        "task run T1 --as main --json --no-probe --config {}",
+        &[&config],
+    );
     let out = repo
         .watchdog_command(&args)
         .timeout(Duration::from_secs(120))

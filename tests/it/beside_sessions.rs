@@ -6,7 +6,7 @@ use std::time::Duration;
 
 use serde_json::{Value, json};
 
-use crate::support::{CommandOutput, Repo, Running, Step, TestEnv, wait_until};
+use crate::support::{CommandOutput, Repo, Running, Step, TestEnv, fill_line, wait_until};
 use crate::sweep::{rows, word};
 
 const SOON: Duration = Duration::from_secs(60);
@@ -348,16 +348,7 @@ fn a_check_in_its_own_script_judges() {
     let script = format!(
         "echo 1 > a; {check} > ../first.json; echo $? > ../first; git add a; git commit -qm 'feat: a'; {check} > ../second.json"
     );
-    let run = [
-        "run",
-        "--no-probe",
-        "--json",
-        "-q",
-        "--",
-        "sh",
-        "-c",
-        &script,
-    ];
+    let run = fill_line("run --no-probe --json -q -- sh -c {}", &[&script]);
     let out = work.watchdog(&run).expect(0);
     let read = |name: &str| fs::read_to_string(env.root().join(name)).unwrap();
     let verdict = |name: &str| serde_json::from_str::<Value>(&read(name)).unwrap();
@@ -416,14 +407,10 @@ fn run_holds_its_rescue_beside_another_agent() {
     let baseline = work.repo.head();
     let agent = work.start("claude", &[Step::hang()]);
     let session = env.fake_agent("session", &[Step::write("a.txt", "1")]);
-    let line = [
-        "run",
-        "--json",
-        "-q",
-        "--",
-        session[0].as_str(),
-        session[1].as_str(),
-    ];
+    let line = fill_line(
+        "run --json -q -- {} {}",
+        &[session[0].as_str(), session[1].as_str()],
+    );
     let out = work.watchdog(&line).expect(11);
     assert_eq!(
         (out.verdict().as_str(), work.rescues(&baseline)),

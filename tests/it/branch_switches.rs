@@ -172,16 +172,9 @@ fn named_specs_have_own_baselines_on_every_branch() {
     .expect(10);
     assert_eq!(between.json()["made_here"], json!(1), "{between}");
     let of = |spec: &str| {
-        repo.watchdog(&[
-            "check",
-            "--json",
-            "--no-probe",
-            "--no-rescue",
-            "--spec",
-            spec,
-        ])
-        .expect(10)
-        .json()
+        repo.watchdog_line("check --json --no-probe --no-rescue --spec {}", &[spec])
+            .expect(10)
+            .json()
     };
     assert_eq!(
         (&of("auth")["baseline"], &of("auth")["made_here"]),

@@ -20,14 +20,10 @@ fn breaker_admits_one_trial_after_its_cooldown() {
         .into_owned();
     let baseline = repo.head();
     let check = || {
-        repo.watchdog(&[
-            "check",
-            "--json",
-            "--baseline",
-            &baseline,
-            "--config",
-            &config,
-        ])
+        repo.watchdog_line(
+            "check --json --baseline {} --config {}",
+            &[&baseline, &config],
+        )
     };
     assert_eq!(check().expect(13).json()["breaker"]["state"], "closed");
     assert_eq!(check().expect(13).json()["breaker"]["state"], "open");

@@ -106,17 +106,10 @@ fn passed_command_reruns_only_after_a_change() {
         (false, runs + 1),
         "another environment"
     );
-    let other = repo.watchdog(&[
-        "check",
-        "--json",
-        "--no-probe",
-        "--config",
-        &config,
-        "--spec",
-        "main",
-        "--max-probes",
-        "0",
-    ]);
+    let other = repo.watchdog_line(
+        "check --json --no-probe --config {} --spec main --max-probes 0",
+        &[&config],
+    );
     assert!(cached(&other), "what is no input");
 }
 

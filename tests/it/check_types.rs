@@ -410,12 +410,10 @@ fn sensor_halts_once_the_work_is_kept() {
     let sensor = |answer: &str| json!({"limits": {"sensors": [["sh", "-c", format!("ls > ../seen; echo '{answer}'")]]}, "completion_check": {"max_probes": 0}});
     let check = |answer: &str| {
         let config = env.write("config/completion.json", sensor(answer).to_string());
-        repo.watchdog(&[
-            "check",
-            "--json",
-            "--config",
-            config.to_str().expect("UTF-8"),
-        ])
+        repo.watchdog_line(
+            "check --json --config {}",
+            &[config.to_str().expect("UTF-8")],
+        )
     };
     ends(&check(r#"{"halt": false}"#), "incomplete/unfinished", "");
     let halted = check(r#"{"halt": true, "reason": "too warm"}"#).expect(15);

@@ -25,9 +25,7 @@ fn wants(file: &str) -> Value {
 
 #[track_caller]
 fn run(repo: &Repo<'_>, config: &str, script: &str) -> CommandOutput {
-    repo.watchdog(&[
-        "run", "--json", "--config", config, "--", "sh", "-c", script,
-    ])
+    repo.watchdog_line("run --json --config {} -- sh -c {}", &[config, script])
 }
 
 #[test]
@@ -98,9 +96,10 @@ fn everything_dies(env: &TestEnv, repo: &Repo<'_>, config: &str) {
             Step::hang(),
         ],
     );
-    let running: Running = repo.watchdog_spawn(&[
-        "run", "--json", "--config", config, "--", &agent[0], &agent[1],
-    ]);
+    let running: Running = repo.spawn_line(
+        "run --json --config {} -- {} {}",
+        &[config, &agent[0], &agent[1]],
+    );
     wait_until("the session is at work", SOON, || up.exists());
     running.signal(Signal::KILL);
     assert_eq!(running.wait().code, Some(137));

@@ -12,15 +12,10 @@ fn verdict(env: &TestEnv, repo: &Repo<'_>, baseline: &str, checks: Value) -> Val
         json!({"rescue": {"mode": "snapshot"}, "checks": checks}).to_string(),
     );
     let config = config.to_string_lossy().into_owned();
-    let output = repo.watchdog(&[
-        "check",
-        "--json",
-        "--no-probe",
-        "--baseline",
-        baseline,
-        "--config",
-        &config,
-    ]);
+    let output = repo.watchdog_line(
+        "check --json --no-probe --baseline {} --config {}",
+        &[baseline, &config],
+    );
     serde_json::from_str(&output.stdout).unwrap_or_else(|error| panic!("{error}: {output:?}"))
 }
 

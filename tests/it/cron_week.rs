@@ -6,7 +6,7 @@ use std::time::Duration;
 
 use serde_json::{Value, json};
 
-use crate::support::{CommandOutput, Repo, Step, TestEnv, WallClock};
+use crate::support::{CommandOutput, Repo, Step, TestEnv, WallClock, fill_line};
 
 const MINUTE: u64 = 60;
 const HOUR: u64 = 60 * MINUTE;
@@ -129,13 +129,10 @@ fn quiet_week_mails_each_thing_once() {
 fn quiet_week_of_sweeps_prints_everything_once() {
     let env = TestEnv::new();
     let mut week = Week::new(&env, &json!({"status": "working", "message": "on it"}));
-    let line = [
-        "sweep",
-        "-q",
-        "--news",
-        "--only",
-        "review,timeout,stopped,failed,error",
-    ];
+    let line = fill_line(
+        "sweep -q --news --only review,timeout,stopped,failed,error",
+        &[],
+    );
     let printed: Vec<String> = looks()
         .map(|later| week.look(later, &line).stdout)
         .filter(|text| !text.is_empty())

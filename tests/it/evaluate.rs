@@ -4,7 +4,7 @@ use std::path::{Path, PathBuf};
 
 use serde_json::{Value, json};
 
-use crate::support::{CommandOutput, Repo, TestEnv};
+use crate::support::{CommandOutput, Repo, TestEnv, fill_line};
 
 /// A repository whose trusted configuration has these checks.
 fn with_checks<'env>(env: &'env TestEnv, name: &str, config: &Value) -> Repo<'env> {
@@ -332,17 +332,10 @@ fn the_example_in_typescript_passes_the_strict_compiler() {
         "--erasableSyntaxOnly",
         "--allowImportingTsExtensions",
     ];
-    let target = [
-        "--module",
-        "nodenext",
-        "--target",
-        "es2022",
-        "--types",
-        "node",
-        "--typeRoots",
-        types,
-        "evaluate.ts",
-    ];
+    let target = fill_line(
+        "--module nodenext --target es2022 --types node --typeRoots {} evaluate.ts",
+        &[types],
+    );
     let compile: Vec<&str> = [tsc].iter().chain(&flags).chain(&target).copied().collect();
     env.command("node", &env.root())
         .args(compile)

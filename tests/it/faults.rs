@@ -7,7 +7,7 @@ use std::process::Command;
 
 use serde_json::json;
 
-use crate::support::{CommandOutput, TestEnv};
+use crate::support::{CommandOutput, TestEnv, fill_line};
 
 /// An error verdict whose message has all of these in it.
 #[track_caller]
@@ -159,14 +159,10 @@ fn unreadable_index_is_an_error_not_clean() {
     );
     repo.write("a.txt", "a");
     fs::write(repo.path().join(".git/index"), b"DIRC garbage").expect("a damaged index");
-    let args = [
-        "check",
-        "--json",
-        "--baseline",
-        "HEAD",
-        "--config",
-        config.to_str().expect("UTF-8"),
-    ];
+    let args = fill_line(
+        "check --json --baseline HEAD --config {}",
+        &[config.to_str().expect("UTF-8")],
+    );
     assert_error(&repo.watchdog(&args), "error/git_error", &["index"]);
 }
 
@@ -175,25 +171,15 @@ fn a_state_folder_that_cannot_be_written() {
     let env = TestEnv::new();
     let repo = env.repo();
     let file = env.write("not-a-folder", "");
-    let out = repo.watchdog(&[
-        "check",
-        "--json",
-        "--no-probe",
-        "--baseline",
-        "HEAD",
-        "--state-dir",
-        file.to_str().expect("UTF-8"),
-    ]);
+    let out = repo.watchdog_line(
+        "check --json --no-probe --baseline HEAD --state-dir {}",
+        &[file.to_str().expect("UTF-8")],
+    );
     assert_error(&out, "error/store_error", &["not-a-folder"]);
-    let out = repo.watchdog(&[
-        "check",
-        "--json",
-        "--no-probe",
-        "--baseline",
-        "HEAD",
-        "--state-dir",
-        "/proc/no-such-place",
-    ]);
+    let out = repo.watchdog_line(
+        "check --json --no-probe --baseline HEAD --state-dir /proc/no-such-place",
+        &[],
+    );
     assert_error(&out, "error/store_error", &["/proc/no-such-place"]);
 }
 
@@ -206,14 +192,10 @@ fn bad_configuration_names_line_and_nearest_key() {
         "{\n  \"version\": 1,\n  \"completion_check\": {\n    \"max_probs\": 3\n  }\n}\n",
     );
     let out = repo
-        .watchdog(&[
-            "check",
-            "--no-probe",
-            "--baseline",
-            "HEAD",
-            "--config",
-            config.to_str().expect("UTF-8"),
-        ])
+        .watchdog_line(
+            "check --no-probe --baseline HEAD --config {}",
+            &[config.to_str().expect("UTF-8")],
+        )
         .expect(2);
     for word in ["c.json", "max_probs", "max_probes", "4"] {
         assert!(out.stderr.contains(word), "\"{word}\" is not said\n{out}");

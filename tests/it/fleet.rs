@@ -11,7 +11,7 @@ use serde_json::{Value, json};
 use watchdog_fleet::migrations::FLEET_FORMAT;
 
 use crate::support::test_database::TestDatabase;
-use crate::support::{CommandOutput, TestEnv, wait_until};
+use crate::support::{CommandOutput, TestEnv, fill_line, wait_until};
 
 /// Runs a command outside of any repository; no password may be in what it says.
 #[track_caller]
@@ -34,13 +34,10 @@ fn made(env: &TestEnv) -> TestDatabase {
     let database = TestDatabase::new();
     fleet(
         env,
-        &[
-            "fleet",
-            "init",
-            &database.full_address("owner"),
-            "--worker",
-            "worker",
-        ],
+        &fill_line(
+            "fleet init {} --worker worker",
+            &[&database.full_address("owner")],
+        ),
     )
     .expect(0);
     database
@@ -52,14 +49,10 @@ fn machine_creates_joins_inspects_and_leaves_a_fleet() {
     let database = TestDatabase::new();
     let made = fleet(
         &env,
-        &[
-            "fleet",
-            "init",
-            &database.full_address("owner"),
-            "--worker",
-            "worker",
-            "--json",
-        ],
+        &fill_line(
+            "fleet init {} --worker worker --json",
+            &[&database.full_address("owner")],
+        ),
     )
     .expect(0)
     .json();
@@ -79,13 +72,10 @@ fn machine_creates_joins_inspects_and_leaves_a_fleet() {
     );
     let joined = fleet(
         &env,
-        &[
-            "fleet",
-            "join",
-            &database.full_address("worker"),
-            "--name",
-            "build-1",
-        ],
+        &fill_line(
+            "fleet join {} --name build-1",
+            &[&database.full_address("worker")],
+        ),
     )
     .expect(0);
     assert!(
@@ -99,13 +89,10 @@ fn machine_creates_joins_inspects_and_leaves_a_fleet() {
     let other = TestEnv::new();
     fleet(
         &other,
-        &[
-            "fleet",
-            "join",
-            &database.full_address("worker"),
-            "--name",
-            "build-2",
-        ],
+        &fill_line(
+            "fleet join {} --name build-2",
+            &[&database.full_address("worker")],
+        ),
     )
     .expect(0);
     let found = fleet(&env, &["fleet", "status", "--json"]).expect(0).json();
@@ -288,13 +275,10 @@ fn leaving_without_the_server_warns_of_the_listing() {
     let database = made(&env);
     fleet(
         &env,
-        &[
-            "fleet",
-            "join",
-            &database.full_address("worker"),
-            "--name",
-            "a",
-        ],
+        &fill_line(
+            "fleet join {} --name a",
+            &[&database.full_address("worker")],
+        ),
     )
     .expect(0);
     database.sql("REVOKE ALL ON watchdog.machine FROM worker");
@@ -308,36 +292,27 @@ fn leaving_without_the_server_warns_of_the_listing() {
     let other = TestEnv::new();
     fleet(
         &other,
-        &[
-            "fleet",
-            "join",
-            &database.full_address("worker"),
-            "--name",
-            "a",
-        ],
+        &fill_line(
+            "fleet join {} --name a",
+            &[&database.full_address("worker")],
+        ),
     )
     .expect(2);
     fleet(
         &env,
-        &[
-            "fleet",
-            "join",
-            &database.full_address("worker"),
-            "--name",
-            "a",
-        ],
+        &fill_line(
+            "fleet join {} --name a",
+            &[&database.full_address("worker")],
+        ),
     )
     .expect(0);
     fleet(&env, &["fleet", "leave"]).expect(0);
     fleet(
         &other,
-        &[
-            "fleet",
-            "join",
-            &database.full_address("worker"),
-            "--name",
-            "a",
-        ],
+        &fill_line(
+            "fleet join {} --name a",
+            &[&database.full_address("worker")],
+        ),
     )
     .expect(0);
 }

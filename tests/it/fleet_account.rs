@@ -7,7 +7,7 @@ use serde_json::{Value, json};
 
 use crate::another_agent::{calls, claude, codex, config, looped, needs, program};
 use crate::support::test_database::TestDatabase;
-use crate::support::{CommandOutput, Gate, TestEnv, wait_until};
+use crate::support::{CommandOutput, Gate, TestEnv, fill_line, wait_until};
 
 pub fn fleet(env: &TestEnv, args: &[&str]) -> CommandOutput {
     env.watchdog(&env.root(), &[&["fleet"], args].concat())
@@ -23,12 +23,10 @@ impl AccountFleet {
         let (database, env) = (TestDatabase::new(), TestEnv::new());
         fleet(
             &env,
-            &[
-                "init",
-                &database.full_address("owner"),
-                "--worker",
-                "worker",
-            ],
+            &fill_line(
+                "init {} --worker worker",
+                &[&database.full_address("owner")],
+            ),
         )
         .expect(0);
         AccountFleet { database }
@@ -256,16 +254,10 @@ fn cleared_limit_resumes_loops_on_other_machines() {
     fleet(&second, &["sync"]).expect(0);
     let (repo, config) = (second.repo(), willing(&second));
     let task = second.write("PROMPT.md", "Build the thing.");
-    let args = [
-        "loop",
-        "--json",
-        "--config",
-        &config,
-        "--prompt",
-        task.to_str().expect("UTF-8"),
-        "--agent",
-        "claude",
-    ];
+    let args = fill_line(
+        "loop --json --config {} --prompt {} --agent claude",
+        &[&config, task.to_str().expect("UTF-8")],
+    );
     let running = repo.watchdog_spawn(&args);
     wait_until("the loop waits", Duration::from_secs(60), || {
         running.stderr_so_far().contains("which shares the account")

@@ -6,20 +6,17 @@ use serde_json::json;
 
 use crate::fleet_proof::rough_way::RoughWay;
 use crate::support::test_database::TestDatabase;
-use crate::support::{Gate, TestEnv, wait_until};
+use crate::support::{Gate, TestEnv, fill_line, wait_until};
 
 /// A machine that joined, and the way to its server.
 fn joined(env: &TestEnv) -> (TestDatabase, Gate) {
     let database = TestDatabase::new();
     env.watchdog(
         &env.root(),
-        &[
-            "fleet",
-            "init",
-            &database.full_address("owner"),
-            "--worker",
-            "worker",
-        ],
+        &fill_line(
+            "fleet init {} --worker worker",
+            &[&database.full_address("owner")],
+        ),
     )
     .expect(0);
     let gate = Gate::to(database.port());
@@ -135,13 +132,10 @@ fn loop_end_never_waits_for_a_slow_server() {
     let database = TestDatabase::new();
     env.watchdog(
         &env.root(),
-        &[
-            "fleet",
-            "init",
-            &database.full_address("owner"),
-            "--worker",
-            "worker",
-        ],
+        &fill_line(
+            "fleet init {} --worker worker",
+            &[&database.full_address("owner")],
+        ),
     )
     .expect(0);
     let way = RoughWay::to(database.port());
@@ -187,14 +181,10 @@ fn lost_server_changes_no_verdict_and_catches_up() {
         env!("CARGO_BIN_EXE_watchdog")
     );
     let looped = repo
-        .watchdog(&[
-            "loop",
-            "--no-probe",
-            "--",
-            "sh",
-            "-c",
-            &format!("{met}; {SESSION}"),
-        ])
+        .watchdog_line(
+            "loop --no-probe -- sh -c {}",
+            &[&format!("{met}; {SESSION}")],
+        )
         .expect(0);
     assert_eq!(
         looped.stderr.matches("the work goes on").count(),

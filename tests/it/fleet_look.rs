@@ -7,7 +7,9 @@ use rustix::process::Signal;
 use serde_json::{Value, json};
 
 use crate::support::test_database::TestDatabase;
-use crate::support::{CommandOutput, Gate, Repo, Running, TestEnv, full_screen, keys, wait_until};
+use crate::support::{
+    CommandOutput, Gate, Repo, Running, TestEnv, fill_line, full_screen, keys, wait_until,
+};
 
 /// A fleet on a server of its own.
 fn fleet() -> TestDatabase {
@@ -16,13 +18,10 @@ fn fleet() -> TestDatabase {
     owner
         .watchdog(
             &owner.root(),
-            &[
-                "fleet",
-                "init",
-                &database.full_address("owner"),
-                "--worker",
-                "worker",
-            ],
+            &fill_line(
+                "fleet init {} --worker worker",
+                &[&database.full_address("owner")],
+            ),
         )
         .expect(0);
     database
@@ -92,15 +91,10 @@ fn fleet_events_keep_server_order_and_name_machines() {
     assert_eq!(shown.join("\n"), expected);
     let of_two = at(
         &one,
-        &[
-            "events",
-            "--fleet",
-            "--machine",
-            "build-2",
-            "--kind",
-            "complete",
-            "--json",
-        ],
+        &fill_line(
+            "events --fleet --machine build-2 --kind complete --json",
+            &[],
+        ),
     )
     .expect(0)
     .stdout;
@@ -334,14 +328,10 @@ fn fleet_status_lists_urgent_machines_first() {
         r#"{"checks": [{"type": "command", "name": "tests", "run": "true"}]}"#,
     );
     other.commit_all("chore: criteria");
-    other.watchdog(&[
-        "run",
-        "--no-probe",
-        "--",
-        "sh",
-        "-c",
-        "echo b > b && git add b && git commit -qm 'feat: b'",
-    ]);
+    other.watchdog_line(
+        "run --no-probe -- sh -c {}",
+        &["echo b > b && git add b && git commit -qm 'feat: b'"],
+    );
     at(&two, &["fleet", "sync"]).expect(0);
     let found = at(&one, &["status", "--fleet", "--json"]).expect(0).json();
     let expected = [("build-2", "review"), ("build-1", "complete")]

@@ -5,20 +5,17 @@ use std::os::unix::fs::PermissionsExt as _;
 
 use serde_json::json;
 
-use crate::support::TestEnv;
 use crate::support::test_database::TestDatabase;
+use crate::support::{TestEnv, fill_line};
 
 fn made(env: &TestEnv) -> TestDatabase {
     let database = TestDatabase::new();
     env.watchdog(
         &env.root(),
-        &[
-            "fleet",
-            "init",
-            &database.full_address("owner"),
-            "--worker",
-            "worker",
-        ],
+        &fill_line(
+            "fleet init {} --worker worker",
+            &[&database.full_address("owner")],
+        ),
     )
     .expect(0);
     database
@@ -37,13 +34,10 @@ fn repository_is_shared_by_command_under_its_remote() {
     );
     let database = made(&env);
     let joined = repo
-        .watchdog(&[
-            "fleet",
-            "join",
-            &database.full_address("worker"),
-            "--name",
-            "a",
-        ])
+        .watchdog_line(
+            "fleet join {} --name a",
+            &[&database.full_address("worker")],
+        )
         .expect(0);
     assert!(
         joined
@@ -97,13 +91,10 @@ fn path_remote_needs_a_name_for_sharing() {
     let env = TestEnv::new();
     let repo = env.repo();
     let database = made(&env);
-    repo.watchdog(&[
-        "fleet",
-        "join",
-        &database.full_address("worker"),
-        "--name",
-        "a",
-    ])
+    repo.watchdog_line(
+        "fleet join {} --name a",
+        &[&database.full_address("worker")],
+    )
     .expect(0);
     let none = repo.watchdog(&["fleet", "join", "--repository"]).expect(2);
     assert!(none.stderr.contains("no remote 'origin'"), "{none}");
@@ -137,11 +128,10 @@ fn path_remote_needs_a_name_for_sharing() {
         "a path is kept from the root"
     );
     repo.git(&["remote", "add", "up", "https://h.example/team/app"]);
-    repo.git(&[
-        "config",
-        "url.https://mirror.example/.insteadOf",
-        "https://h.example/",
-    ]);
+    repo.git_line(
+        "config url.https://mirror.example/.insteadOf https://h.example/",
+        &[],
+    );
     let renamed = repo
         .watchdog(&["fleet", "join", "--repository", "--remote", "up", "--json"])
         .expect(0)
@@ -164,13 +154,10 @@ fn sharing_from_inside_of_a_session_is_refused() {
     let repo = env.repo();
     repo.git(&["remote", "add", "origin", "https://h.example/team/app"]);
     let database = made(&env);
-    repo.watchdog(&[
-        "fleet",
-        "join",
-        &database.full_address("worker"),
-        "--name",
-        "a",
-    ])
+    repo.watchdog_line(
+        "fleet join {} --name a",
+        &[&database.full_address("worker")],
+    )
     .expect(0);
     let script = "$WATCHDOG fleet join --repository > said 2>&1; echo $? >> said";
     repo.watchdog(&["run", "--no-probe", "--", "sh", "-c", script]);

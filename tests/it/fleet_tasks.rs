@@ -10,7 +10,7 @@ use serde_json::{Value, json};
 use watchdog_git::Worktree;
 
 use crate::support::test_database::TestDatabase;
-use crate::support::{CommandOutput, Gate, Repo, Running, TestEnv, wait_until};
+use crate::support::{CommandOutput, Gate, Repo, Running, TestEnv, fill_line, wait_until};
 
 /// How long something may take that happens by itself, on a machine with other things to do.
 const SOON: Duration = Duration::from_secs(90);
@@ -32,13 +32,10 @@ impl Fleet {
         let database = TestDatabase::new();
         env.watchdog(
             &env.root(),
-            &[
-                "fleet",
-                "init",
-                &database.full_address("owner"),
-                "--worker",
-                "worker",
-            ],
+            &fill_line(
+                "fleet init {} --worker worker",
+                &[&database.full_address("owner")],
+            ),
         )
         .expect(0);
         let repo = env.repo();
@@ -148,9 +145,10 @@ impl Machine {
 
     fn work_as(&self, agents: Value, lease: &str, script: &str) -> Running {
         let config = self.config(agents);
-        let options = [
-            "task", "work", "--json", "--config", &config, "--lease", lease, "--grace", "1s",
-        ];
+        let options = fill_line(
+            "task work --json --config {} --lease {} --grace 1s",
+            &[&config, lease],
+        );
         let rest = ["--no-probe", "--child-wait", "0s", "--", "sh", "-c", script];
         self.repo()
             .watchdog_command(&[&options[..], &rest[..]].concat())

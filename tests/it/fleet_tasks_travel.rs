@@ -8,7 +8,7 @@ use std::time::Duration;
 use serde_json::{Value, json};
 
 use crate::support::test_database::TestDatabase;
-use crate::support::{Repo, TestEnv, wait_until};
+use crate::support::{Repo, TestEnv, fill_line, wait_until};
 
 /// What an honest agent does.
 pub(crate) const HONEST: &str =
@@ -26,13 +26,10 @@ impl Fleet {
         let database = TestDatabase::new();
         env.watchdog(
             &env.root(),
-            &[
-                "fleet",
-                "init",
-                &database.full_address("owner"),
-                "--worker",
-                "worker",
-            ],
+            &fill_line(
+                "fleet init {} --worker worker",
+                &[&database.full_address("owner")],
+            ),
         )
         .expect(0);
         let repo = env.repo();
@@ -44,14 +41,10 @@ impl Fleet {
         }
         repo.commit_all("tasks");
         let remote = env.root().join("remote.git");
-        repo.git(&[
-            "init",
-            "-q",
-            "--bare",
-            "-b",
-            "main",
-            &remote.display().to_string(),
-        ]);
+        repo.git_line(
+            "init -q --bare -b main {}",
+            &[&remote.display().to_string()],
+        );
         repo.git(&["remote", "add", "origin", &remote.display().to_string()]);
         repo.git(&["push", "-q", "origin", "HEAD:main"]);
         Fleet { database, remote }
@@ -69,15 +62,10 @@ impl Fleet {
         );
         let repo = Repo::new(env, path);
         let address = self.database.full_address("worker");
-        repo.watchdog(&[
-            "fleet",
-            "join",
-            &address,
-            "--name",
-            name,
-            "--repository",
-            "team/app",
-        ])
+        repo.watchdog_line(
+            "fleet join {} --name {} --repository team/app",
+            &[&address, name],
+        )
         .expect(0);
         repo
     }

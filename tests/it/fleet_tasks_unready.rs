@@ -9,7 +9,7 @@ use serde_json::json;
 use watchdog_git::Worktree;
 
 use crate::fleet_tasks_travel::{Fleet, HONEST, agent, config, task};
-use crate::support::{Repo, TestEnv, wait_until};
+use crate::support::{Repo, TestEnv, fill_line, wait_until};
 
 /// How long something may take that happens by itself, on a machine with other things to do.
 const SOON: Duration = Duration::from_secs(90);
@@ -184,13 +184,10 @@ fn task_never_begins_in_a_repository_without_commits() {
 /// Stops in the middle of a rebase.
 fn rebase_half(repo: &Repo<'_>) {
     repo.commit_all("once more");
-    let out = repo.try_git(&[
-        "-c",
-        "sequence.editor=sed -i s/^pick/edit/",
-        "rebase",
-        "-i",
-        "HEAD~1",
-    ]);
+    let out = repo.try_git(&fill_line(
+        "-c {} rebase -i HEAD~1",
+        &["sequence.editor=sed -i s/^pick/edit/"],
+    ));
     assert!(
         repo.path().join(".git").exists() && out.code == Some(0),
         "{out}"
@@ -264,16 +261,10 @@ fn task_worktree_during_a_rebase_needs_a_person() {
     let fleet = Fleet::new(&env);
     let repo = fleet.machine(&env, "a");
     let config = config(&env);
-    let work = [
-        "work",
-        "--agents",
-        "1",
-        "--json",
-        "--no-progress",
-        "1",
-        "--config",
-        &config,
-    ];
+    let work = fill_line(
+        "work --agents 1 --json --no-progress 1 --config {}",
+        &[&config],
+    );
     repo.watchdog(&agent(&work, "echo 1 > draft")).expect(12);
     let own = Repo::new(&env, task(&repo, "T1")["worktree"].as_str().unwrap().into());
     rebase_half(&own);
@@ -345,12 +336,10 @@ fn ssh_never_prompts_and_keeps_the_user_command() {
     let shared = json!({"local": local, "id": "team/app", "remote": "origin", "url": url});
     let file = env.state().join("fleet-repositories.json");
     fs::write(&file, json!({"v": 1, "repositories": [shared]}).to_string()).unwrap();
-    repo.git(&[
-        "config",
-        "--global",
-        "core.sshCommand",
-        &format!("{} -i key", ssh.display()),
-    ]);
+    repo.git_line(
+        "config --global core.sshCommand {}",
+        &[&format!("{} -i key", ssh.display())],
+    );
     let denied = env.write("own/ssh.denied", "");
     let run = ["run", "T1", "--json", "--config", &config(&env)];
     let out = repo.watchdog(&agent(&run, "touch ../begun")).expect(11);

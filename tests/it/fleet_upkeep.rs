@@ -120,15 +120,7 @@ fn removed_machine_stops_copying_until_it_rejoins() {
     let looped = looping.wait().expect(0);
     assert_eq!(said(&looped.stderr), 1, "{looped}");
     let again = repo
-        .watchdog(&[
-            "loop",
-            "--restart",
-            "--no-probe",
-            "--",
-            "sh",
-            "-c",
-            &work("b"),
-        ])
+        .watchdog_line("loop --restart --no-probe -- sh -c {}", &[&work("b")])
         .expect(0);
     assert_eq!(
         (said(&again.stderr), copied()),

@@ -366,11 +366,10 @@ fn refs_of_commits_on_a_branch_are_forgotten() {
             .stdout
             .trim()
             .to_owned();
-        repo.git(&[
-            "update-ref",
-            &format!("refs/watchdog/judged/{id}/{number}"),
-            &head,
-        ]);
+        repo.git_line(
+            "update-ref {} {}",
+            &[&format!("refs/watchdog/judged/{id}/{number}"), &head],
+        );
     }
     repo.git(&["reset", "-q", "--hard", &head]);
     let all_refs = own_refs(&repo).len() as u64;
@@ -436,14 +435,10 @@ fn a_session_or_another_watchdog_is_not_disturbed() {
     let repo = used(&env);
     let side = linked(&env, &repo, "side");
     let refs = own_refs(&repo);
-    let mut running = repo.watchdog_spawn(&[
-        "run",
-        "--no-probe",
-        "--",
-        "sh",
-        "-c",
-        "touch runs; exec sleep 1000",
-    ]);
+    let mut running = repo.spawn_line(
+        "run --no-probe -- sh -c {}",
+        &["touch runs; exec sleep 1000"],
+    );
     wait_until("the session runs", Duration::from_secs(20), || {
         repo.has("runs")
     });
@@ -582,14 +577,7 @@ fn one_that_was_killed_is_made_again() {
     let (side, path) = (linked(&env, &repo, "side"), env.root().join("gone"));
     let mut stages = BTreeSet::new();
     for round in 0..20_u32 {
-        repo.git(&[
-            "worktree",
-            "add",
-            "-q",
-            "-B",
-            "gone",
-            path.to_str().unwrap(),
-        ]);
+        repo.git_line("worktree add -q -B gone {}", &[path.to_str().unwrap()]);
         let gone = Repo::new(&env, path.clone());
         for at in [&repo, &side, &gone] {
             at.watchdog(&["snapshot"]).expect(0);

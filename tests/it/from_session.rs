@@ -36,15 +36,10 @@ fn criteria_changes_inside_sessions_are_explicit_and_recorded() {
         "{errors}"
     );
     assert_ne!(out.json()["status"], "complete", "{out}");
-    let meant = repo.watchdog(&[
-        "run",
-        "--json",
-        "--no-probe",
-        "--",
-        "sh",
-        "-c",
-        "$WATCHDOG trust --from-session && touch wanted",
-    ]);
+    let meant = repo.watchdog_line(
+        "run --json --no-probe -- sh -c {}",
+        &["$WATCHDOG trust --from-session && touch wanted"],
+    );
     assert!(repo.has("wanted"), "{meant}");
     let events = repo
         .watchdog(&["events", "--kind", "trust", "--json"])

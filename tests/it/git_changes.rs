@@ -452,15 +452,10 @@ fn dirty_submodules_count_once_with_their_ignore_setting() {
     let repo = inner.at("outer");
     fs::create_dir(repo.root()).unwrap();
     repo.git(&["init", "-q", "-b", "main"]);
-    repo.git(&[
-        "-c",
-        "protocol.file.allow=always",
-        "submodule",
-        "-q",
-        "add",
-        "../repo",
-        "sub",
-    ]);
+    repo.git_line(
+        "-c protocol.file.allow=always submodule -q add ../repo sub",
+        &[],
+    );
     repo.git(&["commit", "-q", "-m", "base"]);
     assert!(!changes(&repo).any());
     let clean = changes(&repo).fingerprint;

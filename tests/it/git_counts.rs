@@ -74,13 +74,7 @@ fn random_history(dice: &mut Dice, size: u64, skew: bool) -> (Repo, Vec<String>)
 fn ancestry(repo: &Repo) -> HashMap<String, HashSet<String>> {
     let mut reach: HashMap<String, HashSet<String>> = HashMap::new();
     for line in repo
-        .git(&[
-            "rev-list",
-            "--all",
-            "--topo-order",
-            "--reverse",
-            "--parents",
-        ])
+        .git_line("rev-list --all --topo-order --reverse --parents", &[])
         .lines()
     {
         let mut ids = line.split(' ').map(String::from);

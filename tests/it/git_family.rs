@@ -15,14 +15,10 @@ fn repo() -> (Repo, HistoryPoint, Vec<FoundWorktree>) {
     repo.git(&["commit", "-qm", "start"]);
     let baseline = HistoryPoint::Commit(repo.head());
     for name in ["a", "b", "c"] {
-        repo.git(&[
-            "worktree",
-            "add",
-            "-q",
-            "-b",
-            name,
-            &format!("../linked/{name}"),
-        ]);
+        repo.git_line(
+            "worktree add -q -b {} {}",
+            &[name, &format!("../linked/{name}")],
+        );
     }
     let (b, c) = (repo.at("linked/b"), repo.at("linked/c"));
     b.commit_file("committed", "x", "work");

@@ -461,13 +461,10 @@ fn shallow_counts_match_git_without_following_replacements() {
     for name in ["a", "b", "c", "d"] {
         repo.commit(name);
     }
-    repo.git(&[
-        "clone",
-        "-q",
-        "--depth=2",
-        &format!("file://{}", repo.root().display()),
-        "../shallow",
-    ]);
+    repo.git_line(
+        "clone -q --depth=2 {} ../shallow",
+        &[&format!("file://{}", repo.root().display())],
+    );
     let shallow = repo.at("shallow");
     let session = Session::begin(&shallow);
     shallow.commit("e");

@@ -176,13 +176,10 @@ fn sha256_repositories_shallow_clones_and_relative_worktrees_open() {
     let repo = Repo::init();
     repo.commit("one");
     let head = repo.commit("two");
-    repo.git(&[
-        "clone",
-        "-q",
-        "--depth=1",
-        &format!("file://{}", repo.root().display()),
-        "../shallow",
-    ]);
+    repo.git_line(
+        "clone -q --depth=1 {} ../shallow",
+        &[&format!("file://{}", repo.root().display())],
+    );
     assert_eq!(
         Worktree::open(repo.at("shallow").root())
             .unwrap()

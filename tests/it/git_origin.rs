@@ -697,14 +697,10 @@ fn foreign_commits_without_reflog_trace_are_no_work() {
                 .main
                 .git(&["commit-tree", &tree, "-p", "HEAD", "-m", "o1"]);
             // Of the logs of that worktree's HEAD and of its branch, only the branch's has it then.
-            team.main.git(&[
-                "update-ref",
-                "-m",
-                "by plumbing",
-                "--create-reflog",
-                "refs/heads/other",
-                &commit,
-            ]);
+            team.main.git_line(
+                "update-ref -m {} --create-reflog refs/heads/other {}",
+                &["by plumbing", &commit],
+            );
             commit
         } else {
             team.other.commit("o1")
@@ -778,18 +774,20 @@ fn replacement_ref_never_turns_empty_commits_into_work() {
     team.mine.commit("work");
     let work = team.mine.head();
     team.mine.git(&["reset", "-q", "--hard", &empty]);
-    team.mine.git(&[
-        "replace",
-        &empty,
-        &team.mine.git(&[
-            "commit-tree",
-            &format!("{work}^{{tree}}"),
-            "-p",
-            &format!("{empty}~1"),
-            "-m",
-            "empty",
-        ]),
-    ]);
+    team.mine.git_line(
+        "replace {} {}",
+        &[
+            &empty,
+            &team.mine.git(&[
+                "commit-tree",
+                &format!("{work}^{{tree}}"),
+                "-p",
+                &format!("{empty}~1"),
+                "-m",
+                "empty",
+            ]),
+        ],
+    );
     assert_eq!(counted(&session), (1, 1, false));
 }
 
@@ -802,10 +800,10 @@ fn object_with_mismatching_bytes_is_an_error() {
         let baseline = Worktree::open(repo.root()).unwrap().head().unwrap();
         repo.commit("work");
         let object = repo.git(&["rev-parse", what]);
-        let instead = repo.git(&[
-            "rev-parse",
-            &what.replace("HEAD", "HEAD~1").replace("work", "seed"),
-        ]);
+        let instead = repo.git_line(
+            "rev-parse {}",
+            &[&what.replace("HEAD", "HEAD~1").replace("work", "seed")],
+        );
         let file = |id: &str| repo.path(&format!(".git/objects/{}/{}", &id[..2], &id[2..]));
         fs::remove_file(file(&object)).unwrap();
         fs::copy(file(&instead), file(&object)).unwrap();

@@ -77,14 +77,10 @@ fn rebased_rescue_commit_is_known_by_its_patch() {
     here.repo.git(&["checkout", "-q", "main"]);
     here.repo.git(&["rebase", "-q", "other"]);
     assert_eq!(here.commits().rescued, 1);
-    here.repo.git(&[
-        "commit",
-        "-q",
-        "--amend",
-        "--reset-author",
-        "-m",
-        "feat: my own, says the agent",
-    ]);
+    here.repo.git_line(
+        "commit -q --amend --reset-author -m {}",
+        &["feat: my own, says the agent"],
+    );
     assert_eq!(
         here.commits().rescued,
         1,
@@ -115,13 +111,10 @@ fn changed_rescue_commit_is_known_by_its_metadata() {
 #[test]
 fn work_amended_onto_a_rescued_commit_counts() {
     let here = Rescued::new("chore: rescue");
-    here.repo.git(&[
-        "commit",
-        "-q",
-        "--amend",
-        "--no-edit",
-        "--date=2026-01-01T00:00:00Z",
-    ]);
+    here.repo.git_line(
+        "commit -q --amend --no-edit --date=2026-01-01T00:00:00Z",
+        &[],
+    );
     assert_eq!(here.sum().1, 1, "nothing was added");
     here.repo.write("more.txt", "more\n");
     here.repo.git(&["add", "."]);

@@ -106,13 +106,10 @@ fn rewrites_with_binary_or_mode_changes_are_compared() {
     .unwrap();
     repo.git(&["commit", "-q", "-a", "-m", "mode"]);
     let session = Session::begin(&repo);
-    repo.git(&[
-        "rebase",
-        "-q",
-        "-x",
-        "git commit -q --amend -m reworded-$(git rev-parse HEAD)",
-        "HEAD~2",
-    ]);
+    repo.git_line(
+        "rebase -q -x {} HEAD~2",
+        &["git commit -q --amend -m reworded-$(git rev-parse HEAD)"],
+    );
     assert_eq!(session.sum(), (2, 0, 0, false, vec!["history_rewritten"]));
     repo.commit_file("blob.bin", "a\0c", "blob again");
     let (_, made, _, net, _) = session.sum();

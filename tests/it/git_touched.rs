@@ -231,27 +231,23 @@ fn pulled_changes_count_only_after_a_local_edit() {
     let (repo, _) = repo();
     let remote = repo.at("remote");
     fs::create_dir_all(remote.root()).unwrap();
-    repo.git(&[
-        "clone",
-        "-q",
-        "--bare",
-        ".",
-        &remote.root().display().to_string(),
-    ]);
-    repo.git(&[
-        "remote",
-        "add",
-        "origin",
-        &remote.root().display().to_string(),
-    ]);
+    repo.git_line(
+        "clone -q --bare . {}",
+        &[&remote.root().display().to_string()],
+    );
+    repo.git_line(
+        "remote add origin {}",
+        &[&remote.root().display().to_string()],
+    );
     repo.git(&["fetch", "-q", "origin"]);
     let other = repo.at("other");
-    repo.git(&[
-        "clone",
-        "-q",
-        &remote.root().display().to_string(),
-        &other.root().display().to_string(),
-    ]);
+    repo.git_line(
+        "clone -q {} {}",
+        &[
+            &remote.root().display().to_string(),
+            &other.root().display().to_string(),
+        ],
+    );
     other.git(&["config", "user.name", "o"]);
     other.git(&["config", "user.email", "o@example.org"]);
     other.commit_file("tests/a", "by others\n", "theirs");
@@ -375,19 +371,14 @@ fn remote_has_head_if_any_branch_reaches_it() {
     };
     assert_eq!(pushed(), RemoteState::NoRemote);
     let remote = repo.at("remote");
-    repo.git(&[
-        "clone",
-        "-q",
-        "--bare",
-        ".",
-        &remote.root().display().to_string(),
-    ]);
-    repo.git(&[
-        "remote",
-        "add",
-        "origin",
-        &remote.root().display().to_string(),
-    ]);
+    repo.git_line(
+        "clone -q --bare . {}",
+        &[&remote.root().display().to_string()],
+    );
+    repo.git_line(
+        "remote add origin {}",
+        &[&remote.root().display().to_string()],
+    );
     assert_eq!(
         pushed(),
         RemoteState::NoRemote,

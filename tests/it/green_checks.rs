@@ -437,17 +437,10 @@ fn passing_must_fail_first_check_starts_no_session() {
         json!({"must_fail_first": true}),
     );
     let out = loops
-        .watchdog(&[
-            "loop",
-            "--json",
-            "--no-probe",
-            "--max-iterations",
-            "2",
-            "--",
-            "sh",
-            "-c",
-            "touch started",
-        ])
+        .watchdog_line(
+            "loop --json --no-probe --max-iterations 2 -- sh -c {}",
+            &["touch started"],
+        )
         .expect(12);
     assert_eq!(out.verdict(), "review/no_criteria", "{out}");
     assert!(
@@ -574,16 +567,7 @@ fn uncommitted_undoing_of_committed_work_is_told() {
     repo.write("a.txt", "one\n");
     repo.commit_all("the beginning");
     let script = "echo two > a.txt; echo b > b.txt; git add -A; git commit -qm work; echo one > a.txt; rm b.txt; echo c > c.txt";
-    let out = repo.watchdog(&[
-        "run",
-        "--json",
-        "--no-probe",
-        "--no-rescue",
-        "--",
-        "sh",
-        "-c",
-        script,
-    ]);
+    let out = repo.watchdog_line("run --json --no-probe --no-rescue -- sh -c {}", &[script]);
     let verdict = out.json();
     let told = "uncommitted changes undo what was committed since the baseline: a.txt, b.txt";
     assert_eq!(degraded(&verdict, "work_undone"), Some(told), "{out}");
@@ -681,16 +665,10 @@ fn feedback_begins_with_the_uncommitted_work() {
     let config = env.config_asking(&[Step::print_json(&says)], snapshots);
     let script = "echo b > b.rs; git add b.rs; git commit -qm b; echo a > a.rs";
     let out = repo
-        .watchdog(&[
-            "run",
-            "--json",
-            "--config",
-            config.to_str().expect("UTF-8"),
-            "--",
-            "sh",
-            "-c",
-            script,
-        ])
+        .watchdog_line(
+            "run --json --config {} -- sh -c {}",
+            &[config.to_str().expect("UTF-8"), script],
+        )
         .expect(10);
     assert_eq!(
         out.json()["feedback"],

@@ -21,22 +21,19 @@ fn rescue(env: &TestEnv, repo: &Repo) -> Value {
         "config.json",
         json!({"rescue": {"mode": "single"}}).to_string(),
     );
-    repo.watchdog(&[
-        "rescue",
-        "--json",
-        "--config",
-        config.to_str().expect("UTF-8"),
-    ])
+    repo.watchdog_line(
+        "rescue --json --config {}",
+        &[config.to_str().expect("UTF-8")],
+    )
     .json()
 }
 
 /// The files of all private parts of snapshots.
 fn private_files(repo: &Repo) -> String {
-    let refs = repo.git(&[
-        "for-each-ref",
-        "--format=%(refname)",
-        "refs/watchdog/private/",
-    ]);
+    let refs = repo.git_line(
+        "for-each-ref --format=%(refname) refs/watchdog/private/",
+        &[],
+    );
     refs.lines()
         .map(|name| repo.git(&["ls-tree", "-r", "--name-only", name]))
         .collect()
@@ -79,20 +76,16 @@ fn new_ignore_rules_hide_no_code() {
             "an ignored file is not forced into a commit"
         );
         std::fs::remove_dir_all(repo.path().join("lib")).expect("the work is gone");
-        let id = repo.git(&[
-            "for-each-ref",
-            "--format=%(refname:lstrip=3)",
-            "refs/watchdog/rescue/",
-        ]);
+        let id = repo.git_line(
+            "for-each-ref --format=%(refname:lstrip=3) refs/watchdog/rescue/",
+            &[],
+        );
         let id = id.lines().last().expect("a snapshot").trim();
         let folder = env.root().join("restored");
-        repo.watchdog(&[
-            "rescue",
-            "restore",
-            id,
-            "--to",
-            folder.to_str().expect("UTF-8"),
-        ])
+        repo.watchdog_line(
+            "rescue restore {} --to {}",
+            &[id, folder.to_str().expect("UTF-8")],
+        )
         .expect(0);
         assert_eq!(
             std::fs::read_to_string(folder.join("lib/parser.rs")).expect("it is back"),
@@ -222,11 +215,10 @@ fn edits_behind_index_flags_are_in_snapshots() {
         repo.git(&["update-index", flag, "work.rs"]);
         repo.write("work.rs", "two\n");
         let out = rescue(&env, &repo);
-        let snapshot = repo.git(&[
-            "for-each-ref",
-            "--format=%(refname)",
-            "refs/watchdog/rescue/",
-        ]);
+        let snapshot = repo.git_line(
+            "for-each-ref --format=%(refname) refs/watchdog/rescue/",
+            &[],
+        );
         assert_eq!(
             repo.git(&["show", &format!("{}:work.rs", snapshot.trim())]),
             "two",
@@ -256,11 +248,10 @@ fn files_outside_a_sparse_checkout_are_not_deleted() {
             .trim(),
         "A\tin/new.rs"
     );
-    let snapshot = repo.git(&[
-        "for-each-ref",
-        "--format=%(refname)",
-        "refs/watchdog/rescue/",
-    ]);
+    let snapshot = repo.git_line(
+        "for-each-ref --format=%(refname) refs/watchdog/rescue/",
+        &[],
+    );
     assert_eq!(
         repo.git(&["show", &format!("{}:out/b.rs", snapshot.trim())]),
         "b"

@@ -8,7 +8,7 @@ use rustix::process::Signal;
 use serde_json::json;
 use watchdog_facts::shell_line::end_of_command;
 
-use crate::support::{Repo, TestEnv, wait_until};
+use crate::support::{Repo, TestEnv, fill_line, wait_until};
 
 /// What a careless shell line, and a careless table, gets wrong.
 const NAME: &str = "o'neil & 日本 $HOME";
@@ -240,15 +240,10 @@ fn snapshotted_work_is_named_with_the_restoring_command() {
     trusted(&repo, 3);
     let cut_short = said(
         &repo,
-        &[
-            "run",
-            "--no-rescue",
-            "--no-probe",
-            "--",
-            "sh",
-            "-c",
-            "echo half > half.txt; kill -9 $$",
-        ],
+        &fill_line(
+            "run --no-rescue --no-probe -- sh -c {}",
+            &["echo half > half.txt; kill -9 $$"],
+        ),
     );
     assert!(repo.snapshots().len() == 1, "{cut_short}");
     repo.git(&["stash", "-u", "-q"]);
@@ -273,14 +268,10 @@ fn overwritten_files_are_named_with_the_restoring_command() {
     repo.write("mine.txt", "mine\n");
     let text = said(
         &repo,
-        &[
-            "run",
-            "--no-probe",
-            "--",
-            "sh",
-            "-c",
-            "echo theirs > mine.txt; git commit -q --allow-empty -m x",
-        ],
+        &fill_line(
+            "run --no-probe -- sh -c {}",
+            &["echo theirs > mine.txt; git commit -q --allow-empty -m x"],
+        ),
     );
     let found = assert_all_work(&env, &text, 2);
     assert!(

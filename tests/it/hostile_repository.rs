@@ -47,14 +47,7 @@ fn booby_trap(env: &TestEnv, repo: &Repo<'_>) {
     repo.write("tracked.txt", "tracked\n");
     repo.write("tracked.lfs", "tracked\n");
     repo.git(&["-c", "core.hooksPath=/dev/null", "add", "-A"]);
-    repo.git(&[
-        "-c",
-        "core.hooksPath=/dev/null",
-        "commit",
-        "-q",
-        "-m",
-        "tracked",
-    ]);
+    repo.git_line("-c core.hooksPath=/dev/null commit -q -m tracked", &[]);
     for (key, value) in [
         ("core.fsmonitor", trap("fsmonitor", "printf '/'")),
         ("core.hooksPath", hooks.to_string_lossy().into_owned()),

@@ -179,15 +179,7 @@ fn foreign_folders_get_no_check() {
     other.write("Makefile", "test:\n");
     other.commit_all("other");
     let allowed = "protocol.file.allow=always";
-    repo.git(&[
-        "-c",
-        allowed,
-        "submodule",
-        "--quiet",
-        "add",
-        "../other",
-        "sub",
-    ]);
+    repo.git_line("-c {} submodule --quiet add ../other sub", &[allowed]);
     repo.git(&["clone", "-q", "../other", "nested"]);
     assert_eq!(
         checks(&proposed(&repo)),

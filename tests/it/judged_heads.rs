@@ -3,11 +3,10 @@
 use crate::support::{Repo, TestEnv};
 
 fn judged(repo: &Repo<'_>) -> Vec<String> {
-    repo.git(&[
-        "for-each-ref",
-        "--format=%(objectname)",
-        "refs/watchdog/judged",
-    ])
+    repo.git_line(
+        "for-each-ref --format=%(objectname) refs/watchdog/judged",
+        &[],
+    )
     .lines()
     .map(str::to_owned)
     .collect()
@@ -16,14 +15,7 @@ fn judged(repo: &Repo<'_>) -> Vec<String> {
 /// A linked worktree on a branch of its own.
 fn linked<'env>(env: &'env TestEnv, repo: &Repo<'env>) -> Repo<'env> {
     let path = env.root().join("side");
-    repo.git(&[
-        "worktree",
-        "add",
-        "-q",
-        "-b",
-        "side",
-        path.to_str().unwrap(),
-    ]);
+    repo.git_line("worktree add -q -b side {}", &[path.to_str().unwrap()]);
     Repo::new(env, path)
 }
 
@@ -32,22 +24,17 @@ fn judged_commits_outlive_their_worktree_and_branch() {
     let env = TestEnv::new();
     let repo = env.repo();
     let side = linked(&env, &repo);
-    side.watchdog(&[
-        "run",
-        "--",
-        "sh",
-        "-c",
-        "echo 1 > work && git add work && git commit -q -m work",
-    ])
+    side.watchdog_line(
+        "run -- sh -c {}",
+        &["echo 1 > work && git add work && git commit -q -m work"],
+    )
     .expect(0);
     let head = side.head();
     assert_eq!(judged(&repo), [head.as_str()]);
-    repo.git(&[
-        "worktree",
-        "remove",
-        "--force",
-        side.path().to_str().unwrap(),
-    ]);
+    repo.git_line(
+        "worktree remove --force {}",
+        &[side.path().to_str().unwrap()],
+    );
     repo.git(&["branch", "-q", "-D", "side"]);
     repo.git(&["reflog", "expire", "--expire=now", "--all"]);
     repo.git(&["gc", "-q", "--prune=now"]);

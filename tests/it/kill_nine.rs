@@ -80,11 +80,10 @@ fn locks_of_killed_processes_never_block() {
     let env = TestEnv::new();
     let repo = env.repo();
     repo.watchdog(&["snapshot"]).expect(0);
-    let kept = repo.git(&[
-        "for-each-ref",
-        "--format=%(refname)",
-        "refs/watchdog/baseline",
-    ]);
+    let kept = repo.git_line(
+        "for-each-ref --format=%(refname) refs/watchdog/baseline",
+        &[],
+    );
     let old = std::time::SystemTime::now() - Duration::from_secs(60);
     let lock = |name: &str| {
         let path = repo.path().join(".git").join(format!("{name}.lock"));
@@ -239,9 +238,10 @@ fn one_round(env: &TestEnv, repo: &Repo<'_>, round: &str, kill: Option<Kill>) ->
     let snapshots = repo.snapshots().len();
 
     let began = Instant::now();
-    let running = repo.watchdog_spawn(&[
-        "run", "--json", "--config", config, "--", &agent[0], &agent[1],
-    ]);
+    let running = repo.spawn_line(
+        "run --json --config {} -- {} {}",
+        &[config, &agent[0], &agent[1]],
+    );
     let over = || over.exists().then(Instant::now);
     let mut session_over = None;
     match kill {
@@ -276,16 +276,10 @@ fn one_round(env: &TestEnv, repo: &Repo<'_>, round: &str, kill: Option<Kill>) ->
         committed: repo.head() != baseline,
     };
     assert_kept(repo, &ledger, round, &text);
-    let next = repo.watchdog(&[
-        "check",
-        "--json",
-        "--no-probe",
-        "--no-rescue",
-        "--baseline",
-        &baseline,
-        "--config",
-        config,
-    ]);
+    let next = repo.watchdog_line(
+        "check --json --no-probe --no-rescue --baseline {} --config {}",
+        &[&baseline, config],
+    );
     // What a rescue committed is safe, and nobody said that it is done.
     assert_eq!(
         next.verdict(),

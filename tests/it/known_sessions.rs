@@ -7,7 +7,7 @@ use std::time::Duration;
 
 use serde_json::{Value, json};
 
-use crate::support::{CommandOutput, Repo, TestEnv, wait_until};
+use crate::support::{CommandOutput, Repo, TestEnv, fill_line, wait_until};
 
 const FIRST: &str = "01a20210-5f8a-7a32-b14b-ca588022d080";
 const SECOND: &str = "01a20210-5f8a-7a32-b14b-ca588022d081";
@@ -51,16 +51,10 @@ fn config(env: &TestEnv) -> String {
 }
 
 fn run(repo: &Repo<'_>, env: &TestEnv) -> CommandOutput {
-    repo.watchdog_command(&[
-        "run",
-        "--json",
-        "--config",
-        &config(env),
-        "--",
-        "codex",
-        "exec",
-        "do it",
-    ])
+    repo.watchdog_command(&fill_line(
+        "run --json --config {} -- codex exec {}",
+        &[&config(env), "do it"],
+    ))
     .run()
 }
 

@@ -7,7 +7,9 @@ use regex::Regex;
 use rustix::process::Signal;
 use serde_json::Value;
 
-use crate::support::{AtTerminal, Repo, TestEnv, full_screen, is_stopped, keys, wait_until};
+use crate::support::{
+    AtTerminal, Repo, TestEnv, fill_line, full_screen, is_stopped, keys, wait_until,
+};
 
 const XTERM: &str = "xterm-256color";
 const PATIENCE: Duration = Duration::from_secs(60);
@@ -222,15 +224,10 @@ fn running_session_is_seen_with_its_output() {
 fn live_view_shows_and_restores_a_snapshot() {
     let env = TestEnv::new();
     let repo = watched(&env, "alpha");
-    let _kept = repo.watchdog(&[
-        "run",
-        "--no-probe",
-        "--no-rescue",
-        "--",
-        "sh",
-        "-c",
-        "echo half of it > half.txt",
-    ]);
+    let _kept = repo.watchdog_line(
+        "run --no-probe --no-rescue -- sh -c {}",
+        &["echo half of it > half.txt"],
+    );
     let mut live = LiveTerminal::open(&env, 120, &[]);
     live.line(&["alpha"]);
     live.press(&[keys::ENTER, "4"]);
@@ -508,16 +505,10 @@ fn view_pauses_a_loop_after_its_session_verdict() {
         r#"{"checks": [{"type": "files", "paths": ["never"]}]}"#,
     );
     let config = env.root().join("never.json");
-    let args = [
-        "loop",
-        "--config",
-        config.to_str().unwrap(),
-        "--no-probe",
-        "--",
-        "sh",
-        "-c",
-        &session,
-    ];
+    let args = fill_line(
+        "loop --config {} --no-probe -- sh -c {}",
+        &[config.to_str().unwrap(), &session],
+    );
     let looped = repo.watchdog_command(&args).timeout(PATIENCE).spawn();
     let mut live = LiveTerminal::open(&env, 120, &[]);
     live.line(&["* loop 1/", "alpha", "reading"]);

@@ -188,18 +188,10 @@ fn session_log_span_omits_its_prompt() {
     let repo = env.repo();
     let script = "echo SAID-ALOUD; echo x > x; git add x; git commit -qm x";
     let out = repo
-        .watchdog(&[
-            "-vvv",
-            "run",
-            "--no-probe",
-            "--spec",
-            "auth",
-            "--",
-            "sh",
-            "-c",
-            script,
-            "PROMPT-OF-MINE",
-        ])
+        .watchdog_line(
+            "-vvv run --no-probe --spec auth -- sh -c {} PROMPT-OF-MINE",
+            &[script],
+        )
         .expect(0);
     assert_logged(
         &out,
@@ -303,16 +295,10 @@ fn json_log_leaves_stdout_to_the_verdict() {
     let repo = worked_in(&env);
     let config = checks(&env, "true");
     let out = repo
-        .watchdog(&[
-            "-vvv",
-            "-q",
-            "--log-format",
-            "json",
-            "check",
-            "--json",
-            "--config",
-            &config,
-        ])
+        .watchdog_line(
+            "-vvv -q --log-format json check --json --config {}",
+            &[&config],
+        )
         .expect(0);
     assert_eq!(out.verdict(), "complete/checks_passed");
     assert_eq!(out.stdout.lines().count(), 1, "{out}");

@@ -30,15 +30,10 @@ fn stream() -> String {
 
 fn run(env: &TestEnv, repo: &Repo<'_>, spec: &str, steps: &[Step]) {
     let agent = env.fake_agent(spec, steps);
-    let out = repo.watchdog(&[
-        "run",
-        "--spec",
-        spec,
-        "--no-probe",
-        "--",
-        &agent[0],
-        &agent[1],
-    ]);
+    let out = repo.watchdog_line(
+        "run --spec {} --no-probe -- {} {}",
+        &[spec, &agent[0], &agent[1]],
+    );
     assert!(out.stderr.contains("log: "), "{out}");
 }
 

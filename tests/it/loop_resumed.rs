@@ -7,7 +7,7 @@ use rustix::process::Signal;
 use serde_json::json;
 
 use crate::looped::{config, needs, prompts, sessions, started};
-use crate::support::{Repo, Step, TestEnv, wait_until};
+use crate::support::{Repo, Step, TestEnv, fill_line, wait_until};
 
 const LONG: Duration = Duration::from_secs(60);
 
@@ -45,16 +45,10 @@ fn killed_loop_resumes_at_its_current_iteration() {
     let ok = [Step::write("ok.txt", "ok"), Step::commit("ok")];
     let agent = sessions(&env, &[&a, &hangs, &ok]);
     let config = config(&env, needs("ok.txt"));
-    let args = [
-        "loop",
-        "--json",
-        "--config",
-        &config,
-        "--no-probe",
-        "--",
-        &agent[0],
-        &agent[1],
-    ];
+    let args = fill_line(
+        "loop --json --config {} --no-probe -- {} {}",
+        &[&config, &agent[0], &agent[1]],
+    );
     kill_in_its_session(&env, &repo, &args, &up);
     let out = repo.watchdog(&args).expect(0);
     let json = out.json();
@@ -115,9 +109,10 @@ fn resumed_loop_awaits_the_surviving_session() {
     ];
     let agent = sessions(&env, &[&late]);
     let config = config(&env, json!({}));
-    let args = [
-        "loop", "--json", "--config", &config, "--", &agent[0], &agent[1],
-    ];
+    let args = fill_line(
+        "loop --json --config {} -- {} {}",
+        &[&config, &agent[0], &agent[1]],
+    );
     let running = repo.watchdog_spawn(&args);
     wait_until("the session runs", LONG, || up.exists());
     let recorded = || {
@@ -154,9 +149,10 @@ fn interrupted_loop_saves_work_and_can_resume() {
     ];
     let agent = sessions(&env, &[&hangs]);
     let config = config(&env, json!({}));
-    let args = [
-        "loop", "--json", "--config", &config, "--grace", "1s", "--", &agent[0], &agent[1],
-    ];
+    let args = fill_line(
+        "loop --json --config {} --grace 1s -- {} {}",
+        &[&config, &agent[0], &agent[1]],
+    );
     let running = repo.watchdog_spawn(&args);
     wait_until("the session runs", LONG, || up.exists());
     running.signal(Signal::INT);
@@ -209,17 +205,10 @@ fn signals_end_the_wait_between_iterations() {
         let repo = env.repo();
         let agent = sessions(&env, &[&[Step::write("a.txt", "a"), Step::commit("a")]]);
         let config = config(&env, needs("never.txt"));
-        let running = repo.watchdog_spawn(&[
-            "loop",
-            "--json",
-            "--config",
-            &config,
-            "--cooldown",
-            "1h",
-            "--",
-            &agent[0],
-            &agent[1],
-        ]);
+        let running = repo.spawn_line(
+            "loop --json --config {} --cooldown 1h -- {} {}",
+            &[&config, &agent[0], &agent[1]],
+        );
         wait_until("the first iteration is over", LONG, || {
             running.stderr_so_far().contains("iteration 1 after")
         });
@@ -257,9 +246,10 @@ fn pausing_loop_judges_its_session_first() {
         &[&first, &[Step::write("b.txt", "b"), Step::commit("b")]],
     );
     let config = config(&env, needs("b.txt"));
-    let args = [
-        "loop", "--json", "--config", &config, "--", &agent[0], &agent[1],
-    ];
+    let args = fill_line(
+        "loop --json --config {} -- {} {}",
+        &[&config, &agent[0], &agent[1]],
+    );
     let running = repo.watchdog_spawn(&args);
     wait_until("the session runs", LONG, || up.exists());
     running.signal(Signal::USR1);
@@ -311,9 +301,10 @@ fn two_loops_never_work_in_one_worktree() {
     ];
     let agent = sessions(&env, &[&waits]);
     let config = config(&env, json!({}));
-    let args = [
-        "loop", "--json", "--config", &config, "--", &agent[0], &agent[1],
-    ];
+    let args = fill_line(
+        "loop --json --config {} -- {} {}",
+        &[&config, &agent[0], &agent[1]],
+    );
     let running = repo.watchdog_spawn(&args);
     wait_until("the session runs", LONG, || up.exists());
     let other = repo.watchdog(&args).expect(11);
@@ -336,9 +327,10 @@ fn loop_restarts_in_a_recreated_repository() {
         &[&[Step::write(&up.to_string_lossy(), ""), Step::hang()]],
     );
     let config = config(&env, json!({}));
-    let args = [
-        "loop", "--json", "--config", &config, "--grace", "1s", "--", &agent[0], &agent[1],
-    ];
+    let args = fill_line(
+        "loop --json --config {} --grace 1s -- {} {}",
+        &[&config, &agent[0], &agent[1]],
+    );
     let running = repo.watchdog_spawn(&args);
     wait_until("the session runs", LONG, || up.exists());
     running.signal(Signal::INT);

@@ -6,7 +6,7 @@ use std::time::Duration;
 use rustix::process::Signal;
 use serde_json::{Value, json};
 
-use crate::support::{CommandOutput, Repo, Step, TestEnv, wait_until};
+use crate::support::{CommandOutput, Repo, Step, TestEnv, fill_line, wait_until};
 
 /// A configuration without pauses whose agent, when asked, says that all is done.
 pub fn config(env: &TestEnv, more: Value) -> String {
@@ -290,16 +290,10 @@ fn criteria_weakened_in_a_session_never_govern_later() {
     ];
     let agent = sessions(&env, &[&weaken, &commit("x.txt"), &commit("y.txt")]);
     let out = repo
-        .watchdog(&[
-            "loop",
-            "--json",
-            "--no-probe",
-            "--max-iterations",
-            "3",
-            "--",
-            &agent[0],
-            &agent[1],
-        ])
+        .watchdog_line(
+            "loop --json --no-probe --max-iterations 3 -- {} {}",
+            &[&agent[0], &agent[1]],
+        )
         .expect(12);
     assert_eq!(
         (out.verdict().as_str(), started(&env)),
@@ -412,10 +406,10 @@ fn awaited_usage_limit_is_no_iteration() {
         env.fake_agent("lifted", &commit("a.txt")),
     );
     let config = config(&env, json!({}));
-    let args = [
-        "loop", "--json", "--config", &config, "--", "sh", "-c", &script, "sh", &met[0], &met[1],
-        &lifted[1],
-    ];
+    let args = fill_line(
+        "loop --json --config {} -- sh -c {} sh {} {} {}",
+        &[&config, &script, &met[0], &met[1], &lifted[1]],
+    );
     let out = repo.watchdog(&args).expect(0);
     assert_eq!(
         (out.verdict().as_str(), &out.json()["iterations"]),
@@ -554,22 +548,10 @@ fn dry_run_only_shows_prompt_and_plan() {
     let task = env.write("PROMPT.md", "Build it, no. {{iteration}}.");
     let task = task.to_str().expect("UTF-8");
     let config = config(&env, needs("ok.txt"));
-    let args = [
-        "loop",
-        "--json",
-        "--dry-run",
-        "--config",
-        &config,
-        "--prompt",
-        task,
-        "--agent",
-        "claude",
-        "--max-cost-usd",
-        "2",
-        "--",
-        "--model",
-        "x",
-    ];
+    let args = fill_line(
+        "loop --json --dry-run --config {} --prompt {} --agent claude --max-cost-usd 2 -- --model x",
+        &[&config, task],
+    );
     let json = repo.watchdog(&args).expect(0).json();
     assert!(
         json["prompt"]
@@ -577,17 +559,10 @@ fn dry_run_only_shows_prompt_and_plan() {
             .is_some_and(|prompt| prompt.starts_with("Build it, no. 1.\n\nDone means:")),
         "{json:#}"
     );
-    let command = [
-        "claude",
-        "-p",
-        "--output-format",
-        "stream-json",
-        "--verbose",
-        "--permission-mode",
-        "acceptEdits",
-        "--model",
-        "x",
-    ];
+    let command = fill_line(
+        "claude -p --output-format stream-json --verbose --permission-mode acceptEdits --model x",
+        &[],
+    );
     assert_eq!(
         (&json["command"], &json["iteration"]),
         (&json!(command), &json!(1)),
@@ -599,16 +574,10 @@ fn dry_run_only_shows_prompt_and_plan() {
     );
     assert!(events(&repo).is_empty() && repo.snapshots().is_empty());
     let text = repo
-        .watchdog(&[
-            "loop",
-            "--dry-run",
-            "--config",
-            &config,
-            "--prompt",
-            task,
-            "--",
-            "agent",
-        ])
+        .watchdog_line(
+            "loop --dry-run --config {} --prompt {} -- agent",
+            &[&config, task],
+        )
         .expect(0);
     assert!(
         text.stdout.contains("begins with iteration 1")
@@ -727,9 +696,10 @@ fn awaited_overload_is_no_iteration() {
         ]],
     );
     let config = config(&env, json!({}));
-    let running = repo.watchdog_spawn(&[
-        "loop", "--json", "--config", &config, "--", &agent[0], &agent[1],
-    ]);
+    let running = repo.spawn_line(
+        "loop --json --config {} -- {} {}",
+        &[&config, &agent[0], &agent[1]],
+    );
     wait_until("it waits", Duration::from_secs(30), || {
         running
             .stderr_so_far()

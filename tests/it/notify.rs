@@ -145,16 +145,10 @@ fn session_events_are_told_during_the_session() {
     );
     let gate = env.root().join("gate");
     let script = format!("until [ -e '{}' ]; do sleep 0.05; done", text(&gate));
-    let running = repo.watchdog_spawn(&[
-        "run",
-        "--no-probe",
-        "--config",
-        text(&config),
-        "--",
-        "sh",
-        "-c",
-        &script,
-    ]);
+    let running = repo.spawn_line(
+        "run --no-probe --config {} -- sh -c {}",
+        &[text(&config), &script],
+    );
     assert_eq!(receiver.wait_for(1)[0].body["kind"], "session_started");
     env.write("gate", "open");
     running.wait().expect(10);
@@ -285,17 +279,10 @@ fn verdict_is_notified_once_per_session() {
     assert_eq!(receiver.got().len(), 1);
     for times in 2..4 {
         let session = format!("echo {times} > new.txt; git commit -qam work");
-        repo.watchdog(&[
-            "run",
-            "--spec",
-            "auth",
-            "--config",
-            text(&config),
-            "--",
-            "sh",
-            "-c",
-            &session,
-        ])
+        repo.watchdog_line(
+            "run --spec auth --config {} -- sh -c {}",
+            &[text(&config), &session],
+        )
         .expect(0);
         receiver.wait_for(times);
     }

@@ -5,7 +5,7 @@ use std::time::Duration;
 use rustix::process::Signal;
 use serde_json::{Value, json};
 
-use crate::support::{Receiver, Reply, Repo, TestEnv, wait_until};
+use crate::support::{Receiver, Reply, Repo, TestEnv, fill_line, wait_until};
 
 const SOON: Duration = Duration::from_secs(30);
 
@@ -133,15 +133,10 @@ fn killed_sweep_loses_no_notices() {
         json!({"version": 1, "checks": [check], "notify": rules}).to_string(),
     );
     let all = env.root().join("all");
-    let args = [
-        "sweep",
-        "--no-probe",
-        "--jobs",
-        "3",
-        "--json",
-        "--config",
-        path.to_str().expect("UTF-8"),
-    ];
+    let args = fill_line(
+        "sweep --no-probe --jobs 3 --json --config {}",
+        &[path.to_str().expect("UTF-8")],
+    );
     let mut running = env.watchdog_spawn(&all, &args);
     wait_until("two are judged and one is held", SOON, || {
         gate.exists() && running.stdout_so_far().lines().count() == 2

@@ -29,14 +29,7 @@ fn left_behind(env: &TestEnv) -> Repo<'_> {
     );
     let own =
         |kind: &str| format!("refs/watchdog/{kind}/{THEIR_WORKTREE}/*:refs/watchdog/{kind}/{id}/*");
-    repo.git(&[
-        "fetch",
-        "-q",
-        "--update-head-ok",
-        &bundle,
-        "refs/heads/*:refs/heads/*",
-        "refs/watchdog/rescue/*:refs/watchdog/rescue/*",
-    ]);
+    repo.git_line("fetch -q --update-head-ok {} refs/heads/*:refs/heads/* refs/watchdog/rescue/*:refs/watchdog/rescue/*", &[&bundle]);
     repo.git(&["fetch", "-q", &bundle, &own("anchor"), &own("baseline")]);
     repo.git(&["reset", "-q", "--hard"]);
     repo.write("half.txt", "half\n");

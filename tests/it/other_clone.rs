@@ -4,7 +4,7 @@ use std::fs;
 
 use serde_json::{Value, json};
 
-use crate::support::{CommandOutput, Repo, TestEnv};
+use crate::support::{CommandOutput, Repo, TestEnv, fill_line};
 use crate::sweep::{rows, word};
 
 /// A clone with a commit of its own that its upstream lacks.
@@ -259,15 +259,7 @@ fn live_session_keeps_its_records_in_another_clone() {
         .expect(0);
     let repo = clone_anew(&env);
     let out = repo
-        .watchdog(&[
-            "run",
-            "--json",
-            "--spec",
-            "other",
-            "--no-probe",
-            "--",
-            "true",
-        ])
+        .watchdog_line("run --json --spec other --no-probe -- true", &[])
         .expect(16);
     assert_eq!(out.verdict(), "error/git_error");
     assert!(
@@ -285,17 +277,10 @@ fn linked_worktree_replaced_by_a_clone_completes_nothing() {
     let config = json!({"rescue": {"mode": "single"}, "checks": [{"type": "command", "run": "test -f work.txt"}]});
     let config = env.write("config/completion.json", config.to_string());
     let script = format!("cd ..; mv side kept; git clone -q upstream side; cd side; {WORK}");
-    let args = [
-        "run",
-        "--json",
-        "--no-probe",
-        "--config",
-        config.to_str().expect("UTF-8"),
-        "--",
-        "sh",
-        "-c",
-        &script,
-    ];
+    let args = fill_line(
+        "run --json --no-probe --config {} -- sh -c {}",
+        &[config.to_str().expect("UTF-8"), &script],
+    );
     let out = side.watchdog(&args);
     assert_ne!(out.json()["status"], "complete", "{out}");
     assert!(warns(&out), "{out}");

@@ -9,7 +9,7 @@ use serde_json::{Value, json};
 
 use watchdog_agent::preset::PresetCatalog;
 
-use crate::support::{TestEnv, full_screen, wait_until};
+use crate::support::{TestEnv, fill_line, full_screen, wait_until};
 
 const SOON: Duration = Duration::from_secs(60);
 
@@ -62,20 +62,10 @@ fn configured_agent_is_started_and_probed_as_described() {
             .to_string(),
     );
     let (prompt, config) = (prompt.display().to_string(), config.display().to_string());
-    let args = [
-        "loop",
-        "--agent",
-        "my-agent",
-        "--prompt",
-        &prompt,
-        "--config",
-        &config,
-        "--max-iterations",
-        "1",
-        "--json",
-        "--",
-        "--fast",
-    ];
+    let args = fill_line(
+        "loop --agent my-agent --prompt {} --config {} --max-iterations 1 --json -- --fast",
+        &[&prompt, &config],
+    );
     let out = repo.watchdog(&args);
     assert_eq!(
         calls(&made),
@@ -250,15 +240,10 @@ fn run_reads_sessions_by_their_agent_rules() {
             } else {
                 wrapper.display().to_string()
             };
-            repo.watchdog(&[
-                "run",
-                "--config",
-                &config,
-                "--no-probe",
-                "--json",
-                "--",
-                &command,
-            ])
+            repo.watchdog_line(
+                "run --config {} --no-probe --json -- {}",
+                &[&config, &command],
+            )
         };
         let limited = run(&[serde_json::from_str(LIMITED).expect("an event")]);
         let json = limited.json();
@@ -357,19 +342,10 @@ fn program_loop_is_read_by_configured_agent_rules() {
         env.write("p.md", "do it").display().to_string(),
         program.display().to_string(),
     );
-    let args = [
-        "loop",
-        "--config",
-        &config,
-        "--prompt",
-        &prompt,
-        "--max-iterations",
-        "1",
-        "--no-probe",
-        "--json",
-        "--",
-        &program,
-    ];
+    let args = fill_line(
+        "loop --config {} --prompt {} --max-iterations 1 --no-probe --json -- {}",
+        &[&config, &prompt, &program],
+    );
     let out = repo.watchdog(&args);
     assert_eq!(
         (
@@ -446,14 +422,10 @@ fn live_view_reads_sessions_by_their_agent_rules() {
         ),
     )
     .expect("it can be written");
-    let session = repo.watchdog_spawn(&[
-        "run",
-        "--config",
-        &config,
-        "--no-probe",
-        "--",
-        &program.display().to_string(),
-    ]);
+    let session = repo.spawn_line(
+        "run --config {} --no-probe -- {}",
+        &[&config, &program.display().to_string()],
+    );
     wait_until("the session says something", SOON, || {
         session.stdout_so_far().contains("I begin.")
     });

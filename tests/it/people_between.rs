@@ -24,16 +24,7 @@ fn after_a_session<'env>(env: &'env TestEnv, name: &str) -> Repo<'env> {
 }
 
 fn run(repo: &Repo<'_>, script: &str) -> CommandOutput {
-    repo.watchdog(&[
-        "run",
-        "--json",
-        "--no-probe",
-        "--no-rescue",
-        "--",
-        "sh",
-        "-c",
-        script,
-    ])
+    repo.watchdog_line("run --json --no-probe --no-rescue -- sh -c {}", &[script])
 }
 
 fn check(repo: &Repo<'_>) -> CommandOutput {

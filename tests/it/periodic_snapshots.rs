@@ -41,11 +41,10 @@ fn hooked_session_end_keeps_the_helpers_work() {
     }
     hook("session-end", json!({"reason": "other"}));
     for name in ["beside", "inside"] {
-        let kept = repo.git(&[
-            "for-each-ref",
-            "--format=%(refname)",
-            &format!("refs/watchdog/rescue/main/{name}"),
-        ]);
+        let kept = repo.git_line(
+            "for-each-ref --format=%(refname) {}",
+            &[&format!("refs/watchdog/rescue/main/{name}")],
+        );
         assert_eq!(repo.file_in(&kept, "half.txt").as_deref(), Some(name));
     }
 }
@@ -67,15 +66,10 @@ fn periodic_snapshots_restore_work_discarded_midway() {
         Step::git(&["clean", "-qfdx"]),
     ];
     let agent = env.fake_agent("session", &steps);
-    let running = repo.watchdog_spawn(&[
-        "run",
-        "--json",
-        "--config",
-        &config(&env, 1),
-        "--",
-        &agent[0],
-        &agent[1],
-    ]);
+    let running = repo.spawn_line(
+        "run --json --config {} -- {} {}",
+        &[&config(&env, 1), &agent[0], &agent[1]],
+    );
     wait_until("the session has worked", LONG, || began.exists());
     // One may have been taken in the middle of the work; the one of the whole state has all four files.
     wait_until("a snapshot of the quiet work tree", LONG, || {
@@ -131,15 +125,10 @@ fn older_work_is_snapshotted_at_session_start() {
         "session",
         &[Step::wait_for(&go), Step::git(&["clean", "-qfdx"])],
     );
-    let running = repo.watchdog_spawn(&[
-        "run",
-        "--json",
-        "--config",
-        &config(&env, 300),
-        "--",
-        &agent[0],
-        &agent[1],
-    ]);
+    let running = repo.spawn_line(
+        "run --json --config {} -- {} {}",
+        &[&config(&env, 300), &agent[0], &agent[1]],
+    );
     wait_until("a snapshot long before the interval is over", LONG, || {
         repo.snapshots().len() == 1
     });
@@ -187,17 +176,10 @@ fn disabled_periodic_snapshots_keep_the_first_one() {
             "echo more > more.txt; sleep 1.5; git for-each-ref refs/watchdog/rescue > {}",
             seen.display()
         );
-        repo.watchdog(&[
-            "run",
-            "--json",
-            "--no-probe",
-            "--config",
-            config.to_str().expect("UTF-8"),
-            "--",
-            "sh",
-            "-c",
-            &script,
-        ]);
+        repo.watchdog_line(
+            "run --json --no-probe --config {} -- sh -c {}",
+            &[config.to_str().expect("UTF-8"), &script],
+        );
         assert_eq!(
             fs::read_to_string(seen)
                 .expect("the session ran")

@@ -13,9 +13,7 @@ fn config(env: &TestEnv, answer: &str, more: &Value) -> String {
 
 #[track_caller]
 fn run(repo: &Repo<'_>, config: &str, script: &str) -> CommandOutput {
-    repo.watchdog(&[
-        "run", "--json", "--config", config, "--", "sh", "-c", script,
-    ])
+    repo.watchdog_line("run --json --config {} -- sh -c {}", &[config, script])
 }
 
 #[test]
@@ -146,18 +144,10 @@ fn plain_text_agent_is_told_the_missing_work() {
         echo x > $f; git add $f; git commit -qm \"feat: $f\"; echo 'I am done!'";
     let prompt = env.write("prompt.md", "Build it.\n\nAll of it.\n");
     let out = repo
-        .watchdog(&[
-            "loop",
-            "--json",
-            "--config",
-            &config,
-            "--prompt",
-            prompt.to_str().unwrap(),
-            "--",
-            "sh",
-            "-c",
-            agent,
-        ])
+        .watchdog_line(
+            "loop --json --config {} --prompt {} -- sh -c {}",
+            &[&config, prompt.to_str().unwrap(), agent],
+        )
         .expect(0);
     assert_eq!(
         (out.verdict().as_str(), &out.json()["iterations"]),

@@ -6,7 +6,7 @@ use std::os::unix::fs::PermissionsExt as _;
 use serde_json::json;
 
 use crate::looped::{config, needs, prompts, sessions, started};
-use crate::support::{Step, TestEnv};
+use crate::support::{Step, TestEnv, fill_line};
 
 #[test]
 fn prompt_values_are_never_read_as_templates() {
@@ -76,19 +76,10 @@ fn named_phase_chooses_the_next_prompt() {
     env.write("set/continuation-review.md", "look at it, {{phase}}");
     let config = config(&env, needs("ok.txt"));
     let folder = env.root().join("set").to_string_lossy().into_owned();
-    let args = [
-        "loop",
-        "--json",
-        "--config",
-        &config,
-        "--prompts",
-        &folder,
-        "--no-progress",
-        "0",
-        "--",
-        &agent[0],
-        &agent[1],
-    ];
+    let args = fill_line(
+        "loop --json --config {} --prompts {} --no-progress 0 -- {} {}",
+        &[&config, &folder, &agent[0], &agent[1]],
+    );
     repo.watchdog(&args).expect(0);
     assert_eq!(
         prompts(&env)[1..]

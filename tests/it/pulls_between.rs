@@ -2,7 +2,7 @@
 
 use serde_json::{Value, json};
 
-use crate::support::{CommandOutput, Repo, Step, TestEnv};
+use crate::support::{CommandOutput, Repo, Step, TestEnv, fill_line};
 
 /// Where a colleague's commits come from.
 struct Shared<'env> {
@@ -35,12 +35,10 @@ impl<'env> Shared<'env> {
         repo.git(&["fetch", "-q", "origin"]);
         repo.git(&["branch", "-q", "--set-upstream-to", "origin/main"]);
         let colleague = Repo::new(env, env.root().join(name).join("colleague"));
-        repo.git(&[
-            "clone",
-            "-q",
-            &upstream,
-            &colleague.path().to_string_lossy(),
-        ]);
+        repo.git_line(
+            "clone -q {} {}",
+            &[&upstream, &colleague.path().to_string_lossy()],
+        );
         colleague.git(&["config", "user.name", "Colleague"]);
         colleague.git(&["config", "user.email", "colleague@example.invalid"]);
         Shared { repo, colleague }
@@ -57,16 +55,8 @@ impl<'env> Shared<'env> {
     }
 
     fn run(&self, script: &str) -> CommandOutput {
-        self.repo.watchdog(&[
-            "run",
-            "--json",
-            "--no-probe",
-            "--no-rescue",
-            "--",
-            "sh",
-            "-c",
-            script,
-        ])
+        self.repo
+            .watchdog_line("run --json --no-probe --no-rescue -- sh -c {}", &[script])
     }
 
     fn check(&self) -> CommandOutput {
@@ -196,17 +186,10 @@ fn leftover_daemon_cannot_move_the_anchor() {
     let shared = Shared::new(&env, "daemon");
     let over = env.root().join("over");
     let daemon = env.fake_agent("daemon", &[Step::daemon(&[Step::wait_for(&over)])]);
-    let args = [
-        "run",
-        "--json",
-        "--no-probe",
-        "--no-rescue",
-        "--child-wait",
-        "0s",
-        "--",
-        &daemon[0],
-        &daemon[1],
-    ];
+    let args = fill_line(
+        "run --json --no-probe --no-rescue --child-wait 0s -- {} {}",
+        &[&daemon[0], &daemon[1]],
+    );
     shared.repo.watchdog(&args).expect(10);
     shared.colleague_pushes();
     shared.repo.git(&["pull", "-q", "--ff-only"]);

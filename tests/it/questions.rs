@@ -13,7 +13,7 @@ use watchdog_core::config::settings::{AgentSettings, PresetName};
 use watchdog_facts::evidence::ProbeOutcome;
 use watchdog_process::program::ProgramRun;
 
-use crate::support::{CommandOutput, TestEnv};
+use crate::support::{CommandOutput, TestEnv, fill_line};
 
 const ID: &str = "97d38b7d-137f-44c8-a906-ac97e99b783f";
 const REPLY: &str = r#"{"status": "working", "message": "scripted"}"#;
@@ -195,16 +195,10 @@ fn run_gemini(env: &TestEnv, key: &str) -> CommandOutput {
         .write("config/completion.json", config.to_string())
         .to_string_lossy()
         .into_owned();
-    let args = [
-        "run",
-        "--json",
-        "--config",
-        &config,
-        "--",
-        "gemini",
-        "--output-format",
-        "stream-json",
-    ];
+    let args = fill_line(
+        "run --json --config {} -- gemini --output-format stream-json",
+        &[&config],
+    );
     repo.watchdog_command(&args)
         .env("GEMINI_API_KEY", key)
         .timeout(Duration::from_secs(120))

@@ -63,17 +63,7 @@ fn recipe_loop_restarts_only_after_a_fresh_look() {
     repo.write("PROMPT.md", "Build the thing.");
     repo.commit_all("a prompt");
     let other = "touch $MARKS/up; while [ ! -e $MARKS/go ]; do /bin/sleep 0.05; done; echo a > a.txt; git add -A; git commit -qm 'feat: a'";
-    let first = repo.watchdog_spawn(&[
-        "run",
-        "--json",
-        "--spec",
-        "auth",
-        "--no-probe",
-        "--",
-        "sh",
-        "-c",
-        other,
-    ]);
+    let first = repo.spawn_line("run --json --spec auth --no-probe -- sh -c {}", &[other]);
     wait_until("another session runs", SOON, || marks.join("up").exists());
     let mut looping = env
         .command("sh", repo.path())

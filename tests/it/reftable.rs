@@ -119,15 +119,10 @@ fn day(format: &[&str]) -> Vec<String> {
     upstream.write("theirs", "1");
     upstream.commit_all("theirs");
     repo.watchdog(&["snapshot"]).expect(0);
-    repo.git(&[
-        "pull",
-        "-q",
-        "--no-rebase",
-        "--no-edit",
-        "--allow-unrelated-histories",
-        "../upstream",
-        "main",
-    ]);
+    repo.git_line(
+        "pull -q --no-rebase --no-edit --allow-unrelated-histories ../upstream main",
+        &[],
+    );
     judge(&check);
     repo.write("kept/a", "2");
     repo.commit_all("mine");
@@ -489,14 +484,7 @@ fn asking_git_runs_no_repository_programs() {
 fn rescue_never_moves_a_branch_checked_out_elsewhere() {
     let env = TestEnv::new();
     let repo = begun(&env, "repo");
-    repo.git(&[
-        "worktree",
-        "add",
-        "-q",
-        "-b",
-        "watchdog/rescue/main",
-        "../taken",
-    ]);
+    repo.git_line("worktree add -q -b watchdog/rescue/main ../taken", &[]);
     let before = repo.git(&["rev-parse", "watchdog/rescue/main"]);
     repo.write("a", "1");
     let config = env.config_asking(

@@ -159,18 +159,8 @@ fn looks_of_sweeps_do_not_count_as_sessions() {
 fn ended_session_is_undecided_until_work_resumes() {
     let env = TestEnv::new();
     let repo = env.repo_named("repo");
-    repo.watchdog(&[
-        "run",
-        "--spec",
-        "s",
-        "--no-probe",
-        "--timeout",
-        "1s",
-        "--",
-        "sleep",
-        "600",
-    ])
-    .expect(13);
+    repo.watchdog_line("run --spec s --no-probe --timeout 1s -- sleep 600", &[])
+        .expect(13);
     let aborts = || report(&env, &[])["measures"]["aborts"].clone();
     let of = |aborts: &Value| {
         ["total", "went_on", "held", "undecided"].map(|key| aborts[key].as_u64().unwrap())

@@ -21,17 +21,10 @@ fn lived(env: &TestEnv) {
             .expect(0);
     }
     shop.watchdog(&["sweep", "--no-probe"]).expect(0);
-    site.watchdog(&[
-        "run",
-        "--spec",
-        HOSTILE,
-        "--no-probe",
-        "--timeout",
-        "1s",
-        "--",
-        "sleep",
-        "600",
-    ])
+    site.watchdog_line(
+        "run --spec {} --no-probe --timeout 1s -- sleep 600",
+        &[HOSTILE],
+    )
     .expect(13);
 }
 
@@ -245,10 +238,8 @@ fn report_page_filters_usage_by_agent() {
         })],
     );
     let (shop, site) = (env.repo_named("shop"), env.repo_named("site"));
-    shop.watchdog(&[
-        "run", "--spec", "auth", "--", "codex", "exec", "--json", "do it",
-    ])
-    .expect(0);
+    shop.watchdog_line("run --spec auth -- codex exec --json {}", &["do it"])
+        .expect(0);
     for _ in 0..2 {
         site.watchdog(&["run", "--spec", "pages", "--", "claude", "-p", "do it"])
             .expect(0);

@@ -8,7 +8,7 @@ use watchdog_git::{SnapshotRequest, Worktree};
 use watchdog_judge::rescue::private_rule;
 
 use crate::support::scratch_repo::files;
-use crate::support::{Repo, TestEnv};
+use crate::support::{Repo, TestEnv, fill_line};
 
 /// Takes a snapshot as it would have been taken some days ago; returns its id.
 fn snapshot(repo: &Repo<'_>, spec: &str, days_ago: i64) -> String {
@@ -31,12 +31,10 @@ fn snapshot(repo: &Repo<'_>, spec: &str, days_ago: i64) -> String {
 }
 
 fn refs(repo: &Repo<'_>) -> Vec<String> {
-    repo.git(&[
-        "for-each-ref",
-        "--format=%(refname)",
-        "refs/watchdog/rescue",
-        "refs/watchdog/private",
-    ])
+    repo.git_line(
+        "for-each-ref --format=%(refname) refs/watchdog/rescue refs/watchdog/private",
+        &[],
+    )
     .lines()
     .map(ToOwned::to_owned)
     .collect()
@@ -177,12 +175,13 @@ fn rescue_show_diffs_against_head_without_secrets() {
         .split("diff --git ")
         .find(|part| part.starts_with("a/README.md"))
         .expect("it differs");
-    let theirs = repo.git(&[
-        "diff",
-        &format!("{0}^..{0}", json["commit"].as_str().expect("a commit")),
-        "--",
-        "README.md",
-    ]);
+    let theirs = repo.git_line(
+        "diff {} -- README.md",
+        &[&format!(
+            "{0}^..{0}",
+            json["commit"].as_str().expect("a commit")
+        )],
+    );
     let body = |text: &str| {
         text.lines()
             .skip_while(|line| !line.starts_with("--- "))
@@ -302,13 +301,10 @@ fn a_snapshot_comes_back_into_every_place() {
     // A linked worktree is exact, index and secrets included.
     let linked = env.root().join("linked");
     let out = repo
-        .watchdog(&[
-            "rescue",
-            "restore",
-            &id,
-            "--worktree",
-            linked.to_str().expect("UTF-8"),
-        ])
+        .watchdog_line(
+            "rescue restore {} --worktree {}",
+            &[&id, linked.to_str().expect("UTF-8")],
+        )
         .expect(0);
     assert!(
         out.stdout.contains("4 files in the new worktree")
@@ -334,26 +330,20 @@ fn a_snapshot_comes_back_into_every_place() {
     );
     assert_eq!(git(&["rev-parse", "HEAD"]), repo.head());
     let again = repo
-        .watchdog(&[
-            "rescue",
-            "restore",
-            &id,
-            "--worktree",
-            linked.to_str().expect("UTF-8"),
-        ])
+        .watchdog_line(
+            "rescue restore {} --worktree {}",
+            &[&id, linked.to_str().expect("UTF-8")],
+        )
         .expect(12);
     assert!(again.stderr.contains("already exists"), "{again}");
 
     // A plain folder, under both names of the flag.
     for flag in ["--to", "--into"] {
         let folder = env.root().join(format!("plain{flag}"));
-        repo.watchdog(&[
-            "rescue",
-            "restore",
-            &id,
-            flag,
-            folder.to_str().expect("UTF-8"),
-        ])
+        repo.watchdog_line(
+            "rescue restore {} {} {}",
+            &[&id, flag, folder.to_str().expect("UTF-8")],
+        )
         .expect(0);
         assert_eq!(files(&folder), before);
         assert!(!folder.join(".git").exists());
@@ -364,13 +354,10 @@ fn a_snapshot_comes_back_into_every_place() {
     let out = env
         .watchdog(
             &env.root(),
-            &[
-                "rescue",
-                "restore",
-                "-C",
-                repo.path().to_str().expect("UTF-8"),
-                &id,
-            ],
+            &fill_line(
+                "rescue restore -C {} {}",
+                &[repo.path().to_str().expect("UTF-8"), &id],
+            ),
         )
         .expect(0);
     assert!(
@@ -443,14 +430,10 @@ fn unborn_restore_makes_a_plain_folder() {
     let id = snapshot(&repo, "main", 0);
     let folder = env.root().join("out");
     let out = repo
-        .watchdog(&[
-            "rescue",
-            "restore",
-            &id,
-            "--worktree",
-            folder.to_str().expect("UTF-8"),
-            "--json",
-        ])
+        .watchdog_line(
+            "rescue restore {} --worktree {} --json",
+            &[&id, folder.to_str().expect("UTF-8")],
+        )
         .expect(0)
         .json();
     assert_eq!(
@@ -503,11 +486,10 @@ fn old_snapshots_expire_daily_except_the_newest() {
     }
     // A private part without its snapshot, as a crash may leave it.
     let orphan = repo.git(&["rev-parse", &format!("refs/watchdog/private/{}", ids[0])]);
-    repo.git(&[
-        "update-ref",
-        "refs/watchdog/private/auth/20200101T000000Z-0",
-        &orphan,
-    ]);
+    repo.git_line(
+        "update-ref refs/watchdog/private/auth/20200101T000000Z-0 {}",
+        &[&orphan],
+    );
     let kept = |ids: &[&String]| {
         let mut names: Vec<String> = ["rescue", "private"]
             .iter()
@@ -524,15 +506,10 @@ fn old_snapshots_expire_daily_except_the_newest() {
         found.sort();
         found
     };
-    repo.watchdog(&[
-        "check",
-        "--no-probe",
-        "--no-rescue",
-        "--baseline",
-        "HEAD",
-        "--max-probes",
-        "0",
-    ]);
+    repo.watchdog_line(
+        "check --no-probe --no-rescue --baseline HEAD --max-probes 0",
+        &[],
+    );
     let mut all = kept(&[&ids[2], &ids[3], &ids[5]]);
     let found: Vec<String> = sorted()
         .into_iter()
@@ -681,13 +658,10 @@ fn killed_restore_into_a_worktree_is_resumed() {
     let (id, before) = with_snapshot(&repo);
     let folder = env.root().join("linked");
     let restore = |id: &str| {
-        repo.watchdog(&[
-            "rescue",
-            "restore",
-            id,
-            "--worktree",
-            folder.to_str().expect("UTF-8"),
-        ])
+        repo.watchdog_line(
+            "rescue restore {} --worktree {}",
+            &[id, folder.to_str().expect("UTF-8")],
+        )
     };
     restore(&id).expect(0);
     // As a kill leaves it: some files, one that is not in its place yet, no index, and the mark.
@@ -738,15 +712,7 @@ fn halfmade_worktree_never_blocks_a_restore() {
     assert_eq!(files(&folder), before);
     repo.git(&["worktree", "remove", "--force", text]);
     // A lock that a person put there is theirs.
-    repo.git(&[
-        "worktree",
-        "add",
-        "-q",
-        "--detach",
-        "--no-checkout",
-        "--lock",
-        text,
-    ]);
+    repo.git_line("worktree add -q --detach --no-checkout --lock {}", &[text]);
     repo.watchdog(&["rescue", "restore", &id, "--worktree", text])
         .expect(12);
     assert!(lock.exists());
@@ -766,13 +732,10 @@ fn restore_beside_an_unreadable_head_names_head() {
         );
         // A folder needs no HEAD.
         let folder = env.root().join("back");
-        repo.watchdog(&[
-            "rescue",
-            "restore",
-            &id,
-            "--to",
-            folder.to_str().expect("UTF-8"),
-        ])
+        repo.watchdog_line(
+            "rescue restore {} --to {}",
+            &[&id, folder.to_str().expect("UTF-8")],
+        )
         .expect(0);
         assert_eq!(files(&folder), before);
     }

@@ -158,16 +158,10 @@ fn rescue_with_an_outdated_index_ends_in_review() {
     );
     let config = config.to_str().expect("UTF-8");
     let out = repo
-        .watchdog(&[
-            "check",
-            "--json",
-            "--baseline",
-            "HEAD",
-            "--max-probes",
-            "1",
-            "--config",
-            config,
-        ])
+        .watchdog_line(
+            "check --json --baseline HEAD --max-probes 1 --config {}",
+            &[config],
+        )
         .expect(12);
     assert_eq!(out.verdict(), "review/rescue_incomplete");
     assert!(

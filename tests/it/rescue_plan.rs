@@ -9,7 +9,7 @@ use watchdog_facts::evidence::RescueOutcome;
 use watchdog_judge::rescue::{NO_OTHERS, PlanError, RescueRequest, preview_rescue, rescue_asking};
 
 use crate::support::scratch_repo::ScratchRepo;
-use crate::support::{Step, TestEnv};
+use crate::support::{Step, TestEnv, fill_line};
 
 fn settings(change: impl FnOnce(&mut RescueSettings)) -> RescueSettings {
     let mut settings = ConfigSettings::default().rescue;
@@ -545,14 +545,10 @@ fn variable_tells_one_program_probe_from_plan() {
     repo.write("src/login.rs", "fn login() {}\n");
     repo.write("docs/login.md", "# Login\n");
     let out = repo
-        .watchdog(&[
-            "check",
-            "--json",
-            "--baseline",
-            "HEAD",
-            "--config",
-            config.to_str().unwrap(),
-        ])
+        .watchdog_line(
+            "check --json --baseline HEAD --config {}",
+            &[config.to_str().unwrap()],
+        )
         .expect(0);
     assert_eq!(out.verdict(), "complete/rescued");
     assert_eq!(out.json()["rescue"]["commits"], 2, "{out}");
@@ -587,14 +583,10 @@ fn probe_only_program_falls_back_to_one_commit() {
     repo.write("a", "a");
     repo.write("b", "b");
     let out = repo
-        .watchdog(&[
-            "check",
-            "--json",
-            "--baseline",
-            "HEAD",
-            "--config",
-            config.to_str().unwrap(),
-        ])
+        .watchdog_line(
+            "check --json --baseline HEAD --config {}",
+            &[config.to_str().unwrap()],
+        )
         .expect(0);
     assert_eq!(out.verdict(), "complete/rescued");
     assert_eq!(
@@ -621,14 +613,10 @@ fn who_wants_nobody_asked_is_obeyed() {
     repo.write("a", "a");
     repo.write("b", "b");
     let out = repo
-        .watchdog(&[
-            "check",
-            "--json",
-            "--baseline",
-            "HEAD",
-            "--config",
-            config.to_str().unwrap(),
-        ])
+        .watchdog_line(
+            "check --json --baseline HEAD --config {}",
+            &[config.to_str().unwrap()],
+        )
         .expect(10);
     assert_eq!(
         (out.verdict().as_str(), &out.json()["rescued"]),
@@ -649,16 +637,10 @@ fn verdict_names_the_branch_with_the_work() {
     let config = config.to_str().unwrap();
     repo.write("a", "a");
     repo.write("b", "b");
-    let args = [
-        "check",
-        "--json",
-        "--spec",
-        "auth",
-        "--baseline",
-        "HEAD",
-        "--config",
-        config,
-    ];
+    let args = fill_line(
+        "check --json --spec auth --baseline HEAD --config {}",
+        &[config],
+    );
     let out = repo.watchdog(&args).expect(12);
     let json = out.json();
     assert_eq!(out.verdict(), "review/rescue_incomplete");
@@ -705,14 +687,10 @@ fn signal_during_planning_commits_no_work() {
     );
     repo.write("a", "a");
     repo.write("b", "b");
-    let running = repo.watchdog_spawn(&[
-        "check",
-        "--json",
-        "--baseline",
-        "HEAD",
-        "--config",
-        config.to_str().unwrap(),
-    ]);
+    let running = repo.spawn_line(
+        "check --json --baseline HEAD --config {}",
+        &[config.to_str().unwrap()],
+    );
     let asked = env.home().join("asked");
     crate::support::wait_until("the plan is asked for", Duration::from_secs(30), || {
         asked.exists()

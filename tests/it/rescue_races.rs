@@ -5,7 +5,7 @@ use std::time::{Duration, SystemTime};
 
 use serde_json::json;
 
-use crate::support::{Repo, Step, TestEnv, wait_until};
+use crate::support::{Repo, Step, TestEnv, fill_line, wait_until};
 
 const LONG: Duration = Duration::from_secs(30);
 
@@ -55,16 +55,10 @@ fn beside_a_young_lock_nothing_is_committed() {
     let held = lock(&repo, Duration::ZERO);
     let config = config(&env, 1);
     let out = repo
-        .watchdog(&[
-            "check",
-            "--json",
-            "--baseline",
-            "HEAD",
-            "--max-probes",
-            "1",
-            "--config",
-            &config,
-        ])
+        .watchdog_line(
+            "check --json --baseline HEAD --max-probes 1 --config {}",
+            &[&config],
+        )
         .expect(11);
     assert_eq!(out.verdict(), "waiting/session_active");
     let message = out.json()["message"]
@@ -216,12 +210,10 @@ fn rescues_of_one_worktree_never_overlap() {
         json!({"version": 1, "rescue": {"mode": "command", "command": ["sh", "-c", script]}})
             .to_string(),
     );
-    let args = [
-        "rescue",
-        "--json",
-        "--config",
-        config.to_str().expect("UTF-8"),
-    ];
+    let args = fill_line(
+        "rescue --json --config {}",
+        &[config.to_str().expect("UTF-8")],
+    );
     let first = repo.watchdog_spawn(&args);
     wait_until("the first rescue is at work", LONG, || began.exists());
     let second = repo.watchdog(&args).expect(11);
@@ -260,9 +252,10 @@ fn a_rescue_beside_a_session_waits_its_turn() {
     ];
     let agent = env.fake_agent("session", &steps);
     let config = config(&env, 30);
-    let session = repo.watchdog_spawn(&[
-        "run", "--json", "--config", &config, "--", &agent[0], &agent[1],
-    ]);
+    let session = repo.spawn_line(
+        "run --json --config {} -- {} {}",
+        &[&config, &agent[0], &agent[1]],
+    );
     wait_until("the session runs", LONG, || began.exists());
     let rescue = repo
         .watchdog(&["rescue", "--json", "--config", &config])

@@ -118,16 +118,10 @@ fn worktree_script_is_found_and_its_commits_counted() {
         json!({"rescue": {"mode": "command"}}),
     );
     let out = repo
-        .watchdog(&[
-            "check",
-            "--json",
-            "--spec",
-            "auth",
-            "--baseline",
-            &baseline,
-            "--config",
-            config.to_str().unwrap(),
-        ])
+        .watchdog_line(
+            "check --json --spec auth --baseline {} --config {}",
+            &[&baseline, config.to_str().unwrap()],
+        )
         .expect(0);
     assert_eq!(out.verdict(), "complete/rescued");
     assert_eq!(out.json()["rescue"]["commits"], 4, "{out}");
@@ -136,11 +130,10 @@ fn worktree_script_is_found_and_its_commits_counted() {
         .unwrap()
         .to_owned();
     assert_eq!(
-        repo.git(&[
-            "log",
-            "-1",
-            "--format=%(trailers:key=Watchdog-Snapshot,valueonly)"
-        ])
+        repo.git_line(
+            "log -1 --format=%(trailers:key=Watchdog-Snapshot,valueonly)",
+            &[]
+        )
         .trim(),
         snapshot
     );

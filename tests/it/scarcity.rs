@@ -14,7 +14,7 @@ use watchdog_judge::judge::panicked::judged_without_room;
 use watchdog_judge::notify::delivery::NotificationWorker;
 use watchdog_store::StateDir;
 
-use crate::support::{CommandOutput, Repo, Run, Step, TestEnv, wait_until};
+use crate::support::{CommandOutput, Repo, Run, Step, TestEnv, fill_line, wait_until};
 
 #[test]
 fn missing_memory_or_threads_prevents_the_start() {
@@ -93,13 +93,10 @@ fn session_without_room_to_start_is_an_error() {
         "c.json",
         json!({"version": 1, "checks": [check]}).to_string(),
     );
-    let run = [
-        "--config",
-        config.to_str().expect("UTF-8"),
-        "run",
-        "--json",
-        "--",
-    ];
+    let run = fill_line(
+        "--config {} run --json --",
+        &[config.to_str().expect("UTF-8")],
+    );
     let out = as_limited_user(&env, &repo, &[&run[..], &["touch", "begun"]].concat()).run();
     assert_eq!(
         (out.verdict().as_str(), out.code),
@@ -317,16 +314,7 @@ fn memory_shortage_ends_in_a_journalled_verdict() {
             "echo work > work; {begun}; prlimit --pid $PPID --as={}",
             mebibytes << 20
         );
-        let out = repo.watchdog(&[
-            "run",
-            "--json",
-            "--max-probes",
-            "0",
-            "--",
-            "sh",
-            "-c",
-            &script,
-        ]);
+        let out = repo.watchdog_line("run --json --max-probes 0 -- sh -c {}", &[&script]);
         assert!(matches!(out.code, Some(12 | 16)), "{out}");
         assert!(
             out.json()["message"]
@@ -407,16 +395,10 @@ fn failed_allocation_aborts_without_losing_work() {
         ],
         json!({}),
     );
-    let running = repo.watchdog_spawn(&[
-        "--config",
-        config.to_str().expect("UTF-8"),
-        "run",
-        "--json",
-        "--",
-        "sh",
-        "-c",
-        "echo work > work",
-    ]);
+    let running = repo.spawn_line(
+        "--config {} run --json -- sh -c {}",
+        &[config.to_str().expect("UTF-8"), "echo work > work"],
+    );
     wait_until("the agent is asked", Duration::from_secs(30), || {
         asked.exists()
     });

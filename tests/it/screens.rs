@@ -159,12 +159,10 @@ fn check_says_what_is_missing() {
         repo.watchdog(&["snapshot"]).expect(0);
         repo.write("half.txt", "half\n");
         repo.git(&["add", "-A"]);
-        repo.git(&[
-            "commit",
-            "-q",
-            "-m",
-            "feat: the first half of what is to be done here",
-        ]);
+        repo.git_line(
+            "commit -q -m {}",
+            &["feat: the first half of what is to be done here"],
+        );
     });
     hold(&env, &repo, "check-no-baseline", &["check"], || {
         anew(&repo, &start)
@@ -250,15 +248,10 @@ fn snapshots_and_figures_are_listed() {
     hold(&env, &repo, "rescue-list", &["rescue", "list"], || {
         anew(&repo, &start);
         repo.write("half.txt", "half\n");
-        let _kept = repo.watchdog(&[
-            "run",
-            "--no-probe",
-            "--no-rescue",
-            "--",
-            "sh",
-            "-c",
-            "echo more >> half.txt",
-        ]);
+        let _kept = repo.watchdog_line(
+            "run --no-probe --no-rescue -- sh -c {}",
+            &["echo more >> half.txt"],
+        );
     });
     hold(&env, &repo, "report", &["report", "."], || {
         anew(&repo, &start);

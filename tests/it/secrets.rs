@@ -54,16 +54,10 @@ fn printed_token_is_masked_everywhere_it_is_repeated() {
     ];
     let two = [Step::write("b.txt", "b"), Step::commit("b")];
     let agent = sessions(&env, &[&one, &two]);
-    let out = repo.watchdog(&[
-        "loop",
-        "--json",
-        "--no-probe",
-        "--config",
-        &config,
-        "--",
-        &agent[0],
-        &agent[1],
-    ]);
+    let out = repo.watchdog_line(
+        "loop --json --no-probe --config {} -- {} {}",
+        &[&config, &agent[0], &agent[1]],
+    );
     let logs = repo.watchdog(&["events", "--json"]).expect(0);
     let told = prompts(&env);
     for secret in [token.as_str(), password] {
@@ -134,12 +128,10 @@ fn environment_copies_and_utf16_secrets_stay_out() {
         "config.json",
         json!({"rescue": {"mode": "single"}}).to_string(),
     );
-    let out = repo.watchdog(&[
-        "rescue",
-        "--json",
-        "--config",
-        config.to_str().expect("UTF-8"),
-    ]);
+    let out = repo.watchdog_line(
+        "rescue --json --config {}",
+        &[config.to_str().expect("UTF-8")],
+    );
     assert_eq!(
         repo.git(&["show", "--format=", "--name-only", "HEAD"])
             .trim(),
@@ -176,12 +168,10 @@ fn copies_of_secrets_are_left_out() {
         "config.json",
         json!({"rescue": {"mode": "single"}}).to_string(),
     );
-    let out = repo.watchdog(&[
-        "rescue",
-        "--json",
-        "--config",
-        config.to_str().expect("UTF-8"),
-    ]);
+    let out = repo.watchdog_line(
+        "rescue --json --config {}",
+        &[config.to_str().expect("UTF-8")],
+    );
     // The removal of a moved file waits for its other half.
     assert_eq!(
         repo.git(&["show", "--format=", "--name-status", "--no-renames", "HEAD"])
@@ -200,14 +190,10 @@ fn copies_of_secrets_are_left_out() {
             "{name} is named and stays: {out}"
         );
     }
-    let shared = repo.git(&[
-        "log",
-        "-p",
-        "--all",
-        "--not",
-        "--glob=refs/watchdog/private/*",
-        "--glob=refs/watchdog/anchor/*",
-    ]);
+    let shared = repo.git_line(
+        "log -p --all --not --glob=refs/watchdog/private/* --glob=refs/watchdog/anchor/*",
+        &[],
+    );
     assert!(!shared.contains("h0rse-staple-battery"), "{shared}");
 }
 
@@ -220,12 +206,10 @@ fn moved_secret_is_known_by_an_earlier_snapshot() {
         json!({"rescue": {"mode": "single"}}).to_string(),
     );
     let rescue = || {
-        repo.watchdog(&[
-            "rescue",
-            "--json",
-            "--config",
-            config.to_str().expect("UTF-8"),
-        ])
+        repo.watchdog_line(
+            "rescue --json --config {}",
+            &[config.to_str().expect("UTF-8")],
+        )
     };
     repo.write(".env", "DB_PASSWORD=h0rse-staple-battery\n");
     rescue();

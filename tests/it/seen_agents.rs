@@ -226,15 +226,10 @@ fn wrapped_agent_is_recognised_but_never_trusted_alone() {
         "#!/bin/sh\nset -e\ncodex exec --json \"$1\"\n",
     );
     let config = config(&env, &json!({}));
-    let running = repo.watchdog_spawn(&[
-        "run",
-        "--json",
-        "--config",
-        &config,
-        "--",
-        "work-on-it",
-        "do it",
-    ]);
+    let running = repo.spawn_line(
+        "run --json --config {} -- work-on-it {}",
+        &[&config, "do it"],
+    );
     wait_until("its child is recognised", LONG, || {
         running.stderr_so_far().contains("Codex CLI")
     });

@@ -5,7 +5,9 @@ use std::time::{Duration, Instant};
 use rustix::process::{Pid, Signal, kill_process};
 use serde_json::json;
 
-use crate::support::{CommandOutput, Repo, Step, TestEnv, is_stopped, wait_for, wait_until};
+use crate::support::{
+    CommandOutput, Repo, Step, TestEnv, fill_line, is_stopped, wait_for, wait_until,
+};
 
 /// `watchdog run --json` around a scripted session, asking a scripted agent that says this status.
 #[track_caller]
@@ -81,17 +83,10 @@ fn children_that_outlive_the_session_are_waited_for() {
         "session",
         &[Step::daemon(&late), Step::wait_for(&repo.path().join("up"))],
     );
-    let args = [
-        "run",
-        "--json",
-        "--config",
-        config.to_str().expect("UTF-8"),
-        "--child-wait",
-        "50s",
-        "--",
-        &agent[0],
-        &agent[1],
-    ];
+    let args = fill_line(
+        "run --json --config {} --child-wait 50s -- {} {}",
+        &[config.to_str().expect("UTF-8"), &agent[0], &agent[1]],
+    );
     let mut running = repo.watchdog_spawn(&args);
     wait_until(
         "the session itself has ended",
@@ -153,17 +148,10 @@ fn ended_child_is_not_reported_as_running() {
                 Step::wait_for(&repo.path().join("up")),
             ],
         );
-        let options = [
-            "--config",
-            config.to_str().expect("UTF-8"),
-            "--child-wait",
-            "0s",
-            "--probe-interval",
-            "1h",
-            "--",
-            &agent[0],
-            &agent[1],
-        ];
+        let options = fill_line(
+            "--config {} --child-wait 0s --probe-interval 1h -- {} {}",
+            &[config.to_str().expect("UTF-8"), &agent[0], &agent[1]],
+        );
         let running = repo.watchdog_spawn(
             &[&["run"][..], if json { &["--json"] } else { &[] }, &options].concat(),
         );
@@ -270,18 +258,10 @@ fn timeout_of_a_paused_session_is_no_strike() {
     ] {
         let env = TestEnv::new();
         let repo = env.repo();
-        let args = [
-            "run",
-            "--json",
-            "--timeout",
-            "4s",
-            "--grace",
-            "500ms",
-            "--",
-            "sh",
-            "-c",
-            session,
-        ];
+        let args = fill_line(
+            "run --json --timeout 4s --grace 500ms -- sh -c {}",
+            &[session],
+        );
         let out = repo.watchdog(&args).expect(13);
         assert_eq!(
             (out.verdict().as_str(), &out.json()["strike"]),
@@ -317,16 +297,7 @@ fn pause_of_a_session_is_no_silence() {
     let env = TestEnv::new();
     let repo = env.repo();
     let session = "echo $$ > pid; mv pid begun; kill -STOP $$; rm begun; echo a > a.txt; git add a.txt; git commit -qm a";
-    let mut running = repo.watchdog_spawn(&[
-        "run",
-        "--json",
-        "--idle-timeout",
-        "2s",
-        "--",
-        "sh",
-        "-c",
-        session,
-    ]);
+    let mut running = repo.spawn_line("run --json --idle-timeout 2s -- sh -c {}", &[session]);
     let read_pid = || {
         std::fs::read_to_string(repo.path().join("begun"))
             .ok()?
@@ -394,15 +365,10 @@ fn foreign_process_is_awaited_by_its_pid() {
         .args(["-c", "\"$0\" \"$1\"; true", &agent[0], &agent[1]])
         .spawn();
     let pid = session.pid().to_string();
-    let mut running = repo.watchdog_spawn(&[
-        "check",
-        "--json",
-        "--no-probe",
-        "--baseline",
-        &baseline,
-        "--pid",
-        &pid,
-    ]);
+    let mut running = repo.spawn_line(
+        "check --json --no-probe --baseline {} --pid {}",
+        &[&baseline, &pid],
+    );
     wait_until("watchdog has begun", Duration::from_secs(10), || {
         env.processes_left()
             .iter()
@@ -790,16 +756,10 @@ fn session_without_usable_tools_ends_the_loop() {
         if at == 1 {
             let agent = env.fake_agent("refused", &[Step::print(&output)]);
             let out = repo
-                .watchdog(&[
-                    "loop",
-                    "--json",
-                    "--no-probe",
-                    "--max-iterations",
-                    "5",
-                    "--",
-                    &agent[0],
-                    &agent[1],
-                ])
+                .watchdog_line(
+                    "loop --json --no-probe --max-iterations 5 -- {} {}",
+                    &[&agent[0], &agent[1]],
+                )
                 .expect(12);
             assert_eq!(
                 (out.verdict().as_str(), &out.json()["iterations"]),

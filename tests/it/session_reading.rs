@@ -5,7 +5,7 @@ use std::time::Duration;
 use serde_json::{Value, json};
 
 use crate::real_claude;
-use crate::support::{Claude, CommandOutput, Repo, Rule, Step, TestEnv};
+use crate::support::{Claude, CommandOutput, Repo, Rule, Step, TestEnv, fill_line};
 
 const ID: &str = "0a0a0a0a-0000-4000-8000-000000000001";
 
@@ -45,19 +45,10 @@ fn run(env: &TestEnv, repo: &Repo<'_>, limits: Value, session: &[Step]) -> Comma
     );
     let agent = env.fake_agent("session", session);
     let config = config.to_str().expect("UTF-8");
-    let args = [
-        "run",
-        "--json",
-        "--config",
-        config,
-        "--child-wait",
-        "200ms",
-        "--grace",
-        "1s",
-        "--",
-        &agent[0],
-        &agent[1],
-    ];
+    let args = fill_line(
+        "run --json --config {} --child-wait 200ms --grace 1s -- {} {}",
+        &[config, &agent[0], &agent[1]],
+    );
     repo.watchdog_command(&args)
         .timeout(Duration::from_secs(60))
         .run()
@@ -263,14 +254,10 @@ fn session_output_arrives_unchanged_at_any_size() {
     let config = env.config_asking(&[Step::print("{\"status\": \"complete\"}")], json!({}));
     let agent = env.fake_agent("session", &[prints(&events)]);
     let out = repo
-        .watchdog(&[
-            "run",
-            "--config",
-            config.to_str().expect("UTF-8"),
-            "--",
-            &agent[0],
-            &agent[1],
-        ])
+        .watchdog_line(
+            "run --config {} -- {} {}",
+            &[config.to_str().expect("UTF-8"), &agent[0], &agent[1]],
+        )
         .expect(0);
     let printed: String = events.iter().map(|event| format!("{event}\n")).collect();
     assert!(
@@ -329,16 +316,10 @@ fn checks_hear_what_the_session_said_last() {
         let mut last = result(1, 0.1);
         last["result"] = json!(said);
         let agent = env.fake_agent("session", &[prints(&[init(), turn("m1"), last])]);
-        let out = repo.watchdog(&[
-            "run",
-            "--json",
-            "--no-probe",
-            "--config",
-            config.to_str().expect("UTF-8"),
-            "--",
-            &agent[0],
-            &agent[1],
-        ]);
+        let out = repo.watchdog_line(
+            "run --json --no-probe --config {} -- {} {}",
+            &[config.to_str().expect("UTF-8"), &agent[0], &agent[1]],
+        );
         assert_eq!(out.expect(code).verdict(), verdict);
     }
 }
@@ -417,17 +398,10 @@ fn real_session_reports_only_its_own_usage() {
         "{usage}"
     );
 
-    let again = [
-        "--",
-        "claude",
-        "--continue",
-        "-p",
-        "--output-format",
-        "stream-json",
-        "--verbose",
-        "--",
-        "more",
-    ];
+    let again = fill_line(
+        "-- claude --continue -p --output-format stream-json --verbose -- more",
+        &[],
+    );
     repo.watchdog(&real_claude::run(
         &["--config", &config, "--no-probe"],
         &again,

@@ -79,14 +79,7 @@ fn live_session_prevents_another_of_its_spec() {
     std::fs::remove_file(&started).unwrap();
     drop(first);
     let out = repo
-        .watchdog(&[
-            "check",
-            "--json",
-            "--no-probe",
-            "--no-rescue",
-            "--spec",
-            "main",
-        ])
+        .watchdog_line("check --json --no-probe --no-rescue --spec main", &[])
         .expect(0);
     assert_eq!(
         (&out.json()["baseline"], &out.json()["made_here"]),

@@ -5,7 +5,7 @@ use std::time::Duration;
 
 use jiff::Timestamp;
 
-use crate::support::{TestEnv, WallClock, wait_until};
+use crate::support::{TestEnv, WallClock, fill_line, wait_until};
 
 #[test]
 fn clock_set_forward_spends_no_time_budget() {
@@ -18,21 +18,10 @@ fn clock_set_forward_spends_no_time_budget() {
         begun.display(),
         go.display()
     );
-    let args = [
-        "loop",
-        "--json",
-        "--no-probe",
-        "--max-iterations",
-        "2",
-        "--max-wall",
-        "30m",
-        "--cooldown",
-        "0s",
-        "--",
-        "sh",
-        "-c",
-        &session,
-    ];
+    let args = fill_line(
+        "loop --json --no-probe --max-iterations 2 --max-wall 30m --cooldown 0s -- sh -c {}",
+        &[&session],
+    );
     let looping = clock.read_by(repo.watchdog_command(&args)).spawn();
     wait_until("the session runs", Duration::from_secs(30), || {
         begun.exists()

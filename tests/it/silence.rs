@@ -6,7 +6,7 @@ use std::time::Duration;
 use serde_json::json;
 use watchdog_store::{StateDir, open_store, session};
 
-use crate::support::{CommandOutput, Repo, Step, TestEnv};
+use crate::support::{CommandOutput, Repo, Step, TestEnv, fill_line};
 
 /// A session of this script under `watchdog run`, ended after three seconds of silence.
 #[track_caller]
@@ -230,17 +230,10 @@ fn only_loop_and_task_limit_silence_by_default() {
         found.expect("a session").2.unwrap().idle_limit
     };
     let half_an_hour = Some(Duration::from_secs(1800));
-    let looped = repo.watchdog(&[
-        "loop",
-        "--spec",
-        "l",
-        "--json",
-        "--no-probe",
-        "--max-iterations",
-        "1",
-        "--",
-        "true",
-    ]);
+    let looped = repo.watchdog_line(
+        "loop --spec l --json --no-probe --max-iterations 1 -- true",
+        &[],
+    );
     assert!(
         looped
             .stderr
@@ -253,17 +246,10 @@ fn only_loop_and_task_limit_silence_by_default() {
         "once.json",
         json!({"limits": {"max_iterations": 1}}).to_string(),
     );
-    let task = [
-        "task",
-        "run",
-        "T1",
-        "--json",
-        "--config",
-        once.to_str().expect("UTF-8"),
-        "--no-probe",
-        "--",
-        "true",
-    ];
+    let task = fill_line(
+        "task run T1 --json --config {} --no-probe -- true",
+        &[once.to_str().expect("UTF-8")],
+    );
     let task = repo.watchdog(&task);
     assert!(task.stderr.contains("silent for 30 min"), "{task}");
     let _run = repo.watchdog(&["run", "--spec", "r", "--json", "--no-probe", "--", "true"]);

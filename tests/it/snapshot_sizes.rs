@@ -87,15 +87,7 @@ fn largest_new_files_beyond_limit_stay_out() {
         repo.write(name, "x".repeat(bytes));
     }
     let out = repo
-        .watchdog(&[
-            "run",
-            "--no-probe",
-            "--json",
-            "--",
-            "sh",
-            "-c",
-            "echo more >> a",
-        ])
+        .watchdog_line("run --no-probe --json -- sh -c {}", &["echo more >> a"])
         .expect(10);
     let told = "2 new files over rescue.max_snapshot_bytes, so no snapshot has them: 'd', 'b'";
     assert!(out.stderr.contains(told), "{out}");

@@ -6,7 +6,7 @@ use std::path::{Path, PathBuf};
 
 use serde_json::{Value, json};
 
-use crate::support::{Repo, Step, TestEnv};
+use crate::support::{Repo, Step, TestEnv, fill_line};
 
 const A: &str = "0a0a0a0a-0000-4000-8000-000000000001";
 const B: &str = "0a0a0a0a-0000-4000-8000-000000000002";
@@ -62,13 +62,10 @@ fn answer_given_inside_a_session_does_not_stand() {
         "answer",
         r#"{"status": "waiting", "message": "the agent itself says so"}"#,
     );
-    let out = repo.watchdog(&[
-        "check",
-        "--json",
-        "--once",
-        "--config",
-        config.to_str().unwrap(),
-    ]);
+    let out = repo.watchdog_line(
+        "check --json --once --config {}",
+        &[config.to_str().unwrap()],
+    );
     assert_ne!(out.json()["status"], "complete", "{out}");
 }
 
@@ -175,15 +172,10 @@ fn cron_mails_an_unchanged_state_once() {
     let env = TestEnv::new();
     let worktrees = linked(&env, &["a", "b"]);
     let (config, _) = asking(&env, r#"{"status": "complete", "tasks_pending": ["docs"]}"#);
-    let args = [
-        "--config",
-        config.to_str().unwrap(),
-        "sweep",
-        "-q",
-        "--news",
-        "--only",
-        "review,timeout,stopped,failed,error",
-    ];
+    let args = fill_line(
+        "--config {} sweep -q --news --only review,timeout,stopped,failed,error",
+        &[config.to_str().unwrap()],
+    );
     let mail = || {
         env.watchdog(&env.root().join("all"), &args)
             .expect(12)
@@ -207,14 +199,10 @@ fn idle_claim_counts_once_for_repeated_checks() {
     let (config, asked) = asking(&env, r#"{"status": "complete"}"#);
     for round in 1..=5 {
         let judged = repo
-            .watchdog(&[
-                "--config",
-                config.to_str().unwrap(),
-                "check",
-                "--once",
-                "--json",
-                "-q",
-            ])
+            .watchdog_line(
+                "--config {} check --once --json -q",
+                &[config.to_str().unwrap()],
+            )
             .expect(0);
         assert_eq!(
             judged.verdict(),
@@ -222,24 +210,14 @@ fn idle_claim_counts_once_for_repeated_checks() {
             "round {round}\n{judged}"
         );
     }
-    repo.watchdog(&[
-        "--config",
-        config.to_str().unwrap(),
-        "check",
-        "--json",
-        "-q",
-    ])
-    .expect(0);
+    repo.watchdog_line("--config {} check --json -q", &[config.to_str().unwrap()])
+        .expect(0);
     assert_eq!(questions(&asked), 1, "a complete stands for a person, too");
     repo.watchdog(&["snapshot"]).expect(0);
-    repo.watchdog(&[
-        "--config",
-        config.to_str().unwrap(),
-        "check",
-        "--once",
-        "--json",
-        "-q",
-    ])
+    repo.watchdog_line(
+        "--config {} check --once --json -q",
+        &[config.to_str().unwrap()],
+    )
     .expect(0);
     assert_eq!(questions(&asked), 2, "a new baseline is asked about anew");
 }
@@ -280,13 +258,7 @@ fn a_usage_limit_stands_until_it_is_lifted() {
     let (config, asked) = asking(&env, "You've hit your limit · resets in 3 hours");
     for _ in 0..3 {
         let judged = repo
-            .watchdog(&[
-                "--config",
-                config.to_str().unwrap(),
-                "check",
-                "--json",
-                "-q",
-            ])
+            .watchdog_line("--config {} check --json -q", &[config.to_str().unwrap()])
             .expect(11);
         assert_eq!(judged.verdict(), "waiting/rate_limited", "{judged}");
     }
@@ -451,13 +423,7 @@ fn claim_naming_absent_commits_or_files_is_disputed() {
             &json!({"status": "complete", "message": message}).to_string(),
         );
         let judged = repo
-            .watchdog(&[
-                "--config",
-                config.to_str().unwrap(),
-                "check",
-                "--json",
-                "-q",
-            ])
+            .watchdog_line("--config {} check --json -q", &[config.to_str().unwrap()])
             .expect(12);
         assert_eq!(judged.verdict(), "review/disputed", "{message}\n{judged}");
     }

@@ -204,14 +204,10 @@ fn unreadable_worktrees_of_one_repository_share_an_entry() {
     let env = TestEnv::new();
     let repo = env.repo_named("all/repo");
     for n in 0..10 {
-        repo.git(&[
-            "worktree",
-            "add",
-            "-q",
-            &format!("../w{n}"),
-            "-b",
-            &format!("b{n}"),
-        ]);
+        repo.git_line(
+            "worktree add -q {} -b {}",
+            &[&format!("../w{n}"), &format!("b{n}")],
+        );
         Repo::new(&env, env.root().join(format!("all/w{n}")))
             .watchdog(&["snapshot"])
             .expect(0);

@@ -8,7 +8,7 @@ use std::time::Duration;
 
 use serde_json::{Value, json};
 
-use crate::support::{CommandOutput, Repo, Step, TestEnv, wait_until};
+use crate::support::{CommandOutput, Repo, Step, TestEnv, fill_line, wait_until};
 
 /// Linked worktrees `names` beside a main one, in the folder `all`, each with a baseline.
 fn linked<'env>(env: &'env TestEnv, names: &[&str]) -> Vec<Repo<'env>> {
@@ -293,13 +293,7 @@ fn worktree_removed_during_its_probe_counts_as_gone() {
     let swept = env
         .watchdog(
             &env.root().join("all"),
-            &[
-                "--config",
-                config.to_str().unwrap(),
-                "sweep",
-                "--json",
-                "-q",
-            ],
+            &fill_line("--config {} sweep --json -q", &[config.to_str().unwrap()]),
         )
         .expect(16);
     let expected = [
@@ -326,14 +320,10 @@ fn rationed_questions_lose_no_work_and_are_told() {
         .iter()
         .for_each(|worktree| worktree.write("draft", "1"));
     let all = env.root().join("all");
-    let args = [
-        "--config",
-        config.to_str().unwrap(),
-        "sweep",
-        "--json",
-        "-q",
-        "--max-probes-total",
-    ];
+    let args = fill_line(
+        "--config {} sweep --json -q --max-probes-total",
+        &[config.to_str().unwrap()],
+    );
     let swept = env.watchdog(&all, &[&args[..], &["2"]].concat()).expect(0);
     assert_eq!(fs::read_to_string(&asked).unwrap(), "xx", "{swept}");
     let rows = rows(&swept);
@@ -368,13 +358,7 @@ fn question_count_continues_across_sweeps() {
         Step::print_json(&json!({"status": "waiting", "message": "CI", "should_continue": true}));
     let config = env.config_asking(&[working], json!({}));
     let all = env.root().join("all");
-    let args = [
-        "--config",
-        config.to_str().unwrap(),
-        "sweep",
-        "--json",
-        "-q",
-    ];
+    let args = fill_line("--config {} sweep --json -q", &[config.to_str().unwrap()]);
     for (round, expected, code) in [
         (1, "waiting/background_work", 0),
         (2, "waiting/background_work", 0),

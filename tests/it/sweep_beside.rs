@@ -10,7 +10,7 @@ use watchdog_git::Worktree;
 use watchdog_store::session::{self, SessionRecord};
 use watchdog_store::{StateDir, open_store};
 
-use crate::support::{Step, TestEnv, wait_until};
+use crate::support::{Step, TestEnv, fill_line, wait_until};
 use crate::sweep::{rows, word};
 
 const SOON: Duration = Duration::from_secs(30);
@@ -183,13 +183,7 @@ fn concurrent_sweeps_ask_once_without_waiting() {
         &steps,
         json!({"completion_check": {"probe_timeout_seconds": 60}}),
     );
-    let args = [
-        "--config",
-        config.to_str().unwrap(),
-        "sweep",
-        "--json",
-        "-q",
-    ];
+    let args = fill_line("--config {} sweep --json -q", &[config.to_str().unwrap()]);
     let first = repo.watchdog_spawn(&args);
     wait_until("the first one asks", SOON, || asked.exists());
     let second = repo.watchdog(&args).expect(0);
@@ -220,13 +214,7 @@ fn interrupted_sweep_ends_at_once_without_leftovers() {
         &[Step::append(asked.to_str().unwrap(), "x"), Step::hang()],
         json!({}),
     );
-    let sweep = repo.watchdog_spawn(&[
-        "--config",
-        config.to_str().unwrap(),
-        "sweep",
-        "--json",
-        "-q",
-    ]);
+    let sweep = repo.spawn_line("--config {} sweep --json -q", &[config.to_str().unwrap()]);
     wait_until("the agent is asked", SOON, || asked.exists());
     sweep.signal(Signal::INT);
     let swept = sweep.wait().expect(14);

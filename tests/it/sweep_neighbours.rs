@@ -7,7 +7,7 @@ use std::process::Command;
 
 use serde_json::{Value, json};
 
-use crate::support::{Repo, TestEnv};
+use crate::support::{Repo, TestEnv, fill_line};
 use crate::sweep::{rows, word};
 
 const NAMES: [&str; 6] = ["clean", "committed", "draft", "edited", "quiet", "victim"];
@@ -26,16 +26,10 @@ fn swept(env: &TestEnv, jobs: &str) -> BTreeMap<String, Value> {
             .expect("cp is there")
             .success()
     );
-    let args = [
-        "--state-dir",
-        state.to_str().expect("UTF-8"),
-        "sweep",
-        "--no-probe",
-        "--json",
-        "-q",
-        "--jobs",
-        jobs,
-    ];
+    let args = fill_line(
+        "--state-dir {} sweep --no-probe --json -q --jobs {}",
+        &[state.to_str().expect("UTF-8"), jobs],
+    );
     let mut rows = rows(&env.watchdog(&env.root().join("all"), &args));
     for row in rows.values_mut() {
         let snapshot = row["rescue"]["snapshot"].as_str().map(str::to_owned);

@@ -120,11 +120,10 @@ fn guarded_test_cannot_be_deleted_weakened_or_moved() {
             |repo| {
                 repo.write("tests/login.test", "true\n");
                 repo.commit_all("weaker");
-                let name = repo.git(&[
-                    "for-each-ref",
-                    "--format=%(refname)",
-                    "refs/watchdog/baseline",
-                ]);
+                let name = repo.git_line(
+                    "for-each-ref --format=%(refname) refs/watchdog/baseline",
+                    &[],
+                );
                 repo.git(&["update-ref", name.trim(), "HEAD"]);
             },
             "tests/login.test",
@@ -170,13 +169,7 @@ fn guarded_test_cannot_be_deleted_weakened_or_moved() {
             |repo| {
                 repo.write("tests/login.test", "true\n");
                 repo.git(&["add", "-A"]);
-                repo.git(&[
-                    "-c",
-                    "core.logAllRefUpdates=true",
-                    "commit",
-                    "-qm",
-                    "weaker",
-                ]);
+                repo.git_line("-c core.logAllRefUpdates=true commit -qm weaker", &[]);
                 let weaker = repo.head();
                 repo.git(&["reset", "-q", "--hard", "HEAD~1"]);
                 let pull = repo
@@ -602,19 +595,10 @@ fn changed_guards_call_a_person_without_holding() {
     // The first session weakens the test and says so to nobody; the second one finds that everything passes.
     let agent = "if [ -e begun ]; then echo x >> work; git rm -q tests/second.test;
                  else echo true > tests/login.test; echo false > tests/second.test; touch begun; fi; git add -A; git commit -qm work";
-    let out = repo.watchdog(&[
-        "loop",
-        "--json",
-        "--no-probe",
-        "--max-iterations",
-        "3",
-        "--prompt",
-        &prompt,
-        "--",
-        "sh",
-        "-c",
-        agent,
-    ]);
+    let out = repo.watchdog_line(
+        "loop --json --no-probe --max-iterations 3 --prompt {} -- sh -c {}",
+        &[&prompt, agent],
+    );
     caught(
         "a loop",
         &out,

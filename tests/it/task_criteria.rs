@@ -30,17 +30,7 @@ fn queue<'env>(env: &'env TestEnv, name: &str) -> Repo<'env> {
 }
 
 fn run(repo: &Repo<'_>, id: &str, script: &str) -> CommandOutput {
-    repo.watchdog(&[
-        "task",
-        "run",
-        id,
-        "--json",
-        "--no-probe",
-        "--",
-        "sh",
-        "-c",
-        script,
-    ])
+    repo.watchdog_line("task run {} --json --no-probe -- sh -c {}", &[id, script])
 }
 
 fn stripped(id: &str) -> String {
@@ -96,15 +86,8 @@ fn vanished_task_file_leaves_the_task_open() {
         "{listed}"
     );
     assert_eq!(repo.watchdog(&["task", "next"]).expect(0).stdout, "T2\n");
-    repo.watchdog(&[
-        "task",
-        "set",
-        "T2",
-        "complete",
-        "--reason",
-        "not wanted any more",
-    ])
-    .expect(0);
+    repo.watchdog_line("task set T2 complete --reason {}", &["not wanted any more"])
+        .expect(0);
     assert_eq!(
         repo.watchdog(&["task", "list", "--json"]).expect(0).json()["summary"]["total"],
         json!(1)

@@ -139,16 +139,10 @@ fn task_moves_by_legal_steps_and_keeps_bytes() {
     assert_eq!(statuses(&repo)[0].1, "review");
     let before = fs::read_to_string(&file).expect("a file");
     let out = repo
-        .watchdog(&[
-            "task",
-            "set",
-            "T1",
-            "complete",
-            "--reason",
-            "looks good",
-            "--write-back",
-            "--json",
-        ])
+        .watchdog_line(
+            "task set T1 complete --reason {} --write-back --json",
+            &["looks good"],
+        )
         .expect(0);
     assert_eq!(
         (&out.json()["from"], &out.json()["to"]),
@@ -202,25 +196,13 @@ fn complete_task_is_reopened_only_with_a_reason() {
         refused.stderr.contains(" task set T1 pending --reason WHY"),
         "{refused}"
     );
-    repo.watchdog(&[
-        "task",
-        "set",
-        "T1",
-        "pending",
-        "--reason",
-        "the fix was reverted",
-        "--dry-run",
-    ])
+    repo.watchdog_line(
+        "task set T1 pending --reason {} --dry-run",
+        &["the fix was reverted"],
+    )
     .expect(0);
     let out = repo
-        .watchdog(&[
-            "task",
-            "set",
-            "T1",
-            "todo",
-            "--reason",
-            "the fix was reverted",
-        ])
+        .watchdog_line("task set T1 todo --reason {}", &["the fix was reverted"])
         .expect(0);
     assert_eq!(out.stdout, "T1: complete -> pending\n", "{out}");
     assert_eq!(

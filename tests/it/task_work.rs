@@ -656,14 +656,7 @@ fn unstartable_agent_leaves_its_tasks_pending() {
     let repo = env.repo();
     six(&repo);
     let out = repo
-        .watchdog(&[
-            "task",
-            "work",
-            "--json",
-            "--no-probe",
-            "--",
-            "no-such-agent",
-        ])
+        .watchdog_line("task work --json --no-probe -- no-such-agent", &[])
         .expect(14);
     assert_eq!(out.verdict(), "stopped/agent_stopped");
     assert!(

@@ -4,7 +4,7 @@ use std::path::{Path, PathBuf};
 
 use serde_json::{Value, json};
 
-use crate::support::{CommandOutput, Repo, TestEnv};
+use crate::support::{CommandOutput, Repo, TestEnv, fill_line};
 
 /// A handler as agents of another program have them: it counts decisions.
 const HANDLER: &str = r#"
@@ -248,12 +248,10 @@ fn named_agent_description_applies_its_check_handler() {
     repo.commit_all("an agent");
     repo.watchdog(&["snapshot"]).expect(0);
     let summary = json!({"iteration": 1, "detected_actions": [{"type": "decision"}, {"type": "decision"}, {"type": "decision"}]});
-    let run = repo.watchdog_command(&[
-        "evaluate",
-        "--json",
-        "--config",
-        ".agent/counter/agent.json",
-    ]);
+    let run = repo.watchdog_command(&fill_line(
+        "evaluate --json --config .agent/counter/agent.json",
+        &[],
+    ));
     ends(
         &run.stdin(json!({"schema": 1, "summaries": [summary]}).to_string())
             .run(),
@@ -310,17 +308,10 @@ fn write_agent(repo: &Repo<'_>, handler: &str) {
 }
 
 fn looped(repo: &Repo<'_>) -> CommandOutput {
-    let args = [
-        "loop",
-        "--json",
-        "--config",
-        ".agent/decider/agent.json",
-        "--max-iterations",
-        "4",
-        "--no-probe",
-        "--var",
-        "topic=tea",
-    ];
+    let args = fill_line(
+        "loop --json --config .agent/decider/agent.json --max-iterations 4 --no-probe --var topic=tea",
+        &[],
+    );
     repo.watchdog(&[&args[..], &["--", "sh", "-c", DECIDES]].concat())
 }
 

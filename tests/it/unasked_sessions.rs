@@ -65,17 +65,7 @@ fn verdict_says_how_the_session_ended() {
         }
     }
     let out = repo
-        .watchdog(&[
-            "run",
-            "--json",
-            "--timeout",
-            "500ms",
-            "--grace",
-            "200ms",
-            "--",
-            "sleep",
-            "60",
-        ])
+        .watchdog_line("run --json --timeout 500ms --grace 200ms -- sleep 60", &[])
         .expect(13);
     assert_eq!(out.json()["session"]["ended"]["by"], "timeout", "{out}");
 }

@@ -8,7 +8,7 @@ use watchdog_git::{
 };
 
 use crate::support::lone_repo::Repo;
-use crate::support::{Step, TestEnv};
+use crate::support::{Step, TestEnv, fill_line};
 
 fn refs(repo: &Repo) -> KnownRefs {
     Worktree::open(repo.root())
@@ -41,14 +41,7 @@ fn helper_work_is_named_until_head_has_it() {
     repo.at("neighbour").write("more", "theirs");
     repo.git(&["branch", "backup", "neighbour"]);
     assert_eq!(helpers(&repo, &evidence), []);
-    repo.git(&[
-        "worktree",
-        "add",
-        "-q",
-        "-b",
-        "sub",
-        ".claude/worktrees/sub",
-    ]);
+    repo.git_line("worktree add -q -b sub .claude/worktrees/sub", &[]);
     let sub = repo.at("repo/.claude/worktrees/sub");
     assert_eq!(helpers(&repo, &evidence), []);
     sub.commit("one");
@@ -183,16 +176,10 @@ fn bare_complete_beside_unmerged_helper_work_is_disputed() {
     )];
     let config = env.config_asking(&says, json!({"rescue": {"mode": "single"}}));
     let script = "git checkout -q -b try && echo 1 > f && git add f && git commit -q -m try && git checkout -q main";
-    let args = [
-        "--config",
-        config.to_str().unwrap(),
-        "run",
-        "--json",
-        "--",
-        "sh",
-        "-c",
-        script,
-    ];
+    let args = fill_line(
+        "--config {} run --json -- sh -c {}",
+        &[config.to_str().unwrap(), script],
+    );
     let verdict = repo.watchdog(&args).expect(12).json();
     assert_eq!(
         (&verdict["reason"], &verdict["helpers"]),
@@ -237,15 +224,10 @@ fn complete_message_names_unmerged_helper_work() {
 /// A repository with a submodule, and an agent that always says complete.
 fn with_submodule(env: &TestEnv) -> (crate::support::Repo<'_>, String) {
     let (repo, inner) = (env.repo(), env.repo_named("inner"));
-    repo.git(&[
-        "-c",
-        "protocol.file.allow=always",
-        "submodule",
-        "add",
-        "-q",
-        inner.path().to_str().unwrap(),
-        "sub",
-    ]);
+    repo.git_line(
+        "-c protocol.file.allow=always submodule add -q {} sub",
+        &[inner.path().to_str().unwrap()],
+    );
     repo.commit_all("with a submodule");
     let says = [Step::print_json(
         &json!({"status": "complete", "message": "done"}),
@@ -259,11 +241,8 @@ fn with_submodule(env: &TestEnv) -> (crate::support::Repo<'_>, String) {
 fn claim_beside_submodule_changes_needs_a_person() {
     let env = TestEnv::new();
     let (repo, config) = with_submodule(&env);
-    let run = |script: &str| {
-        repo.watchdog(&[
-            "--config", &config, "run", "--json", "--", "sh", "-c", script,
-        ])
-    };
+    let run =
+        |script: &str| repo.watchdog_line("--config {} run --json -- sh -c {}", &[&config, script]);
     assert_eq!(run("true").expect(0).json()["reason"], "nothing_to_do");
     let out = run("echo changed > sub/README.md").expect(12);
     let verdict = out.json();
@@ -316,11 +295,8 @@ fn rescue_commits_only_gitlinks_to_referenced_commits() {
             .trim()
             .to_owned()
     };
-    let run = |script: &str| {
-        repo.watchdog(&[
-            "--config", &config, "run", "--json", "--", "sh", "-c", script,
-        ])
-    };
+    let run =
+        |script: &str| repo.watchdog_line("--config {} run --json -- sh -c {}", &[&config, script]);
     let before = gitlink();
     // As `git submodule update` leaves it: detached, so that the commit is on no branch.
     let out = run("git -C sub switch -q --detach && git -C sub commit -q --allow-empty -m inner")
@@ -452,17 +428,8 @@ fn removed_helper_worktree_leaves_restorable_work() {
     std::fs::write(env.root().join("older/theirs"), "theirs").expect("ours");
     let script = "git worktree add -q -b sub ../helper && mkdir ../helper/deep && echo precious > ../helper/deep/file && rm ../helper/README.md; \
                   git worktree add -q -b idle ../idle";
-    repo.watchdog(&[
-        "run",
-        "--json",
-        "--max-probes",
-        "0",
-        "--",
-        "sh",
-        "-c",
-        script,
-    ])
-    .expect(13);
+    repo.watchdog_line("run --json --max-probes 0 -- sh -c {}", &[script])
+        .expect(13);
     let kept = snapshots_of(&repo, "main/helper");
     assert_eq!(kept.len(), 1);
     assert_eq!(
@@ -500,17 +467,8 @@ fn helper_inside_a_clean_worktree_is_snapshotted_too() {
     let env = TestEnv::new();
     let repo = env.repo();
     let script = "git worktree add -q -b sub .claude/worktrees/sub; echo precious > .claude/worktrees/sub/file";
-    repo.watchdog(&[
-        "run",
-        "--json",
-        "--max-probes",
-        "0",
-        "--",
-        "sh",
-        "-c",
-        script,
-    ])
-    .expect(13);
+    repo.watchdog_line("run --json --max-probes 0 -- sh -c {}", &[script])
+        .expect(13);
     repo.git(&["worktree", "remove", "--force", ".claude/worktrees/sub"]);
     let kept = snapshots_of(&repo, "main/sub");
     assert_eq!(kept.len(), 1, "{}", repo.git(&["for-each-ref"]));
@@ -533,18 +491,10 @@ fn helper_worktree_removed_in_session_is_snapshotted() {
     let script = "git worktree add -q -b sub ../helper && echo precious > ../helper/file; \
                   until git for-each-ref refs/watchdog/rescue/main/helper | grep -q .; do sleep 0.05; done; \
                   git worktree remove --force ../helper";
-    repo.watchdog(&[
-        "--config",
-        config.to_str().unwrap(),
-        "run",
-        "--json",
-        "--max-probes",
-        "0",
-        "--",
-        "sh",
-        "-c",
-        script,
-    ])
+    repo.watchdog_line(
+        "--config {} run --json --max-probes 0 -- sh -c {}",
+        &[config.to_str().unwrap(), script],
+    )
     .expect(13);
     let kept = snapshots_of(&repo, "main/helper");
     assert!(!kept.is_empty(), "{}", repo.git(&["for-each-ref"]));

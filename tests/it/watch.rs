@@ -176,13 +176,10 @@ fn watch_judges_a_run_only_after_its_kill() {
     let repo = env.repo();
     repo.watchdog(&["snapshot"]).expect(0);
     let watch = Watch::start(&env, repo.path(), &[]);
-    repo.watchdog(&[
-        "run",
-        "--",
-        "sh",
-        "-c",
-        "echo 1 > work.txt; git add -A; git commit -qm one",
-    ])
+    repo.watchdog_line(
+        "run -- sh -c {}",
+        &["echo 1 > work.txt; git add -A; git commit -qm one"],
+    )
     .expect(0);
     let gate = env.root().join("gate");
     let over = env.root().join("over");

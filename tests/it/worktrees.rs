@@ -46,14 +46,7 @@ fn every_worktree_is_found_once_under_any_name() {
     let repo = env.repo_named("all/repo");
     repo.git(&["worktree", "add", "-q", "../beside", "-b", "beside"]);
     repo.git(&["worktree", "add", "-q", ".worktrees/inside", "-b", "inside"]);
-    repo.git(&[
-        "worktree",
-        "add",
-        "-q",
-        "../../elsewhere",
-        "-b",
-        "elsewhere",
-    ]);
+    repo.git_line("worktree add -q ../../elsewhere -b elsewhere", &[]);
     env.repo_named("all/repo/vendor/nested");
     repo.git(&["clone", "-q", "--bare", ".", "../bare.git"]);
     env.command("git", &env.root())

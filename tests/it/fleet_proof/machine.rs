@@ -8,7 +8,7 @@ use rustix::process::Signal;
 use super::remote::Remote;
 use super::rough_way::RoughWay;
 use super::watchdog;
-use crate::support::{Running, TestEnv, WallClock, wait_until};
+use crate::support::{Running, TestEnv, WallClock, fill_line, wait_until};
 
 /// What an agent does: a file for its task, which is another one each time, after a moment that differs, and now and then in two
 /// commits.
@@ -105,20 +105,10 @@ impl Machine {
             .join("config/completion.json")
             .to_string_lossy()
             .into_owned();
-        let args = [
-            "task",
-            "work",
-            "--agents",
-            "1",
-            "--stay",
-            "--lease",
-            "3s",
-            "--no-probe",
-            "--child-wait",
-            "0s",
-            "--config",
-            &config,
-        ];
+        let args = fill_line(
+            "task work --agents 1 --stay --lease 3s --no-probe --child-wait 0s --config {}",
+            &[&config],
+        );
         let args: Vec<&str> = args
             .into_iter()
             .chain(["--", "sh", "-c", AGENT, &self.name])

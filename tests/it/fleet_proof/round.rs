@@ -14,7 +14,7 @@ use super::rough_way::RoughWay;
 use super::turn::Turn;
 use super::watchdog;
 use crate::support::random_tree::Dice;
-use crate::support::{Running, TestEnv, wait_for, wait_until};
+use crate::support::{Running, TestEnv, fill_line, wait_for, wait_until};
 use crate::torture::Tally;
 
 /// Once only one in so many tasks is left, the next round may begin.
@@ -193,13 +193,10 @@ impl Follower {
         watchdog(
             &env,
             &env.root(),
-            &[
-                "fleet",
-                "join",
-                &server.address("worker", way.port),
-                "--name",
-                "follower",
-            ],
+            &fill_line(
+                "fleet join {} --name follower",
+                &[&server.address("worker", way.port)],
+            ),
         )
         .run()
         .expect(0);

@@ -3,6 +3,8 @@
 use std::path::{Path, PathBuf};
 use std::process::{Command, Output};
 
+use super::repo::fill_line;
+
 /// A scratch repository that goes away with the value.
 pub struct Repo {
     _home: Option<tempfile::TempDir>,
@@ -75,6 +77,12 @@ impl Repo {
             String::from_utf8_lossy(&output.stderr)
         );
         String::from_utf8_lossy(&output.stdout).trim().to_string()
+    }
+
+    /// The same with a command line in words, as [`fill_line`] has it.
+    #[track_caller]
+    pub fn git_line(&self, line: &str, values: &[&str]) -> String {
+        self.git(&fill_line(line, values))
     }
 
     /// Runs git, which may fail.

@@ -37,7 +37,7 @@ pub use gate::Gate;
 pub use http_receiver::{Receiver, Reply};
 pub use messages_api::MessagesApi;
 pub use processes::{is_stopped, peak_own_kib, with_variable as processes_with};
-pub use repo::Repo;
+pub use repo::{Repo, fill_line};
 pub use screen::screen;
 pub use scripted_model::ScriptedModel;
 pub use wait::{wait_for, wait_until};

@@ -33,6 +33,12 @@ impl<'env> Repo<'env> {
             .to_string()
     }
 
+    /// The same with a command line in words, as [`fill_line`] has it.
+    #[track_caller]
+    pub fn git_line(&self, line: &str, values: &[&str]) -> String {
+        self.git(&fill_line(line, values))
+    }
+
     /// Runs git here, whatever it returns.
     #[track_caller]
     pub fn try_git(&self, args: &[&str]) -> CommandOutput {
@@ -117,9 +123,32 @@ impl<'env> Repo<'env> {
         self.env.watchdog(&self.path, args)
     }
 
+    /// The same with a command line in words, as [`fill_line`] has it.
+    #[track_caller]
+    pub fn watchdog_line(&self, line: &str, values: &[&str]) -> CommandOutput {
+        self.watchdog(&fill_line(line, values))
+    }
+
     /// Starts `watchdog` here.
     #[track_caller]
     pub fn watchdog_spawn(&self, args: &[&str]) -> Running {
         self.env.watchdog_spawn(&self.path, args)
     }
+
+    /// The same with a command line in words.
+    #[track_caller]
+    pub fn spawn_line(&self, line: &str, values: &[&str]) -> Running {
+        self.watchdog_spawn(&fill_line(line, values))
+    }
+}
+
+/// The words of a command line, each `{}` of which stands for the next of the values.
+pub fn fill_line<'a>(line: &'a str, values: &[&'a str]) -> Vec<&'a str> {
+    let mut values = values.iter();
+    line.split(' ')
+        .map(|word| match word {
+            "{}" => values.next().expect("each {} has its value"),
+            _ => word,
+        })
+        .collect()
 }

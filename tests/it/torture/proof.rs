@@ -10,7 +10,7 @@ use super::round::Action;
 use super::scripts::Hook;
 use super::start::State;
 use super::tally::Tally;
-use crate::support::CommandOutput;
+use crate::support::{CommandOutput, fill_line};
 
 /// Every status of the contract, with its exit code.
 const STATUSES: &[(&str, i32)] = &[
@@ -241,16 +241,10 @@ fn drop_committed(ground: &Ground, lost: &mut Manifest) {
     }
     for (prefix, dir) in git_dirs(&ground.root) {
         let dir = dir.to_str().unwrap();
-        let out = ground.try_git(&[
-            "--git-dir",
-            dir,
-            "--work-tree",
-            ".",
-            "ls-tree",
-            "-r",
-            "-z",
-            "HEAD",
-        ]);
+        let out = ground.try_git(&fill_line(
+            "--git-dir {} --work-tree . ls-tree -r -z HEAD",
+            &[dir],
+        ));
         for line in out
             .stdout
             .split(|b| *b == 0)
@@ -272,15 +266,10 @@ fn drop_committed(ground: &Ground, lost: &mut Manifest) {
                 "100755" => 'x',
                 _ => 'f',
             };
-            let blob = ground.try_git(&[
-                "--git-dir",
-                dir,
-                "--work-tree",
-                ".",
-                "cat-file",
-                "blob",
-                words[2],
-            ]);
+            let blob = ground.try_git(&fill_line(
+                "--git-dir {} --work-tree . cat-file blob {}",
+                &[dir, words[2]],
+            ));
             if blob.status.success() && lost[&path].comes_back_as(&entry(&path, kind, &blob.stdout))
             {
                 lost.remove(&path);
