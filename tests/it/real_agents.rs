@@ -6,7 +6,7 @@ use std::time::Duration;
 
 use serde_json::Value;
 
-use crate::support::TestEnv;
+use crate::support::{TestEnv, fill_line};
 
 /// The folder in which `scripts/test` makes links to what it installed.
 fn installed(agent: &str) -> PathBuf {
@@ -40,16 +40,10 @@ fn plays(agent: &str, scene: &str) {
     let program = program
         .to_str()
         .expect("the path of this repository is text");
-    let args = [
-        "agent",
-        "test",
-        agent,
-        "--json",
-        "--scene",
-        scene,
-        "--program",
-        program,
-    ];
+    let args = fill_line(
+        "agent test {} --json --scene {} --program {}",
+        &[agent, scene, program],
+    );
     let out = env
         .watchdog_command(&env.root(), &args)
         .timeout(Duration::from_secs(170))

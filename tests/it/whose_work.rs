@@ -124,15 +124,10 @@ fn commits_after_the_end_are_named() {
     let env = TestEnv::new();
     let repo = env.repo();
     let out = repo
-        .watchdog(&[
-            "run",
-            "--json",
-            "--no-probe",
-            "--",
-            "sh",
-            "-c",
-            "echo own > own; git add own; git commit -q -m own",
-        ])
+        .watchdog_line(
+            "run --json --no-probe -- sh -c {}",
+            &["echo own > own; git add own; git commit -q -m own"],
+        )
         .expect(0);
     assert!(!out.stdout.contains("committed_since_end"), "{out}");
     // A minute later by its own word.
@@ -417,16 +412,10 @@ fn what_changes_after_the_end_is_nobodys() {
 fn droppings_alone_complete_nothing() {
     let env = TestEnv::new();
     let repo = env.repo();
-    let out = repo.watchdog(&[
-        "run",
-        "--json",
-        "--max-probes",
-        "0",
-        "--",
-        "sh",
-        "-c",
-        "echo x > .DS_Store; mkdir .claude; echo {} > .claude/settings.local.json",
-    ]);
+    let out = repo.watchdog_line(
+        "run --json --max-probes 0 -- sh -c {}",
+        &["echo x > .DS_Store; mkdir .claude; echo {} > .claude/settings.local.json"],
+    );
     assert_eq!(out.verdict(), "timeout/max_probes", "{out}");
     assert_eq!(out.json()["rescued"], json!(false));
 }
@@ -467,14 +456,10 @@ fn unjudged_commits_are_told_as_such() {
     let env = TestEnv::new();
     let repo = env.repo();
     let out = repo
-        .watchdog(&[
-            "run",
-            "--json",
-            "--",
-            "sh",
-            "-c",
-            "echo a > a.txt; git add a.txt; git commit -qm 'feat: a'",
-        ])
+        .watchdog_line(
+            "run --json -- sh -c {}",
+            &["echo a > a.txt; git add a.txt; git commit -qm 'feat: a'"],
+        )
         .expect(0);
     assert_eq!(
         (out.verdict().as_str(), &out.json()["evidence"]),
@@ -502,14 +487,10 @@ fn answers_of_working_and_a_rescue_complete_nothing() {
     let baseline = repo.head();
     repo.write("a.txt", "a");
     let out = repo
-        .watchdog(&[
-            "check",
-            "--json",
-            "--baseline",
-            &baseline,
-            "--config",
-            &config,
-        ])
+        .watchdog_line(
+            "check --json --baseline {} --config {}",
+            &[&baseline, &config],
+        )
         .expect(10);
     assert_eq!(out.verdict(), "incomplete/unfinished");
     assert_eq!(
@@ -518,15 +499,10 @@ fn answers_of_working_and_a_rescue_complete_nothing() {
         "{out}"
     );
     let later = repo
-        .watchdog(&[
-            "check",
-            "--json",
-            "--baseline",
-            &baseline,
-            "--config",
-            &config,
-            "--no-probe",
-        ])
+        .watchdog_line(
+            "check --json --baseline {} --config {} --no-probe",
+            &[&baseline, &config],
+        )
         .expect(10);
     assert_eq!(
         later.verdict(),
@@ -617,6 +593,10 @@ fn sessions_that_come_to_nothing_open_the_breaker() {
         run(&repo, &config, &[], &["true"]).expect(14).verdict(),
         "stopped/breaker_open"
     );
+    // The breaker of one spec holds up no other, and a person resets it.
+    run(&repo, &config, &["--spec", "other"], &["true"]).expect(10);
+    repo.watchdog(&["breaker", "reset"]).expect(0);
+    run(&repo, &config, &[], &["true"]).expect(10);
 }
 
 fn conflicting(repo: &Repo<'_>) {
@@ -728,16 +708,10 @@ fn failed_initial_snapshot_prevents_the_session() {
         "{out}"
     );
     assert!(!out.stderr.contains("during the session"), "{out}");
-    repo.watchdog(&[
-        "run",
-        "--json",
-        "--max-probes",
-        "0",
-        "--without-snapshot",
-        "--",
-        "touch",
-        &touch,
-    ]);
+    repo.watchdog_line(
+        "run --json --max-probes 0 --without-snapshot -- touch {}",
+        &[&touch],
+    );
     assert!(touched.exists(), "the user's own word counts");
 }
 
