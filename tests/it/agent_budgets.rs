@@ -97,10 +97,7 @@ fn spent_agent_budget_hands_over_to_next_agent() {
         (&json!("budget_exhausted"), &json!("main")),
         "{out}"
     );
-    assert!(
-        out.stderr.contains("the budget of the agent main is spent (agents[].max_cost_usd): its sessions cost 0.60 of 0.50 USD"),
-        "{out}"
-    );
+    out.assert_told(&["the budget of the agent main is spent (agents[].max_cost_usd): its sessions cost 0.60 of 0.50 USD"]);
     assert_eq!(
         (
             &json["loop"]["agents"][0]["spent"]["cost_usd"],

@@ -83,11 +83,7 @@ fn empty_session_hints_at_silently_refused_tools() {
 #[test]
 fn unenforceable_limit_is_told_at_start_and_verdict() {
     let out = run_idle_codex(&json!({"limits": {"max_cost_usd": 1}}));
-    assert!(
-        out.stderr
-            .contains("Codex CLI does not report what max_cost_usd limits"),
-        "{out}"
-    );
+    out.assert_told(&["Codex CLI does not report what max_cost_usd limits"]);
     assert!(
         notes(&out, "budget_unknown")
             .iter()

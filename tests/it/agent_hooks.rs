@@ -149,11 +149,7 @@ fn unknown_agent_is_referred_to_the_loop() {
     let refused = repo
         .watchdog(&["hook", "install", "--agent", "amp"])
         .expect(2);
-    assert!(
-        refused.stderr.contains("no hooks of 'amp' are known")
-            && refused.stderr.contains("watchdog loop"),
-        "{refused}"
-    );
+    refused.assert_told(&["no hooks of 'amp' are known", "watchdog loop"]);
     let answer = hook(&repo, "stop", "amp", &json!({"session_id": "s"}));
     assert!(
         answer["systemMessage"]
@@ -164,10 +160,7 @@ fn unknown_agent_is_referred_to_the_loop() {
     let refused = repo
         .watchdog(&["hook", "install", "--agent", "codex", "--subagents"])
         .expect(2);
-    assert!(
-        refused.stderr.contains("Codex's sub-agents cannot be held"),
-        "{refused}"
-    );
+    refused.assert_told(&["Codex's sub-agents cannot be held"]);
 }
 
 #[test]
@@ -297,12 +290,7 @@ fn opencode_plugin_installs_and_uninstalls_as_one_file() {
     let installed = repo
         .watchdog(&["hook", "install", "--agent", "opencode"])
         .expect(0);
-    assert!(
-        installed
-            .stdout
-            .contains("opencode run ends first: there `watchdog loop` holds it"),
-        "{installed}"
-    );
+    installed.assert_printed(&["opencode run ends first: there `watchdog loop` holds it"]);
     assert!(
         fs::read_to_string(&place)
             .expect("it is there")
@@ -325,10 +313,7 @@ fn opencode_plugin_installs_and_uninstalls_as_one_file() {
     let refused = repo
         .watchdog(&["hook", "install", "--agent", "opencode"])
         .expect(2);
-    assert!(
-        refused.stderr.contains("watchdog did not write it"),
-        "{refused}"
-    );
+    refused.assert_told(&["watchdog did not write it"]);
     repo.watchdog(&["hook", "uninstall", "--agent", "opencode"])
         .expect(0);
     assert_eq!(

@@ -40,10 +40,7 @@ fn assert_nothing_left(env: &TestEnv) {
 fn missing_program_is_named_with_the_program_option() {
     let env = TestEnv::new();
     let out = test(&env, "/no/such/codex", &[]).run().expect(15);
-    assert!(
-        out.stderr.contains("cannot run '/no/such/codex'") && out.stderr.contains("--program PATH"),
-        "{out}"
-    );
+    out.assert_told(&["cannot run '/no/such/codex'", "--program PATH"]);
     assert_nothing_left(&env);
 }
 
@@ -56,11 +53,7 @@ fn program_without_model_calls_stops_after_first_scene() {
             out.stdout.starts_with("FAILED  commit") && out.stdout.contains("no request from"),
             "{out}"
         );
-        assert!(
-            out.stdout
-                .contains("15 not played, because the first one reached no model API"),
-            "{out}"
-        );
+        out.assert_printed(&["15 not played, because the first one reached no model API"]);
         assert!(
             !out.stdout.contains("\"baseline\""),
             "the verdict's JSON is for programs\n{out}"
@@ -99,10 +92,7 @@ fn signal_ends_a_flooding_scene_without_leftovers() {
         running.signal(signal);
         let out = running.wait().expect(code);
         match more {
-            [] => assert!(
-                out.stderr.contains("interrupted after 0 of 16 scenes"),
-                "{out}"
-            ),
+            [] => out.assert_told(&["interrupted after 0 of 16 scenes"]),
             _ => assert_eq!(out.json()["scenes"][0]["outcome"], "interrupted", "{out}"),
         }
         assert_eq!(
@@ -124,10 +114,7 @@ fn missing_scene_folder_is_a_failure_naming_it() {
     let out = test(&env, &program(&env, "exit 0"), &["--scene", "commit"])
         .run()
         .expect(12);
-    assert!(
-        out.stdout.contains("expected: a scratch folder in ") && out.stdout.contains("nowhere"),
-        "{out}"
-    );
+    out.assert_printed(&["expected: a scratch folder in ", "nowhere"]);
     assert!(out.stdout.contains("No such file or directory"), "{out}");
     assert_nothing_left(&env);
 }

@@ -46,11 +46,7 @@ fn criteria_that_one_session_removes_govern_the_next() {
         "incomplete/checks_unmet",
         "the criteria hold"
     );
-    assert!(
-        out.stdout.contains("criteria_changed")
-            && out.stdout.contains("completion.json was removed"),
-        "{out}"
-    );
+    out.assert_printed(&["criteria_changed", "completion.json was removed"]);
     // Even where the work is done, a person must say that there are no criteria any more.
     let out = run(
         &repo,

@@ -187,13 +187,7 @@ fn a_check_beside_a_hooked_session_waits() {
     ] {
         let out = work.watchdog(line).expect(11);
         assert_eq!(out.verdict(), "waiting/session_active", "{out}");
-        assert!(
-            out.json()["message"]
-                .as_str()
-                .unwrap()
-                .contains(&format!("process {}", agent.pid())),
-            "{out}"
-        );
+        out.assert_has("message", &format!("process {}", agent.pid()));
     }
     assert_eq!(word(&work.sweep()), "waiting/session_active");
     let out = work.watchdog(&["rescue", "--json"]).expect(11);

@@ -50,11 +50,7 @@ fn unnamed_spec_stays_with_its_baseline_until_complete() {
             &format!("{agent}{HALF}; echo draft > draft.txt"),
         )
         .expect(10);
-        assert_eq!(
-            (first.verdict().as_str(), &first.json()["spec"]),
-            ("incomplete/checks_unmet", &json!("main")),
-            "{first}"
-        );
+        first.assert_verdict("incomplete/checks_unmet", json!({"spec": "main"}));
         assert_eq!(
             (
                 &first.json()["made_here"],
@@ -108,17 +104,8 @@ fn spec_on_another_branch_takes_the_worktree_anchor() {
     let weaker = json!({"checks": [{"type": "always"}]}).to_string();
     let out =
         run(&repo, &[], &format!("git rm -q done.txt; echo '{weaker}' > completion.json; git add -A; git commit -qm weaker")).expect(10);
-    assert_eq!(
-        (out.verdict().as_str(), &out.json()["spec"]),
-        ("incomplete/checks_unmet", &json!("other")),
-        "{out}"
-    );
-    assert!(
-        out.json()["degraded"]
-            .to_string()
-            .contains("criteria_changed"),
-        "{out}"
-    );
+    out.assert_verdict("incomplete/checks_unmet", json!({"spec": "other"}));
+    out.assert_has("degraded", "criteria_changed");
 }
 
 #[test]
@@ -143,11 +130,7 @@ fn commits_of_the_switched_branch_are_imported() {
         &[],
         "git switch -q main; git merge -q --ff-only older; touch done.txt; git add -A; git commit -qm done",
     );
-    assert_eq!(
-        (and_works.verdict().as_str(), &and_works.json()["made_here"]),
-        ("complete/checks_passed", &json!(1)),
-        "{and_works}"
-    );
+    and_works.assert_verdict("complete/checks_passed", json!({"made_here": 1}));
     assert_eq!(
         (
             &and_works.json()["imported_commits"],

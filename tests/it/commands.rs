@@ -113,11 +113,7 @@ esac
         .run()
         .expect(0);
     assert!(out.stdout.ends_with("done\n"), "{out}");
-    assert!(
-        out.stderr.contains("incomplete (unfinished)")
-            && out.stderr.contains("complete (new_commits)"),
-        "{out}"
-    );
+    out.assert_told(&["incomplete (unfinished)", "complete (new_commits)"]);
     assert_eq!(
         repo.subjects_since("HEAD~2"),
         ["feat: done", "chore(auth): rescue uncommitted work"]
@@ -201,10 +197,7 @@ fn a_lost_database_is_brought_back_from_git() {
         "{out}"
     );
     let told = repo.watchdog(&["doctor", "--rebuild"]).expect(0);
-    assert!(
-        told.stdout.contains("the anchors of my work") && told.stdout.contains("--accept-criteria"),
-        "{told}"
-    );
+    told.assert_printed(&["the anchors of my work", "--accept-criteria"]);
     assert_eq!(recorded(&repo), baseline.as_str());
     assert_eq!(
         repo.watchdog(&["rescue", "list"])
@@ -308,12 +301,7 @@ fn reply_parsing_reads_file_or_stdin_without_asking() {
         )
         .expect(0);
     assert_eq!(out.json()["reply"]["status"], "complete");
-    assert!(
-        out.json()["disputed"]
-            .as_str()
-            .is_some_and(|why| why.contains("pending")),
-        "{out}"
-    );
+    out.assert_has("disputed", "pending");
     for (text, outcome, code) in [
         ("", "empty", 16),
         ("no idea", "unreadable", 16),
@@ -344,8 +332,5 @@ fn version_and_help_work_without_repository_and_home() {
             .starts_with("watchdog ")
     );
     let help = env.watchdog(&env.root(), &["--help"]).expect(0);
-    assert!(
-        help.stdout.contains("Exit codes:") && help.stdout.contains("Start here:"),
-        "{help}"
-    );
+    help.assert_printed(&["Exit codes:", "Start here:"]);
 }

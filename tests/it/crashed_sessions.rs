@@ -47,15 +47,7 @@ fn crash_is_judged_by_leftovers_and_agent_reply() {
         repo.write("mine.txt", "mine");
         let config = config(&env, answer, &more);
         let out = run(&repo, &config, crash).expect(code);
-        assert_eq!(
-            (
-                out.verdict().as_str(),
-                &out.json()["rescued"],
-                &out.json()["strike"]
-            ),
-            (verdict, &json!(true), &json!(false)),
-            "{out}"
-        );
+        out.assert_verdict(verdict, json!({"rescued": true, "strike": false}));
         assert_eq!(
             questions(&env),
             usize::from(more == json!({})),
@@ -78,11 +70,7 @@ fn crash_before_any_work_is_a_strike() {
     let repo = env.repo();
     let config = config(&env, "working", &json!({}));
     let out = run(&repo, &config, "kill -SEGV $$").expect(10);
-    assert_eq!(
-        (out.verdict().as_str(), &out.json()["strike"]),
-        ("incomplete/unfinished", &json!(true)),
-        "{out}"
-    );
+    out.assert_verdict("incomplete/unfinished", json!({"strike": true}));
 }
 
 /// Everything dies at once, as when the machine loses its power: the session with half of its work, and watchdog with it.
@@ -127,11 +115,7 @@ fn check_after_total_crash_knows_the_session_files() {
         let out = repo
             .watchdog(&["check", "--json", "--config", &config])
             .expect(code);
-        assert_eq!(
-            (out.verdict().as_str(), &out.json()["inherited"]),
-            (verdict, &json!(1)),
-            "{out}"
-        );
+        out.assert_verdict(verdict, json!({"inherited": 1}));
         assert_eq!(
             questions(&env),
             usize::from(more == json!({})),
@@ -161,11 +145,7 @@ fn next_session_resumes_work_after_total_crash() {
         "nothing was touched in between"
     );
     let out = run(&repo, &config, "echo rest > rest.txt").expect(0);
-    assert_eq!(
-        (out.verdict().as_str(), &out.json()["inherited"]),
-        ("complete/rescued", &json!(1)),
-        "{out}"
-    );
+    out.assert_verdict("complete/rescued", json!({"inherited": 1}));
     assert_eq!(
         repo.git(&["show", "--name-only", "--format=", "HEAD"]),
         "half.txt\nrest.txt",
@@ -237,11 +217,7 @@ fn killed_hooked_session_leaves_work_to_the_next() {
     let out = repo
         .watchdog(&["check", "--json", "--config", &config])
         .expect(0);
-    assert_eq!(
-        (out.verdict().as_str(), &out.json()["inherited"]),
-        ("complete/rescued", &json!(1)),
-        "{out}"
-    );
+    out.assert_verdict("complete/rescued", json!({"inherited": 1}));
     assert_eq!(
         (
             repo.git(&["show", "--name-only", "--format=", "HEAD"])

@@ -236,12 +236,7 @@ fn rescue_command_discarding_work_is_detected_and_undone() {
     scene.leave_work();
     let out = scene.check(&[]).expect(12);
     assert_eq!(out.verdict(), "review/rescue_incomplete");
-    assert!(
-        out.json()["message"]
-            .as_str()
-            .is_some_and(|message| message.contains("rescue restore")),
-        "{out}"
-    );
+    out.assert_has("message", "rescue restore");
     let snapshot = scene
         .repo
         .snapshots()
@@ -409,23 +404,11 @@ fn single_looks_share_one_probe_budget() {
     let env = TestEnv::new();
     let scene = Scene::new(&env, &[&[says("waiting")], &[says("working")]], json!({}));
     let first = scene.check(&["--once"]).expect(11);
-    assert_eq!(
-        (first.verdict().as_str(), &first.json()["probes_used"]),
-        ("waiting/background_work", &json!(1)),
-        "{first}"
-    );
+    first.assert_verdict("waiting/background_work", json!({"probes_used": 1}));
     let second = scene.check(&["--once"]).expect(10);
-    assert_eq!(
-        (second.verdict().as_str(), &second.json()["probes_used"]),
-        ("incomplete/working", &json!(2)),
-        "{second}"
-    );
+    second.assert_verdict("incomplete/working", json!({"probes_used": 2}));
     let third = scene.check(&["--once"]).expect(13);
-    assert_eq!(
-        (third.verdict().as_str(), &third.json()["probes_used"]),
-        ("timeout/max_probes", &json!(3)),
-        "{third}"
-    );
+    third.assert_verdict("timeout/max_probes", json!({"probes_used": 3}));
     let anew = scene.check(&["--once"]);
     assert_eq!(
         anew.json()["probes_used"],

@@ -273,10 +273,7 @@ fn types_the_example_for(language: &str, env: &TestEnv) {
         out.stdout.starts_with("incomplete (checks_unmet, none): "),
         "{out}"
     );
-    assert!(
-        out.stdout.contains("next prompt: ") && out.stdout.contains("report.md"),
-        "{out}"
-    );
+    out.assert_printed(&["next prompt: ", "report.md"]);
     repo.write("report.md", "done");
     let out = run().expect(0);
     assert!(

@@ -365,16 +365,9 @@ fn judgement_event_leads_to_its_verdict() {
     repo.watchdog(&["check", "--spec", "s"]).expect(0);
     // Six digits stay the same for 71 minutes.
     let out = repo.watchdog(&["explain", &time[..6]]).expect(2);
-    assert!(
-        out.stderr.contains("2 verdicts begin with")
-            && out.stderr.contains("events --json --kind verdict"),
-        "{out}"
-    );
+    out.assert_told(&["2 verdicts begin with", "events --json --kind verdict"]);
     let out = repo.watchdog(&["explain", "never-heard-of"]).expect(2);
-    assert!(
-        out.stderr.contains("'never-heard-of'") && out.stderr.contains("events --kind verdict"),
-        "{out}"
-    );
+    out.assert_told(&["'never-heard-of'", "events --kind verdict"]);
 }
 
 #[test]
@@ -382,15 +375,9 @@ fn explain_without_records_names_the_next_command() {
     let env = TestEnv::new();
     let repo = env.repo();
     let out = repo.watchdog(&["explain"]).expect(2);
-    assert!(
-        out.stderr.contains("no verdict is recorded") && out.stderr.contains(" check"),
-        "{out}"
-    );
+    out.assert_told(&["no verdict is recorded", " check"]);
     let outside = env.watchdog(&env.root(), &["explain"]).expect(16);
-    assert!(
-        outside.stderr.contains("not in a git repository"),
-        "{outside}"
-    );
+    outside.assert_told(&["not in a git repository"]);
 }
 
 #[test]

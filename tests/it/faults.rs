@@ -118,13 +118,9 @@ fn unborn_baseline_sees_the_first_commit() {
     repo.write("a.txt", "a");
     repo.commit_all("first");
     let out = repo.watchdog(&["check", "--json"]).expect(0);
-    assert_eq!(
-        (
-            out.verdict().as_str(),
-            &out.json()["baseline"],
-            &out.json()["new_commits"]
-        ),
-        ("complete/new_commits", &json!("unborn"), &json!(1))
+    out.assert_verdict(
+        "complete/new_commits",
+        json!({"baseline": "unborn", "new_commits": 1}),
     );
 }
 
@@ -224,12 +220,7 @@ fn a_session_that_cannot_be_started() {
         .watchdog(&["run", "--json", "--", "no-such-agent", "-p"])
         .expect(15);
     assert_eq!(out.verdict(), "failed/agent_unrunnable");
-    assert!(
-        out.json()["message"]
-            .as_str()
-            .is_some_and(|message| message.contains("no-such-agent")),
-        "{out}"
-    );
+    out.assert_has("message", "no-such-agent");
     let script = env.write("not-executable", "#!/bin/sh\n");
     fs::set_permissions(&script, fs::Permissions::from_mode(0o644)).expect("our own file");
     let out = repo

@@ -62,10 +62,7 @@ fn machine_creates_joins_inspects_and_leaves_a_fleet() {
         "{made}"
     );
     let again = fleet(&env, &["fleet", "init", &database.full_address("owner")]).expect(0);
-    assert!(
-        again.stdout.contains("nothing was changed") && again.stdout.contains("--worker"),
-        "{again}"
-    );
+    again.assert_printed(&["nothing was changed", "--worker"]);
     assert_eq!(
         fleet(&env, &["fleet", "status", "--json"]).expect(0).json(),
         json!({"schema": 1, "joined": false})
@@ -78,10 +75,7 @@ fn machine_creates_joins_inspects_and_leaves_a_fleet() {
         ),
     )
     .expect(0);
-    assert!(
-        joined.stdout.contains("'build-1'") && joined.stdout.contains("TLS"),
-        "{joined}"
-    );
+    joined.assert_printed(&["'build-1'", "TLS"]);
     assert_eq!(
         fs::metadata(setting(&env)).unwrap().permissions().mode() & 0o777,
         0o600
@@ -248,10 +242,7 @@ fn only_an_environment_password_is_stored_with_settings() {
     env.set("PGPASSFILE", file.clone().into_os_string());
     fs::set_permissions(&file, fs::Permissions::from_mode(0o644)).unwrap();
     let open = join(&env).expect(16);
-    assert!(
-        open.stderr.contains("other users may read it") && open.stderr.contains("chmod 600"),
-        "{open}"
-    );
+    open.assert_told(&["other users may read it", "chmod 600"]);
     fs::set_permissions(&file, fs::Permissions::from_mode(0o600)).unwrap();
     join(&env).expect(0);
     assert!(
@@ -263,10 +254,7 @@ fn only_an_environment_password_is_stored_with_settings() {
     fleet(&env, &["fleet", "status"]).expect(0);
     fs::set_permissions(setting(&env), fs::Permissions::from_mode(0o640)).unwrap();
     let open = fleet(&env, &["fleet", "status"]).expect(16);
-    assert!(
-        open.stderr.contains("other users may read it (mode 640)"),
-        "{open}"
-    );
+    open.assert_told(&["other users may read it (mode 640)"]);
 }
 
 #[test]

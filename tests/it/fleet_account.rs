@@ -120,11 +120,7 @@ fn limit_holds_every_machine_of_the_account_only() {
         ("waiting/rate_limited", 0),
         "no session: {held}"
     );
-    assert!(
-        held.stderr
-            .contains("claude met its limit on build-1, which shares the account"),
-        "{held}"
-    );
+    held.assert_told(&["claude met its limit on build-1, which shares the account"]);
     let told: Timestamp = held.json()["retry_at"]
         .as_str()
         .and_then(|at| at.parse().ok())
@@ -201,12 +197,7 @@ fn probe_limit_holds_all_probes_until_cleared() {
             ("waiting/rate_limited", 0),
             "{held}"
         );
-        assert!(
-            held.json()["message"]
-                .as_str()
-                .is_some_and(|said| said.contains("build-1")),
-            "{held}"
-        );
+        held.assert_has("message", "build-1");
         assert_eq!(
             (
                 &held.json()["probe_usage"]["requests"],
@@ -217,12 +208,7 @@ fn probe_limit_holds_all_probes_until_cleared() {
         );
     }
     let cleared = fleet(&second, &["account", "--clear-limit", "--agent", "advisor"]).expect(0);
-    assert!(
-        cleared
-            .stdout
-            .contains("1 usage limit of the account 'team' cleared"),
-        "{cleared}"
-    );
+    cleared.assert_printed(&["1 usage limit of the account 'team' cleared"]);
     let out = check();
     assert_eq!(calls(&second).len(), 1, "{out}");
     fleet(&second, &["sync"]).expect(0);

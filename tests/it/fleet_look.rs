@@ -125,21 +125,14 @@ fn fleet_events_keep_server_order_and_name_machines() {
         "every event has a sentence: {said}"
     );
     let kept = at(&one, &["events", "--fleet", "--kind", "check,verdict"]).expect(0);
-    assert!(
-        kept.stderr
-            .contains("not shared with the fleet, and so not shown: check"),
-        "{kept}"
-    );
+    kept.assert_told(&["not shared with the fleet, and so not shown: check"]);
 }
 
 #[test]
 fn machine_without_fleet_learns_how_to_join() {
     let env = TestEnv::new();
     let refused = at(&env, &["events", "--fleet"]).expect(2);
-    assert!(
-        refused.stderr.contains("in no fleet") && refused.stderr.contains("fleet join"),
-        "{refused}"
-    );
+    refused.assert_told(&["in no fleet", "fleet join"]);
 }
 
 #[test]
@@ -364,10 +357,7 @@ fn fleet_status_lists_urgent_machines_first() {
         shown.stdout.contains(&folder) && shown.stdout.contains("on build-2: watchdog -C"),
         "{shown}"
     );
-    assert!(
-        shown.stderr.contains("this one is build-1") && shown.stderr.contains("build-2: last seen"),
-        "{shown}"
-    );
+    shown.assert_told(&["this one is build-1", "build-2: last seen"]);
     let local = at(&one, &["status", "--json"]).expect(0).json();
     assert!(
         local["fleet"].is_null() && local["worktrees"].as_array().unwrap().len() == 1,
@@ -419,16 +409,8 @@ fn silent_working_machine_needs_a_person() {
         "{silent}"
     );
     let shown = at(&one, &["status", "--fleet", "--only", "silent"]).expect(0);
-    assert!(
-        shown
-            .stdout
-            .contains("its machine 'build-2' has been silent for"),
-        "{shown}"
-    );
-    assert!(
-        shown.stderr.contains("silent, though it was at work"),
-        "{shown}"
-    );
+    shown.assert_printed(&["its machine 'build-2' has been silent for"]);
+    shown.assert_told(&["silent, though it was at work"]);
 }
 
 #[test]
@@ -449,10 +431,7 @@ fn offline_fleet_status_shows_age_and_exits_nonzero() {
     judged(&two, &repo, "a");
     gate.shut();
     let never = at(&one, &["status", "--fleet"]).expect(16);
-    assert!(
-        never.stderr.contains("nothing is known of other machines"),
-        "{never}"
-    );
+    never.assert_told(&["nothing is known of other machines"]);
     gate.open();
     assert_eq!(
         rows(&at(&one, &["status", "--fleet", "--json"]).expect(0).json()).len(),
@@ -474,10 +453,7 @@ fn offline_fleet_status_shows_age_and_exits_nonzero() {
         "{shown}"
     );
     let report = at(&one, &["report", "--fleet"]).expect(16);
-    assert!(
-        report.stderr.contains("as the fleet could not be read"),
-        "{report}"
-    );
+    report.assert_told(&["as the fleet could not be read"]);
     let events = at(&one, &["events", "--fleet"]).expect(16);
     assert!(events.stderr.contains("localhost"), "{events}");
     at(&one, &["fleet", "leave"]).expect(0);

@@ -28,10 +28,7 @@ fn repository_is_shared_by_command_under_its_remote() {
     let address = "https://me:hush-hush@Git.Example:8443/team/app.git";
     repo.git(&["remote", "add", "origin", address]);
     let alone = repo.watchdog(&["fleet", "join", "--repository"]).expect(2);
-    assert!(
-        alone.stderr.contains("in no fleet") && alone.stderr.contains("watchdog fleet join URL"),
-        "{alone}"
-    );
+    alone.assert_told(&["in no fleet", "watchdog fleet join URL"]);
     let database = made(&env);
     let joined = repo
         .watchdog_line(
@@ -39,12 +36,7 @@ fn repository_is_shared_by_command_under_its_remote() {
             &[&database.full_address("worker")],
         )
         .expect(0);
-    assert!(
-        joined
-            .stderr
-            .contains("as git.example/team/app: watchdog fleet join --repository"),
-        "{joined}"
-    );
+    joined.assert_told(&["as git.example/team/app: watchdog fleet join --repository"]);
     assert!(
         !env.state().join("fleet-repositories.json").exists(),
         "nobody said yes"
@@ -101,10 +93,7 @@ fn path_remote_needs_a_name_for_sharing() {
     repo.git(&["init", "-q", "--bare", "../there.git"]);
     repo.git(&["remote", "add", "origin", "../there.git"]);
     let unnamed = repo.watchdog(&["fleet", "join", "--repository"]).expect(2);
-    assert!(
-        unnamed.stderr.contains("proposes no id") && unnamed.stderr.contains("--repository ID"),
-        "{unnamed}"
-    );
+    unnamed.assert_told(&["proposes no id", "--repository ID"]);
     let named = repo
         .watchdog(&["fleet", "join", "--repository", "team/app", "--json"])
         .expect(0)

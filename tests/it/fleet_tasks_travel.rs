@@ -212,13 +212,7 @@ fn superseded_task_work_never_completes_or_pushes() {
             &script,
         ))
         .expect(12);
-    assert!(
-        out.json()["message"]
-            .as_str()
-            .unwrap()
-            .contains("taken over by another machine"),
-        "{out}"
-    );
+    out.assert_has("message", "taken over by another machine");
     assert_eq!(fleet.git(&env, &["rev-parse", "watchdog/T1"]), base);
     assert_eq!(task(&repo, "T1")["status"], "review");
     assert_ne!(repo.head(), base, "the work stays here");
@@ -262,13 +256,7 @@ fn session_that_redirects_git_completes_no_task() {
             &script,
         ))
         .expect(12);
-    assert!(
-        out.json()["message"]
-            .as_str()
-            .unwrap()
-            .contains("another address"),
-        "{out}"
-    );
+    out.assert_has("message", "another address");
     assert_eq!(task(&repo, "T1")["status"], "review");
     assert_eq!(
         env.command("git", &other)

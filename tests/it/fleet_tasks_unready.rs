@@ -153,13 +153,7 @@ fn task_never_begins_in_a_repository_without_commits() {
             "touch ../begun",
         ))
         .expect(11);
-    assert!(
-        out.json()["message"]
-            .as_str()
-            .unwrap()
-            .contains("no commit yet; make a first one"),
-        "{out}"
-    );
+    out.assert_has("message", "no commit yet; make a first one");
     let pool = repo
         .watchdog(&agent(
             &["work", "--agents", "1", "--config", &config(&env)],
@@ -343,13 +337,7 @@ fn ssh_never_prompts_and_keeps_the_user_command() {
     let denied = env.write("own/ssh.denied", "");
     let run = ["run", "T1", "--json", "--config", &config(&env)];
     let out = repo.watchdog(&agent(&run, "touch ../begun")).expect(11);
-    assert!(
-        out.json()["message"]
-            .as_str()
-            .unwrap()
-            .contains("Permission denied (publickey,password)"),
-        "{out}"
-    );
+    out.assert_has("message", "Permission denied (publickey,password)");
     fs::remove_file(denied).unwrap();
     repo.watchdog(&agent(&run, HONEST)).expect(0);
     assert_eq!(fleet.git(&env, &["rev-parse", "watchdog/T1"]), repo.head());

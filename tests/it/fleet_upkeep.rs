@@ -142,12 +142,7 @@ fn removed_machine_stops_copying_until_it_rejoins() {
         "{status}"
     );
     let shown = fleet(&env, &["status"]).expect(0);
-    assert!(
-        shown
-            .stdout
-            .contains("removed   somebody took this machine out"),
-        "{shown}"
-    );
+    shown.assert_printed(&["removed   somebody took this machine out"]);
     let seen: Value = other
         .watchdog(&other.root(), &["status", "--fleet", "--json"])
         .json();

@@ -128,12 +128,9 @@ fn forget_removes_leftovers_only_when_confirmed() {
     ] {
         assert!(shown.stdout.contains(words), "{words}: {shown}");
     }
-    assert!(
-        shown
-            .stdout
-            .contains("of work; remove them with --snapshots, look at them with: watchdog -C "),
-        "{shown}"
-    );
+    shown.assert_printed(&[
+        "of work; remove them with --snapshots, look at them with: watchdog -C ",
+    ]);
     assert!(
         shown.stdout.trim_end().ends_with(&format!(
             "To remove these: watchdog -C {} forget --yes",
@@ -262,10 +259,7 @@ fn only_ref_of_commits_survives_without_snapshots_flag() {
     repo.git(&["gc", "-q", "--prune=now"]);
     assert_eq!(repo.git(&["cat-file", "-t", &work]), "commit");
     let told = repo.watchdog(&["forget"]).expect(0);
-    assert!(
-        told.stdout.contains("no branch, tag or remote has"),
-        "{told}"
-    );
+    told.assert_printed(&["no branch, tag or remote has"]);
     // An annotated tag has it as well.
     repo.git(&["tag", "-a", "-m", "keep", "keep", &work]);
     let removed = repo.watchdog(&["forget", "--yes", "--json"]).expect(0);
@@ -481,10 +475,7 @@ fn forget_refuses_during_a_hooked_session() {
     record.pid = Some(session.pid());
     watchdog_store::session::record_session(store.as_ref(), &id, "by hand", &record).unwrap();
     let refused = repo.watchdog(&["forget", "--yes"]).expect(11);
-    assert!(
-        refused.stderr.contains("'by hand'") && refused.stderr.contains("nothing was removed"),
-        "{refused}"
-    );
+    refused.assert_told(&["'by hand'", "nothing was removed"]);
     record.ended_at = Some(jiff::Timestamp::now());
     watchdog_store::session::record_session(store.as_ref(), &id, "by hand", &record).unwrap();
     repo.watchdog(&["forget", "--yes"]).expect(0);
@@ -546,16 +537,10 @@ fn forget_keeps_foreign_hooks_and_tells_unreadable_settings() {
             .unwrap();
     assert_eq!(local, serde_json::from_str::<Value>(theirs).unwrap());
     let told = repo.watchdog(&["forget"]).expect(0);
-    assert!(
-        told.stdout.contains("watchdog hook uninstall --user"),
-        "{told}"
-    );
+    told.assert_printed(&["watchdog hook uninstall --user"]);
     repo.write(".claude/settings.local.json", [0xff, 0xfe]);
     let told = repo.watchdog(&["forget", "--yes"]).expect(0);
-    assert!(
-        told.stderr.contains("settings.local.json is not UTF-8"),
-        "{told}"
-    );
+    told.assert_told(&["settings.local.json is not UTF-8"]);
 }
 
 #[test]
@@ -564,10 +549,7 @@ fn forget_outside_a_repository_tells_the_way() {
     let folder = env.root().join("plain");
     fs::create_dir(&folder).unwrap();
     let out = env.watchdog(&folder, &["forget", "--yes"]).expect(16);
-    assert!(
-        out.stderr.contains("-C") && out.stderr.contains("--all"),
-        "{out}"
-    );
+    out.assert_told(&["-C", "--all"]);
 }
 
 #[test]

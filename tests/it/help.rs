@@ -31,10 +31,7 @@ fn help_explains_exit_codes_and_nearest_topics() {
             .contains("--branch")
     );
     let wrong = env.watchdog(&env.root(), &["help", "exti-codes"]).expect(2);
-    assert!(
-        wrong.stderr.contains("did you mean `exit-codes`?"),
-        "{wrong}"
-    );
+    wrong.assert_told(&["did you mean `exit-codes`?"]);
     let wrong = env.watchdog(&env.root(), &["chek"]).expect(2);
     assert!(
         wrong.stderr.contains("'check'") && !wrong.stderr.contains("schema"),

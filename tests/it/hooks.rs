@@ -614,10 +614,7 @@ fn hooks_install_once_and_uninstall_cleanly() {
 "#;
     repo.write(".claude/settings.json", theirs);
     let diff = repo.watchdog(&["hook", "install", "--dry-run"]).expect(0);
-    assert!(
-        diff.stdout.contains("\n+") && diff.stdout.contains("hook stop --within 590s"),
-        "{diff}"
-    );
+    diff.assert_printed(&["\n+", "hook stop --within 590s"]);
     let gone =
         |line: &str| line.starts_with("-  ") && !diff.stdout.contains(&format!("+{},", &line[1..]));
     assert!(
@@ -693,11 +690,7 @@ fn install_refuses_invalid_settings_and_honours_user_settings() {
     let repo = env.repo();
     repo.write(".claude/settings.json", "{\"a\": 1,}");
     let out = repo.watchdog(&["hook", "install"]).expect(2);
-    assert!(
-        out.stderr
-            .contains("settings.json was not changed: it is not valid JSON"),
-        "{out}"
-    );
+    out.assert_told(&["settings.json was not changed: it is not valid JSON"]);
     assert_eq!(
         fs::read_to_string(repo.path().join(".claude/settings.json")).expect("it is there"),
         "{\"a\": 1,}"

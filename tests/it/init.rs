@@ -468,12 +468,9 @@ fn init_says_when_other_worktrees_have_the_file() {
     assert!(!told.stdout.contains("other worktrees"), "{told}");
     repo.git(&["worktree", "add", "-q", "../side"]);
     let told = repo.watchdog(&["init", "--yes", "--force"]).expect(0);
-    assert!(
-        told.stdout.contains(
-            "other worktrees of this repository have it once it is committed and merged there"
-        ),
-        "{told}"
-    );
+    told.assert_printed(&[
+        "other worktrees of this repository have it once it is committed and merged there",
+    ]);
 }
 
 #[test]
@@ -631,10 +628,7 @@ fn a_link_is_never_written_through() {
 fn unwritable_place_is_explained_by_init() {
     let env = TestEnv::new();
     let out = env.watchdog(&env.root(), &["init"]).expect(16);
-    assert!(
-        out.stderr.contains("not") && out.stderr.contains("repository"),
-        "{out}"
-    );
+    out.assert_told(&["not", "repository"]);
     let repo = with_make(&env, "repo");
     let name = repo.path().to_str().unwrap();
     let read_only = format!(
@@ -647,12 +641,7 @@ fn unwritable_place_is_explained_by_init() {
         .args([env!("CARGO_BIN_EXE_watchdog"), "init"])
         .run()
         .expect(16);
-    assert!(
-        out.stderr.contains("failed to write")
-            && out.stderr.contains("Read-only")
-            && out.stderr.contains("--dry-run"),
-        "{out}"
-    );
+    out.assert_told(&["failed to write", "Read-only", "--dry-run"]);
 }
 
 #[test]

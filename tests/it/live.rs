@@ -520,10 +520,7 @@ fn view_pauses_a_loop_after_its_session_verdict() {
     live.line(&["pause the loop: exit code 0"]);
     std::fs::write(&go, "").unwrap();
     let ended = looped.wait().expect(14);
-    assert!(
-        ended.stdout.contains("paused between two iterations"),
-        "{ended}"
-    );
+    ended.assert_printed(&["paused between two iterations"]);
     live.press(&[keys::CTRL_C]);
     live.ended(130);
 }

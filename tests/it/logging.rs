@@ -279,10 +279,7 @@ fn invalid_log_filter_is_refused_except_by_hooks() {
             .expect(0)
     };
     let out = hook("loud");
-    assert!(
-        out.stderr.contains("cannot read WATCHDOG_LOG='loud'"),
-        "{out}"
-    );
+    out.assert_told(&["cannot read WATCHDOG_LOG='loud'"]);
     assert_eq!(out.stdout, hook("off").stdout, "its answer is the same");
     let out = hook("trace");
     assert_logged(&out, "TRACE", "store", &["called the store"]);
@@ -344,10 +341,7 @@ fn json_log_leaves_stdout_to_the_verdict() {
         "{call}"
     );
     let wrong = repo.watchdog(&["--log-format", "xml", "check"]).expect(2);
-    assert!(
-        wrong.stderr.contains("[possible values: text, json]"),
-        "{wrong}"
-    );
+    wrong.assert_told(&["[possible values: text, json]"]);
 }
 
 #[test]

@@ -75,12 +75,7 @@ fn session_log_hides_the_json_of_its_program() {
     );
     assert!(out.stdout.contains("\n= success, 2 turns\n"), "{out}");
     assert!(!out.stdout.contains('{'), "{out}");
-    assert!(
-        out.stderr.contains("'auth', began ")
-            && out.stderr.contains("ended ")
-            && out.stderr.contains("; log: "),
-        "{out}"
-    );
+    out.assert_told(&["'auth', began ", "ended ", "; log: "]);
 
     let refused = repo.watchdog(&["logs", "--json"]).expect(2);
     assert!(
@@ -105,11 +100,7 @@ fn unknown_session_names_the_nearest() {
     let env = TestEnv::new();
     let repo = env.repo();
     let none = repo.watchdog(&["logs", "--follow"]).expect(2);
-    assert!(
-        none.stderr
-            .contains("no session was seen in this worktree yet"),
-        "{none}"
-    );
+    none.assert_told(&["no session was seen in this worktree yet"]);
     assert_eq!(
         repo.watchdog(&["logs", "--list"]).expect(0).stdout,
         "no logs\n"
@@ -154,19 +145,10 @@ fn unknown_session_names_the_nearest() {
         assert_eq!(log_of(&repo, &name), PathBuf::from(of(1, "path")), "{name}");
     }
     let unknown = repo.watchdog(&["logs", "secondd"]).expect(2);
-    assert!(
-        unknown.stderr.contains("'secondd'")
-            && unknown.stderr.contains("second")
-            && unknown.stderr.contains("--list"),
-        "{unknown}"
-    );
+    unknown.assert_told(&["'secondd'", "second", "--list"]);
     fs::remove_file(of(0, "path")).expect("it is there");
     let gone = repo.watchdog(&["logs", "second"]).expect(2);
-    assert!(
-        gone.stderr
-            .contains("it is older than 30 days, or could not be written"),
-        "{gone}"
-    );
+    gone.assert_told(&["it is older than 30 days, or could not be written"]);
 }
 
 #[test]
@@ -317,10 +299,7 @@ fn secrets_are_masked_in_every_log() {
     });
     for form in [&["logs"][..], &["logs", "--raw"]] {
         let out = repo.watchdog(form).expect(0);
-        assert!(
-            out.stdout.contains("using [secret: github-token]") && out.stdout.contains("next"),
-            "{out}"
-        );
+        out.assert_printed(&["using [secret: github-token]", "next"]);
         assert!(
             !out.stdout.contains(&token) && !out.stdout.contains("c3D4"),
             "{out}"
@@ -373,10 +352,7 @@ fn the_real_claude_is_read_from_its_log() {
     ))
     .expect(0);
     let out = repo.watchdog(&["logs"]).expect(0);
-    assert!(
-        out.stdout.contains("> Bash  echo x > f.txt") && out.stdout.contains("I stop here.\n"),
-        "{out}"
-    );
+    out.assert_printed(&["> Bash  echo x > f.txt", "I stop here.\n"]);
     assert!(
         !out.stdout.contains("{\"") && out.stdout.contains("\n= "),
         "{out}"

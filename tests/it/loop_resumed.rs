@@ -169,12 +169,7 @@ fn interrupted_loop_saves_work_and_can_resume() {
             .any(|snapshot| repo.file_in(snapshot, "half.txt").is_some()),
         "{out}"
     );
-    assert!(
-        out.json()["message"]
-            .as_str()
-            .is_some_and(|text| text.contains("type the same loop command again")),
-        "{out}"
-    );
+    out.assert_has("message", "type the same loop command again");
     let planned = |more: &[&str], agent: &[&str]| {
         repo.watchdog(&[&["loop", "--json", "--dry-run"], more, &["--"], agent].concat())
             .expect(0)

@@ -411,15 +411,8 @@ fn awaited_usage_limit_is_no_iteration() {
         &[&config, &script, &met[0], &met[1], &lifted[1]],
     );
     let out = repo.watchdog(&args).expect(0);
-    assert_eq!(
-        (out.verdict().as_str(), &out.json()["iterations"]),
-        ("complete/new_commits", &json!(1)),
-        "{out}"
-    );
-    assert!(
-        out.stderr.contains("a usage limit was met: going on at "),
-        "{out}"
-    );
+    out.assert_verdict("complete/new_commits", json!({"iterations": 1}));
+    out.assert_told(&["a usage limit was met: going on at "]);
     assert!(jiff::Timestamp::now().as_second() >= reset, "{out}");
 }
 
@@ -579,11 +572,7 @@ fn dry_run_only_shows_prompt_and_plan() {
             &[&config, task],
         )
         .expect(0);
-    assert!(
-        text.stdout.contains("begins with iteration 1")
-            && text.stdout.contains("--- prompt\nBuild it, no. 1."),
-        "{text}"
-    );
+    text.assert_printed(&["begins with iteration 1", "--- prompt\nBuild it, no. 1."]);
 }
 
 #[test]
@@ -746,12 +735,7 @@ fn overload_is_awaited_no_longer_than_asked() {
         ("waiting/rate_limited", &json!(false), 1, 0),
         "{out}"
     );
-    assert!(
-        out.json()["degraded"]
-            .to_string()
-            .contains("overload_too_long"),
-        "{out}"
-    );
+    out.assert_has("degraded", "overload_too_long");
     let out = looped(
         &repo,
         &config(&env, json!({})),

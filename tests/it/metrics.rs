@@ -187,10 +187,7 @@ fn metrics_file_is_readable_and_leaves_no_others() {
     let out = env
         .watchdog(&env.root(), &["status", "--prometheus", "textfile"])
         .expect(16);
-    assert!(
-        out.stderr.contains("cannot write metrics to textfile"),
-        "{out}"
-    );
+    out.assert_told(&["cannot write metrics to textfile"]);
 }
 
 /// A small disk of its own; needs root, as the tests of this project have everywhere.
@@ -228,11 +225,10 @@ fn full_disk_keeps_the_old_metrics_file() {
     let out = env
         .watchdog(&env.root(), &["status", "--prometheus", &name])
         .expect(16);
-    assert!(
-        out.stderr.contains("cannot write metrics to ")
-            && out.stderr.contains("what was there before is there still"),
-        "{out}"
-    );
+    out.assert_told(&[
+        "cannot write metrics to ",
+        "what was there before is there still",
+    ]);
     assert_eq!(fs::read_to_string(&path).unwrap(), "watchdog_old 1\n");
     assert_eq!(
         fs::read_dir(&folder).unwrap().count(),

@@ -133,12 +133,10 @@ fn a_word_chooses_receivers_and_sends_a_sample() {
     let none = repo
         .watchdog(&["notify", "test", "--on", "timeout", "--config", &config])
         .expect(2);
-    assert!(
-        none.stderr
-            .contains("no receiver of `notify` is told about 'timeout'")
-            && none.stderr.contains("complete, failed, review"),
-        "{none}"
-    );
+    none.assert_told(&[
+        "no receiver of `notify` is told about 'timeout'",
+        "complete, failed, review",
+    ]);
     let unknown = repo
         .watchdog(&["notify", "test", "--on", "reviews", "--config", &config])
         .expect(2);
@@ -150,18 +148,12 @@ fn missing_receivers_trust_or_repository_name_the_remedy() {
     let env = TestEnv::new();
     let repo = env.repo();
     let out = repo.watchdog(&["notify", "test"]).expect(2);
-    assert!(
-        out.stderr.contains("has no `notify`") && out.stderr.contains("\"desktop\": true"),
-        "{out}"
-    );
+    out.assert_told(&["has no `notify`", "\"desktop\": true"]);
     let receiver = Receiver::start(&[Reply::Status(200)]);
     let text = json!({"version": 1, "notify": [{"on": ["review"], "url": receiver.url(), "template": "slack"}]}).to_string();
     repo.write("completion.json", &text);
     let out = repo.watchdog(&["notify", "test"]).expect(12);
-    assert!(
-        out.stderr.contains("watchdog -C ") && out.stderr.contains(" trust\n"),
-        "{out}"
-    );
+    out.assert_told(&["watchdog -C ", " trust\n"]);
     assert!(receiver.got().is_empty(), "an untrusted file sends nothing");
     repo.watchdog(&["trust"]).expect(0);
     repo.watchdog(&["notify", "test"]).expect(0);
@@ -186,11 +178,9 @@ fn missing_receivers_trust_or_repository_name_the_remedy() {
             &["notify", "test", "--config", wrong.to_str().expect("UTF-8")],
         )
         .expect(2);
-    assert!(
-        out.stderr
-            .contains("notify[0].template: no ready template has this name, did you mean `slack`?"),
-        "{out}"
-    );
+    out.assert_told(&[
+        "notify[0].template: no ready template has this name, did you mean `slack`?",
+    ]);
     let unborn = env.unborn_repo("unborn");
     unborn
         .watchdog(&["notify", "test", "--config", named.to_str().expect("UTF-8")])

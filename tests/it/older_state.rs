@@ -114,13 +114,9 @@ fn work_begun_under_older_versions_keeps_its_baseline() {
     repo.watchdog(&["breaker", "reset"]).expect(0);
     let done = repo.commit_all("Finish the half");
     let out = repo.watchdog(&["check", "--json"]).expect(0);
-    assert_eq!(
-        (
-            out.verdict().as_str(),
-            &out.json()["head"],
-            &out.json()["new_commits"]
-        ),
-        ("complete/new_commits", &json!(done), &json!(1))
+    out.assert_verdict(
+        "complete/new_commits",
+        json!({"head": done, "new_commits": 1}),
     );
 }
 

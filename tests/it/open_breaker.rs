@@ -171,11 +171,7 @@ fn strikes_of_runs_count_in_no_loop() {
     let repo = env.repo();
     open_breaker(&repo);
     let out = idle_loop(&env, &repo, "work", "2").expect(12);
-    assert_eq!(
-        (out.verdict().as_str(), &out.json()["iterations"]),
-        ("review/max_iterations", &json!(2)),
-        "{out}"
-    );
+    out.assert_verdict("review/max_iterations", json!({"iterations": 2}));
 }
 
 #[test]
@@ -187,11 +183,7 @@ fn loop_counts_its_strikes_over_restarts() {
         2
     );
     let third = idle_loop(&env, &repo, "work", "2").expect(14);
-    assert_eq!(
-        (third.verdict().as_str(), &third.json()["iterations"]),
-        ("stopped/breaker_open", &json!(1)),
-        "{third}"
-    );
+    third.assert_verdict("stopped/breaker_open", json!({"iterations": 1}));
     assert_eq!(
         idle_loop(&env, &repo, "work", "2").expect(14).json()["loop"],
         Value::Null,
@@ -211,11 +203,7 @@ fn another_prompt_begins_another_loop() {
     let env = TestEnv::new();
     let repo = env.repo();
     let first = idle_loop(&env, &repo, "work", "9").expect(14);
-    assert_eq!(
-        (first.verdict().as_str(), &first.json()["iterations"]),
-        ("stopped/breaker_open", &json!(3)),
-        "{first}"
-    );
+    first.assert_verdict("stopped/breaker_open", json!({"iterations": 3}));
     repo.watchdog(&["breaker", "reset"]).expect(0);
     let second = idle_loop(&env, &repo, "other work", "2").expect(12);
     assert_eq!(

@@ -74,10 +74,7 @@ fn new_clone_at_same_place_begins_anew() {
     assert_eq!(id_of(&repo), None, "no clone copies it");
     let check = repo.watchdog(&["check", "--json", "--no-probe"]).expect(16);
     assert_eq!(check.verdict(), NO_BASELINE);
-    assert!(
-        check.stdout.contains("another clone") && check.stdout.contains("snapshot"),
-        "{check}"
-    );
+    check.assert_printed(&["another clone", "snapshot"]);
     let swept = repo.watchdog(&["sweep", "--json", "--no-probe"]).expect(0);
     assert_eq!(word(&rows(&swept)["repo"]), "no_baseline", "{swept}");
     assert!(
@@ -242,10 +239,7 @@ fn session_cannot_begin_anew_from_inside() {
     );
     let out = run(&repo, &inner);
     assert_ne!(out.json()["status"], "complete", "{out}");
-    assert!(
-        out.stderr.contains("was refused") && out.stderr.contains("(session_active)"),
-        "{out}"
-    );
+    out.assert_told(&["was refused", "(session_active)"]);
 }
 
 #[test]
@@ -262,10 +256,7 @@ fn live_session_keeps_its_records_in_another_clone() {
         .watchdog_line("run --json --spec other --no-probe -- true", &[])
         .expect(16);
     assert_eq!(out.verdict(), "error/git_error");
-    assert!(
-        out.stdout.contains("while the session of 'main' runs"),
-        "{out}"
-    );
+    out.assert_printed(&["while the session of 'main' runs"]);
 }
 
 #[test]

@@ -498,12 +498,7 @@ fn repository_preset_runs_only_when_trusted() {
     assert_eq!(calls(&made), Vec::<String>::new(), "nothing of it ran");
 
     let trusted = repo.watchdog(&["trust", "agents/mine.json"]).expect(0);
-    assert!(
-        trusted
-            .stdout
-            .contains("may run session: my-agent work --json"),
-        "{trusted}"
-    );
+    trusted.assert_printed(&["may run session: my-agent work --json"]);
     assert!(!noted(&repo.watchdog(&check)).contains("not trusted"));
 
     // A session that rewrites it takes its own credit away.

@@ -37,11 +37,7 @@ fn pass_resting_on_later_edits_is_only_committed() {
     let repo = after_a_session(&env, "edits");
     repo.write("done.txt", "by hand, and in no commit");
     let out = check(&repo).expect(0);
-    assert_eq!(
-        (out.verdict().as_str(), &out.json()["evidence"]),
-        ("complete/checks_passed", &json!("committed")),
-        "{out}"
-    );
+    out.assert_verdict("complete/checks_passed", json!({"evidence": "committed"}));
     assert_eq!(
         (&out.json()["changed_since_end"], &out.json()["degraded"]),
         (&json!(1), &json!(["judged_with_uncommitted"])),
@@ -64,22 +60,14 @@ fn work_that_a_person_commits_completes_the_spec() {
     repo.git(&["add", "draft.txt"]);
     repo.git(&["commit", "-q", "-m", "what it left"]);
     let out = check(&repo).expect(10);
-    assert_eq!(
-        (
-            out.verdict().as_str(),
-            &out.json()["made_here"],
-            &out.json()["rescued"]
-        ),
-        ("incomplete/checks_unmet", &json!(2), &json!(false))
+    out.assert_verdict(
+        "incomplete/checks_unmet",
+        json!({"made_here": 2, "rescued": false}),
     );
     repo.write("done.txt", "by hand");
     repo.commit_all("done by a person");
     let out = check(&repo).expect(0);
-    assert_eq!(
-        (out.verdict().as_str(), &out.json()["evidence"]),
-        ("complete/checks_passed", &json!("committed")),
-        "{out}"
-    );
+    out.assert_verdict("complete/checks_passed", json!({"evidence": "committed"}));
     assert_eq!(
         (&out.json()["made_here"], &out.json()["imported_commits"]),
         (&json!(3), &json!(0)),
@@ -103,13 +91,9 @@ fn work_that_a_person_undoes_no_longer_counts() {
         "touch done.txt; git add done.txt; git commit -qm done",
     )
     .expect(0);
-    assert_eq!(
-        (
-            out.verdict().as_str(),
-            &out.json()["made_here"],
-            &out.json()["inherited"]
-        ),
-        ("complete/checks_passed", &json!(1), &json!(0))
+    out.assert_verdict(
+        "complete/checks_passed",
+        json!({"made_here": 1, "inherited": 0}),
     );
 }
 
@@ -124,11 +108,7 @@ fn edits_between_sessions_are_inherited_by_the_next() {
         "touch done.txt; git add done.txt; git commit -qm done",
     )
     .expect(0);
-    assert_eq!(
-        (out.verdict().as_str(), &out.json()["evidence"]),
-        ("complete/checks_passed", &json!("committed")),
-        "{out}"
-    );
+    out.assert_verdict("complete/checks_passed", json!({"evidence": "committed"}));
     assert_eq!(
         (&out.json()["inherited"], repo.status().as_str()),
         (&json!(2), "?? draft.txt\n?? mine.txt"),

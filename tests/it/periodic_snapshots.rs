@@ -84,11 +84,7 @@ fn periodic_snapshots_restore_work_discarded_midway() {
     assert!(!repo.has(".env") && !repo.has("src/new.rs"));
 
     let out = repo.watchdog(&["rescue", "restore", "latest"]).expect(0);
-    assert!(
-        out.stdout
-            .contains("back in the work tree, the index as it was"),
-        "{out}"
-    );
+    out.assert_printed(&["back in the work tree, the index as it was"]);
     for (name, text) in [
         ("README.md", "hours of work\n"),
         ("src/new.rs", "fn work() {}\n"),

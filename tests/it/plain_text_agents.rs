@@ -82,11 +82,7 @@ fn plain_text_claim_is_believed_only_with_git() {
         "echo 'All done. I committed everything and pushed it.'; echo a > a.txt",
     )
     .expect(10);
-    assert_eq!(
-        (out.verdict().as_str(), &out.json()["rescued"]),
-        ("incomplete/unfinished", &json!(true)),
-        "{out}"
-    );
+    out.assert_verdict("incomplete/unfinished", json!({"rescued": true}));
     let out = run(
         &repo,
         &config,
@@ -116,11 +112,7 @@ fn plain_signal_is_a_claim_on_its_line() {
         let repo = env.repo();
         let config = config(&env, "{\"status\": \"working\"}", &signal);
         let out = run(&repo, &config, &format!("{work}; {words}"));
-        assert_eq!(
-            (out.verdict().as_str(), &out.json()["evidence"]),
-            (verdict, &json!(evidence)),
-            "{out}"
-        );
+        out.assert_verdict(verdict, json!({"evidence": evidence}));
     }
 }
 
@@ -149,11 +141,7 @@ fn plain_text_agent_is_told_the_missing_work() {
             &[&config, prompt.to_str().unwrap(), agent],
         )
         .expect(0);
-    assert_eq!(
-        (out.verdict().as_str(), &out.json()["iterations"]),
-        ("complete/checks_passed", &json!(2)),
-        "{out}"
-    );
+    out.assert_verdict("complete/checks_passed", json!({"iterations": 2}));
     assert_eq!(
         repo.subjects_since("HEAD~2"),
         ["feat: b.txt", "feat: a.txt"]

@@ -43,19 +43,11 @@ fn prompt_values_are_never_read_as_templates() {
     let out = repo
         .watchdog(&[&args[..], &["--var", "issue=7", "--", &agent[0], &agent[1]]].concat())
         .expect(2);
-    assert!(
-        out.stderr
-            .contains("TASK.md: line 1: unknown placeholder '{{who}}'"),
-        "{out}"
-    );
+    out.assert_told(&["TASK.md: line 1: unknown placeholder '{{who}}'"]);
     let out = repo
         .watchdog(&[&args[..], &["--var", "task=7", "--", &agent[0], &agent[1]]].concat())
         .expect(2);
-    assert!(
-        out.stderr
-            .contains("{{task}} is a placeholder of watchdog's own"),
-        "{out}"
-    );
+    out.assert_told(&["{{task}} is a placeholder of watchdog's own"]);
     assert_eq!(started(&env), 2, "a mistake starts nothing");
 }
 
@@ -90,11 +82,7 @@ fn named_phase_chooses_the_next_prompt() {
     );
     env.write("set/continuation-reviews.md", "x");
     let out = repo.watchdog(&args).expect(2);
-    assert!(
-        out.stderr
-            .contains("no phase is named 'reviews', did you mean 'review'?"),
-        "{out}"
-    );
+    out.assert_told(&["no phase is named 'reviews', did you mean 'review'?"]);
     assert_eq!(started(&env), 3, "a mistake starts nothing");
 }
 

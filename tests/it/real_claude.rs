@@ -261,11 +261,7 @@ fn cut_off_tool_call_leaves_no_process() {
         in_its_tool_call,
         |_, out| {
             let out = out.expect(13);
-            assert_eq!(
-                (out.verdict().as_str(), &out.json()["probes_used"]),
-                ("timeout/session_timeout", &json!(0)),
-                "{out}"
-            );
+            out.assert_verdict("timeout/session_timeout", json!({"probes_used": 0}));
         },
     );
 }

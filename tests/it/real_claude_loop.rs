@@ -116,11 +116,7 @@ fn with_continue_the_sessions_are_one_conversation() {
     let claude = Claude::answering(obedient());
     let repo = claude.env.repo();
     let out = looped(&claude, &repo, &["--continue"]).expect(0);
-    assert_eq!(
-        (out.verdict().as_str(), &out.json()["iterations"]),
-        ("complete/checks_passed", &json!(3)),
-        "{out}"
-    );
+    out.assert_verdict("complete/checks_passed", json!({"iterations": 3}));
     assert_eq!(claude.transcripts().len(), 1, "{out}");
     let asked = claude.api.messages();
     let last = asked

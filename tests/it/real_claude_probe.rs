@@ -272,13 +272,7 @@ fn logged_out_agent_is_named_so() {
         .watchdog(&run(&["--config", &config], STREAMING))
         .expect(15);
     assert_eq!(out.verdict(), "failed/agent_unrunnable");
-    assert!(
-        out.json()["message"]
-            .as_str()
-            .unwrap()
-            .contains("Not logged in"),
-        "{out}"
-    );
+    out.assert_has("message", "Not logged in");
     assert_eq!(
         out.json()["probes"].as_array().map(Vec::len),
         Some(0),

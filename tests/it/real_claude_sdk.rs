@@ -84,8 +84,5 @@ fn untrusted_criteria_never_hold_the_sdk_agent() {
         ("All done.", 1),
         "{out}"
     );
-    assert!(
-        out.stderr.contains("completion.json is not trusted"),
-        "{out}"
-    );
+    out.assert_told(&["completion.json is not trusted"]);
 }

@@ -30,19 +30,11 @@ fn stalled_stream_work_is_rescued_as_incomplete() {
         its_work_is_done,
         |repo, out| {
             let out = out.expect(10);
-            assert_eq!(
-                (
-                    out.verdict().as_str(),
-                    &out.json()["rescued"],
-                    &out.json()["probes_used"]
-                ),
-                ("incomplete/unfinished", &json!(true), &json!(0)),
-                "{out}"
+            out.assert_verdict(
+                "incomplete/unfinished",
+                json!({"rescued": true, "probes_used": 0}),
             );
-            assert!(
-                out.json()["message"].to_string().contains("silent"),
-                "{out}"
-            );
+            out.assert_has("message", "silent");
             assert_eq!(repo.file_in("HEAD", "half.txt").as_deref(), Some("half\n"));
         },
     );

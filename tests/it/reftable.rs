@@ -416,26 +416,14 @@ fn an_older_git_is_named_as_the_reason() {
         "printf 'fatal: unknown repository extension found:\\n\\trefstorage\\n' >&2; exit 128",
     );
     let output = repo.watchdog(&["check", "--no-probe", "--json"]).expect(16);
-    assert!(
-        output.json()["message"]
-            .as_str()
-            .unwrap()
-            .contains("git 2.45 or later"),
-        "{output}"
-    );
+    output.assert_has("message", "git 2.45 or later");
     fs::remove_file(env.root().join("bin/git")).unwrap();
     let output = repo
         .watchdog_command(&["check", "--no-probe", "--json"])
         .env("PATH", env.root().join("bin"))
         .run()
         .expect(16);
-    assert!(
-        output.json()["message"]
-            .as_str()
-            .unwrap()
-            .contains("install it"),
-        "{output}"
-    );
+    output.assert_has("message", "install it");
 }
 
 #[test]

@@ -139,12 +139,7 @@ fn looks_of_sweeps_do_not_count_as_sessions() {
         (&json!(3), &json!(3), &Value::Null)
     );
     let people = env.watchdog(&env.root(), &["report"]).expect(0);
-    assert!(
-        people
-            .stdout
-            .contains("judged      3 sessions, 0 changes without one;"),
-        "{people}"
-    );
+    people.assert_printed(&["judged      3 sessions, 0 changes without one;"]);
     assert!(
         people
             .stdout
@@ -219,11 +214,7 @@ fn older_version_counts_are_unmeasured_never_zero() {
         (&Value::Null, &Value::Null, &json!(7))
     );
     let people = env.watchdog(repo.path(), &["report"]).expect(0);
-    assert!(
-        people.stdout.contains("not measured yet")
-            && people.stdout.contains("judged      not measured"),
-        "{people}"
-    );
+    people.assert_printed(&["not measured yet", "judged      not measured"]);
 }
 
 #[test]
@@ -259,10 +250,7 @@ fn report_sums_known_usage_and_names_the_unknown() {
     ] {
         assert!(people.stdout.contains(line), "{people}");
     }
-    assert!(
-        people.stdout.contains("2 began, 2 ended") && people.stdout.contains("####"),
-        "{people}"
-    );
+    people.assert_printed(&["2 began, 2 ended", "####"]);
 }
 
 #[test]

@@ -665,11 +665,7 @@ fn verdict_names_the_branch_with_the_work() {
     let out = repo
         .watchdog(&["rescue", "--spec", "auth", "--config", config])
         .expect(12);
-    assert!(
-        out.stderr
-            .contains("the work is on the branch watchdog/rescue/auth"),
-        "{out}"
-    );
+    out.assert_told(&["the work is on the branch watchdog/rescue/auth"]);
 }
 
 #[test]

@@ -85,11 +85,7 @@ fn hook_exits_zero_and_tells_an_unwritten_answer() {
         .stdout_to("/dev/full")
         .run();
     assert_eq!(out.code, Some(0), "{out}");
-    assert!(
-        out.stderr
-            .contains("failed to write the result to stdout: No space left"),
-        "{out}"
-    );
+    out.assert_told(&["failed to write the result to stdout: No space left"]);
 }
 
 #[test]

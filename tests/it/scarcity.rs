@@ -258,11 +258,7 @@ fn process_shortage_ends_in_a_journalled_verdict() {
     assert!(!repo.has(".git/index.lock"), "{out}");
     // There is room again.
     let again = as_limited_user(&env, &repo, &["check", "--json", "--max-probes", "0"]).run();
-    assert_eq!(
-        (again.verdict().as_str(), &again.json()["rescued"]),
-        ("incomplete/unfinished", &json!(true)),
-        "{again}"
-    );
+    again.assert_verdict("incomplete/unfinished", json!({"rescued": true}));
 }
 
 #[test]
@@ -295,11 +291,7 @@ fn check_without_room_to_start_needs_a_person() {
         ("review/verify_failed", Some(12)),
         "{out}"
     );
-    assert!(
-        out.stdout
-            .contains("no further process or thread may be had"),
-        "{out}"
-    );
+    out.assert_printed(&["no further process or thread may be had"]);
 }
 
 #[test]
@@ -316,12 +308,7 @@ fn memory_shortage_ends_in_a_journalled_verdict() {
         );
         let out = repo.watchdog_line("run --json --max-probes 0 -- sh -c {}", &[&script]);
         assert!(matches!(out.code, Some(12 | 16)), "{out}");
-        assert!(
-            out.json()["message"]
-                .as_str()
-                .is_some_and(|message| message.contains("ulimit -v")),
-            "{out}"
-        );
+        out.assert_has("message", "ulimit -v");
         assert_eq!(
             last_verdict(&repo.watchdog(&["events", "--json"])),
             out.verdict(),
@@ -332,11 +319,7 @@ fn memory_shortage_ends_in_a_journalled_verdict() {
     let again = repo
         .watchdog(&["check", "--json", "--max-probes", "0"])
         .expect(10);
-    assert_eq!(
-        (again.verdict().as_str(), &again.json()["rescued"]),
-        ("incomplete/unfinished", &json!(true)),
-        "{again}"
-    );
+    again.assert_verdict("incomplete/unfinished", json!({"rescued": true}));
 }
 
 #[test]
@@ -416,9 +399,5 @@ fn failed_allocation_aborts_without_losing_work() {
     let again = repo
         .watchdog(&["check", "--json", "--max-probes", "0"])
         .expect(10);
-    assert_eq!(
-        (again.verdict().as_str(), &again.json()["rescued"]),
-        ("incomplete/unfinished", &json!(true)),
-        "{again}"
-    );
+    again.assert_verdict("incomplete/unfinished", json!({"rescued": true}));
 }

@@ -105,11 +105,7 @@ fn children_that_outlive_the_session_are_waited_for() {
     );
     env.write("go", "");
     let out = running.wait().expect(0);
-    assert_eq!(
-        (out.verdict().as_str(), &out.json()["probes_used"]),
-        ("complete/new_commits", &json!(0)),
-        "{out}"
-    );
+    out.assert_verdict("complete/new_commits", json!({"probes_used": 0}));
 }
 
 #[test]
@@ -125,12 +121,7 @@ fn endless_children_are_reported_and_left_alone() {
     assert_eq!(out.verdict(), "complete/new_commits");
     let left = env.processes_left();
     assert_eq!(left.len(), 1, "{left:#?}\n{out}");
-    assert!(
-        out.json()["survivors"]
-            .to_string()
-            .contains(&left[0].pid.to_string()),
-        "{out}"
-    );
+    out.assert_has("survivors", &left[0].pid.to_string());
 }
 
 #[test]
@@ -221,11 +212,7 @@ fn session_timeout_ends_every_started_process() {
             "working",
         )
         .expect(code);
-        assert_eq!(
-            (out.verdict().as_str(), &out.json()["probes_used"]),
-            (verdict, &json!(0)),
-            "{out}"
-        );
+        out.assert_verdict(verdict, json!({"probes_used": 0}));
         assert!(
             began.elapsed() < Duration::from_secs(30),
             "{:?}",
@@ -263,11 +250,7 @@ fn timeout_of_a_paused_session_is_no_strike() {
             &[session],
         );
         let out = repo.watchdog(&args).expect(13);
-        assert_eq!(
-            (out.verdict().as_str(), &out.json()["strike"]),
-            ("timeout/session_timeout", &json!(strike)),
-            "{out}"
-        );
+        out.assert_verdict("timeout/session_timeout", json!({"strike": strike}));
         assert_eq!(
             out.json()["degraded"]
                 .to_string()
@@ -454,17 +437,8 @@ fn invalid_login_or_spent_credit_prevents_questions() {
             "working",
         )
         .expect(15);
-        assert_eq!(
-            (out.verdict().as_str(), &out.json()["probes_used"]),
-            ("failed/agent_unrunnable", &json!(0)),
-            "{out}"
-        );
-        assert!(
-            out.json()["message"]
-                .as_str()
-                .is_some_and(|message| message.contains(named)),
-            "{out}"
-        );
+        out.assert_verdict("failed/agent_unrunnable", json!({"probes_used": 0}));
+        out.assert_has("message", named);
         assert!(repo.has("a.txt"), "{out}");
         let out = run(
             &env,
@@ -507,15 +481,8 @@ fn overloaded_service_costs_the_session_no_strike() {
         Step::exit(1),
     ];
     let out = run(&env, &repo, &["--no-probe"], &overloaded, "working").expect(10);
-    assert_eq!(
-        (out.verdict().as_str(), &out.json()["strike"]),
-        ("incomplete/unfinished", &json!(false)),
-        "{out}"
-    );
-    assert!(
-        out.json()["degraded"].to_string().contains("overloaded"),
-        "{out}"
-    );
+    out.assert_verdict("incomplete/unfinished", json!({"strike": false}));
+    out.assert_has("degraded", "overloaded");
     let out = run(&env, &repo, &["--no-probe"], &[Step::exit(1)], "working").expect(10);
     assert_eq!(
         out.json()["strike"],
@@ -578,36 +545,21 @@ fn service_or_limit_end_prevents_questions() {
             "complete",
         )
         .expect(10);
-        assert_eq!(
-            (
-                out.verdict().as_str(),
-                &out.json()["probes_used"],
-                &out.json()["strike"]
-            ),
-            ("incomplete/unfinished", &json!(0), &json!(false)),
-            "{out}"
+        out.assert_verdict(
+            "incomplete/unfinished",
+            json!({"probes_used": 0, "strike": false}),
         );
         assert!(out.json()["degraded"].to_string().contains(note), "{out}");
-        assert!(
-            out.json()["message"]
-                .as_str()
-                .is_some_and(|message| message.contains(named)),
-            "{out}"
-        );
+        out.assert_has("message", named);
         let half = [
             Step::write("half.txt", "half"),
             last_words.clone(),
             Step::exit(1),
         ];
         let out = run(&env, &repo, &[], &half, "complete").expect(10);
-        assert_eq!(
-            (
-                out.verdict().as_str(),
-                &out.json()["probes_used"],
-                &out.json()["rescued"]
-            ),
-            ("incomplete/unfinished", &json!(0), &json!(true)),
-            "{out}"
+        out.assert_verdict(
+            "incomplete/unfinished",
+            json!({"probes_used": 0, "rescued": true}),
         );
         let commits = [
             Step::write("a.txt", "a"),
@@ -655,10 +607,7 @@ fn refused_tools_are_told_with_the_allowing_option() {
         message.contains("the agent was refused tools; allow them with --allowedTools Bash Write"),
         "{out}"
     );
-    assert!(
-        out.json()["degraded"].to_string().contains("tools_refused"),
-        "{out}"
-    );
+    out.assert_has("degraded", "tools_refused");
     let tool = |tool: &str| json!({"tool": tool, "cause": "permission", "allow_with": "--allowedTools Bash Write"});
     assert_eq!(
         out.json()["refused_tools"],
@@ -730,14 +679,9 @@ fn session_without_usable_tools_ends_the_loop() {
         let env = TestEnv::new();
         let repo = env.repo();
         let out = run(&env, &repo, &[], &[Step::print(&output)], "complete").expect(12);
-        assert_eq!(
-            (
-                out.verdict().as_str(),
-                &out.json()["probes_used"],
-                &out.json()["strike"]
-            ),
-            ("review/max_iterations", &json!(0), &json!(false)),
-            "{out}"
+        out.assert_verdict(
+            "review/max_iterations",
+            json!({"probes_used": 0, "strike": false}),
         );
         for key in ["message", "feedback"] {
             assert!(
@@ -761,17 +705,8 @@ fn session_without_usable_tools_ends_the_loop() {
                     &[&agent[0], &agent[1]],
                 )
                 .expect(12);
-            assert_eq!(
-                (out.verdict().as_str(), &out.json()["iterations"]),
-                ("review/max_iterations", &json!(1)),
-                "{out}"
-            );
-            assert!(
-                out.json()["message"]
-                    .as_str()
-                    .is_some_and(|text| text.contains(option)),
-                "{out}"
-            );
+            out.assert_verdict("review/max_iterations", json!({"iterations": 1}));
+            out.assert_has("message", option);
         }
     }
 }
@@ -794,28 +729,14 @@ fn exit_zero_without_reported_success_is_no_success() {
             "complete",
         )
         .expect(10);
-        assert_eq!(
-            (
-                out.verdict().as_str(),
-                &out.json()["probes_used"],
-                &out.json()["strike"]
-            ),
-            ("incomplete/unfinished", &json!(0), &json!(true)),
-            "{out}"
+        out.assert_verdict(
+            "incomplete/unfinished",
+            json!({"probes_used": 0, "strike": true}),
         );
-        assert!(
-            out.json()["degraded"]
-                .to_string()
-                .contains("end_unconfirmed"),
-            "{out}"
-        );
+        out.assert_has("degraded", "end_unconfirmed");
         let half = [Step::write("half.txt", "half"), last_words.clone()];
         let out = run(&env, &repo, &[], &half, "complete").expect(10);
-        assert_eq!(
-            (out.verdict().as_str(), &out.json()["rescued"]),
-            ("incomplete/unfinished", &json!(true)),
-            "{out}"
-        );
+        out.assert_verdict("incomplete/unfinished", json!({"rescued": true}));
         let commits = [Step::write("a.txt", "a"), Step::commit("a"), last_words];
         assert_eq!(
             run(&env, &repo, &[], &commits, "working")

@@ -143,11 +143,7 @@ fn session_within_its_budget_is_judged_normally() {
     ];
     let limits = json!({"max_turns": 3, "max_total_tokens": 31, "max_cost_usd": 0.26, "max_wall_seconds": 100, "deadline": "2096-01-01T00:00:00Z"});
     let out = run(&env, &repo, limits, &session).expect(0);
-    assert_eq!(
-        (out.verdict().as_str(), &out.json()["degraded"]),
-        ("complete/new_commits", &json!([])),
-        "{out}"
-    );
+    out.assert_verdict("complete/new_commits", json!({"degraded": []}));
     let usage = event(&repo, "session_ended")["data"]["usage"].clone();
     assert_eq!(
         (
@@ -212,10 +208,9 @@ fn session_of_unknown_cost_exceeds_no_budget() {
         &session,
     )
     .expect(0);
-    assert_eq!(
-        (out.verdict().as_str(), &out.json()["degraded"]),
-        ("complete/new_commits", &json!(["budget_unknown"])),
-        "{out}"
+    out.assert_verdict(
+        "complete/new_commits",
+        json!({"degraded": ["budget_unknown"]}),
     );
     assert_eq!(
         event(&repo, "session_ended")["data"]["usage"]["cost_usd"],
@@ -235,12 +230,7 @@ fn surviving_background_work_is_awaited_without_a_question() {
     ];
     let out = run(&env, &repo, json!({}), &session).expect(11);
     assert_eq!(out.verdict(), "waiting/background_work");
-    assert!(
-        out.json()["message"]
-            .as_str()
-            .is_some_and(|message| message.contains("cargo test")),
-        "{out}"
-    );
+    out.assert_has("message", "cargo test");
     assert!(!env.root().join("asked").exists());
 }
 
@@ -360,11 +350,7 @@ fn checks_read_the_transcript_of_foreign_sessions() {
         .run()
         .expect(0);
     let out = repo.watchdog(&check).expect(0);
-    assert_eq!(
-        (out.verdict().as_str(), &out.json()["evidence"]),
-        ("complete/checks_passed", &json!("claimed")),
-        "{out}"
-    );
+    out.assert_verdict("complete/checks_passed", json!({"evidence": "claimed"}));
     // A baseline that is newer than the session begins another one.
     repo.watchdog(&["snapshot"]).expect(0);
     assert_eq!(

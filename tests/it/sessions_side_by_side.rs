@@ -62,11 +62,7 @@ fn live_session_prevents_another_of_its_spec() {
         );
     }
     let out = check(&repo).expect(11);
-    assert_eq!(
-        (out.verdict().as_str(), &out.json()["baseline"]),
-        ("waiting/session_active", &json!(baseline)),
-        "{out}"
-    );
+    out.assert_verdict("waiting/session_active", json!({"baseline": baseline}));
     // One with a name of its own has a baseline of its own.
     let _other = repo.watchdog(
         &[

@@ -47,11 +47,7 @@ fn silent_session_is_ended_and_judged_by_leftovers() {
             &format!("{work} echo begun; sleep 1000"),
         )
         .expect(code);
-        assert_eq!(
-            (out.verdict().as_str(), &out.json()["probes_used"]),
-            (verdict, &json!(0)),
-            "{out}"
-        );
+        out.assert_verdict(verdict, json!({"probes_used": 0}));
         if code != 0 {
             let message = out.json()["message"]
                 .as_str()
@@ -138,12 +134,7 @@ fn session_lingering_after_its_result_is_ended() {
         format!("echo a > a; git add a; git commit -qm a; echo '{result}'; exec sleep 1000");
     let out = run(&env, &repo, &[], &script).expect(0);
     assert_eq!(out.verdict(), "complete/new_commits");
-    assert!(
-        out.json()["degraded"]
-            .to_string()
-            .contains("ended_after_result"),
-        "{out}"
-    );
+    out.assert_has("degraded", "ended_after_result");
 }
 
 #[test]
@@ -167,11 +158,7 @@ fn run_first_states_baseline_limits_and_log() {
         &["--idle-timeout", "30m", "--timeout", "1h"],
         "echo b > a; git commit -qam b",
     );
-    assert!(
-        out.stderr
-            .contains("; ended after 1 h, or when silent for 30 min; log: "),
-        "{out}"
-    );
+    out.assert_told(&["; ended after 1 h, or when silent for 30 min; log: "]);
 }
 
 #[test]

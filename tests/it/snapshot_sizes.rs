@@ -21,12 +21,7 @@ fn large_work_is_told_with_its_size() {
     let first = repo
         .watchdog(&["run", "--no-probe", "--", "sh", "-c", "echo small > small"])
         .expect(10);
-    assert!(
-        first
-            .stderr
-            .contains("1 file (120.0 MiB) uncommitted before the session"),
-        "{first}"
-    );
+    first.assert_told(&["1 file (120.0 MiB) uncommitted before the session"]);
     let told = "the snapshots have 120.0 MiB that HEAD has not; see which one could go with: watchdog rescue list --size";
     for command in [&["rescue", "list"][..], &["status"]] {
         let out = repo.watchdog(command).expect(0);

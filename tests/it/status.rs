@@ -108,16 +108,10 @@ fn status_lists_every_worktree_with_urgent_ones_first() {
         heads,
         ["STATUS", "REASON", "WHEN", "NOW", "SPEC", "WORKTREE"]
     );
-    assert!(
-        table.stdout.contains(" trust\n") && table.stdout.contains("its folder is gone"),
-        "{table}"
-    );
-    assert!(
-        table.stderr.contains(
-            "4 worktrees: 1 complete, 1 review, 1 gone, 1 not judged; 1 for a person to look at"
-        ),
-        "{table}"
-    );
+    table.assert_printed(&[" trust\n", "its folder is gone"]);
+    table.assert_told(&[
+        "4 worktrees: 1 complete, 1 review, 1 gone, 1 not judged; 1 for a person to look at",
+    ]);
 }
 
 #[test]
@@ -221,20 +215,9 @@ fn unreadable_worktrees_of_one_repository_share_an_entry() {
         1,
         "{table}"
     );
-    assert!(
-        table
-            .stdout
-            .contains("the same in 9 other worktrees of this repository: "),
-        "{table}"
-    );
-    assert!(
-        table.stdout.contains(" and 6 more; -v lists them") && table.stdout.contains(" doctor\n"),
-        "{table}"
-    );
-    assert!(
-        table.stderr.contains("10 worktrees") && table.stderr.contains("10 broken"),
-        "{table}"
-    );
+    table.assert_printed(&["the same in 9 other worktrees of this repository: "]);
+    table.assert_printed(&[" and 6 more; -v lists them", " doctor\n"]);
+    table.assert_told(&["10 worktrees", "10 broken"]);
     let each = env.watchdog(&env.root(), &["status", "-v"]).expect(0);
     assert_eq!(
         each.stdout.matches("git cannot use it").count(),
@@ -244,18 +227,8 @@ fn unreadable_worktrees_of_one_repository_share_an_entry() {
     let swept = env
         .watchdog(&env.root().join("all"), &["sweep", "--no-probe"])
         .expect(16);
-    assert!(
-        swept
-            .stdout
-            .contains("the same in 9 other worktrees of this repository: "),
-        "{swept}"
-    );
-    assert!(
-        swept
-            .stderr
-            .contains("11 worktrees: 10 error, 1 no_baseline"),
-        "{swept}"
-    );
+    swept.assert_printed(&["the same in 9 other worktrees of this repository: "]);
+    swept.assert_told(&["11 worktrees: 10 error, 1 no_baseline"]);
 }
 
 #[test]
@@ -285,18 +258,8 @@ fn status_lists_open_specs_and_counts_finished_ones() {
     );
     assert_eq!(specs(&["--all-specs"]), ["unmet", "new", "two", "one"]);
     let table = env.watchdog(&env.root(), &["status"]).expect(0);
-    assert!(
-        table
-            .stdout
-            .contains("2 older specs: 2 complete (--all-specs shows them)"),
-        "{table}"
-    );
-    assert!(
-        table
-            .stderr
-            .contains("1 worktree, 2 specs: 1 complete, 1 incomplete"),
-        "{table}"
-    );
+    table.assert_printed(&["2 older specs: 2 complete (--all-specs shows them)"]);
+    table.assert_told(&["1 worktree, 2 specs: 1 complete, 1 incomplete"]);
 }
 
 #[test]
@@ -354,11 +317,7 @@ fn empty_state_is_explained_without_an_error() {
     assert_eq!(rows(&env, &[]), []);
     watched(&env, "repo");
     let out = env.watchdog(&env.root(), &["status", "nowhere"]).expect(0);
-    assert!(
-        out.stderr
-            .contains("no worktree with a recorded baseline is there"),
-        "{out}"
-    );
+    out.assert_told(&["no worktree with a recorded baseline is there"]);
     let out = env
         .watchdog(&env.root(), &["status", "--only", "reviews"])
         .expect(2);

@@ -89,10 +89,7 @@ fn sweep_names_a_damaged_database() {
     bytes[8192..].fill(0xff);
     fs::write(&database, bytes).expect("it is ours");
     let out = env.watchdog(&env.root(), &["sweep", "--json", "--no-probe", "all"]);
-    assert!(
-        out.stderr.contains("was damaged") && out.stderr.contains(".corrupt-"),
-        "{out}"
-    );
+    out.assert_told(&["was damaged", ".corrupt-"]);
 }
 
 #[test]
@@ -164,12 +161,7 @@ fn sweep_judges_each_worktree_once_without_false_alarm() {
         ["incomplete", "complete", "-", "-"],
         "what goes on stands above what is done"
     );
-    assert!(
-        table
-            .stderr
-            .contains("4 worktrees: 1 complete, 1 incomplete, 1 no_baseline, 1 untouched"),
-        "{table}"
-    );
+    table.assert_told(&["4 worktrees: 1 complete, 1 incomplete, 1 no_baseline, 1 untouched"]);
     let only = env
         .watchdog(
             &all,

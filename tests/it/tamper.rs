@@ -217,10 +217,7 @@ fn guarded_test_cannot_be_deleted_weakened_or_moved() {
             if verdict != "review/criteria_changed" {
                 continue;
             }
-            assert!(
-                out.json()["message"].as_str().unwrap().contains(named),
-                "{out}"
-            );
+            out.assert_has("message", named);
         }
     }
 }
@@ -622,12 +619,9 @@ fn what_cannot_be_compared_is_not_complete() {
     };
     let out = evaluate().expect(16);
     assert_eq!(out.verdict(), "error/git_error");
-    assert!(
-        out.json()["message"]
-            .as_str()
-            .unwrap()
-            .contains("record one before the session with: watchdog -C "),
-        "{out}"
+    out.assert_has(
+        "message",
+        "record one before the session with: watchdog -C ",
     );
     repo.watchdog(&["snapshot"]).expect(0);
     evaluate().expect(0);

@@ -96,23 +96,12 @@ fn bad_task_file_stops_only_its_own_task() {
     let out = repo.watchdog(&["task", "list", "--json"]).expect(0);
     assert_eq!(out.json()["tasks"][0]["id"], "good", "{out}");
     assert_eq!(out.json()["problems"][0]["line"], 4, "{out}");
-    assert!(
-        out.stderr
-            .contains(".watchdog/tasks/bad.md:4:1: priorty: unknown key, did you mean `priority`?"),
-        "{out}"
-    );
-    assert!(
-        out.stderr
-            .contains(".watchdog/tasks/bad.md:5:13: completion: must not be empty"),
-        "{out}"
-    );
+    out.assert_told(&[
+        ".watchdog/tasks/bad.md:4:1: priorty: unknown key, did you mean `priority`?",
+    ]);
+    out.assert_told(&[".watchdog/tasks/bad.md:5:13: completion: must not be empty"]);
     let missing = repo.watchdog(&["task", "show", "bad", "--json"]).expect(2);
-    assert!(
-        missing.json()["message"]
-            .as_str()
-            .is_some_and(|message| message.contains("failed to get task 'bad'")),
-        "{missing}"
-    );
+    missing.assert_has("message", "failed to get task 'bad'");
 }
 
 #[test]
@@ -130,10 +119,9 @@ fn task_moves_by_legal_steps_and_keeps_bytes() {
         ]
     );
     let refused = repo.watchdog(&["task", "set", "T1", "pending"]).expect(2);
-    assert!(
-        refused.stderr.contains("a task that is review cannot become pending; it may become complete, in_progress, failed"),
-        "{refused}"
-    );
+    refused.assert_told(&[
+        "a task that is review cannot become pending; it may become complete, in_progress, failed",
+    ]);
     repo.watchdog(&["task", "set", "T1", "complete", "--dry-run"])
         .expect(0);
     assert_eq!(statuses(&repo)[0].1, "review");
@@ -165,12 +153,7 @@ fn task_moves_by_legal_steps_and_keeps_bytes() {
         .expect(0);
     assert_eq!(events.stdout.lines().count(), 2, "{events}");
     let wrong = repo.watchdog(&["task", "set", "T1", "finished"]).expect(2);
-    assert!(
-        wrong
-            .stderr
-            .contains("unknown status 'finished'; expected one of pending,"),
-        "{wrong}"
-    );
+    wrong.assert_told(&["unknown status 'finished'; expected one of pending,"]);
 }
 
 #[test]
@@ -192,10 +175,7 @@ fn complete_task_is_reopened_only_with_a_reason() {
         ]
     );
     let refused = repo.watchdog(&["task", "set", "T1", "todo"]).expect(2);
-    assert!(
-        refused.stderr.contains(" task set T1 pending --reason WHY"),
-        "{refused}"
-    );
+    refused.assert_told(&[" task set T1 pending --reason WHY"]);
     repo.watchdog_line(
         "task set T1 pending --reason {} --dry-run",
         &["the fix was reverted"],
@@ -291,10 +271,7 @@ fn without_tasks_or_a_repository_it_says_so() {
     let env = TestEnv::new();
     let repo = env.repo();
     let none = repo.watchdog(&["task", "list"]).expect(0);
-    assert!(
-        none.stdout.contains("no tasks in .watchdog/tasks"),
-        "{none}"
-    );
+    none.assert_printed(&["no tasks in .watchdog/tasks"]);
     repo.watchdog(&["task", "next"]).expect(12);
     let outside = env.root().join("outside");
     fs::create_dir(&outside).expect("a folder");
@@ -333,8 +310,5 @@ fn task_shows_its_signal_and_event_reasons() {
     let events = repo
         .watchdog(&["events", "--kind", "blocked", "--json"])
         .expect(0);
-    assert!(
-        events.stdout.contains("\"message\":\"wait for me\""),
-        "{events}"
-    );
+    events.assert_printed(&["\"message\":\"wait for me\""]);
 }

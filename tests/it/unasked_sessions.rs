@@ -20,18 +20,9 @@ fn session_without_an_agent_is_not_asked() {
         ("incomplete/unfinished", &json!(true), ""),
         "{out}"
     );
-    assert!(
-        out.json()["message"]
-            .as_str()
-            .is_some_and(|text| text.contains("this session ran no agent that can be asked")),
-        "{out}"
-    );
+    out.assert_has("message", "this session ran no agent that can be asked");
     let idle = repo.watchdog(&["run", "--json", "--", "true"]).expect(10);
-    assert_eq!(
-        (idle.verdict().as_str(), &idle.json()["probes"]),
-        ("incomplete/unfinished", &json!([])),
-        "{idle}"
-    );
+    idle.assert_verdict("incomplete/unfinished", json!({"probes": []}));
     for judge in [&["sweep", "--json", "-q"][..], &["check", "--json"]] {
         let out = repo.watchdog(judge);
         assert!(
@@ -56,12 +47,7 @@ fn verdict_says_how_the_session_ended() {
             let out = repo.watchdog(judge).expect(10);
             let ended = json!({"exit_code": exit_code, "signal": signal, "by": "itself"});
             assert_eq!(out.json()["session"]["ended"], ended, "{out}");
-            assert!(
-                out.json()["message"]
-                    .as_str()
-                    .is_some_and(|text| text.contains(clause)),
-                "{out}"
-            );
+            out.assert_has("message", clause);
         }
     }
     let out = repo

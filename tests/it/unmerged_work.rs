@@ -209,10 +209,7 @@ fn complete_message_names_unmerged_helper_work() {
     let out = repo
         .watchdog(&["run", "--no-probe", "--", "sh", "-c", &script])
         .expect(0);
-    assert!(
-        out.stderr.contains("complete (new_commits): 1 commit made"),
-        "{out}"
-    );
+    out.assert_told(&["complete (new_commits): 1 commit made"]);
     assert!(
         out.stderr
             .lines()

@@ -296,11 +296,7 @@ fn path_without_a_repository_is_refused_at_once() {
         .watchdog(&env.root(), &["watch", "--json", "home"])
         .expect(16);
     assert_eq!(out.verdict(), "error/not_a_repository", "{out}");
-    assert!(
-        out.stderr
-            .contains("name a repository, or a folder with repositories in it"),
-        "{out}"
-    );
+    out.assert_told(&["name a repository, or a folder with repositories in it"]);
     env.watchdog(&env.root(), &["watch", "no-such-folder"])
         .expect(16);
 }
@@ -352,10 +348,7 @@ fn interrupt_or_lost_reader_ends_the_watch() {
     });
     commit(&repo, "two");
     let out = piped.wait().expect(0);
-    assert!(
-        out.stdout.contains("complete") && out.stdout.contains("/repo  new_commits: "),
-        "{out}"
-    );
+    out.assert_printed(&["complete", "/repo  new_commits: "]);
     assert!(!out.stderr.contains("panicked"), "{out}");
 }
 

@@ -135,18 +135,8 @@ fn commits_after_the_end_are_named() {
     repo.env_command("sh", &["-c", late]).run().expect(0);
     let out = repo.watchdog(&["check", "--json", "--no-probe"]).expect(0);
     assert_eq!(out.verdict(), "complete/new_commits");
-    assert!(
-        out.json()["degraded"]
-            .to_string()
-            .contains("committed_since_end"),
-        "{out}"
-    );
-    assert!(
-        out.json()["message"]
-            .as_str()
-            .is_some_and(|message| message.contains("1 commit made after the session ended at ")),
-        "{out}"
-    );
+    out.assert_has("degraded", "committed_since_end");
+    out.assert_has("message", "1 commit made after the session ended at ");
 }
 
 #[test]
@@ -238,11 +228,7 @@ fn adopted_file_in_a_commit_is_work() {
             .concat(),
         )
         .expect(0);
-    assert_eq!(
-        (out.verdict().as_str(), &out.json()["brought"]),
-        ("complete/new_commits", &json!(0)),
-        "{out}"
-    );
+    out.assert_verdict("complete/new_commits", json!({"brought": 0}));
 }
 
 #[test]
@@ -265,10 +251,7 @@ fn the_file_that_init_writes_is_nobodys_work() {
     let again = repo
         .watchdog(&["run", "--json", "--max-probes", "0", "--", "true"])
         .expect(10);
-    assert_eq!(
-        (again.verdict().as_str(), &again.json()["inherited"]),
-        ("incomplete/checks_unmet", &json!(1))
-    );
+    again.assert_verdict("incomplete/checks_unmet", json!({"inherited": 1}));
 }
 
 #[test]
@@ -309,11 +292,7 @@ fn adopted_files_are_the_sessions_to_finish() {
         &json!({"rescue": {"mode": "single"}}),
     );
     let out = run(&repo, &config, &["--adopt"], &["true"]).expect(0);
-    assert_eq!(
-        (out.verdict().as_str(), &out.json()["inherited"]),
-        ("complete/rescued", &json!(0)),
-        "{out}"
-    );
+    out.assert_verdict("complete/rescued", json!({"inherited": 0}));
     assert_eq!(repo.file_in("HEAD", "half.txt").as_deref(), Some("half\n"));
 }
 
@@ -340,12 +319,7 @@ fn inherited_file_changed_in_session_becomes_its_work() {
         repo.file_in("HEAD", "shared.txt").as_deref(),
         Some("mine\nmore\n")
     );
-    assert!(
-        out.json()["degraded"]
-            .to_string()
-            .contains("inherited_overwritten"),
-        "{out}"
-    );
+    out.assert_has("degraded", "inherited_overwritten");
 }
 
 #[test]
@@ -461,10 +435,7 @@ fn unjudged_commits_are_told_as_such() {
             &["echo a > a.txt; git add a.txt; git commit -qm 'feat: a'"],
         )
         .expect(0);
-    assert_eq!(
-        (out.verdict().as_str(), &out.json()["evidence"]),
-        ("complete/new_commits", &json!("committed"))
-    );
+    out.assert_verdict("complete/new_commits", json!({"evidence": "committed"}));
     let message = out.json()["message"]
         .as_str()
         .unwrap_or_default()
@@ -562,18 +533,11 @@ fn third_fruitless_session_needs_a_person() {
     let config = asking(&env, says("complete"), &checks);
     for _ in 0..2 {
         let out = run(&repo, &config, &[], &["true"]).expect(10);
-        assert_eq!(
-            (out.verdict().as_str(), &out.json()["strike"]),
-            ("incomplete/checks_unmet", &json!(true)),
-            "{out}"
-        );
+        out.assert_verdict("incomplete/checks_unmet", json!({"strike": true}));
     }
     let third = run(&repo, &config, &[], &["true"]).expect(12);
     assert_eq!(third.verdict(), "review/max_iterations");
-    assert!(
-        third.json()["degraded"].to_string().contains("no_progress"),
-        "{third}"
-    );
+    third.assert_has("degraded", "no_progress");
 }
 
 #[test]
@@ -583,11 +547,7 @@ fn sessions_that_come_to_nothing_open_the_breaker() {
     let config = asking(&env, says("working"), &json!({}));
     for _ in 0..3 {
         let out = run(&repo, &config, &[], &["true"]).expect(10);
-        assert_eq!(
-            (out.verdict().as_str(), &out.json()["strike"]),
-            ("incomplete/unfinished", &json!(true)),
-            "{out}"
-        );
+        out.assert_verdict("incomplete/unfinished", json!({"strike": true}));
     }
     assert_eq!(
         run(&repo, &config, &[], &["true"]).expect(14).verdict(),
@@ -729,25 +689,12 @@ fn running_session_processes_prevent_any_question() {
         &[&agent[0], &agent[1]],
     )
     .expect(11);
-    assert_eq!(
-        (out.verdict().as_str(), &out.json()["probes_used"]),
-        ("waiting/background_work", &json!(0)),
-        "{out}"
-    );
-    assert!(
-        out.json()["message"]
-            .as_str()
-            .is_some_and(|message| message.contains("still runs: ")),
-        "{out}"
-    );
+    out.assert_verdict("waiting/background_work", json!({"probes_used": 0}));
+    out.assert_has("message", "still runs: ");
     let again = repo
         .watchdog(&["check", "--json", "--once", "--config", &config])
         .expect(11);
-    assert_eq!(
-        (again.verdict().as_str(), &again.json()["probes_used"]),
-        ("waiting/background_work", &json!(0)),
-        "{again}"
-    );
+    again.assert_verdict("waiting/background_work", json!({"probes_used": 0}));
     fs::write(&over, "").unwrap();
     wait_until("it has ended", Duration::from_secs(20), || {
         env.processes_left().is_empty()
@@ -755,11 +702,7 @@ fn running_session_processes_prevent_any_question() {
     let out = repo
         .watchdog(&["check", "--json", "--config", &config])
         .expect(0);
-    assert_eq!(
-        (out.verdict().as_str(), &out.json()["probes_used"]),
-        ("complete/nothing_to_do", &json!(1)),
-        "{out}"
-    );
+    out.assert_verdict("complete/nothing_to_do", json!({"probes_used": 1}));
 }
 
 #[test]

@@ -324,6 +324,45 @@ impl CommandOutput {
         };
         format!("{}/{}", word("status"), word("reason"))
     }
+
+    /// Fails the test unless the verdict is this one, with these values of its object.
+    #[track_caller]
+    pub fn assert_verdict(&self, verdict: &str, values: serde_json::Value) {
+        assert_eq!(self.verdict(), verdict, "{self}");
+        let json = self.json();
+        for (key, value) in values.as_object().expect("an object of its keys") {
+            assert_eq!(&json[key], value, "{key}\n{self}");
+        }
+    }
+
+    /// Fails the test unless a value of its object has this part, as a text or as JSON.
+    #[track_caller]
+    pub fn assert_has(&self, key: &str, part: &str) {
+        let value = &self.json()[key];
+        let text = value
+            .as_str()
+            .map_or_else(|| value.to_string(), str::to_owned);
+        assert!(text.contains(part), "no {part:?} in {key}\n{self}");
+    }
+
+    /// Fails the test unless it told a person each of these.
+    #[track_caller]
+    pub fn assert_told(&self, parts: &[&str]) {
+        for part in parts {
+            assert!(self.stderr.contains(part), "{part:?} is not told\n{self}");
+        }
+    }
+
+    /// Fails the test unless it printed each of these.
+    #[track_caller]
+    pub fn assert_printed(&self, parts: &[&str]) {
+        for part in parts {
+            assert!(
+                self.stdout.contains(part),
+                "{part:?} is not printed\n{self}"
+            );
+        }
+    }
 }
 
 impl fmt::Display for CommandOutput {
