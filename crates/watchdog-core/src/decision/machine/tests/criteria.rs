@@ -1,7 +1,8 @@
 //! Configured criteria, trust, the strength that is asked for, facts that cannot be read, and signals.
 
 use crate::config::settings::{OnNoCriteria, RescueMode};
-use crate::decision::machine::{ConfigTrust, CriteriaFilesRole, JudgementScope};
+use crate::decision::judgement_rule::JudgementRule;
+use crate::decision::machine::{ConfigTrust, CriteriaFilesRole, JudgementScope, MachineSetup};
 use watchdog_facts::evidence::CheckOutcome::{self, Failed, Pass, TimedOut, Unmet, Unrunnable};
 use watchdog_facts::evidence::{CriteriaChanged, WarningCode};
 use watchdog_facts::verdict::{Evidence, Reason};
@@ -537,4 +538,85 @@ fn whether_guarded_files_changed_must_be_known() {
         .run()
         .verdict;
     assert_eq!(verdict.degraded[0].code, WarningCode::CriteriaUnknown);
+}
+
+#[test]
+fn checks_passing_before_work_are_no_evidence() {
+    let before = || World::clean().checks(PassedBefore);
+    Ending("complete/nothing_to_do claimed probes=1 checks=1").concludes([(
+        "nothing was done: the agent's word decides",
+        before().says(complete()),
+    )]);
+    Ending("timeout/max_probes STRIKE probes=3 waits=3 checks=3").concludes([(
+        "it says that it works: nothing is complete",
+        before().says(working()),
+    )]);
+    Ending("incomplete/unfinished checks=1").concludes([("nobody is asked", before().no_probe())]);
+    Ending("complete/checks_passed committed checks=1").concludes([(
+        "commits decide, and nothing judged them",
+        World::committed().checks(PassedBefore),
+    )]);
+}
+
+#[test]
+fn explanation_names_rule_accepting_or_rejecting_pass() {
+    let rules = |world: World| world.run().rules;
+    let before = rules(World::clean().checks(PassedBefore).no_probe());
+    assert!(before.contains(&JudgementRule::PassedBefore), "{before:?}");
+    let pass = rules(World::clean().checks(Always(Pass)));
+    assert!(
+        pass.contains(&JudgementRule::ChecksDecide) && !pass.contains(&JudgementRule::PassedBefore),
+        "{pass:?}"
+    );
+    let failed = rules(World::clean().checks(Always(TimedOut)));
+    assert!(
+        failed.contains(&JudgementRule::NoPassWithoutResult),
+        "{failed:?}"
+    );
+}
+
+#[test]
+fn explanation_names_rule_for_waiting_or_ending() {
+    let applied = |over: bool| {
+        let rules = World::clean()
+            .says(working())
+            .set(|setup| setup.session_over = over)
+            .run()
+            .rules;
+        [JudgementRule::NotDoneAfterEnd, JudgementRule::PauseAndRetry]
+            .map(|rule| rules.contains(&rule))
+    };
+    assert_eq!(applied(true), [true, false], "the session is over");
+    assert_eq!(applied(false), [false, true], "the session may go on");
+}
+
+#[test]
+fn explanation_names_rule_by_which_configuration_refuses() {
+    let refusals = [
+        JudgementRule::UntrustedFile,
+        JudgementRule::NoCriteriaConfigured,
+        JudgementRule::EvidenceTooWeak,
+    ];
+    let refused_by = |change: fn(&mut MachineSetup)| {
+        let rules = World::committed().set(change).run().rules;
+        refusals
+            .into_iter()
+            .filter(|rule| rules.contains(rule))
+            .collect::<Vec<_>>()
+    };
+    assert_eq!(refused_by(|_| ()), []);
+    let untrusted = refused_by(|setup| {
+        setup.trust = ConfigTrust::Untrusted {
+            allow_with: "watchdog trust".into(),
+        }
+    });
+    assert_eq!(untrusted, [JudgementRule::UntrustedFile]);
+    assert_eq!(
+        refused_by(|setup| setup.on_no_criteria = OnNoCriteria::Review),
+        [JudgementRule::NoCriteriaConfigured]
+    );
+    assert_eq!(
+        refused_by(|setup| setup.require_evidence = Evidence::Verified),
+        [JudgementRule::EvidenceTooWeak]
+    );
 }

@@ -315,10 +315,16 @@ fn a_question_without_an_answer_spends_its_probe() {
         ("timed out", never(ProbeOutcome::TimedOut)),
         ("failed", never(ProbeOutcome::Failed { why: why() })),
     ]);
-    Ending("error/probe_error probes=1").concludes([(
-        "no conversation",
-        never(ProbeOutcome::NoConversation { why: why() }),
-    )]);
+    Ending("error/probe_error probes=1").concludes([
+        (
+            "no conversation",
+            never(ProbeOutcome::NoConversation { why: why() }),
+        ),
+        (
+            "the only question timed out",
+            never(ProbeOutcome::TimedOut).asks_at_most(1),
+        ),
+    ]);
     Ending("error/probe_error probes=3 waits=2")
         .concludes([("overloaded", never(ProbeOutcome::Overloaded { why: why() }))]);
     Ending("failed/agent_unrunnable probes=1").concludes([

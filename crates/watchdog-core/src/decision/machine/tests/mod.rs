@@ -1,10 +1,9 @@
 //! The decision tree, proved: a scripted world ([`world`], with an agent's [`replies`]), tables with every leaf of the contract's tree
-//! ([`leaves`], [`criteria`]), the cases that the design was drawn from ([`cases`]), what `run` knows more
+//! ([`leaves`], [`criteria`]), what `run` knows more
 //! ([`sessions`]), a session that may still live ([`alive`]), `--once` over several calls ([`once`]), the words of the verdict ([`words`],
 //! [`ends`]), properties ([`properties`]) over arbitrary facts ([`facts`]), and every sequence of events over a few of each ([`exhaustive`]).
 
 mod alive;
-mod cases;
 mod criteria;
 mod ends;
 mod exhaustive;
