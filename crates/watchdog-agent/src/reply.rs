@@ -288,66 +288,34 @@ mod tests {
 
     #[test]
     fn standalone_reply_is_found_anywhere() {
-        for (output, status) in [
-            ("```python\n{\"status\": \"working\"}\n```", WORKING),
-            ("~~~json\n{\"status\": \"working\"}\n~~~\nBye.", WORKING),
-            ("Status: ```json\n{\"status\": \"working\"}```", WORKING),
-            ("```json {\"status\": \"working\"} ```\nmore", WORKING),
-            (
-                "- ```json\n  {\"status\": \"waiting\"}\n  ```\n- next",
-                WAITING,
-            ),
-            ("`{\"status\": \"waiting\"}`", WAITING),
-            ("My status: `{\"status\": \"waiting\"}`.", WAITING),
-            (
-                "```json\n{\"status\": \"complete\"}\n```\nNo, wait:\n```json\n{\"status\": \"waiting\"}\n```",
-                WAITING,
-            ),
-            ("\x1b[32m{\"status\":\x1b[1m \"working\"}\x1b[0m", WORKING),
-            ("thinking...\r{\"status\": \"working\"}\r\n", WORKING),
-            (
-                "{\"status\": \"working\", \"message\": \"ran\n```\nls\n```\nfine\"}",
-                WORKING,
-            ),
-            (
-                "fn main() { call({ 1 }) }\n{\"status\": \"working\"}",
-                WORKING,
-            ),
-            (
-                "the `if (x) {` was missing\n\n{\"status\": \"working\"}",
-                WORKING,
-            ),
-            (
-                "see [1], [x] and [draft]: {\"status\": \"working\"}",
-                WORKING,
-            ),
-            ("{\"plan\": 1}\n{\"status\": \"working\"}", WORKING),
-            (
-                "{\"status\": \"complete|waiting|working\"}\nMine: {\"status\": \"working\"}",
-                WORKING,
-            ),
-            (
-                "{\"status\": \"working\"}\nas asked: {\"status\": \"complete|waiting|working\"}",
-                WORKING,
-            ),
-            (
-                "{\"status\":\"complete\",\"mess\n\nAgain:\n{\"status\":\"working\"}",
-                WORKING,
-            ),
-            (
-                "{\"status\": \"working\"} {\"status\": \"banana\"}",
-                WORKING,
-            ),
-            (
-                "Use ``` as a fence, then {\"status\": \"working\"}",
-                WORKING,
-            ),
-            (
-                "a <!-- {\"status\": \"complete\"} --> b {\"status\": \"working\"}",
-                WORKING,
-            ),
+        for output in [
+            "```python\n{\"status\": \"working\"}\n```",
+            "~~~json\n{\"status\": \"working\"}\n~~~\nBye.",
+            "Status: ```json\n{\"status\": \"working\"}```",
+            "```json {\"status\": \"working\"} ```\nmore",
+            "\x1b[32m{\"status\":\x1b[1m \"working\"}\x1b[0m",
+            "thinking...\r{\"status\": \"working\"}\r\n",
+            "{\"status\": \"working\", \"message\": \"ran\n```\nls\n```\nfine\"}",
+            "fn main() { call({ 1 }) }\n{\"status\": \"working\"}",
+            "the `if (x) {` was missing\n\n{\"status\": \"working\"}",
+            "see [1], [x] and [draft]: {\"status\": \"working\"}",
+            "{\"plan\": 1}\n{\"status\": \"working\"}",
+            "{\"status\": \"complete|waiting|working\"}\nMine: {\"status\": \"working\"}",
+            "{\"status\": \"working\"}\nas asked: {\"status\": \"complete|waiting|working\"}",
+            "{\"status\":\"complete\",\"mess\n\nAgain:\n{\"status\":\"working\"}",
+            "{\"status\": \"working\"} {\"status\": \"banana\"}",
+            "Use ``` as a fence, then {\"status\": \"working\"}",
+            "a <!-- {\"status\": \"complete\"} --> b {\"status\": \"working\"}",
         ] {
-            assert_eq!(status_in(output), status, "{output}");
+            assert_eq!(status_in(output), WORKING, "{output}");
+        }
+        for output in [
+            "- ```json\n  {\"status\": \"waiting\"}\n  ```\n- next",
+            "`{\"status\": \"waiting\"}`",
+            "My status: `{\"status\": \"waiting\"}`.",
+            "```json\n{\"status\": \"complete\"}\n```\nNo, wait:\n```json\n{\"status\": \"waiting\"}\n```",
+        ] {
+            assert_eq!(status_in(output), WAITING, "{output}");
         }
     }
 

@@ -266,56 +266,44 @@ mod tests {
 
     #[test]
     fn the_words_of_known_programs_are_told_apart() {
-        for (error, word) in [
-            ("Credit balance is too low", "credit"),
-            ("Your credit balance is too low to access the API", "credit"),
+        for (word, errors) in [
             (
-                "To use Codex with your ChatGPT plan, upgrade to Plus",
                 "credit",
-            ),
-            ("unexpected status 402 Payment Required: x", "credit"),
-            ("Not logged in · Please run /login", "login"),
-            ("Invalid API key · Fix external API key", "login"),
-            ("Failed to authenticate. API Error: 403 forbidden", "login"),
-            (
-                "unexpected status 401 Unauthorized: Incorrect API key provided: sk-x., url: http://127.0.0.1",
-                "login",
-            ),
-            ("unexpected status 403 Forbidden: forbidden", "login"),
-            ("[API Error: 401 Incorrect API key provided]", "login"),
-            (
-                "[API Error: {\"error\":{\"code\":401,\"message\":\"API key not valid.\",\"status\":\"UNAUTHENTICATED\"}}]",
-                "login",
+                &[
+                    "Credit balance is too low",
+                    "Your credit balance is too low to access the API",
+                    "To use Codex with your ChatGPT plan, upgrade to Plus",
+                    "unexpected status 402 Payment Required: x",
+                ][..],
             ),
             (
-                "OAuth token has expired. Please obtain a new token",
                 "login",
-            ),
-            ("[API Error: 403 no]", "login"),
-            (
-                "Missing API key for OpenAI-compatible auth. Set settings.security.auth.apiKey, or set the variable.",
-                "login",
-            ),
-            (
-                "[API Error: {\"error\":{\"code\":403,\"message\":\"denied\",\"status\":\"PERMISSION_DENIED\"}}]",
-                "login",
-            ),
-            (
-                "Authentication failed with provider at http://127.0.0.1/v1 (HTTP 401).\n  Check your key.",
-                "login",
-            ),
-            ("Missing environment variable: `OPENAI_API_KEY`.", "login"),
-            (
-                "No auth type is selected. Please configure an auth type",
-                "login",
+                &[
+                    "Not logged in · Please run /login",
+                    "Invalid API key · Fix external API key",
+                    "Failed to authenticate. API Error: 403 forbidden",
+                    "unexpected status 401 Unauthorized: Incorrect API key provided: sk-x., url: http://127.0.0.1",
+                    "unexpected status 403 Forbidden: forbidden",
+                    "[API Error: 401 Incorrect API key provided]",
+                    "[API Error: {\"error\":{\"code\":401,\"message\":\"API key not valid.\",\"status\":\"UNAUTHENTICATED\"}}]",
+                    "OAuth token has expired. Please obtain a new token",
+                    "[API Error: 403 no]",
+                    "Missing API key for OpenAI-compatible auth. Set settings.security.auth.apiKey, or set the variable.",
+                    "[API Error: {\"error\":{\"code\":403,\"message\":\"denied\",\"status\":\"PERMISSION_DENIED\"}}]",
+                    "Authentication failed with provider at http://127.0.0.1/v1 (HTTP 401).\n  Check your key.",
+                    "Missing environment variable: `OPENAI_API_KEY`.",
+                    "No auth type is selected. Please configure an auth type",
+                ][..],
             ),
         ] {
-            let why = in_error(error, None);
-            assert!(
-                why.as_ref()
-                    .is_some_and(|why| why.contains(&format!("its {word} is"))),
-                "{error}: {why:?}"
-            );
+            for error in errors {
+                let why = in_error(error, None);
+                assert!(
+                    why.as_ref()
+                        .is_some_and(|why| why.contains(&format!("its {word} is"))),
+                    "{error}: {why:?}"
+                );
+            }
         }
         for (status, word) in [
             (401, Some("its login is")),
@@ -450,61 +438,44 @@ mod tests {
 
     #[test]
     fn models_and_requests_name_their_refusal() {
-        for (words, what) in [
-            (
-                "There's an issue with the selected model (claude-opus-4-1-20250805). It may not exist or you may not have access to it. Run --model to pick a different model.",
-                "its model cannot be used",
-            ),
-            (
-                "Error: Model not found: fake/nope.",
-                "its model cannot be used",
-            ),
-            (
-                "The model `gpt-nope` does not exist or you do not have access to it.",
-                "its model cannot be used",
-            ),
-            (
-                "Error: Model \"x\" from --model flag is not available.",
-                "its model cannot be used",
-            ),
-            (
-                "The 'gpt-5.3-codex' model is not supported when using Codex with a ChatGPT account.",
-                "its model cannot be used",
-            ),
-            (
-                "unexpected status 404 Not Found: The model does not exist, url: http://127.0.0.1:1/v1/responses",
-                "its model cannot be used",
-            ),
-            (
-                "API Error: 404 {\"type\":\"error\",\"error\":{\"type\":\"not_found_error\",\"message\":\"model: nope\"}}",
-                "its model cannot be used",
-            ),
-            (
-                "[API Error: models/gemini-nope is not found for API version v1beta]",
-                "its model cannot be used",
-            ),
-            ("Prompt is too long", "its prompt is too long"),
-            (
-                "[API Error: 400 This model's maximum context length is 8192 tokens.]",
-                "its prompt is too long",
-            ),
-            (
-                "Codex ran out of room in the model's context window. Start a new thread or clear earlier history before retrying.",
-                "its prompt is too long",
-            ),
-            ("API Error: 400 bad thing", "refuses the request"),
-            ("[API Error: 400 bad thing]", "refuses the request"),
-            (
-                "{\"error\": {\"message\": \"bad thing\", \"type\": \"invalid_request_error\", \"param\": null}}",
-                "refuses the request",
-            ),
-            (
-                "[API Error: {\"error\":{\"code\":400,\"message\":\"code 403 is unknown\"}}]",
-                "refuses the request",
-            ),
+        for words in [
+            "There's an issue with the selected model (claude-opus-4-1-20250805). It may not exist or you may not have access to it. Run --model to pick a different model.",
+            "Error: Model not found: fake/nope.",
+            "The model `gpt-nope` does not exist or you do not have access to it.",
+            "Error: Model \"x\" from --model flag is not available.",
+            "The 'gpt-5.3-codex' model is not supported when using Codex with a ChatGPT account.",
+            "unexpected status 404 Not Found: The model does not exist, url: http://127.0.0.1:1/v1/responses",
+            "API Error: 404 {\"type\":\"error\",\"error\":{\"type\":\"not_found_error\",\"message\":\"model: nope\"}}",
+            "[API Error: models/gemini-nope is not found for API version v1beta]",
         ] {
             let why = in_error(words, None).or_else(|| refusal_in_error(words, None));
-            assert!(why.is_some_and(|why| why.contains(what)), "{words}");
+            assert!(
+                why.is_some_and(|why| why.contains("its model cannot be used")),
+                "{words}"
+            );
+        }
+        for words in [
+            "Prompt is too long",
+            "[API Error: 400 This model's maximum context length is 8192 tokens.]",
+            "Codex ran out of room in the model's context window. Start a new thread or clear earlier history before retrying.",
+        ] {
+            let why = in_error(words, None).or_else(|| refusal_in_error(words, None));
+            assert!(
+                why.is_some_and(|why| why.contains("its prompt is too long")),
+                "{words}"
+            );
+        }
+        for words in [
+            "API Error: 400 bad thing",
+            "[API Error: 400 bad thing]",
+            "{\"error\": {\"message\": \"bad thing\", \"type\": \"invalid_request_error\", \"param\": null}}",
+            "[API Error: {\"error\":{\"code\":400,\"message\":\"code 403 is unknown\"}}]",
+        ] {
+            let why = in_error(words, None).or_else(|| refusal_in_error(words, None));
+            assert!(
+                why.is_some_and(|why| why.contains("refuses the request")),
+                "{words}"
+            );
         }
         let failed = ProcessExit::Code(1);
         let read = |output: &str| in_last_words(&LastWords::of_stdout(output.as_bytes()), failed);
