@@ -74,11 +74,7 @@ fn spent_agent_budget_hands_over_to_next_agent() {
     more["checks"] = needs("ok.txt")["checks"].clone();
     let out = looped(&env, &repo, &config(&env, more), &["--agent", "main"]).expect(0);
     let json = out.json();
-    assert_eq!(
-        (out.verdict().as_str(), &json["iterations"]),
-        ("complete/checks_passed", &json!(2)),
-        "{out}"
-    );
+    out.assert_verdict("complete/checks_passed", json!({"iterations": 2}));
     assert_eq!(calls(&env), ["main session 1", "codex session 1"], "{out}");
     let change = &changes_of_agents(&repo)[0];
     assert_eq!(

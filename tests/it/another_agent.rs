@@ -8,7 +8,9 @@ use jiff::Timestamp;
 use serde_json::{Value, json};
 
 use crate::loop_resumed::kill_in_its_session;
-use crate::support::{CommandOutput, Repo, TestEnv, fill_line, full_screen, wait_until};
+use crate::support::{
+    CommandOutput, Repo, TestEnv, assert_parts, fill_line, full_screen, wait_until,
+};
 
 const CLAUDE_ID: &str = "97d38b7d-137f-44c8-a906-ac97e99b783f";
 const CODEX_ID: &str = "01a20210-5f8a-7a32-b14b-ca588022d080";
@@ -202,11 +204,7 @@ fn first_agent_returns_after_its_limit_resets() {
     );
     let out = looped(&env, &repo, &config, &options).expect(0);
     let json = out.json();
-    assert_eq!(
-        (out.verdict().as_str(), &json["iterations"]),
-        ("complete/checks_passed", &json!(2)),
-        "{out}"
-    );
+    out.assert_verdict("complete/checks_passed", json!({"iterations": 2}));
     assert_eq!(
         calls(&env),
         ["claude session 1", "codex session 1", "claude session 2"],
@@ -226,10 +224,12 @@ fn first_agent_returns_after_its_limit_resets() {
         "nobody was before it"
     );
     let back = prompt(&env, "claude", 2);
-    assert!(
-        back.contains("You take over from another agent, codex: you are available again.")
-            && back.contains("feat: b1.txt"),
-        "{back}"
+    assert_parts(
+        &back,
+        &[
+            "You take over from another agent, codex: you are available again.",
+            "feat: b1.txt",
+        ],
     );
     let changed = changes_of_agents(&repo);
     assert_eq!(changed.len(), 2, "{changed:?}");
@@ -405,11 +405,8 @@ fn resumed_loop_respects_both_agents_limits() {
         &["--agent", "main", "--max-wait", "30m"],
     )
     .expect(11);
-    assert_eq!(
-        (out.verdict().as_str(), &out.json()["loop"]["over"]),
-        ("waiting/rate_limited", &json!(false)),
-        "{out}"
-    );
+    assert_eq!(out.verdict(), "waiting/rate_limited", "{out}");
+    assert_eq!(&out.json()["loop"]["over"], &json!(false), "{out}");
     let retry_at: Timestamp = out.json()["retry_at"]
         .as_str()
         .expect("an instant")
@@ -684,19 +681,16 @@ fn limited_task_goes_to_the_next_agent() {
         .timeout(Duration::from_secs(120))
         .run()
         .expect(0);
-    assert_eq!(
-        (out.verdict().as_str(), &out.json()["task"]["agent"]),
-        ("complete/new_commits", &json!("main")),
-        "{out}"
-    );
+    assert_eq!(out.verdict(), "complete/new_commits", "{out}");
+    assert_eq!(&out.json()["task"]["agent"], &json!("main"), "{out}");
     assert_eq!(
         calls(&env),
         ["claude session 1", "codex session 1"],
         "{out}"
     );
     let told = prompt(&env, "codex", 1);
-    assert!(
-        told.contains("from another agent, main: it met a usage limit.") && told.contains("Do T1."),
-        "{told}"
+    assert_parts(
+        &told,
+        &["from another agent, main: it met a usage limit.", "Do T1."],
     );
 }

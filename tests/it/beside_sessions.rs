@@ -6,7 +6,9 @@ use std::time::Duration;
 
 use serde_json::{Value, json};
 
-use crate::support::{CommandOutput, Repo, Running, Step, TestEnv, fill_line, wait_until};
+use crate::support::{
+    CommandOutput, Repo, Running, Step, TestEnv, assert_parts, fill_line, wait_until,
+};
 use crate::sweep::{rows, word};
 
 const SOON: Duration = Duration::from_secs(60);
@@ -235,10 +237,7 @@ fn an_idle_session_is_judged_by_its_commits() {
         "review,timeout,stopped,failed,error",
     ];
     let shown = work.watchdog(&news).expect(0).stdout;
-    assert!(
-        shown.contains("session_active") && shown.contains("1 file not committed"),
-        "{shown}"
-    );
+    assert_parts(&shown, &["session_active", "1 file not committed"]);
     assert_eq!(
         work.watchdog(&news).expect(0).stdout,
         "",
@@ -386,11 +385,8 @@ fn a_shell_or_server_inside_is_not_alive() {
         .spawn();
     work.repo.write("draft.txt", "whole");
     let out = work.watchdog(&["check", "--json", "-q"]).expect(0);
-    assert_eq!(
-        (out.verdict().as_str(), work.rescues(&baseline)),
-        ("complete/rescued", 1),
-        "{out}"
-    );
+    assert_eq!(out.verdict(), "complete/rescued", "{out}");
+    assert_eq!(work.rescues(&baseline), 1, "{out}");
     drop((editor, server));
 }
 
@@ -406,20 +402,14 @@ fn run_holds_its_rescue_beside_another_agent() {
         &[session[0].as_str(), session[1].as_str()],
     );
     let out = work.watchdog(&line).expect(11);
-    assert_eq!(
-        (out.verdict().as_str(), work.rescues(&baseline)),
-        ("waiting/session_active", 0),
-        "{out}"
-    );
+    assert_eq!(out.verdict(), "waiting/session_active", "{out}");
+    assert_eq!(work.rescues(&baseline), 0, "{out}");
     assert!(
         out.stdout.contains("rescue_held_back") && out.json()["rescue"]["snapshot"].is_string(),
         "{out}"
     );
     drop(agent);
     let out = work.watchdog(&["check", "--json", "-q"]).expect(0);
-    assert_eq!(
-        (out.verdict().as_str(), work.rescues(&baseline)),
-        ("complete/rescued", 1),
-        "{out}"
-    );
+    assert_eq!(out.verdict(), "complete/rescued", "{out}");
+    assert_eq!(work.rescues(&baseline), 1, "{out}");
 }

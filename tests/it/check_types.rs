@@ -5,7 +5,7 @@ use std::os::unix::fs::PermissionsExt;
 
 use serde_json::{Value, json};
 
-use crate::support::{Claude, CommandOutput, Repo, Rule, TestEnv};
+use crate::support::{Claude, CommandOutput, Repo, Rule, TestEnv, assert_parts};
 
 /// The verdict on a context by these checks.
 fn evaluate(env: &TestEnv, repo: &Repo<'_>, checks: Value, context: Value) -> CommandOutput {
@@ -331,10 +331,12 @@ fn judge_without_baseline_learns_it_is_unknown() {
     ends(&out, "complete/checks_passed", "");
     assert_eq!(out.json()["evidence"], "claimed", "{out}");
     let asked = fs::read_to_string(env.root().join("judge-asked")).expect("it was asked");
-    assert!(
-        asked.contains("What is uncommitted (the start of its session is not known")
-            && asked.contains("+fn leap_years() {}"),
-        "{asked}"
+    assert_parts(
+        &asked,
+        &[
+            "What is uncommitted (the start of its session is not known",
+            "+fn leap_years() {}",
+        ],
     );
     assert!(!out.stdout.contains("0000000"), "{out}");
 }

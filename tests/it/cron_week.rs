@@ -207,15 +207,8 @@ fn cron_week_notices_commits_edits_and_new_work() {
     // Friday: the person goes on writing, which is a state that nobody was asked about.
     week.repo.write("mine.txt", "mine, and more\n");
     let out = week.check(10 * MINUTE).expect(10);
-    assert_eq!(
-        (
-            out.verdict().as_str(),
-            week.questions(),
-            &out.json()["rescued"]
-        ),
-        ("incomplete/working", 3, &json!(false)),
-        "{out}"
-    );
+    out.assert_verdict("incomplete/working", json!({"rescued": false}));
+    assert_eq!(week.questions(), 3, "{out}");
     assert_eq!(
         week.repo.subjects_since("HEAD~1"),
         ["feat: a"],

@@ -7,7 +7,7 @@ use std::time::{Duration, Instant, SystemTime};
 
 use serde_json::{Value, json};
 
-use crate::support::{CommandOutput, Repo, TestEnv};
+use crate::support::{CommandOutput, Repo, TestEnv, assert_parts};
 
 fn install(env: &TestEnv, name: &str, script: &str) {
     let path = env.write(
@@ -143,11 +143,9 @@ fn healthy_machine_needs_no_config_agent_or_repository() {
     let outside = env.watchdog(&env.root(), &["doctor", "--json"]).expect(0);
     assert_eq!(the_one(&outside, "worktree").0, "note", "{outside}");
     let people = repo.watchdog(&["doctor"]).expect(0).stdout;
-    assert!(
-        people.contains("ok     git")
-            && people.contains("note   agent")
-            && people.contains("mend: install claude"),
-        "{people}"
+    assert_parts(
+        &people,
+        &["ok     git", "note   agent", "mend: install claude"],
     );
     install(&env, "codex", "echo 1.2.3");
     assert!(

@@ -6,7 +6,7 @@ use std::fs;
 use serde_json::{Value, json};
 use watchdog_judge::wire::explain_json::EXPLAIN_SCHEMA;
 
-use crate::support::{Repo, Step, TestEnv};
+use crate::support::{Repo, Step, TestEnv, assert_parts};
 
 /// How a worktree comes to its verdict.
 type Story = fn(&Repo<'_>);
@@ -409,10 +409,7 @@ fn older_verdict_row_is_explained_in_part() {
         "{explained:#}"
     );
     let text = repo.watchdog(&["explain"]).expect(0).stdout;
-    assert!(
-        text.contains("complete (new_commits)") && text.contains("Not known:"),
-        "{text}"
-    );
+    assert_parts(&text, &["complete (new_commits)", "Not known:"]);
     assert!(
         repo.watchdog(&["status", "--json"])
             .expect(0)

@@ -278,11 +278,8 @@ fn pipe_in_place_of_a_file_is_refused() {
     repo.watchdog(&["snapshot"]).expect(0);
     make_pipe(&repo.path().join("completion.json"));
     let out = repo.watchdog(&["check", "--json", "--no-probe"]);
-    assert_eq!(
-        (out.verdict().as_str(), out.code),
-        ("error/config_error", Some(2)),
-        "{out}"
-    );
+    assert_eq!(out.verdict(), "error/config_error", "{out}");
+    assert_eq!(out.code, Some(2), "{out}");
     let message = out.json()["message"].to_string();
     assert!(
         message.contains("completion.json: not a regular file"),

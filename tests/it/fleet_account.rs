@@ -7,7 +7,7 @@ use serde_json::{Value, json};
 
 use crate::another_agent::{calls, claude, codex, config, looped, needs, program};
 use crate::support::test_database::TestDatabase;
-use crate::support::{CommandOutput, Gate, TestEnv, fill_line, wait_until};
+use crate::support::{CommandOutput, Gate, TestEnv, assert_parts, fill_line, wait_until};
 
 pub fn fleet(env: &TestEnv, args: &[&str]) -> CommandOutput {
     env.watchdog(&env.root(), &[&["fleet"], args].concat())
@@ -100,11 +100,9 @@ fn limit_holds_every_machine_of_the_account_only() {
         "{status}"
     );
     let doctor = second.watchdog(&second.root(), &["doctor"]).stdout;
-    assert!(
-        doctor.contains(
-            "note   account       claude met its usage limit on build-1 and is held until"
-        ),
-        "{doctor}"
+    assert_parts(
+        &doctor,
+        &["note   account       claude met its usage limit on build-1 and is held until"],
     );
 
     let (repo, config) = (second.repo(), willing(&second));
@@ -175,11 +173,8 @@ fn probe_limit_holds_all_probes_until_cleared() {
     let repo = first.repo();
     repo.watchdog(&["snapshot"]).expect(0);
     let met = repo.watchdog(&["check", "--json", "--config", &limited]);
-    assert_eq!(
-        (met.verdict().as_str(), calls(&first).len()),
-        ("waiting/rate_limited", 1),
-        "{met}"
-    );
+    assert_eq!(met.verdict(), "waiting/rate_limited", "{met}");
+    assert_eq!(calls(&first).len(), 1, "{met}");
     fleet(&first, &["sync"]).expect(0);
 
     let second = shared.machine("build-2", Some("team"));
@@ -192,11 +187,8 @@ fn probe_limit_holds_all_probes_until_cleared() {
     let check = || repo.watchdog(&["check", "--json", "--config", &config]);
     for _ in 0..2 {
         let held = check().expect(11);
-        assert_eq!(
-            (held.verdict().as_str(), calls(&second).len()),
-            ("waiting/rate_limited", 0),
-            "{held}"
-        );
+        assert_eq!(held.verdict(), "waiting/rate_limited", "{held}");
+        assert_eq!(calls(&second).len(), 0, "{held}");
         held.assert_has("message", "build-1");
         assert_eq!(
             (

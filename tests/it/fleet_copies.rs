@@ -6,7 +6,7 @@ use serde_json::json;
 
 use crate::fleet_proof::rough_way::RoughWay;
 use crate::support::test_database::TestDatabase;
-use crate::support::{Gate, TestEnv, fill_line, wait_until};
+use crate::support::{Gate, TestEnv, assert_parts, fill_line, wait_until};
 
 /// A machine that joined, and the way to its server.
 fn joined(env: &TestEnv) -> (TestDatabase, Gate) {
@@ -52,18 +52,12 @@ fn events_are_copied_once_without_their_output() {
         .watchdog(&env.root(), &["fleet", "status"])
         .expect(0)
         .stdout;
-    assert!(
-        waiting.contains("to look at: watchdog fleet sync"),
-        "{waiting}"
-    );
+    assert_parts(&waiting, &["to look at: watchdog fleet sync"]);
     let said = env
         .watchdog(&env.root(), &["fleet", "sync"])
         .expect(0)
         .stdout;
-    assert!(
-        said.contains("were copied to the fleet on localhost"),
-        "{said}"
-    );
+    assert_parts(&said, &["were copied to the fleet on localhost"]);
     let kinds = database.sql("SELECT string_agg(kind, ' ' ORDER BY seq) FROM watchdog.event");
     assert_eq!(
         kinds, "baseline session_started session_ended breaker verdict",

@@ -9,7 +9,7 @@ use serde_json::json;
 use watchdog_git::Worktree;
 
 use crate::fleet_tasks_travel::{Fleet, HONEST, agent, config, task};
-use crate::support::{Repo, TestEnv, fill_line, wait_until};
+use crate::support::{Repo, TestEnv, assert_parts, fill_line, wait_until};
 
 /// How long something may take that happens by itself, on a machine with other things to do.
 const SOON: Duration = Duration::from_secs(90);
@@ -44,10 +44,7 @@ fn work_waits_as_review_until_its_remote_returns() {
     let out = repo.watchdog(&agent(&options, &script)).expect(16);
     let message = out.json()["message"].as_str().unwrap().to_owned();
     assert_eq!(out.verdict(), "error/git_error");
-    assert!(
-        message.contains("done and was not pushed") && message.contains("task run T1"),
-        "{message}"
-    );
+    assert_parts(&message, &["done and was not pushed", "task run T1"]);
     assert!(out.stderr.contains("tried again"), "{out}");
     let work = repo.head();
     assert_eq!(repo.subjects_since(&base), ["feat: T1"]);
@@ -212,10 +209,7 @@ fn rebase_in_progress_starts_no_branch() {
         ))
         .expect(12);
     let message = out.json()["message"].as_str().unwrap().to_owned();
-    assert!(
-        message.contains("a rebase is in progress") && message.contains("finish or abort it"),
-        "{message}"
-    );
+    assert_parts(&message, &["a rebase is in progress", "finish or abort it"]);
     assert_eq!(
         (
             env.root().join("begun").exists(),

@@ -3,7 +3,7 @@
 use serde_json::{Value, json};
 use watchdog_store::{StateDir, open_store, session};
 
-use crate::support::TestEnv;
+use crate::support::{TestEnv, assert_parts};
 
 #[test]
 fn criteria_changes_inside_sessions_are_explicit_and_recorded() {
@@ -30,10 +30,12 @@ fn criteria_changes_inside_sessions_are_explicit_and_recorded() {
         "{out}"
     );
     let errors = std::fs::read_to_string(repo.path().join("errors")).unwrap();
-    assert!(
-        errors.contains("was called from inside of the session of 'main'")
-            && errors.contains("--from-session"),
-        "{errors}"
+    assert_parts(
+        &errors,
+        &[
+            "was called from inside of the session of 'main'",
+            "--from-session",
+        ],
     );
     assert_ne!(out.json()["status"], "complete", "{out}");
     let meant = repo.watchdog_line(

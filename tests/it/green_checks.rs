@@ -57,11 +57,8 @@ fn commit(script: &str) -> String {
 #[track_caller]
 fn complete(out: &CommandOutput, evidence: &str, before: &str) -> Value {
     let verdict = out.json();
-    assert_eq!(
-        (out.verdict().as_str(), verdict["evidence"].as_str()),
-        ("complete/checks_passed", Some(evidence)),
-        "{out}"
-    );
+    assert_eq!(out.verdict(), "complete/checks_passed", "{out}");
+    assert_eq!(verdict["evidence"].as_str(), Some(evidence), "{out}");
     assert_eq!(verdict["checks"][0]["before"], before, "{out}");
     verdict
 }

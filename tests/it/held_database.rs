@@ -44,11 +44,7 @@ fn held_database_delays_a_check_ten_seconds_overall() {
     repo.commit_all("feat: a");
     let held = hold(&env);
     let (out, _) = timed(|| repo.watchdog(&["check", "--json", "--no-probe"]).expect(0));
-    assert_eq!(
-        (out.verdict(), &out.json()["new_commits"]),
-        ("complete/new_commits".to_owned(), &json!(1)),
-        "{out}"
-    );
+    out.assert_verdict("complete/new_commits", json!({"new_commits": 1}));
     let told = format!("{} {}", out.json()["degraded"], out.stderr);
     assert!(told.contains("in use by another process"), "{out}");
     drop(held);

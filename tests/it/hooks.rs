@@ -6,7 +6,7 @@ use std::time::{Duration, Instant};
 
 use serde_json::{Value, json};
 
-use crate::support::{Repo, TestEnv, wait_until};
+use crate::support::{Repo, TestEnv, assert_parts, wait_until};
 
 /// Every event.
 const EVENTS: [&str; 6] = [
@@ -706,10 +706,7 @@ fn install_refuses_invalid_settings_and_honours_user_settings() {
     assert_eq!(out.json()["changed"], true, "{out}");
     let text =
         fs::read_to_string(env.root().join("claude's folder/settings.json")).expect("it was made");
-    assert!(
-        text.contains("hook subagent-stop --hold --within 590s"),
-        "{text}"
-    );
+    assert_parts(&text, &["hook subagent-stop --hold --within 590s"]);
     let nowhere = env.watchdog(&env.root(), &["hook", "install"]);
     assert!(nowhere.expect(16).stderr.contains("--user"));
     repo.watchdog(&["hook", "uninstall", "--user"]).expect(0);

@@ -6,7 +6,7 @@ use std::path::Path;
 
 use serde_json::{Value, json};
 
-use crate::support::{Repo, TestEnv, keys};
+use crate::support::{Repo, TestEnv, assert_parts, keys};
 
 /// A stand-in for a program in `PATH`, which is never called unless a check runs.
 fn install(env: &TestEnv, name: &str, script: &str) {
@@ -420,10 +420,7 @@ fn a_run_of_no_test_is_no_pass() {
     );
     repo.write("Makefile", "test:\n\t@exit 7\n");
     let told = repo.watchdog(&line[..4]).expect(0).stderr;
-    assert!(
-        told.contains("unmet: `make test` ended with exit 2"),
-        "{told}"
-    );
+    assert_parts(&told, &["unmet: `make test` ended with exit 2"]);
     repo.write("Makefile", "test:\n\t@true\n");
     let told = repo.watchdog(&["init", "--dry-run", "--try"]).expect(0);
     assert!(

@@ -52,11 +52,8 @@ fn killed_loop_resumes_at_its_current_iteration() {
     kill_in_its_session(&env, &repo, &args, &up);
     let out = repo.watchdog(&args).expect(0);
     let json = out.json();
-    assert_eq!(
-        (out.verdict().as_str(), &json["iterations"], started(&env)),
-        ("complete/checks_passed", &json!(3), 3),
-        "{out}"
-    );
+    out.assert_verdict("complete/checks_passed", json!({"iterations": 3}));
+    assert_eq!(started(&env), 3, "{out}");
     assert_eq!(
         (&json["loop"]["resumed"], &json["loop"]["first_baseline"]),
         (&json!(true), &json!(first)),
@@ -128,11 +125,8 @@ fn resumed_loop_awaits_the_surviving_session() {
     });
     env.write("go", "");
     let out = second.wait().expect(0);
-    assert_eq!(
-        (out.verdict().as_str(), started(&env)),
-        ("complete/new_commits", 1),
-        "{out}"
-    );
+    assert_eq!(out.verdict(), "complete/new_commits", "{out}");
+    assert_eq!(started(&env), 1, "{out}");
     assert_eq!(out.json()["commits"][0]["subject"], "late");
 }
 
@@ -157,11 +151,8 @@ fn interrupted_loop_saves_work_and_can_resume() {
     wait_until("the session runs", LONG, || up.exists());
     running.signal(Signal::INT);
     let out = running.wait().expect(14);
-    assert_eq!(
-        (out.verdict().as_str(), &out.json()["loop"]["over"]),
-        ("stopped/interrupted", &json!(false)),
-        "{out}"
-    );
+    assert_eq!(out.verdict(), "stopped/interrupted", "{out}");
+    assert_eq!(&out.json()["loop"]["over"], &json!(false), "{out}");
     env.assert_nothing_left();
     assert!(
         repo.snapshots()
@@ -209,15 +200,8 @@ fn signals_end_the_wait_between_iterations() {
         });
         running.signal(signal);
         let out = running.wait().expect(14);
-        assert_eq!(
-            (
-                out.verdict().as_str(),
-                &out.json()["iterations"],
-                started(&env)
-            ),
-            ("stopped/interrupted", &json!(1), 1),
-            "{out}"
-        );
+        out.assert_verdict("stopped/interrupted", json!({"iterations": 1}));
+        assert_eq!(started(&env), 1, "{out}");
         assert!(
             out.json()["message"].as_str().unwrap().starts_with(why),
             "{out}"
@@ -251,15 +235,8 @@ fn pausing_loop_judges_its_session_first() {
     env.write("go", "");
     let out = running.wait().expect(14);
     let json = out.json();
-    assert_eq!(
-        (
-            out.verdict().as_str(),
-            &json["loop"]["over"],
-            &json["iterations"]
-        ),
-        ("stopped/interrupted", &json!(false), &json!(1)),
-        "{out}"
-    );
+    out.assert_verdict("stopped/interrupted", json!({"iterations": 1}));
+    assert_eq!(&json["loop"]["over"], &json!(false), "{out}");
     assert!(
         json["message"]
             .as_str()
@@ -272,15 +249,9 @@ fn pausing_loop_judges_its_session_first() {
         "the session was not cut short"
     );
     let out = repo.watchdog(&args).expect(0);
-    assert_eq!(
-        (
-            out.verdict().as_str(),
-            &out.json()["loop"]["resumed"],
-            started(&env)
-        ),
-        ("complete/checks_passed", &json!(true), 2),
-        "{out}"
-    );
+    assert_eq!(out.verdict(), "complete/checks_passed", "{out}");
+    assert_eq!(&out.json()["loop"]["resumed"], &json!(true), "{out}");
+    assert_eq!(started(&env), 2, "{out}");
 }
 
 #[test]
@@ -303,11 +274,8 @@ fn two_loops_never_work_in_one_worktree() {
     let running = repo.watchdog_spawn(&args);
     wait_until("the session runs", LONG, || up.exists());
     let other = repo.watchdog(&args).expect(11);
-    assert_eq!(
-        (other.verdict().as_str(), started(&env)),
-        ("waiting/session_active", 1),
-        "{other}"
-    );
+    assert_eq!(other.verdict(), "waiting/session_active", "{other}");
+    assert_eq!(started(&env), 1, "{other}");
     env.write("go", "");
     assert_eq!(running.wait().expect(0).verdict(), "complete/new_commits");
 }

@@ -104,11 +104,8 @@ fn prompt_feedback_completes_a_loop_in_three_iterations() {
     )
     .expect(0);
     let json = out.json();
-    assert_eq!(
-        (out.verdict().as_str(), &json["iterations"], started(&env)),
-        ("complete/checks_passed", &json!(3), 3),
-        "{out}"
-    );
+    out.assert_verdict("complete/checks_passed", json!({"iterations": 3}));
+    assert_eq!(started(&env), 3, "{out}");
     assert_eq!(
         (
             &json["loop"]["first_baseline"],
@@ -202,11 +199,8 @@ fn repeated_uncommitted_work_ends_the_loop() {
     )
     .expect(12);
     let json = out.json();
-    assert_eq!(
-        (out.verdict().as_str(), &json["iterations"], started(&env)),
-        ("review/max_iterations", &json!(3), 3),
-        "{out}"
-    );
+    out.assert_verdict("review/max_iterations", json!({"iterations": 3}));
+    assert_eq!(started(&env), 3, "{out}");
     assert!(
         json["message"]
             .as_str()
@@ -250,11 +244,8 @@ fn repeatedly_rescued_work_ends_the_loop() {
         &incident(&env),
     )
     .expect(12);
-    assert_eq!(
-        (out.verdict().as_str(), started(&env)),
-        ("review/max_iterations", 3),
-        "{out}"
-    );
+    assert_eq!(out.verdict(), "review/max_iterations", "{out}");
+    assert_eq!(started(&env), 3, "{out}");
     assert!(
         out.json()["degraded"]
             .as_array()
@@ -295,11 +286,8 @@ fn criteria_weakened_in_a_session_never_govern_later() {
             &[&agent[0], &agent[1]],
         )
         .expect(12);
-    assert_eq!(
-        (out.verdict().as_str(), started(&env)),
-        ("review/max_iterations", 3),
-        "{out}"
-    );
+    assert_eq!(out.verdict(), "review/max_iterations", "{out}");
+    assert_eq!(started(&env), 3, "{out}");
     assert!(
         out.json()["degraded"]
             .as_array()
@@ -369,11 +357,7 @@ fn crash_counts_as_iteration_without_a_probe() {
     );
     let out = looped(&repo, &config(&env, json!({})), &[], &agent).expect(0);
     let json = out.json();
-    assert_eq!(
-        (out.verdict().as_str(), &json["iterations"]),
-        ("complete/new_commits", &json!(2)),
-        "{out}"
-    );
+    out.assert_verdict("complete/new_commits", json!({"iterations": 2}));
     assert_eq!(
         (&json["loop"]["history"][0]["crash"], asked(&env)),
         (&json!("exit code 3"), 0),
@@ -435,11 +419,8 @@ fn overlong_usage_limit_is_reported_as_waiting() {
         &agent,
     )
     .expect(11);
-    assert_eq!(
-        (out.verdict().as_str(), &out.json()["loop"]["over"]),
-        ("waiting/rate_limited", &json!(false)),
-        "{out}"
-    );
+    assert_eq!(out.verdict(), "waiting/rate_limited", "{out}");
+    assert_eq!(&out.json()["loop"]["over"], &json!(false), "{out}");
     assert!(out.json()["retry_at"].is_string(), "{out}");
 }
 
@@ -461,11 +442,8 @@ fn total_budget_ends_a_loop_despite_good_work() {
     )
     .expect(14);
     let json = out.json();
-    assert_eq!(
-        (out.verdict().as_str(), started(&env), &json["complete"]),
-        ("stopped/budget_exhausted", 2, &json!(false)),
-        "{out}"
-    );
+    out.assert_verdict("stopped/budget_exhausted", json!({"complete": false}));
+    assert_eq!(started(&env), 2, "{out}");
     assert_eq!(json["loop"]["spent"]["cost_usd"], json!(1.2), "{out}");
     let again = looped(
         &repo,
@@ -496,11 +474,8 @@ fn the_cap_of_iterations_asks_a_person() {
         &agent,
     )
     .expect(12);
-    assert_eq!(
-        (out.verdict().as_str(), started(&env)),
-        ("review/max_iterations", 2),
-        "{out}"
-    );
+    assert_eq!(out.verdict(), "review/max_iterations", "{out}");
+    assert_eq!(started(&env), 2, "{out}");
     let feedback = out.json()["feedback"]
         .as_str()
         .unwrap_or_default()
@@ -522,15 +497,9 @@ fn timeouts_open_the_breaker_and_end_the_loop() {
     });
     let agent = sessions(&env, &[&[Step::print("thinking\n")]]);
     let out = looped(&repo, &config(&env, alive), &["--no-progress", "0"], &agent).expect(14);
-    assert_eq!(
-        (
-            out.verdict().as_str(),
-            started(&env),
-            &out.json()["breaker"]["state"]
-        ),
-        ("stopped/breaker_open", 2, &json!("open")),
-        "{out}"
-    );
+    assert_eq!(out.verdict(), "stopped/breaker_open", "{out}");
+    assert_eq!(started(&env), 2, "{out}");
+    assert_eq!(&out.json()["breaker"]["state"], &json!("open"), "{out}");
     assert!(out.json()["retry_at"].is_string(), "{out}");
 }
 
@@ -663,12 +632,10 @@ fn loop_may_begin_on_an_unborn_branch() {
     let repo = env.unborn_repo("unborn");
     let agent = sessions(&env, &[&[Step::print("hm\n")], &commit("a.txt")]);
     let out = looped(&repo, &config(&env, json!({})), &["--no-probe"], &agent).expect(0);
+    assert_eq!(out.verdict(), "complete/new_commits", "{out}");
     assert_eq!(
-        (
-            out.verdict().as_str(),
-            &out.json()["loop"]["first_baseline"]
-        ),
-        ("complete/new_commits", &json!("unborn")),
+        &out.json()["loop"]["first_baseline"],
+        &json!("unborn"),
         "{out}"
     );
 }
@@ -696,15 +663,8 @@ fn awaited_overload_is_no_iteration() {
     });
     running.signal(Signal::TERM);
     let out = running.wait().expect(14);
-    assert_eq!(
-        (
-            out.verdict().as_str(),
-            &out.json()["iterations"],
-            asked(&env)
-        ),
-        ("stopped/interrupted", &json!(0), 0),
-        "{out}"
-    );
+    out.assert_verdict("stopped/interrupted", json!({"iterations": 0}));
+    assert_eq!(asked(&env), 0, "{out}");
 }
 
 #[test]
@@ -725,16 +685,10 @@ fn overload_is_awaited_no_longer_than_asked() {
         &agent,
     )
     .expect(11);
-    assert_eq!(
-        (
-            out.verdict().as_str(),
-            &out.json()["loop"]["over"],
-            started(&env),
-            asked(&env)
-        ),
-        ("waiting/rate_limited", &json!(false), 1, 0),
-        "{out}"
-    );
+    assert_eq!(out.verdict(), "waiting/rate_limited", "{out}");
+    assert_eq!(&out.json()["loop"]["over"], &json!(false), "{out}");
+    assert_eq!(started(&env), 1, "{out}");
+    assert_eq!(asked(&env), 0, "{out}");
     out.assert_has("degraded", "overload_too_long");
     let out = looped(
         &repo,
@@ -784,11 +738,8 @@ fn untrusted_criteria_prevent_every_session() {
     let agent = sessions(&env, &[&commit("ok.txt")]);
     let args = ["loop", "--json", "--no-probe", "--", &agent[0], &agent[1]];
     let out = repo.watchdog(&args).expect(12);
-    assert_eq!(
-        (out.verdict().as_str(), started(&env)),
-        ("review/untrusted", 0),
-        "{out}"
-    );
+    assert_eq!(out.verdict(), "review/untrusted", "{out}");
+    assert_eq!(started(&env), 0, "{out}");
     assert!(
         out.json()["message"].as_str().is_some_and(|message| message
             .contains("nothing was started")
@@ -807,11 +758,8 @@ fn untrusted_criteria_prevent_every_session() {
     );
     repo.watchdog(&["trust"]).expect(0);
     let out = repo.watchdog(&args).expect(0);
-    assert_eq!(
-        (out.verdict().as_str(), started(&env)),
-        ("complete/checks_passed", 1),
-        "{out}"
-    );
+    assert_eq!(out.verdict(), "complete/checks_passed", "{out}");
+    assert_eq!(started(&env), 1, "{out}");
 }
 
 #[test]

@@ -5,7 +5,7 @@ use std::time::Duration;
 use rustix::process::Signal;
 use serde_json::{Value, json};
 
-use crate::support::{Receiver, Reply, Repo, TestEnv, fill_line, wait_until};
+use crate::support::{Receiver, Reply, Repo, TestEnv, assert_parts, fill_line, wait_until};
 
 const SOON: Duration = Duration::from_secs(30);
 
@@ -158,10 +158,7 @@ fn killed_sweep_loses_no_notices() {
         text.starts_with("watchdog: 2 worktrees: 2 complete\n"),
         "{text}"
     );
-    assert!(
-        text.contains("- one: ") && text.contains("- two: "),
-        "{text}"
-    );
+    assert_parts(text, &["- one: ", "- two: "]);
 }
 
 #[test]

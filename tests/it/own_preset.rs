@@ -9,7 +9,7 @@ use serde_json::{Value, json};
 
 use watchdog_agent::preset::PresetCatalog;
 
-use crate::support::{TestEnv, fill_line, full_screen, wait_until};
+use crate::support::{TestEnv, assert_parts, fill_line, full_screen, wait_until};
 
 const SOON: Duration = Duration::from_secs(60);
 
@@ -106,9 +106,9 @@ fn configured_agent_is_started_and_probed_as_described() {
         .watchdog(&["agent", "show", "my-agent"])
         .expect(0)
         .stdout;
-    assert!(
-        shown.contains("question     my-agent ask --no-tools --fork '{id}'"),
-        "{shown}"
+    assert_parts(
+        &shown,
+        &["question     my-agent ask --no-tools --fork '{id}'"],
     );
     assert!(shown.contains("tested       no:"), "{shown}");
 }

@@ -5,7 +5,7 @@ use std::time::Duration;
 
 use serde_json::json;
 
-use crate::support::{Step, TestEnv, wait_until};
+use crate::support::{Step, TestEnv, assert_parts, wait_until};
 
 const LONG: Duration = Duration::from_secs(30);
 
@@ -105,10 +105,7 @@ fn periodic_snapshots_restore_work_discarded_midway() {
         .watchdog(&["events", "--json", "-n", "200"])
         .expect(0)
         .stdout;
-    assert!(
-        events.contains("\"snapshot\"") && events.contains("\"restore\""),
-        "{events}"
-    );
+    assert_parts(&events, &["\"snapshot\"", "\"restore\""]);
 }
 
 #[test]

@@ -229,11 +229,8 @@ fn task_text_takes_given_values() {
         repo.watchdog(&args)
     };
     let out = run(&["--var", "issue=7"]);
-    assert_eq!(
-        (out.verdict().as_str(), &out.json()["task"]["begun"]),
-        ("error/config_error", &json!(false)),
-        "{out}"
-    );
+    assert_eq!(out.verdict(), "error/config_error", "{out}");
+    assert_eq!(&out.json()["task"]["begun"], &json!(false), "{out}");
     assert!(
         out.stdout.contains("unknown placeholder '{{who}}'") && !env.root().join("said").exists(),
         "{out}"

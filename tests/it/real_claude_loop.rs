@@ -54,14 +54,9 @@ fn loop_feedback_completes_the_third_iteration() {
     let first = repo.head();
     let out = looped(&claude, &repo, &[]).expect(0);
     let json = out.json();
-    assert_eq!(
-        (
-            out.verdict().as_str(),
-            &json["iterations"],
-            &json["evidence"]
-        ),
-        ("complete/checks_passed", &json!(3), &json!("committed")),
-        "{out}"
+    out.assert_verdict(
+        "complete/checks_passed",
+        json!({"iterations": 3, "evidence": "committed"}),
     );
     assert_eq!(
         repo.subjects_since(&first),

@@ -4,7 +4,7 @@ use std::path::Path;
 
 use serde_json::Value;
 
-use crate::support::{AgentSdk, Claude, CommandOutput, Repo, Rule};
+use crate::support::{AgentSdk, Claude, CommandOutput, Repo, Rule, assert_parts};
 
 /// The example, in a repository whose criteria want a file.
 #[track_caller]
@@ -69,10 +69,7 @@ fn sdk_agent_is_held_until_criteria_are_met() {
         "{out}"
     );
     let events = repo.watchdog(&["events", "--json"]).expect(0).stdout;
-    assert!(
-        events.contains("\"session_started\"") && events.contains("\"session_ended\""),
-        "{events}"
-    );
+    assert_parts(&events, &["\"session_started\"", "\"session_ended\""]);
 }
 
 #[test]

@@ -98,11 +98,8 @@ fn session_without_room_to_start_is_an_error() {
         &[config.to_str().expect("UTF-8")],
     );
     let out = as_limited_user(&env, &repo, &[&run[..], &["touch", "begun"]].concat()).run();
-    assert_eq!(
-        (out.verdict().as_str(), out.code),
-        ("error/store_error", Some(16)),
-        "{out}"
-    );
+    assert_eq!(out.verdict(), "error/store_error", "{out}");
+    assert_eq!(out.code, Some(16), "{out}");
     for word in [
         "could not be started",
         "no further process or thread may be had",
@@ -117,11 +114,8 @@ fn session_without_room_to_start_is_an_error() {
     }
     assert!(!repo.has("begun"), "{out}");
     let again = as_limited_user(&env, &repo, &["run", "--json", "--", "no-such-agent"]).run();
-    assert_eq!(
-        (again.verdict().as_str(), again.code),
-        ("failed/agent_unrunnable", Some(15)),
-        "{again}"
-    );
+    assert_eq!(again.verdict(), "failed/agent_unrunnable", "{again}");
+    assert_eq!(again.code, Some(15), "{again}");
 }
 
 #[test]
@@ -233,11 +227,8 @@ fn process_shortage_ends_in_a_journalled_verdict() {
         );
     }
     let out = session(&format!("echo more work >> work; {NO_MORE_TASKS}"));
-    assert_eq!(
-        (out.verdict().as_str(), out.code),
-        ("review/rescue_incomplete", Some(12)),
-        "{out}"
-    );
+    assert_eq!(out.verdict(), "review/rescue_incomplete", "{out}");
+    assert_eq!(out.code, Some(12), "{out}");
     for word in [
         "no further process or thread may be had",
         "ulimit -u",
@@ -286,11 +277,8 @@ fn check_without_room_to_start_needs_a_person() {
         ],
     )
     .run();
-    assert_eq!(
-        (out.verdict().as_str(), out.code),
-        ("review/verify_failed", Some(12)),
-        "{out}"
-    );
+    assert_eq!(out.verdict(), "review/verify_failed", "{out}");
+    assert_eq!(out.code, Some(12), "{out}");
     out.assert_printed(&["no further process or thread may be had"]);
 }
 

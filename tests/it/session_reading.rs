@@ -5,7 +5,7 @@ use std::time::Duration;
 use serde_json::{Value, json};
 
 use crate::real_claude;
-use crate::support::{Claude, CommandOutput, Repo, Rule, Step, TestEnv, fill_line};
+use crate::support::{Claude, CommandOutput, Repo, Rule, Step, TestEnv, assert_parts, fill_line};
 
 const ID: &str = "0a0a0a0a-0000-4000-8000-000000000001";
 
@@ -115,20 +115,14 @@ fn commits_of_an_overspent_session_stay_without_success() {
     ];
     let out = run(&env, &repo, json!({"max_cost_usd": 0.5}), &session).expect(14);
     let json = out.json();
-    assert_eq!(
-        (
-            out.verdict().as_str(),
-            &json["evidence"],
-            &json["made_here"]
-        ),
-        ("stopped/budget_exhausted", &json!("none"), &json!(1))
+    out.assert_verdict(
+        "stopped/budget_exhausted",
+        json!({"evidence": "none", "made_here": 1}),
     );
     let message = json["message"].as_str().unwrap_or_default();
-    assert!(
-        message.contains("0.50 USD")
-            && message.contains("1 commit made since")
-            && message.contains("made by rescue"),
-        "{message}"
+    assert_parts(
+        message,
+        &["0.50 USD", "1 commit made since", "made by rescue"],
     );
 }
 

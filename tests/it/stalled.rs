@@ -7,7 +7,7 @@ use watchdog_store::session::{self, SessionRecord};
 use watchdog_store::{StateDir, open_store};
 
 use crate::support::watch::{SOON, Watch};
-use crate::support::{Repo, Running, Step, TestEnv, WallClock, wait_until};
+use crate::support::{Repo, Running, Step, TestEnv, WallClock, assert_parts, wait_until};
 
 const HOUR: Duration = Duration::from_secs(3600);
 
@@ -71,10 +71,9 @@ fn check_reports_a_stalled_running_session() {
         .as_str()
         .unwrap_or_default()
         .to_owned();
-    assert!(
-        message.contains("under 'watchdog run'")
-            && message.contains("it has stalled: silent for 60 min"),
-        "{message}"
+    assert_parts(
+        &message,
+        &["under 'watchdog run'", "it has stalled: silent for 60 min"],
     );
     drop(running);
 }

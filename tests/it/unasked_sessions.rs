@@ -11,15 +11,8 @@ fn session_without_an_agent_is_not_asked() {
     let out = repo
         .watchdog(&["run", "--json", "--", "sh", "-c", "echo hi > new.txt"])
         .expect(10);
-    assert_eq!(
-        (
-            out.verdict().as_str(),
-            &out.json()["rescued"],
-            repo.status().as_str()
-        ),
-        ("incomplete/unfinished", &json!(true), ""),
-        "{out}"
-    );
+    out.assert_verdict("incomplete/unfinished", json!({"rescued": true}));
+    assert_eq!(repo.status().as_str(), "", "{out}");
     out.assert_has("message", "this session ran no agent that can be asked");
     let idle = repo.watchdog(&["run", "--json", "--", "true"]).expect(10);
     idle.assert_verdict("incomplete/unfinished", json!({"probes": []}));

@@ -6,7 +6,7 @@ use std::time::Duration;
 
 use serde_json::{Value, json};
 
-use crate::support::{CommandOutput, Repo, Step, TestEnv, WallClock, wait_until};
+use crate::support::{CommandOutput, Repo, Step, TestEnv, WallClock, assert_parts, wait_until};
 
 fn says(status: &str) -> Step {
     Step::print_json(
@@ -104,11 +104,7 @@ fn committed_inherited_file_needs_the_agent_reply() {
             "{out}"
         );
         if asked {
-            assert_eq!(
-                (out.verdict().as_str(), &json["evidence"]),
-                ("complete/nothing_to_do", &json!("claimed")),
-                "{out}"
-            );
+            out.assert_verdict("complete/nothing_to_do", json!({"evidence": "claimed"}));
         } else {
             assert_eq!(
                 (&json["status"], &json["complete"]),
@@ -404,11 +400,8 @@ fn links_in_place_of_ignored_folders_are_droppings() {
     let links = "mkdir -p app/web docs; ln -s ../shared node_modules; ln -s /opt/venv app/web/.venv; ln -s docs vendor; \
                  ln -s ../../other app/cache";
     let out = repo.watchdog(&["run", "--json", "--no-probe", "--", "sh", "-c", links]);
-    assert_eq!(
-        (out.verdict().as_str(), &out.json()["changes"]["untracked"]),
-        ("incomplete/unfinished", &json!(4)),
-        "{out}"
-    );
+    assert_eq!(out.verdict(), "incomplete/unfinished", "{out}");
+    assert_eq!(&out.json()["changes"]["untracked"], &json!(4), "{out}");
     assert_eq!(out.json()["rescued"], json!(false), "{out}");
     let work = "git add node_modules; ln -s web app/link; echo work > work.txt";
     let out = repo.watchdog(&["run", "--json", "--max-probes", "0", "--", "sh", "-c", work]);
@@ -440,9 +433,9 @@ fn unjudged_commits_are_told_as_such() {
         .as_str()
         .unwrap_or_default()
         .to_owned();
-    assert!(
-        message.contains("no checks are configured, so nothing judged what they do"),
-        "{message}"
+    assert_parts(
+        &message,
+        &["no checks are configured, so nothing judged what they do"],
     );
 }
 
@@ -492,11 +485,8 @@ fn finished_working_session_is_asked_once() {
         &json!({"rescue": {"mode": "single"}}),
     );
     let out = run(&repo, &config, &[], &["sh", "-c", "echo a > a.txt"]).expect(10);
-    assert_eq!(
-        (out.verdict().as_str(), questions(&env)),
-        ("incomplete/unfinished", 1),
-        "{out}"
-    );
+    assert_eq!(out.verdict(), "incomplete/unfinished", "{out}");
+    assert_eq!(questions(&env), 1, "{out}");
     assert_eq!(out.json()["rescued"], json!(true));
     assert!(
         out.json()["feedback"]
@@ -514,11 +504,8 @@ fn finished_session_with_unmet_checks_is_not_asked() {
     let checks = json!({"rescue": {"mode": "single"}, "checks": [{"type": "command", "name": "tests", "run": "false"}]});
     let config = asking(&env, says("complete"), &checks);
     let out = run(&repo, &config, &[], &["sh", "-c", "echo a > a.txt"]).expect(10);
-    assert_eq!(
-        (out.verdict().as_str(), questions(&env)),
-        ("incomplete/checks_unmet", 0),
-        "{out}"
-    );
+    assert_eq!(out.verdict(), "incomplete/checks_unmet", "{out}");
+    assert_eq!(questions(&env), 0, "{out}");
     assert_eq!(
         (&out.json()["rescued"], repo.status().as_str()),
         (&json!(true), "")
@@ -585,19 +572,13 @@ fn conflicted_merge_is_never_complete() {
         ],
     )
     .expect(10);
-    assert_eq!(
-        (out.verdict().as_str(), questions(&env)),
-        ("incomplete/operation_in_progress", 0),
-        "{out}"
-    );
+    assert_eq!(out.verdict(), "incomplete/operation_in_progress", "{out}");
+    assert_eq!(questions(&env), 0, "{out}");
     let feedback = out.json()["feedback"]
         .as_str()
         .unwrap_or_default()
         .to_owned();
-    assert!(
-        feedback.contains("merge") && feedback.contains("a.txt"),
-        "{feedback}"
-    );
+    assert_parts(&feedback, &["merge", "a.txt"]);
     assert_eq!(out.json()["rescued"], json!(false));
 }
 
@@ -611,11 +592,8 @@ fn merge_under_way_prevents_sessions_unless_handed_over() {
     let touched = env.root().join("started");
     let touch = touched.to_string_lossy().into_owned();
     let out = run(&repo, &config, &[], &["touch", &touch]).expect(12);
-    assert_eq!(
-        (out.verdict().as_str(), touched.exists()),
-        ("review/disputed", false),
-        "{out}"
-    );
+    assert_eq!(out.verdict(), "review/disputed", "{out}");
+    assert!(!touched.exists(), "{out}");
     assert!(
         out.json()["message"]
             .as_str()
@@ -655,11 +633,8 @@ fn failed_initial_snapshot_prevents_the_session() {
     let out = repo
         .watchdog(&["run", "--json", "--", "touch", &touch])
         .expect(16);
-    assert_eq!(
-        (out.verdict().as_str(), touched.exists()),
-        ("error/snapshot_failed", false),
-        "{out}"
-    );
+    assert_eq!(out.verdict(), "error/snapshot_failed", "{out}");
+    assert!(!touched.exists(), "{out}");
     assert!(
         out.json()["message"]
             .as_str()

@@ -365,6 +365,14 @@ impl CommandOutput {
     }
 }
 
+/// Fails the test unless a text has each of these.
+#[track_caller]
+pub fn assert_parts(text: &str, parts: &[&str]) {
+    for part in parts {
+        assert!(text.contains(part), "{part:?} is missing in\n{text}");
+    }
+}
+
 impl fmt::Display for CommandOutput {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let code = self

@@ -29,7 +29,7 @@ pub use agent_sdk::AgentSdk;
 pub use api_rules::Rule;
 pub use at_terminal::{AtTerminal, keys};
 pub use claude_cli::Claude;
-pub use command::{CommandOutput, Run, Running};
+pub use command::{CommandOutput, Run, Running, assert_parts};
 pub use env::TestEnv;
 pub use fake_agent::{Step, config_asking};
 pub use full_screen::full_screen;
