@@ -45,7 +45,7 @@ fn judged_commits_outlive_their_worktree_and_branch() {
 fn work_beside_head_is_kept_and_no_strike() {
     let env = TestEnv::new();
     let repo = env.repo();
-    let commit = "git switch -q -c x; echo $$ > x; git add x; git commit -q -m x";
+    let commit = "git switch -q -c x; echo x > x; git add x; git commit -q -m x";
     let back = format!("{commit}; git rev-parse HEAD > ../x; git switch -q -; git branch -q -D x");
     for attempt in 0..3 {
         let out = repo

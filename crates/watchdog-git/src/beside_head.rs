@@ -285,13 +285,26 @@ impl BesideSearch<'_, '_> {
         recorded: &KnownRefs,
         at: Timestamp,
     ) -> Result<(), Error> {
-        made.retain(|node, _| {
+        let count = |left: &[String], id: &str| left.iter().filter(|hex| *hex == id).count();
+        let mut left_now = None;
+        let mut dropped = Vec::new();
+        for node in made.keys() {
             let id = self.history.id(*node);
             let authored = (self.worktree.repo.find_commit(id).ok())
                 .and_then(|commit| Some(commit.author().ok()?.seconds()));
-            authored.is_some_and(|seconds| seconds >= at.as_second())
-                && !edge.left_behind.contains(&id.to_hex().to_string())
-        });
+            let hex = id.to_hex().to_string();
+            let before = count(&edge.left_behind, &hex);
+            // The same commit may be made again within a second.
+            if before > 0 && left_now.is_none() {
+                left_now = Some(self.worktree.left_behind()?);
+            }
+            let is_left =
+                before > 0 && count(left_now.as_deref().unwrap_or_default(), &hex) <= before;
+            if is_left || authored.is_none_or(|seconds| seconds < at.as_second()) {
+                dropped.push(*node);
+            }
+        }
+        made.retain(|node, _| !dropped.contains(node));
         if !made.is_empty() {
             let nodes: HashSet<HistoryIndex> = made.keys().copied().collect();
             let (older, _) = self

@@ -1,7 +1,5 @@
 //! Reads which commits HEAD left behind, by its reflog: recorded with a baseline, they prove later that content was there before.
 
-use std::collections::HashSet;
-
 use gix::ObjectId;
 
 use super::error::Error;
@@ -15,7 +13,8 @@ const MAX_ENTRIES: usize = 1_000;
 const MAX_COMMITS: usize = 64;
 
 impl Worktree {
-    /// The commits that HEAD left for others that do not stand on them, newest first: by a reset, a checkout, a rebase, an amended commit.
+    /// The commits that HEAD left for others that do not stand on them, newest first: by a reset, a checkout, a rebase, an amended commit; one
+    /// is named as often as HEAD left it.
     ///
     /// # Errors
     /// [`Error::Read`] where the reflog of HEAD cannot be read.
@@ -36,16 +35,15 @@ impl Worktree {
             entries_read.set(entries_read.get() + 1);
             entries_read.get() >= MAX_ENTRIES
         })?;
-        let mut seen = HashSet::from([head]);
         let leaves = |entry: &&reflog::ReflogEntry| {
-            (!entry.action.makes() || entry.amends) && !entry.old.is_null()
+            (!entry.action.makes() || entry.amends) && ![head, entry.new].contains(&entry.old)
         };
         let left_behind = tail
             .entries
             .iter()
             .rev()
             .filter(leaves)
-            .filter(|entry| seen.insert(entry.old));
+            .filter(|entry| !entry.old.is_null());
         Ok(left_behind
             .take(MAX_COMMITS)
             .map(|entry| (entry.old, entry.amends))
