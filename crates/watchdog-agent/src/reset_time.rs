@@ -86,7 +86,7 @@ fn parse_duration(text: &str, now: Timestamp) -> Option<Timestamp> {
     let seconds = match DURATION.captures(text) {
         Some(duration_match) => PART
             .captures_iter(&duration_match[1])
-            .filter_map(|part| {
+            .map(|part| {
                 let unit = match part[2].to_ascii_lowercase().as_str() {
                     "ms" => 0.001,
                     "s" => 1.0,
@@ -96,7 +96,7 @@ fn parse_duration(text: &str, now: Timestamp) -> Option<Timestamp> {
                     _ => 604_800.0,
                 };
                 // "an hour".
-                Some(part[1].parse::<f64>().unwrap_or(1.0) * unit)
+                part[1].parse::<f64>().unwrap_or(1.0) * unit
             })
             .sum(),
         None => BARE_SECONDS.captures(text)?[1].parse::<f64>().ok()?,

@@ -216,5 +216,5 @@ fn count_make_tests(lines: &[&str]) -> RunnerCounts {
     let all_make = lines
         .iter()
         .all(|line| line.trim().is_empty() || line.starts_with("make"));
-    (all_make && lines.iter().any(|line| is_test(line))).then_some(Some(NONE))
+    (all_make && lines.iter().any(is_test)).then_some(Some(NONE))
 }
