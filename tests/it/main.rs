@@ -287,6 +287,8 @@ mod sessions_side_by_side;
 mod shared_repository;
 // Wall clocks that are set while a command runs.
 mod set_clocks;
+// Other worktrees of the repository, which a session may wipe.
+mod siblings;
 // Sessions that fall silent, and what outlives one.
 mod silence;
 // Snapshots of uncommitted work: complete, harmless, restorable.

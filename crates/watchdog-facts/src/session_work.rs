@@ -21,6 +21,18 @@ pub struct SessionEdgeFiles {
     /// The contents that files had in those entries: whoever pops one brings them, and makes nothing.
     #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
     pub stashed: BTreeMap<String, Vec<String>>,
+    /// The other worktrees of the repository when the session began, by their ids.
+    #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
+    pub siblings: BTreeMap<String, SiblingWork>,
+}
+
+/// Work in another worktree of the repository, when a session began that could disturb it.
+#[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize)]
+pub struct SiblingWork {
+    /// The ref of the snapshot of what was uncommitted there, if anything was.
+    pub snapshot: Option<String>,
+    /// The commits that its submodules had left behind.
+    pub left_behind: Vec<String>,
 }
 
 /// Whose an uncommitted file is.

@@ -114,6 +114,8 @@ word_table! {
     SensorUnread = "sensor_unread",
     /// A session that hooks or a killed watchdog left on record runs, and has been silent for too long.
     SessionStalled = "session_stalled",
+    /// Work that was uncommitted in another worktree of the repository when the session began is gone; a snapshot has it.
+    SiblingWorkGone = "sibling_work_gone",
     /// Uncommitted work could not be kept in a snapshot.
     SnapshotFailed = "snapshot_failed",
     /// Old snapshots could not be dropped.

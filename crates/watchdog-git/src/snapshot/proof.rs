@@ -1,10 +1,14 @@
 //! Proves that the content of a snapshot still exists: committed, or in the work tree.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet, HashSet};
+use std::path::Path;
 
 use gix::ObjectId;
 use gix::bstr::{BStr, BString, ByteSlice};
 use gix::objs::tree::{EntryKind, EntryMode};
+use gix::revision::walk::Sorting;
+use gix::traverse::commit::simple::CommitTimeOrder;
+use jiff::Timestamp;
 
 use super::blobs::{BlobWriteMode, ObjectSink};
 use super::diff::{self, PathDifference};
@@ -13,6 +17,8 @@ use super::private::{IGNORED, WholeSnapshot};
 use super::record::SnapshotRecord;
 use super::spec_name::path_text;
 use super::{Snapshot, nested, tree};
+use crate::file_state::is_absent;
+use crate::path_text::unescape_path;
 use crate::worktrees::is_registered;
 use crate::{Error, Worktree};
 
@@ -28,11 +34,77 @@ impl Worktree {
     /// # Errors
     /// When the snapshot or HEAD cannot be read: then there is no proof.
     pub fn missing_from(&self, snapshot: &Snapshot) -> Result<Vec<String>, Error> {
+        let missing = self.find_missing(&snapshot.commit, CommitsSearched::OfHead)?;
+        let mut lost: Vec<String> = missing.iter().map(MissingPath::text).collect();
+        lost.sort();
+        lost.dedup();
+        Ok(lost)
+    }
+
+    /// The files of the snapshot of a worktree at `root`, which may be gone, whose content is nowhere any more, each with whether it was in
+    /// a submodule or another repository inside: no ref, HEAD or stash of the repository reaches it, neither that worktree nor its index has
+    /// it, and its file is gone or as committed. A file that is uncommitted there in another form was edited, and is not lost.
+    ///
+    /// # Errors
+    /// When the snapshot, refs or that worktree cannot be read.
+    pub fn vanished_from(&self, root: &Path, snapshot: &str) -> Result<Vec<(String, bool)>, Error> {
+        let info = self.snapshot_info(snapshot).map_err(|error| Error::Read {
+            doing: format!("look for the snapshot {snapshot}"),
+            why: error.to_string(),
+        })?;
+        let opened = Worktree::open(root)
+            .ok()
+            .filter(|opened| opened.common_dir == self.common_dir);
+        let is_there = opened.is_some();
+        let mut there = opened.map_or_else(|| Worktree::open(self.root()), Ok)?;
+        root.clone_into(&mut there.root);
+        let mut missing = there.find_missing(&info.commit, CommitsSearched::OfRefs(info.at))?;
+        missing.retain(|path| path.id.is_some());
+        if is_there && !missing.is_empty() {
+            let (_, changed) = there.changes_with_paths()?;
+            let contents = there.read_contents(&changed)?;
+            let is_edited = |path: &MissingPath| {
+                let text = path.text();
+                let is_changed = changed.binary_search(&text).is_ok();
+                is_changed && !is_absent(&root.join(as_path(path.path.as_bstr())))
+            };
+            missing.retain(|path| {
+                !path.id.is_some_and(|id| contents.contains(&id)) && !is_edited(path)
+            });
+        }
+        Ok(missing
+            .iter()
+            .map(|path| (path.text(), path.is_nested))
+            .collect())
+    }
+
+    /// The contents of the index, and of the first of these files on disk: they may have been moved.
+    fn read_contents(&self, changed: &[String]) -> Result<HashSet<ObjectId>, Error> {
+        let index = self
+            .index()
+            .map_err(|e| Error::read_error("read the index", e))?;
+        let mut contents: HashSet<ObjectId> = index.entries().iter().map(|e| e.id).collect();
+        let doing = || format!("open {}", self.root().display());
+        let mut below = FolderWalk::open(self.root()).map_err(|e| Error::read_error(doing(), e))?;
+        let mut blobs = ObjectSink::dry(&self.repo);
+        for path in changed.iter().take(COMMITS) {
+            let path = unescape_path(path);
+            let taken = blobs.take(&mut below, path.as_bstr(), BlobWriteMode::Name);
+            contents.extend(taken.ok().flatten().map(|taken| taken.id));
+        }
+        Ok(contents)
+    }
+
+    /// The paths of a snapshot that this worktree and the searched commits lack.
+    fn find_missing(
+        &self,
+        commit: &str,
+        searched: CommitsSearched,
+    ) -> Result<Vec<MissingPath>, Error> {
         self.refresh()?;
         let repo = &self.repo;
         let doing = "read the snapshot that is to be proved";
-        let id = ObjectId::from_hex(snapshot.commit.as_bytes())
-            .map_err(|e| Error::read_error(doing, e))?;
+        let id = ObjectId::from_hex(commit.as_bytes()).map_err(|e| Error::read_error(doing, e))?;
         let commit = repo
             .find_commit(id)
             .map_err(|e| Error::read_error(doing, e))?;
@@ -50,8 +122,12 @@ impl Worktree {
             None => ObjectId::empty_tree(repo.object_hash()),
         };
         let root = self.root();
-        let below = FolderWalk::open(root)
-            .map_err(|e| Error::read_error(format!("open {}", root.display()), e))?;
+        let below = match FolderWalk::open(root) {
+            Err(_) if is_absent(root) => None,
+            opened => {
+                Some(opened.map_err(|e| Error::read_error(format!("open {}", root.display()), e))?)
+            }
+        };
         let whole = WholeSnapshot::join_parts(repo, &record, tree)?;
         if whole.incomplete {
             return Err(Error::Read {
@@ -77,20 +153,55 @@ impl Worktree {
                 missing.push(change);
             }
         }
-        search.drop_committed(&mut missing, record.head)?;
-        let mut lost: Vec<String> = missing
-            .iter()
-            .map(|c| path_text(c.path.as_bstr()))
-            .collect();
+        search.drop_committed(&mut missing, record.head, searched)?;
+        let mut missing: Vec<MissingPath> = missing.into_iter().map(MissingPath::new).collect();
         let mut registered = SiblingWorktrees::new(self);
+        let lenient = searched != CommitsSearched::OfHead;
         for (path, (_, id)) in nested_files(repo, whole.extras)? {
-            if !registered.holds(path.as_bstr()) && !search.nested_is_safe(path.as_bstr(), id) {
-                lost.push(path_text(path.as_bstr()));
+            if !registered.holds(path.as_bstr())
+                && !search.nested_is_safe(path.as_bstr(), id, lenient)
+            {
+                missing.push(MissingPath {
+                    path,
+                    id: Some(id),
+                    is_nested: true,
+                });
             }
         }
-        lost.sort();
-        lost.dedup();
-        Ok(lost)
+        Ok(missing)
+    }
+}
+
+/// The commits in which missing content is looked for.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum CommitsSearched {
+    /// HEAD, and what was committed on it since the snapshot.
+    OfHead,
+    /// Each ref, HEAD and stash of the repository, and what they lead to that is younger than the snapshot.
+    OfRefs(Timestamp),
+}
+
+/// A path whose content is missing.
+struct MissingPath {
+    path: BString,
+    /// The content; `None` for a deletion and for a submodule's commit.
+    id: Option<ObjectId>,
+    /// Whether it is in a repository inside of the worktree.
+    is_nested: bool,
+}
+
+impl MissingPath {
+    fn new(change: PathDifference) -> Self {
+        let content = change.after.filter(|(mode, _)| !mode.is_commit());
+        MissingPath {
+            path: change.path,
+            id: content.map(|(_, id)| id),
+            is_nested: false,
+        }
+    }
+
+    fn text(&self) -> String {
+        path_text(self.path.as_bstr())
     }
 }
 
@@ -169,7 +280,8 @@ pub(crate) fn entry_at(
 
 struct ProofSearch<'a> {
     worktree: &'a Worktree,
-    below: FolderWalk,
+    /// `None` where its folder is gone.
+    below: Option<FolderWalk>,
     blobs: ObjectSink<'a>,
 }
 
@@ -193,32 +305,52 @@ impl ProofSearch<'_> {
             let head = nested::open_nested(&folder).and_then(|repo| nested::read_head(&repo));
             return keeps_change(change, head.map(|id| (EntryKind::Commit.into(), id)));
         }
-        match self.blobs.take(&mut self.below, path, BlobWriteMode::Name) {
+        let Some(below) = &mut self.below else {
+            return false;
+        };
+        match self.blobs.take(below, path, BlobWriteMode::Name) {
             Ok(taken) => keeps_change(change, taken.map(|t| (t.kind.into(), t.id))),
             Err(_) => false,
         }
     }
 
-    /// Removes what HEAD, or a commit made since the snapshot, holds.
+    /// Removes what the searched commits hold.
     fn drop_committed(
         &mut self,
         missing: &mut Vec<PathDifference>,
         parent: Option<ObjectId>,
+        searched: CommitsSearched,
     ) -> Result<(), Error> {
         let repo = &self.worktree.repo;
         if missing.is_empty() {
             return Ok(());
         }
-        let Some(head) = self.worktree.head_id()? else {
-            return Ok(());
+        let mut commits = Vec::new();
+        let sorting = match searched {
+            CommitsSearched::OfHead => {
+                commits.extend(self.worktree.head_id()?);
+                Sorting::default()
+            }
+            CommitsSearched::OfRefs(since) => {
+                let tips = self.worktree.ref_tips()?;
+                let ids = tips
+                    .iter()
+                    .filter_map(|(_, hex)| ObjectId::from_hex(hex.as_bytes()).ok());
+                let ids: BTreeSet<ObjectId> = ids.collect();
+                commits.extend(ids.into_iter().filter(|id| repo.find_commit(*id).is_ok()));
+                Sorting::ByCommitTimeCutoff {
+                    order: CommitTimeOrder::NewestFirst,
+                    seconds: since.as_second(),
+                }
+            }
         };
         let doing = "walk the commits since the snapshot";
         let walk = repo
-            .rev_walk([head])
+            .rev_walk(commits.iter().copied())
+            .sorting(sorting)
             .with_hidden(parent)
             .all()
             .map_err(|e| Error::read_error(doing, e))?;
-        let mut commits = vec![head];
         for info in walk.take(COMMITS) {
             commits.push(info.map_err(|e| Error::read_error(doing, e))?.id);
         }
@@ -238,11 +370,13 @@ impl ProofSearch<'_> {
         Ok(())
     }
 
-    /// Whether a file of a nested repository is on disk as it was, or committed there.
-    fn nested_is_safe(&mut self, path: &BStr, id: ObjectId) -> bool {
-        if let Ok(Some(taken)) = self.blobs.take(&mut self.below, path, BlobWriteMode::Name)
-            && taken.id == id
-        {
+    /// Whether a file of a nested repository is on disk as it was, or committed there; `edited` accepts another uncommitted form, too.
+    fn nested_is_safe(&mut self, path: &BStr, id: ObjectId, edited: bool) -> bool {
+        let below = self.below.as_mut();
+        let taken =
+            below.and_then(|below| self.blobs.take(below, path, BlobWriteMode::Name).ok()?);
+        let on_disk = taken.map(|taken| taken.id);
+        if on_disk == Some(id) {
             return true;
         }
         let mut folder = path;
@@ -254,10 +388,12 @@ impl ProofSearch<'_> {
             if let Some(repo) = nested::open_nested(&self.worktree.root().join(as_path(folder))) {
                 let below_folder = path[folder.len() + 1..].as_bstr();
                 let tree = repo.head_tree_id_or_empty().map(gix::Id::detach);
-                return tree.is_ok_and(|tree| {
-                    entry_at(&repo, tree, below_folder)
-                        .is_ok_and(|e| e.is_some_and(|(_, found)| found == id))
-                });
+                let committed = tree
+                    .is_ok()
+                    .then(|| entry_at(&repo, tree.ok()?, below_folder).ok()?);
+                let committed = committed.flatten().map(|(_, committed)| committed);
+                return committed == Some(id)
+                    || edited && on_disk.is_some() && on_disk != committed;
             }
         }
     }

@@ -20,6 +20,7 @@ use super::configuration::{EffectiveConfig, load_effective};
 use super::judgement_input::{JudgementInput, Overrides};
 use super::open_worktree::OpenWorktree;
 use super::origins::origin_evidence;
+use super::siblings::keep_siblings;
 use super::{criteria_files, settle_anchor};
 
 /// Where the baseline of a judgement comes from.
@@ -112,8 +113,9 @@ pub fn begin_session(
     effective: EffectiveConfig,
 ) -> Result<(RecordedBaseline, EffectiveConfig), UnreadableFact> {
     let store = open.store.as_ref();
-    let recorded = record_head_baseline(store, &open.worktree, Some(spec), uncommitted, at)?;
+    let mut recorded = record_head_baseline(store, &open.worktree, Some(spec), uncommitted, at)?;
     let effective = settle_anchor::session_begins(open, &recorded, effective)?;
+    keep_siblings(command_env, open, &mut recorded, &effective.settings.rescue);
     command_env.note_conversations(open, &recorded)?;
     Ok((recorded, effective))
 }

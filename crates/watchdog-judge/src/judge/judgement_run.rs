@@ -6,6 +6,7 @@ use std::sync::Arc;
 use jiff::Timestamp;
 use tracing::Span;
 
+use watchdog_core::decision::beside_claim::join_names;
 use watchdog_core::decision::breaker::BreakerView;
 use watchdog_core::decision::machine::{EarlierRounds, MachineSetup, UnaskedCause};
 use watchdog_core::decision::rounds;
@@ -29,6 +30,7 @@ use super::open_breaker::name_open_breaker;
 use super::origins::{keep_judged_head, note_late_commits, settle_beside, settle_clone};
 use super::session_agent::{SightedAgent, settings_for};
 use super::session_context::load_session_context;
+use super::siblings::describe_vanished;
 use super::signals::SignalState;
 use super::snapshots::expire;
 use super::spawn_io::spawn_io;
@@ -202,6 +204,7 @@ impl JudgementRun {
             self.executor.snapshot_helpers("at the end of a judgement");
         }
         let verdict = settle_clone(input, settle_beside(input, verdict));
+        let verdict = self.note_siblings(verdict);
         let mut verdict = note_late_commits(input, store, verdict);
         if let Some(refused) = verdict
             .degraded
@@ -209,6 +212,27 @@ impl JudgementRun {
             .find(|note| note.code == WarningCode::ToolsRefused)
         {
             verdict.message = format!("{}; {}", verdict.message, refused.detail);
+        }
+        verdict
+    }
+
+    /// Names work of other worktrees that is gone. After the end of a session that watchdog ran, later changes there are not its own.
+    fn note_siblings(&self, mut verdict: Verdict) -> Verdict {
+        let (input, store) = (self.input(), self.executor.store.as_ref());
+        let is_about_session = self.log.is_some()
+            || input.work.end.is_none()
+            || (input.last_session(store)).is_none_or(|session| session.log.is_none());
+        let Some(since) = (input.recorded_at).filter(|_| is_about_session && !input.overrides.once)
+        else {
+            return verdict;
+        };
+        let siblings = (&input.work.siblings, since);
+        let sentences = describe_vanished(&input.worktree(), store, siblings, &input.commands);
+        if !sentences.is_empty() {
+            let detail = join_names(&sentences);
+            verdict.message = format!("{}; {detail}", verdict.message);
+            let note = Degradation::new(WarningCode::SiblingWorkGone, detail);
+            verdict.degraded.push(note);
         }
         verdict
     }

@@ -35,6 +35,7 @@ mod session_context;
 pub mod session_life;
 pub(crate) mod session_work;
 pub mod settle_anchor;
+pub(crate) mod siblings;
 pub(crate) mod sightings;
 pub mod signals;
 pub(crate) mod snapshots;

@@ -18,6 +18,7 @@ use crate::judge::judgement_input::{JudgementInput, Overrides};
 use crate::judge::open_worktree::OpenWorktree;
 use crate::judge::refusal::Refusal;
 use crate::judge::settle_anchor::{accept_criteria, between_sessions, session_begins};
+use crate::judge::siblings::keep_siblings;
 use crate::wire::judgement_events::baseline_data;
 
 /// The options of a baseline.
@@ -71,7 +72,8 @@ pub fn record_baseline(
         match effective {
             Ok(effective) => {
                 let has_checks = !effective.settings.checks.is_empty();
-                session_begins(open, &recorded, effective)?;
+                let effective = session_begins(open, &recorded, effective)?;
+                keep_siblings(command_env, open, &mut recorded, &effective.settings.rescue);
                 if has_checks {
                     // Without the record a later pass is no more than `committed`.
                     let _ = record_cheap_outcomes(command_env, &recorded);

@@ -86,6 +86,8 @@ pub fn restore_into_worktree(
             "worktree",
             "add",
             "--quiet",
+            // In place of one whose folder was removed by hand; git leaves everything that is there.
+            "--force",
             "--detach",
             "--no-checkout",
             "--",

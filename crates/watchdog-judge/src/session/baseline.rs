@@ -205,9 +205,9 @@ fn record_uncommitted(
     let stashes = worktree.stash_commits()?;
     let work = SessionEdgeFiles {
         inherited,
-        end: None,
         stashed: worktree.stashed_contents(&stashes),
         stashes: Some(stashes),
+        ..SessionEdgeFiles::default()
     };
     uncommitted::record_uncommitted(
         store,

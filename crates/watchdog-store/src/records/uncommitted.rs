@@ -1,5 +1,7 @@
 //! The uncommitted files of a worktree at the start and the end of a spec's session, and the files that watchdog itself wrote there.
 
+use std::collections::BTreeMap;
+
 use jiff::Timestamp;
 use serde::{Deserialize, Serialize};
 
@@ -7,7 +9,7 @@ use super::row::{self, RecordType};
 use crate::engine::LocalStore;
 use crate::error::StoreError;
 use crate::key::RowKey;
-use watchdog_facts::session_work::{ContentIds, SessionEdgeFiles};
+use watchdog_facts::session_work::{ContentIds, SessionEdgeFiles, SiblingWork};
 
 /// The uncommitted work recorded with a baseline.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
@@ -71,11 +73,35 @@ pub fn record_session_end(
     baseline_at: Timestamp,
     end: &ContentIds,
 ) -> Result<(), StoreError> {
-    let changed = |record: &mut UncommittedRecord| record.work.end = Some(end.clone());
-    if is_changed_by(store, worktree_id, spec, baseline_at, changed)? {
+    change_record(store, worktree_id, spec, baseline_at, |record| {
+        record.work.end = Some(end.clone())
+    })
+}
+
+/// Records the other worktrees of the repository when the session began that has this baseline.
+pub fn record_siblings(
+    store: &dyn LocalStore,
+    worktree_id: &str,
+    spec: &str,
+    baseline_at: Timestamp,
+    siblings: &BTreeMap<String, SiblingWork>,
+) -> Result<(), StoreError> {
+    change_record(store, worktree_id, spec, baseline_at, |record| {
+        record.work.siblings.clone_from(siblings)
+    })
+}
+
+fn change_record(
+    store: &dyn LocalStore,
+    worktree_id: &str,
+    spec: &str,
+    baseline_at: Timestamp,
+    change: impl Fn(&mut UncommittedRecord),
+) -> Result<(), StoreError> {
+    if is_changed_by(store, worktree_id, spec, baseline_at, &change)? {
         let key = row::spec_key::<UncommittedRecord>(worktree_id, spec);
         row::update_row(store, &key, |row| {
-            (changed_row(row, baseline_at, changed), ())
+            (changed_row(row, baseline_at, &change), ())
         })?;
     }
     Ok(())

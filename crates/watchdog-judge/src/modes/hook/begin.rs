@@ -21,6 +21,7 @@ use crate::judge::command_env::CommandEnv;
 use crate::judge::configuration::{EffectiveConfig, load_effective};
 use crate::judge::open_worktree::OpenWorktree;
 use crate::judge::settle_anchor;
+use crate::judge::siblings::keep_siblings;
 use crate::judge::snapshots::describe_gaps;
 use crate::wire::hook_events::hook_session_started_data;
 use crate::wire::judgement_events::baseline_data;
@@ -57,7 +58,7 @@ pub fn begin_session(
         .or_else(|| earlier.and_then(|earlier| earlier.spec));
     let spec = active.as_ref().map(|(spec, _)| spec.clone()).or(named);
     let before = read_recorded_baseline(&open.store, &open.worktree_id, spec.as_deref())?;
-    let recorded = match before {
+    let mut recorded = match before {
         Some(before) if !fresh => before,
         _ => {
             settle_anchor::between_sessions(&open, spec.as_deref(), at)?;
@@ -127,6 +128,14 @@ pub fn begin_session(
     } else {
         effective
     };
+    if fresh {
+        keep_siblings(
+            command_env,
+            &open,
+            &mut recorded,
+            &effective.settings.rescue,
+        );
+    }
     // A resumed session has a snapshot from its start; the outer session takes the snapshots of an inner one.
     let unkept = if active.is_none() {
         snapshot_uncommitted(

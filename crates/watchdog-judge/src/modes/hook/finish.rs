@@ -11,6 +11,7 @@ use crate::judge::command_env::CommandEnv;
 use crate::judge::configuration::load_effective;
 use crate::judge::origins::{left_commit_words, origin_evidence};
 use crate::judge::settle_anchor;
+use crate::judge::siblings::describe_vanished;
 use crate::judge::snapshots::snapshot_helpers;
 use crate::wire::hook_events::hook_session_ended_data;
 
@@ -82,8 +83,15 @@ pub fn end_session(
         let evidence = origin_evidence(&open.store, &open.worktree, Some(&recorded_baseline.refs))
             .with_content(recorded_baseline.content());
         let (left_commits, _) = (open.worktree).keep_submodule_commits(&spec, Some(&evidence), at);
-        let words = left_commits.iter().map(left_commit_words);
-        words.for_each(|line| command_env.tell(&line));
+        let mut sentences: Vec<String> = left_commits.iter().map(left_commit_words).collect();
+        let siblings = (&recorded_baseline.work.siblings, recorded_baseline.at);
+        sentences.extend(describe_vanished(
+            &open.worktree,
+            store,
+            siblings,
+            &open.commands,
+        ));
+        sentences.iter().for_each(|line| command_env.tell(line));
         let rescue = &settings.rescue;
         let helpers = snapshot_helpers(&open.worktree, &evidence, request, rescue, |_, _| true);
         for taken in &helpers.taken {

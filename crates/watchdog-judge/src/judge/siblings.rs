@@ -1,0 +1,230 @@
+//! The other worktrees of a repository, which a session here can disturb: keeps what is uncommitted there before it begins, and names at
+//! its end what is gone. They are not judged.
+
+use std::collections::BTreeMap;
+use std::path::PathBuf;
+use std::sync::mpsc::channel;
+use std::time::{Duration, Instant};
+
+use jiff::Timestamp;
+
+use super::origins::left_commit_words;
+use crate::clock::now;
+use crate::rescue::take_snapshot;
+use crate::session::{RecordedBaseline, record_lives, session_lives};
+use watchdog_core::config::settings::{RescueMode, RescueSettings};
+use watchdog_facts::display::{escape_to_one_line, plural};
+use watchdog_facts::session_work::SiblingWork;
+use watchdog_facts::shell_line::{WorktreeCommands, shell_path, shell_word};
+use watchdog_git::{
+    ContentAtBaseline, Error, FoundWorktree, OriginEvidence, Worktree, WorktreeState, worktrees_of,
+};
+use watchdog_store::{LocalStore, baseline, session, uncommitted};
+
+use super::command_env::CommandEnv;
+use super::open_worktree::OpenWorktree;
+
+/// More worktrees than this are not looked at.
+const MOST: usize = 20;
+
+/// How long a session waits for them to be looked at.
+const PATIENCE: Duration = Duration::from_secs(5);
+
+/// How many files of one are named.
+const NAMED: usize = 3;
+
+/// Keeps what is uncommitted in the other worktrees that are there and have no live session, and records it with the baseline. Tells how many
+/// it did not look at; nothing depends on it.
+pub fn keep_siblings(
+    command_env: &CommandEnv,
+    open: &OpenWorktree,
+    recorded: &mut RecordedBaseline,
+    settings: &RescueSettings,
+) {
+    let store = open.store.as_ref();
+    let is_own = |sibling: &FoundWorktree| sibling.git_dir == open.worktree.git_dir();
+    // This one counts for the files of its submodules: everything else of it is recorded by content.
+    let is_sibling = |sibling: &FoundWorktree| match is_own(sibling) {
+        true => sibling.root.join(".gitmodules").exists(),
+        false => {
+            sibling.standing == WorktreeState::There
+                && !session_lives(store, &sibling.worktree_id()).unwrap_or(true)
+        }
+    };
+    let mut siblings = worktrees_of(open.worktree.common_dir());
+    siblings.retain(is_sibling);
+    if siblings.is_empty() || settings.mode == RescueMode::Off {
+        return;
+    }
+    let all = siblings.len();
+    siblings.truncate(MOST);
+    let subjects: Vec<_> = siblings
+        .into_iter()
+        .map(|sibling| {
+            let latest = baseline::read_latest_baseline(store, &sibling.worktree_id());
+            let spec = latest.ok().flatten().map(|(spec, _)| spec);
+            match is_own(&sibling) {
+                true => (sibling, Some(recorded.spec.clone()), "before the session"),
+                false => (sibling, spec, "before a session of another worktree"),
+            }
+        })
+        .collect();
+    let (count, at, settings) = (subjects.len(), recorded.at, settings.clone());
+    let (sender, receiver) = channel();
+    // A worktree whose files have to be read as a whole holds up no session.
+    let thread = std::thread::Builder::new().name("siblings".into());
+    let spawned = thread.spawn(move || {
+        for (sibling, spec, why) in subjects {
+            let work = keep_sibling(&sibling, spec, (at, why), &settings);
+            if sender.send((sibling, work)).is_err() {
+                break;
+            }
+        }
+    });
+    let deadline = Instant::now() + PATIENCE;
+    let mut answers = 0;
+    while spawned.is_ok() && answers < count {
+        let patience = deadline.saturating_duration_since(Instant::now());
+        let Ok((sibling, work)) = receiver.recv_timeout(patience) else {
+            break;
+        };
+        answers += 1;
+        match work {
+            Ok(work) if work == SiblingWork::default() => {}
+            Ok(work) => {
+                recorded.work.siblings.insert(sibling.worktree_id(), work);
+            }
+            Err(error) => command_env.tell(&format!(
+                "cannot keep what is uncommitted in {}: {error}",
+                sibling.root.display()
+            )),
+        }
+    }
+    if answers < all {
+        let missed = plural((all - answers) as u64, "other worktree");
+        command_env.tell(&format!(
+            "no look at {missed} of the repository: watchdog looks at {MOST}, for {} s",
+            PATIENCE.as_secs()
+        ));
+    }
+    let (id, spec, siblings) = (&open.worktree_id, &recorded.spec, &recorded.work.siblings);
+    if let Err(error) = uncommitted::record_siblings(store, id, spec, at, siblings) {
+        command_env.tell(&format!("cannot record other worktrees: {error}"));
+    }
+}
+
+fn keep_sibling(
+    sibling: &FoundWorktree,
+    spec: Option<String>,
+    (at, why): (Timestamp, &str),
+    settings: &RescueSettings,
+) -> Result<SiblingWork, Error> {
+    let there = Worktree::open(&sibling.root)?;
+    // Worktrees without a branch get a name each, or the state of one would count as a change of the next.
+    let name = sibling
+        .git_dir
+        .file_name()
+        .unwrap_or_default()
+        .to_string_lossy();
+    let spec = spec
+        .or_else(|| there.branch())
+        .unwrap_or_else(|| format!("detached/{name}"));
+    let (left_commits, _) = there.keep_submodule_commits(&spec, None, at);
+    let snapshot = match there.changes()?.any() {
+        true => take_snapshot(&there, (&spec, at, why), settings)?,
+        false => None,
+    };
+    Ok(SiblingWork {
+        snapshot: snapshot.map(|snapshot| snapshot.name),
+        left_behind: left_commits.into_iter().map(|commit| commit.id).collect(),
+    })
+}
+
+/// A sentence about each of the other worktrees in which work of the beginning is gone. A session of its own answers for what it did there.
+pub fn describe_vanished(
+    worktree: &Worktree,
+    store: &dyn LocalStore,
+    (siblings, since): (&BTreeMap<String, SiblingWork>, Timestamp),
+    commands: &WorktreeCommands,
+) -> Vec<String> {
+    if siblings.is_empty() {
+        return Vec::new();
+    }
+    let listing = worktrees_of(worktree.common_dir());
+    let mut sentences = Vec::new();
+    for (id, work) in siblings {
+        let is_own = *id == worktree.worktree_id();
+        let had_session = session::of_worktree(store, id).map_or(true, |sessions| {
+            (sessions.iter()).any(|(_, record)| record.started_at >= since || record_lives(record))
+        });
+        if had_session && !is_own {
+            continue;
+        }
+        let listed = listing.iter().find(|listed| listed.worktree_id() == *id);
+        let root = listed
+            .filter(|listed| listed.standing == WorktreeState::There)
+            .map(|listed| listed.root.clone());
+        let evidence = OriginEvidence::default().with_content(ContentAtBaseline {
+            at: Some(since),
+            left_behind: work.left_behind.clone(),
+            ..ContentAtBaseline::default()
+        });
+        let opened = root.as_deref().filter(|_| !is_own);
+        if let Some(there) = opened.and_then(|root| Worktree::open(root).ok()) {
+            let spec = there.default_spec();
+            let (left_commits, _) = there.keep_submodule_commits(&spec, Some(&evidence), now());
+            sentences.extend(left_commits.iter().map(left_commit_words));
+        }
+        let sentence = (work.snapshot.as_deref()).and_then(|snapshot| {
+            describe_files(worktree, (root, is_own), snapshot, commands).transpose()
+        });
+        sentences.extend(sentence.map(|sentence| {
+            sentence.unwrap_or_else(|error| {
+                format!("cannot tell whether work in another worktree is gone: {error}")
+            })
+        }));
+    }
+    sentences
+}
+
+/// The sentence about the files of a worktree, whose folder is at `root` if it is there, or about those in the submodules of this one; `None`
+/// where none is gone.
+fn describe_files(
+    worktree: &Worktree,
+    (root, is_own): (Option<PathBuf>, bool),
+    snapshot: &str,
+    commands: &WorktreeCommands,
+) -> Result<Option<String>, Error> {
+    let info = worktree
+        .snapshot_info(snapshot)
+        .map_err(|error| Error::Read {
+            doing: format!("look for the snapshot {snapshot}"),
+            why: error.to_string(),
+        })?;
+    let is_there = root.is_some();
+    let root = root.unwrap_or_else(|| PathBuf::from(&info.worktree));
+    let mut vanished = worktree.vanished_from(&root, snapshot)?;
+    vanished.retain(|(_, in_submodule)| *in_submodule || !is_own);
+    if vanished.is_empty() {
+        return Ok(None);
+    }
+    let restore = format!("rescue restore {}", shell_word(&info.id));
+    let restore = match is_there {
+        true => commands.clone().with_worktree(&root).watchdog(&restore),
+        false => commands.watchdog(&format!("{restore} --worktree {}", shell_path(&root))),
+    };
+    let named: Vec<_> = vanished
+        .iter()
+        .take(NAMED)
+        .map(|(path, _)| format!("'{}'", escape_to_one_line(path)))
+        .collect();
+    let more = match vanished.len() - named.len() {
+        0 => String::new(),
+        more => format!(" and {more} more"),
+    };
+    Ok(Some(format!(
+        "uncommitted work in the worktree {} is gone since the session began: {}{more} (bring it back with: {restore})",
+        escape_to_one_line(&root.display().to_string()),
+        named.join(", ")
+    )))
+}

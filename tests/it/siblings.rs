@@ -1,0 +1,162 @@
+//! Other worktrees of a repository beside a session: what is uncommitted there is kept before it, and named where it is gone after it.
+
+use std::fs;
+
+use serde_json::{Value, json};
+
+use crate::support::{Repo, TestEnv};
+
+/// The main checkout, a worktree for the session and one beside it, with uncommitted work in the first and the last.
+fn three_worktrees(env: &TestEnv) -> [Repo<'_>; 3] {
+    let main = env.repo();
+    main.write("src/a", "one\n");
+    main.commit_all("base");
+    let linked = |name: &str| {
+        main.git(&["worktree", "add", "-q", &format!("../{name}")]);
+        Repo::new(env, env.root().join(name))
+    };
+    let (own, sibling) = (linked("own"), linked("sibling"));
+    make_dirty(&main, &sibling);
+    [main, own, sibling]
+}
+
+fn make_dirty(main: &Repo<'_>, sibling: &Repo<'_>) {
+    main.write("src/a", "one\ntwo\n");
+    main.write("src/new", "new\n");
+    sibling.write("README.md", "theirs\n");
+    sibling.write("notes", "notes\n");
+}
+
+fn run(own: &Repo<'_>, script: &str) -> Value {
+    let work = format!("date +%s%N > work; git add work; git commit -q -m work; {script}");
+    let line = ["run", "--json", "--no-probe", "--", "sh", "-c", &work];
+    own.watchdog(&line).json()
+}
+
+#[test]
+fn vanished_work_of_other_worktrees_is_named_and_restored() {
+    let env = TestEnv::new();
+    let [main, own, sibling] = three_worktrees(&env);
+    let name = main.path().file_name().unwrap().to_str().unwrap();
+    let gone = [
+        ("git -C MAIN reset -q --hard", &main, "'src/a' ", "src/a"),
+        (
+            "git -C MAIN stash -q -u; git stash drop -q",
+            &main,
+            "'src/a', 'src/new' ",
+            "src/new",
+        ),
+        (
+            "rm -rf MAIN/src; git -C MAIN checkout -q .",
+            &main,
+            "'src/a', 'src/new' ",
+            "src/new",
+        ),
+        (
+            "git -C ../sibling checkout -q -f .",
+            &sibling,
+            "'README.md' ",
+            "README.md",
+        ),
+        (
+            "git worktree remove --force ../sibling",
+            &sibling,
+            "'README.md', 'notes' ",
+            "notes",
+        ),
+        (
+            "rm -rf ../sibling",
+            &sibling,
+            "'README.md', 'notes' ",
+            "notes",
+        ),
+    ];
+    for (script, harmed, paths, path) in gone {
+        make_dirty(&main, &sibling);
+        let before = fs::read(harmed.path().join(path)).unwrap();
+        let verdict = run(&own, &script.replace("MAIN", &format!("../{name}")));
+        let message = verdict["message"].as_str().unwrap();
+        let expected = format!(
+            "{} is gone since the session began: {paths}",
+            harmed.path().display()
+        );
+        assert!(message.contains(&expected), "{script}: {verdict:#}");
+        assert_eq!(verdict["degraded"], json!(["sibling_work_gone"]));
+        let (_, command) = message.split_once("bring it back with: watchdog ").unwrap();
+        let words: Vec<_> = command
+            .split([' ', ')'])
+            .take_while(|word| !word.ends_with(';'))
+            .filter(|word| !word.is_empty())
+            .collect();
+        own.watchdog(&words).expect(0);
+        assert_eq!(
+            fs::read(harmed.path().join(path)).unwrap(),
+            before,
+            "{script}"
+        );
+    }
+}
+
+#[test]
+fn work_that_is_elsewhere_or_edited_is_no_loss() {
+    let env = TestEnv::new();
+    let [main, own, sibling] = three_worktrees(&env);
+    let name = main.path().file_name().unwrap().to_str().unwrap();
+    let kept = || {
+        main.git(&[
+            "for-each-ref",
+            "--format=%(refname)",
+            "refs/watchdog/rescue",
+        ])
+    };
+    run(&own, "true");
+    let snapshots = kept();
+    assert_eq!(snapshots.lines().count(), 2, "{snapshots}");
+    let beside = |script: &str| run(&own, &script.replace("MAIN", &format!("../{name}")));
+    for script in [
+        "true",
+        "echo more >> MAIN/src/a; mv MAIN/src/new MAIN/src/renamed",
+        "git -C MAIN add -A; git -C MAIN commit -q -m theirs; git -C MAIN mv src/a src/moved; git -C MAIN commit -q -m moved",
+        "git -C ../sibling switch -q -c aside; git -C ../sibling add -A; git -C ../sibling commit -q -m s; git -C ../sibling switch -q sibling",
+        "git -C MAIN stash -q -u; git worktree move ../sibling ../elsewhere; git worktree move ../elsewhere ../sibling",
+    ] {
+        let verdict = beside(script);
+        assert_eq!(verdict["degraded"], json!([]), "{script}: {verdict:#}");
+        if script == "true" {
+            assert_eq!(kept(), snapshots, "an unchanged state is kept once");
+        }
+        make_dirty(&main, &sibling);
+    }
+    // A session of its own there answers for it.
+    let inner = format!(
+        "cd ../{name} && {} run --no-probe -- git clean -q -f -d",
+        env!("CARGO_BIN_EXE_watchdog")
+    );
+    let verdict = beside(&inner);
+    assert_eq!(verdict["degraded"], json!([]), "{verdict:#}");
+    assert_eq!(main.status(), "");
+}
+
+#[test]
+fn hooks_keep_and_name_work_of_siblings() {
+    let env = TestEnv::new();
+    let [main, own, _] = three_worktrees(&env);
+    let hook = |event: &str, words: &str| {
+        let input = json!({"session_id": "s", "cwd": own.path(), "hook_event_name": words, "source": "startup"});
+        let run = own.watchdog_command(&["hook", event]);
+        run.stdin(input.to_string()).run().expect(0)
+    };
+    hook("session-start", "SessionStart");
+    main.git(&["reset", "-q", "--hard"]);
+    let named = format!(
+        "{} is gone since the session began: 'src/a'",
+        main.path().display()
+    );
+    let told = hook("session-end", "SessionEnd").stderr;
+    assert!(told.contains(&named), "{told}");
+    let verdict = own.watchdog(&["check", "--json", "--no-probe"]).json();
+    assert!(
+        verdict["message"].as_str().unwrap().contains(&named),
+        "{verdict:#}"
+    );
+}
