@@ -137,7 +137,8 @@ impl<'a> BroughtSearch<'a> {
         let target = tree_change::read_blob(self.worktree, new.1, LINES_UP_TO)?;
         Ok(target.is_some_and(|target| {
             let path = file.path.as_ref();
-            (self.worktree).stands_for_folder(path, as_path(target.as_bstr()))
+            let link = (self.worktree).stands_for_folder(path, as_path(target.as_bstr()));
+            link.is_some()
         }))
     }
 

@@ -12,34 +12,45 @@ use super::path_text::unescape_path;
 use super::snapshot::{FolderRules, FolderWalk, as_path, entry_at};
 use watchdog_facts::session_work::is_dropping;
 
+/// Why a new link is no work.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum DroppingLink {
+    /// The rules of the baseline ignore a folder of its name.
+    Ignored,
+    /// It leaves the worktree, so that no other clone could follow it.
+    Outside,
+}
+
 impl Worktree {
-    /// Whether a path (percent-escaped where not UTF-8) that HEAD lacks is a link in place of a folder: the rules of the baseline ignore a
-    /// folder of this name, or the link leaves the worktree, so that no other clone could follow it.
-    pub fn is_dropping_link(&self, path: &str) -> bool {
+    /// Why a path (percent-escaped where not UTF-8) that HEAD lacks is a link in place of a folder, if it is one.
+    pub fn find_dropping_link(&self, path: &str) -> Option<DroppingLink> {
         let path = unescape_path(path);
-        let Ok(target) = fs::read_link(self.root().join(as_path(path.as_bstr()))) else {
-            return false;
-        };
+        let target = fs::read_link(self.root().join(as_path(path.as_bstr()))).ok()?;
         let is_in_head = || {
             let entry = entry_at(&self.repo, self.head_tree()?, path.as_bstr())?;
             Ok::<_, Error>(entry.is_some())
         };
-        self.stands_for_folder(path.as_bstr(), &target) && matches!(is_in_head(), Ok(false))
+        self.stands_for_folder(path.as_bstr(), &target)
+            .filter(|_| matches!(is_in_head(), Ok(false)))
     }
 
     /// How many paths are uncommitted, droppings aside.
     pub(super) fn count_work(&self) -> Result<u64, Error> {
         let (_, paths) = self.changes_with_paths()?;
-        let is_work = |path: &&String| !is_dropping(path) && !self.is_dropping_link(path);
+        let is_work =
+            |path: &&String| !is_dropping(path) && self.find_dropping_link(path).is_none();
         Ok(paths.iter().filter(is_work).count() as u64)
     }
 
-    /// Whether a new link with this target, wherever it is stored, is one.
-    pub(super) fn stands_for_folder(&self, path: &BStr, target: &Path) -> bool {
+    /// The same of a new link with this target, wherever it is stored.
+    pub(super) fn stands_for_folder(&self, path: &BStr, target: &Path) -> Option<DroppingLink> {
         let folder = as_path(path).parent().unwrap_or(Path::new(""));
         let leaves = leaves_root(&folder.join(target));
         // Patterns such as `/*/` ignore all folders, and no links to files.
-        leaves || !self.root().join(folder).join(target).is_file() && self.ignores_folder(path)
+        if !self.root().join(folder).join(target).is_file() && self.ignores_folder(path) {
+            return Some(DroppingLink::Ignored);
+        }
+        leaves.then_some(DroppingLink::Outside)
     }
 
     fn ignores_folder(&self, path: &BStr) -> bool {

@@ -82,6 +82,7 @@ mod worktrees;
 pub use baseline::HistoryPoint;
 pub use baseline_ref::KeptBaseline;
 pub use born_worktrees::BornWorktree;
+pub use dropping_link::DroppingLink;
 pub use error::Error;
 pub use file_state::is_absent;
 pub use guarded::GuardedPaths;

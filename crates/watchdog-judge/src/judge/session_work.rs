@@ -9,7 +9,7 @@ use std::path::Path;
 use watchdog_facts::evidence::{Changes, Degradation, WarningCode};
 use watchdog_facts::session_work::{SessionEdgeFiles, UncommittedOrigin};
 use watchdog_facts::shell_line::WorktreeCommands;
-use watchdog_git::{Error, HistoryPoint, StatFingerprints, Worktree, unescape_path};
+use watchdog_git::{DroppingLink, Error, HistoryPoint, StatFingerprints, Worktree, unescape_path};
 use watchdog_system::read_regular_file;
 
 /// The uncommitted files, divided into the session's work and the rest.
@@ -58,9 +58,10 @@ fn divide_uncommitted(
         let mut whose = record.whose(&path, || worktree.content_id(&path));
         if whose == UncommittedOrigin::Session
             && !record.inherited.contains_key(&path)
-            && worktree.is_dropping_link(&path)
+            && let Some(link) = worktree.find_dropping_link(&path)
         {
             whose = UncommittedOrigin::Dropping;
+            changes.outside_links += u64::from(link == DroppingLink::Outside);
         }
         match whose {
             UncommittedOrigin::Session => {

@@ -72,7 +72,8 @@ fn choose_by<'p>(
         ..CommitChoice::default()
     };
     for path in selection.commit {
-        if path.kind == SnapshotPathKind::File && worktree.is_dropping_link(&path.text) {
+        if path.kind == SnapshotPathKind::File && worktree.find_dropping_link(&path.text).is_some()
+        {
             choice.left_out.push(LeftOut {
                 path: path.text.clone(),
                 why: LeftOutReason::Excluded,

@@ -108,17 +108,26 @@ impl CheckMachine {
         let judged = self.judged.as_ref()?;
         let in_worktree =
             |result: &CheckResult| result.outcome == CheckOutcome::Pass && result.tree.is_none();
-        if self.left_out.is_empty() || !judged.results.iter().any(in_worktree) {
+        if !judged.results.iter().any(in_worktree) {
             return None;
         }
-        let named = self
-            .left_out
+        let skipped: Vec<&str> =
+            (self.left_out.iter().map(|skipped| skipped.path.as_str())).collect();
+        let outside_links = self
+            .changes
+            .as_ref()
+            .map_or(0, |changes| changes.outside_links);
+        if skipped.is_empty() {
+            return (outside_links > 0)
+                .then(|| format!("{} out of the worktree", plural(outside_links, "link")));
+        }
+        let named = skipped
             .iter()
             .take(3)
-            .map(|skipped| skipped.path.as_str())
+            .copied()
             .collect::<Vec<_>>()
             .join(", ");
-        Some(match self.left_out.len().saturating_sub(3) {
+        Some(match skipped.len().saturating_sub(3) {
             0 => named,
             more => format!("{named} and {more} more"),
         })

@@ -112,8 +112,10 @@ fn has_no_work(input: &JudgementInput, worktree: &Worktree, origin_tree: &str) -
         .head()
         .and_then(|head| worktree.tree_at(&head))
         .is_ok_and(|tree| tree == origin_tree);
-    same && session_work::read_uncommitted(worktree, &input.work)
-        .is_ok_and(|work| !work.changes.work_left() && work.changes.operation.is_none())
+    same && session_work::read_uncommitted(worktree, &input.work).is_ok_and(|work| {
+        let changes = work.changes;
+        !changes.work_left() && changes.outside_links == 0 && changes.operation.is_none()
+    })
 }
 
 /// HEAD's tree, where nothing of the session is uncommitted.
