@@ -978,6 +978,8 @@ type ConfigLimits struct {
 	// how long a session may be silent before it is ended; 0 never ends one; null is 1,800 for `loop` and
 	// `task`, none for `run`
 	IdleTimeoutSeconds *int64 `json:"idle_timeout_seconds,omitempty"`
+	// programs, by name or glob, that hold no verdict when they outlive a session
+	IgnoreProcesses []string `json:"ignore_processes,omitempty"`
 	// US dollars
 	MaxCostUsd *float64 `json:"max_cost_usd,omitempty"`
 	// iterations of `watchdog loop`
@@ -1123,7 +1125,8 @@ const (
 	ConfigOrderGiven      ConfigOrder = "given"
 )
 
-// ConfigRequireEvidence is: the weakest evidence that `complete` may have; weaker is `review`
+// ConfigRequireEvidence is: the weakest evidence that `complete` may have; weaker is `review`. `verified` wants a
+// count of tests where commands judge
 type ConfigRequireEvidence string
 
 // The values of ConfigRequireEvidence that this version knows.
@@ -1217,7 +1220,8 @@ type Config struct {
 	OnNoCriteria *ConfigOnNoCriteria `json:"on_no_criteria,omitempty"`
 	// the order of checks: `given` is one after the other, as written
 	Order *ConfigOrder `json:"order,omitempty"`
-	// the weakest evidence that `complete` may have; weaker is `review`
+	// the weakest evidence that `complete` may have; weaker is `review`. `verified` wants a count of tests where
+	// commands judge
 	RequireEvidence *ConfigRequireEvidence `json:"require_evidence,omitempty"`
 	Rescue          *ConfigRescue          `json:"rescue,omitempty"`
 	Tasks           *ConfigTasks           `json:"tasks,omitempty"`

@@ -940,6 +940,8 @@ class ConfigLimits(TypedDict, total=False):
     # how long a session may be silent before it is ended; 0 never ends one; null is 1,800 for `loop` and `task`,
     # none for `run`
     idle_timeout_seconds: Optional[int]
+    # programs, by name or glob, that hold no verdict when they outlive a session
+    ignore_processes: List[str]
     # US dollars
     max_cost_usd: Optional[float]
     # iterations of `watchdog loop`
@@ -1073,7 +1075,8 @@ ConfigOrder = Literal[
     "given",
 ]
 
-# the weakest evidence that `complete` may have; weaker is `review`
+# the weakest evidence that `complete` may have; weaker is `review`. `verified` wants a count of tests where
+# commands judge
 ConfigRequireEvidence = Literal[
     "verified",
     "committed",
@@ -1161,7 +1164,8 @@ class Config(TypedDict, total=False):
     on_no_criteria: ConfigOnNoCriteria
     # the order of checks: `given` is one after the other, as written
     order: ConfigOrder
-    # the weakest evidence that `complete` may have; weaker is `review`
+    # the weakest evidence that `complete` may have; weaker is `review`. `verified` wants a count of tests where
+    # commands judge
     require_evidence: ConfigRequireEvidence
     rescue: ConfigRescue
     tasks: ConfigTasks

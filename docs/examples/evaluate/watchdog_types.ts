@@ -853,6 +853,8 @@ export interface ConfigLimits {
    * none for `run`
    */
   idle_timeout_seconds?: number | null;
+  /** programs, by name or glob, that hold no verdict when they outlive a session */
+  ignore_processes?: string[];
   /** US dollars */
   max_cost_usd?: number | null;
   /** iterations of `watchdog loop` */
@@ -982,7 +984,10 @@ export type ConfigOrder =
   | "cheap_first"
   | "given";
 
-/** the weakest evidence that `complete` may have; weaker is `review` */
+/**
+ * the weakest evidence that `complete` may have; weaker is `review`. `verified` wants a count of tests where
+ * commands judge
+ */
 export type ConfigRequireEvidence =
   | "verified"
   | "committed"
@@ -1077,7 +1082,10 @@ export interface Config {
   on_no_criteria?: ConfigOnNoCriteria;
   /** the order of checks: `given` is one after the other, as written */
   order?: ConfigOrder;
-  /** the weakest evidence that `complete` may have; weaker is `review` */
+  /**
+   * the weakest evidence that `complete` may have; weaker is `review`. `verified` wants a count of tests where
+   * commands judge
+   */
   require_evidence?: ConfigRequireEvidence;
   rescue?: ConfigRescue;
   tasks?: ConfigTasks;
