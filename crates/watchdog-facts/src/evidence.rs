@@ -247,7 +247,7 @@ pub struct Changes {
     /// Changed paths that changed after the recorded end of the session: they belong to no session.
     pub since_end: u64,
     /// New links that leave the worktree: droppings, by which a check may end otherwise.
-    pub outside_links: u64,
+    pub leaving_links: u64,
     /// The unfinished operation, if there is one.
     pub operation: Option<GitOperation>,
     /// Changed paths, sorted, each once, percent-escaped where not UTF-8; at most [`Changes::LISTED`].

@@ -98,9 +98,9 @@ impl BesideSearch<'_, '_> {
                 && !covered.contains(&self.history.id(node))
                 && commits.beside.len() < MAX_LISTED
             {
-                let found =
+                let settled_line =
                     self.settle_line(node, branch, current.as_deref(), recorded, &mut covered)?;
-                commits.beside.extend(found);
+                commits.beside.extend(settled_line);
             }
         }
         for (branch, (node, count)) in merged_branches.into_iter().take(MAX_LISTED) {

@@ -180,7 +180,7 @@ impl Worktree {
             work_paths: listed.clone(),
             inherited: 0,
             since_end: 0,
-            outside_links: 0,
+            leaving_links: 0,
             staged: status.staged.len() as u64,
             unstaged: status.unstaged.len() as u64,
             untracked: status.untracked.len() as u64,

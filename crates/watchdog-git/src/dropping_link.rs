@@ -18,7 +18,7 @@ pub enum DroppingLink {
     /// The rules of the baseline ignore a folder of its name.
     Ignored,
     /// It leaves the worktree, so that no other clone could follow it.
-    Outside,
+    LeavesRoot,
 }
 
 impl Worktree {
@@ -50,7 +50,7 @@ impl Worktree {
         if !self.root().join(folder).join(target).is_file() && self.ignores_folder(path) {
             return Some(DroppingLink::Ignored);
         }
-        leaves.then_some(DroppingLink::Outside)
+        leaves.then_some(DroppingLink::LeavesRoot)
     }
 
     fn ignores_folder(&self, path: &BStr) -> bool {

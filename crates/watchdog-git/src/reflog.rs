@@ -292,7 +292,7 @@ fn parse_entry(line: &[u8]) -> Option<ReflogEntry> {
             .and_then(|seconds| std::str::from_utf8(seconds).ok()?.parse().ok())
             .unwrap_or_default(),
         moved_from: (message.strip_prefix("checkout: moving from "))
-            .and_then(|rest| Some(rest.split_once(" to ")?.0.to_owned())),
+            .and_then(|movement| Some(movement.split_once(" to ")?.0.to_owned())),
         pushed: message == "update by push",
         line: hasher.finish(),
     })

@@ -189,13 +189,13 @@ fn group_inside_a_parallel_group_runs_sequentially() {
         members: vec![inner(), inner()],
     };
     let group_outcome = judged(Mode::All, vec![nested(), nested()], 2);
-    let said: Vec<&str> = group_outcome
+    let sentences: Vec<&str> = group_outcome
         .results
         .iter()
         .map(|result| result.feedback.as_str())
         .collect();
     assert_eq!(
-        (group_outcome.outcome, said),
+        (group_outcome.outcome, sentences),
         (CheckOutcome::Pass, vec!["1 at a time"; 4])
     );
 }

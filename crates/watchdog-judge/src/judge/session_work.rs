@@ -61,7 +61,7 @@ fn divide_uncommitted(
             && let Some(link) = worktree.find_dropping_link(&path)
         {
             whose = UncommittedOrigin::Dropping;
-            changes.outside_links += u64::from(link == DroppingLink::Outside);
+            changes.leaving_links += u64::from(link == DroppingLink::LeavesRoot);
         }
         match whose {
             UncommittedOrigin::Session => {

@@ -113,13 +113,13 @@ impl CheckMachine {
         }
         let skipped: Vec<&str> =
             (self.left_out.iter().map(|skipped| skipped.path.as_str())).collect();
-        let outside_links = self
+        let leaving_links = self
             .changes
             .as_ref()
-            .map_or(0, |changes| changes.outside_links);
+            .map_or(0, |changes| changes.leaving_links);
         if skipped.is_empty() {
-            return (outside_links > 0)
-                .then(|| format!("{} out of the worktree", plural(outside_links, "link")));
+            return (leaving_links > 0)
+                .then(|| format!("{} out of the worktree", plural(leaving_links, "link")));
         }
         let named = skipped
             .iter()

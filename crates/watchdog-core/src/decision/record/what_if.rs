@@ -207,7 +207,7 @@ fn clear_own_changes(record: &mut JudgementRecord) -> bool {
                 untracked: changes.inherited + changes.since_end,
                 inherited: changes.inherited,
                 since_end: changes.since_end,
-                outside_links: changes.outside_links,
+                leaving_links: changes.leaving_links,
                 ..Changes::default()
             };
         }

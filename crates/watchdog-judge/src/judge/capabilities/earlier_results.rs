@@ -114,7 +114,7 @@ fn has_no_work(input: &JudgementInput, worktree: &Worktree, origin_tree: &str) -
         .is_ok_and(|tree| tree == origin_tree);
     same && session_work::read_uncommitted(worktree, &input.work).is_ok_and(|work| {
         let changes = work.changes;
-        !changes.work_left() && changes.outside_links == 0 && changes.operation.is_none()
+        !changes.work_left() && changes.leaving_links == 0 && changes.operation.is_none()
     })
 }
 
