@@ -81,6 +81,80 @@ fn bare_repository_opens_only_through_a_worktree() {
 }
 
 #[test]
+fn unusable_setting_is_named_with_its_mend() {
+    let repo = Repo::init();
+    repo.commit("one");
+    repo.git(&["worktree", "add", "-q", "-b", "side", "../side"]);
+    let side = repo.at("side");
+    let cases: [(&[&[&str]], &str, &str); 8] = [
+        (&[&["core.bare", "true"]], "main", "core.bare"),
+        (&[&["core.worktree", "/nowhere"]], "main", "core.worktree"),
+        (&[&["core.worktree", "../../side"]], "main", "core.worktree"),
+        (
+            &[&["core.bare", "true"], &["core.worktree", "/nowhere"]],
+            "main",
+            "core.bare",
+        ),
+        (
+            &[
+                &["extensions.worktreeConfig", "true"],
+                &["--worktree", "core.bare", "true"],
+            ],
+            "main",
+            "core.bare",
+        ),
+        (
+            &[
+                &["extensions.worktreeConfig", "true"],
+                &["core.bare", "true"],
+            ],
+            "side",
+            "core.bare",
+        ),
+        (
+            &[
+                &["extensions.worktreeConfig", "true"],
+                &["core.worktree", "/nowhere"],
+            ],
+            "side",
+            "core.worktree",
+        ),
+        (&[&["core.bare", "maybe"]], "main", "core.bare"),
+    ];
+    let config_text = fs::read(repo.path(".git/config")).unwrap();
+    for (settings, place, key) in cases {
+        for words in settings {
+            repo.git(&[&["config"], *words].concat());
+        }
+        let here = if place == "side" { &side } else { &repo };
+        let finds_this = || {
+            let answer = here.try_git(&["rev-parse", "--show-toplevel"]).stdout;
+            String::from_utf8_lossy(&answer).trim_end() == here.root().to_string_lossy()
+        };
+        assert!(!finds_this(), "{settings:?}");
+        let worktree = Worktree::open(here.root()).unwrap();
+        assert_eq!(worktree.root(), here.root(), "{settings:?}");
+        assert_eq!(worktree.changes().unwrap().untracked, 0, "{settings:?}");
+        // A second fault shows when the first one is mended.
+        let mut faults = Vec::new();
+        while let Some(fault) = worktree.config_fault() {
+            let hint = fault.hint();
+            let mend = hint.strip_prefix("mend it with: ").unwrap();
+            let words: Vec<&str> = mend.split(' ').skip(1).collect();
+            here.git(&words);
+            faults.push(format!("{fault}; {mend}"));
+        }
+        assert!(
+            faults[0].starts_with(key) && faults[0].contains("config"),
+            "{faults:?}"
+        );
+        assert!(finds_this(), "{faults:?}");
+        fs::write(repo.path(".git/config"), &config_text).unwrap();
+        let _ = fs::remove_file(repo.path(".git/config.worktree"));
+    }
+}
+
+#[test]
 fn plain_or_missing_folder_is_no_repository() {
     let folder = tempfile::tempdir().unwrap();
     for path in [folder.path().to_owned(), folder.path().join("nowhere")] {

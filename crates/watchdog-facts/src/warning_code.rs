@@ -46,6 +46,8 @@ word_table! {
     EndedAfterResult = "ended_after_result",
     /// Commits were made here that change no file.
     EmptyCommits = "empty_commits",
+    /// A setting of the repository keeps git from working here; the facts were read without it. Names key, file and mending command.
+    GitUnusable = "git_unusable",
     /// The work of helpers or submodules could not be read.
     HelpersUnread = "helpers_unread",
     /// The index hides files or submodules from git (skip-worktree, assume-unchanged, `ignore`), or rules newer than the baseline ignore files.

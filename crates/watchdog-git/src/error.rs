@@ -37,6 +37,14 @@ pub enum Error {
         /// The line that git names.
         line: usize,
     },
+    /// A setting with which git does not work in a work tree.
+    #[error("{why}")]
+    Setting {
+        /// The key, its file, and the reason.
+        why: String,
+        /// The command that mends it.
+        mend: String,
+    },
     /// A revision that names no commit.
     #[error("'{rev}' is not a known revision of this repository")]
     UnknownRevision {
@@ -92,6 +100,7 @@ impl Error {
                 "mend that line: git -C / config --file {} --edit",
                 shell_path(path)
             ),
+            Error::Setting { mend, .. } => format!("mend it with: {mend}"),
             Error::UnknownRevision { .. } => "see `git log --oneline --all`".into(),
             Error::Read { why, .. } => shortage_in(why)
                 .map_or_else(|| remedy_for(why), |shortage| shortage.helps)

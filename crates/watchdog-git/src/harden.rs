@@ -1,11 +1,10 @@
-//! Rules for opening a repository, so that it cannot choose what runs, or where watchdog reads. Its settings that change what git sees
-//! (line endings, file modes, excludes) stay in force, or the verdict would differ from git's; only its programs are dropped.
+//! Rules for opening a repository, so that it cannot choose what runs, or where watchdog reads.
 //!
 //! The repository's settings that change what git sees (line endings, file modes, excludes) stay in
 //! force, or the verdict would differ from git's; only its programs are dropped.
 
 use std::ffi::OsString;
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 
 use gix::config::source::Kind;
 use gix::odb::store::init::Slots;
@@ -13,13 +12,9 @@ use gix::open::{Options, Permissions};
 
 use super::error::Error;
 use super::reftable;
-use watchdog_system::read_regular_file;
 
 /// How many packs a repository may have while it is open, at least: a snapshot of many files makes one, until there are fifty.
 const PACKS: usize = 128;
-
-/// A larger file of settings is not looked at for its fault.
-const LARGEST_CONFIG: u64 = 1 << 20;
 
 /// The options with which gix opens a repository.
 pub(super) fn build_open_options() -> Options {
@@ -84,19 +79,6 @@ fn user_files(
     }
 }
 
-/// The fault in a repository's own configuration with which git cannot read it; `None` where each line can be read.
-pub fn find_config_fault(git_dir: &Path, common_dir: &Path) -> Option<Error> {
-    [common_dir.join("config"), git_dir.join("config.worktree")]
-        .into_iter()
-        .find_map(|path| {
-            let bytes = read_regular_file(&path, LARGEST_CONFIG).ok()?;
-            let line = gix::config::parse::Events::from_bytes(&bytes, None)
-                .err()?
-                .line_number();
-            Some(Error::Config { path, line })
-        })
-}
-
 fn default_system_file() -> Option<PathBuf> {
     gix::config::Source::System.storage_location(&mut |_| None)
 }
@@ -142,18 +124,6 @@ pub(super) fn drop_local_programs(repo: &mut gix::Repository) -> gix::Result<usi
     Ok(dropped)
 }
 
-/// Extensions of the repository format that we read right, or that change nothing we read.
-const KNOWN_EXTENSIONS: &[&str] = &[
-    "noop",
-    "noop-v1",
-    "preciousobjects",
-    "partialclone",
-    "worktreeconfig",
-    "objectformat",
-    "refstorage",
-    "relativeworktrees",
-];
-
 /// How a repository keeps its refs.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum RefStorage {
@@ -163,51 +133,22 @@ pub(super) enum RefStorage {
     Reftable,
 }
 
-/// git refuses a repository of an unknown format, and so must we: an unreadable repository is not an empty one.
-pub(super) fn refuse_unknown_layout(repo: &gix::Repository) -> Result<RefStorage, Error> {
-    let config = repo.config_snapshot();
-    let doing = || format!("read the refs of {}", repo.common_dir().display());
-    let storage = match config.string("extensions.refStorage") {
-        None => RefStorage::Files,
-        Some(name) if name.eq_ignore_ascii_case(b"files") => RefStorage::Files,
+/// How the repository keeps its refs; a storage that is not read here is refused.
+pub(super) fn find_ref_storage(repo: &gix::Repository) -> Result<RefStorage, Error> {
+    match repo.config_snapshot().string("extensions.refStorage") {
+        None => Ok(RefStorage::Files),
+        Some(name) if name.eq_ignore_ascii_case(b"files") => Ok(RefStorage::Files),
         Some(name)
             if name.eq_ignore_ascii_case(reftable::REFTABLE.as_bytes())
                 && reftable::is_served() =>
         {
-            RefStorage::Reftable
+            Ok(RefStorage::Reftable)
         }
-        Some(name) => {
-            let why = format!("extensions.refStorage is '{name}', and only 'files' is understood");
-            return Err(Error::Read {
-                doing: doing(),
-                why,
-            });
-        }
-    };
-    if config.integer("core.repositoryFormatVersion").unwrap_or(0) < 1 {
-        return Ok(storage);
+        Some(name) => Err(Error::Read {
+            doing: format!("read the refs of {}", repo.common_dir().display()),
+            why: format!("extensions.refStorage is '{name}', and only 'files' is understood"),
+        }),
     }
-    for section in config
-        .plumbing()
-        .sections_by_name("extensions")
-        .into_iter()
-        .flatten()
-    {
-        if section.meta().source.kind() != Kind::Repository {
-            continue;
-        }
-        for key in section.value_names() {
-            let key = key.to_string().to_ascii_lowercase();
-            if !KNOWN_EXTENSIONS.contains(&key.as_str()) {
-                let doing = format!("open the repository at {}", repo.common_dir().display());
-                return Err(Error::Read {
-                    doing,
-                    why: format!("its format has the unknown extension '{key}'"),
-                });
-            }
-        }
-    }
-    Ok(storage)
 }
 
 #[cfg(test)]
@@ -296,7 +237,7 @@ mod tests {
     }
 
     #[test]
-    fn a_format_that_nobody_here_reads_is_refused() {
+    fn unknown_ref_storage_is_refused() {
         let home = tempfile::tempdir().unwrap();
         for (version, extension, expected) in [
             (1, "", Ok(RefStorage::Files)),
@@ -305,10 +246,6 @@ mod tests {
             (1, "refStorage = stone", Err("'stone'")),
             // Nothing in this process asks git about it.
             (1, "refStorage = reftable", Err("'reftable'")),
-            (1, "relativeWorktrees = true", Ok(RefStorage::Files)),
-            (1, "timeTravel = true", Err("'timetravel'")),
-            // git heeds extensions of the newer format alone.
-            (0, "timeTravel = true", Ok(RefStorage::Files)),
         ] {
             let repo = opened(
                 home.path(),
@@ -316,7 +253,7 @@ mod tests {
                     "[core]\n\trepositoryFormatVersion = {version}\n[extensions]\n\t{extension}\n"
                 ),
             );
-            match (refuse_unknown_layout(&repo), expected) {
+            match (find_ref_storage(&repo), expected) {
                 (Ok(found), Ok(expected)) => assert_eq!(found, expected, "{extension}"),
                 (Err(error), Err(part)) => assert!(error.to_string().contains(part), "{error}"),
                 (found, _) => panic!("{extension}: {found:?}"),

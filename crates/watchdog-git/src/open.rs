@@ -2,12 +2,14 @@
 
 use std::cell::RefCell;
 use std::fs;
+use std::os::unix::fs::MetadataExt as _;
 use std::path::{Path, PathBuf};
 use std::time::SystemTime;
 
 use gix::error::ResultExt as _;
 use gix::sec::Trust;
 
+use super::config_fault::check_config;
 use super::discover::dot_git;
 use super::error::Error;
 use super::file_state::{StatStamp, is_absent, version_of};
@@ -61,26 +63,30 @@ impl Worktree {
 
     fn open_parts(dot_git: &Path, named: Option<&Path>) -> Result<Self, Error> {
         let doing = || format!("open the repository at {}", dot_git.display());
-        let fault = || {
-            git_dirs(dot_git)
-                .ok()
-                .and_then(|(git_dir, common_dir)| harden::find_config_fault(&git_dir, &common_dir))
+        let top = dot_git.parent().expect("a name in a folder");
+        let setting_fault = match git_dirs(dot_git) {
+            Ok((git_dir, common_dir)) => check_config(top, &git_dir, &common_dir)?,
+            Err(_) => None,
         };
-        let opened = gix::open_opts(dot_git, harden::build_open_options());
-        let mut repo =
-            opened.map_err(|error| fault().unwrap_or_else(|| Error::read_error(doing(), error)))?;
+        let setting_fault = setting_fault.filter(|_| named.is_some());
+        let mut repo = gix::open_opts(dot_git, harden::build_open_options())
+            .map_err(|error| Error::read_error(doing(), error))?;
         // gix takes a work tree that is gone for that of another user.
         let trust = match named {
-            Some(_) => repo.git_dir_trust(),
-            None => Trust::from_path_ownership(dot_git)
+            Some(_) if setting_fault.is_none() => repo.git_dir_trust(),
+            _ => Trust::from_path_ownership(dot_git)
                 .map_err(|error| Error::read_error(doing(), error))?,
         };
+        if setting_fault.is_some() {
+            repo.set_workdir(top.to_owned())
+                .map_err(|error| Error::read_error(doing(), error))?;
+        }
         if trust != Trust::Full {
             return Err(Error::ForeignOwner {
                 path: repo.workdir().unwrap_or(repo.git_dir()).to_owned(),
             });
         }
-        let storage = harden::refuse_unknown_layout(&repo)?;
+        let storage = harden::find_ref_storage(&repo)?;
         let workdir = match named {
             Some(named) => repo.workdir().ok_or_else(|| Error::Bare {
                 path: named.to_owned(),
@@ -193,4 +199,10 @@ impl Worktree {
             .map(|version| (version, index.clone()));
         Ok(index)
     }
+}
+
+/// Whether this user owns a path itself.
+pub(super) fn is_own(path: &Path) -> bool {
+    let user = rustix::process::geteuid().as_raw();
+    fs::symlink_metadata(path).is_ok_and(|metadata| metadata.uid() == user)
 }

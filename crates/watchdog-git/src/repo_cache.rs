@@ -3,14 +3,13 @@
 
 use std::cell::RefCell;
 use std::fs;
-use std::os::unix::fs::MetadataExt;
 use std::path::Path;
 
 use gix::refs::file::Store;
 use gix::refs::store::init::Options;
 
 use super::error::Error;
-use super::open::Worktree;
+use super::open::{Worktree, is_own};
 use super::worktrees::FoundWorktree;
 
 /// The worktrees of one repository, opened one after the other.
@@ -56,6 +55,7 @@ fn may_lend(worktree: &Worktree) -> bool {
         .sections_by_name("includeIf")
         .is_some_and(|mut sections| sections.next().is_some());
     worktree.served.is_none()
+        && worktree.config_fault().is_none()
         && worktree.git_dir != worktree.common_dir
         && !has_include_if
         && !has_own_settings(&worktree.git_dir, &worktree.root)
@@ -76,16 +76,13 @@ fn can_reuse_parts(opened: &Worktree, wanted_worktree: &FoundWorktree) -> bool {
         return false;
     }
     // Opening a repository decides whether one of another owner is trusted.
-    let user = rustix::process::geteuid().as_raw();
-    let ours =
-        |path: &Path| fs::symlink_metadata(path).is_ok_and(|metadata| metadata.uid() == user);
     [
         &wanted_worktree.root,
         &wanted_worktree.root.join(".git"),
         &wanted_worktree.git_dir,
     ]
     .into_iter()
-    .all(|path| ours(path))
+    .all(|path| is_own(path))
 }
 
 /// The same opened repository at the place of another worktree; `None` where there is no folder any more.

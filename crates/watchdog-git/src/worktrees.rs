@@ -8,6 +8,7 @@ use std::num::NonZero;
 use std::os::unix::ffi::OsStrExt;
 use std::path::{Path, PathBuf};
 
+use super::config_fault::find_config_fault;
 use super::discover;
 use super::error::Error;
 use super::harden;
@@ -273,7 +274,8 @@ fn main(common_dir: &Path) -> Option<FoundWorktree> {
     if let Some(why) = discover::missing_part(common_dir) {
         return at(guess.to_owned(), WorktreeState::Broken { why });
     }
-    if guess != common_dir && is_main_git_dir(common_dir) {
+    let has_fault = || find_config_fault(guess, common_dir, common_dir).is_some();
+    if guess != common_dir && (is_main_git_dir(common_dir) || has_fault()) {
         return at(guess.to_owned(), WorktreeState::There);
     }
     match gix::open_opts(common_dir, harden::build_open_options()) {

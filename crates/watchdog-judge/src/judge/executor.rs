@@ -34,6 +34,7 @@ use super::command_env::CommandEnv;
 use super::journal::{CommandJournal, JudgementRecorder};
 use super::judgement_input::JudgementInput;
 use super::line_checkers::LineCheckers;
+use super::open_worktree::config_fault_note;
 use super::origins::remember_rescued;
 use super::planner::PlannerAgent;
 use super::refusal::about;
@@ -135,7 +136,11 @@ impl ActionExecutor {
     }
 
     /// A judgement with this verdict.
-    pub(super) fn make_judgement(&self, verdict: Verdict, begun: Timestamp) -> Judgement {
+    pub(super) fn make_judgement(&self, mut verdict: Verdict, begun: Timestamp) -> Judgement {
+        if let Some(note) = config_fault_note(&self.input.worktree()) {
+            verdict.message = format!("{}; {}", verdict.message, note.detail);
+            verdict.degraded.push(note);
+        }
         about(&self.command_env, Some(&self.input), verdict, begun)
     }
 

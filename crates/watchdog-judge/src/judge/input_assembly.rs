@@ -48,6 +48,10 @@ pub fn open_judgement(
     let mut moves_anchor = !overrides.from_inside;
     let (recorded, known) = match source {
         SourceOfBaseline::New(at) => {
+            // An agent could do nothing with git, and would spend its tokens on that.
+            if let Some(fault) = worktree.config_fault() {
+                return Err(fault.into());
+            }
             let anew = begin_anew(store, worktree, AnewBy::Command, &open.commands)?;
             // Reads the configuration before it records anything: a mistake in it leaves no record.
             let head = worktree.head()?;

@@ -4,7 +4,7 @@ use std::path::Path;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
-use watchdog_facts::evidence::UnreadableFact;
+use watchdog_facts::evidence::{Degradation, UnreadableFact, WarningCode};
 use watchdog_facts::shell_line::WorktreeCommands;
 use watchdog_facts::verdict::{Reason, Verdict};
 use watchdog_git::Worktree;
@@ -109,6 +109,13 @@ impl OpenWorktree {
             }
         }
     }
+}
+
+/// The setting with which git does not work in a worktree now, for a verdict whose facts were read without it.
+pub fn config_fault_note(worktree: &Worktree) -> Option<Degradation> {
+    let fault = worktree.config_fault()?;
+    let detail = format!("git does not work here: {fault}; {}", fault.hint());
+    Some(Degradation::new(WarningCode::GitUnusable, detail))
 }
 
 /// The verdict on a worktree whose lock another process holds: its session runs, or another watchdog judges it.

@@ -123,7 +123,7 @@ pub(super) fn commit_group(
         match finished.exit.success() {
             true => Ok(()),
             false => Err(format!(
-                "git {} ended with {}\n{last_lines}",
+                "git {} ended with {}: {last_lines}",
                 args[0], finished.exit
             )),
         }

@@ -13,6 +13,7 @@ use crate::session::{
 use watchdog_facts::evidence::UnreadableFact;
 use watchdog_facts::shell_line::{WorktreeCommands, shell_path};
 use watchdog_git::{Error, Worktree};
+use watchdog_process::git_program::{format_last_lines, new_git_run};
 use watchdog_store::{LocalStore, StateDir, baseline, open_store};
 
 /// The first git that serves repositories in the reftable format.
@@ -56,7 +57,13 @@ pub(super) fn examine_worktree(
     commands: &WorktreeCommands,
 ) {
     match opened {
-        Ok(worktree) => findings.ok("worktree", worktree.root().display().to_string()),
+        Ok(worktree) => match worktree.config_fault() {
+            Some(fault) => findings.wrong("worktree", fault.to_string(), fault.hint()),
+            None => match ask_git(worktree.root()) {
+                Ok(()) => findings.ok("worktree", worktree.root().display().to_string()),
+                Err(why) => findings.wrong("worktree", why, "mend what git names"),
+            },
+        },
         Err(error @ (Error::NotARepository { .. } | Error::Bare { .. })) => findings.note(
             "worktree",
             error.to_string(),
@@ -66,6 +73,20 @@ pub(super) fn examine_worktree(
             let mend = commands.name_worktree(&error.hint());
             findings.wrong("worktree", error.to_string(), mend);
         }
+    }
+}
+
+/// git's own words where it does not work in a work tree.
+fn ask_git(root: &Path) -> Result<(), String> {
+    let args = ["rev-parse", "--show-toplevel"];
+    let finished = new_git_run(root, &args, &[], true, Duration::from_secs(10)).run();
+    match finished {
+        Ok(finished) if !finished.exit.success() => {
+            let (root, words) = (root.display(), format_last_lines(&finished));
+            Err(format!("git does not work in {root}: {words}"))
+        }
+        // The finding about git says that it cannot be run.
+        _ => Ok(()),
     }
 }
 

@@ -127,7 +127,11 @@ impl SweepShared<'_> {
             }
         }
         if !watched {
-            let fault = find_config_fault(&found_worktree.git_dir, &found_worktree.common_dir);
+            let fault = find_config_fault(
+                &found_worktree.root,
+                &found_worktree.git_dir,
+                &found_worktree.common_dir,
+            );
             return row(SweepOutcome::Unwatched {
                 note: fault.map(|fault| fault.to_string()),
             });
