@@ -145,3 +145,39 @@ fn looking_and_rescuing_run_no_repository_programs() {
         "the bytes are kept as they are on disk: {snapshots:?}"
     );
 }
+
+#[test]
+fn unusable_setting_is_told_beside_read_facts() {
+    let env = TestEnv::new();
+    let repo = env.repo();
+    let config = repo.path().join(".git/config");
+    let mend = format!("git config --file {} --unset core.bare", config.display());
+    let script = "echo c > c; git add c; git commit -qm two; echo d > d; git config core.bare true";
+    let run = ["run", "--no-probe", "--json", "--", "sh", "-c", script];
+    let verdict = repo.watchdog(&run).expect(0).json();
+    assert_eq!(verdict["new_commits"], 1, "{verdict}");
+    assert!(verdict["message"].to_string().contains(&mend), "{verdict}");
+    assert!(
+        verdict["degraded"].to_string().contains("git_unusable"),
+        "{verdict}"
+    );
+    let rescued = repo.watchdog(&["rescue"]);
+    let words =
+        "git add ended with exit code 128: fatal: this operation must be run in a work tree";
+    assert!(
+        rescued.stderr.contains(words) && rescued.stderr.contains(&mend),
+        "{rescued}"
+    );
+    assert!(repo.watchdog(&["doctor"]).stdout.contains(&mend));
+    let refused = repo.watchdog(&["run", "--", "touch", "begun"]).expect(16);
+    assert!(
+        refused.stderr.contains(&mend) && !repo.has("begun"),
+        "{refused}"
+    );
+    env.command("sh", repo.path())
+        .args(["-c", &mend])
+        .run()
+        .expect(0);
+    repo.watchdog(&["rescue"]).expect(0);
+    assert_eq!(repo.status(), "");
+}

@@ -10,7 +10,6 @@ use watchdog_facts::shell_line::shell_path;
 use watchdog_system::read_regular_file;
 
 use super::error::Error;
-use super::open::Worktree;
 use super::worktrees::git_dirs;
 
 /// A larger file of settings is not looked at for its fault.
@@ -31,13 +30,6 @@ const KNOWN_EXTENSIONS: &[&str] = &[
 /// The fault in a repository's own configuration with which git does not work in the work tree `root`.
 pub fn find_config_fault(root: &Path, git_dir: &Path, common_dir: &Path) -> Option<Error> {
     check_config(root, git_dir, common_dir).unwrap_or_else(Some)
-}
-
-impl Worktree {
-    /// The fault with which git does not work here now. The facts are read without the setting.
-    pub fn config_fault(&self) -> Option<Error> {
-        find_config_fault(&self.root, &self.git_dir, &self.common_dir)
-    }
 }
 
 /// Reads the settings by which git finds the work tree, as git does: without included files. `Err` is a fault with which the repository

@@ -8,7 +8,6 @@ use std::num::NonZero;
 use std::os::unix::ffi::OsStrExt;
 use std::path::{Path, PathBuf};
 
-use super::config_fault::find_config_fault;
 use super::discover;
 use super::error::Error;
 use super::harden;
@@ -274,12 +273,19 @@ fn main(common_dir: &Path) -> Option<FoundWorktree> {
     if let Some(why) = discover::missing_part(common_dir) {
         return at(guess.to_owned(), WorktreeState::Broken { why });
     }
-    let has_fault = || find_config_fault(guess, common_dir, common_dir).is_some();
-    if guess != common_dir && (is_main_git_dir(common_dir) || has_fault()) {
+    if guess != common_dir && is_main_git_dir(common_dir) {
         return at(guess.to_owned(), WorktreeState::There);
     }
     match gix::open_opts(common_dir, harden::build_open_options()) {
         Ok(repo) => {
+            // A setting may name no work tree, or a wrong one, beside an index: to open it names the setting.
+            let is_right = |root: &Path| root.join(".git").exists() || guess.starts_with(root);
+            if guess != common_dir
+                && common_dir.join("index").exists()
+                && !repo.workdir().is_some_and(is_right)
+            {
+                return at(guess.to_owned(), WorktreeState::There);
+            }
             let root = repo.workdir()?;
             match fs::canonicalize(root) {
                 Ok(root) => at(root, WorktreeState::There),
