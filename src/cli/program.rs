@@ -77,6 +77,10 @@ pub fn main() -> ExitCode {
         ));
     }
     scarcity::watch_panics();
+    // The environment of a session could hide its work from git.
+    if in_a_hook || std::env::var_os("WATCHDOG_TREE").is_some() {
+        watchdog_system::distrust_git_settings();
+    }
     let global = cli.global.clone();
     let judges = cli.command.as_ref().is_some_and(judges_one_worktree);
     // A panic is a bug. It must not look like a verdict, nor end with the code that a shell gives to anything that fails.
@@ -335,6 +339,14 @@ fn build_command_env(
             )
         })?,
     };
+    // A relative path is one from where the command was typed.
+    let agent_program = agent_program.map(|program| {
+        let by_path = program.as_encoded_bytes().contains(&b'/');
+        let place = std::path::absolute(worktree.join(&program)).ok();
+        place
+            .filter(|_| by_path)
+            .map_or(program, PathBuf::into_os_string)
+    });
     Ok(CommandEnv {
         worktree,
         config: global.config.clone(),

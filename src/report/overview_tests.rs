@@ -124,6 +124,7 @@ fn attention_rows_come_first_and_gone_last() {
         exit: None,
         log: None,
         idle_limit: None,
+        folder: None,
         survivors: Vec::new(),
         quiet: None,
     };

@@ -246,7 +246,7 @@ fn doctor_checks_the_agent_that_is_asked() {
             &["--agent-program", "tools/agent"],
             "agent-7",
             "ok",
-            "8.0 of its own (tools/agent)",
+            "tools/agent)",
         ),
         (
             &["--agent-program", "/no/such/agent"],

@@ -1,6 +1,7 @@
 //! Loops of scripted sessions: what ends them, and what the next session is told.
 
 use std::fs;
+use std::os::unix::fs::PermissionsExt as _;
 use std::time::Duration;
 
 use rustix::process::Signal;
@@ -795,4 +796,60 @@ fn dry_run_during_a_rebase_tells_the_obstacle() {
         .watchdog(&[&args[..], &["--", "true"]].concat())
         .expect(12);
     assert_eq!(out.json()["message"], plan(&[]), "and so it is");
+}
+
+#[test]
+fn session_and_nested_checks_run_where_typed() {
+    let env = TestEnv::new();
+    let repo = env.repo();
+    let script = "#!/bin/sh\npwd -P >> went; [ -e once ] || { touch once; exit; }\ntouch done; git add done; git commit -qm done\n";
+    repo.write("packages/api/go.sh", script);
+    repo.write("packages/api/judge.sh", "#!/bin/sh\ntest -e done\n");
+    let checks = r#"{"checks": [{"type": "command", "run": "test -e done"}, {"type": "custom", "run": ["./judge.sh"]}]}"#;
+    repo.write("packages/api/completion.json", checks);
+    repo.git(&["add", "--chmod=+x", "-A"]);
+    repo.git(&["commit", "-qm", "scripts"]);
+    repo.git(&["reset", "-q", "--hard"]);
+    for name in ["go.sh", "judge.sh"] {
+        let path = repo.path().join("packages/api").join(name);
+        fs::set_permissions(path, fs::Permissions::from_mode(0o755)).unwrap();
+    }
+    let api = repo.path().join("packages/api");
+    let nested = [
+        "--config",
+        "completion.json",
+        "--no-probe",
+        "--no-rescue",
+        "--",
+        "./go.sh",
+    ];
+    let looped = [&["loop", "--max-iterations", "3"][..], &nested].concat();
+    env.watchdog(&api, &looped).expect(0);
+    let went = fs::read_to_string(api.join("went")).unwrap();
+    assert_eq!(went, format!("{0}\n{0}\n", api.display()));
+    let named = ["-C", "packages/api", "run", "--no-probe", "--", "./go.sh"];
+    repo.watchdog(&named);
+    let went = fs::read_to_string(api.join("went")).unwrap();
+    assert_eq!(went.lines().nth(2), api.to_str());
+
+    // A session that removes its folder costs the next one only that.
+    let gone = repo.path().join("gone");
+    fs::create_dir(&gone).unwrap();
+    let script = "pwd -P >> ../../went; rmdir ../gone 2>/dev/null";
+    let twice = [
+        "loop",
+        "--max-iterations",
+        "2",
+        "--no-probe",
+        "--",
+        "sh",
+        "-c",
+        script,
+    ];
+    let out = env.watchdog(&gone, &twice);
+    assert!(
+        out.stderr
+            .contains("gone is gone, so that the session runs in"),
+        "{out}"
+    );
 }

@@ -125,6 +125,7 @@ impl CustomCheck {
         let mut line = question.to_string();
         let mut request = CommandRequest::new(&self.criterion.run, self.criterion.timeout);
         request.may_be_typescript = true;
+        request.cwd = self.criterion.cwd.as_deref();
         let (title, seconds) = (self.title(), self.criterion.timeout.as_secs());
         let unrunnable = |why: &str| CheckJudgement::Unrunnable {
             why: format!("{title} cannot be run: {}", one_line(why)),
@@ -185,6 +186,7 @@ pub fn ask_for_prompt(
         json!({"wants": "prompt", "definition": criterion.definition, "args": args});
     let mut request = CommandRequest::new(&criterion.run, criterion.timeout);
     request.may_be_typescript = true;
+    request.cwd = criterion.cwd.as_deref();
     let title = check.title();
     Some(
         match context

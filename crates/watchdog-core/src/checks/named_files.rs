@@ -52,12 +52,9 @@ impl CriteriaFileNames {
             CheckKind::FeatureList(found) => self.lists.extend(from_root(&found.path, None)),
             _ => {}
         }
-        let cwd = match criterion {
-            CheckKind::Command(found) => found.cwd.as_deref(),
-            _ => None,
-        };
         if let Some(line) = criterion.run() {
-            self.words.extend(list_possible_files(line, cwd));
+            self.words
+                .extend(list_possible_files(line, criterion.cwd()));
         }
     }
 }

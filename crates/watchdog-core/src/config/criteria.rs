@@ -25,6 +25,32 @@ pub enum CheckSpec {
     },
 }
 
+impl CheckSpec {
+    /// Lets its programs run in a folder of the worktree.
+    pub(super) fn run_below(&mut self, folder: &str) {
+        match self {
+            CheckSpec::Group { checks, .. } => {
+                checks.iter_mut().for_each(|check| check.run_below(folder));
+            }
+            CheckSpec::Single { criterion, .. } => criterion.run_below(folder),
+        }
+    }
+}
+
+fn join_below(folder: &str, path: &str) -> String {
+    format!("{folder}/{path}").trim_end_matches('/').to_owned()
+}
+
+/// Names a program by its place below the root, where a relative path names it.
+pub(super) fn name_program_below(folder: &str, argv: &mut [String]) {
+    if let Some(program) = argv.first_mut()
+        && program.contains('/')
+        && !program.starts_with('/')
+    {
+        *program = join_below(folder, program);
+    }
+}
+
 /// The type of check, with its criterion.
 #[derive(Debug, Clone, PartialEq)]
 pub enum CheckKind {
@@ -97,6 +123,32 @@ impl CheckKind {
             CheckKind::Custom(found) => Some(&found.run),
             CheckKind::Judge(found) => found.run.as_ref(),
             _ => None,
+        }
+    }
+
+    /// The folder that its program runs in, where that is not the root.
+    pub fn cwd(&self) -> Option<&str> {
+        match self {
+            CheckKind::Command(found) => found.cwd.as_deref(),
+            CheckKind::Custom(found) => found.cwd.as_deref(),
+            _ => None,
+        }
+    }
+
+    /// Lets its program run in a folder of the worktree.
+    fn run_below(&mut self, folder: &str) {
+        match self {
+            CheckKind::Command(found) => {
+                found.cwd = Some(join_below(folder, found.cwd.as_deref().unwrap_or_default()));
+                found.junit = found.junit.as_ref().map(|path| join_below(folder, path));
+            }
+            CheckKind::Custom(found) => found.cwd = Some(folder.to_owned()),
+            CheckKind::Judge(found) => {
+                if let Some(CommandLine::Argv(argv)) = &mut found.run {
+                    name_program_below(folder, argv);
+                }
+            }
+            _ => {}
         }
     }
 
@@ -365,6 +417,8 @@ impl PhaseCriterion {
 pub struct CustomCriterion {
     /// The program.
     pub run: CommandLine,
+    /// As that of a command.
+    pub cwd: Option<String>,
     /// How long one judgement may take.
     pub timeout: Duration,
     /// How it is talked to.
@@ -388,6 +442,7 @@ impl CustomCriterion {
     pub fn new(run: CommandLine) -> Self {
         CustomCriterion {
             run,
+            cwd: None,
             timeout: Duration::from_secs(60),
             mode: CustomMode::Call,
             definition: None,

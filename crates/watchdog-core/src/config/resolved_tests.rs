@@ -276,6 +276,7 @@ fn outside() -> impl Strategy<Value = CheckKind> {
                 let definition = name.map(|name| serde_json::json!({"name": name}));
                 CheckKind::Custom(CustomCriterion {
                     run,
+                    cwd: None,
                     timeout,
                     mode,
                     definition,

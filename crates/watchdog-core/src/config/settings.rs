@@ -44,6 +44,16 @@ pub struct ConfigSettings {
 }
 
 impl ConfigSettings {
+    /// Lets the programs of checks, and those that a relative path names, run in a folder of the worktree.
+    pub fn run_below(&mut self, folder: &str) {
+        self.checks
+            .iter_mut()
+            .for_each(|check| check.run_below(folder));
+        for argv in [&mut self.agent.probe, &mut self.rescue.command] {
+            name_program_below(folder, argv.as_deref_mut().unwrap_or_default());
+        }
+    }
+
     /// The names of last phases that checks ask for.
     pub fn last_phases(&self) -> Vec<&str> {
         fn collect_from<'c>(checks: &'c [CheckSpec], into: &mut Vec<&'c str>) {

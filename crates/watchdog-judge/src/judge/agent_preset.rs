@@ -149,12 +149,13 @@ impl CommandEnv {
         &self,
         open: &OpenWorktree,
         recorded: &RecordedBaseline,
+        folder: &Path,
     ) -> Result<(), StoreError> {
         let sources = self.transcript_sources();
         note_conversations(
             open.store.as_ref(),
             (&open.worktree_id, &recorded.spec),
-            (open.root(), &sources),
+            (folder, &sources),
             recorded.at,
         )
     }

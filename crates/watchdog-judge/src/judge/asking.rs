@@ -1,5 +1,6 @@
 //! Probes the agent for a judgement: finds the session to resume, reuses a valid earlier answer, and checks the answer against git.
 
+use std::path::Path;
 use std::time::Duration;
 
 use jiff::Timestamp;
@@ -139,6 +140,10 @@ impl ActionExecutor {
         })
     }
 
+    fn session_folder(&self) -> &Path {
+        self.input.session_folder(self.store.as_ref())
+    }
+
     /// The session to probe. Found once and then cached, except for the latest conversation, which may grow.
     pub(super) fn whom(&self) -> ProbeTarget {
         if let Some(whom) = self
@@ -150,10 +155,11 @@ impl ActionExecutor {
             return whom;
         }
         let source = self.transcripts().filter(|_| self.agent.probe.is_none());
+        let folder = self.session_folder();
         let recorded = ProbeTarget::find_for_spec(
             self.store.as_ref(),
             (&self.input.worktree_id, &self.input.spec),
-            (&self.input.root, source.as_ref()),
+            (folder, source.as_ref()),
             self.session_id.as_deref(),
             self.input.record_at,
         );
@@ -162,7 +168,7 @@ impl ActionExecutor {
             resume: self.session_id.clone(),
             expected: source
                 .filter(|source| source.asks_latest)
-                .and_then(|source| source.latest(&self.input.root))
+                .and_then(|source| source.latest(folder))
                 .map(|transcript| transcript.session_id),
             known_by: SessionIdSource::Latest,
             has_grown: None,
@@ -292,12 +298,17 @@ impl ActionExecutor {
         timeout: Duration,
     ) -> ProbeRequest<'a> {
         let root = &self.input.root;
+        // An agent finds its conversation by its folder; a program of the configuration stands at the root.
+        let folder = match self.agent.probe {
+            Some(_) => root,
+            None => self.session_folder(),
+        };
         let session_id = whom.resume.as_deref();
         ProbeRequest {
             settings: &self.agent,
             preset: self.command_env.agent_preset(root, &self.agent.preset),
             program: self.program(),
-            worktree: root,
+            worktree: folder,
             session_id,
             expected_session: whom.expected.clone(),
             probed: self.command_env.probed_session(
@@ -384,7 +395,7 @@ impl ActionExecutor {
                 .doubt(self.input.names_agent.then_some(&self.input.settings.agent))?;
             let work = (self.input.worktree_id.as_str(), self.input.spec.as_str());
             let has_grown = self.transcripts().is_some_and(|source| {
-                whom.has_grown_here(self.store.as_ref(), work, (&self.input.root, &source))
+                whom.has_grown_here(self.store.as_ref(), work, (self.session_folder(), &source))
             });
             (!has_grown).then_some(doubt)
         })
@@ -440,7 +451,7 @@ impl ActionExecutor {
         let session = whom.resume.or(whom.expected);
         let transcript = session
             .as_deref()
-            .and_then(|id| self.transcripts()?.session(&self.input.root, id));
+            .and_then(|id| self.transcripts()?.session(self.session_folder(), id));
         let transcript = transcript.map(|transcript| (transcript.size, transcript.modified));
         let settings = &self.input.settings;
         let criteria = (

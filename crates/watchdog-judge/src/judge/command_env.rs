@@ -66,6 +66,13 @@ impl CommandEnv {
         )
     }
 
+    /// The folder of the worktree `root` in which the command was typed, or that `-C` names.
+    pub fn typed_folder(&self, root: &Path) -> PathBuf {
+        let folder = self.worktree.canonicalize().ok();
+        let inside = folder.filter(|folder| folder.is_dir() && folder.starts_with(root));
+        inside.unwrap_or_else(|| root.to_owned())
+    }
+
     /// Shows one line of progress.
     pub fn tell(&self, text: &str) {
         (self.narrate)(text);

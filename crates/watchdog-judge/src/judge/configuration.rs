@@ -118,6 +118,9 @@ fn resolve_effective_config(
         let bytes =
             read_named(named, worktree.root()).map_err(|error| io_error_to_fact(named, &error))?;
         let mut effective = parse_with_trust((command_env, worktree.root()), &bytes, named)?;
+        if let Some(folder) = typed_beside_nested(command_env, worktree.root(), named) {
+            effective.settings.run_below(&folder);
+        }
         let compared = anchor.as_ref().map(point_of).or_else(|| baseline.cloned());
         let whose = if anchor.is_some() {
             "the anchor's"
@@ -301,6 +304,15 @@ fn in_force(
         rev: Some(rev),
         note: Some(note),
     }))
+}
+
+/// The folder below the root in which the command was typed, where the file that it names lies below the root, too.
+fn typed_beside_nested(command_env: &CommandEnv, root: &Path, named: &Path) -> Option<String> {
+    let folder_of_file = named.canonicalize().ok()?.parent()?.to_owned();
+    let typed = command_env.typed_folder(root);
+    let below = typed.strip_prefix(root).ok()?.to_str()?;
+    (folder_of_file != root && folder_of_file.starts_with(root) && !below.is_empty())
+        .then(|| below.to_owned())
 }
 
 /// A warning about a file that the user named, and that lies where the session could change it.

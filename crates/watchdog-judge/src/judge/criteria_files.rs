@@ -265,16 +265,8 @@ fn add_gates(check: &CheckSpec, gates: &mut Vec<GateFile>) {
     match check {
         CheckSpec::Group { checks, .. } => checks.iter().for_each(|check| add_gates(check, gates)),
         CheckSpec::Single { criterion, .. } => {
-            let cwd = match criterion {
-                CheckKind::Command(command) => command.cwd.as_deref(),
-                _ => None,
-            };
-            gates.extend(
-                criterion
-                    .run()
-                    .into_iter()
-                    .flat_map(|line| gate_files(line, cwd)),
-            );
+            let lines = criterion.run().into_iter();
+            gates.extend(lines.flat_map(|line| gate_files(line, criterion.cwd())));
         }
     }
 }

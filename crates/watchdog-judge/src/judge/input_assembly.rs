@@ -1,6 +1,6 @@
 //! Opens a judgement: makes its input from the worktree, a baseline and the configuration, and from it the setup of the machine.
 
-use std::sync::Mutex;
+use std::sync::{Mutex, OnceLock};
 
 use jiff::Timestamp;
 
@@ -120,7 +120,8 @@ pub fn begin_session(
     let mut recorded = record_head_baseline(store, &open.worktree, Some(spec), uncommitted, at)?;
     let effective = settle_anchor::session_begins(open, &recorded, effective)?;
     keep_siblings(command_env, open, &mut recorded, &effective.settings.rescue);
-    command_env.note_conversations(open, &recorded)?;
+    let folder = command_env.typed_folder(open.root());
+    command_env.note_conversations(open, &recorded, &folder)?;
     Ok((recorded, effective))
 }
 
@@ -160,6 +161,7 @@ impl JudgementInput {
             by_own_criteria: effective.own,
             governing_file: effective.file,
             root: open.worktree.root().to_owned(),
+            session_folder: OnceLock::new(),
             worktree: Mutex::new(open.worktree),
             worktree_id: open.worktree_id,
             spec: recorded.spec,

@@ -2,8 +2,8 @@
 
 use std::ffi::OsStr;
 use std::os::unix::ffi::OsStrExt;
-use std::path::PathBuf;
-use std::sync::{Mutex, MutexGuard};
+use std::path::{Path, PathBuf};
+use std::sync::{Mutex, MutexGuard, OnceLock};
 use std::time::Duration;
 
 use jiff::Timestamp;
@@ -62,6 +62,7 @@ pub struct JudgementInput {
     pub(super) worktree: Mutex<Worktree>,
     /// Its top folder.
     pub root: PathBuf,
+    pub(super) session_folder: OnceLock<PathBuf>,
     /// Everything else about the place.
     pub worktree_id: String,
     /// The name of the work.
@@ -171,6 +172,15 @@ impl JudgementInput {
             .ok()
             .flatten()
             .filter(|session| since <= session.started_at)
+    }
+
+    /// The folder that the last session began in: its agent keeps its conversation by that name.
+    pub fn session_folder(&self, store: &dyn LocalStore) -> &Path {
+        self.session_folder.get_or_init(|| {
+            let folder = self.last_session(store).and_then(|last| last.folder);
+            let there = folder.filter(|folder| folder.starts_with(&self.root) && folder.is_dir());
+            there.unwrap_or_else(|| self.root.clone())
+        })
     }
 
     /// The commit where the session began; `None` before the first one.

@@ -304,6 +304,7 @@ mod tests {
                 exit: None,
                 log: Some(log),
                 idle_limit: None,
+                folder: None,
                 survivors: Vec::new(),
                 quiet: None,
             };

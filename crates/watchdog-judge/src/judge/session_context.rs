@@ -64,7 +64,7 @@ fn by_transcript(
     store: &dyn LocalStore,
     home: &ClaudeHome,
 ) -> Option<SessionSummary> {
-    let root = input.root.clone();
+    let root = input.session_folder(store);
     let recorded = session::read_session(store, &input.worktree_id, &input.spec)
         .ok()
         .flatten();
@@ -72,14 +72,14 @@ fn by_transcript(
     let recorded =
         recorded.filter(|session| input.recorded_at.is_none_or(|at| at <= session.started_at));
     match recorded.and_then(|session| session.session_id) {
-        Some(id) => session_summary(&root, home, Some(&id), None),
+        Some(id) => session_summary(root, home, Some(&id), None),
         // Without a baseline's time the transcript of this work is unknown.
         None => {
             let at = input.recorded_at?;
             let whom = ProbeTarget::find_for_spec(
                 store,
                 (&input.worktree_id, &input.spec),
-                (&root, home.transcripts().as_ref()),
+                (root, home.transcripts().as_ref()),
                 None,
                 Some(at),
             )
@@ -87,7 +87,7 @@ fn by_transcript(
             let grown = whom.has_grown != Some(false);
             whom.expected
                 .filter(|_| grown)
-                .and_then(|id| session_summary(&root, home, Some(&id), None))
+                .and_then(|id| session_summary(root, home, Some(&id), None))
         }
     }
 }

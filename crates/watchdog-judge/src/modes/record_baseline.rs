@@ -82,7 +82,7 @@ pub fn record_baseline(
             Err(unreadable) => unread = Some(unreadable),
         }
     }
-    command_env.note_conversations(open, &recorded)?;
+    command_env.note_conversations(open, &recorded, open.root())?;
     let noted = new_event(
         recorded.at,
         &open.worktree_id,

@@ -1,5 +1,7 @@
 //! The progress of a spec's loop, so that a killed loop resumes where it stopped.
 
+use std::path::PathBuf;
+
 use jiff::Timestamp;
 use serde::{Deserialize, Serialize};
 
@@ -44,6 +46,13 @@ pub struct LoopRecord {
     pub over: Option<Reason>,
     /// Names the git directory that it works in; `None` where that was not written down.
     pub birth: Option<String>,
+    /// The folder that its sessions run in, where that is not the top of the worktree.
+    #[serde(
+        default,
+        skip_serializing_if = "Option::is_none",
+        with = "crate::codec::optional_path_form"
+    )]
+    pub folder: Option<PathBuf>,
     /// A hash of its prompt and command line; `None` where that was not written down.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub recipe: Option<String>,
@@ -67,6 +76,7 @@ impl LoopRecord {
             standing: LoopStanding::default(),
             records: Vec::new(),
             at_most: None,
+            folder: None,
             under_way: None,
             feedback: None,
             session_id: None,
@@ -130,6 +140,7 @@ mod tests {
         let now = Timestamp::UNIX_EPOCH;
         let verdict = Verdict::new(Reason::ChecksUnmet, "unmet");
         let looped = LoopRecord {
+            folder: None,
             id: "1".into(),
             begun_at: now,
             origin: None,

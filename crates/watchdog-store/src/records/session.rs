@@ -46,6 +46,13 @@ pub struct SessionRecord {
     /// The log of its output.
     #[serde(with = "crate::codec::optional_path_form")]
     pub log: Option<PathBuf>,
+    /// The folder that it began in, where that is not the top of the worktree: its agent keeps its conversation by that name.
+    #[serde(
+        default,
+        skip_serializing_if = "Option::is_none",
+        with = "crate::codec::optional_path_form"
+    )]
+    pub folder: Option<PathBuf>,
     /// How long it may be silent before it counts as stalled, where watchdog ran it with such a limit.
     #[serde(
         default,

@@ -69,7 +69,7 @@ pub fn begin_session(
                 UncommittedRule::Inherit,
                 at,
             )?;
-            command_env.note_conversations(&open, &recorded)?;
+            command_env.note_conversations(&open, &recorded, open.root())?;
             note_event(
                 &open,
                 &recorded.spec,

@@ -24,7 +24,8 @@ pub struct PersistedLoop {
     store: Arc<dyn LocalStore>,
     worktree_id: String,
     spec: String,
-    record: LoopRecord,
+    /// The state, as it was read or begun.
+    pub(super) record: LoopRecord,
     /// Whether this process resumes a loop of another one.
     pub resumed: bool,
 }

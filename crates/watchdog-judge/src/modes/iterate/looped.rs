@@ -125,7 +125,11 @@ impl LoopRun {
             spec_of_new_session(open.store.as_ref(), &open.worktree, request.spec.as_deref())?;
         // Saying so is a courtesy to others.
         let _ = lock.set_spec(&spec);
-        let memory = PersistedLoop::open(&open.store, &open.worktree, &spec, &request, begun)?;
+        let mut memory = PersistedLoop::open(&open.store, &open.worktree, &spec, &request, begun)?;
+        if !memory.resumed {
+            let folder = command_env.typed_folder(open.root());
+            memory.record.folder = Some(folder).filter(|folder| folder != open.root());
+        }
         // A session that was cut off is this loop's own, and the loop waits for it.
         if memory.record().under_way.is_none()
             && let Some(running) = RunningSession::find_running(command_env, &open, Some(&spec))?
@@ -166,6 +170,7 @@ impl LoopRun {
             store: Arc::clone(&open.store),
             root: open.root().to_owned(),
             worktree_id: open.worktree_id.clone(),
+            folder: (memory.record().folder.clone()).unwrap_or_else(|| open.root().to_owned()),
             prompt_file: command_env
                 .state
                 .prompts()

@@ -58,6 +58,8 @@ pub struct LoopContext {
     pub root: PathBuf,
     /// The worktree's name in the store.
     pub worktree_id: String,
+    /// The folder that its sessions run in, while it is there.
+    pub folder: PathBuf,
     /// The name of the work.
     pub spec: String,
     /// The point at which the loop began.
@@ -256,7 +258,7 @@ impl LoopContext {
                     command.stdin
                 },
                 mirror: self.request.mirror,
-                ..SessionLaunch::new(command.argv, &self.root)
+                ..SessionLaunch::new(command.argv, self.session_folder())
             },
             agent: agent.preset_name(),
             ruled_by,
@@ -276,6 +278,18 @@ impl LoopContext {
                     .map_or(0.0, |agent_standing| agent_standing.spent.cost_usd),
             }),
         })
+    }
+
+    /// The folder for the next session. One that an earlier session removed is told.
+    fn session_folder(&self) -> &Path {
+        if self.folder.is_dir() {
+            return &self.folder;
+        }
+        let (gone, root) = (self.folder.display(), self.root.display());
+        self.command_env.tell(&format!(
+            "{gone} is gone, so that the session runs in {root}"
+        ));
+        &self.root
     }
 
     /// The present state of the work. Returns `None` if it could not be read, with a warning.

@@ -199,6 +199,7 @@ impl<'a> StartedSession<'a> {
             read_as: options.ruled_by.clone(),
             pid: Some(std::process::id()),
             log: options.launch.log.clone(),
+            folder: Some(options.launch.cwd.clone()).filter(|folder| *folder != input.root),
             idle_limit: options.terms.idle_timeout,
             ..SessionRecord::began(begun)
         };

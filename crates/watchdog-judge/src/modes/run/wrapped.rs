@@ -151,7 +151,7 @@ impl RunRequest {
                     MirrorTarget::Through
                 },
                 cover: self.view.clone().map(|view| view as Arc<dyn TerminalCover>),
-                ..SessionLaunch::new(self.command.clone(), &input.root)
+                ..SessionLaunch::new(self.command.clone(), command_env.typed_folder(&input.root))
             },
             agent: None,
             ruled_by,
