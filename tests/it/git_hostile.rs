@@ -274,6 +274,40 @@ fn the_environment_of_a_hook_leads_nowhere_else() {
 }
 
 #[test]
+fn environment_settings_count_as_for_git() {
+    let repo = Repo::init();
+    repo.commit("one");
+    repo.write("new.txt", "x");
+    fs::write(repo.path(".git/more"), "new.txt\n").unwrap();
+    let more = repo.path(".git/more").display().to_string();
+    let ignored = format!("{} 0 [] []", repo.root().display());
+    let pair = [
+        ("GIT_CONFIG_COUNT", "1"),
+        ("GIT_CONFIG_KEY_0", "core.excludesFile"),
+        ("GIT_CONFIG_VALUE_0", &more),
+    ];
+    assert_eq!(seen_by(&repo, |command| _ = command.envs(pair)), ignored);
+    let parameters = format!("'core.excludesfile'='{more}'");
+    let with_parameters = |command: &mut Command| {
+        command.env("GIT_CONFIG_PARAMETERS", &parameters);
+    };
+    assert_eq!(seen_by(&repo, with_parameters), ignored);
+    if std::os::unix::fs::chown(repo.path(".git"), Some(12345), None).is_err() {
+        return; // Only root can give files away.
+    }
+    std::os::unix::fs::chown(repo.root(), Some(12345), None).unwrap();
+    let root = repo.root().display().to_string();
+    let allow = |command: &mut Command| {
+        let values = [
+            ("GIT_CONFIG_COUNT", "1"),
+            ("GIT_CONFIG_KEY_0", "safe.directory"),
+        ];
+        command.envs(values).env("GIT_CONFIG_VALUE_0", &root);
+    };
+    assert!(seen_by(&repo, allow).ends_with(" 1 [\"new.txt\"] []"));
+}
+
+#[test]
 fn current_directory_never_narrows_the_view() {
     let repo = Repo::init();
     repo.commit_file("sub/one", "x\n", "one");

@@ -12,11 +12,12 @@ use gix::open::{Options, Permissions};
 
 use super::error::Error;
 use super::reftable;
+use watchdog_system::read_git_settings;
 
 /// How many packs a repository may have while it is open, at least: a snapshot of many files makes one, until there are fifty.
 const PACKS: usize = 128;
 
-/// The options with which gix opens a repository.
+/// The options with which gix opens a repository, with settings of the environment.
 pub(super) fn build_open_options() -> Options {
     let mut permissions = Permissions::all();
     permissions.env.git_prefix = gix::sec::Permission::Deny;
@@ -25,7 +26,15 @@ pub(super) fn build_open_options() -> Options {
     // Any process in the repository can create refs/replace, so gix must not follow them.
     // git stores nanoseconds in the index; comparing them saves reading every file of a fresh checkout.
     let options = Options::default()
-        .config_overrides(["gitoxide.core.useNsec=true", "core.useReplaceRefs=false"]);
+        .config_overrides(["gitoxide.core.useNsec=true", "core.useReplaceRefs=false"])
+        // A key that is no plain one would be cut at the wrong place.
+        .cli_overrides(
+            (read_git_settings(|name| std::env::var_os(name))
+                .unwrap_or_default()
+                .into_iter())
+            .filter(|(key, _)| !key.contains('='))
+            .map(|(key, value)| format!("{key}={value}")),
+        );
     // gix has room for so many packs as there were when it opened the repository, and a reserve. A session of hours may bring many more.
     let options = options.object_store_slots(Slots::AsNeededByDiskState {
         multiplier: 1.1,

@@ -9,13 +9,14 @@ use std::time::SystemTime;
 use gix::error::ResultExt as _;
 use gix::sec::Trust;
 
-use super::config_fault::check_config;
+use super::config_fault::{check_config, find_config_fault};
 use super::discover::dot_git;
 use super::error::Error;
 use super::file_state::{StatStamp, is_absent, version_of};
 use super::harden;
 use super::reftable::ServedWorktree;
 use super::worktrees::git_dirs;
+use watchdog_system::read_git_settings;
 
 /// How many bytes of objects are kept in memory. A judgement reads the commits and trees at both
 /// ends of a range several times.
@@ -69,11 +70,20 @@ impl Worktree {
             Err(_) => None,
         };
         let setting_fault = setting_fault.filter(|_| named.is_some());
+        // gix opens nothing from a folder that is gone, as where a session removed the one that it was typed in.
+        if std::env::current_dir().is_err() {
+            let _ = std::env::set_current_dir(top);
+        }
+        let settings =
+            read_git_settings(|name| std::env::var_os(name)).map_err(|why| Error::Read {
+                doing: "read git's settings in the environment".into(),
+                why,
+            })?;
         let mut repo = gix::open_opts(dot_git, harden::build_open_options())
             .map_err(|error| Error::read_error(doing(), error))?;
         // gix takes a work tree that is gone for that of another user.
         let trust = match named {
-            Some(_) if setting_fault.is_none() => repo.git_dir_trust(),
+            Some(_) if setting_fault.is_none() || !is_own(top) => repo.git_dir_trust(),
             _ => Trust::from_path_ownership(dot_git)
                 .map_err(|error| Error::read_error(doing(), error))?,
         };
@@ -82,9 +92,20 @@ impl Worktree {
                 .map_err(|error| Error::read_error(doing(), error))?;
         }
         if trust != Trust::Full {
-            return Err(Error::ForeignOwner {
-                path: repo.workdir().unwrap_or(repo.git_dir()).to_owned(),
-            });
+            let workdir = repo.workdir().unwrap_or(repo.git_dir());
+            if !is_safe_directory(workdir, &settings) {
+                return Err(Error::ForeignOwner {
+                    path: workdir.to_owned(),
+                });
+            }
+            // gix asks the files of the user and the system alone, and would heed the repository's settings in part.
+            let mut config = repo.config_snapshot_mut();
+            for id in config.section_ids().collect::<Vec<_>>() {
+                if let Some(mut section) = config.section_mut_by_id(id) {
+                    section.set_trust(Trust::Full);
+                }
+            }
+            (config.commit()).map_err(|error| Error::read_error(doing(), error))?;
         }
         let storage = harden::find_ref_storage(&repo)?;
         let workdir = match named {
@@ -138,6 +159,11 @@ impl Worktree {
     /// The git directory that all worktrees of the repository share. Absolute, symlinks resolved.
     pub fn common_dir(&self) -> &Path {
         &self.common_dir
+    }
+
+    /// The fault with which git does not work here now. The facts are read without the setting.
+    pub fn config_fault(&self) -> Option<Error> {
+        find_config_fault(&self.root, &self.git_dir, &self.common_dir)
     }
 
     /// Sees to it that the repository was opened for this very worktree; to be called before anything but a ref of watchdog's is written.
@@ -205,4 +231,22 @@ impl Worktree {
 pub(super) fn is_own(path: &Path) -> bool {
     let user = rustix::process::geteuid().as_raw();
     fs::symlink_metadata(path).is_ok_and(|metadata| metadata.uid() == user)
+}
+
+/// Whether the environment allows the repository of another user, by git's rule: the last empty value takes back those before it.
+fn is_safe_directory(workdir: &Path, settings: &[(String, String)]) -> bool {
+    let values: Vec<&str> = (settings.iter())
+        .filter(|(key, _)| key.eq_ignore_ascii_case("safe.directory"))
+        .map(|(_, value)| value.as_str())
+        .collect();
+    let workdir = fs::canonicalize(workdir).unwrap_or_else(|_| workdir.to_owned());
+    values
+        .rsplit(|value| value.is_empty())
+        .next()
+        .is_some_and(|values| {
+            values.iter().any(|value| match value.strip_suffix("/*") {
+                Some(parent) => workdir.starts_with(parent),
+                None => *value == "*" || fs::canonicalize(value).is_ok_and(|safe| safe == workdir),
+            })
+        })
 }

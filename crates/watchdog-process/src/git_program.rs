@@ -8,6 +8,7 @@ use std::time::Duration;
 use super::builder::{foreign_git_variables, is_set};
 use super::call_log::ProgramPurpose;
 use super::program::{BoundedOutput, FinishedProgram, ProgramRun};
+use watchdog_system::read_git_settings;
 
 /// Between TERM and KILL.
 const GRACE: Duration = Duration::from_secs(5);
@@ -17,12 +18,37 @@ const KEEP: usize = 64 << 10;
 const NAME: &str = "watchdog";
 const EMAIL: &str = "watchdog@localhost";
 
-/// The variables for a program that works in the worktree: removes those that redirect git.
+/// The variables for a program that works in the worktree: removes those that redirect git, and keeps settings that run nothing.
 pub fn build_environment() -> BTreeMap<OsString, Option<OsString>> {
-    foreign_git_variables()
-        .into_iter()
+    let mut env = (foreign_git_variables().into_iter())
         .map(|name| (name, None))
-        .collect()
+        .collect();
+    // Settings that git refuses keep every repository from being opened.
+    add_settings(
+        &mut env,
+        &read_git_settings(|name| std::env::var_os(name)).unwrap_or_default(),
+    );
+    env
+}
+
+/// Adds settings after those that the variables hold.
+fn add_settings(env: &mut BTreeMap<OsString, Option<OsString>>, settings: &[(String, String)]) {
+    if settings.is_empty() {
+        return;
+    }
+    let count = env.get(OsStr::new("GIT_CONFIG_COUNT")).cloned().flatten();
+    let first: usize = count
+        .and_then(|count| count.to_str()?.parse().ok())
+        .unwrap_or(0);
+    let mut set = |name: String, value: &str| env.insert(name.into(), Some(value.into()));
+    set(
+        "GIT_CONFIG_COUNT".into(),
+        &(first + settings.len()).to_string(),
+    );
+    for (n, (key, value)) in (first..).zip(settings) {
+        set(format!("GIT_CONFIG_KEY_{n}"), key);
+        set(format!("GIT_CONFIG_VALUE_{n}"), value);
+    }
 }
 
 /// `GIT_SSH_COMMAND` and `GIT_SSH` of our environment, which every git that we start inherits.
@@ -96,12 +122,7 @@ pub fn new_git_run(
 impl ProgramRun {
     /// The same git command with more configuration, by key and value: what the repository's own says of these keys does not count.
     pub fn with_settings(mut self, settings: &[(String, String)]) -> Self {
-        let mut set = |name: String, value: &str| self.env.insert(name.into(), Some(value.into()));
-        set("GIT_CONFIG_COUNT".into(), &settings.len().to_string());
-        for (n, (key, value)) in settings.iter().enumerate() {
-            set(format!("GIT_CONFIG_KEY_{n}"), key);
-            set(format!("GIT_CONFIG_VALUE_{n}"), value);
-        }
+        add_settings(&mut self.env, settings);
         self
     }
 }

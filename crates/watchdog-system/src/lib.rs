@@ -1,5 +1,5 @@
 //! The abilities that only Linux has, and their substitutes on other systems; and the one reader of
-//! files that others may write. No other crate asks which system it runs on:
+//! files that others may write, and of git's settings in the environment. No other crate asks which system it runs on:
 //! `tests/it/one_system.rs` holds it.
 //!
 //! | what | on Linux | elsewhere |
@@ -28,6 +28,7 @@
 
 #![warn(missing_docs)]
 
+mod git_settings;
 #[cfg(all(target_os = "linux", not(feature = "other-systems")))]
 mod linux;
 #[cfg(any(not(target_os = "linux"), feature = "other-systems", test))]
@@ -41,6 +42,7 @@ use linux as here;
 use other_systems as here;
 
 // A list for all systems: what one of them lacks does not compile there.
+pub use git_settings::{distrust_git_settings, read_git_settings};
 pub use here::{
     FOLDER_TO_ENTER, PIPE_PIECE, address_space_limit, adopt_orphans, boot_reading,
     children_of_main_thread, command_line, control_group, enlarge_pipe, file_system_kind,

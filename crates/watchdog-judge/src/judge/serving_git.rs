@@ -1,6 +1,5 @@
 //! Runs git for the room `git`, which starts no process, where a repository keeps its refs in a format that only git reads.
 
-use std::collections::BTreeMap;
 use std::ffi::{OsStr, OsString};
 use std::path::Path;
 use std::time::Duration;
@@ -8,7 +7,7 @@ use std::time::Duration;
 use watchdog_facts::evidence::ProcessExit;
 use watchdog_git::{GitProcessOutput, GitRunner, serve_with};
 use watchdog_process::ProgramPurpose;
-use watchdog_process::builder::foreign_git_variables;
+use watchdog_process::git_program::build_environment;
 use watchdog_process::program::ProgramRun;
 use watchdog_store::StateDir;
 
@@ -28,10 +27,7 @@ struct GitProcessRunner;
 
 impl GitRunner for GitProcessRunner {
     fn run(&self, folder: &Path, args: &[&str], stdin: &[u8]) -> Result<GitProcessOutput, String> {
-        let mut env: BTreeMap<OsString, Option<OsString>> = foreign_git_variables()
-            .into_iter()
-            .map(|name| (name, None))
-            .collect();
+        let mut env = build_environment();
         for (name, value) in [
             ("GIT_TERMINAL_PROMPT", "0"),
             ("GIT_NO_REPLACE_OBJECTS", "1"),
