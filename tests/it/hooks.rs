@@ -2,6 +2,7 @@
 
 use std::fs;
 use std::os::unix::fs::PermissionsExt as _;
+use std::path::Path;
 use std::time::{Duration, Instant};
 
 use serde_json::{Value, json};
@@ -714,4 +715,49 @@ fn install_refuses_invalid_settings_and_honours_user_settings() {
         !env.root().join("claude's folder/settings.json").exists(),
         "install made it, and nothing else is in it"
     );
+}
+
+#[test]
+fn hooks_name_where_they_hold_and_their_switch() {
+    let env = TestEnv::new();
+    env.install("watchdog", Path::new(env!("CARGO_BIN_EXE_watchdog")));
+    let repo = env.repo();
+    repo.git(&["worktree", "add", "-q", "../side"]);
+    let side = env.root().join("side");
+    let told = repo.watchdog(&["hook", "install"]).expect(0);
+    assert!(told.stdout.contains("not in 1 other worktree"), "{told}");
+    // The agent's PATH need not be that of this shell.
+    let settings: Value = serde_json::from_str(
+        &fs::read_to_string(repo.path().join(".claude/settings.json")).unwrap(),
+    )
+    .unwrap();
+    let command = settings["hooks"]["Stop"][0]["hooks"][0]["command"]
+        .as_str()
+        .unwrap();
+    let answer = env.command("sh", repo.path()).args(["-c", command]);
+    answer
+        .env("PATH", "/usr/bin:/bin")
+        .stdin("{}")
+        .run()
+        .expect(0);
+    let doctor = repo.watchdog(&["doctor"]);
+    let mend = format!("watchdog -C {} hook install", side.display());
+    assert!(doctor.stdout.contains(&mend), "{doctor}");
+
+    // The nearest file decides.
+    let off = "{\"disableAllHooks\": true}";
+    repo.write(
+        ".claude/settings.local.json",
+        "{\"disableAllHooks\": false}",
+    );
+    env.write("home/.claude/settings.json", off);
+    let says_off = |name: &str| {
+        let words = format!("{name}: no hook runs in");
+        repo.watchdog(&["doctor"]).stdout.contains(&words)
+    };
+    assert!(!says_off("settings.json"));
+    repo.write(".claude/settings.local.json", off);
+    assert!(says_off(".claude/settings.local.json"));
+    let told = repo.watchdog(&["hook", "install"]).expect(0);
+    assert!(told.stderr.contains("disableAllHooks is true in"), "{told}");
 }

@@ -1,6 +1,6 @@
 //! `watchdog doctor`: what is wrong and how to mend it; with `--rebuild`, records brought back from git.
 
-use super::hook::choose_hook_program;
+use super::hook::{choose_hook_program, is_shared};
 use crate::cli::args::DoctorArgs;
 use crate::cli::failure::CommandFailure;
 use crate::cli::terminal::CommandTerminal;
@@ -8,6 +8,7 @@ use watchdog_facts::display::escape_to_one_line;
 use watchdog_facts::verdict::Reason;
 use watchdog_git::Worktree;
 use watchdog_judge::clock::now;
+use watchdog_judge::hooks::HookDialect;
 use watchdog_judge::judge::command_env::CommandEnv;
 use watchdog_judge::judge::open_worktree::OpenWorktree;
 use watchdog_judge::modes::doctor::{AgentLogin, DoctorFinding, DoctorRequest, fix, run_diagnosis};
@@ -32,11 +33,15 @@ pub fn run_doctor_command(
     let request = DoctorRequest {
         search_path: std::env::var_os("PATH"),
         environment: std::env::vars_os().collect(),
+        program: choose_hook_program(
+            !opened
+                .as_ref()
+                .is_ok_and(|worktree| is_shared(worktree, HookDialect::Claude)),
+        )?,
         commands: opened.map_or_else(
             |_| command_env.commands_here(),
             |worktree| command_env.commands(worktree.root()),
         ),
-        program: choose_hook_program(false)?,
     };
     let mut report = run_diagnosis(command_env, &request);
     if args.fix {

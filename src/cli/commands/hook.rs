@@ -7,12 +7,13 @@ use crate::cli::args_global::GlobalArgs;
 use crate::cli::args_hook::{HookArgs, HookCommand, InstallArgs, SettingsArgs};
 use crate::cli::failure::CommandFailure;
 use crate::cli::terminal::CommandTerminal;
-use watchdog_facts::display::{escape_for_display, escape_to_one_line};
+use watchdog_facts::display::{escape_for_display, escape_to_one_line, plural};
 use watchdog_facts::shell_line::shell_word;
-use watchdog_git::Worktree;
+use watchdog_git::{Worktree, worktrees_of};
 use watchdog_judge::hooks::settings_file::{SettingsFile, SettingsFileError};
 use watchdog_judge::hooks::{
-    HeldAgents, HookDialect, HookEntries, HookEvent, HookReply, hook_text, line_diff,
+    HeldAgents, HookDialect, HookEntries, HookEvent, HookReply, find_hook_switch, hook_text,
+    line_diff,
 };
 use watchdog_judge::judge::command_env::CommandEnv;
 use watchdog_judge::modes::hook::{HookHost, HookRequest, answer_hook};
@@ -40,13 +41,21 @@ pub fn run_hook_command(
                 ))
                 .hint("leave --subagents out: the agent itself is held"));
             }
-            let program = choose_hook_program(install.settings.user)?;
+            let worktree = Worktree::open(&command_env.worktree).ok();
+            let is_shared = worktree
+                .as_ref()
+                .is_some_and(|worktree| is_shared(worktree, dialect));
+            let program = choose_hook_program(install.settings.user || !is_shared)?;
             let holds = HeldAgents {
                 subagents: install.subagents,
                 all_sessions: install.all_sessions,
             };
             let wanted = HookEntries::usual(dialect, &program, check_hook_timeout(install)?, holds);
-            edit_settings(&command_env, terminal, install.settings, &wanted, &program)
+            let code = edit_settings(&command_env, terminal, install.settings, &wanted, &program)?;
+            if !terminal.json {
+                tell_where_hooks_hold(terminal, install.settings, worktree.as_ref(), is_shared);
+            }
+            Ok(code)
         }
         HookCommand::Uninstall(uninstall) => {
             let command_env = around()?;
@@ -162,8 +171,45 @@ fn check_hook_timeout(install: &InstallArgs) -> Result<Duration, CommandFailure>
     }
 }
 
-/// How the hooks call this program. Settings of a project are for other machines too, so there its plain name is used where that leads
-/// here; those of a user name this very file.
+/// Whether the settings of the project are in its commits, for other worktrees and machines.
+pub(super) fn is_shared(worktree: &Worktree, dialect: HookDialect) -> bool {
+    worktree.head_has(dialect.project_file()).unwrap_or(false)
+}
+
+/// Says which worktrees the hooks are for, and what switches them off.
+fn tell_where_hooks_hold(
+    terminal: &CommandTerminal,
+    which: SettingsArgs,
+    worktree: Option<&Worktree>,
+    is_shared: bool,
+) {
+    let listed = worktree.map(|worktree| worktrees_of(worktree.common_dir()).len());
+    let others = listed.unwrap_or(1).saturating_sub(1) as u64;
+    terminal.line(&match (which.user, is_shared) {
+        (true, _) => "they hold in every project of this user".to_owned(),
+        (_, true) => {
+            "they hold in each worktree that has this commit, where the agent finds watchdog"
+                .to_owned()
+        }
+        _ => format!(
+            "they hold in this worktree alone, not in {}; --user holds everywhere",
+            plural(others, "other worktree")
+        ),
+    });
+    let user_file = HookDialect::Claude.user_file(|name| std::env::var_os(name));
+    let root = worktree
+        .map(Worktree::root)
+        .filter(|_| which.agent == HookDialect::Claude);
+    if let Some(file) = root.and_then(|root| find_hook_switch(Some(root), user_file.as_deref())) {
+        let file = escape_to_one_line(&file.display().to_string());
+        terminal.complain(&format!(
+            "watchdog: none of them runs here: disableAllHooks is true in {file}; take it out there"
+        ));
+    }
+}
+
+/// How the hooks call this program. Settings in commits are for other machines too, so there its plain name is used where that leads
+/// here; others name this very file, which an agent finds by any `PATH`.
 pub(super) fn choose_hook_program(whole_path: bool) -> Result<String, CommandFailure> {
     let own = std::env::current_exe().map_err(|error| {
         CommandFailure::usage(format!("failed to find this program's own file: {error}"))

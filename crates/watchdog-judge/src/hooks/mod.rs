@@ -16,6 +16,7 @@ mod entry;
 mod plugin_text;
 mod session_input;
 mod settings_text;
+mod switched_off;
 
 pub use dialect::HookDialect;
 pub use entry::{HeldAgents, HookEntries};
@@ -24,3 +25,4 @@ pub use input::{HookEvent, HookInput};
 pub use reply::{HookAction, HookReply};
 pub use session_input::build_context;
 pub use stop_criteria::judge_criteria;
+pub use switched_off::find_hook_switch;

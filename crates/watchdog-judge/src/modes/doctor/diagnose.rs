@@ -109,11 +109,7 @@ fn gather_findings(
         findings.note("fallback", missing.why, missing.mend);
     }
     let after_agent = findings.0.len();
-    examine_hooks(
-        &mut findings,
-        worktree.as_ref().map(Worktree::root),
-        request,
-    );
+    examine_hooks(&mut findings, worktree.as_ref(), request);
     examine_crontab(&mut findings, agent.program(), commands);
     (findings, after_agent, agent)
 }

@@ -1,5 +1,6 @@
 //! Looks at the hooks that settings name: whether the program is there, and whether they are those of this version.
 
+use std::collections::BTreeSet;
 use std::ffi::OsStr;
 use std::path::{Path, PathBuf};
 
@@ -7,12 +8,18 @@ use super::diagnose::DoctorRequest;
 use super::finding::{Findings, SafeMend};
 use crate::hooks::hook_text::{edit_hooks, read_installed_hooks};
 use crate::hooks::settings_file::SettingsFile;
-use crate::hooks::{HookDialect, HookEntries};
+use crate::hooks::{HookDialect, HookEntries, find_hook_switch};
 use crate::modes::init::is_in_path;
-use watchdog_facts::shell_line::shell_word;
+use watchdog_facts::shell_line::{WorktreeCommands, shell_word};
+use watchdog_git::{Worktree, WorktreeState, worktrees_of};
 
 /// Looks at the settings of the worktree and of the user, of every agent.
-pub(super) fn examine_hooks(findings: &mut Findings, root: Option<&Path>, request: &DoctorRequest) {
+pub(super) fn examine_hooks(
+    findings: &mut Findings,
+    worktree: Option<&Worktree>,
+    request: &DoctorRequest,
+) {
+    let root = worktree.map(Worktree::root);
     let mut seen: Vec<PathBuf> = Vec::new();
     for dialect in HookDialect::ALL {
         let projects = root.into_iter().flat_map(|root| {
@@ -44,6 +51,45 @@ pub(super) fn examine_hooks(findings: &mut Findings, root: Option<&Path>, reques
                 ),
             }
         }
+    }
+    examine_reach(findings, worktree, request);
+}
+
+/// Looks in each worktree of the repository for sessions of Claude Code that no hook of ours sees.
+fn examine_reach(findings: &mut Findings, worktree: Option<&Worktree>, request: &DoctorRequest) {
+    let dialect = HookDialect::Claude;
+    let has_ours = |path: &Path| {
+        let text = SettingsFile::from_path(path)
+            .ok()
+            .and_then(|file| file.text);
+        text.is_some_and(|text| read_installed_hooks(dialect, &text, &request.program).is_some())
+    };
+    let user_file = dialect.user_file(|name| request.environment.get(OsStr::new(name)).cloned());
+    let everywhere = user_file.as_deref().is_some_and(has_ours);
+    let worktrees = worktree.map_or_else(Vec::new, |worktree| worktrees_of(worktree.common_dir()));
+    let (with, without): (Vec<_>, Vec<_>) = (worktrees.iter())
+        .filter(|listed| listed.standing == WorktreeState::There)
+        .partition(|listed| {
+            let mut files = dialect.project_files().into_iter();
+            everywhere || files.any(|name| has_ours(&listed.root.join(name)))
+        });
+    let mut switches = BTreeSet::new();
+    for root in with.iter().map(|listed| listed.root.as_path()) {
+        if let Some(file) = find_hook_switch(Some(root), user_file.as_deref())
+            && switches.insert(file.clone())
+        {
+            let (file, root) = (file.display(), root.display());
+            let why = format!("disableAllHooks is true in {file}: no hook runs in {root}");
+            findings.wrong("hooks", why, format!("take disableAllHooks out of {file}"));
+        }
+    }
+    for listed in without.iter().filter(|_| !with.is_empty()) {
+        let why = format!(
+            "{} has none, and another worktree has",
+            listed.root.display()
+        );
+        let install = WorktreeCommands::at(&listed.root).watchdog("hook install");
+        findings.note("hooks", why, format!("{install}, or once with --user"));
     }
 }
 
