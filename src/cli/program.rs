@@ -342,8 +342,8 @@ fn build_command_env(
     // A relative path is one from where the command was typed.
     let agent_program = agent_program.map(|program| {
         let by_path = program.as_encoded_bytes().contains(&b'/');
-        let place = std::path::absolute(worktree.join(&program)).ok();
-        place
+        let program_path = std::path::absolute(worktree.join(&program)).ok();
+        program_path
             .filter(|_| by_path)
             .map_or(program, PathBuf::into_os_string)
     });

@@ -831,25 +831,4 @@ fn session_and_nested_checks_run_where_typed() {
     repo.watchdog(&named);
     let went = fs::read_to_string(api.join("went")).unwrap();
     assert_eq!(went.lines().nth(2), api.to_str());
-
-    // A session that removes its folder costs the next one only that.
-    let gone = repo.path().join("gone");
-    fs::create_dir(&gone).unwrap();
-    let script = "pwd -P >> ../../went; rmdir ../gone 2>/dev/null";
-    let twice = [
-        "loop",
-        "--max-iterations",
-        "2",
-        "--no-probe",
-        "--",
-        "sh",
-        "-c",
-        script,
-    ];
-    let out = env.watchdog(&gone, &twice);
-    assert!(
-        out.stderr
-            .contains("gone is gone, so that the session runs in"),
-        "{out}"
-    );
 }

@@ -10,7 +10,6 @@ use watchdog_facts::shell_line::shell_path;
 use watchdog_system::read_regular_file;
 
 use super::error::Error;
-use super::worktrees::git_dirs;
 
 /// A larger file of settings is not looked at for its fault.
 const LARGEST_CONFIG: u64 = 1 << 20;
@@ -90,14 +89,24 @@ pub(super) fn check_config(
     let fault = match fs::canonicalize(&named_root) {
         Err(_) => "is not there",
         Ok(there) if root.starts_with(&there) => return Ok(None),
-        Ok(there) => match git_dirs(&there.join(".git")) {
-            Ok((leads_to, _)) if leads_to == git_dir => return Ok(None),
-            _ => "is another folder",
-        },
+        Ok(there) if leads_to(&there.join(".git"), git_dir) => return Ok(None),
+        Ok(_) => "is another folder",
     };
     let root = root.display();
     let why = format!("names {}, which {fault}, and not {root}", value);
     Ok(Some(file.new_fault("core.worktree", &why)))
+}
+
+/// Whether a `.git` is this git directory, or a file that names it.
+fn leads_to(dot_git: &Path, git_dir: &Path) -> bool {
+    let text = read_regular_file(dot_git, LARGEST_CONFIG).unwrap_or_default();
+    let target = text
+        .strip_prefix(b"gitdir: ")
+        .map(|path| path.trim_ascii_end());
+    let named_dir = target.and_then(|path| gix::path::from_bstr(path.as_bstr()).ok());
+    let folder = dot_git.parent().unwrap_or(dot_git);
+    let there = named_dir.map_or_else(|| dot_git.to_owned(), |path| folder.join(path));
+    fs::canonicalize(there).is_ok_and(|there| there == git_dir)
 }
 
 /// A file of settings, without those that it includes.
@@ -155,14 +164,14 @@ impl ConfigFile {
             _ => "",
         };
         // With another fault git would not even begin inside of the repository.
-        let elsewhere = match key {
+        let start_folder = match key {
             "core.bare" | "core.worktree" if !why.contains("neither") => "",
             _ => " -C /",
         };
         let file = shell_path(&self.path);
         Error::Setting {
             why: format!("{key} in {} {why}", self.path.display()),
-            mend: format!("git{elsewhere} config --file {file} --unset{all} {key}"),
+            mend: format!("git{start_folder} config --file {file} --unset{all} {key}"),
         }
     }
 }
