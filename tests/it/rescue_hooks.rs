@@ -5,9 +5,10 @@ use std::collections::BTreeMap;
 use std::path::PathBuf;
 use std::time::Duration;
 
+use jiff::Timestamp;
 use watchdog_core::config::settings::{ConfigSettings, RescueMode, RescueSettings};
 use watchdog_facts::evidence::RescueOutcome;
-use watchdog_git::Snapshot;
+use watchdog_git::{Snapshot, SnapshotRequest, find_named_snapshot};
 use watchdog_judge::rescue::{NO_OTHERS, RescueRequest, private_rule, rescue_snapshot};
 
 use crate::support::scratch_repo::ScratchRepo;
@@ -262,9 +263,32 @@ fn checked_out_rescue_branch_is_left_alone() {
 }
 
 #[test]
+fn branch_in_the_way_gives_another_name() {
+    for other in ["watchdog", "watchdog/rescue", "watchdog/rescue/auth/deep"] {
+        let repo = ScratchRepo::new();
+        repo.git(["switch", "-qc", other]);
+        repo.write("new", "n");
+        let outcome = rescued(&repo, |s| s.protect = vec![other.into()]);
+        let name = "watchdog-rescue-auth";
+        assert_eq!(
+            outcome.fallback_branch.as_deref(),
+            Some(name),
+            "{outcome:?}"
+        );
+        assert!(
+            outcome
+                .failed
+                .unwrap()
+                .contains(&format!("the branch '{other}' is in the way"))
+        );
+        assert_eq!(repo.git(["show", &format!("{name}:new")]), "n");
+    }
+}
+
+#[test]
 fn failed_branch_creation_is_told_without_losing_work() {
     let repo = ScratchRepo::new();
-    repo.git(["branch", "watchdog"]);
+    repo.write(".git/refs/heads/watchdog/rescue/auth/in.lock", "");
     repo.write("new", "n");
     let outcome = rescued(&repo, |s| s.protect = vec!["main".into()]);
     assert_eq!(
@@ -278,6 +302,83 @@ fn failed_branch_creation_is_told_without_losing_work() {
             .contains("could not be committed to a branch of its own")
     );
     assert_eq!(repo.git(["status", "--porcelain"]), "?? new");
+}
+
+#[test]
+fn work_taken_by_a_hook_comes_back() {
+    for hook in [
+        "git stash -q -k -u; exit 1",
+        "git reset -q --hard; git clean -fdq; exit 1",
+        "rm new un/tracked; git checkout -q HEAD -- dir; exit 1",
+        "git stash -q -k -u; sleep 60",
+    ] {
+        let repo = ScratchRepo::new();
+        leave_work(&repo);
+        repo.write("new", "n");
+        let (snapshot, files) = (repo.snapshot(), repo.files());
+        let status = repo.git(["status", "--porcelain"]);
+        repo.hook("pre-commit", hook);
+        let limit = |s: &mut RescueSettings| s.timeout = Duration::from_secs(4);
+        let outcome = rescued_with(&repo, &snapshot, &settings(limit));
+        assert_eq!(
+            (&outcome.lost, outcome.fallback_branch.as_deref()),
+            (&vec![], Some(BRANCH)),
+            "{hook}: {outcome:?}"
+        );
+        assert_eq!(repo.files(), files, "{hook}");
+        assert_eq!(repo.git(["status", "--porcelain"]), status, "{hook}");
+        assert_eq!(outcome.warnings[0].code.as_str(), "changed_by_hooks");
+    }
+}
+
+#[test]
+fn long_names_pass_a_hook_of_line_lengths() {
+    let repo = ScratchRepo::new();
+    repo.hook("commit-msg", "! grep -qE '^.{101}' \"$1\"");
+    let spec = format!("feature/{}", "long-".repeat(30));
+    for (n, spec) in [spec.as_str(), &spec[..60], "auth"].into_iter().enumerate() {
+        repo.write(
+            &format!("{}/{}/{n}", "deep".repeat(20), "name".repeat(20)),
+            "x",
+        );
+        let request = SnapshotRequest {
+            spec,
+            at: Timestamp::now(),
+            why: "a test",
+            max_new_bytes: None,
+        };
+        let snapshot = repo.open().take_snapshot(&request).unwrap().unwrap();
+        let outcome = rescue_snapshot(
+            &repo.open(),
+            &RescueRequest {
+                settings: &settings(|_| {}),
+                spec,
+                snapshot: &snapshot,
+                others: &NO_OTHERS,
+            },
+        )
+        .unwrap();
+        assert_eq!(
+            (outcome.commits, &outcome.failed),
+            (1, &None),
+            "{outcome:?}"
+        );
+        let message = repo.git(["log", "-1", "--format=%B"]);
+        assert!(
+            message
+                .lines()
+                .next()
+                .is_some_and(|subject| subject.len() <= 72),
+            "{message}"
+        );
+        let named = find_named_snapshot(&message).expect("a trailer");
+        assert!(
+            named == snapshot.name || named == snapshot.commit,
+            "{message}"
+        );
+        let (made, snapshot_commit) = repo.open().rescue_commits_at_head().unwrap();
+        assert!(!made.is_empty() && snapshot_commit == Some(snapshot.commit));
+    }
 }
 
 #[test]
@@ -363,13 +464,13 @@ fn files_reformatted_by_a_hook_are_kept() {
 #[test]
 fn hook_discarding_work_is_detected() {
     for (hook, lost) in [
-        // The commit does not have it, and the work tree has it no more.
+        // The commit does not have it, and the work tree had it no more.
         (
             "git checkout -q HEAD -- tracked 2>/dev/null; GIT_INDEX_FILE= git show HEAD:tracked > tracked",
-            vec!["tracked"],
+            vec![],
         ),
         (": > tracked; git add tracked", vec!["tracked"]),
-        ("rm new; git rm -q --cached new", vec!["new"]),
+        ("rm new; git rm -q --cached new", vec![]),
     ] {
         let repo = ScratchRepo::new();
         repo.write("tracked", "work\n");
@@ -377,6 +478,12 @@ fn hook_discarding_work_is_detected() {
         repo.hook("pre-commit", hook);
         let outcome = rescued(&repo, |_| {});
         assert_eq!(outcome.lost, lost, "{hook}: {outcome:?}");
+        assert_eq!(
+            outcome.failed.is_some(),
+            lost.is_empty(),
+            "{hook}: {outcome:?}"
+        );
+        assert_eq!(repo.read("new"), "work\n");
     }
 }
 

@@ -109,7 +109,7 @@ pub use snapshot::{
     CommitMismatch, CommitReadiness, CommitSideEffects, EntryToCommit, FileBeforeAfter, FileDiff,
     IndexBackup, PrivacyClassifier, RestoreError, RestoreResult, RestoreTarget, RestoredTo,
     SecretFile, Snapshot, SnapshotCandidate, SnapshotDiff, SnapshotPath, SnapshotPathKind,
-    SnapshotRequest, SnapshotSizes, SnapshotSummary, UncommittedFiles,
+    SnapshotRequest, SnapshotSizes, SnapshotSummary, UncommittedFiles, find_named_snapshot,
 };
 pub use stat_fingerprint::{FingerprintScope, StatFingerprints};
 pub use submodule::UnsettledSubmodule;

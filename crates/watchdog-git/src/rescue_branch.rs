@@ -26,17 +26,19 @@ pub struct RescueBranch {
     pub holds_head: bool,
     /// The message of its commit, lossy; empty where there is none.
     pub message: String,
+    /// The branch that takes the place of the name that it would have.
+    pub in_the_way: Option<String>,
 }
 
 impl Worktree {
     /// The branch for a spec: `watchdog/rescue/<spec>`, with a number behind it where that one is checked out
-    /// in some worktree and must therefore not move.
+    /// in some worktree and must therefore not move, and without slashes where a branch such as `watchdog` is in the way of its folders.
     ///
     /// # Errors
     /// When refs or commits cannot be read, or every name is taken.
     pub fn rescue_branch(&self, spec: &str) -> Result<RescueBranch, Error> {
-        let plain = format!("{PREFIX}{}", spec_for_ref(spec));
         self.refresh()?;
+        let (plain, in_the_way) = self.find_free_name(format!("{PREFIX}{}", spec_for_ref(spec)))?;
         let taken = match &self.served {
             Some(served) => served.checked_out()?,
             None => self.checked_out()?,
@@ -74,6 +76,7 @@ impl Worktree {
                 tree: None,
                 holds_head: false,
                 message: String::new(),
+                in_the_way,
             });
         };
         let tip = reference
@@ -108,7 +111,43 @@ impl Worktree {
             tree: Some(tree),
             holds_head,
             message,
+            in_the_way,
         })
+    }
+
+    /// The name for a branch of ours, without slashes where another branch is in the way of its folders; that one, too.
+    pub(crate) fn find_free_name(&self, name: String) -> Result<(String, Option<String>), Error> {
+        let in_the_way = self.retry_if_refs_moved(|| self.branch_in_the_way(&name))?;
+        let free_name = match in_the_way {
+            Some(_) => name.replace('/', "-"),
+            None => name,
+        };
+        Ok((free_name, in_the_way))
+    }
+
+    /// A branch whose name is a folder of `name`, or lies below it: git has room for one of both.
+    fn branch_in_the_way(&self, name: &str) -> Result<Option<String>, Error> {
+        let doing = || format!("look for branches beside {name}");
+        for (end, _) in name.match_indices('/') {
+            let folder = &name[..end];
+            let reference = self
+                .repo
+                .try_find_reference(&format!("refs/heads/{folder}"));
+            if (reference.map_err(|e| Error::read_error(doing(), e))?).is_some() {
+                return Ok(Some(folder.to_owned()));
+            }
+        }
+        let below = format!("refs/heads/{name}/");
+        let references = self.repo.references();
+        let references = references.map_err(|e| Error::read_error(doing(), e))?;
+        let mut inner = references
+            .prefixed(below.as_str())
+            .map_err(|e| Error::read_error(doing(), e))?;
+        let Some(first) = inner.next() else {
+            return Ok(None);
+        };
+        let first = first.map_err(|e| Error::read_error(doing(), e))?;
+        Ok(Some(first.name().shorten().to_str_lossy().into_owned()))
     }
 
     /// The branches that HEAD of any worktree of this repository names, whole.

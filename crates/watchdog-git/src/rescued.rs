@@ -11,10 +11,8 @@ use super::error::Error;
 use super::open::Worktree;
 use super::origin_evidence::{OriginEvidence, RescuedCommit};
 use super::patch::PatchIds;
+use super::snapshot::find_named_snapshot;
 use super::walk::{CommitHistory, HistoryIndex};
-
-/// How a rescue's commits name their snapshot, unless the configuration has other trailers.
-const TRAILER: &[u8] = b"Watchdog-Snapshot: refs/watchdog/rescue/";
 
 /// How many bytes of files are read to name changes.
 const MAX_BYTES: u64 = 64 << 20;
@@ -129,7 +127,11 @@ impl CommitAuthorship {
             hash.update(part);
             hash.update([0]);
         }
-        let names_a_snapshot = parsed.message.lines().any(|line| line.starts_with(TRAILER));
+        let named = find_named_snapshot(&parsed.message.to_str_lossy()).map(str::to_owned);
+        let names_a_snapshot = named.is_some_and(|named| {
+            named.starts_with("refs/watchdog/rescue/")
+                || ObjectId::from_hex(named.as_bytes()).is_ok()
+        });
         Ok(CommitAuthorship {
             authored: to_hex(&hash.finalize()[..16]),
             names_a_snapshot,

@@ -14,7 +14,7 @@ use super::{diff, nested};
 use crate::{Error, Worktree};
 
 /// The start of the line in a commit message that names the snapshot of a rescue.
-const TRAILER: &str = "Watchdog-Snapshot: ";
+const TRAILER: &str = "Watchdog-Snapshot:";
 /// Commits of one rescue that are looked through at most.
 const COMMITS: usize = 100;
 
@@ -117,11 +117,7 @@ impl Worktree {
                 .find_commit(id)
                 .map_err(|e| Error::read_error(doing, e))?;
             let message = commit.message_raw_sloppy().to_str_lossy().into_owned();
-            let Some(named) = message
-                .lines()
-                .rev()
-                .find_map(|line| line.strip_prefix(TRAILER))
-            else {
+            let Some(named) = find_named_snapshot(&message) else {
                 break;
             };
             if name.as_deref().is_some_and(|name| name != named) {
@@ -132,11 +128,31 @@ impl Worktree {
             at = commit.parent_ids().next().map(|id| id.detach().to_string());
         }
         let snapshot = name.and_then(|name| {
+            if let Ok(id) = ObjectId::from_hex(name.as_bytes()) {
+                return self.repo.find_commit(id).ok().map(|_| name);
+            }
             let reference = self.repo.try_find_reference(name.as_str()).ok().flatten()?;
             reference.target().try_id().map(|id| id.to_string())
         });
         Ok((commits, snapshot))
     }
+}
+
+/// The snapshot that the message of a rescue's commit names: a ref, or a commit where the ref's name is too long for a line. A long value
+/// stands on a line of its own.
+pub fn find_named_snapshot(message: &str) -> Option<&str> {
+    let mut below = None;
+    for line in message.lines().rev() {
+        if let Some(value) = line.strip_prefix(TRAILER) {
+            return [Some(value), below]
+                .into_iter()
+                .flatten()
+                .map(str::trim)
+                .find(|value| !value.is_empty());
+        }
+        below = line.starts_with(' ').then_some(line);
+    }
+    None
 }
 
 /// Whether the index has a whole folder in place of the path, as a sparse one does.

@@ -56,6 +56,7 @@ pub(crate) use diff::diff_trees as changes_between;
 pub(crate) use disk::{FolderWalk, as_path};
 pub use for_commits::{CommitSideEffects, EntryToCommit, FileBeforeAfter};
 pub(crate) use ignore_rules::FolderRules;
+pub use index_behind::find_named_snapshot;
 pub(crate) use list::delete_ref;
 pub(crate) use proof::entry_at;
 pub(crate) use record::build_signature;

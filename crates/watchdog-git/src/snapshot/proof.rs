@@ -15,6 +15,7 @@ use super::diff::{self, PathDifference};
 use super::disk::{FolderWalk, as_path, split_path};
 use super::private::{IGNORED, WholeSnapshot};
 use super::record::SnapshotRecord;
+use super::restore_disk::{DiskWriter, is_safe};
 use super::spec_name::path_text;
 use super::{Snapshot, nested, tree};
 use crate::file_state::is_absent;
@@ -95,12 +96,62 @@ impl Worktree {
         Ok(contents)
     }
 
-    /// The paths of a snapshot that this worktree and the searched commits lack.
-    fn find_missing(
+    /// Puts back what a program took out of the work tree after the snapshot, and no commit holds: files that are gone or as in HEAD,
+    /// and deletions. What has another content now stays. Returns the paths, without those in `changed_before`.
+    ///
+    /// # Errors
+    /// When the snapshot cannot be read or a file cannot be written.
+    pub fn put_back(
+        &self,
+        snapshot: &Snapshot,
+        changed_before: &BTreeSet<String>,
+    ) -> Result<Vec<String>, Error> {
+        let (whole, mut search, missing) =
+            self.find_missing_changes(&snapshot.commit, CommitsSearched::OfHead)?;
+        let root = self.root();
+        let doing = || format!("put files back into {}", root.display());
+        let below = FolderWalk::open(root).map_err(|e| Error::read_error(doing(), e))?;
+        let mut writer = DiskWriter::new(&whole.repo, below);
+        let mut paths = Vec::new();
+        for change in missing {
+            let path = change.path.as_bstr();
+            let was_taken = search.is_gone(path)
+                || change.before.is_some()
+                    && search.on_disk(&PathDifference {
+                        after: change.before,
+                        before: None,
+                        ..change.clone()
+                    });
+            let is_link_to_commit = [change.before, change.after]
+                .iter()
+                .flatten()
+                .any(|(mode, _)| mode.is_commit());
+            if !was_taken
+                || is_link_to_commit
+                || !is_safe(path)
+                || changed_before.contains(&path_text(path))
+            {
+                continue;
+            }
+            match change.after {
+                None => writer.remove(path),
+                Some((mode, id)) => writer.write_object(path, mode.kind(), id),
+            }
+            .map_err(|e| Error::read_error(doing(), e))?;
+            paths.push(path_text(path));
+        }
+        writer
+            .make_durable()
+            .map_err(|e| Error::read_error(doing(), e))?;
+        Ok(paths)
+    }
+
+    /// The changes of a snapshot that this worktree and the searched commits lack, those of ignored files included.
+    fn find_missing_changes(
         &self,
         commit: &str,
         searched: CommitsSearched,
-    ) -> Result<Vec<MissingPath>, Error> {
+    ) -> Result<(WholeSnapshot, ProofSearch<'_>, Vec<PathDifference>), Error> {
         self.refresh()?;
         let repo = &self.repo;
         let doing = "read the snapshot that is to be proved";
@@ -135,29 +186,32 @@ impl Worktree {
                 why: "the commit that keeps its private files is gone".into(),
             });
         }
-        let repo = &whole.repo;
         let mut search = ProofSearch {
             worktree: self,
             below,
             blobs: ObjectSink::dry(repo),
         };
-
-        let mut missing: Vec<PathDifference> = Vec::new();
-        for change in diff::diff_trees(repo, before, whole.tree)? {
-            // An ignored file may come and go: it is no work, and stays in the snapshot.
-            let ignored = whole
-                .private
-                .get(&change.path)
-                .is_some_and(|why| why == IGNORED);
-            if !ignored && !search.on_disk(&change) {
-                missing.push(change);
-            }
-        }
+        let mut missing = diff::diff_trees(&whole.repo, before, whole.tree)?;
+        missing.retain(|change| !search.on_disk(change));
         search.drop_committed(&mut missing, record.head, searched)?;
+        Ok((whole, search, missing))
+    }
+
+    /// The paths of a snapshot that this worktree and the searched commits lack.
+    fn find_missing(
+        &self,
+        commit: &str,
+        searched: CommitsSearched,
+    ) -> Result<Vec<MissingPath>, Error> {
+        let (whole, mut search, mut missing) = self.find_missing_changes(commit, searched)?;
+        // An ignored file may come and go: it is no work, and stays in the snapshot.
+        missing.retain(|change| {
+            (whole.private.get(&change.path)).is_none_or(|why| why != IGNORED)
+        });
         let mut missing: Vec<MissingPath> = missing.into_iter().map(MissingPath::new).collect();
         let mut registered = SiblingWorktrees::new(self);
         let lenient = searched != CommitsSearched::OfHead;
-        for (path, (_, id)) in nested_files(repo, whole.extras)? {
+        for (path, (_, id)) in nested_files(&whole.repo, whole.extras)? {
             if !registered.holds(path.as_bstr())
                 && !search.nested_is_safe(path.as_bstr(), id, lenient)
             {
@@ -298,6 +352,11 @@ fn keeps_change(change: &PathDifference, in_tree: Option<(EntryMode, ObjectId)>)
 }
 
 impl ProofSearch<'_> {
+    fn is_gone(&mut self, path: &BStr) -> bool {
+        let below = self.below.as_mut();
+        below.is_some_and(|below| matches!(below.lstat(path), Ok(None)))
+    }
+
     fn on_disk(&mut self, change: &PathDifference) -> bool {
         let path = change.path.as_bstr();
         if change.after.is_some_and(|(mode, _)| mode.is_commit()) {

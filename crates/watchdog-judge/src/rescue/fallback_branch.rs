@@ -23,6 +23,8 @@ pub(super) struct FallbackBranch {
     pub branch: String,
     /// Files that the work tree no longer has as the snapshot has them, and the branch does.
     pub as_they_were: BTreeSet<String>,
+    /// Why it has no slashes in its name, for a person.
+    pub renamed: Option<String>,
 }
 
 /// An index file of our own, gone when dropped. Never two at a time: a rescue holds the worktree's lock.
@@ -80,9 +82,13 @@ pub(super) fn commit_to_fallback(
         index: &index.0,
     };
     let moved = plumbing.advance(request, groups, &entries, &branch, head.as_deref());
+    let renamed = (branch.in_the_way).map(|other| {
+        format!("it is not below 'watchdog/rescue/', because the branch '{other}' is in the way")
+    });
     Ok(moved.map(|()| FallbackBranch {
         branch: branch.name,
         as_they_were,
+        renamed,
     }))
 }
 

@@ -1,12 +1,15 @@
 //! The messages of a rescue's commits. Pure.
 
 use super::request::RescueRequest;
-use watchdog_git::{Snapshot, SnapshotPath, SnapshotPathKind};
+use watchdog_git::{Snapshot, SnapshotPath, SnapshotPathKind, find_named_snapshot};
 
 /// How many files are listed.
 const LISTED: usize = 50;
-/// The longest scope that a subject line bears.
+/// The longest scope that a subject line bears; a longer one is left out.
 const SCOPE: usize = 40;
+/// Where lines are wrapped, and the longest name that stays whole on a line of its own: hooks such as commitlint refuse longer ones.
+const WIDTH: usize = 72;
+const LONGEST_NAME: usize = 98;
 
 /// The message of a single commit of all files: a conventional subject, a summary, and the trailers.
 pub(super) fn build_single_message(request: &RescueRequest<'_>, paths: &[&SnapshotPath]) -> String {
@@ -20,10 +23,9 @@ pub(super) fn build_single_message(request: &RescueRequest<'_>, paths: &[&Snapsh
                 '-'
             }
         })
-        .take(SCOPE)
         .collect();
     let scope = scope.trim_matches('-');
-    let subject = if scope.is_empty() {
+    let subject = if scope.is_empty() || scope.chars().count() > SCOPE {
         "chore".to_owned()
     } else {
         format!("chore({scope})")
@@ -37,13 +39,11 @@ pub(super) fn build_single_message(request: &RescueRequest<'_>, paths: &[&Snapsh
             SnapshotPathKind::File | SnapshotPathKind::Submodule => "",
         };
         // A name with a line break must not become a line of its own, let alone a trailer.
-        out.push_str(&format!(
-            "- {did}{}\n",
-            path.text
-                .chars()
-                .map(|c| if c.is_control() { '?' } else { c })
-                .collect::<String>()
-        ));
+        let name: String = (path.text.chars())
+            .map(|c| if c.is_control() { '?' } else { c })
+            .collect();
+        out.push_str(&shorten_name(&format!("- {did}"), &name));
+        out.push('\n');
     }
     if paths.len() > LISTED {
         out.push_str(&format!("- and {} more\n", paths.len() - LISTED));
@@ -67,32 +67,16 @@ pub(super) fn build_planned_message(
 
 /// The configured trailers, after an empty line; nothing where none are.
 fn format_trailers(request: &RescueRequest<'_>) -> String {
-    let line = |text: &str| {
-        text.chars()
-            .map(|c| if c.is_control() { ' ' } else { c })
-            .collect::<String>()
-    };
-    let filled = |trailer: &String| {
-        // Fills it in a single pass, so that a spec named "{snapshot}" stays unchanged.
-        let mut out = String::new();
-        let mut unfilled = trailer.as_str();
-        while let Some(at) = unfilled.find('{') {
-            out.push_str(&unfilled[..at]);
-            unfilled = &unfilled[at..];
-            if let Some(after) = unfilled.strip_prefix("{spec}") {
-                out.push_str(request.spec);
-                unfilled = after;
-            } else if let Some(after) = unfilled.strip_prefix("{snapshot}") {
-                out.push_str(&request.snapshot.name);
-                unfilled = after;
-            } else {
-                out.push('{');
-                unfilled = &unfilled[1..];
-            }
+    let (spec, snapshot) = (request.spec, request.snapshot);
+    let mut all = String::new();
+    for trailer in &request.settings.trailers {
+        let mut line = fill_trailer(trailer, spec, &snapshot.name);
+        if line.chars().count() > LONGEST_NAME {
+            line = fill_trailer(trailer, spec, &snapshot.commit);
         }
-        line(&(out + unfilled)) + "\n"
-    };
-    let all: String = request.settings.trailers.iter().map(filled).collect();
+        all.push_str(&fold_trailer(&line));
+        all.push('\n');
+    }
     if all.is_empty() {
         all
     } else {
@@ -100,22 +84,90 @@ fn format_trailers(request: &RescueRequest<'_>) -> String {
     }
 }
 
+/// Fills in a single pass, so that a spec named "{snapshot}" stays unchanged.
+fn fill_trailer(trailer: &str, spec: &str, snapshot: &str) -> String {
+    let mut out = String::new();
+    let mut unfilled = trailer;
+    while let Some(at) = unfilled.find('{') {
+        out.push_str(&unfilled[..at]);
+        unfilled = &unfilled[at..];
+        if let Some(after) = unfilled.strip_prefix("{spec}") {
+            out.push_str(spec);
+            unfilled = after;
+        } else if let Some(after) = unfilled.strip_prefix("{snapshot}") {
+            out.push_str(snapshot);
+            unfilled = after;
+        } else {
+            out.push('{');
+            unfilled = &unfilled[1..];
+        }
+    }
+    (out + unfilled)
+        .chars()
+        .map(|c| if c.is_control() { ' ' } else { c })
+        .collect()
+}
+
+/// Puts the value of a long trailer on a line of its own, which git reads as the same value.
+fn fold_trailer(line: &str) -> String {
+    match line.split_once(": ") {
+        Some((key, value)) if line.chars().count() > WIDTH => {
+            format!("{key}:\n{}", shorten_name(" ", value))
+        }
+        _ => line.to_owned(),
+    }
+}
+
+/// A line with a name that cannot be wrapped; the middle of a name that no hook would take is left out.
+fn shorten_name(before: &str, name: &str) -> String {
+    let (length, room) = (name.chars().count(), LONGEST_NAME - before.chars().count());
+    if length <= room {
+        return format!("{before}{name}");
+    }
+    let first: String = name.chars().take(room / 2).collect();
+    let last: String = name.chars().skip(length - (room - room / 2 - 1)).collect();
+    format!("{before}{first}…{last}")
+}
+
+/// Wraps the long lines of a text at words.
+pub(super) fn wrap_text(text: &str) -> String {
+    let mut wrapped = Vec::new();
+    for line in text.lines() {
+        let mut current = String::new();
+        let words = line.split(' ').filter(|_| line.chars().count() > WIDTH);
+        for word in words.map(|word| shorten_name("", word)) {
+            if current.is_empty() {
+                current = word;
+            } else if current.chars().count() + 1 + word.chars().count() <= WIDTH {
+                current = format!("{current} {word}");
+            } else {
+                wrapped.push(std::mem::replace(&mut current, word));
+            }
+        }
+        wrapped.push(if current.is_empty() {
+            line.to_owned()
+        } else {
+            current
+        });
+    }
+    wrapped.join("\n")
+}
+
 /// The same message, with the snapshot named in it despite the configured trailers: it identifies the branch.
 pub(super) fn with_snapshot(message: &str, snapshot: &Snapshot) -> String {
     match is_about_snapshot(message, snapshot) {
         true => message.to_owned(),
-        false => format!("{}\n\n{}\n", message.trim_end(), trailer_of(snapshot)),
+        false => {
+            let trailer = fold_trailer(&format!("Watchdog-Snapshot: {}", snapshot.name));
+            format!("{}\n\n{trailer}\n", message.trim_end())
+        }
     }
 }
 
 /// Whether a message names this very snapshot.
 pub(super) fn is_about_snapshot(message: &str, snapshot: &Snapshot) -> bool {
-    let trailer = trailer_of(snapshot);
-    message.lines().any(|line| line == trailer)
-}
-
-fn trailer_of(snapshot: &Snapshot) -> String {
-    format!("Watchdog-Snapshot: {}", snapshot.name)
+    find_named_snapshot(message)
+        .is_some_and(|name| name == snapshot.name || name == snapshot.commit)
 }
 
 #[cfg(test)]

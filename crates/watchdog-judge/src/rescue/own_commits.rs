@@ -12,7 +12,7 @@ use super::single::{CommitAttempt, CommitGroup, commit_group, find_obstacle, fin
 use super::{checkboxes, fallback_branch, fixed, message, smuggled};
 use watchdog_core::config::settings::RescueMode;
 use watchdog_facts::evidence::{Degradation, RescueOutcome, WarningCode};
-use watchdog_git::{CommitReadiness, Error, SnapshotPath, Worktree, escape_path};
+use watchdog_git::{CommitReadiness, Error, IndexBackup, SnapshotPath, Worktree, escape_path};
 
 /// The commits made, for the proof.
 #[derive(Debug, Default)]
@@ -76,7 +76,8 @@ pub(super) fn make_commits(
                 .into_iter()
                 .collect();
             let begun = Instant::now();
-            let done = one_by_one(
+            let index_before = worktree.save_index()?;
+            let mut done = one_by_one(
                 worktree,
                 request,
                 state,
@@ -98,6 +99,10 @@ pub(super) fn make_commits(
                 committed.made.extend(ticked.commit);
                 outcome.warnings.extend(ticked.note);
             }
+            let was_hook = put_back_taken(worktree, request, &index_before, &committed, outcome)?;
+            if was_hook && done.0.is_none() {
+                done.0 = outcome.failed.take();
+            }
             done
         }
     };
@@ -107,7 +112,10 @@ pub(super) fn make_commits(
             Ok(there) => {
                 committed.as_they_were = there.as_they_were;
                 outcome.fallback_branch = Some(there.branch);
-                outcome.failed = Some(why);
+                outcome.failed = Some(match there.renamed {
+                    Some(renamed) => format!("{renamed}; {why}"),
+                    None => why,
+                });
             }
             Err(also) => {
                 outcome.failed = Some(format!(
@@ -117,6 +125,37 @@ pub(super) fn make_commits(
         }
     }
     Ok(committed)
+}
+
+/// Puts back what a hook took out of the work tree and did not bring back: one that stashes, and dies. Its index comes back where no
+/// commit was made. Returns whether it was so, whatever words git ended with.
+fn put_back_taken(
+    worktree: &Worktree,
+    request: &RescueRequest<'_>,
+    index_before: &IndexBackup,
+    committed: &CommittedWork,
+    outcome: &mut RescueOutcome,
+) -> Result<bool, Error> {
+    let taken: BTreeSet<String> = worktree
+        .put_back(request.snapshot, &committed.changed_before)?
+        .into_iter()
+        .collect();
+    if !taken.is_empty() && committed.made.is_empty() {
+        worktree.put_index_back(index_before, &worktree.save_index()?)?;
+    }
+    let is_of_commit = |(path, _): &(String, Vec<u8>)| taken.contains(path);
+    if outcome.failed.is_none() && committed.paths.iter().any(is_of_commit) {
+        let why = "the repository's hooks took files out of the commit; they are in the work tree";
+        outcome.failed = Some(why.into());
+    }
+    warn_about_paths(
+        outcome,
+        WarningCode::ChangedByHooks,
+        &taken.iter().map(String::as_str).collect(),
+        "taken out of the work tree by the repository's hooks while committed, and put back",
+        request,
+    );
+    Ok(!taken.is_empty())
 }
 
 /// The time that commits still have; never none, so that a late one can end properly.

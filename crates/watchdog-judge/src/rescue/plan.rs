@@ -7,6 +7,7 @@ use std::sync::LazyLock;
 use regex::Regex;
 use serde_json::{Map, Value};
 
+use super::message::wrap_text;
 use super::task_list::{UncheckedBox, find_by_name};
 use watchdog_facts::secret_shapes;
 
@@ -177,6 +178,8 @@ fn parse_body(value: Option<&Value>) -> Result<String, String> {
     {
         return Err("has control characters in it".into());
     }
+    no_secret(body)?;
+    let body = wrap_text(body);
     // Only watchdog may write the trailers that it vouches for.
     if body.lines().any(|line| {
         line.trim_start()
@@ -185,8 +188,7 @@ fn parse_body(value: Option<&Value>) -> Result<String, String> {
     }) {
         return Err("has a line that begins with Watchdog-".into());
     }
-    no_secret(body)?;
-    Ok(body.to_owned())
+    Ok(body)
 }
 
 fn no_secret(text: &str) -> Result<(), String> {

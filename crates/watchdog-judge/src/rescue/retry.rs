@@ -78,7 +78,8 @@ pub(super) fn commit_with_retry(
         let Some(why) = &outcome.failed else {
             return Ok(());
         };
-        if attempt == ATTEMPTS || Instant::now() >= deadline {
+        let is_safe = outcome.fallback_branch.is_some();
+        if is_safe || attempt == ATTEMPTS || Instant::now() >= deadline {
             return Ok(());
         }
         if let Some(lock) = named_in(why) {
