@@ -349,6 +349,7 @@ fn build_command_env(
     });
     Ok(CommandEnv {
         worktree,
+        worktree_named: global.worktree.is_some(),
         config: global.config.clone(),
         numbers: CriteriaNumbers::default(),
         state,

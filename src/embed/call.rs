@@ -54,6 +54,7 @@ impl CallOptions {
         )?;
         serve_refs(&state);
         Ok(CommandEnv {
+            worktree_named: true,
             worktree: self.worktree.clone(),
             config: self.config.clone(),
             numbers: CriteriaNumbers::default(),

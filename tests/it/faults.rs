@@ -53,6 +53,38 @@ fn a_folder_that_is_no_repository() {
 }
 
 #[test]
+fn home_folder_is_judged_only_by_name() {
+    let env = TestEnv::new();
+    let home = env.repo_named("home");
+    let project = env.home().join("project");
+    fs::create_dir(&project).expect("a new folder");
+    let words = ["git init", "--worktree"];
+    for command in [
+        &["check", "--json"][..],
+        &["run", "--json", "--", "touch", "ran"],
+    ] {
+        assert_error(
+            &env.watchdog(&project, command),
+            "error/not_a_repository",
+            &words,
+        );
+    }
+    env.watchdog(home.path(), &["snapshot"]).expect(16);
+    env.watchdog(home.path(), &["-C", "project", "rescue"])
+        .expect(16);
+    let swept = env.watchdog(&project, &["sweep", "--json"]).expect(0);
+    assert_eq!(swept.stdout, "", "{swept}");
+    let hook = env
+        .watchdog_command(&project, &["hook", "stop"])
+        .stdin("{}");
+    assert_eq!(hook.run().expect(0).stdout.trim(), "{}");
+    assert!(!project.join("ran").exists());
+    assert_eq!(home.git(&["for-each-ref", "refs/watchdog"]), "");
+    env.watchdog(&project, &["--worktree", "..", "snapshot"])
+        .expect(0);
+}
+
+#[test]
 fn unreadable_merge_state_prevents_complete() {
     let env = TestEnv::new();
     let repo = env.repo();

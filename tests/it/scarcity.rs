@@ -317,6 +317,7 @@ fn judgement_panicking_without_room_journals_a_verdict() {
     repo.watchdog(&["snapshot", "--spec", "work"]).expect(0);
     let around = CommandEnv {
         worktree: repo.path().to_owned(),
+        worktree_named: true,
         config: None,
         numbers: CriteriaNumbers::default(),
         state: StateDir::resolve(Some(env.state()), None, None).expect("it was named"),

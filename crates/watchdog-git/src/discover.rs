@@ -51,6 +51,26 @@ pub(super) fn dot_git(path: &Path) -> Result<PathBuf, Error> {
     Err(not_found())
 }
 
+/// Refuses a work tree that is the home folder or the root of the file system, such as that of dotfiles around a project without a
+/// repository, unless `named` is that very folder.
+///
+/// # Errors
+/// [`Error::HomeFolder`].
+pub fn refuse_home_folder(root: &Path, named: Option<&Path>) -> Result<(), Error> {
+    let is_root = |path: &Path| {
+        let real = fs::canonicalize(path);
+        real.is_ok_and(|real| fs::canonicalize(root).is_ok_and(|root| root == real))
+    };
+    let home = std::env::var_os("HOME").filter(|home| !home.is_empty());
+    let is_whole = is_root(Path::new("/")) || home.is_some_and(|home| is_root(Path::new(&home)));
+    if is_whole && !named.is_some_and(is_root) {
+        return Err(Error::HomeFolder {
+            path: root.to_owned(),
+        });
+    }
+    Ok(())
+}
+
 /// Whether a `.git` entry is usable; `false` where git would ignore it, an error where it is broken.
 pub(super) fn inspect_dot_git(dot_git: &Path) -> Result<bool, Error> {
     let metadata = fs::metadata(dot_git).map_err(|e| new_broken_error(dot_git, e))?;

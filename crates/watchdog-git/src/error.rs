@@ -15,6 +15,12 @@ pub enum Error {
         /// Start of the search for a repository.
         path: PathBuf,
     },
+    /// A work tree that is the user's home folder, or the root of the file system, and that nobody named.
+    #[error("the repository around this folder is {path}, a whole home and no project")]
+    HomeFolder {
+        /// Its top folder.
+        path: PathBuf,
+    },
     /// A repository without a work tree.
     #[error("{path} is a bare repository: there is no work tree to watch")]
     Bare {
@@ -88,6 +94,10 @@ impl Error {
             Error::NotARepository { .. } => {
                 "run watchdog inside a git work tree, or name one with -C PATH".into()
             }
+            Error::HomeFolder { path } => format!(
+                "make the project a repository (git init), or say that the whole folder is meant: --worktree {}",
+                shell_path(path)
+            ),
             Error::Bare { .. } => "name one of its work trees with -C PATH".into(),
             Error::ForeignOwner { path } => {
                 format!(
@@ -112,7 +122,9 @@ impl Error {
 impl From<Error> for UnreadableFact {
     fn from(error: Error) -> Self {
         let kind = match error {
-            Error::NotARepository { .. } | Error::Bare { .. } => FaultKind::NotARepository,
+            Error::NotARepository { .. } | Error::Bare { .. } | Error::HomeFolder { .. } => {
+                FaultKind::NotARepository
+            }
             _ => FaultKind::Git,
         };
         UnreadableFact {

@@ -84,6 +84,7 @@ pub use baseline::HistoryPoint;
 pub use baseline_ref::KeptBaseline;
 pub use born_worktrees::BornWorktree;
 pub use config_fault::find_config_fault;
+pub use discover::refuse_home_folder;
 pub use dropping_link::DroppingLink;
 pub use error::Error;
 pub use file_state::is_absent;

@@ -7,7 +7,7 @@ use std::io::ErrorKind;
 use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
 
-use super::discover;
+use super::discover::{self, refuse_home_folder};
 use super::error::Error;
 use super::worktrees::{
     FoundWorktree, WorktreeState, git_dirs, git_dirs_by_name, linked_git_dir, worktrees_of,
@@ -63,7 +63,9 @@ pub fn find_worktrees(paths: &[PathBuf], is_over: &dyn Fn() -> bool) -> SearchRe
         walk.take(path);
     }
     let WorktreeSearch {
-        mut found, notes, ..
+        mut found,
+        mut notes,
+        ..
     } = walk;
     // A broken `.git` does not name its repository; the repository's own list is then the source.
     let has_no_git_dir = |worktree: &FoundWorktree| {
@@ -77,6 +79,22 @@ pub fn find_worktrees(paths: &[PathBuf], is_over: &dyn Fn() -> bool) -> SearchRe
         .filter(|worktree| worktree.git_dir != worktree.root.join(".git") && !nameless(worktree))
         .map(|worktree| worktree.root.clone())
         .collect();
+    found.retain(|worktree| {
+        let refuse = |path: &PathBuf| refuse_home_folder(&worktree.root, Some(path)).err();
+        let is_one = !matches!(worktree.standing, WorktreeState::Nothing { .. });
+        let refusal = paths
+            .iter()
+            .map(refuse)
+            .min_by_key(Option::is_some)
+            .flatten();
+        let refusal = refusal.filter(|_| is_one);
+        notes.extend(
+            refusal
+                .iter()
+                .map(|error| format!("{error}; {}", error.hint())),
+        );
+        refusal.is_none()
+    });
     found.retain(|worktree| !(nameless(worktree) && named.contains(&worktree.root)));
     found.sort_by(|a, b| a.root.cmp(&b.root).then_with(|| a.git_dir.cmp(&b.git_dir)));
     SearchResult {

@@ -205,9 +205,7 @@ impl Worktree {
     ) -> Result<Vec<MissingPath>, Error> {
         let (whole, mut search, mut missing) = self.find_missing_changes(commit, searched)?;
         // An ignored file may come and go: it is no work, and stays in the snapshot.
-        missing.retain(|change| {
-            (whole.private.get(&change.path)).is_none_or(|why| why != IGNORED)
-        });
+        missing.retain(|change| (whole.private.get(&change.path)).is_none_or(|why| why != IGNORED));
         let mut missing: Vec<MissingPath> = missing.into_iter().map(MissingPath::new).collect();
         let mut registered = SiblingWorktrees::new(self);
         let lenient = searched != CommitsSearched::OfHead;

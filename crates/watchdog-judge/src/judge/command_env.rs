@@ -24,6 +24,8 @@ pub type ProgressCallback = Arc<dyn Fn(&str) + Send + Sync>;
 pub struct CommandEnv {
     /// A path in the worktree.
     pub worktree: PathBuf,
+    /// Whether the user named that path, so that it is meant even as the home folder.
+    pub worktree_named: bool,
     /// The configuration that the user named; naming it means trusting it.
     pub config: Option<PathBuf>,
     /// The directory of watchdog's own state.

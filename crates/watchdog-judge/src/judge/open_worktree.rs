@@ -7,7 +7,7 @@ use std::time::{Duration, Instant};
 use watchdog_facts::evidence::{Degradation, UnreadableFact, WarningCode};
 use watchdog_facts::shell_line::WorktreeCommands;
 use watchdog_facts::verdict::{Reason, Verdict};
-use watchdog_git::Worktree;
+use watchdog_git::{Worktree, refuse_home_folder};
 use watchdog_store::lock::{LockAttempt, LockHolder, WorktreeLock};
 use watchdog_store::{
     LocalStore, StateDir, StoreError, StoreNotes, open_store, open_store_to_read,
@@ -39,8 +39,14 @@ pub struct OpenWorktree {
 
 impl OpenWorktree {
     /// Opens the worktree, then the store.
+    ///
+    /// # Errors
+    /// Also where it is the home folder and the user did not name it: files of a whole home would be judged and copied.
     pub fn open(command_env: &CommandEnv) -> Result<Self, UnreadableFact> {
-        OpenWorktree::open_by(command_env, open_store)
+        let open = OpenWorktree::open_by(command_env, open_store)?;
+        let named = (command_env.worktree_named).then_some(command_env.worktree.as_path());
+        refuse_home_folder(open.root(), named)?;
+        Ok(open)
     }
 
     /// The same for a command that only reads, also where the state directory takes no writes.

@@ -10,7 +10,7 @@ use crate::hooks::{HookDialect, HookEvent, HookInput};
 use crate::rescue::take_snapshot;
 use watchdog_core::config::settings::{RescueMode, RescueSettings};
 use watchdog_facts::evidence::UnreadableFact;
-use watchdog_git::{Snapshot, Worktree};
+use watchdog_git::{Snapshot, Worktree, refuse_home_folder};
 use watchdog_store::engine::NewEvent;
 use watchdog_store::hook_session::{self, HookedAgent};
 use watchdog_store::journal::{new_event, snapshot_event};
@@ -97,6 +97,8 @@ impl HookWorktree {
         };
         let folder = choose_folder(command_env, request, input, session.as_ref());
         let worktree = Worktree::open(&folder)?;
+        let named = request.worktree_named.then_some(folder.as_path());
+        refuse_home_folder(worktree.root(), named)?;
         let store: Arc<dyn LocalStore> = store;
         Ok(HookWorktree {
             open: OpenWorktree {

@@ -67,6 +67,7 @@ fn panicking_scan_fails_alone_and_watch_continues() {
         move |line: String| log.lock().expect("nobody panics with it").push(line)
     };
     let around = CommandEnv {
+        worktree_named: true,
         worktree: scratch.path().to_owned(),
         config: None,
         numbers: CriteriaNumbers::default(),
