@@ -70,10 +70,6 @@ impl Worktree {
             Err(_) => None,
         };
         let setting_fault = setting_fault.filter(|_| named.is_some());
-        // gix opens nothing from a folder that is gone, as where a session removed the one that it was typed in.
-        if std::env::current_dir().is_err() {
-            let _ = std::env::set_current_dir(top);
-        }
         let settings =
             read_git_settings(|name| std::env::var_os(name)).map_err(|why| Error::Read {
                 doing: "read git's settings in the environment".into(),
