@@ -338,7 +338,7 @@ fn long_names_pass_a_hook_of_line_lengths() {
     let spec = format!("feature/{}", "long-".repeat(30));
     for (n, spec) in [spec.as_str(), &spec[..60], "auth"].into_iter().enumerate() {
         repo.write(
-            &format!("{}/{}/{n}", "deep".repeat(20), "name".repeat(20)),
+            format!("{}/{}/{n}", "deep".repeat(20), "name".repeat(20)),
             "x",
         );
         let request = SnapshotRequest {
