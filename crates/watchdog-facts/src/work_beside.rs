@@ -45,7 +45,7 @@ impl WorkBeside {
         matches!(self.state, BesideState::Pushed | BesideState::Merged)
     }
 
-    /// Where it lies, for a person.
+    /// Its place, for a person.
     pub fn describe(&self) -> String {
         let count = plural(self.commits, "commit");
         let on = escape_to_one_line(self.on.as_deref().unwrap_or_default());

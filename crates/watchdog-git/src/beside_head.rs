@@ -285,7 +285,7 @@ impl BesideSearch<'_, '_> {
         recorded: &KnownRefs,
         at: Timestamp,
     ) -> Result<(), Error> {
-        let count = |left: &[String], id: &str| left.iter().filter(|hex| *hex == id).count();
+        let count = |commits: &[String], id: &str| commits.iter().filter(|hex| *hex == id).count();
         let mut left_now = None;
         let mut dropped = Vec::new();
         for node in made.keys() {

@@ -106,12 +106,12 @@ impl Worktree {
     /// # Errors
     /// When refs cannot be read or deleted.
     pub fn expire_judged(&self, before: Timestamp) -> Result<usize, Error> {
+        let dropped = self.expire_own_judged(before)?;
+        // The refs of a broken submodule stay: the snapshots of this repository expire all the same.
         let submodules = self.submodule_git_dirs().into_keys();
-        submodules
-            .map(|git_dir| Worktree::open_git_dir(&git_dir)?.expire_own_judged(before))
-            .try_fold(self.expire_own_judged(before)?, |count, dropped| {
-                Ok(count + dropped?)
-            })
+        let in_submodules = submodules
+            .flat_map(|git_dir| Worktree::open_git_dir(&git_dir)?.expire_own_judged(before));
+        Ok(dropped + in_submodules.sum::<usize>())
     }
 
     fn expire_own_judged(&self, before: Timestamp) -> Result<usize, Error> {

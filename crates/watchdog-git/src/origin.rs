@@ -386,7 +386,7 @@ impl Worktree {
     }
 }
 
-/// What others have now: remote-tracking refs, what was fetched last, branches and worktrees of others, and their judged heads; and the
+/// The commits of others: remote-tracking refs, what was fetched last, branches and worktrees of others, and their judged heads; and the
 /// commits that HEAD had left behind.
 pub(super) fn foreign_tips(
     worktree: &Worktree,

@@ -123,7 +123,7 @@ impl Worktree {
         (folder.join(".git").exists()).then(|| fs::canonicalize(folder).ok())?
     }
 
-    /// What [`Worktree::keep_submodule_commits`] does, in a submodule.
+    /// Does the work of [`Worktree::keep_submodule_commits`] in a submodule.
     fn keep_own_commits(
         &self,
         spec: &str,

@@ -191,6 +191,7 @@ fn tell_where_hooks_hold(
             "they hold in each worktree that has this commit, where the agent finds watchdog"
                 .to_owned()
         }
+        _ if others == 0 => "they hold in this worktree; --user holds everywhere".to_owned(),
         _ => format!(
             "they hold in this worktree alone, not in {}; --user holds everywhere",
             plural(others, "other worktree")

@@ -64,10 +64,13 @@ impl Worktree {
                     | RestoreError::WouldOverwrite { .. }
                     | RestoreError::Moved { .. }),
                 ) => {
-                    let (name, other) = self.find_free_name(format!("watchdog/restored/{id}"))?;
+                    let (name, blocking_branch) =
+                        self.find_free_name(format!("watchdog/restored/{id}"))?;
                     let mut note = format!("restored as the branch {name}, because {why}");
-                    if let Some(other) = other {
-                        note.push_str(&format!("; the branch '{other}' is in the way of its name"));
+                    if let Some(blocking_branch) = blocking_branch {
+                        note.push_str(&format!(
+                            "; the branch '{blocking_branch}' is in the way of its name"
+                        ));
                     }
                     if let Some(private_note) = private_note(self, &stored) {
                         note.push_str(&format!("; {private_note}"));

@@ -82,8 +82,8 @@ pub(super) fn commit_to_fallback(
         index: &index.0,
     };
     let moved = plumbing.advance(request, groups, &entries, &branch, head.as_deref());
-    let renamed = (branch.in_the_way).map(|other| {
-        format!("it is not below 'watchdog/rescue/', because the branch '{other}' is in the way")
+    let renamed = (branch.in_the_way).map(|blocking_branch| {
+        format!("it is not below 'watchdog/rescue/', because the branch '{blocking_branch}' is in the way")
     });
     Ok(moved.map(|()| FallbackBranch {
         branch: branch.name,

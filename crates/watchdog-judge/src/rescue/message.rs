@@ -7,7 +7,7 @@ use watchdog_git::{Snapshot, SnapshotPath, SnapshotPathKind, find_named_snapshot
 const LISTED: usize = 50;
 /// The longest scope that a subject line bears; a longer one is left out.
 const SCOPE: usize = 40;
-/// Where lines are wrapped, and the longest name that stays whole on a line of its own: hooks such as commitlint refuse longer ones.
+/// Lines are wrapped here, and a longer name than the second does not stay whole on its line: hooks such as commitlint refuse it.
 const WIDTH: usize = 72;
 const LONGEST_NAME: usize = 98;
 
