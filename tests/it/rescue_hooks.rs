@@ -332,6 +332,22 @@ fn work_taken_by_a_hook_comes_back() {
 }
 
 #[test]
+fn work_is_not_put_back_on_another_branch() {
+    let repo = ScratchRepo::new();
+    leave_work(&repo);
+    repo.write("new", "n");
+    let snapshot = repo.snapshot();
+    repo.hook(
+        "pre-commit",
+        "git stash -q -u; unset GIT_INDEX_FILE; git switch -q -c person; exit 1",
+    );
+    let outcome = rescued_with(&repo, &snapshot, &settings(|_| {}));
+    assert_eq!(repo.git(["branch", "--show-current"]), "person");
+    assert!(!repo.files().contains_key("new".as_bytes()), "{outcome:?}");
+    assert_eq!(outcome.lost, Vec::<String>::new());
+}
+
+#[test]
 fn long_names_pass_a_hook_of_line_lengths() {
     let repo = ScratchRepo::new();
     repo.hook("commit-msg", "! grep -qE '^.{101}' \"$1\"");

@@ -99,7 +99,13 @@ pub(super) fn make_commits(
                 committed.made.extend(ticked.commit);
                 outcome.warnings.extend(ticked.note);
             }
-            let was_hook = put_back_taken(worktree, request, &index_before, &committed, outcome)?;
+            let was_hook = put_back_taken(
+                worktree,
+                request,
+                (state, &index_before),
+                &committed,
+                outcome,
+            );
             if was_hook && done.0.is_none() {
                 done.0 = outcome.failed.take();
             }
@@ -132,17 +138,34 @@ pub(super) fn make_commits(
 fn put_back_taken(
     worktree: &Worktree,
     request: &RescueRequest<'_>,
-    index_before: &IndexBackup,
+    (state, index_before): (&CommitReadiness, &IndexBackup),
     committed: &CommittedWork,
     outcome: &mut RescueOutcome,
-) -> Result<bool, Error> {
-    let taken: BTreeSet<String> = worktree
-        .put_back(request.snapshot, &committed.changed_before)?
-        .into_iter()
-        .collect();
-    if !taken.is_empty() && committed.made.is_empty() {
-        worktree.put_index_back(index_before, &worktree.save_index()?)?;
+) -> bool {
+    // On another branch or commit the files of this one are nobody's.
+    let own_head = committed.made.last().or(state.head.as_ref());
+    let is_here = |now: &CommitReadiness| {
+        now.branch == state.branch && now.head.as_ref() == own_head && now.operation.is_none()
+    };
+    if !worktree.commit_state().is_ok_and(|now| is_here(&now)) {
+        return false;
     }
+    let put_back = || {
+        let paths = worktree.put_back(request.snapshot, &committed.changed_before)?;
+        if !paths.is_empty() && committed.made.is_empty() {
+            worktree.put_index_back(index_before, &worktree.save_index()?)?;
+        }
+        Ok::<_, Error>(paths)
+    };
+    // Commits that were made stay known, whatever comes of the files: the snapshot has them.
+    let taken: BTreeSet<String> = match put_back() {
+        Ok(paths) => paths.into_iter().collect(),
+        Err(error) => {
+            let detail = format!("files that a hook took are in the snapshot alone: {error}");
+            (outcome.warnings).push(Degradation::new(WarningCode::ChangedByHooks, detail));
+            return false;
+        }
+    };
     let is_of_commit = |(path, _): &(String, Vec<u8>)| taken.contains(path);
     if outcome.failed.is_none() && committed.paths.iter().any(is_of_commit) {
         let why = "the repository's hooks took files out of the commit; they are in the work tree";
@@ -155,7 +178,7 @@ fn put_back_taken(
         "taken out of the work tree by the repository's hooks while committed, and put back",
         request,
     );
-    Ok(!taken.is_empty())
+    !taken.is_empty()
 }
 
 /// The time that commits still have; never none, so that a late one can end properly.
