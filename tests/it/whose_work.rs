@@ -413,6 +413,22 @@ fn links_in_place_of_ignored_folders_are_droppings() {
     repo.write("more.txt", "more\n");
     let out = repo.watchdog(&["rescue", "--dry-run", "--json"]).expect(0);
     assert_eq!(out.json()["would_commit"], json!(["more.txt"]), "{out}");
+    // In place of a folder of HEAD a link is work: the folder's files are gone.
+    repo.write("shared/one", "1\n");
+    repo.commit_all("shared");
+    let replace = "rm -r shared; ln -s ../elsewhere shared";
+    let out = repo.watchdog(&[
+        "run",
+        "--json",
+        "--max-probes",
+        "0",
+        "--",
+        "sh",
+        "-c",
+        replace,
+    ]);
+    let names = repo.git(&["diff", "--name-only", "HEAD~1", "HEAD"]);
+    assert_eq!(names, "shared\nshared/one", "{out}");
     let commit = "git add node_modules; git commit -qm link";
     let out = repo.watchdog(&["run", "--json", "--no-probe", "--", "sh", "-c", commit]);
     assert_eq!(out.json()["net_change"], json!(false), "{out}");

@@ -8,8 +8,8 @@ use gix::bstr::{BStr, ByteSlice as _};
 
 use super::error::Error;
 use super::open::Worktree;
-use super::path_text::unescape_path;
-use super::snapshot::{FolderRules, FolderWalk, as_path, entry_at};
+use super::path_text::{escape_path, unescape_path};
+use super::snapshot::{FolderRules, FolderWalk, as_path};
 use watchdog_facts::session_work::is_dropping;
 
 /// Why a new link is no work.
@@ -27,8 +27,18 @@ impl Worktree {
         let path = unescape_path(path);
         let target = fs::read_link(self.root().join(as_path(path.as_bstr()))).ok()?;
         let is_in_head = || {
-            let entry = entry_at(&self.repo, self.head_tree()?, path.as_bstr())?;
-            Ok::<_, Error>(entry.is_some())
+            let tree = self.head_tree()?;
+            // A folder there is one, too: the link takes its place, and its files are deleted.
+            let entry = (!tree.is_empty_tree())
+                .then(|| self.repo.find_tree(tree)?.lookup_entry(path.split_str("/")))
+                .transpose()
+                .map_err(|e| {
+                    Error::read_error(
+                        format!("look for {} in HEAD", escape_path(path.as_bstr())),
+                        e,
+                    )
+                })?;
+            Ok::<_, Error>(entry.flatten().is_some())
         };
         self.stands_for_folder(path.as_bstr(), &target)
             .filter(|_| matches!(is_in_head(), Ok(false)))

@@ -58,7 +58,7 @@ pub use for_commits::{CommitSideEffects, EntryToCommit, FileBeforeAfter};
 pub(crate) use ignore_rules::FolderRules;
 pub use index_behind::find_named_snapshot;
 pub(crate) use list::delete_ref;
-pub(crate) use proof::entry_at;
+
 pub(crate) use record::build_signature;
 pub use restore_result::{RestoreError, RestoreResult, RestoreTarget, RestoredTo};
 pub use show::{FileDiff, SnapshotDiff};

@@ -312,7 +312,7 @@ impl<'w> SiblingWorktrees<'w> {
 }
 
 /// The entry of a path in a tree.
-pub(crate) fn entry_at(
+pub(super) fn entry_at(
     repo: &gix::Repository,
     tree: ObjectId,
     path: &BStr,
