@@ -429,6 +429,15 @@ mod tests {
                 vec!["(E)", "?F: complete except tests"],
             ),
             (
+                "## A\nStatus: completed 3/10\n## B\nStatus: done (2 of 5)\n## C\nStatus: fixed in dev, failing in prod\n## D\nStatus: done, see a/b",
+                vec![
+                    "?A: completed 3/10",
+                    "?B: done (2 of 5)",
+                    "?C: fixed in dev, failing in prod",
+                    "(D)",
+                ],
+            ),
+            (
                 "| Task | Done |\n|---|:-:|\n| one | [x] |\n| two | [ ] |\n| three | ☐ |\n| four | ✅ |\n| five | |\n| six | no |\n| seven | maybe |",
                 vec![
                     "(one)",

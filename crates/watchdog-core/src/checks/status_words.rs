@@ -9,7 +9,9 @@ const FAILED_SIGNS: &str = "❌✗✘☒🔴🟡";
 /// Words of a task that is done, and words behind one of them that take it back.
 const DONE: &str =
     "done|complete|completed|finished|closed|merged|resolved|shipped|implemented|fixed|yes|x";
-const TAKEN_BACK: [&str; 7] = ["except", "but", "partial", "not", "?", "pending", "todo"];
+const TAKEN_BACK: [&str; 10] = [
+    "except", "but", "partial", "not", "?", "pending", "todo", "fail", "left", "remain",
+];
 const OPEN: &str = "todo|to do|to-do|open|pending|in progress|in-progress|in_progress|in review|wip|doing|started|ongoing|not|blocked|planned|\
     next|waiting|partial|partially|incomplete|unfinished|ready|backlog|queued|on hold|deferred|tbd|no|active|assigned|upcoming|scheduled|failed|failing";
 /// Words that say it wherever they stand alone.
@@ -54,7 +56,14 @@ pub(super) fn read_status(words: &str) -> Option<bool> {
         })
     };
     if let Some(behind) = begins(DONE) {
-        return (!TAKEN_BACK.iter().any(|word| behind.contains(word))).then_some(true);
+        // "Completed 3/10" and "done (2 of 5)" count what is open, too.
+        let numbers = behind.replace(" of ", "/");
+        let counts = numbers.split_once('/').is_some_and(|(before, after)| {
+            before.ends_with(|c: char| c.is_ascii_digit())
+                && after.starts_with(|c: char| c.is_ascii_digit())
+        });
+        let is_taken_back = TAKEN_BACK.iter().any(|word| behind.contains(word));
+        return (!counts && !is_taken_back).then_some(true);
     }
     begins(OPEN).map(|_| false)
 }
