@@ -454,6 +454,9 @@ pub struct CheckResult {
     pub outcome: CheckOutcome,
     /// The test counts that its runner reports.
     pub tests: Option<TestCounts>,
+    /// Whether a known runner showed that tests ran, and not how many: `go test`, a build without work.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub tests_uncounted: bool,
     /// The tree that it ran on, where that was a scratch checkout.
     pub tree: Option<String>,
     /// Its type word.

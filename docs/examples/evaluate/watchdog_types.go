@@ -229,6 +229,8 @@ type VerdictChecksItem struct {
 	Cached *bool `json:"cached,omitempty"`
 	// its outcome when the work began; one that passed before gives no evidence of the work
 	Before *VerdictChecksItemBefore `json:"before,omitempty"`
+	// a known runner showed that tests ran, and not how many
+	TestsUncounted *bool `json:"tests_uncounted,omitempty"`
 	// what its test runner says that it ran
 	Tests *VerdictChecksItemTests `json:"tests,omitempty"`
 	// the tree that it ran on, where that was a scratch checkout

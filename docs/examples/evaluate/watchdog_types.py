@@ -202,6 +202,8 @@ class VerdictChecksItem(_VerdictChecksItemRequired, total=False):
     cached: bool
     # its outcome when the work began; one that passed before gives no evidence of the work
     before: VerdictChecksItemBefore
+    # a known runner showed that tests ran, and not how many
+    tests_uncounted: bool
     # what its test runner says that it ran
     tests: Optional[VerdictChecksItemTests]
     # the tree that it ran on, where that was a scratch checkout

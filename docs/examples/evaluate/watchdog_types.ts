@@ -179,6 +179,8 @@ export interface VerdictChecksItem {
   cached?: boolean;
   /** its outcome when the work began; one that passed before gives no evidence of the work */
   before?: VerdictChecksItemBefore;
+  /** a known runner showed that tests ran, and not how many */
+  tests_uncounted?: boolean;
   /** what its test runner says that it ran */
   tests?: VerdictChecksItemTests | null;
   /** the tree that it ran on, where that was a scratch checkout */

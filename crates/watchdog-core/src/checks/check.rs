@@ -108,6 +108,8 @@ pub struct JudgedCheck {
     pub judgement: CheckJudgement,
     /// The test counts that its runner reports.
     pub tests: Option<TestCounts>,
+    /// Whether a known runner showed that tests ran, and not how many.
+    pub tests_uncounted: bool,
     /// The tree that it ran on, where that was a scratch checkout.
     pub tree: Option<String>,
     /// Warnings that weaken the judgement.
@@ -119,6 +121,7 @@ impl From<CheckJudgement> for JudgedCheck {
         JudgedCheck {
             judgement,
             tests: None,
+            tests_uncounted: false,
             tree: None,
             notes: Vec::new(),
         }

@@ -143,6 +143,7 @@ impl CommandCheck {
         JudgedCheck {
             judgement,
             tests,
+            tests_uncounted: tests_known && tests.is_none(),
             tree,
             notes,
         }
@@ -250,6 +251,7 @@ impl CompletionCheck for CommandCheck {
         let unknown = |judgement| JudgedCheck {
             judgement,
             tests: None,
+            tests_uncounted: false,
             tree: tree.clone(),
             notes: Vec::new(),
         };
@@ -303,7 +305,10 @@ impl CompletionCheck for CommandCheck {
                 feedback: format!("{title} ran no test; make it run the tests of the work"),
             },
             (SuccessOutcome::Met, Ok(_)) => {
-                context.capabilities.remember_pass(&request, rule, tests);
+                // The number decides what a pass is worth; a runner that shows none has a cache of its own.
+                if tests.is_some() || !tests_known {
+                    context.capabilities.remember_pass(&request, rule, tests);
+                }
                 match self.find_evidence(context) {
                     Ok(evidence) => {
                         return self.weigh_pass(
@@ -327,6 +332,7 @@ impl CompletionCheck for CommandCheck {
         JudgedCheck {
             judgement,
             tests,
+            tests_uncounted: false,
             tree,
             notes: Vec::new(),
         }

@@ -533,6 +533,7 @@ fn build_check_result(
         cached,
         before: OutcomeBeforeWork::Unknown,
         tests: judged.tests,
+        tests_uncounted: judged.tests_uncounted,
         tree: judged.tree.clone(),
     }
 }

@@ -332,6 +332,7 @@ mod tests {
             cached: false,
             before: OutcomeBeforeWork::Unknown,
             tests: None,
+            tests_uncounted: false,
             tree: None,
             name: name.into(),
             kind: "command".into(),

@@ -122,7 +122,8 @@ impl CheckMachine {
         let mut commands = results
             .filter(|result| result.kind == "command" && result.outcome == CheckOutcome::Pass)
             .peekable();
-        commands.peek().is_some() && commands.all(|result| result.tests.is_none())
+        commands.peek().is_some()
+            && commands.all(|result| result.tests.is_none() && !result.tests_uncounted)
     }
 
     /// The feedback of the configured checks that are not met, where they have some. Feedback of

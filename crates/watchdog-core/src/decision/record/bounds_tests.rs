@@ -45,6 +45,7 @@ fn check_name_and_feedback_are_truncated() {
         cached: false,
         before: OutcomeBeforeWork::Unknown,
         tests: None,
+        tests_uncounted: false,
         tree: None,
     };
     assert_eq!(

@@ -75,6 +75,7 @@ fn judged(outcome: CheckOutcome) -> ChecksResult {
         cached: false,
         before: OutcomeBeforeWork::Failed,
         tests: None,
+        tests_uncounted: false,
         tree: None,
     };
     ChecksResult {

@@ -201,7 +201,16 @@ fn configuration_can_demand_more_than_a_claim() {
         .concludes([("verified, claim", verified(World::clean().says(complete())))]);
     Ending("review/disputed").concludes([("verified, commit", verified(World::committed()))]);
     let tested = || verified(World::committed().checks(Always(Pass)));
-    Ending("complete/checks_passed verified checks=1").concludes([("verified, tests", tested())]);
+    Ending("complete/checks_passed verified checks=1").concludes([
+        ("verified, tests", tested()),
+        (
+            "verified, go test",
+            World {
+                finding: "uncounted by a known runner",
+                ..tested()
+            },
+        ),
+    ]);
     Ending("review/disputed checks=1").concludes([(
         "verified, no count",
         World {

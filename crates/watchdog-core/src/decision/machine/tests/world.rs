@@ -504,10 +504,11 @@ impl World {
             } else {
                 OutcomeBeforeWork::Unknown
             },
-            tests: (self.finding != "uncounted").then_some(TestCounts {
+            tests: (!self.finding.starts_with("uncounted")).then_some(TestCounts {
                 ran: 1,
                 ..TestCounts::default()
             }),
+            tests_uncounted: self.finding == "uncounted by a known runner",
             tree: self.in_scratch.then(|| "tree".into()),
         };
         ChecksResult {

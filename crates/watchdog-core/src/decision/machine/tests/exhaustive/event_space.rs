@@ -290,6 +290,7 @@ pub(super) fn judged(
             OutcomeBeforeWork::Unknown
         },
         tests: None,
+        tests_uncounted: false,
         tree: None,
     };
     ChecksResult {
