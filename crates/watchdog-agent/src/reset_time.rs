@@ -198,7 +198,7 @@ fn zone_named(name: &str) -> Option<TimeZone> {
     {
         let digits: String = offset.chars().filter(char::is_ascii_digit).collect();
         let (hours, minutes) = digits.split_at_checked(2).unwrap_or((&digits, ""));
-        let minutes = hours.parse::<i32>().ok()? * 60 + minutes.parse().unwrap_or(0);
+        let minutes = hours.parse::<i32>().ok()? * 60 + minutes.parse::<i32>().unwrap_or(0) % 60;
         return Some(TimeZone::fixed(
             jiff::tz::Offset::from_seconds(sign * minutes * 60).ok()?,
         ));
