@@ -618,6 +618,21 @@ fn work_beside_head_is_told_with_its_state() {
             "",
         ),
         ("git switch -q other2; git switch -q mine".to_owned(), ""),
+        // An amended or picked commit has an older author's date; a later entry may be dated before the session.
+        (
+            format!("{on_x} git commit -q --amend --date=2020-01-01T00:00:00Z -m o; {back}"),
+            "x deleted",
+        ),
+        (
+            format!(
+                "{on_x} git switch -q mine; GIT_COMMITTER_DATE=2020-01-01T00:00:00Z git reset -q --soft HEAD; git branch -q -D x"
+            ),
+            "x deleted",
+        ),
+        (
+            "git stash -q 2>/dev/null; mkdir -p ../repo/.git/logs/refs; echo \"$(git hash-object -t blob /dev/null) 1111111111111111111111111111111111111111 a <a@a> 9999999999 +0000\tWIP on mine: x\" >> ../repo/.git/logs/refs/stash".to_owned(),
+            "",
+        ),
         ("echo s > seed.txt; git stash -q".to_owned(), "mine stashed"),
         (
             "cd ../other; echo s > seed.txt; git stash -q".to_owned(),
@@ -656,8 +671,8 @@ const CLONED: &str = "git clone -q . ../clone; cd ../clone; echo c > c; git add 
 
 #[test]
 fn own_commits_count_however_head_came_there() {
-    let other = "cd ../other; echo o > o; git add o; git commit -q -m o; c=$(git rev-parse HEAD); cd ../mine; ";
-    let left = format!("{PLUMBED} git reset -q --hard $c; git reset -q --hard HEAD~1");
+    let of_sibling = "cd ../other; echo o > o; git add o; git commit -q -m o; c=$(git rev-parse HEAD); cd ../mine; ";
+    let had_before = format!("{PLUMBED} git reset -q --hard $c; git reset -q --hard HEAD~1");
     for (before, session, made) in [
         ("", format!("{PLUMBED} git reset -q --hard $c"), 1),
         ("", format!("{PLUMBED} git checkout -q -B mine $c"), 1),
@@ -668,11 +683,11 @@ fn own_commits_count_however_head_came_there() {
         // Another person's, an older one, one of another worktree, of a clone, and one that HEAD had before.
         ("", format!("export GIT_COMMITTER_NAME=Else; {PLUMBED} git reset -q --hard $c"), 0),
         ("", format!("export GIT_COMMITTER_DATE=2020-01-01T00:00:00Z; {PLUMBED} git reset -q --hard $c"), 0),
-        ("", format!("{other} rm -rf ../repo/.git/logs/refs ../repo/.git/worktrees/other/logs; git reset -q --hard $c"), 0),
-        ("", format!("{other} git worktree remove ../other; git branch -q -D other; git reset -q --hard $c"), 0),
+        ("", format!("{of_sibling} rm -rf ../repo/.git/logs/refs ../repo/.git/worktrees/other/logs; git reset -q --hard $c"), 0),
+        ("", format!("{of_sibling} git worktree remove ../other; git branch -q -D other; git reset -q --hard $c"), 0),
         ("", format!("{CLONED} git pull -q --ff-only ../clone; rm $(git rev-parse --git-path FETCH_HEAD)"), 0),
         ("", format!("{CLONED} git fetch -q ../clone; git reset -q --hard $c"), 0),
-        (&left, "git reset -q --hard $(git rev-parse HEAD@{1})".to_owned(), 0),
+        (&had_before, "git reset -q --hard $(git rev-parse HEAD@{1})".to_owned(), 0),
     ] {
         let team = Team::new();
         let mine = &team.mine;

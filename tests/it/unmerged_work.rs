@@ -331,6 +331,7 @@ fn commits_left_in_submodules_are_kept_and_told() {
     let env = TestEnv::new();
     let (repo, config) = with_submodule(&env);
     repo.git(&["config", "protocol.file.allow", "always"]);
+    let begun = repo.head();
     let id = env.root().join("id");
     let commit = format!(
         "git switch -q --detach && echo $$ > new && git add new && git commit -q -m new && git rev-parse HEAD > {}",
@@ -392,8 +393,29 @@ fn commits_left_in_submodules_are_kept_and_told() {
         let command = command.split(')').next().unwrap();
         repo.env_command("sh", &["-c", command]).run().expect(0);
         inner(&format!("branch -D watchdog-{}", &commit[..12]));
+        // A rescue may have committed that the submodule is gone.
+        repo.git(&["reset", "-q", "--hard", &begun]);
         repo.git(&["submodule", "-q", "update", "--init", "--force"]);
     }
+    // Whoever watches the submodule itself keeps its own refs for a time of its own.
+    let inner = watchdog_git::Worktree::open(&repo.path().join("sub")).unwrap();
+    let head = repo.git(&["-C", "sub", "rev-parse", "HEAD"]);
+    let epoch = jiff::Timestamp::UNIX_EPOCH;
+    let later = jiff::Timestamp::now() + jiff::SignedDuration::from_hours(1);
+    inner.keep_beside("own", head.trim(), epoch).unwrap();
+    let whole = watchdog_git::Worktree::open(repo.path()).unwrap();
+    assert!(whole.expire_judged(later).unwrap() > 0);
+    let refs = repo.git(&[
+        "-C",
+        "sub",
+        "for-each-ref",
+        "--format=%(refname)",
+        "refs/watchdog/judged",
+    ]);
+    assert!(
+        refs.contains("/own/") && refs.lines().count() == 1,
+        "{refs}"
+    );
     let rebased = "cd sub && git switch -q -c side && echo 1 > one && git add one && git commit -q -m one && git commit -q --amend -m two && \
                    echo 2 > two && git add two && git commit -q -m three && git rebase -q --force-rebase HEAD~2 && git reset -q --soft HEAD~2 && git commit -q -m both";
     let verdict = run("", rebased);
@@ -501,4 +523,14 @@ fn helper_worktree_removed_in_session_is_snapshotted() {
         std::fs::read_to_string(env.root().join("back/file")).expect("it is back"),
         "precious\n"
     );
+}
+
+#[test]
+fn submodule_at_the_system_root_is_told_unread() {
+    let env = TestEnv::new();
+    let (repo, _) = with_submodule(&env);
+    repo.write("sub/.git", "gitdir: /\n");
+    let out = repo.watchdog(&["run", "--json", "--no-probe", "--", "true"]);
+    let told = out.json()["degraded"].to_string();
+    assert!(told.contains("submodules_unread"), "{out}");
 }

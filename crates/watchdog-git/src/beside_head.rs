@@ -31,8 +31,8 @@ const MAX_ENTRIES: usize = 1_000;
 const MAX_COUNTED: usize = 1_000;
 const MAX_COMPARED: usize = 200;
 
-/// How many lines of work are told.
-const MAX_LISTED: usize = 20;
+/// How many lines of work are told and kept.
+const MAX_LISTED: usize = 200;
 
 /// How many lost entries of the stash are named.
 const MAX_NAMED: usize = 10;
@@ -86,7 +86,7 @@ impl BesideSearch<'_, '_> {
         let inner: HashSet<HistoryIndex> = (made.keys())
             .flat_map(|node| self.history.parents(*node).to_vec())
             .collect();
-        let (mut covered, mut merged_branches) = (HashSet::new(), HashMap::new());
+        let (mut covered, mut merged_branches, mut lines) = (HashSet::new(), HashMap::new(), 0);
         for (node, branch) in tips {
             if in_head.contains(&node) {
                 let Some(branch) = branch.filter(|branch| !was_there(branch)) else {
@@ -96,8 +96,9 @@ impl BesideSearch<'_, '_> {
                 count.1 += 1;
             } else if !inner.contains(&node)
                 && !covered.contains(&self.history.id(node))
-                && commits.beside.len() < MAX_LISTED
+                && lines < MAX_LISTED
             {
+                lines += 1;
                 let settled_line =
                     self.settle_line(node, branch, current.as_deref(), recorded, &mut covered)?;
                 commits.beside.extend(settled_line);
@@ -175,9 +176,10 @@ impl BesideSearch<'_, '_> {
         let since = at.as_second();
         let entries_read = std::cell::Cell::new(0);
         let log = self.worktree.head_log()?;
-        let tail = reflog::read_tail(&log, |entry| {
+        // A commit may have any date, so that an older entry ends nothing.
+        let tail = reflog::read_tail(&log, |_| {
             entries_read.set(entries_read.get() + 1);
-            entries_read.get() >= MAX_ENTRIES || entry.seconds < since
+            entries_read.get() >= MAX_ENTRIES
         })?;
         let (mut made, mut superseded) = (MadeCommits::new(), HashSet::new());
         let mut branch = current.map(str::to_owned);
@@ -288,7 +290,7 @@ impl BesideSearch<'_, '_> {
         let count = |commits: &[String], id: &str| commits.iter().filter(|hex| *hex == id).count();
         let mut left_now = None;
         let mut dropped = Vec::new();
-        for node in made.keys() {
+        for (node, (_, is_proven)) in made.iter() {
             let id = self.history.id(*node);
             let authored = (self.worktree.repo.find_commit(id).ok())
                 .and_then(|commit| Some(commit.author().ok()?.seconds()));
@@ -300,7 +302,9 @@ impl BesideSearch<'_, '_> {
             }
             let is_left =
                 before > 0 && count(left_now.as_deref().unwrap_or_default(), &hex) <= before;
-            if is_left || authored.is_none_or(|seconds| seconds < at.as_second()) {
+            // An amended, picked or rebased commit has the author's date of another.
+            let is_older = || authored.is_none_or(|seconds| seconds < at.as_second());
+            if is_left || !is_proven && is_older() {
                 dropped.push(*node);
             }
         }
@@ -316,8 +320,9 @@ impl BesideSearch<'_, '_> {
             let owners = RefOwners::new(self.worktree, self.evidence)?;
             let tips = foreign_tips(self.worktree, &owners, self.evidence)?;
             let nodes: HashSet<HistoryIndex> = made.keys().copied().collect();
-            let (foreign, _) = self.history.find_reached(&tips, &nodes, MAX_COUNTED)?;
-            made.retain(|node, (_, is_proven)| *is_proven || !foreign.contains(node));
+            let (foreign, is_complete) = self.history.find_reached(&tips, &nodes, MAX_COUNTED)?;
+            let is_own = |node: &HistoryIndex| is_complete && !foreign.contains(node);
+            made.retain(|node, (_, is_proven)| *is_proven || is_own(node));
         }
         Ok(())
     }

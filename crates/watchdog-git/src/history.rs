@@ -154,7 +154,9 @@ impl Worktree {
             head,
             evidence,
         };
-        search.search(&mut commits)?;
+        if let Err(error) = search.search(&mut commits) {
+            (commits.degraded).push(Degradation::new(WarningCode::HelpersUnread, error));
+        }
         Ok(commits)
     }
 

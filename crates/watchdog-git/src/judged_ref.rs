@@ -19,6 +19,9 @@ pub(super) const PREFIX: &str = "refs/watchdog/judged/";
 /// The format of the time in a name; such names sort by time.
 const TIME: &str = "%Y%m%dT%H%M%SZ";
 
+/// The spec of the refs that a superproject keeps in a submodule: whoever watches the submodule itself has a time of its own.
+pub(super) const KEPT_FOR_ANOTHER: &str = "%submodule";
+
 /// So many of the newest commits of a head are looked through for heads that were judged before: what is older stays kept until its time
 /// is over.
 const NEWEST_COMMITS: usize = 200;
@@ -30,11 +33,24 @@ impl Worktree {
     /// # Errors
     /// When refs cannot be read or written.
     pub fn keep_judged(&self, spec: &str, head: &str, at: Timestamp) -> Result<(), Error> {
+        // If the refs of remotes are unreadable, a ref keeps the commit.
+        let is_pushed = ObjectId::from_hex(head.as_bytes())
+            .is_ok_and(|id| self.is_on_remote(id).unwrap_or(false));
+        if is_pushed {
+            return Ok(());
+        }
+        self.keep_beside(spec, head, at)
+    }
+
+    /// The same for a commit beside HEAD, whatever names it now: a session can write a remote-tracking branch, and delete it.
+    ///
+    /// # Errors
+    /// When refs cannot be read or written.
+    pub fn keep_beside(&self, spec: &str, head: &str, at: Timestamp) -> Result<(), Error> {
         let folder = self.judged_folder(spec);
         let doing = || format!("keep the judged commit {head}");
         let id = ObjectId::from_hex(head.as_bytes()).map_err(|e| Error::read_error(doing(), e))?;
         let judged_refs = self.refs_below(&folder)?;
-        // If the refs of remotes are unreadable, a ref keeps the commit.
         let day_ago = (at - SignedDuration::from_hours(24))
             .strftime(TIME)
             .to_string();
@@ -42,9 +58,7 @@ impl Worktree {
             name.get(folder.len()..)
                 .is_some_and(|time| *time > *day_ago)
         };
-        if (judged_refs.iter()).any(|(name, commit)| *commit == id && is_young(name))
-            || self.is_on_remote(id).unwrap_or(false)
-        {
+        if (judged_refs.iter()).any(|(name, commit)| *commit == id && is_young(name)) {
             return Ok(());
         }
         let name = format!("{folder}{}-{}", at.strftime(TIME), id.to_hex_with_len(12));
@@ -106,15 +120,20 @@ impl Worktree {
     /// # Errors
     /// When refs cannot be read or deleted.
     pub fn expire_judged(&self, before: Timestamp) -> Result<usize, Error> {
-        let dropped = self.expire_own_judged(before)?;
+        let is_marked = |name: &str| name.contains(&format!("/{KEPT_FOR_ANOTHER}/"));
+        let dropped = self.drop_judged(before, |name| !is_marked(name))?;
         // The refs of a broken submodule stay: the snapshots of this repository expire all the same.
         let submodules = self.submodule_git_dirs().into_keys();
         let in_submodules = submodules
-            .flat_map(|git_dir| Worktree::open_git_dir(&git_dir)?.expire_own_judged(before));
+            .flat_map(|git_dir| Worktree::open_git_dir(&git_dir)?.drop_judged(before, is_marked));
         Ok(dropped + in_submodules.sum::<usize>())
     }
 
-    fn expire_own_judged(&self, before: Timestamp) -> Result<usize, Error> {
+    fn drop_judged(
+        &self,
+        before: Timestamp,
+        is_ours: impl Fn(&str) -> bool,
+    ) -> Result<usize, Error> {
         self.refresh()?;
         let oldest = before.strftime(TIME).to_string();
         let is_old = |name: &str| {
@@ -126,7 +145,7 @@ impl Worktree {
         let old: Vec<_> = self
             .refs_below(PREFIX)?
             .into_iter()
-            .filter(|(name, _)| is_old(name))
+            .filter(|(name, _)| is_old(name) && is_ours(name))
             .collect();
         for (name, commit) in &old {
             delete_ref(self, name, *commit, before)?;

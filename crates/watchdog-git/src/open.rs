@@ -64,7 +64,8 @@ impl Worktree {
 
     fn open_parts(dot_git: &Path, named: Option<&Path>) -> Result<Self, Error> {
         let doing = || format!("open the repository at {}", dot_git.display());
-        let top = dot_git.parent().expect("a name in a folder");
+        // A `.git` file of a session can name the root of the system.
+        let top = dot_git.parent().unwrap_or(dot_git);
         let setting_fault = match git_dirs(dot_git) {
             Ok((git_dir, common_dir)) => check_config(top, &git_dir, &common_dir)?,
             Err(_) => None,

@@ -93,12 +93,15 @@ impl Worktree {
         let mut contents: BTreeMap<String, Vec<String>> = BTreeMap::new();
         let mut files = 0;
         for hex in entries.iter().take(MAX_COMPARED) {
+            if files >= MAX_FILES {
+                break;
+            }
             // An unreadable entry brings nothing.
-            for (path, id) in self.read_stashed_files(hex).unwrap_or_default() {
-                if files < MAX_FILES {
-                    files += 1;
-                    contents.entry(path).or_default().push(id);
-                }
+            let mut read_files = self.read_stashed_files(hex).unwrap_or_default();
+            read_files.truncate(MAX_FILES - files);
+            files += read_files.len();
+            for (path, id) in read_files {
+                contents.entry(path).or_default().push(id);
             }
         }
         contents
@@ -123,6 +126,9 @@ impl Worktree {
         for (at, commit) in [&id].into_iter().chain(others).enumerate() {
             let before = if at < 2 { base } else { empty };
             for file in list_changed_files(self, before, tree_of(*commit)?)? {
+                if ids.len() >= MAX_FILES {
+                    return Ok(ids);
+                }
                 let Some((mode, blob)) = file.new.filter(|(mode, _)| !mode.is_commit()) else {
                     continue;
                 };
@@ -157,7 +163,9 @@ impl Worktree {
     ) -> Result<(Vec<String>, Vec<String>), Error> {
         let now = self.stash_commits()?;
         let lost = (recorded.iter().rev()).filter(|entry| !now.contains(entry));
-        let new = now.iter().filter(|entry| !recorded.contains(entry));
+        let is_there =
+            |hex: &str| ObjectId::from_hex(hex.as_bytes()).is_ok_and(|id| self.repo.has_object(id));
+        let new = (now.iter()).filter(|entry| !recorded.contains(entry) && is_there(entry));
         Ok((lost.cloned().collect(), new.cloned().collect()))
     }
 

@@ -11,6 +11,7 @@ use gix::index::entry::Mode;
 use jiff::Timestamp;
 
 use super::error::Error;
+use super::judged_ref::KEPT_FOR_ANOTHER;
 use super::open::Worktree;
 use super::origin_evidence::OriginEvidence;
 use super::own_refs::OwnRefKind;
@@ -45,7 +46,6 @@ impl Worktree {
     /// The second list has the submodules that cannot be read or written.
     pub fn keep_submodule_commits(
         &self,
-        spec: &str,
         since: Option<&OriginEvidence>,
         at: Timestamp,
     ) -> (Vec<LeftCommit>, Vec<Error>) {
@@ -53,7 +53,7 @@ impl Worktree {
         for (git_dir, name) in self.submodule_git_dirs() {
             let commits = Worktree::open_git_dir(&git_dir).and_then(|submodule| {
                 let folder = submodule.find_folder();
-                let ids = submodule.keep_own_commits(spec, (since, folder.is_some()), at)?;
+                let ids = submodule.keep_own_commits((since, folder.is_some()), at)?;
                 Ok((ids, folder))
             });
             match commits {
@@ -126,7 +126,6 @@ impl Worktree {
     /// Does the work of [`Worktree::keep_submodule_commits`] in a submodule.
     fn keep_own_commits(
         &self,
-        spec: &str,
         (since, is_checked_out): (Option<&OriginEvidence>, bool),
         at: Timestamp,
     ) -> Result<Vec<ObjectId>, Error> {
@@ -156,7 +155,7 @@ impl Worktree {
             };
             left_commits.retain(|id| !edge.left_behind.contains(&id.to_hex().to_string()));
             for id in &left_commits {
-                self.keep_judged(spec, &id.to_hex().to_string(), at)?;
+                self.keep_judged(KEPT_FOR_ANOTHER, &id.to_hex().to_string(), at)?;
             }
             let amended: HashSet<_> = by_reflog
                 .iter()
@@ -167,7 +166,7 @@ impl Worktree {
             left_commits = self.drop_replaced(left_commits, &tips)?;
         }
         for id in tips {
-            self.keep_judged(spec, &id.to_hex().to_string(), at)?;
+            self.keep_judged(KEPT_FOR_ANOTHER, &id.to_hex().to_string(), at)?;
         }
         Ok(left_commits)
     }

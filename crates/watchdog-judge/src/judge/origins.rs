@@ -126,8 +126,7 @@ pub fn settle_beside(input: &JudgementInput, mut verdict: Verdict) -> Verdict {
                 .push(Degradation::new(WarningCode::SubmodulesUnread, error)),
         }
     }
-    let (left_commits, failures) =
-        worktree.keep_submodule_commits(&input.spec, Some(&input.evidence), now());
+    let (left_commits, failures) = worktree.keep_submodule_commits(Some(&input.evidence), now());
     let unread = |error| Degradation::new(WarningCode::SubmodulesUnread, error);
     verdict.degraded.extend(failures.iter().map(unread));
     let left_words: Vec<String> = left_commits.iter().map(left_commit_words).collect();
@@ -280,9 +279,11 @@ pub fn keep_judged_head(input: &JudgementInput, commits: Option<&Commits>) {
     let beside = (commits.beside.iter())
         .filter(|work| work.state != BesideState::Stashed)
         .map(|work| &work.commit);
-    let head = commits.head.iter().filter(|_| commits.new_commits > 0);
-    for commit in beside.chain(head) {
-        // A repository that only others may write is judged all the same.
-        worktree.keep_judged(&input.spec, commit, now()).ok();
+    // A repository that only others may write is judged all the same.
+    for commit in beside {
+        worktree.keep_beside(&input.spec, commit, now()).ok();
+    }
+    if let Some(head) = commits.head.as_ref().filter(|_| commits.new_commits > 0) {
+        worktree.keep_judged(&input.spec, head, now()).ok();
     }
 }

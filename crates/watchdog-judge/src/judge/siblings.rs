@@ -129,7 +129,7 @@ fn keep_sibling(
     let spec = spec
         .or_else(|| there.branch())
         .unwrap_or_else(|| format!("detached/{name}"));
-    let (left_commits, _) = there.keep_submodule_commits(&spec, None, at);
+    let (left_commits, _) = there.keep_submodule_commits(None, at);
     let snapshot = match there.changes()?.any() {
         true => take_snapshot(&there, (&spec, at, why), settings)?,
         false => None,
@@ -171,8 +171,7 @@ pub fn describe_vanished(
         });
         let opened = root.as_deref().filter(|_| !is_own);
         if let Some(there) = opened.and_then(|root| Worktree::open(root).ok()) {
-            let spec = there.default_spec();
-            let (left_commits, _) = there.keep_submodule_commits(&spec, Some(&evidence), now());
+            let (left_commits, _) = there.keep_submodule_commits(Some(&evidence), now());
             sentences.extend(left_commits.iter().map(left_commit_words));
         }
         let sentence = (work.snapshot.as_deref()).and_then(|snapshot| {

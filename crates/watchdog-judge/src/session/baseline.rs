@@ -124,7 +124,7 @@ pub fn record_head_baseline(
     // A repository that cannot be written can be watched as well.
     let clone_id = worktree.ensure_clone_id().ok();
     let (mut left_behind, committer) = (worktree.left_behind()?, worktree.committer());
-    let (in_submodules, failures) = worktree.keep_submodule_commits(&spec, None, now);
+    let (in_submodules, failures) = worktree.keep_submodule_commits(None, now);
     left_behind.extend(in_submodules.into_iter().map(|commit| commit.id));
     notes.extend(
         failures
@@ -202,11 +202,12 @@ fn record_uncommitted(
             drop_earlier_work(ids, &left_contents)
         }
     };
-    let stashes = worktree.stash_commits()?;
+    // Unread entries are unknown: none of them is said to be lost.
+    let stashes = worktree.stash_commits().ok();
     let work = SessionEdgeFiles {
         inherited,
-        stashed: worktree.stashed_contents(&stashes),
-        stashes: Some(stashes),
+        stashed: worktree.stashed_contents(stashes.as_deref().unwrap_or_default()),
+        stashes,
         ..SessionEdgeFiles::default()
     };
     uncommitted::record_uncommitted(

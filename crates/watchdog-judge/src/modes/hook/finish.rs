@@ -82,7 +82,7 @@ pub fn end_session(
     if let Some(recorded_baseline) = &baseline {
         let evidence = origin_evidence(&open.store, &open.worktree, Some(&recorded_baseline.refs))
             .with_content(recorded_baseline.content());
-        let (left_commits, _) = (open.worktree).keep_submodule_commits(&spec, Some(&evidence), at);
+        let (left_commits, _) = (open.worktree).keep_submodule_commits(Some(&evidence), at);
         let mut sentences: Vec<String> = left_commits.iter().map(left_commit_words).collect();
         let siblings = (&recorded_baseline.work.siblings, recorded_baseline.at);
         sentences.extend(describe_vanished(
