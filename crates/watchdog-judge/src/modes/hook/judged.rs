@@ -164,8 +164,9 @@ impl<'a> JudgedStop<'a> {
     /// the commits that lie beside HEAD.
     fn with_notes(&self, reply: HookReply) -> HookReply {
         let input = &self.input;
-        let commits = (input.worktree()).session_commits(&input.baseline, &input.evidence);
-        let commits = commits.ok().filter(|_| self.is_stop());
+        let commits = (self.is_stop())
+            .then(|| (input.worktree()).session_commits(&input.baseline, &input.evidence));
+        let commits = commits.and_then(Result::ok);
         keep_judged_head(input, commits.as_ref());
         let of_stash = commits.iter().flat_map(|commits| &commits.degraded);
         let is_shown = |note: &&Degradation| {
