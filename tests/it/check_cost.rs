@@ -106,11 +106,11 @@ fn passed_command_reruns_only_after_a_change() {
         (false, runs + 1),
         "another environment"
     );
-    let other = repo.watchdog_line(
+    let without_input = repo.watchdog_line(
         "check --json --no-probe --config {} --spec main --max-probes 0",
         &[&config],
     );
-    assert!(cached(&other), "what is no input");
+    assert!(cached(&without_input), "what is no input");
 }
 
 #[test]

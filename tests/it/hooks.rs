@@ -84,9 +84,9 @@ fn lost_stash_entry_is_told_at_a_stop() {
     repo.watchdog(&["snapshot", "--from-session"]).expect(0);
     repo.git(&["stash", "clear"]);
     repo.write("done.txt", "x");
-    let said = hook(&repo, &["stop"], &stop("p"));
-    let restores = told(&said).contains("stash store -m") && told(&said).contains(&entry);
-    assert!(restores, "{said}");
+    let answer = hook(&repo, &["stop"], &stop("p"));
+    let restores = told(&answer).contains("stash store -m") && told(&answer).contains(&entry);
+    assert!(restores, "{answer}");
 }
 
 #[test]

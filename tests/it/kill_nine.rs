@@ -80,7 +80,7 @@ fn locks_of_killed_processes_never_block() {
     let env = TestEnv::new();
     let repo = env.repo();
     repo.watchdog(&["snapshot"]).expect(0);
-    let kept = repo.git_line(
+    let baseline_ref = repo.git_line(
         "for-each-ref --format=%(refname) refs/watchdog/baseline",
         &[],
     );
@@ -92,7 +92,7 @@ fn locks_of_killed_processes_never_block() {
             .and_then(|file| file.set_modified(old))
             .expect("a lock");
     };
-    lock(&kept);
+    lock(&baseline_ref);
     // Whichever second it is when the snapshot is taken, its first name is locked.
     for seconds in 0..120 {
         let second = jiff::Timestamp::now() + jiff::SignedDuration::from_secs(seconds);
@@ -106,7 +106,7 @@ fn locks_of_killed_processes_never_block() {
     repo.write("left.txt", "left");
     repo.watchdog(&["snapshot"]).expect(0);
     assert_eq!(
-        repo.git(&["rev-parse", &kept]),
+        repo.git(&["rev-parse", &baseline_ref]),
         head,
         "the baseline is kept in its ref"
     );

@@ -41,11 +41,14 @@ fn hooked_session_end_keeps_the_helpers_work() {
     }
     hook("session-end", json!({"reason": "other"}));
     for name in ["beside", "inside"] {
-        let kept = repo.git_line(
+        let snapshot_id = repo.git_line(
             "for-each-ref --format=%(refname) {}",
             &[&format!("refs/watchdog/rescue/main/{name}")],
         );
-        assert_eq!(repo.file_in(&kept, "half.txt").as_deref(), Some(name));
+        assert_eq!(
+            repo.file_in(&snapshot_id, "half.txt").as_deref(),
+            Some(name)
+        );
     }
 }
 
