@@ -30,9 +30,13 @@ impl SparedPrograms {
         SparedPrograms(path_globs(&globs).unwrap_or_default())
     }
 
+    pub(super) fn is_empty(&self) -> bool {
+        self.0.is_empty()
+    }
+
     /// Whether a process bears such a name.
     pub(super) fn include(&self, row: &ProcessRow) -> bool {
-        if self.0.is_empty() {
+        if self.is_empty() {
             return false;
         }
         let argv = watchdog_system::command_line(row.pid, BYTES).unwrap_or_default();
