@@ -226,19 +226,19 @@ fn files_hidden_from_git_are_compared() {
     }
 }
 
+/// A bare clone as `origin`, from which nothing was fetched.
+fn add_remote(repo: &Repo) -> Repo {
+    let remote = repo.at("remote");
+    let path = remote.root().display().to_string();
+    repo.git_line("clone -q --bare . {}", &[&path]);
+    repo.git_line("remote add origin {}", &[&path]);
+    remote
+}
+
 #[test]
 fn pulled_changes_count_only_after_a_local_edit() {
     let (repo, _) = repo();
-    let remote = repo.at("remote");
-    fs::create_dir_all(remote.root()).unwrap();
-    repo.git_line(
-        "clone -q --bare . {}",
-        &[&remote.root().display().to_string()],
-    );
-    repo.git_line(
-        "remote add origin {}",
-        &[&remote.root().display().to_string()],
-    );
+    let remote = add_remote(&repo);
     repo.git(&["fetch", "-q", "origin"]);
     let other = repo.at("other");
     repo.git_line(
@@ -370,15 +370,7 @@ fn remote_has_head_if_any_branch_reaches_it() {
             .unwrap()
     };
     assert_eq!(pushed(), RemoteState::NoRemote);
-    let remote = repo.at("remote");
-    repo.git_line(
-        "clone -q --bare . {}",
-        &[&remote.root().display().to_string()],
-    );
-    repo.git_line(
-        "remote add origin {}",
-        &[&remote.root().display().to_string()],
-    );
+    let remote = add_remote(&repo);
     assert_eq!(
         pushed(),
         RemoteState::NoRemote,

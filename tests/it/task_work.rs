@@ -655,18 +655,21 @@ fn unstartable_agent_leaves_its_tasks_pending() {
 
 #[test]
 fn task_processes_are_recognised_by_their_spec() {
-    // What the tests with the real CLI end processes by.
+    // What the tests with the real CLI end processes by. All processes are looked at, so that no other test has this name.
     let env = TestEnv::new();
     let repo = env.repo();
-    put(&repo, "T1", "");
+    put(&repo, "recognised", "");
     repo.commit_all("a task");
     let begun = env.root().join("begun");
     let script = format!("touch '{}'; sleep 60", begun.display());
-    let running = spawn(&repo, &agent(&["run", "T1", "--grace", "1s"], &script));
+    let running = spawn(
+        &repo,
+        &agent(&["run", "recognised", "--grace", "1s"], &script),
+    );
     waits_for_file(&begun);
-    assert!(!processes_with("WATCHDOG_SPEC", "T1").is_empty());
+    assert!(!processes_with("WATCHDOG_SPEC", "recognised").is_empty());
     running.signal(Signal::TERM);
     let _out = running.wait().expect(14);
-    assert!(processes_with("WATCHDOG_SPEC", "T1").is_empty());
-    assert_eq!(task(&repo, "T1")["status"], "pending");
+    assert!(processes_with("WATCHDOG_SPEC", "recognised").is_empty());
+    assert_eq!(task(&repo, "recognised")["status"], "pending");
 }

@@ -53,6 +53,14 @@ impl Request {
         api_rules::offered_tools(&self.body)
     }
 
+    /// Holds where the agent is offered nothing to do harm with. The placeholder stands for tools that the CLI would load on demand, and
+    /// does nothing.
+    pub fn assert_harmless(&self) {
+        let mut offered = self.tools();
+        offered.retain(|name| *name != "DeferredToolPlaceholder");
+        assert_eq!(offered, ["StructuredOutput"]);
+    }
+
     /// Whether a text stands anywhere in it.
     pub fn mentions(&self, text: &str) -> bool {
         self.body.to_string().contains(text)
