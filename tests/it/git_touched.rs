@@ -370,7 +370,7 @@ fn remote_has_head_if_any_branch_reaches_it() {
             .unwrap()
     };
     assert_eq!(pushed(), RemoteState::NoRemote);
-    let remote = add_remote(&repo);
+    add_remote(&repo);
     assert_eq!(
         pushed(),
         RemoteState::NoRemote,
