@@ -146,11 +146,12 @@ fn work(worker: u32, next: &AtomicU32) -> Tally {
         if tally.rounds % 25 == 0 {
             took = one_round(&env, &repo, &format!("{round}-measured"), None).took;
         }
-        // Half of the kills fall anywhere; the other half into the short while in which watchdog judges and rescues.
-        let kill = if random.below(2) == 0 {
-            Kill::AfterStart(random.within(took.whole))
-        } else {
-            Kill::AfterSession(random.within(took.judging))
+        // Most of a run is the pause before the commit: so the parts before and after it have kills of their own.
+        let kill = match random.below(4) {
+            0 => Kill::AfterStart(random.within(took.whole)),
+            1 => Kill::AfterStart(random.within(took.whole.saturating_sub(took.judging))),
+            2 => Kill::AfterSession(random.within(took.judging)),
+            _ => Kill::AfterCommit(random.within(took.recording)),
         };
         let outcome = one_round(&env, &repo, &round.to_string(), Some(kill));
         tally.rounds += 1;
@@ -170,6 +171,8 @@ enum Kill {
     AfterStart(Duration),
     /// So long after the session's last step.
     AfterSession(Duration),
+    /// So long after the rescue's commit.
+    AfterCommit(Duration),
 }
 
 /// Wall times of a run.
@@ -178,18 +181,24 @@ struct Took {
     whole: Duration,
     /// From the session's last step to the end.
     judging: Duration,
+    /// From the rescue's commit to the end.
+    recording: Duration,
 }
 
 impl Took {
-    /// A kill that came too late disturbed nothing: it tells how long a run takes just now. Half of them do not know when the session ended.
+    /// A kill that came too late disturbed nothing: it tells how long a run takes just now, as far as its moments were seen.
     fn as_of_late(self, late: Took) -> Took {
+        let newer = |old: Duration, new: Duration| {
+            if new.is_zero() {
+                old.min(late.whole)
+            } else {
+                new
+            }
+        };
         Took {
             whole: late.whole,
-            judging: if late.judging.is_zero() {
-                self.judging.min(late.whole)
-            } else {
-                late.judging
-            },
+            judging: newer(self.judging, late.judging),
+            recording: newer(self.recording, late.recording),
         }
     }
 }
@@ -243,12 +252,25 @@ fn one_round(env: &TestEnv, repo: &Repo<'_>, round: &str, kill: Option<Kill>) ->
         &[config, &agent[0], &agent[1]],
     );
     let over = || over.exists().then(Instant::now);
-    let mut session_over = None;
+    let branch = repo.path().join(".git/refs/heads/main");
+    let committed = || {
+        let tip = fs::read_to_string(&branch).unwrap_or_default();
+        (tip.len() > 40 && tip.trim() != baseline).then(Instant::now)
+    };
+    let patience = Duration::from_secs(20);
+    let (mut session_over, mut committed_at) = (None, None);
     match kill {
-        None => session_over = wait_for(Duration::from_secs(20), over),
+        None => {
+            session_over = wait_for(patience, over);
+            committed_at = wait_for(patience, committed);
+        }
         Some(Kill::AfterStart(after)) => sleep_until(began + after),
         Some(Kill::AfterSession(after)) => {
-            session_over = wait_for(Duration::from_secs(20), over);
+            session_over = wait_for(patience, over);
+            sleep_until(Instant::now() + after);
+        }
+        Some(Kill::AfterCommit(after)) => {
+            committed_at = wait_for(patience, committed);
             sleep_until(Instant::now() + after);
         }
     }
@@ -259,6 +281,7 @@ fn one_round(env: &TestEnv, repo: &Repo<'_>, round: &str, kill: Option<Kill>) ->
     let took = Took {
         whole: began.elapsed(),
         judging: session_over.map_or(Duration::ZERO, |at| at.elapsed()),
+        recording: committed_at.map_or(Duration::ZERO, |at| at.elapsed()),
     };
     let killed = out.code == Some(137);
     assert!(killed || out.code == Some(0), "round {round}: {out}");
@@ -327,7 +350,7 @@ fn assert_kept(
     for file in fs::read_to_string(ledger).unwrap_or_default().lines() {
         let wanted = text(file);
         let in_tree = fs::read_to_string(repo.path().join(file)).is_ok_and(|found| found == wanted);
-        let kept = in_tree
+        let is_kept = in_tree
             || repo
                 .file_in("HEAD", file)
                 .is_some_and(|found| found == wanted)
@@ -335,7 +358,7 @@ fn assert_kept(
                 repo.file_in(snapshot, file)
                     .is_some_and(|found| found == wanted)
             });
-        assert!(kept, "round {round}: {file} is lost");
+        assert!(is_kept, "round {round}: {file} is lost");
     }
 }
 
