@@ -5,7 +5,7 @@ use gix::refs::transaction::{Change, LogChange, PreviousValue, RefEdit, RefLog};
 
 use super::error::Error;
 use super::open::Worktree;
-use super::own_refs::require_readable;
+use super::own_refs::list_refs_below;
 use super::path_text::percent_decode;
 use super::shared_modes::edit_refs;
 use super::snapshot::spec_for_ref;
@@ -124,19 +124,9 @@ impl Worktree {
     }
 
     fn kept_baselines_now(&self) -> Result<Vec<KeptBaseline>, Error> {
-        let doing = || "read the baseline refs".to_string();
         self.refresh()?;
-        require_readable(&self.repo, PREFIX)?;
-        let platform = self
-            .repo
-            .references()
-            .map_err(|e| Error::read_error(doing(), e))?;
         let mut baselines = Vec::new();
-        for reference in platform
-            .prefixed(PREFIX)
-            .map_err(|e| Error::read_error(doing(), e))?
-        {
-            let reference = reference.map_err(|e| Error::read_error(doing(), e))?;
+        for reference in list_refs_below(&self.repo, PREFIX)? {
             let name = reference.name().as_bstr().to_string();
             let Some((worktree_id, spec)) = name
                 .strip_prefix(PREFIX)

@@ -10,7 +10,7 @@ use jiff::{SignedDuration, Timestamp};
 
 use super::error::Error;
 use super::open::Worktree;
-use super::own_refs::require_readable;
+use super::own_refs::list_refs_below;
 use super::snapshot::{delete_ref, spec_for_ref};
 
 /// Prefix of the refs of judged heads: below it the worktree's id, the spec, then time and commit.
@@ -154,47 +154,19 @@ impl Worktree {
     }
 
     pub(super) fn refs_below(&self, prefix: &str) -> Result<Vec<(String, ObjectId)>, Error> {
-        let doing = || format!("list the refs below {prefix}");
-        require_readable(&self.repo, prefix)?;
-        let platform = self
-            .repo
-            .references()
-            .map_err(|e| Error::read_error(doing(), e))?;
-        let mut refs = Vec::new();
-        for reference in platform
-            .prefixed(prefix)
-            .map_err(|e| Error::read_error(doing(), e))?
-        {
-            let reference = reference.map_err(|e| Error::read_error(doing(), e))?;
-            if let Some(id) = reference.target().try_id() {
-                refs.push((
-                    reference.name().as_bstr().to_str_lossy().into_owned(),
-                    id.to_owned(),
-                ));
-            }
-        }
-        Ok(refs)
+        let refs = list_refs_below(&self.repo, prefix)?;
+        let name_of =
+            |reference: &gix::Reference<'_>| reference.name().as_bstr().to_str_lossy().into_owned();
+        Ok(refs
+            .iter()
+            .filter_map(|each| Some((name_of(each), each.try_id()?.detach())))
+            .collect())
     }
 
     /// Whether a remote-tracking branch names this very commit. A branch that merely reaches it
     /// does not count: a ref too many costs less.
     fn is_on_remote(&self, id: ObjectId) -> Result<bool, Error> {
-        let doing = || {
-            format!(
-                "list the remote-tracking branches of {}",
-                self.common_dir().display()
-            )
-        };
-        let refs = self
-            .repo
-            .references()
-            .map_err(|e| Error::read_error(doing(), e))?;
-        let mut refs = refs
-            .remote_branches()
-            .map_err(|e| Error::read_error(doing(), e))?;
-        refs.try_fold(false, |has_it, remote_ref| {
-            let remote_ref = remote_ref.map_err(|error| Error::read_error(doing(), error))?;
-            Ok(has_it || remote_ref.target().try_id().is_some_and(|tip| tip == id))
-        })
+        let remote_refs = self.refs_below("refs/remotes/")?;
+        Ok(remote_refs.iter().any(|(_, tip)| *tip == id))
     }
 }

@@ -68,19 +68,49 @@ pub struct OwnRef {
     pub object: String,
 }
 
-/// Refuses where the folder of these refs cannot be read: gix takes one that it cannot look into for one that is not there.
-pub(crate) fn require_readable(repo: &gix::Repository, prefix: &str) -> Result<(), Error> {
+/// Refuses where the folder of these refs, or the file of the packed ones, cannot be read: gix takes one that it cannot look into for
+/// one that is not there. Returns whether the folder has entries.
+pub(crate) fn require_readable(repo: &gix::Repository, prefix: &str) -> Result<bool, Error> {
     let folder = repo.common_dir().join(prefix.trim_end_matches('/'));
-    let refusal = |error: std::io::Error| Error::Read {
-        doing: format!("list the refs in {}", folder.display()),
-        why: error.to_string(),
+    let packed = repo.common_dir().join("packed-refs");
+    let entries = fs::metadata(&folder)
+        .and_then(|_| fs::read_dir(&folder)?.collect::<std::io::Result<Vec<_>>>())
+        .map(|entries| !entries.is_empty());
+    let is_missing = |error: &std::io::Error| {
+        matches!(error.kind(), ErrorKind::NotFound | ErrorKind::NotADirectory)
     };
-    match fs::read_dir(&folder).and_then(|entries| entries.collect::<std::io::Result<Vec<_>>>()) {
-        Err(error) if !matches!(error.kind(), ErrorKind::NotFound | ErrorKind::NotADirectory) => {
-            Err(refusal(error))
-        }
-        Err(_) | Ok(_) => Ok(()),
+    match (entries, fs::metadata(&packed)) {
+        (Err(error), _) | (_, Err(error)) if !is_missing(&error) => Err(Error::Read {
+            doing: format!("list the refs in {}", folder.display()),
+            why: error.to_string(),
+        }),
+        (has_entries, _) => Ok(has_entries.unwrap_or(false)),
     }
+}
+
+/// The refs below a prefix, by name. Both places are looked into before and after, and a list without any is read twice.
+pub(crate) fn list_refs_below<'repo>(
+    repo: &'repo gix::Repository,
+    prefix: &str,
+) -> Result<Vec<gix::Reference<'repo>>, Error> {
+    let doing = || format!("list the refs below {prefix}");
+    let list = || {
+        let platform = repo
+            .references()
+            .map_err(|e| Error::read_error(doing(), e))?;
+        platform
+            .prefixed(prefix)
+            .map_err(|e| Error::read_error(doing(), e))?
+            .map(|reference| reference.map_err(|e| Error::read_error(doing(), e)))
+            .collect::<Result<Vec<_>, Error>>()
+    };
+    let has_entries = require_readable(repo, prefix)?;
+    let mut refs = list()?;
+    if refs.is_empty() && has_entries {
+        refs = list()?;
+    }
+    require_readable(repo, prefix)?;
+    Ok(refs)
 }
 
 impl Worktree {
@@ -93,19 +123,9 @@ impl Worktree {
     }
 
     fn own_refs_now(&self) -> Result<Vec<OwnRef>, Error> {
-        let doing = || format!("list the refs below {PREFIX}");
         self.refresh()?;
-        require_readable(&self.repo, PREFIX)?;
-        let platform = self
-            .repo
-            .references()
-            .map_err(|e| Error::read_error(doing(), e))?;
         let mut refs = Vec::new();
-        for reference in platform
-            .prefixed(PREFIX)
-            .map_err(|e| Error::read_error(doing(), e))?
-        {
-            let reference = reference.map_err(|e| Error::read_error(doing(), e))?;
+        for reference in list_refs_below(&self.repo, PREFIX)? {
             let Some(id) = reference.target().try_id().map(ToOwned::to_owned) else {
                 continue;
             };

@@ -4,6 +4,7 @@ use gix::bstr::ByteSlice;
 
 use super::error::Error;
 use super::open::Worktree;
+use super::own_refs::list_refs_below;
 use super::ref_owner::{git_dirs, is_gone, new_read_error};
 use super::snapshot::spec_for_ref;
 use watchdog_system::read_regular_file;
@@ -138,16 +139,10 @@ impl Worktree {
             }
         }
         let below = format!("refs/heads/{name}/");
-        let references = self.repo.references();
-        let references = references.map_err(|e| Error::read_error(doing(), e))?;
-        let mut inner = references
-            .prefixed(below.as_str())
-            .map_err(|e| Error::read_error(doing(), e))?;
-        let Some(first) = inner.next() else {
-            return Ok(None);
-        };
-        let first = first.map_err(|e| Error::read_error(doing(), e))?;
-        Ok(Some(first.name().shorten().to_str_lossy().into_owned()))
+        let inner = list_refs_below(&self.repo, &below)?;
+        Ok(inner
+            .first()
+            .map(|first| first.name().shorten().to_str_lossy().into_owned()))
     }
 
     /// The branches that HEAD of any worktree of this repository names, whole.

@@ -13,7 +13,7 @@ use gix::submodule::config::Ignore;
 use super::comparison_parts::WorkTreeStatus;
 use super::error::Error;
 use super::open::Worktree;
-use super::own_refs::require_readable;
+use super::own_refs::list_refs_below;
 use super::path_text::escape_path;
 use watchdog_facts::evidence::{Degradation, WarningCode};
 
@@ -172,16 +172,7 @@ pub(super) fn is_named(folder: &Path, commit: ObjectId) -> Result<bool, Error> {
     inner.refresh()?;
     let mut tips = Vec::new();
     for prefix in LASTING {
-        require_readable(&inner.repo, prefix)?;
-        let platform = inner
-            .repo
-            .references()
-            .map_err(|error| Error::read_error(doing(), error))?;
-        for reference in platform
-            .prefixed(prefix)
-            .map_err(|error| Error::read_error(doing(), error))?
-        {
-            let reference = reference.map_err(|error| Error::read_error(doing(), error))?;
+        for reference in list_refs_below(&inner.repo, prefix)? {
             // A ref that leads to no commit keeps none.
             let tip = reference.into_fully_peeled_id().ok().map(gix::Id::detach);
             tips.extend(tip.filter(|tip| inner.repo.find_commit(*tip).is_ok()));

@@ -158,6 +158,30 @@ fn reads_that_fail_are_not_silent() {
     );
 }
 
+/// gix takes a folder of refs that it cannot stat for one that is not there.
+#[test]
+fn refs_without_stat_are_not_missing() {
+    let mut ground = InjectionGround::new();
+    let family = FAMILIES
+        .iter()
+        .find(|family| family.name == "stat")
+        .expect("it is one of them");
+    let scene = Scene::Read("rescue list");
+    let (counts, well) = count_calls(&mut ground, scene);
+    let stats = counts["stat"];
+    for at in stats / 2..=stats {
+        let injection = Injection {
+            family,
+            fault: CallFault::Error("EACCES"),
+            at,
+            lasting: true,
+        };
+        if let PointOutcome::Broken(what) = play(&mut ground, scene, injection, Some(&well)) {
+            panic!("stat {at} of {stats}: {what}");
+        }
+    }
+}
+
 #[test]
 fn interrupt_ends_a_watch_with_failing_reads() {
     let mut ground = InjectionGround::new();

@@ -11,7 +11,7 @@ use super::SnapshotSummary;
 use super::record::{self, StoredSnapshot};
 use super::restore_result::RestoreError;
 use super::spec_name::{PREFIX, PRIVATE_PREFIX, parse_sequence, path_text};
-use crate::own_refs::require_readable;
+use crate::own_refs::list_refs_below;
 use crate::shared_modes::edit_refs;
 use crate::{Error, Worktree};
 
@@ -100,17 +100,8 @@ impl Worktree {
 
     fn orphans(&self, before: Timestamp) -> Result<Vec<(String, ObjectId)>, Error> {
         let doing = "list the private parts of snapshots";
-        require_readable(&self.repo, PRIVATE_PREFIX)?;
-        let platform = self
-            .repo
-            .references()
-            .map_err(|e| Error::read_error(doing, e))?;
         let mut orphans = Vec::new();
-        for reference in platform
-            .prefixed(PRIVATE_PREFIX)
-            .map_err(|e| Error::read_error(doing, e))?
-        {
-            let reference = reference.map_err(|e| Error::read_error(doing, e))?;
+        for reference in list_refs_below(&self.repo, PRIVATE_PREFIX)? {
             let name = path_text(reference.name().as_bstr());
             let beside = name.replacen(PRIVATE_PREFIX, PREFIX, 1);
             let Some(id) = reference.target().try_id().map(ToOwned::to_owned) else {

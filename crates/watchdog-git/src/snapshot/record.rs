@@ -7,7 +7,7 @@ use jiff::Timestamp;
 use super::spec_name::{PREFIX, PRIVATE_PREFIX, path_text};
 use super::{SnapshotSummary, blobs::ObjectSink};
 use crate::Error;
-use crate::own_refs::require_readable;
+use crate::own_refs::list_refs_below;
 use watchdog_facts::evidence::LeftOut;
 
 /// The record in a snapshot's commit.
@@ -199,15 +199,8 @@ impl StoredSnapshot {
 
 /// All snapshots of a repository, oldest name first. A ref that is not ours is skipped.
 pub(super) fn list_stored_snapshots(repo: &gix::Repository) -> Result<Vec<StoredSnapshot>, Error> {
-    let doing = "list the snapshots";
-    require_readable(repo, PREFIX)?;
-    let platform = repo.references().map_err(|e| Error::read_error(doing, e))?;
     let mut snapshots = Vec::new();
-    for reference in platform
-        .prefixed(PREFIX)
-        .map_err(|e| Error::read_error(doing, e))?
-    {
-        let reference = reference.map_err(|e| Error::read_error(doing, e))?;
+    for reference in list_refs_below(repo, PREFIX)? {
         if let Some(stored) = read_stored(repo, &reference)? {
             snapshots.push(stored);
         }
