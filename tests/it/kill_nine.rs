@@ -148,10 +148,10 @@ fn work(worker: u32, next: &AtomicU32) -> Tally {
         }
         // Most of a run is the pause before the commit: so the parts before and after it have kills of their own.
         let kill = match random.below(4) {
-            0 => Kill::AfterStart(random.within(took.whole)),
-            1 => Kill::AfterStart(random.within(took.whole.saturating_sub(took.judging))),
-            2 => Kill::AfterSession(random.within(took.judging)),
-            _ => Kill::AfterCommit(random.within(took.recording)),
+            0 => Kill::Anywhere(random.within(took.whole)),
+            1 => Kill::Anywhere(random.within(took.whole.saturating_sub(took.judging))),
+            2 => Kill::Judging(random.within(took.judging)),
+            _ => Kill::Recording(random.within(took.recording)),
         };
         let outcome = one_round(&env, &repo, &round.to_string(), Some(kill));
         tally.rounds += 1;
@@ -168,11 +168,11 @@ fn work(worker: u32, next: &AtomicU32) -> Tally {
 #[derive(Debug, Clone, Copy)]
 enum Kill {
     /// So long after its start.
-    AfterStart(Duration),
+    Anywhere(Duration),
     /// So long after the session's last step.
-    AfterSession(Duration),
+    Judging(Duration),
     /// So long after the rescue's commit.
-    AfterCommit(Duration),
+    Recording(Duration),
 }
 
 /// Wall times of a run.
@@ -264,12 +264,12 @@ fn one_round(env: &TestEnv, repo: &Repo<'_>, round: &str, kill: Option<Kill>) ->
             session_over = wait_for(patience, over);
             committed_at = wait_for(patience, committed);
         }
-        Some(Kill::AfterStart(after)) => sleep_until(began + after),
-        Some(Kill::AfterSession(after)) => {
+        Some(Kill::Anywhere(after)) => sleep_until(began + after),
+        Some(Kill::Judging(after)) => {
             session_over = wait_for(patience, over);
             sleep_until(Instant::now() + after);
         }
-        Some(Kill::AfterCommit(after)) => {
+        Some(Kill::Recording(after)) => {
             committed_at = wait_for(patience, committed);
             sleep_until(Instant::now() + after);
         }
