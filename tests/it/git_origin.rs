@@ -586,6 +586,19 @@ fn work_beside_head_is_told_with_its_state() {
             "x merged rebase",
         ),
         (
+            format!("{on_x} git switch -q free; git merge -q --no-ff --no-edit x; git switch -q mine"),
+            "x merged merge",
+        ),
+        (
+            format!("{on_x} git update-ref refs/remotes/origin/x HEAD; {back}"),
+            "x deleted",
+        ),
+        (
+            format!("{on_x} git push -q origin x; git switch -q --orphan o; git branch -q -D x"),
+            "x pushed",
+        ),
+        (format!("{on_x} git checkout -q --orphan o"), "x unpushed"),
+        (
             format!("git switch -q --detach; {} git switch -q mine", commit("d")),
             "- deleted",
         ),

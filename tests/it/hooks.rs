@@ -90,6 +90,25 @@ fn lost_stash_entry_is_told_at_a_stop() {
 }
 
 #[test]
+fn stop_names_work_beside_head() {
+    let env = TestEnv::new();
+    let repo = watched(
+        &env,
+        &json!({"checks": [{"type": "git", "min_commits": 1}]}),
+    );
+    let branch = repo.git(&["branch", "--show-current"]);
+    repo.git(&["switch", "-q", "-c", "side"]);
+    repo.write("work.txt", "x");
+    repo.commit_all("work");
+    repo.git(&["switch", "-q", branch.trim()]);
+    let held = hook(&repo, &["stop"], &stop("p"));
+    let reason = held["reason"].as_str().unwrap_or_default();
+    assert!(reason.contains("branch side: 1 commit on side"), "{held}");
+    repo.git(&["merge", "-q", "side"]);
+    assert_eq!(hook(&repo, &["stop"], &stop("p")), json!({}));
+}
+
+#[test]
 fn an_agent_is_held_until_its_checks_pass() {
     let env = TestEnv::new();
     let repo = watched(&env, &wants_a_file());

@@ -3,7 +3,6 @@
 
 use std::collections::{HashMap, HashSet};
 use std::fs;
-use std::path::PathBuf;
 
 use gix::ObjectId;
 use gix::bstr::ByteSlice;
@@ -12,14 +11,15 @@ use jiff::Timestamp;
 use super::error::Error;
 use super::known_refs::KnownRefs;
 use super::open::Worktree;
-use super::origin::{foreign_tips, is_by_session_committer, is_plausible_entry};
+use super::origin::{MOST_COMMITS, foreign_tips, is_by_session_committer, is_plausible_entry};
 use super::origin_evidence::{ContentAtBaseline, OriginEvidence};
 use super::patch::PatchIds;
 use super::ref_owner::{RefOwner, RefOwners, branch_logs};
-use super::reflog::{self, ReflogEntry};
+use super::reflog::{self, ReflogAction, ReflogEntry};
 use super::rescued::CommitAuthorship;
 use super::tree_change::{find_file, list_changed_files};
 use super::walk::{CommitHistory, HistoryIndex};
+use watchdog_facts::display::plural;
 use watchdog_facts::evidence::{Commits, Degradation, WarningCode};
 use watchdog_facts::shell_line::{WorktreeCommands, shell_word};
 use watchdog_facts::work_beside::{BesideState, WorkBeside};
@@ -32,7 +32,7 @@ const MAX_COUNTED: usize = 1_000;
 const MAX_COMPARED: usize = 200;
 
 /// How many lines of work are told and kept.
-const MAX_LISTED: usize = 200;
+const MAX_LISTED: u64 = 200;
 
 /// How many lost entries of the stash are named.
 const MAX_NAMED: usize = 10;
@@ -43,22 +43,38 @@ const MAX_PATCH: u64 = 16 << 20;
 /// The folder of remote-tracking refs.
 const REMOTES: &str = "refs/remotes/";
 
+fn note_unlisted(what: &str, commits: &mut Commits) {
+    let detail =
+        format!("{what} beside HEAD are neither told nor kept; list them with: git reflog --all");
+    (commits.degraded).push(Degradation::new(WarningCode::HelpersUnread, detail));
+}
+
 /// A search for the work of one session.
 pub(super) struct BesideSearch<'a, 'w> {
     pub worktree: &'w Worktree,
     pub history: &'a mut CommitHistory<'w>,
     /// The commits that HEAD has and the baseline has not.
     pub new: &'a [HistoryIndex],
-    pub head: ObjectId,
+    /// `None` on an unborn branch.
+    pub head: Option<ObjectId>,
     pub evidence: &'a OriginEvidence,
 }
 
 /// The commits that the session made, each with the branch that it was made on, and whether a reflog shows it being made or pushed here.
 type MadeCommits = HashMap<HistoryIndex, (Option<String>, bool)>;
 
+/// The entries of the reflogs of remote-tracking refs, by their names.
+type RemoteLogs = HashMap<String, Vec<ReflogEntry>>;
+
 impl BesideSearch<'_, '_> {
-    /// Adds to `commits` the work elsewhere, and a warning about entries of the stash that are gone.
-    pub(super) fn search(&mut self, commits: &mut Commits) -> Result<(), Error> {
+    /// Adds to `commits` the work elsewhere, and warnings about entries of the stash that are gone and about what could not be read.
+    pub(super) fn search(mut self, commits: &mut Commits) {
+        if let Err(error) = self.find_all(commits) {
+            (commits.degraded).push(Degradation::new(WarningCode::HelpersUnread, error));
+        }
+    }
+
+    fn find_all(&mut self, commits: &mut Commits) -> Result<(), Error> {
         let evidence = self.evidence;
         let (Some(edge), Some(recorded)) = (&evidence.edge, &evidence.refs) else {
             return Ok(());
@@ -68,14 +84,19 @@ impl BesideSearch<'_, '_> {
         }
         let Some(at) = edge.at else { return Ok(()) };
         let current = self.worktree.branch();
-        let mut made = self.collect_made(recorded, at, current.as_deref())?;
+        let remote_logs = self.read_moved_remotes(at)?;
+        let mut made = self.collect_made(recorded, at, current.as_deref(), &remote_logs)?;
         let in_head: HashSet<HistoryIndex> = self.new.iter().copied().collect();
         let is_here = |branch: &Option<String>| *branch == current || branch.is_none();
         made.retain(|node, (branch, _)| !(in_head.contains(node) && is_here(branch)));
-        self.drop_older(&mut made, edge, recorded, at)?;
+        if !self.drop_older(&mut made, edge, recorded, at)? {
+            let detail = "too much history to prove where all commits come from: some";
+            note_unlisted(detail, commits);
+        }
         if made.is_empty() {
             return Ok(());
         }
+        let keepers = self.map_keepers(recorded, &remote_logs)?;
         let names = recorded.names()?;
         let was_there = |branch: &str| names.contains(&format!("refs/heads/{branch}"));
         let mut tips: Vec<_> = made
@@ -86,7 +107,8 @@ impl BesideSearch<'_, '_> {
         let inner: HashSet<HistoryIndex> = (made.keys())
             .flat_map(|node| self.history.parents(*node).to_vec())
             .collect();
-        let (mut covered, mut merged_branches, mut lines) = (HashSet::new(), HashMap::new(), 0);
+        let (mut covered, mut merged_branches, mut lines) =
+            (HashSet::<ObjectId>::new(), HashMap::new(), 0);
         for (node, branch) in tips {
             if in_head.contains(&node) {
                 let Some(branch) = branch.filter(|branch| !was_there(branch)) else {
@@ -94,17 +116,25 @@ impl BesideSearch<'_, '_> {
                 };
                 let count = merged_branches.entry(branch).or_insert((node, 0));
                 count.1 += 1;
-            } else if !inner.contains(&node)
-                && !covered.contains(&self.history.id(node))
-                && lines < MAX_LISTED
-            {
+            } else if !inner.contains(&node) && !covered.contains(&self.history.id(node)) {
                 lines += 1;
-                let settled_line =
-                    self.settle_line(node, branch, current.as_deref(), recorded, &mut covered)?;
+                if lines > MAX_LISTED {
+                    continue;
+                }
+                let line = (self
+                    .walk_lines([self.history.id(node)], recorded)?
+                    .take(MAX_COUNTED))
+                .map(|commit| Ok(commit?.0))
+                .collect::<Result<Vec<_>, Error>>()?;
+                covered.extend(&line);
+                let settled_line = self.settle_line(&line, &made, &keepers, &names)?;
                 commits.beside.extend(settled_line);
             }
         }
-        for (branch, (node, count)) in merged_branches.into_iter().take(MAX_LISTED) {
+        if lines > MAX_LISTED {
+            note_unlisted(&plural(lines - MAX_LISTED, "more commit"), commits);
+        }
+        for (branch, (node, count)) in merged_branches.into_iter().take(MAX_LISTED as usize) {
             let merged = self.describe_line(node, Some(branch), count, BesideState::Merged)?;
             commits.beside.push(WorkBeside {
                 by: Some("merge".to_owned()),
@@ -172,6 +202,7 @@ impl BesideSearch<'_, '_> {
         recorded: &KnownRefs,
         at: Timestamp,
         current: Option<&str>,
+        remote_logs: &RemoteLogs,
     ) -> Result<MadeCommits, Error> {
         let since = at.as_second();
         let entries_read = std::cell::Cell::new(0);
@@ -223,11 +254,10 @@ impl BesideSearch<'_, '_> {
                 }
             }
         }
-        for (name, log) in self.moved_remote_logs(at)? {
+        for (name, entries) in remote_logs {
             let branch = name[REMOTES.len()..]
                 .split_once('/')
                 .map(|(_, branch)| branch.to_owned());
-            let entries = reflog::read_entries(&log)?;
             for entry in entries
                 .iter()
                 .filter(|entry| entry.pushed && entry.seconds >= since)
@@ -263,30 +293,36 @@ impl BesideSearch<'_, '_> {
         Ok(())
     }
 
-    /// The reflogs of remote-tracking refs that were written since then.
-    fn moved_remote_logs(&self, at: Timestamp) -> Result<Vec<(String, PathBuf)>, Error> {
+    /// The entries of the reflogs of remote-tracking refs that were written since then.
+    fn read_moved_remotes(&self, at: Timestamp) -> Result<RemoteLogs, Error> {
         let mut logs = Vec::new();
-        if self.worktree.served.is_none() {
+        if self.worktree.served.is_some() {
+            logs = self.worktree.all_logs()?;
+        } else {
             let folder = self.worktree.common_dir().join("logs/refs/remotes");
             branch_logs(&folder, "refs/remotes", &mut logs)?;
         }
-        logs.retain(|(_, log)| {
+        logs.retain(|(name, log)| {
             let written = fs::metadata(log).and_then(|about| about.modified());
-            written.is_ok_and(|time| {
+            let is_new = |time| {
                 Timestamp::try_from(time).is_ok_and(|time| time.as_second() >= at.as_second())
-            })
+            };
+            name.starts_with(REMOTES) && written.is_ok_and(is_new)
         });
-        Ok(logs)
+        logs.into_iter()
+            .map(|(name, log)| Ok((name, reflog::read_entries(&log)?)))
+            .collect()
     }
 
-    /// Drops those that were written before, that a recorded ref reaches, and those that HEAD had left behind.
+    /// Drops those that were written before, that a recorded ref reaches, and those that HEAD had left behind. `false` where too much
+    /// history kept it from the proof, and those without one are dropped.
     fn drop_older(
         &mut self,
         made: &mut MadeCommits,
         edge: &ContentAtBaseline,
         recorded: &KnownRefs,
         at: Timestamp,
-    ) -> Result<(), Error> {
+    ) -> Result<bool, Error> {
         let count = |commits: &[String], id: &str| commits.iter().filter(|hex| *hex == id).count();
         let mut left_now = None;
         let mut dropped = Vec::new();
@@ -309,61 +345,69 @@ impl BesideSearch<'_, '_> {
             }
         }
         made.retain(|node, _| !dropped.contains(node));
-        if !made.is_empty() {
-            let nodes: HashSet<HistoryIndex> = made.keys().copied().collect();
-            let (older, _) = self
-                .history
-                .find_reached(recorded.objects()?, &nodes, MAX_COUNTED)?;
-            made.retain(|node, _| !older.contains(node));
-        }
+        let mut nodes: HashSet<HistoryIndex> = made.keys().copied().collect();
+        let (older, mut is_complete) =
+            (self.history).find_reached(recorded.objects()?, &nodes, MOST_COMMITS)?;
+        made.retain(|node, _| is_complete && !older.contains(node));
         if made.values().any(|(_, is_proven)| !is_proven) {
             let owners = RefOwners::new(self.worktree, self.evidence)?;
             let tips = foreign_tips(self.worktree, &owners, self.evidence)?;
-            let nodes: HashSet<HistoryIndex> = made.keys().copied().collect();
-            let (foreign, is_complete) = self.history.find_reached(&tips, &nodes, MAX_COUNTED)?;
-            let is_own = |node: &HistoryIndex| is_complete && !foreign.contains(node);
+            nodes.retain(|node| made.contains_key(node));
+            let (foreign, has_all) = self.history.find_reached(&tips, &nodes, MOST_COMMITS)?;
+            is_complete = has_all;
+            let is_own = |node: &HistoryIndex| has_all && !foreign.contains(node);
             made.retain(|node, (_, is_proven)| *is_proven || is_own(node));
         }
-        Ok(())
+        Ok(is_complete)
     }
 
-    /// The state of the line of work that ends with a commit which HEAD lacks; `None` where HEAD has it in another form on the same branch.
+    /// The state of a line of work, whose newest commit is the first; `None` where HEAD has it in another form on the same branch.
     fn settle_line(
         &mut self,
-        node: HistoryIndex,
-        branch: Option<String>,
-        current: Option<&str>,
-        recorded: &KnownRefs,
-        covered: &mut HashSet<ObjectId>,
+        line: &[ObjectId],
+        made: &MadeCommits,
+        keepers: &HashMap<ObjectId, String>,
+        older_names: &HashSet<String>,
     ) -> Result<Option<WorkBeside>, Error> {
-        let tip = self.history.id(node);
-        let line = self.list_line(tip, recorded)?;
-        covered.extend(&line);
-        let is_current = branch.is_some() && branch.as_deref() == current;
-        let (state, by, on) = match self.find_merged(&line, tip)? {
+        let Some(tip) = line.first().copied() else {
+            return Ok(None);
+        };
+        let current = self.worktree.branch();
+        let find_branch = |search: &Self, id: &ObjectId| {
+            let node = search.history.find(id)?;
+            Some(made.get(&node)?.0.clone())
+        };
+        let mut branch = find_branch(self, &tip).flatten();
+        let is_current = branch.is_some() && branch == current;
+        let (state, by, on) = match self.find_merged(line, tip)? {
             Some("") => return Ok(None),
             Some(_) if is_current => return Ok(None),
             Some(by) => {
-                let on = current.unwrap_or("HEAD").to_owned();
+                let on = current.unwrap_or("HEAD".to_owned());
                 (BesideState::Merged, Some(by), Some(on))
             }
-            None => match self.find_keeper(tip, recorded)? {
+            None => match keepers.get(&tip) {
                 Some(name) if name.starts_with(REMOTES) => {
                     let on = name[REMOTES.len()..].to_owned();
                     (BesideState::Pushed, None, Some(on))
                 }
                 Some(name) => {
-                    let on = name.strip_prefix("refs/heads/").unwrap_or(&name).to_owned();
-                    let is_merged =
-                        branch.as_ref() != Some(&on) && recorded.names()?.contains(&name);
-                    match is_merged {
-                        true => (BesideState::Merged, Some("merge"), Some(on)),
-                        false => (BesideState::Unpushed, None, Some(on)),
+                    let on = name.strip_prefix("refs/heads/").unwrap_or(name).to_owned();
+                    // A merge commit was made on the branch that got the other's.
+                    let mut branches = line.iter().filter_map(|id| find_branch(self, id));
+                    let merged = branches.find(|branch| branch.as_ref() != Some(&on));
+                    match merged.filter(|_| older_names.contains(name)) {
+                        Some(merged) => {
+                            branch = merged;
+                            (BesideState::Merged, Some("merge"), Some(on))
+                        }
+                        None => (BesideState::Unpushed, None, Some(on)),
                     }
                 }
                 None => (BesideState::Deleted, is_current.then_some("reset"), None),
             },
         };
+        let node = self.history.node(tip);
         let work = self.describe_line(node, branch, line.len() as u64, state)?;
         Ok(Some(WorkBeside {
             by: by.map(str::to_owned),
@@ -395,17 +439,24 @@ impl BesideSearch<'_, '_> {
         })
     }
 
-    /// The commits of a line that neither HEAD nor a recorded ref reaches.
-    fn list_line(&self, tip: ObjectId, recorded: &KnownRefs) -> Result<Vec<ObjectId>, Error> {
+    /// The commits that tips reach and neither HEAD nor a recorded ref does, with their parents.
+    fn walk_lines(
+        &self,
+        tips: impl IntoIterator<Item = ObjectId>,
+        recorded: &KnownRefs,
+    ) -> Result<impl Iterator<Item = Result<(ObjectId, Vec<ObjectId>), Error>>, Error> {
         let repo = &self.worktree.repo;
-        let hidden = recorded.objects()?.iter().chain([&self.head]);
-        let hidden = hidden.filter(|id| repo.find_commit(**id).is_ok()).copied();
+        let is_commit = |id: &ObjectId| repo.find_commit(*id).is_ok();
+        let hidden = recorded.objects()?.iter().chain(&self.head).copied();
         let doing = || "list work beside HEAD".to_owned();
-        let walk = (repo.rev_walk([tip]).with_hidden(hidden).all())
+        let walk = (repo.rev_walk(tips.into_iter().filter(is_commit)))
+            .with_hidden(hidden.filter(is_commit))
+            .all()
             .map_err(|e| Error::read_error(doing(), e))?;
-        walk.take(MAX_COUNTED)
-            .map(|commit| Ok(commit.map_err(|e| Error::read_error(doing(), e))?.id))
-            .collect()
+        Ok(walk.map(move |commit| {
+            let commit = commit.map_err(|e| Error::read_error(doing(), e))?;
+            Ok((commit.id, commit.parent_ids.to_vec()))
+        }))
     }
 
     /// How HEAD has the content of a line: `rebase`, `squash`, or an empty text where the line changes no file.
@@ -415,8 +466,11 @@ impl BesideSearch<'_, '_> {
         tip: ObjectId,
     ) -> Result<Option<&'static str>, Error> {
         let worktree = self.worktree;
-        let (tip, head) = (self.history.node(tip), self.history.node(self.head));
-        let base = worktree.merge_base_of(self.history.id(tip), self.head)?;
+        let Some(head) = self.head else {
+            return Ok(None);
+        };
+        let base = worktree.merge_base_of(tip, head)?;
+        let (tip, head) = (self.history.node(tip), self.history.node(head));
         let (after, now) = (self.history.tree(tip)?, self.history.tree(head)?);
         let before = match base {
             Some(base) => {
@@ -462,20 +516,37 @@ impl BesideSearch<'_, '_> {
         Ok(is_in_head.then_some("squash"))
     }
 
-    /// A ref that moved since the baseline and reaches a commit: a remote-tracking one, else another.
-    fn find_keeper(&self, tip: ObjectId, recorded: &KnownRefs) -> Result<Option<String>, Error> {
+    /// The commits that a ref reaches which moved since the baseline, each with its name: a remote-tracking one, else another.
+    fn map_keepers(
+        &self,
+        recorded: &KnownRefs,
+        remote_logs: &RemoteLogs,
+    ) -> Result<HashMap<ObjectId, String>, Error> {
         let older = recorded.objects()?;
-        let mut tips = self.worktree.ref_tips()?;
+        let mut tips: Vec<(String, ObjectId)> = (self.worktree.ref_tips()?.into_iter())
+            .filter_map(|(name, hex)| Some((name, ObjectId::from_hex(hex.as_bytes()).ok()?)))
+            .collect();
+        // A ref alone shows no push: any program can write it.
+        let is_candidate = |name: &str, id: &ObjectId| match name.starts_with(REMOTES) {
+            true => (remote_logs.get(name).and_then(|entries| entries.last()))
+                .is_some_and(|entry| entry.new == *id && entry.action == ReflogAction::Moved),
+            false => !name.starts_with("refs/stash"),
+        };
+        tips.retain(|(name, id)| older.binary_search(id).is_err() && is_candidate(name, id));
         tips.sort_by_key(|(name, _)| !name.starts_with(REMOTES));
-        for (name, hex) in tips {
-            let Ok(id) = ObjectId::from_hex(hex.as_bytes()) else {
-                continue;
-            };
-            let is_candidate = !name.starts_with("refs/stash") && older.binary_search(&id).is_err();
-            if is_candidate && self.worktree.is_ancestor_of(tip, id)? {
-                return Ok(Some(name));
+        let ids = tips.iter().map(|(_, id)| *id);
+        let mut unnamed: HashMap<ObjectId, Vec<ObjectId>> =
+            self.walk_lines(ids, recorded)?.collect::<Result<_, _>>()?;
+        let mut keepers = HashMap::new();
+        for (name, id) in tips {
+            let mut stack = vec![id];
+            while let Some(id) = stack.pop() {
+                if let Some(parents) = unnamed.remove(&id) {
+                    stack.extend(parents);
+                    keepers.insert(id, name.clone());
+                }
             }
         }
-        Ok(None)
+        Ok(keepers)
     }
 }

@@ -76,7 +76,16 @@ impl Worktree {
             }
         }
         let Some(head) = head else {
-            return Ok(unborn_again(baseline));
+            let mut commits = unborn_again(baseline);
+            BesideSearch {
+                worktree: self,
+                history: &mut history,
+                new: &[],
+                head,
+                evidence,
+            }
+            .search(&mut commits);
+            return Ok(commits);
         };
         let (new, contains_baseline, boundary) = match baseline {
             Some(baseline) => {
@@ -147,16 +156,14 @@ impl Worktree {
         commits.net_change = ours && matches!(effect, NetEffect::Change | NetEffect::Brought(_));
         note_effect(&mut commits, &effect);
         commits.listed = self.list(&history, &new, &origins, &rescued)?;
-        let mut search = BesideSearch {
+        BesideSearch {
             worktree: self,
             history: &mut history,
             new: &new,
-            head,
+            head: Some(head),
             evidence,
-        };
-        if let Err(error) = search.search(&mut commits) {
-            (commits.degraded).push(Degradation::new(WarningCode::HelpersUnread, error));
         }
+        .search(&mut commits);
         Ok(commits)
     }
 

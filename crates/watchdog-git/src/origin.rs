@@ -29,7 +29,7 @@ use watchdog_facts::evidence::{Degradation, WarningCode};
 use watchdog_system::read_regular_file;
 
 /// The maximum number of commits outside of the range that are read to find other refs which reach it.
-const MOST_COMMITS: usize = 50_000;
+pub(super) const MOST_COMMITS: usize = 50_000;
 
 /// How many steps through the range the reflog's movements may cost.
 const STEPS: usize = 20_000_000;

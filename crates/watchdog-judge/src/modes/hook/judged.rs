@@ -5,21 +5,22 @@ use std::sync::Arc;
 use jiff::Timestamp;
 
 use crate::hooks::{
-    HoldCountChange, HoldPoint, HoldStreak, HookDecision, HookEvent, HookInput, HookReply,
-    StopFacts, build_context, decide_hold, judge_criteria,
+    HoldCountChange, HoldPoint, HoldStreak, HookAction, HookDecision, HookEvent, HookInput,
+    HookReply, StopFacts, build_context, decide_hold, judge_criteria,
 };
 use crate::rescue::take_snapshot;
 use crate::session::record_lives;
 use watchdog_agent::transcript_read;
 use watchdog_core::checks::{self, CheckContext, GroupOutcome, read_sensors};
 use watchdog_core::config::settings::{CheckSpec, Limits, RescueMode};
+use watchdog_core::decision::beside_claim::join_names;
 use watchdog_core::decision::machine::{
     ChecksResult, ConfigTrust, CriteriaFilesRole, EarlierRounds, MachineSetup,
 };
 use watchdog_core::decision::termination::{SpentUsage, find_stop_reason};
 use watchdog_facts::context::SessionContext;
 use watchdog_facts::evidence::{
-    CheckOutcome, CheckResult, Degradation, UnreadableFact, WarningCode,
+    CheckOutcome, CheckResult, Degradation, UnreadableFact, WarningCode, WorkBeside,
 };
 use watchdog_facts::shell_line::WorktreeCommands;
 use watchdog_facts::verdict::Reason;
@@ -161,8 +162,8 @@ impl<'a> JudgedStop<'a> {
     }
 
     /// Adds to any answer what weakens the criteria, that a damaged database was put aside, and entries of the stash that are gone. Keeps
-    /// the commits that lie beside HEAD.
-    fn with_notes(&self, reply: HookReply) -> HookReply {
+    /// the commits that lie beside HEAD, and names them where HEAD has no new one.
+    fn with_notes(&self, mut reply: HookReply) -> HookReply {
         let input = &self.input;
         let commits = (self.is_stop())
             .then(|| (input.worktree()).session_commits(&input.baseline, &input.evidence));
@@ -175,10 +176,19 @@ impl<'a> JudgedStop<'a> {
                 WarningCode::CriteriaChanged | WarningCode::StoreDamaged | WarningCode::StashLost
             )
         };
-        let notes: Vec<&str> = (input.notes.iter().chain(of_stash))
+        let mut notes: Vec<String> = (input.notes.iter().chain(of_stash))
             .filter(is_shown)
-            .map(|note| note.detail.as_str())
+            .map(|note| note.detail.clone())
             .collect();
+        let without = commits.as_ref().filter(|commits| commits.new_commits == 0);
+        if let Some(commits) = without.filter(|commits| !commits.beside.is_empty()) {
+            let described: Vec<String> = commits.beside.iter().map(WorkBeside::describe).collect();
+            let sentence = format!("beside HEAD: {}", join_names(&described));
+            match &mut reply.act {
+                HookAction::Block { reason } => *reason = format!("{reason}\n{sentence}"),
+                _ => notes.push(sentence),
+            }
+        }
         if notes.is_empty() {
             return reply;
         }
