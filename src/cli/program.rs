@@ -2,7 +2,7 @@
 
 use std::ffi::OsString;
 use std::panic::{AssertUnwindSafe, catch_unwind};
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 use std::time::Duration;
 
@@ -12,6 +12,7 @@ use watchdog_core::config::CriteriaNumbers;
 use watchdog_facts::display::{escape_for_display, escape_to_one_line, plural};
 use watchdog_facts::shell_line::WorktreeCommands;
 use watchdog_facts::verdict::Reason;
+use watchdog_git::leave_gone_folder;
 use watchdog_judge::judge::command_env::CommandEnv;
 use watchdog_judge::judge::serving_git::serve_refs;
 use watchdog_judge::notify::delivery::NotificationWorker;
@@ -77,6 +78,10 @@ pub fn main() -> ExitCode {
         ));
     }
     scarcity::watch_panics();
+    // The agent's folder may be one that it removed.
+    if in_a_hook && let Some(folder) = std::env::var_os("PWD") {
+        leave_gone_folder(Path::new(&folder));
+    }
     // The environment of a session could hide its work from git.
     if in_a_hook || std::env::var_os("WATCHDOG_TREE").is_some() {
         watchdog_system::distrust_git_settings();
@@ -331,11 +336,14 @@ fn build_command_env(
 ) -> Result<CommandEnv, CommandFailure> {
     serve_refs(&state);
     let worktree = match &global.worktree {
-        Some(path) => path.clone(),
+        Some(path) => {
+            leave_gone_folder(path);
+            path.clone()
+        }
         None => std::env::current_dir().map_err(|error| {
             CommandFailure::new(
                 Reason::NotARepository,
-                format!("the current folder is gone: {error}"),
+                format!("the current folder is gone: {error}; cd to one that is there, or name a worktree with -C PATH"),
             )
         })?,
     };

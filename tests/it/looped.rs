@@ -2,6 +2,7 @@
 
 use std::fs;
 use std::os::unix::fs::PermissionsExt as _;
+use std::path::Path;
 use std::time::Duration;
 
 use rustix::process::Signal;
@@ -805,16 +806,40 @@ fn session_and_nested_checks_run_where_typed() {
     let script = "#!/bin/sh\npwd -P >> went; [ -e once ] || { touch once; exit; }\ntouch done; git add done; git commit -qm done\n";
     repo.write("packages/api/go.sh", script);
     repo.write("packages/api/judge.sh", "#!/bin/sh\ntest -e done\n");
-    let checks = r#"{"checks": [{"type": "command", "run": "test -e done"}, {"type": "custom", "run": ["./judge.sh"]}]}"#;
+    let checks = r#"{"limits": {"cooldown_seconds": 0}, "checks": [{"type": "command", "run": "test -e done"}, {"type": "custom", "run": ["./judge.sh"]}]}"#;
     repo.write("packages/api/completion.json", checks);
-    repo.git(&["add", "--chmod=+x", "-A"]);
-    repo.git(&["commit", "-qm", "scripts"]);
-    repo.git(&["reset", "-q", "--hard"]);
     for name in ["go.sh", "judge.sh"] {
         let path = repo.path().join("packages/api").join(name);
         fs::set_permissions(path, fs::Permissions::from_mode(0o755)).unwrap();
     }
+    repo.write(
+        ".watchdog/tasks/T1.md",
+        "---\nid: T1\ntitle: go\n---\nGo.\n",
+    );
+    repo.commit_all("scripts");
     let api = repo.path().join("packages/api");
+    let work = [
+        "task",
+        "work",
+        "--agents",
+        "1",
+        "--config",
+        "completion.json",
+        "--no-probe",
+        "--child-wait",
+        "0s",
+        "--",
+        "./go.sh",
+    ];
+    env.watchdog(&api, &work).expect(0);
+    let worktrees = repo.git(&["worktree", "list", "--porcelain"]);
+    let task_root = worktrees
+        .lines()
+        .filter_map(|line| line.strip_prefix("worktree "));
+    let task_api = Path::new(task_root.last().unwrap()).join("packages/api");
+    assert_ne!(task_api, api);
+    let went = fs::read_to_string(task_api.join("went")).unwrap();
+    assert_eq!(went.lines().next(), task_api.to_str());
     let nested = [
         "--config",
         "completion.json",
@@ -831,4 +856,60 @@ fn session_and_nested_checks_run_where_typed() {
     repo.watchdog(&named);
     let went = fs::read_to_string(api.join("went")).unwrap();
     assert_eq!(went.lines().nth(2), api.to_str());
+}
+
+#[test]
+fn session_may_remove_the_folder_typed_in() {
+    let env = TestEnv::new();
+    let repo = env.repo();
+    let watchdog = env!("CARGO_BIN_EXE_watchdog");
+    repo.write("packages/api/lib", "one\n");
+    let checks = r#"{"checks": [{"type": "command", "run": "true"}]}"#;
+    repo.write("packages/api/c.json", checks);
+    repo.commit_all("packages");
+    let api = repo.path().join("packages/api");
+    let removes = ["--no-probe", "--", "sh", "-c", "cd ../..; rm -rf packages"];
+    let nested = [
+        &["run", "--json", "--no-rescue", "--config", "c.json"][..],
+        &removes,
+    ]
+    .concat();
+    let out = env.watchdog(&api, &nested).expect(15).json();
+    assert!(
+        out["message"]
+            .to_string()
+            .contains("packages/api: No such file"),
+        "{out}"
+    );
+    repo.git(&["checkout", "-q", "packages"]);
+    let out = env.watchdog(
+        &api,
+        &[&["run", "--json", "--no-rescue"][..], &removes].concat(),
+    );
+    assert_eq!(out.expect(10).json()["commits"], json!([]));
+    repo.git(&["checkout", "-q", "packages"]);
+    // A hook and a command in a folder that is gone.
+    let from_gone = |line: &str| {
+        repo.git(&["checkout", "-q", "packages"]);
+        let line = format!("cd packages/api; rm -rf ../../packages; {line}");
+        let out = env.command("sh", repo.path()).args(&["-c", &line]).run();
+        out.stdout
+    };
+    let stop = format!(
+        r#"echo '{{"session_id": "s", "cwd": "{}"}}' | {watchdog} hook stop"#,
+        api.display()
+    );
+    let answer = from_gone(&stop);
+    assert!(
+        answer.starts_with('{') && !answer.contains("could not judge"),
+        "{answer}"
+    );
+    let told = from_gone(&format!("{watchdog} --json check"));
+    assert!(told.contains("cd to one that is there"), "{told}");
+    let root = repo.path().display();
+    let told = from_gone(&format!("{watchdog} --json -C {root} check"));
+    assert!(
+        told.contains("incomplete") || told.contains("no_baseline"),
+        "{told}"
+    );
 }

@@ -92,7 +92,7 @@ pub use guarded::GuardedPaths;
 pub use hidden::HiddenEntries;
 pub use known_refs::{KnownRefs, RefTip, UnclaimedNames};
 pub use line_hunks::line_hunks;
-pub use open::Worktree;
+pub use open::{Worktree, leave_gone_folder};
 pub use origin_evidence::{ContentAtBaseline, OriginEvidence, RescuedCommit};
 pub use own_folders::OwnFolder;
 pub use own_refs::{OwnRef, OwnRefKind};

@@ -38,6 +38,15 @@ pub struct Worktree {
     pub(super) read_index: RefCell<Option<(StatStamp, gix::worktree::Index)>>,
 }
 
+/// Has the process stand in the nearest folder that is there, where its own is gone: gix reads nothing from one that a session removed.
+pub fn leave_gone_folder(folder: &Path) {
+    if std::env::current_dir().is_err() {
+        folder
+            .ancestors()
+            .any(|near| std::env::set_current_dir(near).is_ok());
+    }
+}
+
 impl Worktree {
     /// Opens the worktree that `path` lies in, as `git -C path` would find it.
     ///
@@ -66,6 +75,7 @@ impl Worktree {
         let doing = || format!("open the repository at {}", dot_git.display());
         // A `.git` file of a session can name the root of the system.
         let top = dot_git.parent().unwrap_or(dot_git);
+        leave_gone_folder(top);
         let setting_fault = match git_dirs(dot_git) {
             Ok((git_dir, common_dir)) => check_config(top, &git_dir, &common_dir)?,
             Err(_) => None,

@@ -18,7 +18,9 @@ use watchdog_facts::evidence::{Degradation, UnreadableFact};
 use watchdog_facts::session_work::SessionEdgeFiles;
 use watchdog_facts::shell_line::WorktreeCommands;
 use watchdog_facts::verdict::Verdict;
-use watchdog_git::{HistoryPoint, KnownRefs, OriginEvidence, Worktree, unescape_path};
+use watchdog_git::{
+    HistoryPoint, KnownRefs, OriginEvidence, Worktree, leave_gone_folder, unescape_path,
+};
 use watchdog_store::anchor::CriteriaAnchor;
 use watchdog_store::session::SessionRecord;
 use watchdog_store::{LocalStore, progress, session};
@@ -115,6 +117,7 @@ pub struct JudgementInput {
 impl JudgementInput {
     /// The worktree; one thread at a time reads it.
     pub fn worktree(&self) -> MutexGuard<'_, Worktree> {
+        leave_gone_folder(&self.root);
         self.worktree.lock().expect("mutex poisoned")
     }
 

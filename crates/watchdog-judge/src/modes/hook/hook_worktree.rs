@@ -128,7 +128,8 @@ fn choose_folder(
         _ if request.worktree_named => None,
         // A session that is resumed in another folder works there from now on.
         HookEvent::SessionStart => reported.or(project),
-        _ => there(began).or(project).or(reported),
+        // Around a worktree that is gone there may be another one.
+        _ => (there(began).or(project).or(reported)).or(began.map(Path::to_owned)),
     };
     chosen_folder.unwrap_or_else(|| command_env.worktree.clone())
 }

@@ -169,8 +169,12 @@ impl ClaimedWork {
                     .iter()
                     .for_each(|note| self.command_env.tell(note));
                 let mut signals = signals.also(self.kept.wait_until_lost());
+                // Sessions stand in the same folder as who typed the command, where the task has it.
+                let top = self.queue.open.root();
+                let typed = self.command_env.typed_folder(top);
+                let folder = ready.root.join(typed.strip_prefix(top).unwrap_or(&typed));
                 let around = CommandEnv {
-                    worktree: ready.root.clone(),
+                    worktree: folder.canonicalize().unwrap_or_else(|_| ready.root.clone()),
                     ..self.command_env.clone()
                 };
                 match self.request() {
