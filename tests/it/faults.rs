@@ -72,6 +72,13 @@ fn home_folder_is_judged_only_by_name() {
     env.watchdog(home.path(), &["snapshot"]).expect(16);
     env.watchdog(home.path(), &["-C", "project", "rescue"])
         .expect(16);
+    for command in ["doctor", "status"] {
+        let told = env.watchdog(&project, &[command, "--json"]).stdout;
+        assert!(
+            told.contains("a whole home") && told.contains("--worktree"),
+            "{told}"
+        );
+    }
     let swept = env.watchdog(&project, &["sweep", "--json"]).expect(0);
     assert_eq!(swept.stdout, "", "{swept}");
     let hook = env

@@ -61,8 +61,9 @@ pub fn refuse_home_folder(root: &Path, named: Option<&Path>) -> Result<(), Error
         let real = fs::canonicalize(path);
         real.is_ok_and(|real| fs::canonicalize(root).is_ok_and(|root| root == real))
     };
-    let home = std::env::var_os("HOME").filter(|home| !home.is_empty());
-    let is_whole = is_root(Path::new("/")) || home.is_some_and(|home| is_root(Path::new(&home)));
+    // The system knows it where a timer has no HOME.
+    let home = std::env::home_dir().filter(|home| !home.as_os_str().is_empty());
+    let is_whole = is_root(Path::new("/")) || home.is_some_and(|home| is_root(&home));
     if is_whole && !named.is_some_and(is_root) {
         return Err(Error::HomeFolder {
             path: root.to_owned(),

@@ -6,7 +6,6 @@ use crate::cli::failure::CommandFailure;
 use crate::cli::terminal::CommandTerminal;
 use watchdog_facts::display::escape_to_one_line;
 use watchdog_facts::verdict::Reason;
-use watchdog_git::Worktree;
 use watchdog_judge::clock::now;
 use watchdog_judge::hooks::HookDialect;
 use watchdog_judge::judge::command_env::CommandEnv;
@@ -29,7 +28,7 @@ pub fn run_doctor_command(
     if args.rebuild {
         return bring_back(command_env, terminal);
     }
-    let opened = Worktree::open(&command_env.worktree);
+    let opened = command_env.open_worktree();
     let request = DoctorRequest {
         search_path: std::env::var_os("PATH"),
         environment: std::env::vars_os().collect(),

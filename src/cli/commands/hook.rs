@@ -41,7 +41,7 @@ pub fn run_hook_command(
                 ))
                 .hint("leave --subagents out: the agent itself is held"));
             }
-            let worktree = Worktree::open(&command_env.worktree).ok();
+            let worktree = command_env.open_worktree().ok();
             let is_shared = worktree
                 .as_ref()
                 .is_some_and(|worktree| is_shared(worktree, dialect));
@@ -256,7 +256,7 @@ fn edit_settings(
     if changed && !which.dry_run {
         file.replace(text).map_err(refuse_settings_file)?;
         if !which.user
-            && let Ok(worktree) = Worktree::open(&command_env.worktree)
+            && let Ok(worktree) = command_env.open_worktree()
         {
             super::init::note_own_file(command_env, &worktree, which.agent.project_file());
         }
@@ -316,7 +316,7 @@ fn settings_path(command_env: &CommandEnv, which: SettingsArgs) -> Result<PathBu
                     .hint("set HOME")
             });
     }
-    let worktree = Worktree::open(&command_env.worktree).map_err(|error| {
+    let worktree = command_env.open_worktree().map_err(|error| {
         CommandFailure::from(error)
             .hint("go to the project, name it with -C, or choose your own settings with --user")
     })?;

@@ -34,7 +34,7 @@ pub fn run_init_command(
     if args.cron {
         return run_cron_command(command_env, terminal, &args.paths);
     }
-    let worktree = Worktree::open(&command_env.worktree)?;
+    let worktree = command_env.open_worktree()?;
     let path = worktree.root().join(CONFIGURATION_FILE);
     let commands = command_env.commands(worktree.root());
     let is_there = fs::symlink_metadata(&path).is_ok_and(|about| about.is_file());

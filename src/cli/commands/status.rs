@@ -22,7 +22,7 @@ use watchdog_core::decision::breaker::BreakerState;
 use watchdog_facts::display::{cut_text, escape_to_one_line, plural};
 use watchdog_facts::shell_line::WorktreeCommands;
 use watchdog_facts::verdict::{Reason, Status};
-use watchdog_git::Worktree;
+use watchdog_git::{Error, Worktree};
 use watchdog_judge::clock::local_time::local_time;
 use watchdog_judge::clock::{local_now, now};
 use watchdog_judge::judge::command_env::CommandEnv;
@@ -56,6 +56,10 @@ pub fn run_status_command(
     status_overview
         .notes
         .extend(store.notes().into_iter().map(|note| note.detail));
+    let own = command_env.open_worktree();
+    if let Err(error @ Error::HomeFolder { .. }) = &own {
+        (status_overview.notes).push(format!("{error}; {}", error.hint()));
+    }
     let mut code = 0;
     if args.fleet {
         code = super::fleet::add_others(
@@ -113,10 +117,9 @@ pub fn run_status_command(
         .collect();
     print_table(terminal, &rows, &command_env.commands_here());
     terminal.tell(&summarize_rows(&status_overview.rows, rows.len()));
-    let own = Worktree::open(&command_env.worktree)
-        .ok()
-        .filter(|_| !args.fleet);
     if let Some(line) = own
+        .ok()
+        .filter(|_| !args.fleet)
         .and_then(|own| super::snapshots::large_snapshots(&own, &command_env.commands(own.root())))
     {
         terminal.tell(&line);
@@ -170,7 +173,7 @@ pub fn run_bare_command(
 
 /// Commands about the worktree of this folder; where it is in none, with a word in its place.
 fn find_worktree_commands(command_env: &CommandEnv) -> WorktreeCommands {
-    let worktree = Worktree::open(&command_env.worktree);
+    let worktree = command_env.open_worktree();
     command_env.commands(
         worktree
             .as_ref()

@@ -9,6 +9,7 @@ use watchdog_agent::preset::PresetCatalog;
 use watchdog_agent::transcript::ClaudeHome;
 use watchdog_core::config::CriteriaNumbers;
 use watchdog_facts::shell_line::WorktreeCommands;
+use watchdog_git::{Worktree, refuse_home_folder};
 use watchdog_store::StateDir;
 use watchdog_store::task_store::OpenTaskStores;
 
@@ -66,6 +67,17 @@ impl CommandEnv {
         self.commands(
             &std::path::absolute(&self.worktree).unwrap_or_else(|_| self.worktree.clone()),
         )
+    }
+
+    /// Opens the worktree around, unless it is a whole home that the user did not name: its files would be judged and copied.
+    ///
+    /// # Errors
+    /// As [`Worktree::open`], and [`watchdog_git::Error::HomeFolder`].
+    pub fn open_worktree(&self) -> Result<Worktree, watchdog_git::Error> {
+        let worktree = Worktree::open(&self.worktree)?;
+        let named = self.worktree_named.then_some(self.worktree.as_path());
+        refuse_home_folder(worktree.root(), named)?;
+        Ok(worktree)
     }
 
     /// The folder of the worktree `root` in which the command was typed, or that `-C` names.

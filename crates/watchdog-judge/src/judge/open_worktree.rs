@@ -7,7 +7,7 @@ use std::time::{Duration, Instant};
 use watchdog_facts::evidence::{Degradation, UnreadableFact, WarningCode};
 use watchdog_facts::shell_line::WorktreeCommands;
 use watchdog_facts::verdict::{Reason, Verdict};
-use watchdog_git::{Worktree, refuse_home_folder};
+use watchdog_git::Worktree;
 use watchdog_store::lock::{LockAttempt, LockHolder, WorktreeLock};
 use watchdog_store::{
     LocalStore, StateDir, StoreError, StoreNotes, open_store, open_store_to_read,
@@ -39,26 +39,21 @@ pub struct OpenWorktree {
 
 impl OpenWorktree {
     /// Opens the worktree, then the store.
-    ///
-    /// # Errors
-    /// Also where it is the home folder and the user did not name it: files of a whole home would be judged and copied.
     pub fn open(command_env: &CommandEnv) -> Result<Self, UnreadableFact> {
-        let open = OpenWorktree::open_by(command_env, open_store)?;
-        let named = (command_env.worktree_named).then_some(command_env.worktree.as_path());
-        refuse_home_folder(open.root(), named)?;
-        Ok(open)
+        OpenWorktree::open_by(command_env, command_env.open_worktree()?, open_store)
     }
 
     /// The same for a command that only reads, also where the state directory takes no writes.
     pub fn open_to_read(command_env: &CommandEnv) -> Result<Self, UnreadableFact> {
-        OpenWorktree::open_by(command_env, open_store_to_read)
+        let worktree = Worktree::open(&command_env.worktree)?;
+        OpenWorktree::open_by(command_env, worktree, open_store_to_read)
     }
 
     fn open_by(
         command_env: &CommandEnv,
+        worktree: Worktree,
         open: impl FnOnce(&StateDir) -> Result<Arc<dyn LocalStore>, StoreError>,
     ) -> Result<Self, UnreadableFact> {
-        let worktree = Worktree::open(&command_env.worktree)?;
         command_env.state.ensure()?;
         let store = open(&command_env.state)?;
         let notes = store.notes();

@@ -75,7 +75,7 @@ fn gather_findings(
 ) -> (Findings, usize, ConfiguredAgent) {
     let commands = &request.commands;
     let search_path = request.search_path.as_deref();
-    let opened = Worktree::open(&command_env.worktree);
+    let opened = command_env.open_worktree();
     let mut findings = Findings::default();
     examine_git(&mut findings);
     examine_worktree(&mut findings, &opened, commands);

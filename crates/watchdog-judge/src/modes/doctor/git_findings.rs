@@ -64,6 +64,9 @@ pub(super) fn examine_worktree(
                 Err(why) => findings.wrong("worktree", why, "mend what git names"),
             },
         },
+        Err(error @ Error::HomeFolder { .. }) => {
+            findings.note("worktree", error.to_string(), error.hint());
+        }
         Err(error @ (Error::NotARepository { .. } | Error::Bare { .. })) => findings.note(
             "worktree",
             error.to_string(),

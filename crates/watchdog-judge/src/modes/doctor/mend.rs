@@ -7,7 +7,6 @@ use std::path::Path;
 use super::finding::{DoctorFinding, FindingState, SafeMend};
 use crate::judge::command_env::CommandEnv;
 use watchdog_facts::display::plural;
-use watchdog_git::Worktree;
 use watchdog_store::{lock, open_store, uncommitted};
 
 /// Mends what was found, where that is safe. What cannot be mended is wrong, with the reason.
@@ -70,7 +69,7 @@ fn apply_mend(command_env: &CommandEnv, safe: &SafeMend) -> Result<String, Strin
 /// A file of the worktree that watchdog wrote is nobody's work. If that cannot be noted, it counts
 /// like any other.
 fn note_own_file(command_env: &CommandEnv, file: &Path) {
-    let Ok(worktree) = Worktree::open(&command_env.worktree) else {
+    let Ok(worktree) = command_env.open_worktree() else {
         return;
     };
     let Some(path) = file
