@@ -13,7 +13,7 @@ use super::proof::tree_of;
 use super::restore_disk::{DiskWriter, is_safe};
 use super::scan::TreeEdit;
 use super::tree;
-use crate::{Error, HistoryPoint, Worktree, unescape_path};
+use crate::{Error, HistoryPoint, Worktree, escape_path, unescape_path};
 
 impl Worktree {
     /// The tree of a commit, hexadecimal; the empty one where there is no commit yet.
@@ -36,20 +36,34 @@ impl Worktree {
     /// # Errors
     /// If an object cannot be read or written.
     pub fn tree_without(&self, tree: &str, paths: &BTreeSet<String>) -> Result<String, Error> {
+        self.replace_in_tree(tree, paths.iter(), &self.tree_at(&self.head()?)?)
+    }
+
+    /// A tree in which these paths, percent-escaped where not UTF-8, are as another tree has them.
+    ///
+    /// # Errors
+    /// If an object cannot be read or written.
+    pub fn replace_in_tree<'path>(
+        &self,
+        tree: &str,
+        paths: impl Iterator<Item = &'path String>,
+        source: &str,
+    ) -> Result<String, Error> {
+        let doing = || format!("read tree {source}");
         let read = |hex: &str| {
             ObjectId::from_hex(hex.as_bytes())
                 .map_err(|e| Error::read_error(format!("read tree {hex}"), e))
         };
-        let head = self
+        let source_tree = self
             .repo
-            .find_tree(read(&self.tree_at(&self.head()?)?)?)
-            .map_err(|e| Error::read_error("read the tree of HEAD", e))?;
+            .find_tree(read(source)?)
+            .map_err(|e| Error::read_error(doing(), e))?;
         let mut changes = BTreeMap::new();
         for path in paths {
             let path = BString::from(unescape_path(path));
-            let entry = head
+            let entry = source_tree
                 .lookup_entry(path.split_str("/"))
-                .map_err(|e| Error::read_error("read the tree of HEAD", e))?;
+                .map_err(|e| Error::read_error(doing(), e))?;
             let change = entry.map_or(TreeEdit::Remove, |entry| {
                 TreeEdit::Exactly(entry.mode().kind(), entry.object_id())
             });
@@ -62,6 +76,59 @@ impl Worktree {
             &mut ObjectSink::new(&self.repo),
         )?;
         Ok(edited.to_hex().to_string())
+    }
+
+    /// A tree in which these files, percent-escaped where not UTF-8, are empty where they are.
+    ///
+    /// # Errors
+    /// If an object cannot be read or written.
+    pub fn empty_in_tree<'path>(
+        &self,
+        tree: &str,
+        paths: impl Iterator<Item = &'path String>,
+    ) -> Result<String, Error> {
+        let doing = || format!("empty files of tree {tree}");
+        let id = ObjectId::from_hex(tree.as_bytes()).map_err(|e| Error::read_error(doing(), e))?;
+        let standing = self
+            .repo
+            .find_tree(id)
+            .map_err(|e| Error::read_error(doing(), e))?;
+        let empty = self
+            .repo
+            .write_blob(b"")
+            .map_err(|e| Error::read_error(doing(), e))?
+            .detach();
+        let mut changes = BTreeMap::new();
+        for path in paths {
+            let path = BString::from(unescape_path(path));
+            let entry = standing
+                .lookup_entry(path.split_str("/"))
+                .map_err(|e| Error::read_error(doing(), e))?;
+            if entry.is_some_and(|entry| entry.mode().is_blob()) {
+                changes.insert(
+                    path,
+                    TreeEdit::Exactly(gix::objs::tree::EntryKind::Blob, empty),
+                );
+            }
+        }
+        let edited = tree::edit_tree(&self.repo, id, &changes, &mut ObjectSink::new(&self.repo))?;
+        Ok(edited.to_hex().to_string())
+    }
+
+    /// The paths, percent-escaped where not UTF-8, at which two trees differ.
+    ///
+    /// # Errors
+    /// If an object cannot be read.
+    pub fn differing_paths(&self, before: &str, after: &str) -> Result<BTreeSet<String>, Error> {
+        let read = |hex: &str| {
+            ObjectId::from_hex(hex.as_bytes())
+                .map_err(|e| Error::read_error(format!("read tree {hex}"), e))
+        };
+        let differences = diff::diff_trees(&self.repo, read(before)?, read(after)?)?;
+        Ok(differences
+            .into_iter()
+            .map(|difference| escape_path(difference.path.as_bstr()))
+            .collect())
     }
 
     /// Writes every file of a tree below an empty folder, byte for byte, without filters. Leaves out names that no work
