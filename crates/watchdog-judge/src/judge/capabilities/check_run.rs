@@ -1,20 +1,16 @@
-//! Runs the command of a check, in a scratch checkout where it is to be clean: a folder of the state directory with the files of one tree
-//! and no repository. Its owner removes it; the next watchdog removes those of a killed one.
+//! Runs the command of a check, in a scratch checkout where it is to be clean.
 
 use std::fs;
-use std::os::unix::fs::{DirBuilderExt, MetadataExt};
-use std::path::{Path, PathBuf};
-use std::sync::atomic::{AtomicU64, Ordering};
+use std::os::unix::fs::MetadataExt;
+use std::path::Path;
 
-use rustix::process::{Pid, test_kill_process};
-
+use super::scratch_checkout::ScratchCheckout;
 use super::{SystemCapabilities, worktree_files};
 use crate::clock::now;
 use crate::judge::session_work;
 use crate::rescue;
 use watchdog_core::checks::{CheckCommandRun, CommandRequest, CommandRun, MAX_REPORT_BYTES};
 use watchdog_core::config::settings::RescueMode;
-use watchdog_git::Worktree;
 
 /// Runs the command, in a scratch checkout where it is to be clean.
 pub(super) fn run_criterion_command(
@@ -132,100 +128,4 @@ fn read_stamp(root: &Path, path: &str) -> Option<[i64; 5]> {
         stat.ctime(),
         stat.ctime_nsec(),
     ])
-}
-
-/// One scratch checkout.
-pub(super) struct ScratchCheckout {
-    folder: PathBuf,
-}
-
-impl ScratchCheckout {
-    /// Writes a tree below `parent`. The error is for a person.
-    pub(super) fn of(worktree: &Worktree, tree: &str, parent: &Path) -> Result<Self, String> {
-        static COUNT: AtomicU64 = AtomicU64::new(0);
-        let refused = |error: std::io::Error| {
-            format!(
-                "no scratch checkout can be made in {}: {error}",
-                parent.display()
-            )
-        };
-        let private = |folder: &Path| {
-            fs::DirBuilder::new()
-                .recursive(true)
-                .mode(0o700)
-                .create(folder)
-        };
-        private(parent).map_err(refused)?;
-        remove_left_behind(parent);
-        let name = format!(
-            "{}-{}",
-            std::process::id(),
-            COUNT.fetch_add(1, Ordering::Relaxed)
-        );
-        let scratch = ScratchCheckout {
-            folder: parent.join(name),
-        };
-        // One of an earlier process with this id.
-        let _ = fs::remove_dir_all(&scratch.folder);
-        private(&scratch.folder).map_err(refused)?;
-        worktree
-            .write_tree(tree, &scratch.folder)
-            .map_err(|error| format!("no scratch checkout can be made: {error}"))?;
-        Ok(scratch)
-    }
-
-    /// Where its files are.
-    pub(super) fn folder(&self) -> &Path {
-        &self.folder
-    }
-}
-
-impl Drop for ScratchCheckout {
-    fn drop(&mut self) {
-        // The next scratch checkout removes the rest.
-        let _ = fs::remove_dir_all(&self.folder);
-    }
-}
-
-/// Removes the checkouts of processes that do not run any more.
-fn remove_left_behind(parent: &Path) {
-    for entry in fs::read_dir(parent).into_iter().flatten().flatten() {
-        let name = entry.file_name();
-        let owner = name
-            .to_str()
-            .and_then(|name| name.split_once('-')?.0.parse().ok())
-            .and_then(Pid::from_raw);
-        if owner.is_some_and(|owner| test_kill_process(owner) == Err(rustix::io::Errno::SRCH)) {
-            let _ = fs::remove_dir_all(entry.path());
-        }
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    #[expect(
-        clippy::disallowed_methods,
-        reason = "a process that has ended is all that is needed"
-    )]
-    fn what_a_dead_process_left_is_removed_and_nothing_else() {
-        let parent = std::env::temp_dir().join(format!("watchdog-scratch-{}", std::process::id()));
-        let mut child = std::process::Command::new("true").spawn().unwrap();
-        let dead = format!("{}-0", child.id());
-        child.wait().unwrap();
-        let ours = format!("{}-7", std::process::id());
-        for name in [dead.as_str(), ours.as_str(), "notes"] {
-            fs::create_dir_all(parent.join(name).join("deep")).unwrap();
-        }
-        remove_left_behind(&parent);
-        let mut names: Vec<String> = fs::read_dir(&parent)
-            .unwrap()
-            .map(|entry| entry.unwrap().file_name().into_string().unwrap())
-            .collect();
-        names.sort();
-        assert_eq!(names, [ours, "notes".to_owned()]);
-        fs::remove_dir_all(&parent).unwrap();
-    }
 }

@@ -4,6 +4,7 @@ mod check_run;
 mod earlier_results;
 mod granted;
 mod judge;
+mod scratch_checkout;
 mod typescript;
 mod worktree_files;
 
