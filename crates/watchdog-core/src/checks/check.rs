@@ -110,6 +110,8 @@ pub struct JudgedCheck {
     pub tests: Option<TestCounts>,
     /// Whether a known runner showed that tests ran, and not how many.
     pub tests_uncounted: bool,
+    /// The names of the tests that failed, sorted, as far as its runner tells them.
+    pub failing: Vec<String>,
     /// The tree that it ran on, where that was a scratch checkout.
     pub tree: Option<String>,
     /// Warnings that weaken the judgement.
@@ -122,6 +124,7 @@ impl From<CheckJudgement> for JudgedCheck {
             judgement,
             tests: None,
             tests_uncounted: false,
+            failing: Vec::new(),
             tree: None,
             notes: Vec::new(),
         }

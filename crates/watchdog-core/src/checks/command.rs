@@ -144,6 +144,7 @@ impl CommandCheck {
             judgement,
             tests,
             tests_uncounted: tests_known && tests.is_none(),
+            failing: Vec::new(),
             tree,
             notes,
         }
@@ -157,6 +158,7 @@ impl CommandCheck {
         (may_lack && is_silent).then(|| TestRun {
             counts: Some(TestCounts::default()),
             failure: None,
+            failing: Vec::new(),
         })
     }
 
@@ -252,6 +254,7 @@ impl CompletionCheck for CommandCheck {
             judgement,
             tests: None,
             tests_uncounted: false,
+            failing: Vec::new(),
             tree: tree.clone(),
             notes: Vec::new(),
         };
@@ -333,6 +336,7 @@ impl CompletionCheck for CommandCheck {
             judgement,
             tests,
             tests_uncounted: false,
+            failing: run.map_or_else(Vec::new, |run| run.failing),
             tree,
             notes: Vec::new(),
         }

@@ -39,6 +39,9 @@ pub struct OutcomeRecord {
     /// The test counts of its runner.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub tests: Option<TestCounts>,
+    /// The tests that failed, by name.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub failing: Vec<String>,
     /// When it was found.
     pub at: Timestamp,
 }
@@ -154,6 +157,7 @@ mod tests {
             tree: tree.into(),
             before,
             tests,
+            failing: Vec::new(),
             at: "2026-03-04T05:06:07Z".parse().unwrap(),
         }
     }

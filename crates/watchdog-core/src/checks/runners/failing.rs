@@ -28,6 +28,37 @@ pub(super) fn find_first_failure(lines: &[&str]) -> Option<TestFailure> {
     .find_map(|runner| runner(lines))
 }
 
+/// The names of all tests that failed, sorted, of the runners that write one line for each. A file that does not build or load is none.
+pub(super) fn list_failing_tests(lines: &[&str]) -> Vec<String> {
+    let patterns = [
+        pattern!(r"^test (.+?)(?: - should panic)? \.\.\. FAILED$"),
+        pattern!(
+            r"^\s+(?:FAIL|TIMEOUT|SIGABRT|SIGSEGV) \[\s*[\d.]+s\] (?:\(\s*\d+/\d+\) )?(\S.*)$"
+        ),
+        pattern!(r"^(?:FAILED|ERROR) (\S+\.py::.+?)(?: - .*)?$"),
+        pattern!(r"^(?:FAIL|ERROR): (\S+ \(.+\))$"),
+        pattern!(r"^\s*--- FAIL: (\S+) \([\d.]+s\)$"),
+        pattern!(r"^\s*not ok \d+ - (.+)$"),
+        pattern!(r"^✖ (.+) \([\d.]+ms\)$"),
+        pattern!(r"^\s+● (.+ › .+)$"),
+        pattern!(r"^ FAIL  (\S+ > .+)$"),
+        pattern!(r"^rspec \S+ # (.+)$"),
+        pattern!(r"^(\S.* > .+) FAILED$"),
+        pattern!(r"^\s+\d+ - (\S+) \((?:Failed|Timeout|SEGFAULT|Subprocess aborted)\)"),
+        pattern!(r"^\s+Failed (\S.*?) \[[^\]]+\]$"),
+    ];
+    let names_file = pattern!(r"_FailedTest|# (?:SKIP|TODO)|^\S*/\S*\.[cm]?[jt]sx?$");
+    let mut names: Vec<String> = lines
+        .iter()
+        .filter_map(|line| patterns.iter().find_map(|pattern| pattern.captures(line)))
+        .map(|groups| groups[1].trim().to_owned())
+        .filter(|name| !names_file.is_match(name))
+        .collect();
+    names.sort();
+    names.dedup();
+    names
+}
+
 /// The first line that names a failed test, its name, and the lines below it.
 fn find_named<'a, 'b>(
     lines: &'b [&'a str],

@@ -13,6 +13,8 @@ pub(in super::super) struct TestRun {
     pub(in super::super) counts: Option<TestCounts>,
     /// The first failed test, with its message.
     pub(in super::super) failure: Option<TestFailure>,
+    /// The names of all that failed, sorted.
+    pub(in super::super) failing: Vec<String>,
 }
 
 /// A test that failed.
@@ -36,6 +38,7 @@ pub(in super::super) fn read_reports(output: &CommandOutput) -> Option<TestRun> 
             _ => None,
         },
         failure: all.failure.or(next.failure),
+        failing: [all.failing, next.failing].concat(),
     })
 }
 
@@ -53,5 +56,6 @@ fn parse_test_run(captured: &CapturedStream) -> Option<TestRun> {
     Some(TestRun {
         counts,
         failure: failing::find_first_failure(&lines),
+        failing: failing::list_failing_tests(&lines),
     })
 }

@@ -64,6 +64,7 @@ pub(super) fn find(
             tree: tree.to_owned(),
             before,
             tests: ended.tests,
+            failing: Vec::new(),
             at: now(),
         })
     };

@@ -205,6 +205,7 @@ fn first_pass(
                     tree: tree.clone(),
                     before: OutcomeBeforeWork::Failed,
                     tests: judged.tests,
+                    failing: judged.failing,
                     at: now(),
                 };
                 before::update_checks_before(store, &input.worktree_id, &input.spec, |record| {
