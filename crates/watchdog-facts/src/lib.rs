@@ -16,6 +16,7 @@ pub mod left_out_reason;
 pub mod millis;
 pub mod patterns;
 pub mod phase_words;
+pub mod proof;
 pub mod refused_tool;
 pub mod reply;
 pub mod secret_lines;

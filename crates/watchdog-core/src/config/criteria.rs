@@ -5,6 +5,7 @@ use std::time::Duration;
 use serde_json::{Map, Value};
 
 use super::settings::Mode;
+use watchdog_facts::proof::TestChanges;
 
 /// An entry of `checks`: a criterion or a group of them.
 #[derive(Debug, Clone, PartialEq)]
@@ -478,6 +479,14 @@ pub struct CommandCriterion {
     pub must_fail_first: bool,
     /// Whether it runs in a scratch checkout of HEAD with the session's work, without the files that git ignores.
     pub clean: bool,
+    /// Globs of its test files, below its folder; empty = the conventions of all known runners.
+    pub tests_are: Vec<String>,
+    /// Whether a pass is tried on mixed trees where the session changed its tests.
+    pub proves: bool,
+    /// The longest pass that is tried so.
+    pub proof_limit: Duration,
+    /// What its owner says about changed expectations.
+    pub test_changes: Option<TestChanges>,
 }
 
 /// A command as the user wrote it.

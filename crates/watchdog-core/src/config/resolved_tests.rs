@@ -10,6 +10,7 @@ use super::super::parse::testing::reads;
 use super::super::settings::*;
 use super::super::{parse_bytes, parse_config};
 use super::*;
+use watchdog_facts::proof::TestChanges;
 use watchdog_facts::verdict::Evidence;
 
 #[test]
@@ -113,10 +114,21 @@ fn command() -> impl Strategy<Value = CheckKind> {
         success,
         0..=1000_usize,
         path(),
-        any::<(bool, bool)>(),
+        any::<(bool, bool, bool)>(),
+        (
+            prop::collection::vec("[a-z*]{1,5}(/[a-z]{1,4})?", 0..3),
+            seconds(1),
+            prop::sample::select(vec![
+                None,
+                Some(TestChanges::Expected),
+                Some(TestChanges::Refused),
+            ]),
+        ),
     )
         .prop_map(
-            |(run, cwd, timeout, success, tail_lines, junit, (must_fail_first, clean))| {
+            |(run, cwd, timeout, success, tail_lines, junit, flags, proof)| {
+                let (must_fail_first, clean, proves) = flags;
+                let (tests_are, proof_limit, test_changes) = proof;
                 CheckKind::Command(CommandCriterion {
                     run,
                     cwd,
@@ -126,6 +138,10 @@ fn command() -> impl Strategy<Value = CheckKind> {
                     junit,
                     must_fail_first,
                     clean,
+                    tests_are,
+                    proves,
+                    proof_limit,
+                    test_changes,
                 })
             },
         )

@@ -5,7 +5,8 @@ use std::time::Duration;
 use serde_json::json;
 
 use super::super::key_kinds::{
-    COMMAND_LINE, FLAG, INSIDE_PATH, TEXT, ValueForm, nullable, seconds, whole,
+    COMMAND_LINE, FLAG, INSIDE_GLOB, INSIDE_PATH, TEXT, ValueForm, list_of, nullable, seconds,
+    whole, word_of,
 };
 use super::super::key_table::{KeyBlock, keys, no_rules};
 use super::super::nearest::format_nearest_hint;
@@ -14,6 +15,7 @@ use super::super::reader::ConfigNode;
 use super::super::settings::{CheckKind, CommandCriterion, CommandLine, CommandSuccess};
 use super::check_type::CheckType;
 use watchdog_facts::patterns::output_regex;
+use watchdog_facts::proof::TestChanges;
 
 /// The rules that take something after a colon, and those that do not.
 const RULES: &[&str] = &["exit:0", "empty", "contains:", "regex:"];
@@ -30,6 +32,10 @@ impl CommandCriterion {
             junit: None,
             must_fail_first: false,
             clean: false,
+            tests_are: Vec::new(),
+            proves: true,
+            proof_limit: Duration::from_secs(120),
+            test_changes: None,
         }
     }
 }
@@ -72,6 +78,12 @@ pub(super) static COMMAND: CheckType<CommandCriterion> = CheckType {
             "must_fail_first" => must_fail_first: FLAG,
                 "it runs when the work begins, in a scratch checkout of the baseline; a pass there starts no session";
             "clean" => clean: FLAG, "it runs in a scratch checkout of HEAD with the session's work, where nothing is that git ignores";
+            "tests_are" => tests_are: list_of(INSIDE_GLOB), "its test files, below `cwd`; empty: by the names that runners know";
+            "proof" => proves: word_of(&[("auto", true), ("off", false)]),
+                "whether a pass is tried with old and new tests, where the session changed tests";
+            "proof_seconds" => proof_limit: seconds(1), "the longest pass that is tried so";
+            "test_changes" => test_changes: nullable(word_of(&[("expected", TestChanges::Expected), ("refused", TestChanges::Refused)])),
+                "what an old test that fails on the work means: the task changes it, or nothing may";
         },
         rules: no_rules,
     },
