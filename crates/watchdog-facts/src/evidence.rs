@@ -452,6 +452,9 @@ pub struct CheckResult {
     pub name: String,
     /// How it ended.
     pub outcome: CheckOutcome,
+    /// Its reruns on mixed trees, where the session changed its tests.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub proof: Option<super::proof::CheckProof>,
     /// The test counts that its runner reports.
     pub tests: Option<TestCounts>,
     /// Whether a known runner showed that tests ran, and not how many: `go test`, a build without work.

@@ -153,6 +153,8 @@ reasons! {
     Disputed => Review, "disputed";
     /// Guarded criteria changed during the session.
     CriteriaChanged => Review, "criteria_changed";
+    /// The session weakened the tests that judge it.
+    TestsWeakened => Review, "tests_weakened";
     /// The configuration's commands are not trusted.
     Untrusted => Review, "untrusted";
     /// Work could not be proved to be in HEAD or in the work tree.

@@ -143,14 +143,18 @@ word_table! {
     Survivors = "survivors",
     /// Boxes of fulfilled tasks stayed open, and why.
     TasksNotTicked = "tasks_not_ticked",
+    /// Tests fail as they were when the work began: the session changed what they expect.
+    TestsChanged = "tests_changed",
     /// The session deleted, skipped or ignored tests.
     TestsDeleted = "tests_deleted",
     /// A check passed although its runner says that tests failed.
     TestsFailed = "tests_failed",
     /// Fewer tests ran than when the work began.
     TestsShrunk = "tests_shrunk",
-    /// Whether the session deleted or skipped tests is unknown.
+    /// What the session's changes to tests are worth is unknown.
     TestsUnknown = "tests_unknown",
+    /// The changed tests pass without the session's other work.
+    TestsUnproved = "tests_unproved",
     /// The agent was refused tools; the message says which option allows them.
     ToolsRefused = "tools_refused",
     /// A file could not be read.

@@ -42,6 +42,7 @@ const (
 	VerdictReasonRepeatedNothingToDo VerdictReason = "repeated_nothing_to_do"
 	VerdictReasonDisputed            VerdictReason = "disputed"
 	VerdictReasonCriteriaChanged     VerdictReason = "criteria_changed"
+	VerdictReasonTestsWeakened       VerdictReason = "tests_weakened"
 	VerdictReasonUntrusted           VerdictReason = "untrusted"
 	VerdictReasonRescueIncomplete    VerdictReason = "rescue_incomplete"
 	VerdictReasonMaxProbes           VerdictReason = "max_probes"
@@ -210,6 +211,42 @@ const (
 	VerdictChecksItemBeforeUnknown VerdictChecksItemBefore = "unknown"
 )
 
+// VerdictChecksItemProofOldTests is: the judged tree with the test files as they were when the work began
+type VerdictChecksItemProofOldTests string
+
+// The values of VerdictChecksItemProofOldTests that this version knows.
+const (
+	VerdictChecksItemProofOldTestsPass    VerdictChecksItemProofOldTests = "pass"
+	VerdictChecksItemProofOldTestsFail    VerdictChecksItemProofOldTests = "fail"
+	VerdictChecksItemProofOldTestsUnknown VerdictChecksItemProofOldTests = "unknown"
+	VerdictChecksItemProofOldTestsNotRun  VerdictChecksItemProofOldTests = "not_run"
+)
+
+// VerdictChecksItemProofNewTests is: the judged tree without the session's other changes
+type VerdictChecksItemProofNewTests string
+
+// The values of VerdictChecksItemProofNewTests that this version knows.
+const (
+	VerdictChecksItemProofNewTestsPass    VerdictChecksItemProofNewTests = "pass"
+	VerdictChecksItemProofNewTestsFail    VerdictChecksItemProofNewTests = "fail"
+	VerdictChecksItemProofNewTestsUnknown VerdictChecksItemProofNewTests = "unknown"
+	VerdictChecksItemProofNewTestsNotRun  VerdictChecksItemProofNewTests = "not_run"
+)
+
+// VerdictChecksItemProof is: how it ended in scratch checkouts of mixed trees, where the session changed its tests
+type VerdictChecksItemProof struct {
+	// the judged tree with the test files as they were when the work began
+	OldTests VerdictChecksItemProofOldTests `json:"old_tests"`
+	// the judged tree without the session's other changes
+	NewTests VerdictChecksItemProofNewTests `json:"new_tests"`
+	// the test files that the session changed; at most 20
+	JudgingFiles []string `json:"judging_files"`
+	// the tests, or the files, by which it weakened what judges it; at most 20
+	Weakened []string `json:"weakened"`
+	// why an outcome is unknown
+	Why *string `json:"why,omitempty"`
+}
+
 // VerdictChecksItemTests is: what its test runner says that it ran
 type VerdictChecksItemTests struct {
 	Ran     int64 `json:"ran"`
@@ -229,6 +266,8 @@ type VerdictChecksItem struct {
 	Cached *bool `json:"cached,omitempty"`
 	// its outcome when the work began; one that passed before gives no evidence of the work
 	Before *VerdictChecksItemBefore `json:"before,omitempty"`
+	// how it ended in scratch checkouts of mixed trees, where the session changed its tests
+	Proof *VerdictChecksItemProof `json:"proof,omitempty"`
 	// a known runner showed that tests ran, and not how many
 	TestsUncounted *bool `json:"tests_uncounted,omitempty"`
 	// what its test runner says that it ran
@@ -720,8 +759,26 @@ type ConfigSignal struct {
 // ConfigInsidePath is: inside the worktree, relative to its root
 type ConfigInsidePath = string
 
+// ConfigCommandProof is: whether a pass is tried with old and new tests, where the session changed tests
+type ConfigCommandProof string
+
+// The values of ConfigCommandProof that this version knows.
+const (
+	ConfigCommandProofAuto ConfigCommandProof = "auto"
+	ConfigCommandProofOff  ConfigCommandProof = "off"
+)
+
 // ConfigCommandLine is a part of what its name begins with.
 type ConfigCommandLine = any
+
+// ConfigCommandTestChanges1 is a part of what its name begins with.
+type ConfigCommandTestChanges1 string
+
+// The values of ConfigCommandTestChanges1 that this version knows.
+const (
+	ConfigCommandTestChanges1Expected ConfigCommandTestChanges1 = "expected"
+	ConfigCommandTestChanges1Refused  ConfigCommandTestChanges1 = "refused"
+)
 
 // ConfigCommand is: A program decides.
 type ConfigCommand struct {
@@ -735,12 +792,20 @@ type ConfigCommand struct {
 	MustFailFirst *bool `json:"must_fail_first,omitempty"`
 	// stands in verdicts; the type where it is not given
 	Name *string `json:"name,omitempty"`
+	// whether a pass is tried with old and new tests, where the session changed tests
+	Proof *ConfigCommandProof `json:"proof,omitempty"`
+	// the longest pass that is tried so
+	ProofSeconds *int64 `json:"proof_seconds,omitempty"`
 	// a text is run by `sh -c`
 	Run ConfigCommandLine `json:"run"`
 	// what counts as met, see below
 	Success *string `json:"success,omitempty"`
 	// lines at the end of each stream that go into the feedback where no failing test is known
 	TailLines *int64 `json:"tail_lines,omitempty"`
+	// what an old test that fails on the work means: the task changes it, or nothing may
+	TestChanges *ConfigCommandTestChanges1 `json:"test_changes,omitempty"`
+	// its test files, below `cwd`; empty: by the names that runners know
+	TestsAre []ConfigInsidePath `json:"tests_are,omitempty"`
 	// its deadline; then its whole process tree is ended, and the verdict is `review`/`verify_timeout`
 	TimeoutSeconds *int64 `json:"timeout_seconds,omitempty"`
 	Type           string `json:"type"`

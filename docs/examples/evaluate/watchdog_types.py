@@ -37,6 +37,7 @@ VerdictReason = Literal[
     "repeated_nothing_to_do",
     "disputed",
     "criteria_changed",
+    "tests_weakened",
     "untrusted",
     "rescue_incomplete",
     "max_probes",
@@ -180,6 +181,39 @@ VerdictChecksItemBefore = Literal[
     "unknown",
 ]
 
+# the judged tree with the test files as they were when the work began
+VerdictChecksItemProofOldTests = Literal[
+    "pass",
+    "fail",
+    "unknown",
+    "not_run",
+]
+
+# the judged tree without the session's other changes
+VerdictChecksItemProofNewTests = Literal[
+    "pass",
+    "fail",
+    "unknown",
+    "not_run",
+]
+
+
+class _VerdictChecksItemProofRequired(TypedDict):
+    # the judged tree with the test files as they were when the work began
+    old_tests: VerdictChecksItemProofOldTests
+    # the judged tree without the session's other changes
+    new_tests: VerdictChecksItemProofNewTests
+    # the test files that the session changed; at most 20
+    judging_files: List[str]
+    # the tests, or the files, by which it weakened what judges it; at most 20
+    weakened: List[str]
+
+
+class VerdictChecksItemProof(_VerdictChecksItemProofRequired, total=False):
+    """how it ended in scratch checkouts of mixed trees, where the session changed its tests"""
+    # why an outcome is unknown
+    why: str
+
 
 class VerdictChecksItemTests(TypedDict):
     """what its test runner says that it ran"""
@@ -202,6 +236,8 @@ class VerdictChecksItem(_VerdictChecksItemRequired, total=False):
     cached: bool
     # its outcome when the work began; one that passed before gives no evidence of the work
     before: VerdictChecksItemBefore
+    # how it ended in scratch checkouts of mixed trees, where the session changed its tests
+    proof: VerdictChecksItemProof
     # a known runner showed that tests ran, and not how many
     tests_uncounted: bool
     # what its test runner says that it ran
@@ -656,7 +692,18 @@ class ConfigSignal(_ConfigSignalRequired, total=False):
 # inside the worktree, relative to its root
 ConfigInsidePath = str
 
+# whether a pass is tried with old and new tests, where the session changed tests
+ConfigCommandProof = Literal[
+    "auto",
+    "off",
+]
+
 ConfigCommandLine = Union[str, "ConfigArgv"]
+
+ConfigCommandTestChanges1 = Literal[
+    "expected",
+    "refused",
+]
 
 
 class _ConfigCommandRequired(TypedDict):
@@ -677,10 +724,18 @@ class ConfigCommand(_ConfigCommandRequired, total=False):
     must_fail_first: bool
     # stands in verdicts; the type where it is not given
     name: str
+    # whether a pass is tried with old and new tests, where the session changed tests
+    proof: ConfigCommandProof
+    # the longest pass that is tried so
+    proof_seconds: int
     # what counts as met, see below
     success: str
     # lines at the end of each stream that go into the feedback where no failing test is known
     tail_lines: int
+    # what an old test that fails on the work means: the task changes it, or nothing may
+    test_changes: Optional[ConfigCommandTestChanges1]
+    # its test files, below `cwd`; empty: by the names that runners know
+    tests_are: List[ConfigInsidePath]
     # its deadline; then its whole process tree is ended, and the verdict is `review`/`verify_timeout`
     timeout_seconds: int
 

@@ -32,6 +32,7 @@ export type VerdictReason =
   | "repeated_nothing_to_do"
   | "disputed"
   | "criteria_changed"
+  | "tests_weakened"
   | "untrusted"
   | "rescue_incomplete"
   | "max_probes"
@@ -161,6 +162,34 @@ export type VerdictChecksItemBefore =
   | "failed"
   | "unknown";
 
+/** the judged tree with the test files as they were when the work began */
+export type VerdictChecksItemProofOldTests =
+  | "pass"
+  | "fail"
+  | "unknown"
+  | "not_run";
+
+/** the judged tree without the session's other changes */
+export type VerdictChecksItemProofNewTests =
+  | "pass"
+  | "fail"
+  | "unknown"
+  | "not_run";
+
+/** how it ended in scratch checkouts of mixed trees, where the session changed its tests */
+export interface VerdictChecksItemProof {
+  /** the judged tree with the test files as they were when the work began */
+  old_tests: VerdictChecksItemProofOldTests;
+  /** the judged tree without the session's other changes */
+  new_tests: VerdictChecksItemProofNewTests;
+  /** the test files that the session changed; at most 20 */
+  judging_files: string[];
+  /** the tests, or the files, by which it weakened what judges it; at most 20 */
+  weakened: string[];
+  /** why an outcome is unknown */
+  why?: string;
+}
+
 /** what its test runner says that it ran */
 export interface VerdictChecksItemTests {
   ran: number;
@@ -179,6 +208,8 @@ export interface VerdictChecksItem {
   cached?: boolean;
   /** its outcome when the work began; one that passed before gives no evidence of the work */
   before?: VerdictChecksItemBefore;
+  /** how it ended in scratch checkouts of mixed trees, where the session changed its tests */
+  proof?: VerdictChecksItemProof;
   /** a known runner showed that tests ran, and not how many */
   tests_uncounted?: boolean;
   /** what its test runner says that it ran */
@@ -604,7 +635,16 @@ export interface ConfigSignal {
 /** inside the worktree, relative to its root */
 export type ConfigInsidePath = string;
 
+/** whether a pass is tried with old and new tests, where the session changed tests */
+export type ConfigCommandProof =
+  | "auto"
+  | "off";
+
 export type ConfigCommandLine = string | ConfigArgv;
+
+export type ConfigCommandTestChanges1 =
+  | "expected"
+  | "refused";
 
 /** A program decides. */
 export interface ConfigCommand {
@@ -618,12 +658,20 @@ export interface ConfigCommand {
   must_fail_first?: boolean;
   /** stands in verdicts; the type where it is not given */
   name?: string;
+  /** whether a pass is tried with old and new tests, where the session changed tests */
+  proof?: ConfigCommandProof;
+  /** the longest pass that is tried so */
+  proof_seconds?: number;
   /** a text is run by `sh -c` */
   run: ConfigCommandLine;
   /** what counts as met, see below */
   success?: string;
   /** lines at the end of each stream that go into the feedback where no failing test is known */
   tail_lines?: number;
+  /** what an old test that fails on the work means: the task changes it, or nothing may */
+  test_changes?: ConfigCommandTestChanges1 | null;
+  /** its test files, below `cwd`; empty: by the names that runners know */
+  tests_are?: ConfigInsidePath[];
   /** its deadline; then its whole process tree is ended, and the verdict is `review`/`verify_timeout` */
   timeout_seconds?: number;
   type: "command";

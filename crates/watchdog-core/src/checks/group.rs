@@ -532,6 +532,7 @@ fn build_check_result(
         duration,
         cached,
         before: OutcomeBeforeWork::Unknown,
+        proof: None,
         tests: judged.tests,
         tests_uncounted: judged.tests_uncounted,
         tree: judged.tree.clone(),

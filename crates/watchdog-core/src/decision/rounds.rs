@@ -166,6 +166,7 @@ fn classify_rounds_effect(verdict: &Verdict) -> RoundsEffect {
         | Reason::RepeatedNothingToDo
         | Reason::Disputed
         | Reason::CriteriaChanged
+        | Reason::TestsWeakened
         | Reason::Untrusted
         | Reason::RescueIncomplete
         | Reason::MaxProbes

@@ -91,6 +91,7 @@ fn of_reason(reason: Reason, verdict: &VerdictView) -> NextStep {
         | Reason::RepeatedNothingToDo
         | Reason::Disputed
         | Reason::CriteriaChanged
+        | Reason::TestsWeakened
         | Reason::BudgetExhausted
         | Reason::DeadlineExceeded
         | Reason::AgentStopped => NextStep::Inspect,

@@ -43,6 +43,7 @@ const WORDS: &[&str] = &[
     "repeated_nothing_to_do",
     "disputed",
     "criteria_changed",
+    "tests_weakened",
     "untrusted",
     "rescue_incomplete",
     "max_probes",

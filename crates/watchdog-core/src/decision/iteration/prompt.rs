@@ -331,6 +331,7 @@ mod tests {
         let check = |name: &str, outcome| CheckResult {
             cached: false,
             before: OutcomeBeforeWork::Unknown,
+            proof: None,
             tests: None,
             tests_uncounted: false,
             tree: None,

@@ -146,7 +146,29 @@ impl CheckMachine {
         })
     }
 
+    /// Every check passed, and the session weakened one: a person decides.
+    fn conclude_tests_weakened(&mut self, name: &str, why: &str) -> MachineAction {
+        let allow = self.setup.commands.watchdog("snapshot --accept-criteria");
+        self.conclude(Verdict {
+            feedback: Some(format!(
+                "{why}. Put the tests back, or say that the task changes what they expect."
+            )),
+            ..Verdict::new(
+                Reason::TestsWeakened,
+                format!("{name}: {why}; if that is right: {allow}"),
+            )
+        })
+    }
+
     pub(super) fn conclude_checks_passed(&mut self) -> MachineAction {
+        let weakened = self
+            .judged
+            .iter()
+            .flat_map(|judged| &judged.results)
+            .find(|result| (result.proof.as_ref()).is_some_and(|proof| !proof.weakened.is_empty()));
+        if let Some(CheckResult { name, feedback, .. }) = weakened.cloned() {
+            return self.conclude_tests_weakened(&name, &feedback);
+        }
         let (mut evidence, passed_before) = self
             .judged
             .as_ref()

@@ -44,6 +44,7 @@ fn check_name_and_feedback_are_truncated() {
         duration: Duration::ZERO,
         cached: false,
         before: OutcomeBeforeWork::Unknown,
+        proof: None,
         tests: None,
         tests_uncounted: false,
         tree: None,

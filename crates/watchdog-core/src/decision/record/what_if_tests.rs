@@ -74,6 +74,7 @@ fn judged(outcome: CheckOutcome) -> ChecksResult {
         duration: Duration::ZERO,
         cached: false,
         before: OutcomeBeforeWork::Failed,
+        proof: None,
         tests: None,
         tests_uncounted: false,
         tree: None,

@@ -504,6 +504,7 @@ impl World {
             } else {
                 OutcomeBeforeWork::Unknown
             },
+            proof: None,
             tests: (!self.finding.starts_with("uncounted")).then_some(TestCounts {
                 ran: 1,
                 ..TestCounts::default()

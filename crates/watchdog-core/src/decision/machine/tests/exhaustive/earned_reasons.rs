@@ -45,7 +45,12 @@ fn earned(it: &Situation<'_>, verdict: &Verdict) -> bool {
         }
         Reason::NothingToDo => nothing_to_do(it) && setup.earlier.nothing_to_do_streak < 2,
         Reason::RepeatedNothingToDo => nothing_to_do(it) && setup.earlier.nothing_to_do_streak >= 2,
-        Reason::ChecksPassed => ledger.judged_as(CheckOutcome::Pass),
+        Reason::ChecksPassed => {
+            passed_before && !ledger.judged.is_some_and(|judged| judged.weakened)
+        }
+        Reason::TestsWeakened => {
+            passed_before && ledger.judged.is_some_and(|judged| judged.weakened)
+        }
         Reason::ChecksUnmet => it.unmet() && ledger.rescue != Some(RescueSeen::Lost),
         Reason::Unfinished => unfinished(it),
         Reason::Working => setup.once && !ledger.session_over && answered(&[AnswerSeen::Working]),

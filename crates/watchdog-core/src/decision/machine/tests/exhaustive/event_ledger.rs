@@ -34,6 +34,7 @@ pub(super) struct JudgedSeen {
     pub(super) evidence: Evidence,
     pub(super) passed_before: bool,
     pub(super) in_worktree: bool,
+    pub(super) weakened: bool,
 }
 
 /// The last answer of the agent.
@@ -197,6 +198,9 @@ impl EventLedger {
                     evidence: judged.evidence,
                     passed_before: judged.all_passed_before,
                     in_worktree,
+                    weakened: (judged.results.iter())
+                        .filter_map(|one| one.proof.as_ref())
+                        .any(|proof| !proof.weakened.is_empty()),
                 });
             }
             MachineEvent::Probe(record) => next.answered(&record.outcome),

@@ -8,6 +8,7 @@ use watchdog_facts::evidence::{
     FaultKind, GitOperation, HeldRescue, LeftOut, LeftOutReason, OutcomeBeforeWork, ProbeOutcome,
     ReadFact, Reply, ReplyStatus, RescueOutcome, UnreadableFact, WarningCode,
 };
+use watchdog_facts::proof::CheckProof;
 use watchdog_facts::verdict::Evidence;
 
 use super::super::world::{
@@ -289,6 +290,7 @@ pub(super) fn judged(
         } else {
             OutcomeBeforeWork::Unknown
         },
+        proof: None,
         tests: None,
         tests_uncounted: false,
         tree: None,
@@ -306,9 +308,15 @@ pub(super) fn judged(
 fn all_checks() -> Vec<ChecksResult> {
     let mut in_scratch = judged(CheckOutcome::Pass, Evidence::Verified, false, "");
     in_scratch.results[0].tree = Some("7".into());
+    let mut weakened = judged(CheckOutcome::Pass, Evidence::None, false, "`a` fails");
+    weakened.results[0].proof = Some(CheckProof {
+        weakened: vec!["a".into()],
+        ..CheckProof::default()
+    });
     vec![
         judged(CheckOutcome::Pass, Evidence::Verified, false, ""),
         in_scratch,
+        weakened,
         judged(
             CheckOutcome::Pass,
             Evidence::Claimed,
