@@ -11,6 +11,7 @@ use super::answers::{
     JudgeAnswer, JudgeRequest, LineOutcome, MatchedFile, PushState, ResultBeforeWork, TestEdits,
     TouchedPaths,
 };
+use super::proof::SuiteRunner;
 
 /// The outside, as checks see it.
 ///
@@ -124,6 +125,11 @@ pub trait Capabilities: Sync {
         _rule: &CommandSuccess,
         _tests: Option<TestCounts>,
     ) {
+    }
+
+    /// The runner on which passes are tried; `None` where none is.
+    fn suite_runner(&self) -> Option<&dyn SuiteRunner> {
+        None
     }
 
     /// The session's changes to tests since the baseline. Compares lines only if `lines` is set.

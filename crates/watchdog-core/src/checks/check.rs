@@ -3,10 +3,11 @@
 use std::sync::LazyLock;
 
 use watchdog_facts::context::SessionContext;
-use watchdog_facts::evidence::{CheckOutcome, Degradation, TestCounts};
+use watchdog_facts::evidence::{CheckOutcome, CheckResult, Degradation, TestCounts};
 use watchdog_facts::verdict::Evidence;
 
 use super::capabilities::Capabilities;
+use super::proof::ProvenPass;
 
 /// A configured criterion of completion.
 ///
@@ -47,6 +48,11 @@ pub trait CompletionCheck: Send + Sync {
     /// As [`check`](Self::check), with further facts: how many tests ran, and warnings about the judgement.
     fn judge(&self, context: &CheckContext<'_>) -> JudgedCheck {
         self.check(context).into()
+    }
+
+    /// Tries on mixed trees what a pass is worth; `None` where nothing asks for it.
+    fn prove(&self, _result: &CheckResult, _context: &CheckContext<'_>) -> Option<ProvenPass> {
+        None
     }
 
     /// The meaning of done, in one sentence without a final period, for the agent's prompt at the start of a session.

@@ -2,7 +2,7 @@
 
 use crate::config::settings::{CommandCriterion, CommandSuccess};
 use watchdog_facts::display::plural;
-use watchdog_facts::evidence::{Degradation, ProcessExit, TestCounts, WarningCode};
+use watchdog_facts::evidence::{CheckResult, Degradation, ProcessExit, TestCounts, WarningCode};
 use watchdog_facts::patterns::output_regex;
 use watchdog_facts::verdict::Evidence;
 
@@ -11,6 +11,7 @@ use super::check::{CheckContext, CheckJudgement, CompletionCheck, JudgedCheck};
 use super::feedback::{MAX_CHARS, cut_feedback, one_line, take_last_lines};
 use super::mentions::has_text;
 use super::named_files::shown_by_program;
+use super::proof::{ProvenPass, prove_pass};
 use super::runners::{self, TestRun};
 
 /// Met when a command ends as its rule of success says.
@@ -225,6 +226,14 @@ fn search_output(
 impl CompletionCheck for CommandCheck {
     fn check(&self, context: &CheckContext<'_>) -> CheckJudgement {
         self.judge(context).judgement
+    }
+
+    fn prove(&self, result: &CheckResult, context: &CheckContext<'_>) -> Option<ProvenPass> {
+        prove_pass(
+            &self.criterion,
+            result,
+            context.capabilities.suite_runner()?,
+        )
     }
 
     fn judge(&self, context: &CheckContext<'_>) -> JudgedCheck {

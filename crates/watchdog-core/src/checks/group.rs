@@ -13,6 +13,7 @@ use watchdog_facts::verdict::Evidence;
 use super::answers::CheckDefinition;
 use super::check::{CheckContext, CheckJudgement, CompletionCheck, JudgedCheck};
 use super::feedback::{MAX_CHARS, cut_feedback, one_line};
+use super::proof_worth::ProofWorth;
 use super::registry::CheckRegistry;
 use super::side_by_side::side_by_side;
 
@@ -71,11 +72,14 @@ pub struct GroupOutcome {
     pub notes: Vec<Degradation>,
 }
 
+/// A check with its result.
+type EvaluatedCheck<'tree> = (CheckResult, &'tree dyn CompletionCheck);
+
 /// The result of a part of the tree.
-struct SubtreeResult {
+struct SubtreeResult<'tree> {
     outcome: CheckOutcome,
     evidence: Evidence,
-    results: Vec<CheckResult>,
+    results: Vec<EvaluatedCheck<'tree>>,
     feedback: String,
     winner: Option<String>,
     passed_before: bool,
@@ -127,32 +131,27 @@ impl CheckRegistry {
 impl CheckTree {
     /// Judges the whole tree.
     pub fn evaluate(&self, order: CheckOrder, context: &CheckContext<'_>) -> GroupOutcome {
-        let SubtreeResult {
-            outcome,
-            evidence,
-            results,
-            feedback,
-            winner,
-            passed_before,
-            failed_before,
-            notes,
-            ..
-        } = self.judge(order, context);
+        let mut whole = self.judge(order, context);
+        whole.prove(context);
         // Rule 10 of the contract: a pass verifies work only where it could have failed. Without a baseline there is no earlier state.
-        let is_new = failed_before || !context.capabilities.baseline_known();
+        let is_new = whole.failed_before || !context.capabilities.baseline_known();
         let evidence = if is_new {
-            evidence
+            whole.evidence
         } else {
-            evidence.min(Evidence::Committed)
+            whole.evidence.min(Evidence::Committed)
         };
         GroupOutcome {
-            outcome,
+            outcome: whole.outcome,
             evidence,
-            results,
-            feedback,
-            winner,
-            all_passed_before: passed_before,
-            notes,
+            results: whole
+                .results
+                .into_iter()
+                .map(|(result, _)| result)
+                .collect(),
+            feedback: whole.feedback,
+            winner: whole.winner,
+            all_passed_before: whole.passed_before,
+            notes: whole.notes,
         }
     }
 
@@ -199,7 +198,7 @@ impl CheckTree {
         }
     }
 
-    fn judge(&self, order: CheckOrder, context: &CheckContext<'_>) -> SubtreeResult {
+    fn judge(&self, order: CheckOrder, context: &CheckContext<'_>) -> SubtreeResult<'_> {
         match self {
             CheckTree::Single {
                 name,
@@ -247,7 +246,7 @@ impl CheckTree {
                     failed_before: result.outcome == CheckOutcome::Pass
                         && result.before == OutcomeBeforeWork::Failed,
                     is_git: kind == "git",
-                    results: vec![result],
+                    results: vec![(result, check.as_ref())],
                     winner: Some(name.clone()),
                     notes,
                 }
@@ -275,15 +274,49 @@ impl CheckTree {
     }
 }
 
+impl SubtreeResult<'_> {
+    /// Tries what each pass is worth, where the whole passes: a weakened test makes it no better than the check of it.
+    fn prove(&mut self, context: &CheckContext<'_>) {
+        if self.outcome != CheckOutcome::Pass {
+            return;
+        }
+        for (result, check) in &mut self.results {
+            if result.outcome != CheckOutcome::Pass {
+                continue;
+            }
+            let Some(proven) = check.prove(result, context) else {
+                continue;
+            };
+            result.before = proven.before;
+            match proven.worth {
+                ProofWorth::Verified => self.failed_before = true,
+                ProofWorth::AtMost(most, code, why) => {
+                    result.evidence = result.evidence.min(most);
+                    let detail = format!("{}: {why}", one_line(&result.name));
+                    self.notes.push(Degradation { code, detail });
+                }
+                ProofWorth::Weakened(why) => {
+                    result.evidence = Evidence::None;
+                    result.feedback = why;
+                }
+            }
+            self.passed_before &=
+                proven.before == OutcomeBeforeWork::Passed && proven.proof.weakened.is_empty();
+            self.evidence = self.evidence.min(result.evidence);
+            result.proof = Some(proven.proof);
+        }
+    }
+}
+
 /// Stops at the first check that is not complete, and takes its result. If every check runs, the feedback joins that of all.
-fn judge_all_members(
-    members: &[CheckTree],
+fn judge_all_members<'tree>(
+    members: &'tree [CheckTree],
     order: CheckOrder,
     context: &CheckContext<'_>,
-) -> SubtreeResult {
+) -> SubtreeResult<'tree> {
     let sequence = order_members(Mode::All, members, order);
-    let mut parts: Vec<Option<SubtreeResult>> = members.iter().map(|_| None).collect();
-    let stops = |part: &SubtreeResult| part.outcome != CheckOutcome::Pass && !context.every;
+    let mut parts: Vec<Option<SubtreeResult<'tree>>> = members.iter().map(|_| None).collect();
+    let stops = |part: &SubtreeResult<'_>| part.outcome != CheckOutcome::Pass && !context.every;
     // In a given order, a check may depend on an earlier one. Cheap ones are over before a thread has begun.
     let expensive = match order {
         CheckOrder::CheapFirst if context.at_once > 1 => {
@@ -322,7 +355,7 @@ fn judge_all_members(
             .enumerate()
             .for_each(|(n, part)| parts[together[n]] = part);
     }
-    let missing = |part: &SubtreeResult| part.outcome != CheckOutcome::Pass;
+    let missing = |part: &SubtreeResult<'_>| part.outcome != CheckOutcome::Pass;
     let first = sequence
         .iter()
         .find_map(|&n| parts[n].as_ref().filter(|part| missing(part)));
@@ -371,13 +404,13 @@ fn judge_all_members(
 /// in the order of the configuration.
 ///
 /// They are never asked side by side: one that passes makes the others needless.
-fn judge_any_member(
+fn judge_any_member<'tree>(
     mode: Mode,
-    members: &[CheckTree],
+    members: &'tree [CheckTree],
     order: CheckOrder,
     context: &CheckContext<'_>,
-) -> SubtreeResult {
-    let mut parts: Vec<Option<SubtreeResult>> = members.iter().map(|_| None).collect();
+) -> SubtreeResult<'tree> {
+    let mut parts: Vec<Option<SubtreeResult<'tree>>> = members.iter().map(|_| None).collect();
     for n in order_members(mode, members, order) {
         let mut part = members[n].judge(order, context);
         if part.outcome == CheckOutcome::Pass {
@@ -432,7 +465,7 @@ fn judge_any_member(
 }
 
 /// Those of every check that ran.
-fn collect_notes(parts: &mut [Option<SubtreeResult>]) -> Vec<Degradation> {
+fn collect_notes(parts: &mut [Option<SubtreeResult<'_>>]) -> Vec<Degradation> {
     parts
         .iter_mut()
         .flatten()
@@ -441,7 +474,7 @@ fn collect_notes(parts: &mut [Option<SubtreeResult>]) -> Vec<Degradation> {
 }
 
 /// Those of every check that ran, in the order of the configuration.
-fn collect_results(parts: Vec<Option<SubtreeResult>>) -> Vec<CheckResult> {
+fn collect_results<'tree>(parts: Vec<Option<SubtreeResult<'tree>>>) -> Vec<EvaluatedCheck<'tree>> {
     parts
         .into_iter()
         .flatten()

@@ -1,0 +1,486 @@
+//! Tries the suite of a command on mixed trees, where the session changed its tests: which rerun is wanted next, and which of them counts.
+//!
+//! Each outcome has its control in the same place. One without it is unknown: a scratch checkout may lack what the suite needs.
+
+use watchdog_facts::evidence::{
+    CheckOutcome, CheckResult, OutcomeBeforeWork, ReadFact, TestCounts,
+};
+use watchdog_facts::proof::{CheckProof, RerunOutcome};
+
+use super::check::JudgedCheck;
+use super::feedback::one_line;
+use super::proof_worth::{ProofFacts, ProofWorth, weigh_proof};
+use crate::config::settings::CommandCriterion;
+
+/// A tree that a suite is tried on.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum RerunTree {
+    /// What is judged: HEAD with the session's work.
+    Judged,
+    /// That of where the work began.
+    Begin,
+    /// What is judged, with the judging files as they were when the work began.
+    OldTests,
+    /// That of where the work began, with the judging files as they are.
+    NewTests,
+    /// The same, and every other file that the session changed is empty.
+    WithoutCode,
+}
+
+/// How a suite ended on a tree.
+#[derive(Debug, Clone, PartialEq, Eq, Default)]
+pub struct SuiteRun {
+    /// Its outcome, before any control.
+    pub outcome: RerunOutcome,
+    /// The tests that failed, as the runner names them, sorted.
+    pub failing: Vec<String>,
+    /// The test counts of its runner.
+    pub tests: Option<TestCounts>,
+    /// Why there is no outcome, for a person.
+    pub why: Option<String>,
+}
+
+impl SuiteRun {
+    /// One that gave no outcome.
+    pub fn unknown(why: impl Into<String>) -> Self {
+        SuiteRun {
+            why: Some(why.into()),
+            ..SuiteRun::default()
+        }
+    }
+
+    /// That of a check, judged on the tree.
+    pub fn from_judged(judged: &JudgedCheck) -> Self {
+        let outcome = match judged.judgement.outcome() {
+            CheckOutcome::Pass => RerunOutcome::Pass,
+            CheckOutcome::Unmet => RerunOutcome::Fail,
+            CheckOutcome::Waiting
+            | CheckOutcome::Unrunnable
+            | CheckOutcome::Failed
+            | CheckOutcome::TimedOut => {
+                let why = one_line(judged.judgement.feedback());
+                return SuiteRun::unknown(why);
+            }
+        };
+        SuiteRun {
+            outcome,
+            failing: judged.failing.clone(),
+            tests: judged.tests,
+            why: None,
+        }
+    }
+
+    /// Whether tests ran and failed, and not the build.
+    fn has_failed_test(&self, names_tests: bool) -> bool {
+        let has_passed = self.tests.is_some_and(|tests| tests.ran > tests.failed);
+        self.outcome == RerunOutcome::Fail
+            && (!names_tests || !self.failing.is_empty() || has_passed)
+    }
+}
+
+/// The system access of a proof.
+pub trait SuiteRunner {
+    /// Whether anything may be run: in a hook there is no time for it.
+    fn may_try(&self) -> bool;
+
+    /// The judging files that the spec's work changed since it began, sorted.
+    fn changed_judging_files(&self, criterion: &CommandCriterion) -> ReadFact<Vec<String>>;
+
+    /// Runs the check on a tree. The same rerun gives its first outcome, unless it is to be run `again`.
+    fn run_suite(&self, criterion: &CommandCriterion, tree: RerunTree, again: bool) -> SuiteRun;
+}
+
+/// A pass with its reruns.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct ProvenPass {
+    /// The reruns.
+    pub proof: CheckProof,
+    /// What the pass is worth.
+    pub worth: ProofWorth,
+    /// The outcome when the work began, as far as it is known by now.
+    pub before: OutcomeBeforeWork,
+}
+
+/// Tries the suite of a check that passed; `None` where the session changed nothing that judges it.
+pub fn prove_pass(
+    criterion: &CommandCriterion,
+    result: &CheckResult,
+    runner: &dyn SuiteRunner,
+) -> Option<ProvenPass> {
+    let (files, unread) = match runner.changed_judging_files(criterion) {
+        Ok(files) if files.is_empty() => return None,
+        Ok(files) => (files, None),
+        Err(unreadable) => (Vec::new(), Some(unreadable.why)),
+    };
+    let mut reruns = Reruns {
+        criterion,
+        runner,
+        names_tests: result.tests.is_some(),
+        before: result.before,
+        failing: Vec::new(),
+        was_red: false,
+        why: unread.clone(),
+    };
+    let is_slow = result.duration > criterion.proof_limit;
+    let (old_tests, new_tests) = if !criterion.proves || !runner.may_try() {
+        (RerunOutcome::NotRun, RerunOutcome::NotRun)
+    } else if is_slow {
+        let seconds = criterion.proof_limit.as_secs();
+        reruns.why = Some(format!(
+            "the pass took longer than proof_seconds, {seconds}"
+        ));
+        (RerunOutcome::NotRun, RerunOutcome::NotRun)
+    } else if unread.is_some() {
+        (RerunOutcome::Unknown, RerunOutcome::Unknown)
+    } else {
+        reruns.run()
+    };
+    let worth = weigh_proof(&ProofFacts {
+        old_tests,
+        new_tests,
+        before: reruns.before,
+        was_red: reruns.was_red,
+        failing: &reruns.failing,
+        changes: criterion.test_changes,
+    });
+    let mut weakened = match (&worth, reruns.failing.is_empty()) {
+        (ProofWorth::Weakened(_), false) => reruns.failing.clone(),
+        (ProofWorth::Weakened(_), true) => files.clone(),
+        (ProofWorth::Verified | ProofWorth::AtMost(..), _) => Vec::new(),
+    };
+    let mut judging_files = files;
+    weakened.truncate(CheckProof::LISTED);
+    judging_files.truncate(CheckProof::LISTED);
+    Some(ProvenPass {
+        proof: CheckProof {
+            old_tests,
+            new_tests,
+            judging_files,
+            weakened,
+            why: reruns.why,
+        },
+        worth,
+        before: reruns.before,
+    })
+}
+
+/// The reruns of one check, and what they have shown.
+struct Reruns<'a> {
+    criterion: &'a CommandCriterion,
+    runner: &'a dyn SuiteRunner,
+    /// Whether the runner names the tests that fail.
+    names_tests: bool,
+    before: OutcomeBeforeWork,
+    /// The tests that fail as they were.
+    failing: Vec<String>,
+    was_red: bool,
+    why: Option<String>,
+}
+
+impl Reruns<'_> {
+    fn run(&mut self) -> (RerunOutcome, RerunOutcome) {
+        let old_tests = self.try_old_tests();
+        // Where not even the judged tree passes there, no failure says anything.
+        if old_tests == RerunOutcome::Unknown && !self.passes_here() {
+            return (RerunOutcome::Unknown, RerunOutcome::Unknown);
+        }
+        let new_tests = self.try_new_tests();
+        let needs_begin = old_tests == RerunOutcome::Fail
+            || (old_tests == RerunOutcome::Pass && new_tests == RerunOutcome::Unknown);
+        if needs_begin {
+            let begin = self.try_begin();
+            self.was_red = if self.failing.is_empty() {
+                self.before == OutcomeBeforeWork::Failed
+            } else {
+                self.failing.iter().any(|name| begin.failing.contains(name))
+            };
+        }
+        (old_tests, new_tests)
+    }
+
+    fn run_once(&mut self, tree: RerunTree) -> SuiteRun {
+        let run = self.runner.run_suite(self.criterion, tree, false);
+        if self.why.is_none() {
+            self.why.clone_from(&run.why);
+        }
+        run
+    }
+
+    fn passes_here(&mut self) -> bool {
+        self.run_once(RerunTree::Judged).outcome == RerunOutcome::Pass
+    }
+
+    /// A failure counts where the judged tree passes in the same place, and where it repeats.
+    fn try_old_tests(&mut self) -> RerunOutcome {
+        let run = self.run_once(RerunTree::OldTests);
+        if run.outcome != RerunOutcome::Fail {
+            return run.outcome;
+        }
+        if !run.has_failed_test(self.names_tests) {
+            self.why = Some("the tests as they were do not build or load on this work".to_owned());
+            return RerunOutcome::Unknown;
+        }
+        if !self.passes_here() {
+            self.why = Some("the suite does not pass in a scratch checkout".to_owned());
+            return RerunOutcome::Unknown;
+        }
+        let again = self
+            .runner
+            .run_suite(self.criterion, RerunTree::OldTests, true);
+        let is_named = !run.failing.is_empty();
+        let (repeated, flaky): (Vec<String>, Vec<String>) = run
+            .failing
+            .into_iter()
+            .partition(|name| again.failing.contains(name));
+        let is_repeated =
+            again.outcome == RerunOutcome::Fail && (!is_named || !repeated.is_empty());
+        if !flaky.is_empty() || !is_repeated {
+            let names = flaky.join(", ");
+            self.why = Some(format!(
+                "a failure with the old tests did not repeat: {names}"
+            ));
+        }
+        if is_repeated {
+            self.failing = repeated;
+            RerunOutcome::Fail
+        } else {
+            RerunOutcome::Pass
+        }
+    }
+
+    /// A pass counts where the suite fails once the code is empty; a failure to build or load, where the suite ran when the work began.
+    fn try_new_tests(&mut self) -> RerunOutcome {
+        let run = self.run_once(RerunTree::NewTests);
+        let is_shown = match run.outcome {
+            RerunOutcome::Pass => {
+                self.run_once(RerunTree::WithoutCode).outcome == RerunOutcome::Fail
+            }
+            RerunOutcome::Fail => {
+                run.has_failed_test(self.names_tests) || {
+                    let begin = self.try_begin();
+                    begin.outcome == RerunOutcome::Pass || begin.has_failed_test(self.names_tests)
+                }
+            }
+            RerunOutcome::Unknown | RerunOutcome::NotRun => false,
+        };
+        if is_shown {
+            run.outcome
+        } else {
+            RerunOutcome::Unknown
+        }
+    }
+
+    fn try_begin(&mut self) -> SuiteRun {
+        let run = self.run_once(RerunTree::Begin);
+        if self.before == OutcomeBeforeWork::Unknown {
+            self.before = match run.outcome {
+                RerunOutcome::Pass => OutcomeBeforeWork::Passed,
+                RerunOutcome::Fail => OutcomeBeforeWork::Failed,
+                RerunOutcome::Unknown | RerunOutcome::NotRun => OutcomeBeforeWork::Unknown,
+            };
+        }
+        run
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::cell::RefCell;
+    use std::time::Duration;
+
+    use watchdog_facts::evidence::{FaultKind, UnreadableFact};
+    use watchdog_facts::verdict::Evidence;
+
+    use super::*;
+    use crate::config::settings::CommandLine;
+
+    /// Ends each rerun as its row says; `-` is an unknown end, and names after `fail` are those of tests.
+    struct TableRunner {
+        ends: Vec<(RerunTree, &'static str)>,
+        tried: RefCell<Vec<RerunTree>>,
+        may_try: bool,
+    }
+
+    impl SuiteRunner for TableRunner {
+        fn may_try(&self) -> bool {
+            self.may_try
+        }
+
+        fn changed_judging_files(&self, criterion: &CommandCriterion) -> ReadFact<Vec<String>> {
+            match criterion.tests_are.first().map(String::as_str) {
+                Some("none") => Ok(Vec::new()),
+                Some("unread") => Err(UnreadableFact::new(FaultKind::Git, "no tree")),
+                _ => Ok(vec!["tests/a.py".to_owned()]),
+            }
+        }
+
+        fn run_suite(&self, _: &CommandCriterion, tree: RerunTree, again: bool) -> SuiteRun {
+            self.tried.borrow_mut().push(tree);
+            let mut ends = self.ends.iter().filter(|(of, _)| *of == tree);
+            let first = ends.next().expect("the rerun has an end").1;
+            let end = if again {
+                ends.next().map_or(first, |(_, end)| end)
+            } else {
+                first
+            };
+            let (word, names) = end.split_once(' ').unwrap_or((end, ""));
+            SuiteRun {
+                outcome: match word {
+                    "pass" => RerunOutcome::Pass,
+                    "fail" => RerunOutcome::Fail,
+                    _ => RerunOutcome::Unknown,
+                },
+                failing: names.split_whitespace().map(str::to_owned).collect(),
+                ..SuiteRun::default()
+            }
+        }
+    }
+
+    fn pass(tests: Option<TestCounts>) -> CheckResult {
+        CheckResult {
+            before: OutcomeBeforeWork::Unknown,
+            cached: false,
+            duration: Duration::from_secs(1),
+            evidence: Evidence::Verified,
+            feedback: String::new(),
+            name: "t".into(),
+            outcome: CheckOutcome::Pass,
+            proof: None,
+            tests,
+            tests_uncounted: false,
+            tree: None,
+            kind: "command".into(),
+        }
+    }
+
+    fn criterion() -> CommandCriterion {
+        CommandCriterion::new(CommandLine::Shell("t".into()))
+    }
+
+    /// The outcomes, the number of reruns, and the weakened ones, with a runner that names tests.
+    fn prove(ends: &[(RerunTree, &'static str)]) -> String {
+        let runner = TableRunner {
+            ends: ends.to_vec(),
+            tried: RefCell::default(),
+            may_try: true,
+        };
+        let counted = pass(Some(TestCounts::default()));
+        let proven = prove_pass(&criterion(), &counted, &runner).expect("a test changed");
+        let (old, new) = (proven.proof.old_tests, proven.proof.new_tests);
+        let reruns = runner.tried.borrow().len();
+        format!(
+            "{old:?} {new:?} {reruns} {}",
+            proven.proof.weakened.join(",")
+        )
+    }
+
+    #[test]
+    fn each_outcome_needs_its_control() {
+        use RerunTree::{Begin, Judged, NewTests, OldTests, WithoutCode};
+        for (ends, outcome) in [
+            // The usual: two reruns.
+            (
+                vec![(OldTests, "pass"), (NewTests, "fail a")],
+                "Pass Fail 2 ",
+            ),
+            // New tests that do not load without the work, where the suite loaded.
+            (
+                vec![(OldTests, "pass"), (NewTests, "fail"), (Begin, "pass")],
+                "Pass Fail 3 ",
+            ),
+            (
+                vec![(OldTests, "pass"), (NewTests, "fail"), (Begin, "fail")],
+                "Pass Unknown 4 ",
+            ),
+            // A pass without the work counts where the suite fails once the code is empty.
+            (
+                vec![
+                    (OldTests, "pass"),
+                    (NewTests, "pass"),
+                    (WithoutCode, "fail"),
+                ],
+                "Pass Pass 3 ",
+            ),
+            (
+                vec![
+                    (OldTests, "pass"),
+                    (NewTests, "pass"),
+                    (WithoutCode, "pass"),
+                    (Begin, "pass"),
+                ],
+                "Pass Unknown 4 ",
+            ),
+            // A weakened test.
+            (
+                vec![
+                    (OldTests, "fail a b"),
+                    (Judged, "pass"),
+                    (NewTests, "pass"),
+                    (WithoutCode, "fail"),
+                    (Begin, "fail a"),
+                ],
+                "Fail Pass 6 a,b",
+            ),
+            // The first failure was another one each time: flaky.
+            (
+                vec![
+                    (OldTests, "fail a"),
+                    (OldTests, "pass"),
+                    (Judged, "pass"),
+                    (NewTests, "fail a"),
+                ],
+                "Pass Fail 4 ",
+            ),
+            // A test that uses a name which is gone.
+            (
+                vec![(OldTests, "fail"), (Judged, "pass"), (NewTests, "fail a")],
+                "Unknown Fail 3 ",
+            ),
+            // Nothing passes in the scratch checkout.
+            (
+                vec![(OldTests, "fail a"), (Judged, "fail a")],
+                "Unknown Unknown 3 ",
+            ),
+        ] {
+            assert_eq!(prove(&ends), outcome, "{ends:?}");
+        }
+    }
+
+    #[test]
+    fn untried_pass_says_why() {
+        let runner = |may_try| TableRunner {
+            ends: Vec::new(),
+            tried: RefCell::default(),
+            may_try,
+        };
+        let not_run = |criterion: &CommandCriterion, runner: &TableRunner| {
+            let proven = prove_pass(criterion, &pass(None), runner).expect("a test changed");
+            let outcomes = (proven.proof.old_tests, proven.proof.new_tests);
+            (outcomes, proven.proof.why.unwrap_or_default())
+        };
+        let (none, unknown) = (RerunOutcome::NotRun, RerunOutcome::Unknown);
+        assert_eq!(not_run(&criterion(), &runner(false)).0, (none, none));
+        let off = CommandCriterion {
+            proves: false,
+            ..criterion()
+        };
+        assert_eq!(not_run(&off, &runner(true)).0, (none, none));
+        let quick = CommandCriterion {
+            proof_limit: Duration::ZERO,
+            ..criterion()
+        };
+        let (outcomes, why) = not_run(&quick, &runner(true));
+        assert_eq!(outcomes, (none, none));
+        assert!(why.contains("proof_seconds"), "{why}");
+        let with_globs = |word: &str| CommandCriterion {
+            tests_are: vec![word.to_owned()],
+            ..criterion()
+        };
+        let (outcomes, why) = not_run(&with_globs("unread"), &runner(true));
+        assert_eq!((outcomes, why.as_str()), ((unknown, unknown), "no tree"));
+        assert_eq!(
+            prove_pass(&with_globs("none"), &pass(None), &runner(true)),
+            None
+        );
+    }
+}
