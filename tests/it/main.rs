@@ -23,6 +23,8 @@ mod beside_gc;
 mod branch_switches;
 // Strikes and trusted files, from call to call.
 mod breaker_and_trust;
+// Suites whose tests the session changed, tried as they were and without the work.
+mod changed_tests;
 // What judging costs: remembered passes, checks side by side.
 mod check_cost;
 // The two commands for a fresh machine, in a clean clone.

@@ -377,6 +377,7 @@ impl ActionExecutor {
         capabilities.agent_preset = Some(self.command_env.agent_preset(&self.input.root, agent));
         capabilities.line_checkers = self.line_checkers.clone();
         capabilities.scratch = Some(self.command_env.state.scratch());
+        capabilities.tries_tests = true;
         let session = self.context_here();
         let context = CheckContext::new(&capabilities)
             .with_session(&session)

@@ -128,6 +128,17 @@ impl JudgementInput {
             .map_or_else(|| self.origin.0.clone(), point_of)
     }
 
+    /// The commit that changed tests are compared with, and the refs that place commits elsewhere, where they were recorded with it.
+    pub fn tests_point(&self) -> (HistoryPoint, Option<&KnownRefs>) {
+        let tests_from = self
+            .anchor
+            .as_ref()
+            .and_then(|anchor| anchor.tests_from.clone());
+        let point = tests_from.map_or_else(|| self.criteria_point(), HistoryPoint::Commit);
+        let refs = self.origin.1.as_ref().filter(|_| point == self.origin.0);
+        (point, refs)
+    }
+
     /// The same input as a part of work that began earlier.
     pub fn begun_at(self, point: HistoryPoint, refs: KnownRefs) -> Self {
         JudgementInput {

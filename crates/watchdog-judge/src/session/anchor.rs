@@ -60,6 +60,7 @@ pub fn set_session_anchor(
                 .or_else(|| criteria.file.clone());
             let begun = CriteriaAnchor {
                 file,
+                tests_from: tests_from(&current_anchor, criteria),
                 end: None,
                 ..current_anchor
             };
@@ -70,6 +71,17 @@ pub fn set_session_anchor(
         None => replace_anchor(store, worktree, spec, now, criteria)?,
     }
     Ok(())
+}
+
+/// The commit that the tests of the next session are compared with: the present one, where the last session left nothing that was not
+/// accepted, because all commits since are a person's.
+fn tests_from(current_anchor: &CriteriaAnchor, criteria: &AnchorParts) -> Option<String> {
+    let current = current_anchor.tests_from.clone();
+    let accepted = current.as_ref().or(current_anchor.commit.as_ref());
+    match &current_anchor.end {
+        Some(end) if end.head.as_ref() == accepted => commit_of(&criteria.commit),
+        Some(_) | None => current,
+    }
 }
 
 /// A person accepts the criteria as they are now.
@@ -85,6 +97,7 @@ pub fn replace_anchor(
     let anchor = CriteriaAnchor {
         file: criteria.file.clone(),
         commit,
+        tests_from: None,
         differing: criteria.differing.clone(),
         at: now,
         end: None,
@@ -108,6 +121,7 @@ pub fn advance_after_complete(
     };
     let file = current_anchor.file.clone().or(criteria.file);
     if current_anchor.commit == commit_of(&criteria.commit)
+        && current_anchor.tests_from.is_none()
         && current_anchor.file == file
         && current_anchor.differing == criteria.differing
     {
@@ -118,9 +132,13 @@ pub fn advance_after_complete(
     let moved = CriteriaAnchor {
         file,
         commit: commit_of(&criteria.commit),
+        tests_from: None,
         differing: criteria.differing,
         at: now,
-        end: current_anchor.end,
+        end: current_anchor.end.map(|end| RefsAtSessionEnd {
+            head: commit_of(&criteria.commit),
+            ..end
+        }),
     };
     keep_commit(worktree, spec, moved.commit.as_deref());
     let record = if is_commit_alone {
@@ -194,6 +212,7 @@ pub fn follow_remote_moves(
     let moved = CriteriaAnchor {
         file,
         commit: Some(commit.clone()),
+        tests_from: None,
         differing: found.differing.clone(),
         at: now,
         end: found.end.clone(),

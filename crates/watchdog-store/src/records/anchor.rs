@@ -20,6 +20,9 @@ pub struct CriteriaAnchor {
     pub file: Option<String>,
     /// The commit that guards compare with; `None` = unborn.
     pub commit: Option<String>,
+    /// The commit that changed tests are compared with, where a person committed after all work of the spec was accepted; else `commit`.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub tests_from: Option<String>,
     /// Guarded files that differed from that commit already: their paths, each with the id of its content or `None` where it was absent.
     #[serde(default)]
     pub differing: BTreeMap<String, Option<String>>,
@@ -135,6 +138,7 @@ mod tests {
         CriteriaAnchor {
             file: Some(file.into()),
             commit: Some("a".repeat(40)),
+            tests_from: None,
             differing: BTreeMap::from([
                 ("tests/a".into(), None),
                 ("tests/ü".into(), Some("b".repeat(40))),

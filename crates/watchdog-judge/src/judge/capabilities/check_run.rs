@@ -4,6 +4,7 @@ use std::fs;
 use std::os::unix::fs::MetadataExt;
 use std::path::Path;
 
+use super::copied_dependencies::CopiedDependencies;
 use super::scratch_checkout::ScratchCheckout;
 use super::{SystemCapabilities, worktree_files};
 use crate::clock::now;
@@ -38,16 +39,23 @@ pub(super) fn run_criterion_command(
         ScratchCheckout::of(&worktree, &tree, parent)
     };
     match scratch {
-        Ok(scratch) => CheckCommandRun {
-            tree: Some(tree),
-            ..run_in(capabilities, scratch.folder(), request, report)
-        },
+        Ok(scratch) => {
+            let folders = (capabilities.input.root.as_path(), request.cwd);
+            let _copied = capabilities
+                .shared_copies
+                .as_ref()
+                .map(|supplies| CopiedDependencies::move_into(supplies, folders, &scratch, parent));
+            CheckCommandRun {
+                tree: Some(tree),
+                ..run_in(capabilities, scratch.folder(), request, report)
+            }
+        }
         Err(why) => unrunnable(why),
     }
 }
 
 /// The tree of HEAD with the session's work, or the one that the caller set.
-fn work_tree_id(capabilities: &SystemCapabilities<'_>) -> Result<String, String> {
+pub(super) fn work_tree_id(capabilities: &SystemCapabilities<'_>) -> Result<String, String> {
     if let Some(tree) = &capabilities.at_tree {
         return Ok(tree.clone());
     }

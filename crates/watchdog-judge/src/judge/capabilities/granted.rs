@@ -12,7 +12,7 @@ use watchdog_agent::preset::AgentPreset;
 use watchdog_core::checks::{
     BoundedText, CachedPass, Capabilities, CapturedStream, CheckCommandRun, CheckDefinition,
     CommandOutput, CommandRequest, CommandRun, JudgeAnswer, JudgeRequest, LineOutcome, MatchedFile,
-    PushState, ResultBeforeWork, TestEdits, TouchedPaths,
+    PushState, ResultBeforeWork, SuiteRunner, TestEdits, TouchedPaths,
 };
 use watchdog_core::config::settings::{CommandLine, CommandSuccess};
 use watchdog_facts::evidence::{
@@ -27,6 +27,7 @@ use watchdog_process::{
 };
 use watchdog_store::LocalStore;
 
+use super::copied_dependencies::RerunSupplies;
 use super::earlier_results::CheckCache;
 use super::earlier_results::{self, CurrentOutcome};
 use super::{check_run, judge, typescript, worktree_files};
@@ -52,6 +53,12 @@ pub struct SystemCapabilities<'a> {
     pub scratch: Option<PathBuf>,
     /// The tree that clean checks run on in place of the work: then nothing else of the worktree counts.
     pub at_tree: Option<String>,
+    /// Whether a pass may be tried on mixed trees.
+    pub tries_tests: bool,
+    /// What the reruns of this judgement share.
+    pub(super) supplies: Arc<RerunSupplies>,
+    /// The supplies of the judgement for which this is a rerun.
+    pub(super) shared_copies: Option<Arc<RerunSupplies>>,
     begun: Instant,
 }
 
@@ -69,6 +76,9 @@ impl<'a> SystemCapabilities<'a> {
             store: None,
             scratch: None,
             at_tree: None,
+            tries_tests: false,
+            supplies: Arc::default(),
+            shared_copies: None,
             begun: Instant::now(),
         }
     }
@@ -354,6 +364,10 @@ impl Capabilities for SystemCapabilities<'_> {
         self.store
             .as_ref()
             .map_or_else(ResultBeforeWork::default, find)
+    }
+
+    fn suite_runner(&self) -> Option<&dyn SuiteRunner> {
+        self.at_tree.is_none().then_some(self)
     }
 
     fn edited_tests(&self, lines: bool) -> ReadFact<TestEdits> {

@@ -1,9 +1,11 @@
 //! The real `Capabilities` of checks: processes, git, files of the worktree, models.
 
 mod check_run;
+mod copied_dependencies;
 mod earlier_results;
 mod granted;
 mod judge;
+mod reruns;
 mod scratch_checkout;
 mod typescript;
 mod worktree_files;

@@ -1,0 +1,140 @@
+//! Copies of what git ignores and a suite needs, which the reruns of one judgement use one after the other.
+
+use std::fs;
+use std::path::{Path, PathBuf};
+use std::sync::{Mutex, OnceLock, PoisonError};
+
+use super::scratch_checkout::ScratchCheckout;
+
+/// Ignored folders and files that a suite needs, and that no tree has.
+const DEPENDENCIES: [&str; 6] = ["node_modules", ".venv", "venv", "vendor", "target", ".env"];
+
+/// The most files and bytes of dependencies that are copied; a larger folder is left out.
+const MOST_FILES: u64 = 100_000;
+const MOST_BYTES: u64 = 2 << 30;
+
+/// The trees and dependencies of the reruns of one judgement.
+#[derive(Default)]
+pub struct RerunSupplies {
+    pub(super) trees: OnceLock<Result<(String, String), String>>,
+    /// The copied dependencies, where no rerun uses them.
+    dependencies: Mutex<Option<ScratchCheckout>>,
+}
+
+/// Dependencies of the worktree that stand in a scratch checkout while a rerun runs.
+pub(super) struct CopiedDependencies<'a> {
+    supplies: &'a RerunSupplies,
+    copies: Option<ScratchCheckout>,
+    checkout: PathBuf,
+    moved: Vec<PathBuf>,
+}
+
+impl<'a> CopiedDependencies<'a> {
+    /// Moves the copies into a checkout; the first rerun makes them. What cannot be copied is missing there, as its control shows.
+    pub(super) fn move_into(
+        supplies: &'a RerunSupplies,
+        (root, cwd): (&Path, Option<&str>),
+        checkout: &ScratchCheckout,
+        parent: &Path,
+    ) -> Self {
+        let mut copies = (supplies.dependencies.lock())
+            .unwrap_or_else(PoisonError::into_inner)
+            .take();
+        if copies.is_none() {
+            copies = ScratchCheckout::empty(parent).ok();
+            if let Some(copies) = &copies {
+                copy_dependencies(root, cwd, copies.folder());
+            }
+        }
+        let mut shared_copies = CopiedDependencies {
+            supplies,
+            copies,
+            checkout: checkout.folder().to_owned(),
+            moved: Vec::new(),
+        };
+        shared_copies.move_in(cwd);
+        shared_copies
+    }
+
+    fn move_in(&mut self, cwd: Option<&str>) {
+        let Some(copies) = &self.copies else {
+            return;
+        };
+        for path in dependency_paths(cwd) {
+            let (copy, target) = (copies.folder().join(&path), self.checkout.join(&path));
+            if target.symlink_metadata().is_err() && fs::rename(copy, target).is_ok() {
+                self.moved.push(path);
+            }
+        }
+    }
+}
+
+impl Drop for CopiedDependencies<'_> {
+    fn drop(&mut self) {
+        let Some(copies) = self.copies.take() else {
+            return;
+        };
+        for path in &self.moved {
+            // One that the rerun took away is missing in the next, and its control shows that.
+            let _ = fs::rename(self.checkout.join(path), copies.folder().join(path));
+        }
+        *(self.supplies.dependencies.lock()).unwrap_or_else(PoisonError::into_inner) = Some(copies);
+    }
+}
+
+/// Where dependencies may stand: at the root, and in the folder in which the check runs.
+fn dependency_paths(cwd: Option<&str>) -> Vec<PathBuf> {
+    let folders = [Some(""), cwd];
+    let mut paths: Vec<PathBuf> = folders
+        .iter()
+        .flatten()
+        .flat_map(|folder| DEPENDENCIES.map(|name| Path::new(folder).join(name)))
+        .collect();
+    paths.dedup();
+    paths
+}
+
+fn copy_dependencies(root: &Path, cwd: Option<&str>, copies: &Path) {
+    let mut room = (MOST_FILES, MOST_BYTES);
+    for path in dependency_paths(cwd) {
+        let copy = copies.join(&path);
+        if let Some(parent) = copy.parent() {
+            let _ = fs::create_dir_all(parent);
+        }
+        if copy_tree(&root.join(&path), &copy, &mut room).is_none() {
+            let _ = fs::remove_dir_all(&copy);
+            let _ = fs::remove_file(&copy);
+        }
+    }
+}
+
+/// Copies a file, link or folder with its times, which builds compare; `None` where there is none, or no room for all of it.
+fn copy_tree(from: &Path, to: &Path, room: &mut (u64, u64)) -> Option<()> {
+    let stat = from.symlink_metadata().ok()?;
+    room.0 = room.0.checked_sub(1)?;
+    if stat.is_symlink() {
+        return std::os::unix::fs::symlink(fs::read_link(from).ok()?, to).ok();
+    }
+    if stat.is_dir() {
+        fs::create_dir(to).ok()?;
+        for entry in fs::read_dir(from).ok()? {
+            let name = entry.ok()?.file_name();
+            copy_tree(&from.join(&name), &to.join(&name), room)?;
+        }
+        return Some(());
+    }
+    if !stat.is_file() {
+        return Some(());
+    }
+    room.1 = room.1.checked_sub(stat.len())?;
+    // The kernel shares the blocks where the file system can.
+    fs::copy(from, to).ok()?;
+    let times = fs::FileTimes::new().set_modified(stat.modified().ok()?);
+    fs::File::options()
+        .write(true)
+        .open(to)
+        .ok()?
+        .set_times(times)
+        .ok();
+    Some(())
+}

@@ -1,0 +1,201 @@
+//! The runner of a proof: runs a check in scratch checkouts of trees that mix the session's files with those of where its work began.
+
+use std::path::Path;
+use std::sync::Arc;
+
+use super::SystemCapabilities;
+use super::check_run::work_tree_id;
+use crate::clock::now;
+use watchdog_core::checks::{
+    CheckContext, CheckDefinition, CommandCheck, CompletionCheck as _, RerunTree, SuiteRun,
+    SuiteRunner, is_test_file,
+};
+use watchdog_core::config::settings::{CheckKind, CommandCriterion};
+use watchdog_facts::evidence::{FaultKind, OutcomeBeforeWork, ReadFact, UnreadableFact};
+use watchdog_facts::patterns::path_globs;
+use watchdog_facts::proof::RerunOutcome;
+use watchdog_git::HistoryPoint;
+use watchdog_store::before::{self, OutcomeRecord};
+use watchdog_store::{LocalStore, check_cache};
+
+/// Files that say how to build rather than what to do: a suite without them fails for another reason.
+const MANIFESTS: [&str; 10] = [
+    "json", "toml", "lock", "mod", "sum", "cfg", "ini", "yml", "yaml", "xml",
+];
+
+impl SuiteRunner for SystemCapabilities<'_> {
+    fn may_try(&self) -> bool {
+        self.tries_tests && self.store.is_some() && !self.input.overrides.from_inside
+    }
+
+    fn changed_judging_files(&self, criterion: &CommandCriterion) -> ReadFact<Vec<String>> {
+        let is_judging =
+            judging_files(criterion).map_err(|why| UnreadableFact::new(FaultKind::Config, why))?;
+        let (begin, refs) = self.input.tests_point();
+        if begin == HistoryPoint::unknown() {
+            return Ok(Vec::new());
+        }
+        let touched = {
+            let worktree = self.input.worktree();
+            worktree.touched_since(&begin, refs, &is_judging)?
+        };
+        if touched.is_empty() {
+            return Ok(touched);
+        }
+        let changed = self
+            .changed_files()
+            .map_err(|why| UnreadableFact::new(FaultKind::Git, why))?;
+        Ok(changed
+            .into_iter()
+            .filter(|path| is_judging(path))
+            .collect())
+    }
+
+    fn run_suite(&self, criterion: &CommandCriterion, tree: RerunTree, again: bool) -> SuiteRun {
+        let tree = match self.mix_tree(criterion, tree) {
+            Ok(tree) => tree,
+            Err(why) => return SuiteRun::unknown(why),
+        };
+        let clean = CommandCriterion {
+            clean: true,
+            must_fail_first: false,
+            ..criterion.clone()
+        };
+        let check = rerun_id(&clean);
+        if !again && let Some(run) = self.find_rerun(&check, &tree) {
+            return run;
+        }
+        let mut capabilities = SystemCapabilities::new(self.input, self.cancel);
+        capabilities.scratch.clone_from(&self.scratch);
+        capabilities.at_tree = Some(tree.clone());
+        capabilities.shared_copies = Some(Arc::clone(&self.supplies));
+        let judged = CommandCheck::new(clean).judge(&CheckContext::new(&capabilities));
+        let run = SuiteRun::from_judged(&judged);
+        self.record_rerun(check, tree, &run);
+        run
+    }
+}
+
+impl SystemCapabilities<'_> {
+    /// The trees of what is judged, and of where the spec's work began: an earlier session's changes count until they are accepted.
+    fn judged_and_begin(&self) -> Result<(String, String), String> {
+        self.supplies
+            .trees
+            .get_or_init(|| {
+                let begin = self.input.tests_point().0;
+                let begin = self.input.worktree().tree_at(&begin);
+                Ok((work_tree_id(self)?, begin.map_err(|e| e.to_string())?))
+            })
+            .clone()
+    }
+
+    /// The paths that the session changed from where its work began.
+    fn changed_files(&self) -> Result<Vec<String>, String> {
+        let (judged, begin) = self.judged_and_begin()?;
+        let worktree = self.input.worktree();
+        let differing = worktree
+            .differing_paths(&begin, &judged)
+            .map_err(|e| e.to_string())?;
+        let (begin, refs) = self.input.tests_point();
+        worktree
+            .touched_since(&begin, refs, &|path| differing.contains(path))
+            .map_err(|e| e.to_string())
+    }
+
+    fn mix_tree(&self, criterion: &CommandCriterion, tree: RerunTree) -> Result<String, String> {
+        let (judged, begin) = self.judged_and_begin()?;
+        let is_judging = judging_files(criterion)?;
+        let (tests, code): (Vec<String>, Vec<String>) = self
+            .changed_files()?
+            .into_iter()
+            .partition(|path| is_judging(path));
+        let worktree = self.input.worktree();
+        let mixed = match tree {
+            RerunTree::Judged => return Ok(judged),
+            RerunTree::Begin => return Ok(begin),
+            RerunTree::OldTests => worktree.replace_in_tree(&judged, tests.iter(), &begin),
+            RerunTree::NewTests => worktree.replace_in_tree(&judged, code.iter(), &begin),
+            RerunTree::WithoutCode => worktree
+                .replace_in_tree(&judged, code.iter(), &begin)
+                .and_then(|mixed| {
+                    worktree.empty_in_tree(&mixed, code.iter().filter(|path| !is_manifest(path)))
+                }),
+        };
+        mixed.map_err(|error| error.to_string())
+    }
+
+    fn find_rerun(&self, check: &str, tree: &str) -> Option<SuiteRun> {
+        let (worktree_id, spec) = (&self.input.worktree_id, &self.input.spec);
+        let record = before::read_checks_before(self.store.as_deref()?, worktree_id, spec).ok()?;
+        let mark = record.outcome_on_tree(check, tree)?;
+        Some(SuiteRun {
+            outcome: match mark.before {
+                OutcomeBeforeWork::Passed => RerunOutcome::Pass,
+                OutcomeBeforeWork::Failed => RerunOutcome::Fail,
+                OutcomeBeforeWork::Unknown => return None,
+            },
+            failing: mark.failing.clone(),
+            tests: mark.tests,
+            why: None,
+        })
+    }
+
+    /// Keeps an outcome, so that the next judgement of the same trees runs nothing. An unsaved one is found again.
+    fn record_rerun(&self, check: String, tree: String, run: &SuiteRun) {
+        let outcome = match run.outcome {
+            RerunOutcome::Pass => OutcomeBeforeWork::Passed,
+            RerunOutcome::Fail => OutcomeBeforeWork::Failed,
+            RerunOutcome::Unknown | RerunOutcome::NotRun => return,
+        };
+        let mark = OutcomeRecord {
+            check,
+            tree,
+            before: outcome,
+            tests: run.tests,
+            failing: run.failing.clone(),
+            at: now(),
+        };
+        let store: Option<&dyn LocalStore> = self.store.as_deref();
+        let (worktree_id, spec) = (&self.input.worktree_id, &self.input.spec);
+        if let Some(store) = store {
+            let _ = before::update_checks_before(store, worktree_id, spec, |record| {
+                record.record_outcome(mark.clone());
+            });
+        }
+    }
+}
+
+/// The name of a check in the record of its reruns: a worktree has files that a scratch checkout lacks.
+fn rerun_id(clean: &CommandCriterion) -> String {
+    let definition = CheckDefinition::from_criterion(&CheckKind::Command(clean.clone()));
+    check_cache::fingerprint_inputs(&[b"rerun", definition.text.as_bytes()])
+}
+
+/// Which paths judge, for a check: its own globs, or the conventions of all known runners, below its folder.
+fn judging_files(criterion: &CommandCriterion) -> Result<impl Fn(&str) -> bool + use<>, String> {
+    let folder = criterion
+        .cwd
+        .as_deref()
+        .map(|folder| format!("{}/", folder.trim_end_matches('/')));
+    let globs = path_globs(&criterion.tests_are).map_err(|(_, error)| error.to_string())?;
+    Ok(move |path: &str| {
+        let below = match &folder {
+            Some(folder) => path.strip_prefix(folder.as_str()),
+            None => Some(path),
+        };
+        below.is_some_and(|below| {
+            if globs.is_empty() {
+                is_test_file(below)
+            } else {
+                globs.is_match(below)
+            }
+        })
+    })
+}
+
+fn is_manifest(path: &str) -> bool {
+    Path::new(path)
+        .extension()
+        .and_then(|end| end.to_str())
+        .is_none_or(|end| MANIFESTS.contains(&end))
+}

@@ -1,0 +1,283 @@
+//! What a green suite proves where the session changed its tests: real suites of unittest, node:test and go, weakened in the published ways.
+
+use serde_json::{Value, json};
+
+use crate::support::{CommandOutput, Repo, TestEnv};
+
+const CALC: &str = "def add(a, b):\n    return a - b\n\ndef mul(a, b):\n    return a * b\n";
+const TESTS: &str = "import unittest
+from calc import add, mul
+
+class T(unittest.TestCase):
+    def test_add(self):
+        self.assertEqual(add(2, 2), 4)
+
+    def test_mul(self):
+        self.assertEqual(mul(2, 3), 6)
+";
+/// The honest repair of the code.
+const FIX: &str = "sed -i 's/a - b/a + b/' calc.py";
+
+/// A repository of these files, and this command as its check.
+fn suite<'env>(env: &'env TestEnv, name: &str, files: &[(&str, &str)], check: Value) -> Repo<'env> {
+    let repo = env.repo_named(name);
+    for (path, text) in files {
+        repo.write(path, text);
+    }
+    let mut command = json!({"type": "command", "name": "tests"});
+    command
+        .as_object_mut()
+        .expect("an object")
+        .extend(check.as_object().expect("an object").clone());
+    let config = json!({"completion_check": {"max_probes": 0}, "checks": [command]});
+    repo.write("completion.json", config.to_string());
+    repo.write(".gitignore", "__pycache__/\n");
+    repo.commit_all("the suite");
+    repo.watchdog(&["trust"]).expect(0);
+    repo
+}
+
+fn python_suite<'env>(env: &'env TestEnv, name: &str, keys: Value) -> Repo<'env> {
+    let mut check = json!({"run": "python3 -m unittest -q"});
+    check
+        .as_object_mut()
+        .expect("an object")
+        .extend(keys.as_object().expect("an object").clone());
+    let files = [
+        ("calc.py", CALC),
+        ("tests/__init__.py", ""),
+        ("tests/test_calc.py", TESTS),
+    ];
+    suite(env, name, &files, check)
+}
+
+fn run(repo: &Repo<'_>, script: &str) -> CommandOutput {
+    let script = format!("{script}; git add -A; git commit -qm work");
+    repo.watchdog(&["run", "--json", "--no-probe", "--", "sh", "-c", &script])
+}
+
+/// Verdict, evidence and the two trials.
+fn worth(out: &CommandOutput) -> String {
+    let verdict = out.json();
+    let proof = &verdict["checks"][0]["proof"];
+    let word = |value: &Value| value.as_str().unwrap_or("-").to_owned();
+    format!(
+        "{} {} {} {}",
+        out.verdict(),
+        word(&verdict["evidence"]),
+        word(&proof["old_tests"]),
+        word(&proof["new_tests"])
+    )
+}
+
+#[test]
+fn weakened_test_is_never_complete() {
+    const WEAKENED: &str = "review/tests_weakened none fail pass";
+    let env = TestEnv::new();
+    for (name, script, expected) in [
+        (
+            "deleted",
+            "sed -i '/def test_add/,/4)/d' tests/test_calc.py",
+            "review/tests_weakened none fail unknown",
+        ),
+        (
+            "deleted beside code",
+            "sed -i '/def test_add/,/4)/d' tests/test_calc.py; echo '# x' >> calc.py",
+            WEAKENED,
+        ),
+        (
+            "skipped",
+            "sed -i 's/    def test_add/    @unittest.skip(\"x\")\\n&/' tests/test_calc.py; echo '# x' >> calc.py",
+            WEAKENED,
+        ),
+        (
+            "loosened",
+            "sed -i 's/assertEqual(add(2, 2), 4)/assertIsNotNone(add(2, 2))/' tests/test_calc.py; echo '# x' >> calc.py",
+            WEAKENED,
+        ),
+        (
+            "expected value edited",
+            "sed -i 's/2), 4/2), 0/' tests/test_calc.py; echo '# x' >> calc.py",
+            WEAKENED,
+        ),
+        (
+            "emptied",
+            "sed -i 's/self.assertEqual(add(2, 2), 4)/pass/' tests/test_calc.py; echo '# x' >> calc.py",
+            WEAKENED,
+        ),
+        (
+            "assertion patched away",
+            "echo 'T.assertEqual = lambda *a: None' >> tests/test_calc.py; echo '# x' >> calc.py",
+            WEAKENED,
+        ),
+    ] {
+        let repo = python_suite(&env, &name.replace(' ', "-"), json!({}));
+        let out = run(&repo, script).expect(12);
+        assert_eq!(worth(&out), expected, "{name}: {out}");
+        out.assert_has("message", "test_add (tests.test_calc.T.test_add)");
+        out.assert_has("message", "snapshot --accept-criteria");
+        assert_eq!(repo.status(), "", "{name}");
+    }
+}
+
+#[test]
+fn honest_tests_keep_their_worth() {
+    let env = TestEnv::new();
+    let new_test = "printf '\\n    def test_more(self):\\n        self.assertEqual(add(1, 2), 3)\\n' >> tests/test_calc.py";
+    let new_file = "printf 'def sub(a, b):\\n    return a - b\\n' > sub.py; printf 'import unittest\\nfrom sub import sub\\nclass S(unittest.TestCase):\\n    def test_sub(self):\\n        self.assertEqual(sub(3, 1), 2)\\n' > tests/test_sub.py";
+    let new_expectation =
+        "sed -i 's/a \\* b/a * b + 1/' calc.py; sed -i 's/3), 6/3), 7/' tests/test_calc.py";
+    for (name, script, keys, expected) in [
+        (
+            "test added",
+            new_test,
+            json!({}),
+            "complete/checks_passed verified pass fail",
+        ),
+        (
+            "file added",
+            new_file,
+            json!({}),
+            "complete/checks_passed verified pass fail",
+        ),
+        (
+            "renamed",
+            "git mv tests/test_calc.py tests/test_sums.py",
+            json!({}),
+            "complete/checks_passed verified pass fail",
+        ),
+        (
+            "expectation of green",
+            new_expectation,
+            json!({}),
+            "complete/checks_passed claimed fail fail",
+        ),
+        (
+            "expected",
+            new_expectation,
+            json!({"test_changes": "expected"}),
+            "complete/checks_passed committed fail fail",
+        ),
+        (
+            "refused",
+            new_expectation,
+            json!({"test_changes": "refused"}),
+            "review/tests_weakened none fail fail",
+        ),
+        (
+            "not tried",
+            new_test,
+            json!({"proof": "off"}),
+            "complete/checks_passed committed not_run not_run",
+        ),
+        (
+            "other globs",
+            new_test,
+            json!({"tests_are": ["spec/**"]}),
+            "complete/checks_passed committed - -",
+        ),
+    ] {
+        let repo = python_suite(&env, &name.replace(' ', "-"), keys);
+        let out = run(&repo, &format!("{FIX}; {script}"));
+        assert_eq!(worth(&out), expected, "{name}: {out}");
+    }
+}
+
+#[test]
+fn accepted_change_of_tests_is_no_weakening() {
+    let env = TestEnv::new();
+    let repo = python_suite(&env, "accepted", json!({}));
+    let out = run(&repo, "sed -i 's/2), 4/2), 0/' tests/test_calc.py").expect(12);
+    assert_eq!(out.verdict(), "review/tests_weakened", "{out}");
+    // The next session does not wash it clean.
+    let out = run(&repo, "echo '# y' >> calc.py").expect(12);
+    assert_eq!(out.verdict(), "review/tests_weakened", "{out}");
+    repo.watchdog(&["snapshot", "--accept-criteria"]).expect(0);
+    let out = run(&repo, "echo '# z' >> calc.py").expect(0);
+    assert_eq!(out.verdict(), "complete/checks_passed", "{out}");
+}
+
+#[test]
+fn suites_of_other_runners_are_tried_alike() {
+    let env = TestEnv::new();
+    let node = [
+        ("calc.mjs", "export const add = (a, b) => a - b\n"),
+        (
+            "test/calc.test.mjs",
+            "import test from 'node:test'\nimport assert from 'node:assert'\nimport { add } from '../calc.mjs'\ntest('adds', () => { assert.equal(add(2, 2), 4) })\n",
+        ),
+    ];
+    let go = [
+        ("go.mod", "module calc\n\ngo 1.19\n"),
+        (
+            "calc.go",
+            "package calc\n\nfunc Add(a, b int) int { return a - b }\n",
+        ),
+        (
+            "calc_test.go",
+            "package calc\n\nimport \"testing\"\n\nfunc TestAdd(t *testing.T) {\n\tif Add(2, 2) != 4 {\n\t\tt.Fatal(\"no sum\")\n\t}\n}\n",
+        ),
+    ];
+    let by_name = [
+        ("sum.sh", "echo 3\n"),
+        ("tests/run.sh", "[ \"$(sh sum.sh)\" = 4 ]\n"),
+    ];
+    for (name, files, check, edits) in [
+        (
+            "node",
+            &node[..],
+            "node --test",
+            [
+                "sed -i 's/a - b/a + b/' calc.mjs",
+                "sed -i 's/2), 4/2), 0/' test/calc.test.mjs",
+            ],
+        ),
+        (
+            "go",
+            &go[..],
+            "go test -v ./...",
+            [
+                "sed -i 's/a - b/a + b/' calc.go",
+                "sed -i 's/!= 4/!= 0/' calc_test.go",
+            ],
+        ),
+        (
+            "shell",
+            &by_name[..],
+            "sh tests/run.sh",
+            ["echo 'echo 4' > sum.sh", "sed -i 's/= 4/= 3/' tests/run.sh"],
+        ),
+    ] {
+        let [repair, weaken] = edits;
+        let comment = "echo >> README";
+        let repo = suite(&env, name, files, json!({"run": check}));
+        let out = run(&repo, &format!("{weaken}; {comment}"));
+        assert_eq!(out.verdict(), "review/tests_weakened", "{name}: {out}");
+        let honest = suite(
+            &env,
+            &format!("{name}-honest"),
+            files,
+            json!({"run": check}),
+        );
+        let out = run(&honest, repair);
+        assert_eq!(out.verdict(), "complete/checks_passed", "{name}: {out}");
+    }
+}
+
+#[test]
+fn tests_that_a_person_commits_are_not_the_session() {
+    let env = TestEnv::new();
+    let repo = python_suite(&env, "person", json!({}));
+    let out = run(&repo, FIX).expect(0);
+    assert_eq!(out.verdict(), "complete/checks_passed", "{out}");
+    // A person says what the next session is to make true.
+    let tests = repo.path().join("tests/test_calc.py");
+    let expected = std::fs::read_to_string(&tests)
+        .expect("it is there")
+        .replace("3), 6", "3), 7");
+    repo.write("tests/test_calc.py", expected);
+    repo.commit_all("seven");
+    let work = "sed -i 's/a \\* b/a * b + 1/' calc.py";
+    let out = run(&repo, work).expect(0);
+    assert_eq!(worth(&out), "complete/checks_passed committed - -", "{out}");
+}
