@@ -461,3 +461,84 @@ fn foreign_repository_opens_only_with_user_consent() {
     });
     assert_eq!(saw, format!("{} 0 [] []", repo.root().display()));
 }
+
+#[test]
+fn gate_is_off_however_it_was_switched() {
+    let husky = ".husky/_";
+    let rows = [
+        ("", "git gc -q; git config core.hooksPath .git/hooks", ""),
+        (
+            "",
+            "cp -r .git/hooks more; git config core.hooksPath more",
+            "",
+        ),
+        ("", "git config core.hooksPath /dev/null", "hooks_path"),
+        ("", "git config core.hooksPath ''", "hooks_path"),
+        (
+            "",
+            "git config extensions.worktreeConfig true; git config --worktree core.hooksPath x",
+            "hooks_path",
+        ),
+        (
+            "",
+            "git config -f .git/x core.hooksPath x; git config includeIf.onbranch:main.path x",
+            "hooks_path",
+        ),
+        ("", "rm .git/hooks/pre-commit", "removed"),
+        ("", "mv .git/hooks .git/h", "removed"),
+        ("", "chmod -x .git/hooks/pre-commit", "not_executable"),
+        ("", ": > .git/hooks/pre-commit", "emptied"),
+        (
+            "",
+            "printf 'set -e\nexit 0\nmake\n' > .git/hooks/pre-commit",
+            "emptied",
+        ),
+        ("", "ln -sf /bin/sh .git/hooks/pre-commit", "changed"),
+        (
+            "",
+            "rm .git/hooks/pre-commit; mkfifo .git/hooks/pre-commit",
+            "unreadable",
+        ),
+        (
+            husky,
+            "git add -f .husky; git commit -q -n -m x; rm .husky/_/pre-push",
+            "",
+        ),
+        (husky, "git config --unset core.hooksPath", "hooks_path"),
+        (husky, "rm .husky/pre-commit", "removed"),
+        (husky, "echo exit 0 > .husky/pre-commit", "emptied"),
+        (husky, "echo exit 0 > .husky/_/h", "changed"),
+    ];
+    for (folder, session, expected) in rows {
+        let repo = Repo::init();
+        repo.commit_file("base.txt", "base\n", "base");
+        let run = |line: &str| {
+            let mut command = Command::new("sh");
+            command.args(["-ec", line]).current_dir(repo.root());
+            hermetic(&mut command, repo.root().parent().unwrap());
+            assert!(command.status().unwrap().success(), "{line}");
+        };
+        let hook = match folder {
+            "" => ".git/hooks/pre-commit",
+            _ => ".husky/pre-commit",
+        };
+        run("mkdir -p .git/hooks .husky/_; touch .husky/_/h");
+        repo.write(hook, "#!/bin/sh\nmake test\n");
+        run(&format!("chmod +x {hook}"));
+        if folder == husky {
+            run(
+                "for hook in pre-commit pre-push; do echo '. \"${0%/*}/h\"' > .husky/_/$hook; done",
+            );
+            run("chmod +x .husky/_/pre-*; git config core.hooksPath .husky/_");
+        }
+        let worktree = Worktree::open(repo.root()).unwrap();
+        let recorded = worktree.read_gate_hooks().unwrap();
+        let names: Vec<_> = recorded.hooks.keys().collect();
+        assert_eq!(names, ["pre-commit"], "{session}");
+        run(session);
+        // The same opened worktree: a session of `run` is judged by it.
+        let gates_off = worktree.compare_gate_hooks(&recorded);
+        let how: Vec<_> = gates_off.iter().map(|off| off.how.as_str()).collect();
+        assert_eq!(how.join(" "), expected, "{session}: {gates_off:?}");
+    }
+}

@@ -1,6 +1,6 @@
 //! Facts about a coding agent's work, and conclusions from them: plain values without files, processes, clock or network.
 //!
-//! Reading order: [`evidence`] (facts, and unreadable facts), [`verdict`] (the conclusion), [`session_work`] (whose work
+//! Reading order: [`evidence`] (facts, and unreadable facts), [`gate_hooks`] (a repository's own gates), [`verdict`] (the conclusion), [`session_work`] (whose work
 //! a change is), [`reply`], [`context`] and [`session_event`] (the agent's own report), [`phase_words`] (the phase that its words name), [`warning_code`] and [`shortage`] (warnings about a verdict),
 //! [`left_out_reason`] (why a path was left out), [`refused_tool`] (what the agent was not let do), [`display`], [`secret_shapes`], [`secret_members`] and [`shell_line`] (safe display, without secrets; commands to
 //! paste).
@@ -11,6 +11,7 @@ pub mod agent_source;
 pub mod context;
 pub mod display;
 pub mod evidence;
+pub mod gate_hooks;
 pub mod held_rescue;
 pub mod left_out_reason;
 pub mod millis;

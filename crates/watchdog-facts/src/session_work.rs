@@ -4,6 +4,8 @@ use serde::{Deserialize, Serialize};
 
 use std::collections::BTreeMap;
 
+use super::gate_hooks::GateHooks;
+
 /// Content ids by path; ids are equal where the bytes on disk are.
 pub type ContentIds = BTreeMap<String, String>;
 
@@ -24,6 +26,12 @@ pub struct SessionEdgeFiles {
     /// The other worktrees of the repository when the session began, by their ids.
     #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
     pub siblings: BTreeMap<String, SiblingWork>,
+    /// The gates of the repository when the session began; `None` where they were not recorded.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub gates: Option<GateHooks>,
+    /// The same at the recorded end.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub gates_at_end: Option<GateHooks>,
 }
 
 /// Work in another worktree of the repository, when a session began that could disturb it.

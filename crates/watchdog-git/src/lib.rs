@@ -26,6 +26,7 @@ mod fetched;
 mod file_state;
 #[doc(hidden)]
 pub mod fuzzed_readers;
+mod gate_hooks;
 mod guarded;
 mod guarded_disk;
 mod harden;
@@ -88,6 +89,7 @@ pub use discover::refuse_home_folder;
 pub use dropping_link::DroppingLink;
 pub use error::Error;
 pub use file_state::is_absent;
+pub use gate_hooks::CommitForHooks;
 pub use guarded::GuardedPaths;
 pub use hidden::HiddenEntries;
 pub use known_refs::{KnownRefs, RefTip, UnclaimedNames};

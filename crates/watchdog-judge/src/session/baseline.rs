@@ -185,6 +185,14 @@ fn record_uncommitted(
     let paths = ids.keys().cloned().collect();
     let earlier = uncommitted::read_uncommitted(store, &worktree_id, spec)?
         .filter(|earlier| !earlier.completed);
+    // Unread gates are unknown: none of them is said to be off. A session does not switch off for the next one what it switched off itself.
+    let gates = worktree.read_gate_hooks().ok();
+    let gates = match &earlier {
+        Some(earlier) if gates.is_some() && earlier.work.gates_at_end == gates => {
+            earlier.work.gates.clone()
+        }
+        _ => gates,
+    };
     let inherited = match uncommitted {
         UncommittedRule::Adopt => ContentIds::new(),
         UncommittedRule::Inherit => {
@@ -208,6 +216,7 @@ fn record_uncommitted(
         inherited,
         stashed: worktree.stashed_contents(stashes.as_deref().unwrap_or_default()),
         stashes,
+        gates,
         ..SessionEdgeFiles::default()
     };
     uncommitted::record_uncommitted(

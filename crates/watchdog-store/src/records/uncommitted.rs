@@ -9,6 +9,7 @@ use super::row::{self, RecordType};
 use crate::engine::LocalStore;
 use crate::error::StoreError;
 use crate::key::RowKey;
+use watchdog_facts::gate_hooks::GateHooks;
 use watchdog_facts::session_work::{ContentIds, SessionEdgeFiles, SiblingWork};
 
 /// The uncommitted work recorded with a baseline.
@@ -64,17 +65,18 @@ pub fn read_uncommitted(
     )
 }
 
-/// Records what is uncommitted at the end of a session that began at this baseline. Skips a record
-/// of another baseline.
+/// Records what is uncommitted, and the gates, at the end of a session that began at this baseline.
+/// Skips a record of another baseline.
 pub fn record_session_end(
     store: &dyn LocalStore,
     worktree_id: &str,
     spec: &str,
     baseline_at: Timestamp,
-    end: &ContentIds,
+    (end, gates): (&ContentIds, Option<&GateHooks>),
 ) -> Result<(), StoreError> {
     change_record(store, worktree_id, spec, baseline_at, |record| {
-        record.work.end = Some(end.clone())
+        record.work.end = Some(end.clone());
+        record.work.gates_at_end = gates.cloned();
     })
 }
 

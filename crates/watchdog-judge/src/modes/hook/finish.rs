@@ -51,7 +51,9 @@ pub fn end_session(
         if let Some(recorded) =
             crate::session::read_recorded_baseline(&open.store, &open.worktree_id, Some(spec))?
         {
-            uncommitted::record_session_end(store, &open.worktree_id, spec, recorded.at, &end)?;
+            let gates = open.worktree.read_gate_hooks().ok();
+            let at_end = (&end, gates.as_ref());
+            uncommitted::record_session_end(store, &open.worktree_id, spec, recorded.at, at_end)?;
         }
     }
     if let Some(id) = &input.session_id {

@@ -1,0 +1,236 @@
+//! The hooks of git that can refuse a commit or a push: recorded with a baseline, and compared at the end. Runs none of them.
+
+use std::fs;
+use std::io::{self, ErrorKind};
+use std::os::unix::ffi::OsStrExt as _;
+use std::os::unix::fs::MetadataExt as _;
+use std::path::{Path, PathBuf};
+
+use gix::ObjectId;
+use gix::bstr::ByteSlice as _;
+
+use super::content_ids::content_hash;
+use super::error::Error;
+use super::harden;
+use super::open::Worktree;
+use super::path_text::escape_path;
+use super::reflog::{self, ReflogAction, ReflogEntry};
+use watchdog_facts::display::escape_to_one_line;
+use watchdog_facts::gate_hooks::{
+    GATE_HOOKS, GateHook, GateHooks, GateOff, GateOffKind, does_nothing,
+};
+use watchdog_facts::shell_line::{WorktreeCommands, shell_path};
+use watchdog_system::read_regular_file;
+
+/// A larger hook is not read.
+const MAX_HOOK: u64 = 16 << 20;
+
+/// Files from beside a hook that scripts of husky run first.
+const BESIDE: [&str; 3] = ["h", "husky.sh", "_/husky.sh"];
+
+/// The lists of such managers, by a word of their stubs.
+const MANAGERS: [(&str, &[&str]); 2] = [
+    ("pre-commit", &[".pre-commit-config.yaml"]),
+    (
+        "lefthook",
+        &[
+            "lefthook.yml",
+            ".lefthook.yml",
+            "lefthook.yaml",
+            "lefthook.toml",
+            "lefthook.json",
+        ],
+    ),
+];
+
+/// A commit as its hooks would have seen it.
+#[derive(Debug, Clone)]
+pub struct CommitForHooks {
+    /// Its tree.
+    pub tree: String,
+    /// Its parent; `None` for the first of a repository.
+    pub parent: Option<String>,
+    /// Its message.
+    pub message: Vec<u8>,
+    /// Whether the log of the current branch shows that it was made there, or cannot be read.
+    pub made_on_branch: bool,
+}
+
+impl Worktree {
+    /// The gates that git runs now.
+    ///
+    /// # Errors
+    /// When the configuration or a hook cannot be read.
+    pub fn read_gate_hooks(&self) -> Result<GateHooks, Error> {
+        let (folder, _) = self.hooks_folder()?;
+        let mut gates = GateHooks {
+            folder: escape_path(folder.as_os_str().as_bytes()),
+            ..GateHooks::default()
+        };
+        for name in GATE_HOOKS {
+            let doing = || format!("read the hook {name}");
+            let hook = self
+                .read_hook(&folder, name)
+                .map_err(|e| Error::read_error(doing(), e))?;
+            if let Some((hook, false)) = hook.filter(|(hook, _)| is_executable(hook)) {
+                gates.hooks.insert(name.to_owned(), hook);
+            }
+        }
+        Ok(gates)
+    }
+
+    /// The recorded gates that git does not run as they were.
+    pub fn compare_gate_hooks(&self, recorded: &GateHooks) -> Vec<GateOff> {
+        let folder = self.hooks_folder();
+        let recorded_folder = escape_to_one_line(&recorded.folder);
+        let compare = |(name, hook): (&String, &GateHook)| {
+            let (how, end, more) = match &folder {
+                Err(error) => (GateOffKind::Unreadable, "is unknown", format!(": {error}")),
+                Ok(now) => self.compare_gate(&recorded.folder, (name, hook), now)?,
+            };
+            Some(GateOff {
+                gate: name.clone(),
+                how,
+                detail: format!(
+                    "the hook {name} of {recorded_folder} {end} since the session began{more}"
+                ),
+            })
+        };
+        recorded.hooks.iter().filter_map(compare).collect()
+    }
+
+    /// The change of one gate, with the parts of a sentence about it; `None` where it is as it was.
+    fn compare_gate(
+        &self,
+        recorded_folder: &str,
+        (name, hook): (&str, &GateHook),
+        (folder, setting): &(PathBuf, Option<String>),
+    ) -> Option<(GateOffKind, &'static str, String)> {
+        let state = self.read_hook(folder, name);
+        if let Ok(Some((now, _))) = &state
+            && now.digest == hook.digest
+            && is_executable(now)
+        {
+            return None;
+        }
+        if escape_path(folder.as_os_str().as_bytes()) != recorded_folder {
+            let value = match setting {
+                Some(setting) => format!("'{}'", escape_to_one_line(setting)),
+                None => "not set".to_owned(),
+            };
+            let find = WorktreeCommands::at(&self.root).git("config --show-origin core.hooksPath");
+            let more = format!(": core.hooksPath is {value} (look with: {find})");
+            return Some((GateOffKind::HooksPath, "is not run", more));
+        }
+        let none = String::new;
+        Some(match state {
+            Err(error) => (
+                GateOffKind::Unreadable,
+                "cannot be read",
+                format!(": {error}"),
+            ),
+            Ok(None) => (GateOffKind::Removed, "is gone", none()),
+            Ok(Some((_, true))) => (GateOffKind::Emptied, "does nothing", none()),
+            Ok(Some((now, _))) if !is_executable(&now) => {
+                let mend = format!("chmod +x {}", shell_path(&folder.join(name)));
+                let more = format!(": git may not execute it (mend with: {mend})");
+                (GateOffKind::NotExecutable, "is not run", more)
+            }
+            Ok(Some(_)) => (
+                GateOffKind::Changed,
+                "has changed, itself or what it runs,",
+                none(),
+            ),
+        })
+    }
+
+    /// The folder in which git looks for hooks now, and the setting that says so. The configuration may be younger than ours.
+    pub fn hooks_folder(&self) -> Result<(PathBuf, Option<String>), Error> {
+        let repo = gix::open_opts(&self.git_dir, harden::build_open_options())
+            .map_err(|e| Error::read_error("read core.hooksPath", e))?;
+        let Some(setting) = repo.config_snapshot().string("core.hooksPath") else {
+            return Ok((self.common_dir.join("hooks"), None));
+        };
+        let named = gix::path::from_bstr(setting.as_bstr()).unwrap_or_default();
+        let folder = match (named.strip_prefix("~"), std::env::home_dir()) {
+            (Ok(below), Some(home)) => home.join(below),
+            // git takes an empty folder for the root of the system.
+            _ if named.as_os_str().is_empty() => PathBuf::from("/"),
+            _ => self.root.join(&named),
+        };
+        Ok((folder, Some(setting.to_string())))
+    }
+
+    /// A hook with what it runs, and whether that does nothing; `None` where git would run none.
+    fn read_hook(&self, folder: &Path, name: &str) -> io::Result<Option<(GateHook, bool)>> {
+        let Some((size, mode, stub)) = read_file(&folder.join(name))? else {
+            return Ok(None);
+        };
+        let mut parts = vec![stub];
+        // husky's stubs run the script of the folder above, if there is one.
+        if let (true, Some(above)) = (folder.ends_with("_"), folder.parent()) {
+            let Some((_, _, script)) = read_file(&above.join(name))? else {
+                return Ok(None);
+            };
+            parts.push(script);
+        }
+        let idle = parts.iter().any(|part| does_nothing(part));
+        let mut paths: Vec<_> = BESIDE.iter().map(|beside| folder.join(beside)).collect();
+        for (_, lists) in MANAGERS
+            .iter()
+            .filter(|(word, _)| parts[0].contains_str(word))
+        {
+            paths.extend(lists.iter().map(|list| self.root.join(list)));
+        }
+        for path in paths {
+            parts.extend(read_file(&path)?.map(|(_, _, text)| text));
+        }
+        let digest = content_hash(&parts.join(&b'\0'));
+        Ok(Some((GateHook { size, mode, digest }, idle)))
+    }
+
+    /// A commit as its hooks would have seen it; `None` for a merge.
+    ///
+    /// # Errors
+    /// When it cannot be read.
+    pub fn commit_for_hooks(&self, commit: &str) -> Result<Option<CommitForHooks>, Error> {
+        let doing = || format!("read commit {commit}");
+        let id =
+            ObjectId::from_hex(commit.as_bytes()).map_err(|e| Error::read_error(doing(), e))?;
+        let object = (self.repo.find_commit(id)).map_err(|e| Error::read_error(doing(), e))?;
+        let tree = object
+            .tree_id()
+            .map_err(|e| Error::read_error(doing(), e))?;
+        let mut parents = object
+            .parent_ids()
+            .map(|parent| parent.to_hex().to_string());
+        let parent = parents.next();
+        let branch = self.branch().unwrap_or_default();
+        let log = self.common_dir.join("logs/refs/heads").join(branch);
+        let is_making = |entry: &ReflogEntry| entry.new == id && entry.action == ReflogAction::Made;
+        let made_on_branch = self.served.is_some()
+            || reflog::read_entries(&log).is_ok_and(|log| log.iter().any(is_making));
+        Ok(parents.next().is_none().then(|| CommitForHooks {
+            tree: tree.to_hex().to_string(),
+            parent,
+            message: object.message_raw_sloppy().to_vec(),
+            made_on_branch,
+        }))
+    }
+}
+
+fn is_executable(hook: &GateHook) -> bool {
+    hook.mode & 0o111 != 0
+}
+
+/// Size, mode and bytes of a file; `None` where there is none.
+fn read_file(path: &Path) -> io::Result<Option<(u64, u32, Vec<u8>)>> {
+    let metadata = match fs::metadata(path) {
+        Err(error) if matches!(error.kind(), ErrorKind::NotFound | ErrorKind::NotADirectory) => {
+            return Ok(None);
+        }
+        metadata => metadata?,
+    };
+    let bytes = read_regular_file(path, MAX_HOOK)?;
+    Ok(Some((metadata.len(), metadata.mode(), bytes)))
+}
