@@ -653,3 +653,120 @@ fn named_worktree_configuration_counts_and_changes_are_told() {
         "ci/done.json differs from the anchor's",
     );
 }
+
+#[test]
+fn session_around_its_gates_is_only_claimed() {
+    let env = TestEnv::new();
+    let hook = "#!/bin/sh\n! git diff --cached | grep '^+.*TODO'\n";
+    let commits = json!({"checks": [{"type": "git", "min_commits": 1}]});
+    let tests = json!({"checks": [{"type": "command", "run": "true"}]});
+    let open = "echo TODO >> base.txt; git commit -qam";
+    let done = "echo done >> base.txt; git commit -qam two";
+    let rows = [
+        (
+            "makes it properly",
+            done.to_owned(),
+            &commits,
+            "",
+            "verified",
+        ),
+        (
+            "goes around nothing",
+            format!("{done} --no-verify"),
+            &commits,
+            "",
+            "verified",
+        ),
+        (
+            "goes around it",
+            format!("{open} bad --no-verify"),
+            &commits,
+            "no_verify",
+            "claimed",
+        ),
+        (
+            "is in time",
+            format!("{open} bad -n; {done}"),
+            &json!({}),
+            "no_verify",
+            "claimed",
+        ),
+        (
+            "takes it out for a moment",
+            format!("mv .git/hooks ../h; {open} bad; mv ../h .git/hooks"),
+            &commits,
+            "no_verify",
+            "claimed",
+        ),
+        (
+            "takes it out",
+            format!("rm .git/hooks/pre-commit; {done}"),
+            &commits,
+            "removed",
+            "claimed",
+        ),
+        (
+            "is judged by tests",
+            format!("git config core.hooksPath x; {done}"),
+            &tests,
+            "hooks_path",
+            "committed",
+        ),
+    ];
+    for (at, (what, session, config, how, evidence)) in rows.into_iter().enumerate() {
+        let repo = env.repo_named(&format!("r{at}"));
+        repo.write("base.txt", "one\n");
+        repo.write("completion.json", config.to_string());
+        repo.commit_all("base");
+        repo.write(".git/hooks/pre-commit", hook);
+        env.command("chmod", repo.path())
+            .args(["+x", ".git/hooks/pre-commit"])
+            .run()
+            .expect(0);
+        repo.watchdog(&["trust"]).expect(0);
+        repo.watchdog(&["snapshot"]).expect(0);
+        env.command("sh", repo.path())
+            .args(["-c", &session])
+            .run()
+            .expect(0);
+        let out = judge(&repo).expect(0);
+        let verdict = out.json();
+        let gates = verdict["gates_off"].as_array().unwrap();
+        let hows: Vec<_> = gates
+            .iter()
+            .map(|gate| gate["how"].as_str().unwrap())
+            .collect();
+        assert_eq!(hows.join(" "), how, "{what}: {out}");
+        assert_eq!(
+            out.stdout.contains("\"gates_off\","),
+            !how.is_empty(),
+            "{what}: {out}"
+        );
+        assert_eq!(verdict["evidence"], evidence, "{what}: {out}");
+    }
+    // The second session begins without the gate that the first one switched off.
+    let repo = env.repo_named("loop");
+    let twice = json!({"checks": [{"type": "git", "min_commits": 2}]});
+    repo.write("completion.json", twice.to_string());
+    repo.write("base.txt", "one\n");
+    repo.commit_all("base");
+    repo.write(".git/hooks/pre-commit", hook);
+    repo.env_command("chmod", &["+x", ".git/hooks/pre-commit"])
+        .run()
+        .expect(0);
+    repo.watchdog(&["trust"]).expect(0);
+    let session = format!("git config core.hooksPath x; {done}");
+    let looped = [
+        "loop",
+        "--max-iterations",
+        "3",
+        "--json",
+        "--",
+        "sh",
+        "-c",
+        &session,
+    ];
+    let out = repo.watchdog(&looped).expect(0);
+    out.assert_verdict("complete/checks_passed", json!({"evidence": "claimed"}));
+    assert_eq!(out.json()["gates_off"][0]["how"], "hooks_path", "{out}");
+}

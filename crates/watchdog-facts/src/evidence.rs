@@ -10,6 +10,7 @@ use serde::de::DeserializeOwned;
 use serde::{Deserialize, Deserializer, Serialize};
 
 use super::display::plural;
+use super::gate_hooks::GateOff;
 pub use super::held_rescue::HeldRescue;
 pub use super::left_out_reason::LeftOutReason;
 pub use super::reply::{ProbeOutcome, Reply, ReplyStatus};
@@ -414,6 +415,12 @@ pub struct CriteriaChanged {
     pub guarded_total: usize,
     /// Those that criteria name and that are not guarded: lists, scripts.
     pub named: Vec<String>,
+    /// The repository's own gates that are off.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub gates_off: Vec<GateOff>,
+    /// Whether the criteria rely on those.
+    #[serde(skip_serializing_if = "std::ops::Not::not")]
+    pub relies_on_gates: bool,
 }
 
 impl CriteriaChanged {

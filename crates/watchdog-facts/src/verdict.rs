@@ -8,6 +8,7 @@ use serde::{Deserialize, Serialize};
 use super::evidence::{
     Changes, CheckResult, Commits, Degradation, FaultKind, LeftOut, ProbeOutcome, UnreadableFact,
 };
+use super::gate_hooks::GateOff;
 
 /// How strong a `complete` is. Ordered from weak to strong.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
@@ -323,6 +324,8 @@ pub struct Verdict {
     pub probe_usage: ProbeUsage,
     /// The work of the session's helpers that HEAD lacks, one line each.
     pub helpers: Vec<String>,
+    /// The repository's own gates that are off.
+    pub gates_off: Vec<GateOff>,
 }
 
 impl Verdict {
@@ -352,6 +355,7 @@ impl Verdict {
             unchanged_since: None,
             probe_usage: ProbeUsage::default(),
             helpers: Vec::new(),
+            gates_off: Vec::new(),
         }
     }
 

@@ -46,6 +46,8 @@ word_table! {
     EndedAfterResult = "ended_after_result",
     /// Commits were made here that change no file.
     EmptyCommits = "empty_commits",
+    /// Hooks of git that could refuse are not as the session found them, or it committed around them.
+    GatesOff = "gates_off",
     /// A setting of the repository keeps git from working here; the facts were read without it. Names key, file and mending command.
     GitUnusable = "git_unusable",
     /// The work of helpers or submodules could not be read.

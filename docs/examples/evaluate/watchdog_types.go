@@ -352,6 +352,27 @@ type VerdictElsewhereItem struct {
 	On      *string                   `json:"on"`
 }
 
+// VerdictGatesOffItemHow is a part of what its name begins with.
+type VerdictGatesOffItemHow string
+
+// The values of VerdictGatesOffItemHow that this version knows.
+const (
+	VerdictGatesOffItemHowHooksPath     VerdictGatesOffItemHow = "hooks_path"
+	VerdictGatesOffItemHowRemoved       VerdictGatesOffItemHow = "removed"
+	VerdictGatesOffItemHowEmptied       VerdictGatesOffItemHow = "emptied"
+	VerdictGatesOffItemHowChanged       VerdictGatesOffItemHow = "changed"
+	VerdictGatesOffItemHowNotExecutable VerdictGatesOffItemHow = "not_executable"
+	VerdictGatesOffItemHowNoVerify      VerdictGatesOffItemHow = "no_verify"
+	VerdictGatesOffItemHowUnreadable    VerdictGatesOffItemHow = "unreadable"
+)
+
+// VerdictGatesOffItem is a part of what its name begins with.
+type VerdictGatesOffItem struct {
+	Gate   string                 `json:"gate"`
+	How    VerdictGatesOffItemHow `json:"how"`
+	Detail string                 `json:"detail"`
+}
+
 // VerdictProbeUsage is: what questions to the agent cost; a figure that it does not tell is null
 type VerdictProbeUsage struct {
 	Requests     int64    `json:"requests"`
@@ -489,6 +510,8 @@ type Verdict struct {
 	Helpers []string `json:"helpers,omitempty"`
 	// the session's work that HEAD lacks, or has in another form
 	Elsewhere []VerdictElsewhereItem `json:"elsewhere,omitempty"`
+	// hooks of the repository that could refuse a commit or a push, and are off
+	GatesOff []VerdictGatesOffItem `json:"gates_off,omitempty"`
 	// what questions to the agent cost; a figure that it does not tell is null
 	ProbeUsage        VerdictProbeUsage `json:"probe_usage"`
 	Strike            bool              `json:"strike"`

@@ -307,6 +307,22 @@ class VerdictElsewhereItem(TypedDict):
     by: Optional[VerdictElsewhereItemBy]
     on: Optional[str]
 
+VerdictGatesOffItemHow = Literal[
+    "hooks_path",
+    "removed",
+    "emptied",
+    "changed",
+    "not_executable",
+    "no_verify",
+    "unreadable",
+]
+
+
+class VerdictGatesOffItem(TypedDict):
+    gate: str
+    how: VerdictGatesOffItemHow
+    detail: str
+
 
 class VerdictProbeUsage(TypedDict):
     """what questions to the agent cost; a figure that it does not tell is null"""
@@ -445,6 +461,8 @@ class Verdict(_VerdictRequired, total=False):
     helpers: List[str]
     # the session's work that HEAD lacks, or has in another form
     elsewhere: List[VerdictElsewhereItem]
+    # hooks of the repository that could refuse a commit or a push, and are off
+    gates_off: List[VerdictGatesOffItem]
     # the same with a sentence
     notes: List[VerdictNotesItem]
     log: Optional[str]

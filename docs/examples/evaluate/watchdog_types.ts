@@ -273,6 +273,21 @@ export interface VerdictElsewhereItem {
   on: string | null;
 }
 
+export type VerdictGatesOffItemHow =
+  | "hooks_path"
+  | "removed"
+  | "emptied"
+  | "changed"
+  | "not_executable"
+  | "no_verify"
+  | "unreadable";
+
+export interface VerdictGatesOffItem {
+  gate: string;
+  how: VerdictGatesOffItemHow;
+  detail: string;
+}
+
 /** what questions to the agent cost; a figure that it does not tell is null */
 export interface VerdictProbeUsage {
   requests: number;
@@ -393,6 +408,8 @@ export interface Verdict {
   helpers?: string[];
   /** the session's work that HEAD lacks, or has in another form */
   elsewhere?: VerdictElsewhereItem[];
+  /** hooks of the repository that could refuse a commit or a push, and are off */
+  gates_off?: VerdictGatesOffItem[];
   /** what questions to the agent cost; a figure that it does not tell is null */
   probe_usage: VerdictProbeUsage;
   strike: boolean;

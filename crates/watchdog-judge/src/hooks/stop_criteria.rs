@@ -150,7 +150,7 @@ mod tests {
         Ok(CriteriaChanged {
             guarded: vec!["tests/a.rs".into()],
             guarded_total: 1,
-            named: Vec::new(),
+            ..CriteriaChanged::default()
         })
     }
 

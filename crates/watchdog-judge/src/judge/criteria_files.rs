@@ -29,14 +29,15 @@ const MOST_DIFFERING: usize = 20_000;
 
 /// The files to compare. Without a baseline nothing can be compared; the guarded files are then unknown, not unchanged.
 pub fn choose_criteria_role(input: &JudgementInput) -> CriteriaFilesRole {
+    let has_gates = (input.work.gates.as_ref()).is_some_and(|gates| !gates.hooks.is_empty());
     if !input.settings.guards.is_empty() || input.pins_file {
         CriteriaFilesRole::Guarded
-    } else if input.criteria_point() == HistoryPoint::unknown()
-        || CriteriaFileNames::from_settings(&input.settings).is_empty()
+    } else if input.criteria_point() != HistoryPoint::unknown()
+        && (has_gates || !CriteriaFileNames::from_settings(&input.settings).is_empty())
     {
-        CriteriaFilesRole::None
-    } else {
         CriteriaFilesRole::Named
+    } else {
+        CriteriaFilesRole::None
     }
 }
 

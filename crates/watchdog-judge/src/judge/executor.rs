@@ -20,8 +20,8 @@ use watchdog_core::decision::machine::{ChecksResult, EarlierRounds, MachineActio
 use watchdog_facts::context::SessionContext;
 use watchdog_facts::display::plural;
 use watchdog_facts::evidence::{
-    Changes, CheckOutcome, CheckResult, Commits, Degradation, FaultKind, ReadFact, RescueOutcome,
-    StopReason, UnreadableFact, WarningCode,
+    Changes, CheckOutcome, CheckResult, Commits, CriteriaChanged, Degradation, FaultKind, ReadFact,
+    RescueOutcome, StopReason, UnreadableFact, WarningCode,
 };
 use watchdog_facts::verdict::{Evidence, Verdict};
 use watchdog_git::{HistoryPoint, Snapshot, StatFingerprints, Worktree};
@@ -31,6 +31,7 @@ use watchdog_store::journal::kind;
 
 use super::capabilities::SystemCapabilities;
 use super::command_env::CommandEnv;
+use super::gates::{HookRuns, find_gates_off, relies_on_gates};
 use super::journal::{CommandJournal, JudgementRecorder};
 use super::judgement_input::JudgementInput;
 use super::line_checkers::LineCheckers;
@@ -256,7 +257,7 @@ impl ActionExecutor {
             )),
             MachineAction::ReadActivity => MachineEvent::Activity(self.activity()),
             MachineAction::ReadCriteria => {
-                MachineEvent::Criteria(criteria_files::compare_criteria_files(&self.input))
+                MachineEvent::Criteria(self.criteria(facts.0.as_ref(), cancel))
             }
             MachineAction::Wait(_) => MachineEvent::WaitOver,
             MachineAction::Conclude(_) => MachineEvent::Start,
@@ -288,6 +289,22 @@ impl ActionExecutor {
                 .map_or(HistoryPoint::Unborn, HistoryPoint::Commit),
         );
         Ok(commits)
+    }
+
+    fn criteria(
+        &self,
+        commits: Option<&Commits>,
+        cancel: &CancelFlag,
+    ) -> ReadFact<CriteriaChanged> {
+        let mut changed = criteria_files::compare_criteria_files(&self.input)?;
+        let runs = commits.map(|commits| HookRuns {
+            commits,
+            scratch: self.command_env.state.scratch(),
+            cancel,
+        });
+        changed.gates_off = find_gates_off(&self.input, runs.as_ref());
+        changed.relies_on_gates = relies_on_gates(&self.input.settings);
+        Ok(changed)
     }
 
     fn changes(&self) -> ReadFact<Changes> {

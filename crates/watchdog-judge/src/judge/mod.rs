@@ -14,6 +14,7 @@ pub mod configuration;
 pub(crate) mod criteria_files;
 pub(crate) mod driver;
 pub(crate) mod executor;
+pub(crate) mod gates;
 pub(crate) mod input_assembly;
 pub(crate) mod journal;
 pub mod judgement_input;

@@ -12,6 +12,7 @@ use watchdog_core::decision::iteration::record::IterationRecord;
 use watchdog_core::decision::record::{JudgementRecord, bound_verdict};
 use watchdog_core::decision::termination::SpentUsage;
 use watchdog_facts::evidence::{CheckResult, Commit, Degradation, WarningCode};
+use watchdog_facts::gate_hooks::GateOff;
 use watchdog_facts::refused_tool::{RefusedTool, ToolRefusals};
 use watchdog_facts::secret_members::mask_value;
 use watchdog_facts::session_exit::SessionExit;
@@ -193,6 +194,7 @@ impl Judgement {
             beside: commits
                 .map(|commits| commits.beside.clone())
                 .unwrap_or_default(),
+            gates_off: verdict.gates_off.clone(),
             probe_usage: verdict.probe_usage,
             strike: Some(verdict.strike),
             not_a_strike_because: verdict.not_a_strike_because.map(str::to_owned),
@@ -280,6 +282,8 @@ pub struct VerdictView {
     pub helpers: Vec<String>,
     #[serde(rename = "elsewhere", deserialize_with = "read_known_entries")]
     pub beside: Vec<WorkBeside>,
+    #[serde(deserialize_with = "read_known_entries")]
+    pub gates_off: Vec<GateOff>,
     pub probe_usage: ProbeUsage,
     pub strike: Option<bool>,
     pub not_a_strike_because: Option<String>,
@@ -373,9 +377,10 @@ mod tests {
     fn printed_verdicts_are_read_without_loss() {
         for line in PRINTED.lines() {
             let printed = serde_json::from_str(line).expect("JSON");
-            // The key is younger.
+            // The keys are younger.
             let read = VerdictView::read(&printed).to_line();
-            assert_eq!(read.replace("\"elsewhere\":[],", ""), line);
+            let younger = "\"elsewhere\":[],\"gates_off\":[],";
+            assert_eq!(read.replace(younger, ""), line);
         }
     }
 

@@ -50,6 +50,7 @@ impl CheckMachine {
                 .map(|judged| judged.results.clone())
                 .unwrap_or_default(),
             degraded,
+            gates_off: std::mem::take(&mut self.gates_off),
             inherited: self.inherited,
             changed_since_end: self.since_end,
             probe_usage: self

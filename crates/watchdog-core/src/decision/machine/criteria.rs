@@ -3,7 +3,7 @@
 //! They are read last: after the rescue, so that no work waits for it, and after the checks, whose programs could change them.
 
 use watchdog_facts::evidence::{CriteriaChanged, ReadFact, UnreadableFact, WarningCode};
-use watchdog_facts::verdict::{Reason, Status, Verdict};
+use watchdog_facts::verdict::{Evidence, Reason, Status, Verdict};
 
 use crate::decision::judgement_rule::JudgementRule;
 
@@ -27,14 +27,23 @@ impl CheckMachine {
     }
 
     pub(super) fn on_criteria(&mut self, fact: ReadFact<CriteriaChanged>) -> MachineAction {
-        let verdict = *self
+        let mut verdict = *self
             .held_back
             .take()
             .expect("a verdict is held back while the files are looked at");
-        let changed = match fact {
+        let mut changed = match fact {
             Ok(changed) => changed,
             Err(unreadable) => return self.criteria_unknown(verdict, unreadable),
         };
+        if !changed.gates_off.is_empty() {
+            for gate in &changed.gates_off {
+                self.note(WarningCode::GatesOff, gate.detail.clone());
+            }
+            if changed.relies_on_gates {
+                verdict.evidence = verdict.evidence.min(Evidence::Claimed);
+            }
+            self.gates_off = std::mem::take(&mut changed.gates_off);
+        }
         if !changed.named.is_empty() {
             let detail = format!(
                 "the criteria name files that changed since the anchor: {}",

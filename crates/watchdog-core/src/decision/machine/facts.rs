@@ -133,7 +133,7 @@ pub enum JudgementScope {
 pub enum CriteriaFilesRole {
     /// No evidence.
     None,
-    /// Criteria name some: the verdict reports whether they changed.
+    /// Criteria name some, or the repository has gates of its own: the verdict reports whether they changed.
     Named,
     /// The configuration guards some: nothing is complete where they changed.
     Guarded,

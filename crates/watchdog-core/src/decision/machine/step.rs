@@ -5,6 +5,7 @@ use watchdog_facts::evidence::{
     ActivityFacts, Changes, CheckOutcome, Commits, Degradation, LeftOut, ReadFact, SessionEnd,
     WarningCode,
 };
+use watchdog_facts::gate_hooks::GateOff;
 use watchdog_facts::verdict::{ProbeRecord, Reason, Verdict};
 
 use crate::decision::judgement_rule::JudgementRule;
@@ -53,6 +54,8 @@ pub struct CheckMachine {
     pub(super) degraded: Vec<Degradation>,
     /// The verdict unless the criteria changed.
     pub(super) held_back: Option<Box<Verdict>>,
+    /// The repository's own gates that are off.
+    pub(super) gates_off: Vec<GateOff>,
     /// The rules that the last step applied.
     pub(super) applied: Vec<JudgementRule>,
 }
@@ -86,6 +89,7 @@ impl CheckMachine {
             rescue_branch: None,
             left_out: Vec::new(),
             held_back: None,
+            gates_off: Vec::new(),
             applied: Vec::new(),
         }
     }

@@ -338,14 +338,18 @@ fn describe_event(event: &MachineEvent) -> String {
             |what| what.replace('_', " "),
         ),
         MachineEvent::Criteria(read) => describe_fact(read, |changed| {
-            match (changed.guarded_total, changed.named.len()) {
+            let gates: Vec<_> = (changed.gates_off.iter())
+                .map(|off| format!("; {}", off.detail))
+                .collect();
+            let files = match (changed.guarded_total, changed.named.len()) {
                 (0, 0) => "unchanged since the anchor".into(),
                 (0, _) => format!(
                     "changed, and not guarded: {}",
                     shorten_text(&changed.named.join(", "), 160)
                 ),
                 (_, _) => format!("guarded files changed: {}", changed.guarded_words()),
-            }
+            };
+            files + &gates.concat()
         }),
         MachineEvent::Start | MachineEvent::Interrupt => "a signal came".into(),
     }

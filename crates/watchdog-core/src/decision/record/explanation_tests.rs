@@ -322,6 +322,7 @@ fn rescue_survivors_activity_and_criteria_are_explained() {
             guarded_total: guarded.len(),
             guarded: texts(guarded),
             named: texts(named),
+            ..CriteriaChanged::default()
         }))
     };
     let life = "the work tree, the session's processes and the agent's transcript";

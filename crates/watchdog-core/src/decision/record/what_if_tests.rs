@@ -284,7 +284,7 @@ fn changed_operations_and_guarded_files_become_clear() {
         MachineEvent::Criteria(Ok(CriteriaChanged {
             guarded_total: guarded.len(),
             guarded,
-            named: Vec::new(),
+            ..CriteriaChanged::default()
         }))
     };
     assert_becomes("guards_unchanged", criteria(&["t.rs"]), Some(criteria(&[])));

@@ -11,4 +11,5 @@ mod typescript;
 mod worktree_files;
 
 pub use granted::{SystemCapabilities, run_below};
+pub(super) use scratch_checkout::ScratchCheckout;
 pub use worktree_files::read_file as read_worktree_file;

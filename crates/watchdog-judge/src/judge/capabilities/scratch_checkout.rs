@@ -10,13 +10,17 @@ use rustix::process::{Pid, test_kill_process};
 use watchdog_git::Worktree;
 
 /// One scratch checkout.
-pub(super) struct ScratchCheckout {
+pub(in crate::judge) struct ScratchCheckout {
     folder: PathBuf,
 }
 
 impl ScratchCheckout {
     /// Writes a tree below `parent`. The error is for a person.
-    pub(super) fn of(worktree: &Worktree, tree: &str, parent: &Path) -> Result<Self, String> {
+    pub(in crate::judge) fn of(
+        worktree: &Worktree,
+        tree: &str,
+        parent: &Path,
+    ) -> Result<Self, String> {
         let scratch = Self::empty(parent)?;
         worktree
             .write_tree(tree, &scratch.folder)
@@ -56,7 +60,7 @@ impl ScratchCheckout {
     }
 
     /// Where its files are.
-    pub(super) fn folder(&self) -> &Path {
+    pub(in crate::judge) fn folder(&self) -> &Path {
         &self.folder
     }
 }

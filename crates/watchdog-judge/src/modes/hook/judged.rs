@@ -35,6 +35,7 @@ use crate::clock::now;
 use crate::judge::capabilities::SystemCapabilities;
 use crate::judge::command_env::CommandEnv;
 use crate::judge::executor::at_once;
+use crate::judge::gates::find_gates_off;
 use crate::judge::input_assembly::{SourceOfBaseline, open_judgement};
 use crate::judge::journal::CommandJournal;
 use crate::judge::judgement_input::{JudgementInput, Overrides};
@@ -161,8 +162,8 @@ impl<'a> JudgedStop<'a> {
         talks && !is_watched(self.store.as_ref(), &self.input) && !changed_something(&self.input)
     }
 
-    /// Adds to any answer what weakens the criteria, that a damaged database was put aside, and entries of the stash that are gone. Keeps
-    /// the commits that lie beside HEAD, and names them where HEAD has no new one.
+    /// Adds to any answer what weakens the criteria, a damaged database that was put aside, entries of the stash that are gone, and gates
+    /// that are off. Keeps the commits that lie beside HEAD, and names them where HEAD has no new one.
     fn with_notes(&self, mut reply: HookReply) -> HookReply {
         let input = &self.input;
         let commits = (self.is_stop())
@@ -176,9 +177,14 @@ impl<'a> JudgedStop<'a> {
                 WarningCode::CriteriaChanged | WarningCode::StoreDamaged | WarningCode::StashLost
             )
         };
+        let gates_off = match self.is_stop() {
+            true => find_gates_off(input, None),
+            false => Vec::new(),
+        };
         let mut notes: Vec<String> = (input.notes.iter().chain(of_stash))
             .filter(is_shown)
             .map(|note| note.detail.clone())
+            .chain(gates_off.into_iter().map(|gate| gate.detail))
             .collect();
         let without = commits.as_ref().filter(|commits| commits.new_commits == 0);
         if let Some(commits) = without.filter(|commits| !commits.beside.is_empty()) {

@@ -447,6 +447,7 @@ fn watched(world: World, files: CriteriaFilesRole, guarded: &[&str], named: &[&s
         guarded: owned(guarded),
         guarded_total: guarded.len(),
         named: owned(named),
+        ..CriteriaChanged::default()
     };
     World { changed, ..world }.set(|setup| setup.criteria_files = files)
 }

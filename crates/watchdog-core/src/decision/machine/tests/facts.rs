@@ -209,6 +209,7 @@ fn criteria() -> impl Strategy<Value = CriteriaChanged> {
         guarded: vec!["tests/login.rs".into(); guarded],
         guarded_total: guarded,
         named: vec!["check.sh".into(); named],
+        ..CriteriaChanged::default()
     })
 }
 

@@ -492,7 +492,7 @@ fn all_criteria() -> Vec<ReadFact<CriteriaChanged>> {
     let guarded = CriteriaChanged {
         guarded: vec!["tests/login.rs".into()],
         guarded_total: 1,
-        named: Vec::new(),
+        ..CriteriaChanged::default()
     };
     vec![
         Ok(CriteriaChanged::default()),

@@ -171,6 +171,7 @@ fn state_key(machine: &CheckMachine, ledger: &EventLedger, events: &EventSpace) 
         // They only stand in the verdict.
         inherited: _,
         since_end: _,
+        gates_off: _,
         secured,
         disputed,
         committed_before_rescue,

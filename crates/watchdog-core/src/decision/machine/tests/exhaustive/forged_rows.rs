@@ -45,7 +45,7 @@ fn guarded(changed: usize) -> MachineEvent {
     MachineEvent::Criteria(Ok(CriteriaChanged {
         guarded,
         guarded_total: changed,
-        named: Vec::new(),
+        ..CriteriaChanged::default()
     }))
 }
 
