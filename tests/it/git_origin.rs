@@ -551,12 +551,31 @@ fn work_beside_head_is_told_with_its_state() {
         |name: &str| format!("echo {name} > {name}; git add {name}; git commit -q -m {name}; ");
     let on_x = format!("git switch -q -c x; {}", commit("w"));
     let back = "git switch -q mine; git branch -q -D x";
+    let helper = &format!(
+        "git worktree add -q -b x ../sub; cd ../sub; {} cd ../mine;",
+        commit("h")
+    );
+    let gone = "git worktree remove ../sub; git branch -q -D x";
     for (session, told) in [
         (format!("{on_x} git push -q origin x; {back}"), "x pushed"),
         (
             format!("{on_x} {back}; git reflog expire --expire=now --all"),
-            "",
+            "- deleted",
         ),
+        (format!("{helper} {gone}"), "- deleted"),
+        (format!("{helper} rm -rf ../sub; git worktree prune; git branch -q -D x; git gc -q"), "- deleted"),
+        (
+            format!("git worktree add -q --detach ../sub; cd ../sub; {} cd ../mine; git worktree remove ../sub", commit("h")),
+            "- deleted",
+        ),
+        (format!("{helper} git merge -q x; {gone}"), ""),
+        (format!("{helper} git merge -q --squash x; git commit -q -m squashed; {gone}"), "- merged squash"),
+        (format!("{helper} cd ../sub; git commit -q --amend -m again; cd ../mine; {gone}"), "- deleted"),
+        // Dropped entries of the stash, another worktree's own leftovers, and commits that are not the session's.
+        ("echo s > seed.txt; git stash -q; git stash drop -q; git stash pop -q 2>/dev/null || true".to_owned(), ""),
+        (format!("cd ../other; {} git reset -q --hard HEAD~1", commit("o")), ""),
+        (format!("export GIT_COMMITTER_NAME=Else; {helper} {gone}"), ""),
+        (format!("export GIT_COMMITTER_DATE=2020-01-01T00:00:00Z; {helper} {gone}"), ""),
         (format!("{on_x} {back}"), "x deleted"),
         (format!("{on_x} git switch -q mine"), "x unpushed"),
         (

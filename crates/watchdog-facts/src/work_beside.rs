@@ -7,7 +7,7 @@ use super::display::{escape_to_one_line, plural};
 /// Commits of a session that lie beside HEAD.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct WorkBeside {
-    /// The branch that they were made on, without `refs/heads/`; `None` where HEAD was detached.
+    /// The branch that they were made on, without `refs/heads/`; `None` where HEAD was detached, or no log has them.
     pub branch: Option<String>,
     /// The newest of them.
     pub commit: String,
@@ -52,7 +52,7 @@ impl WorkBeside {
         let short = self.commit.get(..12).unwrap_or(&self.commit);
         let branch = match &self.branch {
             Some(branch) => format!("branch {}", escape_to_one_line(branch)),
-            None => "a detached HEAD".to_owned(),
+            None => format!("'{}'", escape_to_one_line(&self.subject)),
         };
         match self.state {
             BesideState::Pushed => format!("{branch}: {count}, pushed to {on}"),

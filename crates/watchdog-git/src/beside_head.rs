@@ -61,7 +61,7 @@ pub(super) struct BesideSearch<'a, 'w> {
 }
 
 /// The commits that the session made, each with the branch that it was made on, and whether a reflog shows it being made or pushed here.
-type MadeCommits = HashMap<HistoryIndex, (Option<String>, bool)>;
+pub(super) type MadeCommits = HashMap<HistoryIndex, (Option<String>, bool)>;
 
 /// The entries of the reflogs of remote-tracking refs, by their names.
 type RemoteLogs = HashMap<String, Vec<ReflogEntry>>;
@@ -86,6 +86,7 @@ impl BesideSearch<'_, '_> {
         let current = self.worktree.branch();
         let remote_logs = self.read_moved_remotes(at)?;
         let mut made = self.collect_made(recorded, at, current.as_deref(), &remote_logs)?;
+        self.add_lost(&mut made, at, commits)?;
         let in_head: HashSet<HistoryIndex> = self.new.iter().copied().collect();
         let is_here = |branch: &Option<String>| *branch == current || branch.is_none();
         made.retain(|node, (branch, _)| !(in_head.contains(node) && is_here(branch)));
