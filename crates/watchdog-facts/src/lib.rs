@@ -13,6 +13,7 @@ pub mod display;
 pub mod evidence;
 pub mod gate_hooks;
 pub mod held_rescue;
+pub mod ignored_files;
 pub mod left_out_reason;
 pub mod millis;
 pub mod patterns;

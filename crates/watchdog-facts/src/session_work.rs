@@ -5,6 +5,7 @@ use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
 
 use super::gate_hooks::GateHooks;
+use super::ignored_files::IgnoredFiles;
 
 /// Content ids by path; ids are equal where the bytes on disk are.
 pub type ContentIds = BTreeMap<String, String>;
@@ -32,6 +33,12 @@ pub struct SessionEdgeFiles {
     /// The same at the recorded end.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub gates_at_end: Option<GateHooks>,
+    /// The ignored files that no tool made, when the session began.
+    #[serde(default, skip_serializing_if = "IgnoredFiles::is_empty")]
+    pub ignored: IgnoredFiles,
+    /// The bundle of all refs that was there when the session began.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub bundle: Option<String>,
 }
 
 /// Work in another worktree of the repository, when a session began that could disturb it.

@@ -9,6 +9,7 @@ use super::evidence::{
     Changes, CheckResult, Commits, Degradation, FaultKind, LeftOut, ProbeOutcome, UnreadableFact,
 };
 use super::gate_hooks::GateOff;
+use super::ignored_files::LostFile;
 
 /// How strong a `complete` is. Ordered from weak to strong.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
@@ -326,6 +327,8 @@ pub struct Verdict {
     pub helpers: Vec<String>,
     /// The repository's own gates that are off.
     pub gates_off: Vec<GateOff>,
+    /// The ignored files of the session's begin that are gone.
+    pub ignored_lost: Vec<LostFile>,
 }
 
 impl Verdict {
@@ -356,6 +359,7 @@ impl Verdict {
             probe_usage: ProbeUsage::default(),
             helpers: Vec::new(),
             gates_off: Vec::new(),
+            ignored_lost: Vec::new(),
         }
     }
 

@@ -60,6 +60,9 @@ word_table! {
     HooksAddedFiles = "hooks_added_files",
     /// The repository's own filter programs were not run, so that an unstaged file may only seem changed.
     IgnoredFilters = "ignored_filters",
+    /// Ignored files from before the session are gone or empty; the message names them, and the command that brings back those that a
+    /// snapshot has.
+    IgnoredLost = "ignored_lost",
     /// An earlier rescue was cut short between its commit and the index; the index follows it now.
     IndexMended = "index_mended",
     /// The session changed or deleted files that were uncommitted before it; the snapshot from before it has them.

@@ -1,15 +1,13 @@
 //! Reads what is uncommitted in a worktree: the same facts as `git status`, without changing
 //! anything. It writes no file, not even the index's own cache of file times, and no program of the
 //! repository runs.
-//!
-//! Nothing is written, not even the index's own cache of file times, and no program of the repository runs.
 
 use std::collections::BTreeSet;
 use std::fs;
 use std::os::unix::fs::MetadataExt;
 
 use gix::ObjectId;
-use gix::bstr::{BStr, ByteSlice};
+use gix::bstr::{BStr, BString, ByteSlice};
 use sha2::{Digest, Sha256};
 
 use super::comparison_parts::WorkTreeStatus;
@@ -21,6 +19,9 @@ use super::stat_fingerprint::{self, StatFingerprints};
 use super::{staged, work_tree};
 use watchdog_facts::evidence::{Changes, Degradation, WarningCode};
 use watchdog_facts::shell_line::WorktreeCommands;
+
+/// The changes, fingerprints where they are wanted, all changed paths, and what git ignores.
+type WorkTreeReading = (Changes, Option<StatFingerprints>, Vec<String>, Vec<BString>);
 
 impl Worktree {
     /// The uncommitted changes, ignored files aside, and edits that the index hides from git with them.
@@ -38,7 +39,7 @@ impl Worktree {
 
     pub(super) fn changes_below(&self, depth: usize) -> Result<Changes, Error> {
         self.changes_and_fingerprints(depth, false)
-            .map(|(changes, _, _)| changes)
+            .map(|(changes, ..)| changes)
     }
 
     /// The same, with every changed path, sorted, percent-escaped where not UTF-8.
@@ -47,7 +48,13 @@ impl Worktree {
     /// As [`Worktree::changes`].
     pub fn changes_with_paths(&self) -> Result<(Changes, Vec<String>), Error> {
         self.changes_and_fingerprints(0, false)
-            .map(|(changes, _, paths)| (changes, paths))
+            .map(|(changes, _, paths, _)| (changes, paths))
+    }
+
+    /// The paths of the changes, and the files and folders that git ignores.
+    pub(super) fn changed_and_ignored(&self) -> Result<(Vec<String>, Vec<BString>), Error> {
+        self.changes_and_fingerprints(0, false)
+            .map(|(_, _, paths, ignored)| (paths, ignored))
     }
 
     /// The same, with what would have to move if anything changed.
@@ -58,13 +65,14 @@ impl Worktree {
         &self,
     ) -> Result<(Changes, Option<StatFingerprints>, Vec<String>), Error> {
         self.changes_and_fingerprints(0, true)
+            .map(|(changes, fingerprints, paths, _)| (changes, fingerprints, paths))
     }
 
     fn changes_and_fingerprints(
         &self,
         depth: usize,
         traced: bool,
-    ) -> Result<(Changes, Option<StatFingerprints>, Vec<String>), Error> {
+    ) -> Result<WorkTreeReading, Error> {
         self.retry_while_packing(|| self.changes_and_fingerprints_once(depth, traced))
     }
 
@@ -72,7 +80,7 @@ impl Worktree {
         &self,
         depth: usize,
         traced: bool,
-    ) -> Result<(Changes, Option<StatFingerprints>, Vec<String>), Error> {
+    ) -> Result<WorkTreeReading, Error> {
         let doing = || format!("read the index of {}", self.root().display());
         let head = self.head_id()?;
         let index = self.index().map_err(|e| Error::read_error(doing(), e))?;
@@ -85,8 +93,9 @@ impl Worktree {
         let index: &gix::index::State = prepared.as_ref().unwrap_or(&index);
         work_tree::add_worktree_changes(self, index, depth, &mut status)?;
         staged::add_staged_changes(self, index, cached, head, &mut status)?;
+        let ignored = std::mem::take(&mut status.ignored);
         if depth == 0 {
-            self.find_newly_ignored(&mut status);
+            self.find_newly_ignored(&ignored, &mut status);
         }
         let fingerprints = if traced {
             stat_fingerprint::compute_fingerprints(&self.repo, index, &status)
@@ -94,19 +103,18 @@ impl Worktree {
             None
         };
         let (changes, paths) = self.sum(status, head);
-        Ok((changes, fingerprints, paths))
+        Ok((changes, fingerprints, paths, ignored))
     }
 
     /// Adds the files that only rules ignore which are newer than the baseline: a session that writes an ignore rule hides no work.
-    fn find_newly_ignored(&self, status: &mut WorkTreeStatus) {
-        let ignored = std::mem::take(&mut status.ignored);
+    fn find_newly_ignored(&self, ignored: &[BString], status: &mut WorkTreeStatus) {
         let Some(rules) = (!ignored.is_empty())
             .then(|| self.recorded_rules())
             .flatten()
         else {
             return;
         };
-        let newly = rules.find_newly_ignored(self.root(), &ignored);
+        let newly = rules.find_newly_ignored(self.root(), ignored);
         if let Some(first) = newly.files.first() {
             let files = match newly.files.len() {
                 1 => format!("'{}' is", escape_path(first)),

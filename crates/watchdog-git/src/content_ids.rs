@@ -14,6 +14,7 @@ use super::error::Error;
 use super::open::Worktree;
 use super::path_text::unescape_path;
 use watchdog_facts::evidence::Changes;
+use watchdog_facts::ignored_files::IgnoredFiles;
 use watchdog_facts::session_work::ContentIds;
 use watchdog_system::open_regular_file;
 
@@ -24,11 +25,24 @@ impl Worktree {
     /// As [`Worktree::changes`].
     pub fn uncommitted_contents(&self) -> Result<(Changes, ContentIds), Error> {
         let (changes, paths) = self.changes_with_paths()?;
+        Ok((changes, self.content_ids(paths)))
+    }
+
+    /// The same when a session begins, with the ignored files that no tool made.
+    ///
+    /// # Errors
+    /// As [`Worktree::changes`].
+    pub fn contents_at_begin(&self) -> Result<(ContentIds, IgnoredFiles), Error> {
+        let (paths, ignored) = self.changed_and_ignored()?;
+        Ok((self.content_ids(paths), self.list_hand_made(ignored)))
+    }
+
+    fn content_ids(&self, paths: Vec<String>) -> ContentIds {
         let ids = paths.into_iter().map(|path| {
             let id = self.content_id(&path);
             (path, id)
         });
-        Ok((changes, ids.collect()))
+        ids.collect()
     }
 
     /// The id of the raw bytes on disk at a path (percent-escaped where not UTF-8), without filters, so that it does not depend on git's

@@ -125,6 +125,11 @@ impl StateDir {
         }
     }
 
+    /// The bundle of all refs of the clone with this id.
+    pub fn bundle(&self, clone_id: &str) -> PathBuf {
+        self.root.join("bundles").join(format!("{clone_id}.bundle"))
+    }
+
     /// The folder of lock files.
     pub fn locks(&self) -> PathBuf {
         self.root.join("locks")

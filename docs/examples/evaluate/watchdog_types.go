@@ -318,6 +318,14 @@ type VerdictSession struct {
 	Ended *VerdictSessionEnded `json:"ended,omitempty"`
 }
 
+// VerdictIgnoredLostItem is a part of what its name begins with.
+type VerdictIgnoredLostItem struct {
+	Path  string `json:"path"`
+	Bytes int64  `json:"bytes"`
+	// the id of the snapshot that has the content
+	Snapshot *string `json:"snapshot"`
+}
+
 // VerdictElsewhereItemState is a part of what its name begins with.
 type VerdictElsewhereItemState string
 
@@ -508,6 +516,8 @@ type Verdict struct {
 	UnchangedSince *string `json:"unchanged_since"`
 	// what helpers of the session hold that HEAD lacks
 	Helpers []string `json:"helpers,omitempty"`
+	// ignored files of the session's begin that are gone or empty, the first 100
+	IgnoredLost []VerdictIgnoredLostItem `json:"ignored_lost,omitempty"`
 	// the session's work that HEAD lacks, or has in another form
 	Elsewhere []VerdictElsewhereItem `json:"elsewhere,omitempty"`
 	// hooks of the repository that could refuse a commit or a push, and are off
@@ -1132,6 +1142,7 @@ const (
 	ConfigNotifyItemOnItemRepeatedNothingToDo ConfigNotifyItemOnItem = "repeated_nothing_to_do"
 	ConfigNotifyItemOnItemDisputed            ConfigNotifyItemOnItem = "disputed"
 	ConfigNotifyItemOnItemCriteriaChanged     ConfigNotifyItemOnItem = "criteria_changed"
+	ConfigNotifyItemOnItemTestsWeakened       ConfigNotifyItemOnItem = "tests_weakened"
 	ConfigNotifyItemOnItemUntrusted           ConfigNotifyItemOnItem = "untrusted"
 	ConfigNotifyItemOnItemRescueIncomplete    ConfigNotifyItemOnItem = "rescue_incomplete"
 	ConfigNotifyItemOnItemMaxProbes           ConfigNotifyItemOnItem = "max_probes"
@@ -1244,6 +1255,8 @@ const (
 
 // ConfigRescue is a part of what its name begins with.
 type ConfigRescue struct {
+	// write a git bundle of all refs to the state directory before each session that finds new commits
+	Bundle *bool `json:"bundle,omitempty"`
 	// for the mode `command`, in the worktree, with `WATCHDOG_SPEC` and `WATCHDOG_SNAPSHOT`. Null is
 	// `scripts/commit-rescue` of the worktree with the spec's name, if it is as it was accepted
 	Command *ConfigArgv `json:"command,omitempty"`
@@ -1251,6 +1264,8 @@ type ConfigRescue struct {
 	Exclude []string `json:"exclude,omitempty"`
 	// how long snapshots are kept, in days, but for the newest of a spec
 	KeepDays *int64 `json:"keep_days,omitempty"`
+	// names or globs of ignored files that the snapshot before a session keeps apart, up to `max_snapshot_bytes`
+	KeepIgnored []string `json:"keep_ignored,omitempty"`
 	// larger files, in bytes, are not committed, and are kept apart in snapshots
 	MaxBytes *int64 `json:"max_bytes,omitempty"`
 	// with more changed files than this, nothing is committed

@@ -282,6 +282,13 @@ class VerdictSession(_VerdictSessionRequired, total=False):
     # how the process of the session ended, where watchdog ran it
     ended: Optional[VerdictSessionEnded]
 
+
+class VerdictIgnoredLostItem(TypedDict):
+    path: str
+    bytes: int
+    # the id of the snapshot that has the content
+    snapshot: Optional[str]
+
 VerdictElsewhereItemState = Literal[
     "pushed",
     "merged",
@@ -459,6 +466,8 @@ class Verdict(_VerdictRequired, total=False):
     changed_since_end: int
     # what helpers of the session hold that HEAD lacks
     helpers: List[str]
+    # ignored files of the session's begin that are gone or empty, the first 100
+    ignored_lost: List[VerdictIgnoredLostItem]
     # the session's work that HEAD lacks, or has in another form
     elsewhere: List[VerdictElsewhereItem]
     # hooks of the repository that could refuse a commit or a push, and are off
@@ -1071,6 +1080,7 @@ ConfigNotifyItemOnItem = Literal[
     "repeated_nothing_to_do",
     "disputed",
     "criteria_changed",
+    "tests_weakened",
     "untrusted",
     "rescue_incomplete",
     "max_probes",
@@ -1172,6 +1182,8 @@ ConfigRescueMode = Literal[
 
 
 class ConfigRescue(TypedDict, total=False):
+    # write a git bundle of all refs to the state directory before each session that finds new commits
+    bundle: bool
     # for the mode `command`, in the worktree, with `WATCHDOG_SPEC` and `WATCHDOG_SNAPSHOT`. Null is
     # `scripts/commit-rescue` of the worktree with the spec's name, if it is as it was accepted
     command: Optional[ConfigArgv]
@@ -1179,6 +1191,8 @@ class ConfigRescue(TypedDict, total=False):
     exclude: List[str]
     # how long snapshots are kept, in days, but for the newest of a spec
     keep_days: int
+    # names or globs of ignored files that the snapshot before a session keeps apart, up to `max_snapshot_bytes`
+    keep_ignored: List[str]
     # larger files, in bytes, are not committed, and are kept apart in snapshots
     max_bytes: int
     # with more changed files than this, nothing is committed

@@ -250,6 +250,13 @@ export interface VerdictSession {
   ended?: VerdictSessionEnded | null;
 }
 
+export interface VerdictIgnoredLostItem {
+  path: string;
+  bytes: number;
+  /** the id of the snapshot that has the content */
+  snapshot: string | null;
+}
+
 export type VerdictElsewhereItemState =
   | "pushed"
   | "merged"
@@ -406,6 +413,8 @@ export interface Verdict {
   unchanged_since: string | null;
   /** what helpers of the session hold that HEAD lacks */
   helpers?: string[];
+  /** ignored files of the session's begin that are gone or empty, the first 100 */
+  ignored_lost?: VerdictIgnoredLostItem[];
   /** the session's work that HEAD lacks, or has in another form */
   elsewhere?: VerdictElsewhereItem[];
   /** hooks of the repository that could refuse a commit or a push, and are off */
@@ -978,6 +987,7 @@ export type ConfigNotifyItemOnItem =
   | "repeated_nothing_to_do"
   | "disputed"
   | "criteria_changed"
+  | "tests_weakened"
   | "untrusted"
   | "rescue_incomplete"
   | "max_probes"
@@ -1074,6 +1084,8 @@ export type ConfigRescueMode =
   | "off";
 
 export interface ConfigRescue {
+  /** write a git bundle of all refs to the state directory before each session that finds new commits */
+  bundle?: boolean;
   /**
    * for the mode `command`, in the worktree, with `WATCHDOG_SPEC` and `WATCHDOG_SNAPSHOT`. Null is `scripts/commit-
    * rescue` of the worktree with the spec's name, if it is as it was accepted
@@ -1083,6 +1095,10 @@ export interface ConfigRescue {
   exclude?: string[];
   /** how long snapshots are kept, in days, but for the newest of a spec */
   keep_days?: number;
+  /**
+   * names or globs of ignored files that the snapshot before a session keeps apart, up to `max_snapshot_bytes`
+   */
+  keep_ignored?: string[];
   /** larger files, in bytes, are not committed, and are kept apart in snapshots */
   max_bytes?: number;
   /** with more changed files than this, nothing is committed */

@@ -364,9 +364,10 @@ prop_compose! {
         (exclude, protect) in (prop::collection::vec("[a-z.*]{1,6}", 0..3), prop::collection::vec("[a-z/*]{1,6}", 0..3)),
         trailers in prop::collection::vec("[A-Za-z-]{1,6}: [a-z{}]{1,6}", 0..3),
         (max_files, max_bytes, keep_days) in (1..=u64::MAX, 1..=u64::MAX, 1..=36_500_u32),
-        max_snapshot_bytes in prop::option::of(1..=u64::MAX),
+        (max_snapshot_bytes, bundle) in (prop::option::of(1..=u64::MAX), any::<bool>()),
+        keep_ignored in prop::collection::vec("[a-z/*]{1,6}", 0..3),
     ) -> RescueSettings {
-        RescueSettings { mode, command, timeout, exclude, max_files, max_bytes, max_snapshot_bytes, protect, trailers, keep_days, snapshot_every, quiet }
+        RescueSettings { mode, command, timeout, exclude, max_files, max_bytes, max_snapshot_bytes, keep_ignored, bundle, protect, trailers, keep_days, snapshot_every, quiet }
     }
 }
 

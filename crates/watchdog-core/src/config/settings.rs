@@ -167,6 +167,10 @@ pub struct RescueSettings {
     pub max_bytes: u64,
     /// New files that are more than this many bytes together are left out of a snapshot, the largest first.
     pub max_snapshot_bytes: Option<u64>,
+    /// Names or globs of ignored files that the snapshot before a session keeps.
+    pub keep_ignored: Vec<String>,
+    /// Whether a bundle of all refs is written outside of the repository before a session.
+    pub bundle: bool,
     /// Branches (names or globs) that rescue never commits to.
     pub protect: Vec<String>,
     /// The last lines of each message of a rescue; `{spec}` and `{snapshot}` are filled in.
@@ -343,6 +347,8 @@ impl Default for ConfigSettings {
                 max_files: 500,
                 max_bytes: 52_428_800,
                 max_snapshot_bytes: None,
+                keep_ignored: Vec::new(),
+                bundle: false,
                 protect: Vec::new(),
                 trailers: vec![
                     "Watchdog-Spec: {spec}".into(),

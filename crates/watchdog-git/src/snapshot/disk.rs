@@ -1,8 +1,5 @@
 //! Reads files below one folder without ever following a symlink or waiting on a pipe. Every path is walked component by component from an
 //! open folder, so that a folder swapped for a symlink cannot lead a read or a write out of the work tree.
-//!
-//! Every path is walked component by component from an open folder, so that a folder swapped for a
-//! symlink cannot lead a read or a write out of the work tree.
 
 use std::ffi::OsStr;
 use std::fs::File;

@@ -1,9 +1,6 @@
 //! Decides which untracked files git ignores, from the same sources in the same order as git reads them. The files are read here and not by
 //! gix, because the agent can write each of them: a pipe named `.gitignore` must not block watchdog, and one that cannot be read must make
 //! a snapshot larger, not fail.
-//!
-//! The files are read here and not by gix, because each of them is in the hands of the agent: a pipe
-//! named `.gitignore` must not hold us, and one that cannot be read must make a snapshot larger, not fail.
 
 use std::io::Read;
 use std::path::{Path, PathBuf};

@@ -122,6 +122,7 @@ impl PrivateSnapshotPart {
                 path: &path,
                 bytes,
                 ignored: false,
+                folder: false,
                 newly_ignored: false,
                 content: &content,
                 committed: &committed,
@@ -334,12 +335,13 @@ fn secret_files(
 ) -> Vec<SecretFile> {
     let nothing = || None;
     let is_secret = |path: &BString| {
-        let (path, ignored, newly_ignored) = (path_text(path.as_bstr()), false, false);
+        let path = path_text(path.as_bstr());
         let candidate = SnapshotCandidate {
             path: &path,
             bytes: 0,
-            ignored,
-            newly_ignored,
+            ignored: false,
+            folder: false,
+            newly_ignored: false,
             content: &nothing,
             committed: &nothing,
             secrets: &[],
@@ -483,6 +485,12 @@ impl WholeSnapshot {
         }
         whole.add(tree_of(&whole.repo, private)?)?;
         Ok(whole)
+    }
+
+    /// The ignored files.
+    pub(super) fn ignored_paths(&self) -> impl Iterator<Item = &BString> {
+        let work = self.private_work.iter();
+        work.filter(|path| self.private.get(*path).is_some_and(|why| why == IGNORED))
     }
 
     /// Why a file of the work tree is in the private part.

@@ -142,6 +142,13 @@ impl Worktree {
     }
 }
 
+/// Whether a tool's mark lies in a folder.
+pub(super) fn is_tools_folder(disk: &mut FolderWalk, folder: &BStr) -> bool {
+    (MARKS.iter())
+        .map(|mark| join_path(folder, BStr::new(mark)))
+        .any(|mark| matches!(disk.lstat(mark.as_bstr()), Ok(Some(_))))
+}
+
 /// Whether a list has a line that is neither empty nor a comment.
 fn has_rules(bytes: &[u8]) -> bool {
     bytes
@@ -237,14 +244,9 @@ impl RecordedRules {
                 .filter(|end| *end > 0)
                 .any(|end| {
                     let folder = folder[..end].as_bstr();
-                    *tool_folders.entry(folder.to_owned()).or_insert_with(|| {
-                        MARKS.iter().any(|mark| {
-                            matches!(
-                                disk.lstat(join_path(folder, BStr::new(mark)).as_bstr()),
-                                Ok(Some(_))
-                            )
-                        })
-                    })
+                    *tool_folders
+                        .entry(folder.to_owned())
+                        .or_insert_with(|| is_tools_folder(disk, folder))
                 })
         };
         let mut entries_left = MOST_ENTRIES;

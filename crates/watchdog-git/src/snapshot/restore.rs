@@ -14,6 +14,7 @@ use super::private::WholeSnapshot;
 use super::proof::{entry_at, nested_files, tree_of};
 use super::record::{self, StoredSnapshot};
 use super::restore_disk::{ASIDE, DiskWriter, is_safe};
+use super::restore_ignored::restore_ignored;
 use super::restore_in_place::in_place;
 use super::restore_index::restore_index;
 use super::restore_result::{RestoreError, RestoreResult, RestoreTarget, RestoredTo};
@@ -21,6 +22,7 @@ use super::spec_name::{PREFIX, path_text};
 use super::{diff, nested};
 use crate::shared_modes::edit_refs;
 use crate::{Error, Worktree};
+use watchdog_facts::display::plural;
 use watchdog_facts::evidence::{LeftOut, LeftOutReason};
 use watchdog_facts::shell_line::{WorktreeCommands, shell_word};
 
@@ -54,49 +56,69 @@ impl Worktree {
         let stored = self.find_snapshot(id)?;
         let id = stored.name.strip_prefix(PREFIX).unwrap_or(id).to_owned();
         match target {
-            RestoreTarget::InPlace => in_place(self, &stored),
             RestoreTarget::Branch(name) => self.restore_branch(&stored, &name),
             RestoreTarget::Directory(path) => self.restore_directory(&stored, path),
             RestoreTarget::Fresh => self.restore_fresh(&stored),
-            RestoreTarget::Automatic => match in_place(self, &stored) {
-                Err(
-                    why @ (RestoreError::NotClean { .. }
-                    | RestoreError::WouldOverwrite { .. }
-                    | RestoreError::Moved { .. }),
-                ) => {
-                    let (name, blocking_branch) =
-                        self.find_free_name(format!("watchdog/restored/{id}"))?;
-                    let mut note = format!("restored as the branch {name}, because {why}");
-                    if let Some(blocking_branch) = blocking_branch {
-                        note.push_str(&format!(
-                            "; the branch '{blocking_branch}' is in the way of its name"
-                        ));
+            RestoreTarget::InPlace | RestoreTarget::Automatic => {
+                let quiet = nested::without_filters(&self.repo)?;
+                let whole = WholeSnapshot::join_parts(&quiet, &stored.record, stored.tree)?;
+                let mut restored = match in_place(self, &stored, &whole) {
+                    Err(
+                        why @ (RestoreError::NotClean { .. }
+                        | RestoreError::WouldOverwrite { .. }
+                        | RestoreError::Moved { .. }),
+                    ) if target == RestoreTarget::Automatic => {
+                        self.restore_as_branch(&stored, &id, &why)?
                     }
-                    if let Some(private_note) = private_note(self, &stored) {
-                        note.push_str(&format!("; {private_note}"));
-                    }
-                    let there = self
-                        .repo
-                        .try_find_reference(&format!("refs/heads/{name}"))
-                        .ok()
-                        .flatten();
-                    if there.is_some_and(|r| r.target().try_id() == Some(stored.commit.as_ref())) {
-                        return Ok(RestoreResult {
-                            to: RestoredTo::Branch(name),
-                            files: 0,
-                            left_out: Vec::new(),
-                            note: Some(note),
-                        });
-                    }
-                    let restored = self.restore_branch(&stored, &name)?;
-                    Ok(RestoreResult {
-                        note: Some(note),
-                        ..restored
-                    })
-                }
-                other => other,
-            },
+                    other => other?,
+                };
+                let (files, note) = restore_ignored(self, &whole)?;
+                let is_branch = matches!(restored.to, RestoredTo::Branch(_));
+                let count = plural(files, "ignored file");
+                let count = (files > 0 && is_branch).then(|| format!("restored {count} in place"));
+                restored.files += if is_branch { 0 } else { files };
+                let notes = [restored.note, count, note].into_iter().flatten();
+                restored.note = notes.reduce(|first, more| format!("{first}; {more}"));
+                Ok(restored)
+            }
         }
+    }
+
+    /// Restores the work as a branch of watchdog's own name, because it cannot come back into the work tree.
+    fn restore_as_branch(
+        &self,
+        stored: &StoredSnapshot,
+        id: &str,
+        why: &RestoreError,
+    ) -> Result<RestoreResult, RestoreError> {
+        let (name, blocking_branch) = self.find_free_name(format!("watchdog/restored/{id}"))?;
+        let mut note = format!("restored as the branch {name}, because {why}");
+        if let Some(blocking_branch) = blocking_branch {
+            note.push_str(&format!(
+                "; the branch '{blocking_branch}' is in the way of its name"
+            ));
+        }
+        if let Some(private_note) = private_note(self, stored) {
+            note.push_str(&format!("; {private_note}"));
+        }
+        let there = self
+            .repo
+            .try_find_reference(&format!("refs/heads/{name}"))
+            .ok()
+            .flatten();
+        if there.is_some_and(|r| r.target().try_id() == Some(stored.commit.as_ref())) {
+            return Ok(RestoreResult {
+                to: RestoredTo::Branch(name),
+                files: 0,
+                left_out: Vec::new(),
+                note: Some(note),
+            });
+        }
+        let restored = self.restore_branch(stored, &name)?;
+        Ok(RestoreResult {
+            note: Some(note),
+            ..restored
+        })
     }
 
     fn restore_branch(

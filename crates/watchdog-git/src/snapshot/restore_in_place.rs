@@ -10,12 +10,12 @@ use super::diff::{self, PathDifference};
 use super::disk::{FolderWalk, PathKind, as_path, split_path};
 use super::ignore_rules::join_path;
 use super::nested;
-use super::private::{IGNORED, WholeSnapshot};
+use super::private::WholeSnapshot;
 use super::proof::{entry_at, nested_files, tree_of};
 use super::record::StoredSnapshot;
 use super::restore_disk::{DiskWriter, is_safe};
 use super::restore_index::restore_index;
-use super::restore_result::{RestoreError, RestoreResult, RestoredTo, format_first_paths};
+use super::restore_result::{RestoreError, RestoreResult, RestoredTo};
 use super::scan::TreeEdit;
 use super::spec_name::path_text;
 use super::take::{read_index, scan_changes};
@@ -31,23 +31,29 @@ struct CurrentWorkTree<'a> {
     blobs: ObjectSink<'a>,
 }
 
-/// Restores `stored` into the work tree, or changes nothing and says why.
+/// Restores `stored` into the work tree, without ignored files, or changes nothing and says why.
 pub(super) fn in_place(
     worktree: &Worktree,
     stored: &StoredSnapshot,
+    whole: &WholeSnapshot,
 ) -> Result<RestoreResult, RestoreError> {
-    let whole = WholeSnapshot::join_parts(
-        &nested::without_filters(&worktree.repo)?,
-        &stored.record,
-        stored.tree,
-    )?;
     let repo = &whole.repo;
     let head_tree = worktree.head_tree()?;
     let start = match stored.record.head {
         Some(head) => tree_of(repo, head)?,
         None => ObjectId::empty_tree(repo.object_hash()),
     };
-    let (plan, mut left_out) = plan_restore(repo, start, whole.tree)?;
+    let (mut plan, mut left_out) = plan_restore(repo, start, whole.tree)?;
+    let ignored: BTreeSet<&BString> = whole.ignored_paths().collect();
+    plan.retain(|change| !ignored.contains(&change.path));
+    if plan.is_empty() && whole.extras.is_none() && whole.index.is_none_or(|tree| tree == start) {
+        return Ok(RestoreResult {
+            to: RestoredTo::WorkTree { index: false },
+            files: 0,
+            left_out,
+            note: whole.note(),
+        });
+    }
     // Without an index that can be read nobody can tell what is staged; one that is damaged has nothing to lose.
     let opened = repo
         .index_path()
@@ -80,20 +86,9 @@ pub(super) fn in_place(
     };
     let mut in_the_way = BTreeSet::new();
     let mut work = Vec::new();
-    let mut newer = Vec::new();
     for change in &plan {
         let mut here = BTreeSet::new();
         let needs = present.needs(change, &mut here);
-        // An ignored file that is there now is the user's: it neither goes nor keeps the work from coming back.
-        if !here.is_empty()
-            && whole
-                .private
-                .get(&change.path)
-                .is_some_and(|why| why == IGNORED)
-        {
-            newer.push(path_text(change.path.as_bstr()));
-            continue;
-        }
         in_the_way.extend(here);
         if needs {
             work.push(change);
@@ -144,17 +139,7 @@ pub(super) fn in_place(
             path: "the restored files".into(),
             source,
         })?;
-    let (index, mut note) = restore_index(repo, stored, &whole, head_tree)?;
-    if !newer.is_empty() {
-        let skipped_note = format!(
-            "ignored files that are different now were left as they are ({})",
-            format_first_paths(&newer)
-        );
-        note = Some(note.map_or_else(
-            || skipped_note.clone(),
-            |note| format!("{note}; {skipped_note}"),
-        ));
-    }
+    let (index, mut note) = restore_index(repo, stored, whole, head_tree)?;
     let head = repo.head_id().ok().map(gix::Id::detach);
     if note.is_none() && head != stored.record.head {
         let was = stored

@@ -26,6 +26,8 @@ use watchdog_facts::evidence::{LeftOut, LeftOutReason};
 const TICK: i128 = 20_000_000;
 /// Repositories nested deeper than this in one another are left out, and named.
 const DEEPEST: usize = 6;
+/// How many entries of ignored folders are looked at for files to keep.
+const MOST_ENTRIES: usize = 100_000;
 
 /// The change of one path in the snapshot's tree.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -112,6 +114,25 @@ pub(super) struct DiskScan<'a, 'repo> {
     pub rule: PrivacyClassifier<'a>,
     /// New files that wait until their sizes are known, each with whether it is nested; `None` where each is taken at once.
     pub new_files: Option<Vec<(BString, bool)>>,
+    /// How many bytes of ignored files may still be taken.
+    pub ignored_bytes: u64,
+}
+
+/// An ignored file of the worktree itself.
+fn ignored_candidate<'a>(
+    path: &'a str,
+    nothing: &'a dyn Fn() -> Option<Vec<u8>>,
+) -> SnapshotCandidate<'a> {
+    SnapshotCandidate {
+        path,
+        bytes: 0,
+        ignored: true,
+        folder: false,
+        newly_ignored: false,
+        content: nothing,
+        committed: nothing,
+        secrets: &[],
+    }
 }
 
 impl DiskScan<'_, '_> {
@@ -423,25 +444,62 @@ impl DiskScan<'_, '_> {
         }
     }
 
+    /// Keeps the files below ignored folders that the rule asks for.
+    pub(super) fn keep_inside_ignored(&mut self, passed_over: &[BString]) {
+        let may_hold_kept = |scan: &Self, path: &BString| {
+            let (path, nothing) = (path_text(path.as_bstr()), || None);
+            let candidate = SnapshotCandidate {
+                folder: true,
+                ..ignored_candidate(&path, &nothing)
+            };
+            (scan.rule)(&candidate).is_some()
+        };
+        let is_folder = |scan: &mut Self, path: &BString| matches!(scan.below.lstat(path.as_bstr()), Ok(Some(stat)) if stat.kind == PathKind::Folder);
+        let mut open: Vec<BString> = Vec::new();
+        for path in passed_over {
+            if may_hold_kept(self, path) && is_folder(self, path) {
+                open.push(path.clone());
+            }
+        }
+        let mut entries_left = MOST_ENTRIES;
+        while let Some(folder) = open.pop() {
+            for entry in self.below.list(folder.as_bstr()).into_iter().flatten() {
+                let path = join_path(folder.as_bstr(), entry.name.as_bstr());
+                if entries_left == 0 {
+                    return self
+                        .scanned
+                        .leave_out(path.as_bstr(), LeftOutReason::TooLarge);
+                }
+                entries_left -= 1;
+                match entry.kind {
+                    PathKind::Folder if entry.name == ".git" => {}
+                    PathKind::Folder if may_hold_kept(self, &path) => open.push(path),
+                    PathKind::File { .. } | PathKind::Link => self.keep_ignored(path, false),
+                    PathKind::Folder | PathKind::Special => {}
+                }
+            }
+        }
+    }
+
     fn keep_ignored(&mut self, full: BString, newly_ignored: bool) {
         let stat = match self.below.lstat(full.as_bstr()) {
             Ok(Some(stat)) => stat,
             Ok(None) => return,
             Err(error) => return self.scanned.leave_out_unread(full.as_bstr(), &error),
         };
-        let nothing = || None;
+        let (path, nothing) = (path_text(full.as_bstr()), || None);
         let candidate = SnapshotCandidate {
-            path: &path_text(full.as_bstr()),
             bytes: stat.size,
-            ignored: true,
             newly_ignored,
-            content: &nothing,
-            committed: &nothing,
-            secrets: &[],
+            ..ignored_candidate(&path, &nothing)
         };
         let Some(why) = (self.rule)(&candidate) else {
             return;
         };
+        if stat.size > self.ignored_bytes {
+            return (self.scanned).leave_out(full.as_bstr(), LeftOutReason::TooLarge);
+        }
+        self.ignored_bytes -= stat.size;
         match self
             .blobs
             .take(&mut self.below, full.as_bstr(), BlobWriteMode::Content)

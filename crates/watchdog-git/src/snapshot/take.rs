@@ -337,6 +337,7 @@ fn scan_within(
         scanned: ScannedChanges::default(),
         rule,
         new_files: max_new_bytes.map(|_| Vec::new()),
+        ignored_bytes: max_new_bytes.unwrap_or(u64::MAX),
     };
     let scope = ScannedRepository {
         repo,
@@ -349,6 +350,7 @@ fn scan_within(
     };
     scan.run(&scope)?;
     let passed_over = std::mem::take(&mut scan.scanned.passed_over);
+    scan.keep_inside_ignored(&passed_over);
     if !passed_over.is_empty()
         && let Some(rules) = worktree.recorded_rules()
     {

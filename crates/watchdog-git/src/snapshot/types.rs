@@ -131,6 +131,8 @@ pub struct SnapshotCandidate<'a> {
     pub bytes: u64,
     /// git ignores it: it can only be in the private part, and is no part of the work.
     pub ignored: bool,
+    /// It is a folder that git ignores: the rule selects it where files below it may be selected.
+    pub folder: bool,
     /// Only rules ignore it that are newer than the baseline.
     pub newly_ignored: bool,
     /// Reads all of it; `None` where it cannot be read. A symlink's content is its target.

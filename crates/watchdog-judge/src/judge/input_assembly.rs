@@ -15,12 +15,12 @@ use watchdog_facts::evidence::{Degradation, FaultKind, SessionEnd, UnreadableFac
 use watchdog_facts::shell_line::shell_word;
 use watchdog_git::{ContentAtBaseline, HistoryPoint, KeptBaseline};
 
+use super::before_session::keep_beside;
 use super::command_env::CommandEnv;
 use super::configuration::{EffectiveConfig, load_effective};
 use super::judgement_input::{JudgementInput, Overrides};
 use super::open_worktree::OpenWorktree;
 use super::origins::origin_evidence;
-use super::siblings::keep_siblings;
 use super::{criteria_files, settle_anchor};
 
 /// Where the baseline of a judgement comes from.
@@ -119,7 +119,7 @@ pub fn begin_session(
     let store = open.store.as_ref();
     let mut recorded = record_head_baseline(store, &open.worktree, Some(spec), uncommitted, at)?;
     let effective = settle_anchor::session_begins(open, &recorded, effective)?;
-    keep_siblings(command_env, open, &mut recorded, &effective.settings.rescue);
+    keep_beside(command_env, open, &mut recorded, &effective.settings.rescue);
     let folder = command_env.typed_folder(open.root());
     command_env.note_conversations(open, &recorded, &folder)?;
     Ok((recorded, effective))

@@ -26,6 +26,7 @@ use super::admission::PreparedJudgement;
 use super::driver::{Pace, drive_to_the_end};
 use super::executor::ActionExecutor;
 use super::judgement_input::JudgementInput;
+use super::lost_ignored::find_lost_ignored;
 use super::open_breaker::name_open_breaker;
 use super::origins::{keep_judged_head, note_late_commits, settle_beside, settle_clone};
 use super::session_agent::{SightedAgent, settings_for};
@@ -203,8 +204,8 @@ impl JudgementRun {
         if !input.overrides.once || verdict.status() == Status::Complete {
             self.executor.snapshot_helpers("at the end of a judgement");
         }
-        let verdict = settle_clone(input, settle_beside(input, verdict));
-        let verdict = self.note_siblings(verdict);
+        let verdict = settle_clone(input, store, settle_beside(input, verdict));
+        let verdict = self.note_gone(verdict);
         let mut verdict = note_late_commits(input, store, verdict);
         if let Some(refused) = verdict
             .degraded
@@ -216,22 +217,33 @@ impl JudgementRun {
         verdict
     }
 
-    /// Names work of other worktrees that is gone. After the end of a session that watchdog ran, later changes there are not its own.
-    fn note_siblings(&self, mut verdict: Verdict) -> Verdict {
+    /// Names ignored files and work of other worktrees that are gone. After the end of a session that watchdog ran, later changes of other
+    /// worktrees are not its own.
+    fn note_gone(&self, mut verdict: Verdict) -> Verdict {
         let (input, store) = (self.input(), self.executor.store.as_ref());
+        let Some(since) = input.recorded_at else {
+            return verdict;
+        };
+        let worktree = input.worktree();
+        let (mut notes, session) = (Vec::new(), (input.spec.as_str(), since));
+        let lost = find_lost_ignored(&worktree, &input.work.ignored, session, &input.commands);
+        if let Some((files, note)) = lost {
+            verdict.ignored_lost = files;
+            notes.push(note);
+        }
         let is_about_session = self.log.is_some()
             || input.work.end.is_none()
             || (input.last_session(store)).is_none_or(|session| session.log.is_none());
-        let Some(since) = (input.recorded_at).filter(|_| is_about_session && !input.overrides.once)
-        else {
-            return verdict;
-        };
-        let siblings = (&input.work.siblings, since);
-        let sentences = describe_vanished(&input.worktree(), store, siblings, &input.commands);
-        if !sentences.is_empty() {
+        if is_about_session && !input.overrides.once {
+            let siblings = (&input.work.siblings, since);
+            let sentences = describe_vanished(&worktree, store, siblings, &input.commands);
             let detail = join_names(&sentences);
-            verdict.message = format!("{}; {detail}", verdict.message);
-            let note = Degradation::new(WarningCode::SiblingWorkGone, detail);
+            let note = (!sentences.is_empty())
+                .then(|| Degradation::new(WarningCode::SiblingWorkGone, detail));
+            notes.extend(note);
+        }
+        for note in notes {
+            verdict.message = format!("{}; {}", verdict.message, note.detail);
             verdict.degraded.push(note);
         }
         verdict

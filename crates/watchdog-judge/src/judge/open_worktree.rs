@@ -16,6 +16,7 @@ use watchdog_store::{
 use super::command_env::CommandEnv;
 use super::refusal::Refusal;
 use crate::clock::now;
+use crate::session::describe_removed_repository;
 
 /// The command name that a watch writes into a lock.
 pub const WATCH: &str = "watchdog watch";
@@ -40,12 +41,15 @@ pub struct OpenWorktree {
 impl OpenWorktree {
     /// Opens the worktree, then the store.
     pub fn open(command_env: &CommandEnv) -> Result<Self, UnreadableFact> {
-        OpenWorktree::open_by(command_env, command_env.open_worktree()?, open_store)
+        let opened = command_env.open_worktree();
+        let worktree = opened.map_err(|error| name_removed(command_env, error.into()))?;
+        OpenWorktree::open_by(command_env, worktree, open_store)
     }
 
     /// The same for a command that only reads, also where the state directory takes no writes.
     pub fn open_to_read(command_env: &CommandEnv) -> Result<Self, UnreadableFact> {
-        let worktree = Worktree::open(&command_env.worktree)?;
+        let opened = Worktree::open(&command_env.worktree);
+        let worktree = opened.map_err(|error| name_removed(command_env, error.into()))?;
         OpenWorktree::open_by(command_env, worktree, open_store_to_read)
     }
 
@@ -110,6 +114,17 @@ impl OpenWorktree {
             }
         }
     }
+}
+
+/// Says first that the repository is gone in which a baseline was recorded, where one was.
+fn name_removed(command_env: &CommandEnv, mut fact: UnreadableFact) -> UnreadableFact {
+    let store = open_store_to_read(&command_env.state).ok();
+    let removed =
+        store.and_then(|store| describe_removed_repository(store.as_ref(), &command_env.worktree));
+    if let Some(removed) = removed {
+        fact.why = format!("{removed}; {}", fact.why);
+    }
+    fact
 }
 
 /// The setting with which git does not work in a worktree now, for a verdict whose facts were read without it.

@@ -141,7 +141,11 @@ pub fn settle_beside(input: &JudgementInput, mut verdict: Verdict) -> Verdict {
 }
 
 /// Takes the credit from a verdict about another clone than the baseline's: what is in it was not seen to be made since then.
-pub fn settle_clone(input: &JudgementInput, mut verdict: Verdict) -> Verdict {
+pub fn settle_clone(
+    input: &JudgementInput,
+    store: &dyn LocalStore,
+    mut verdict: Verdict,
+) -> Verdict {
     let worktree = input.worktree();
     let is_recorded = || {
         Ok::<_, watchdog_git::Error>(
@@ -153,7 +157,7 @@ pub fn settle_clone(input: &JudgementInput, mut verdict: Verdict) -> Verdict {
     }
     let detail = format!(
         "{}, since the baseline was recorded",
-        describe_other_clone(&worktree)
+        describe_other_clone(store, &worktree)
     );
     if verdict.status() == Status::Complete {
         verdict.reason = Reason::Disputed;
@@ -163,6 +167,8 @@ pub fn settle_clone(input: &JudgementInput, mut verdict: Verdict) -> Verdict {
             input.commands.watchdog("snapshot")
         );
         verdict.not_a_strike_because = Some(Reason::Disputed.status().as_str());
+    } else {
+        verdict.message = format!("{detail}; {}", verdict.message);
     }
     verdict
         .degraded

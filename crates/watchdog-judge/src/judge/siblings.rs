@@ -19,7 +19,7 @@ use watchdog_facts::shell_line::{WorktreeCommands, shell_path, shell_word};
 use watchdog_git::{
     ContentAtBaseline, Error, FoundWorktree, OriginEvidence, Worktree, WorktreeState, worktrees_of,
 };
-use watchdog_store::{LocalStore, baseline, session, uncommitted};
+use watchdog_store::{LocalStore, baseline, session};
 
 use super::command_env::CommandEnv;
 use super::open_worktree::OpenWorktree;
@@ -33,8 +33,8 @@ const PATIENCE: Duration = Duration::from_secs(5);
 /// How many files of one are named.
 const NAMED: usize = 3;
 
-/// Keeps what is uncommitted in the other worktrees that are there and have no live session, and records it with the baseline. Tells how many
-/// it did not look at; nothing depends on it.
+/// Keeps what is uncommitted in the other worktrees that are there and have no live session. Tells how many it did not look at; nothing depends
+/// on it.
 pub fn keep_siblings(
     command_env: &CommandEnv,
     open: &OpenWorktree,
@@ -106,10 +106,6 @@ pub fn keep_siblings(
             "no look at {missed} of the repository: watchdog looks at {MOST}, for {} s",
             PATIENCE.as_secs()
         ));
-    }
-    let (id, spec, siblings) = (&open.worktree_id, &recorded.spec, &recorded.work.siblings);
-    if let Err(error) = uncommitted::record_siblings(store, id, spec, at, siblings) {
-        command_env.tell(&format!("cannot record other worktrees: {error}"));
     }
 }
 

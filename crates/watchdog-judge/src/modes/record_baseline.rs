@@ -3,22 +3,25 @@
 use std::sync::Arc;
 
 use super::run::first_failure::{cheap_checks, record_outcomes};
+use crate::rescue::{BEFORE_SESSION, take_snapshot};
 use crate::session::{
     AnewBy, RecordedBaseline, UncommittedRule, begin_anew, record_head_baseline,
     spec_of_new_session,
 };
+use watchdog_core::config::settings::{RescueMode, RescueSettings};
 use watchdog_facts::evidence::UnreadableFact;
 use watchdog_process::CancelFlag;
 use watchdog_store::journal::{kind, new_event};
 
 use crate::clock::now;
+use crate::judge::before_session::keep_beside;
 use crate::judge::command_env::CommandEnv;
 use crate::judge::configuration::load_effective;
 use crate::judge::judgement_input::{JudgementInput, Overrides};
 use crate::judge::open_worktree::OpenWorktree;
 use crate::judge::refusal::Refusal;
 use crate::judge::settle_anchor::{accept_criteria, between_sessions, session_begins};
-use crate::judge::siblings::keep_siblings;
+use crate::judge::snapshots::describe_gaps;
 use crate::wire::judgement_events::baseline_data;
 
 /// The options of a baseline.
@@ -73,7 +76,8 @@ pub fn record_baseline(
             Ok(effective) => {
                 let has_checks = !effective.settings.checks.is_empty();
                 let effective = session_begins(open, &recorded, effective)?;
-                keep_siblings(command_env, open, &mut recorded, &effective.settings.rescue);
+                keep_beside(command_env, open, &mut recorded, &effective.settings.rescue);
+                keep_ignored(command_env, open, &recorded, &effective.settings.rescue);
                 if has_checks {
                     // Without the record a later pass is no more than `committed`.
                     let _ = record_cheap_outcomes(command_env, &recorded);
@@ -93,6 +97,26 @@ pub fn record_baseline(
     // This append has no guarding lease, so it cannot be fenced.
     let _done = open.store.append(&[noted], None)?;
     Ok((recorded, unread))
+}
+
+/// Takes the snapshot before the session where ignored files are to be kept. `run`, `loop` and hooks take it in any case.
+fn keep_ignored(
+    command_env: &CommandEnv,
+    open: &OpenWorktree,
+    recorded: &RecordedBaseline,
+    settings: &RescueSettings,
+) {
+    if settings.keep_ignored.is_empty() || settings.mode == RescueMode::Off {
+        return;
+    }
+    let request = (recorded.spec.as_str(), recorded.at, BEFORE_SESSION);
+    match take_snapshot(&open.worktree, request, settings) {
+        Ok(taken) => {
+            let gaps = taken.as_ref().and_then(describe_gaps);
+            gaps.iter().for_each(|gaps| command_env.tell(gaps));
+        }
+        Err(error) => command_env.tell(&format!("cannot keep ignored files: {error}")),
+    }
 }
 
 /// Judges the checks of files and git alone, which records how each ends before the work.

@@ -4,18 +4,37 @@ use jiff::Timestamp;
 
 use super::copied_secrets::repeats_secret;
 use super::secrets::{in_generated_folder, looks_secret, secret_in};
+use super::selection::PathPatterns;
 use watchdog_core::config::settings::RescueSettings;
 use watchdog_facts::secret_shapes::LIMIT;
+use watchdog_facts::session_work::in_tool_folder;
 use watchdog_git::{Snapshot, SnapshotCandidate, SnapshotRequest, Worktree};
+
+/// Why a snapshot is taken when a session begins: it alone has the ignored files of `rescue.keep_ignored`.
+pub const BEFORE_SESSION: &str = "before the session";
 
 /// The rule for [`watchdog_git::Worktree::take_snapshot_with_private`]: possible secrets by name or by new content, copies of
 /// secrets, and files larger than `max_bytes`. Everything that is never committed for one of these reasons belongs here, too.
 pub fn private_rule(
     settings: &RescueSettings,
 ) -> impl Fn(&SnapshotCandidate<'_>) -> Option<&'static str> + use<> {
-    let max_bytes = settings.max_bytes;
+    private_rule_with(settings, &[])
+}
+
+/// The same, which also selects the ignored files of these names or globs.
+fn private_rule_with(
+    settings: &RescueSettings,
+    keep_ignored: &[String],
+) -> impl Fn(&SnapshotCandidate<'_>) -> Option<&'static str> + use<> {
+    let (max_bytes, keep) = (settings.max_bytes, KeptIgnored::new(keep_ignored));
     move |candidate| {
+        if candidate.folder {
+            return keep.enters(candidate.path).then_some("ignored");
+        }
         if candidate.ignored {
+            if keep.patterns.matches(candidate.path) {
+                return Some("ignored");
+            }
             let is_work = candidate.newly_ignored && candidate.bytes <= LIMIT;
             return worth_keeping(candidate.path, candidate.bytes)
                 .then_some("ignored")
@@ -40,6 +59,29 @@ pub fn private_rule(
         } else {
             None
         }
+    }
+}
+
+/// The ignored files that the user wants to be kept.
+struct KeptIgnored {
+    texts: Vec<String>,
+    patterns: PathPatterns,
+}
+
+impl KeptIgnored {
+    fn new(texts: &[String]) -> Self {
+        KeptIgnored {
+            texts: texts.to_vec(),
+            patterns: PathPatterns::new(texts),
+        }
+    }
+
+    /// Whether files below an ignored folder may be among them. A folder of tools has to be named.
+    fn enters(&self, folder: &str) -> bool {
+        let below = format!("{folder}/");
+        let names_it = |text: &String| text.trim_start_matches(['.', '/']).starts_with(&below);
+        let is_named = self.patterns.matches(folder) || self.texts.iter().any(names_it);
+        is_named || !self.texts.is_empty() && !in_tool_folder(&below)
     }
 }
 
@@ -98,7 +140,13 @@ pub fn take_snapshot(
         why,
         max_new_bytes: settings.max_snapshot_bytes,
     };
-    worktree.take_snapshot_with_private(&request, &private_rule(settings))
+    // Later snapshots do without these files, which may be many: the loss is one of what was there before.
+    let keep_ignored: &[String] = match why == BEFORE_SESSION {
+        true => &settings.keep_ignored,
+        false => &[],
+    };
+    let rule = private_rule_with(settings, keep_ignored);
+    worktree.take_snapshot_with_private(&request, &rule)
 }
 
 #[cfg(test)]

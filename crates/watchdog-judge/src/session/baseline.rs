@@ -181,7 +181,7 @@ fn record_uncommitted(
     now: Timestamp,
 ) -> Result<(SessionEdgeFiles, Vec<String>), UnreadableFact> {
     let worktree_id = worktree.worktree_id();
-    let (_, ids) = worktree.uncommitted_contents()?;
+    let (ids, ignored) = worktree.contents_at_begin()?;
     let paths = ids.keys().cloned().collect();
     let earlier = uncommitted::read_uncommitted(store, &worktree_id, spec)?
         .filter(|earlier| !earlier.completed);
@@ -217,6 +217,7 @@ fn record_uncommitted(
         stashed: worktree.stashed_contents(stashes.as_deref().unwrap_or_default()),
         stashes,
         gates,
+        ignored,
         ..SessionEdgeFiles::default()
     };
     uncommitted::record_uncommitted(

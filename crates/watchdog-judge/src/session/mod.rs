@@ -25,6 +25,6 @@ pub use inside::{
 pub use log_files::{SessionLog, expire_logs, log_path, logs_of, open_log};
 pub use log_reader::LogReader;
 pub use other_clone::{
-    AnewBy, begin_anew, describe_lost_baseline, describe_other_clone, is_another_clone,
-    is_same_clone, refuse_other_clone, refuse_replaced_clone,
+    AnewBy, begin_anew, describe_lost_baseline, describe_other_clone, describe_removed_repository,
+    is_another_clone, is_same_clone, refuse_other_clone, refuse_replaced_clone,
 };

@@ -3,10 +3,12 @@
 //! A session can remove or forge the id of its clone. Therefore the id alone gives no credit: without the commits of the records it leads to
 //! an error, and where a session may have removed them, only a person begins anew.
 
+use std::path::Path;
+
 use watchdog_facts::evidence::{Degradation, FaultKind, UnreadableFact, WarningCode};
-use watchdog_facts::shell_line::WorktreeCommands;
-use watchdog_git::Worktree;
-use watchdog_store::{LocalStore, anchor, baseline, left_rows, session};
+use watchdog_facts::shell_line::{WorktreeCommands, shell_path};
+use watchdog_git::{HistoryPoint, Worktree};
+use watchdog_store::{LocalStore, anchor, baseline, left_rows, session, uncommitted};
 
 use super::inside::{find_enclosing_session, record_lives};
 
@@ -54,14 +56,75 @@ pub fn is_another_clone(
     Ok(false)
 }
 
-/// Says that another clone is at this place, or may be: a clone that lost its id looks the same.
-pub fn describe_other_clone(worktree: &Worktree) -> &'static str {
-    match worktree.clone_id() {
-        Ok(None) => {
-            "another clone is at this place, or watchdog/id was removed from the git directory of this one"
+/// Says that the repository was replaced, or may be: a clone that lost its id looks the same. Names the recorded one, the present one, and
+/// the last bundle.
+pub fn describe_other_clone(store: &dyn LocalStore, worktree: &Worktree) -> String {
+    // One that was opened before knows objects of the repository that is gone.
+    let opened = Worktree::open(worktree.root()).ok();
+    let worktree = opened.as_ref().unwrap_or(worktree);
+    let worktree_id = worktree.worktree_id();
+    let latest = baseline::read_latest_baseline(store, &worktree_id)
+        .ok()
+        .flatten();
+    let commit = latest
+        .as_ref()
+        .and_then(|(_, baseline)| baseline.commit.clone());
+    let lacks_commit = (commit.as_deref()).is_none_or(|commit| !worktree.has_commit(commit));
+    let doubt = match worktree.clone_id() {
+        Ok(None) if !lacks_commit => {
+            ", or watchdog/id was removed from the git directory of this one"
         }
-        Ok(Some(_)) | Err(_) => "another clone is at this place",
+        _ => "",
+    };
+    let present = match worktree.head() {
+        Ok(HistoryPoint::Commit(head)) => shorten(&head),
+        Ok(HistoryPoint::Unborn) => "no commit".to_owned(),
+        Err(_) => "an unreadable HEAD".to_owned(),
+    };
+    let recorded = commit.as_deref().map_or("no commit".to_owned(), shorten);
+    let bundle = latest.and_then(|(spec, _)| find_bundle(store, &worktree_id, &spec));
+    let bundle = bundle.unwrap_or_default();
+    match worktree.git_dir().exists() {
+        true => format!(
+            "the repository was replaced: another clone is at this place{doubt} (the baseline is at {recorded}, HEAD here at {present}{bundle})"
+        ),
+        false => format!("the repository was removed (the baseline is at {recorded}{bundle})"),
     }
+}
+
+fn shorten(commit: &str) -> String {
+    commit.get(..12).unwrap_or(commit).to_owned()
+}
+
+/// Says that the repository was removed in which the latest baseline of this folder, or of one around it, was recorded; `None` where none
+/// was.
+pub fn describe_removed_repository(store: &dyn LocalStore, folder: &Path) -> Option<String> {
+    let folder = std::fs::canonicalize(folder).ok()?;
+    let baselines = baseline::list_all_baselines(store).ok()?;
+    let read_records = (baselines.into_iter())
+        .filter_map(|(worktree_id, spec, baseline)| Some((worktree_id, spec, baseline.ok()?)));
+    let (worktree_id, spec, baseline) = read_records
+        .filter(|(_, _, baseline)| folder.starts_with(&baseline.worktree))
+        .max_by_key(|(_, _, baseline)| (baseline.worktree.components().count(), baseline.at))?;
+    let commit = baseline
+        .commit
+        .as_deref()
+        .map_or("no commit".to_owned(), shorten);
+    let bundle = find_bundle(store, &worktree_id, &spec).unwrap_or_default();
+    Some(format!(
+        "the repository in {} was removed since the baseline of '{spec}' at {commit} was recorded{bundle}",
+        baseline.worktree.display()
+    ))
+}
+
+/// The words that bring back the last bundle of the repository that a baseline was recorded in.
+pub fn find_bundle(store: &dyn LocalStore, worktree_id: &str, spec: &str) -> Option<String> {
+    let work = uncommitted::read_uncommitted(store, worktree_id, spec)
+        .ok()??
+        .work;
+    let path = work.bundle.filter(|path| Path::new(path).exists())?;
+    let path = shell_path(Path::new(&path));
+    Some(format!("; its last bundle: git clone {path} DIR"))
 }
 
 /// Says which commit the clone lost that the latest baseline names; `None` where it is there, or where another clone is here.
@@ -110,7 +173,7 @@ pub fn refuse_other_clone(
         return Err(anew_by_person(
             &format!(
                 "{}: its baseline is not recorded",
-                describe_other_clone(worktree)
+                describe_other_clone(store, worktree)
             ),
             commands,
         ));
@@ -133,7 +196,7 @@ pub fn refuse_replaced_clone(
         false => Err(anew_by_person(
             &format!(
                 "{}, since the last session began",
-                describe_other_clone(worktree)
+                describe_other_clone(store, worktree)
             ),
             commands,
         )),
@@ -173,7 +236,7 @@ pub fn begin_anew(
             )
         }));
     }
-    let other_clone = describe_other_clone(worktree);
+    let other_clone = describe_other_clone(store, worktree);
     let worktree_id = worktree.worktree_id();
     let lost = |why: String| Err(UnreadableFact::new(FaultKind::Git, why));
     for (id, spec, record) in session::list_all_sessions(store)? {

@@ -13,6 +13,7 @@ use watchdog_core::decision::record::{JudgementRecord, bound_verdict};
 use watchdog_core::decision::termination::SpentUsage;
 use watchdog_facts::evidence::{CheckResult, Commit, Degradation, WarningCode};
 use watchdog_facts::gate_hooks::GateOff;
+use watchdog_facts::ignored_files::LostFile;
 use watchdog_facts::refused_tool::{RefusedTool, ToolRefusals};
 use watchdog_facts::secret_members::mask_value;
 use watchdog_facts::session_exit::SessionExit;
@@ -191,6 +192,7 @@ impl Judgement {
             changed_since_end: verdict.changed_since_end,
             unchanged_since: verdict.unchanged_since,
             helpers: verdict.helpers.clone(),
+            ignored_lost: verdict.ignored_lost.clone(),
             beside: commits
                 .map(|commits| commits.beside.clone())
                 .unwrap_or_default(),
@@ -280,6 +282,8 @@ pub struct VerdictView {
     pub changed_since_end: u64,
     pub unchanged_since: Option<Timestamp>,
     pub helpers: Vec<String>,
+    #[serde(deserialize_with = "read_known_entries")]
+    pub ignored_lost: Vec<LostFile>,
     #[serde(rename = "elsewhere", deserialize_with = "read_known_entries")]
     pub beside: Vec<WorkBeside>,
     #[serde(deserialize_with = "read_known_entries")]
@@ -379,7 +383,7 @@ mod tests {
             let printed = serde_json::from_str(line).expect("JSON");
             // The keys are younger.
             let read = VerdictView::read(&printed).to_line();
-            let younger = "\"elsewhere\":[],\"gates_off\":[],";
+            let younger = "\"ignored_lost\":[],\"elsewhere\":[],\"gates_off\":[],";
             assert_eq!(read.replace(younger, ""), line);
         }
     }

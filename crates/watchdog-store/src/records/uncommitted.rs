@@ -1,7 +1,5 @@
 //! The uncommitted files of a worktree at the start and the end of a spec's session, and the files that watchdog itself wrote there.
 
-use std::collections::BTreeMap;
-
 use jiff::Timestamp;
 use serde::{Deserialize, Serialize};
 
@@ -10,7 +8,7 @@ use crate::engine::LocalStore;
 use crate::error::StoreError;
 use crate::key::RowKey;
 use watchdog_facts::gate_hooks::GateHooks;
-use watchdog_facts::session_work::{ContentIds, SessionEdgeFiles, SiblingWork};
+use watchdog_facts::session_work::{ContentIds, SessionEdgeFiles};
 
 /// The uncommitted work recorded with a baseline.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
@@ -80,16 +78,17 @@ pub fn record_session_end(
     })
 }
 
-/// Records the other worktrees of the repository when the session began that has this baseline.
-pub fn record_siblings(
+/// Records the other worktrees of the repository and its bundle when the session began that has this baseline.
+pub fn record_beside(
     store: &dyn LocalStore,
     worktree_id: &str,
     spec: &str,
     baseline_at: Timestamp,
-    siblings: &BTreeMap<String, SiblingWork>,
+    beside: &SessionEdgeFiles,
 ) -> Result<(), StoreError> {
     change_record(store, worktree_id, spec, baseline_at, |record| {
-        record.work.siblings.clone_from(siblings)
+        record.work.siblings.clone_from(&beside.siblings);
+        record.work.bundle.clone_from(&beside.bundle);
     })
 }
 

@@ -1,7 +1,7 @@
 //! `rescue`: how uncommitted work is salvaged.
 
 use super::super::key_kinds::{
-    ARGV, GLOB, TEXT, ValueForm, list_of, nullable, seconds, whole, word_of,
+    ARGV, FLAG, GLOB, TEXT, ValueForm, list_of, nullable, seconds, whole, word_of,
 };
 use super::super::key_table::{KeyBlock, keys};
 use super::super::reader::{ConfigNode, ConfigSection};
@@ -39,6 +39,10 @@ pub(in super::super) static BLOCK: KeyBlock<RescueSettings> = KeyBlock {
         "max_bytes" => max_bytes: whole(1..=u64::MAX), "larger files, in bytes, are not committed, and are kept apart in snapshots";
         "max_snapshot_bytes" => max_snapshot_bytes: nullable(whole(1..=u64::MAX)),
             "bytes of new files together; the largest beyond it are left out of snapshots, and named. Null keeps all";
+        "keep_ignored" => keep_ignored: list_of(GLOB),
+            "names or globs of ignored files that the snapshot before a session keeps apart, up to `max_snapshot_bytes`";
+        "bundle" => bundle: FLAG,
+            "write a git bundle of all refs to the state directory before each session that finds new commits";
         "protect" => protect: list_of(GLOB),
             "branches, by name or glob, that rescue never commits to; the work goes to `watchdog/rescue/<spec>`";
         "trailers" => trailers: list_of(TRAILER),
@@ -93,7 +97,7 @@ mod tests {
     fn every_key_is_read() {
         let rescue = reads(
             r#"{"rescue": {"mode": "command", "command": ["save", "-a"], "timeout_seconds": 9, "exclude": ["*.key"], "max_files": 2,
-                "max_bytes": 3, "max_snapshot_bytes": 9, "protect": ["main", "release/*"],
+                "max_bytes": 3, "max_snapshot_bytes": 9, "keep_ignored": ["notes/"], "bundle": true, "protect": ["main", "release/*"],
                 "trailers": ["Rescued-From: {snapshot}"], "keep_days": 4, "snapshot_seconds": 0,
                 "quiet_seconds": 3}}"#,
         )
@@ -108,6 +112,8 @@ mod tests {
                 max_files: 2,
                 max_bytes: 3,
                 max_snapshot_bytes: Some(9),
+                keep_ignored: vec!["notes/".into()],
+                bundle: true,
                 protect: vec!["main".into(), "release/*".into()],
                 trailers: vec!["Rescued-From: {snapshot}".into()],
                 keep_days: 4,

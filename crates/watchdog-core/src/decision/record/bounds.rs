@@ -284,6 +284,7 @@ pub fn bound_verdict(verdict: &Verdict) -> Verdict {
         .map(bound_check)
         .collect();
     verdict.helpers = shorten_list(&verdict.helpers, LISTED);
+    verdict.ignored_lost.truncate(LISTED);
     verdict
         .degraded
         .iter_mut()

@@ -118,7 +118,7 @@ fn describe_clone(
         return Ok(None);
     };
     if is_another_clone(store, worktree)? || !is_same_clone(store, worktree, &spec)? {
-        return Ok(Some(describe_other_clone(worktree).to_owned()));
+        return Ok(Some(describe_other_clone(store, worktree)));
     }
     describe_lost_baseline(store, worktree)
 }

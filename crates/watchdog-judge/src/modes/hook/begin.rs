@@ -3,6 +3,7 @@
 use jiff::Timestamp;
 
 use crate::hooks::{HookAction, HookInput, HookReply};
+use crate::rescue::BEFORE_SESSION;
 use crate::session::{
     AnewBy, UncommittedRule, begin_anew, read_recorded_baseline, record_head_baseline, record_lives,
 };
@@ -17,11 +18,11 @@ use watchdog_store::session::{self, SessionRecord};
 
 use super::hook_worktree::{HookRequest, HookWorktree, keep_work, note_event};
 use crate::clock::now;
+use crate::judge::before_session::keep_beside;
 use crate::judge::command_env::CommandEnv;
 use crate::judge::configuration::{EffectiveConfig, load_effective};
 use crate::judge::open_worktree::OpenWorktree;
 use crate::judge::settle_anchor;
-use crate::judge::siblings::keep_siblings;
 use crate::judge::snapshots::describe_gaps;
 use crate::wire::hook_events::hook_session_started_data;
 use crate::wire::judgement_events::baseline_data;
@@ -129,7 +130,7 @@ pub fn begin_session(
         effective
     };
     if fresh {
-        keep_siblings(
+        keep_beside(
             command_env,
             &open,
             &mut recorded,
@@ -168,12 +169,7 @@ fn snapshot_uncommitted(
     settings: &RescueSettings,
     at: Timestamp,
 ) -> Result<(), UnreadableFact> {
-    let taken = keep_work(
-        command_env,
-        open,
-        (spec, at, "before the session"),
-        settings,
-    )?;
+    let taken = keep_work(command_env, open, (spec, at, BEFORE_SESSION), settings)?;
     let Some(taken) = taken else { return Ok(()) };
     if let Some(sentence) = describe_gaps(&taken) {
         command_env.tell(&sentence);

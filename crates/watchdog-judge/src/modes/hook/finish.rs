@@ -9,6 +9,7 @@ use super::hook_worktree::{HookWorktree, keep_work, note_event, note_snapshot};
 use crate::clock::now;
 use crate::judge::command_env::CommandEnv;
 use crate::judge::configuration::load_effective;
+use crate::judge::lost_ignored::find_lost_ignored;
 use crate::judge::origins::{left_commit_words, origin_evidence};
 use crate::judge::settle_anchor;
 use crate::judge::siblings::describe_vanished;
@@ -86,6 +87,12 @@ pub fn end_session(
             .with_content(recorded_baseline.content());
         let (left_commits, _) = (open.worktree).keep_submodule_commits(Some(&evidence), at);
         let mut sentences: Vec<String> = left_commits.iter().map(left_commit_words).collect();
+        let (work, session) = (
+            &recorded_baseline.work,
+            (spec.as_str(), recorded_baseline.at),
+        );
+        let lost = find_lost_ignored(&open.worktree, &work.ignored, session, &open.commands);
+        sentences.extend(lost.map(|(_, note)| note.detail));
         let siblings = (&recorded_baseline.work.siblings, recorded_baseline.at);
         sentences.extend(describe_vanished(
             &open.worktree,

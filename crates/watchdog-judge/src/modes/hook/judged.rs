@@ -39,6 +39,7 @@ use crate::judge::gates::find_gates_off;
 use crate::judge::input_assembly::{SourceOfBaseline, open_judgement};
 use crate::judge::journal::CommandJournal;
 use crate::judge::judgement_input::{JudgementInput, Overrides};
+use crate::judge::lost_ignored::find_lost_ignored;
 use crate::judge::origins::keep_judged_head;
 use crate::judge::snapshots::describe_gaps;
 use crate::judge::{criteria_files, machine_log, session_work};
@@ -162,8 +163,8 @@ impl<'a> JudgedStop<'a> {
         talks && !is_watched(self.store.as_ref(), &self.input) && !changed_something(&self.input)
     }
 
-    /// Adds to any answer what weakens the criteria, a damaged database that was put aside, entries of the stash that are gone, and gates
-    /// that are off. Keeps the commits that lie beside HEAD, and names them where HEAD has no new one.
+    /// Adds to any answer what weakens the criteria, a damaged database that was put aside, stash entries and ignored files that are gone, and
+    /// gates that are off. Keeps the commits that lie beside HEAD, and names them where HEAD has no new one.
     fn with_notes(&self, mut reply: HookReply) -> HookReply {
         let input = &self.input;
         let commits = (self.is_stop())
@@ -171,6 +172,12 @@ impl<'a> JudgedStop<'a> {
         let commits = commits.and_then(Result::ok);
         keep_judged_head(input, commits.as_ref());
         let of_stash = commits.iter().flat_map(|commits| &commits.degraded);
+        let session = input.recorded_at.filter(|_| self.is_stop());
+        let lost = session.and_then(|since| {
+            let (spec, recorded) = (input.spec.as_str(), &input.work.ignored);
+            find_lost_ignored(&input.worktree(), recorded, (spec, since), &input.commands)
+        });
+        let lost = lost.map(|(_, note)| note);
         let is_shown = |note: &&Degradation| {
             matches!(
                 note.code,
@@ -183,6 +190,7 @@ impl<'a> JudgedStop<'a> {
         };
         let mut notes: Vec<String> = (input.notes.iter().chain(of_stash))
             .filter(is_shown)
+            .chain(&lost)
             .map(|note| note.detail.clone())
             .chain(gates_off.into_iter().map(|gate| gate.detail))
             .collect();

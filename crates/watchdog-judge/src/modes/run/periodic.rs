@@ -14,7 +14,7 @@ use std::time::{Duration, Instant};
 
 use jiff::Timestamp;
 
-use crate::rescue::take_snapshot;
+use crate::rescue::{BEFORE_SESSION, take_snapshot};
 use watchdog_core::config::settings::{RescueMode, RescueSettings};
 use watchdog_git::{OriginEvidence, Snapshot, Worktree};
 use watchdog_store::LocalStore;
@@ -280,7 +280,7 @@ impl SnapshotSchedule {
         if self.begun {
             "during the session"
         } else {
-            "before the session"
+            BEFORE_SESSION
         }
     }
 

@@ -346,7 +346,7 @@ impl SweepShared<'_> {
         }
         if is_another_clone(self.store.as_ref(), &worktree)? {
             return Ok(Err(SweepOutcome::Unwatched {
-                note: Some(describe_other_clone(&worktree).into()),
+                note: Some(describe_other_clone(self.store.as_ref(), &worktree)),
             }));
         }
         let open = OpenWorktree::with_store(around, worktree, &self.store);

@@ -1,0 +1,85 @@
+//! Ignored files that no tool made, and that are gone at the end of a session: which, how large, and which snapshot has them.
+
+use std::collections::BTreeMap;
+
+use jiff::Timestamp;
+
+use watchdog_facts::display::{escape_to_one_line, plural};
+use watchdog_facts::evidence::{Degradation, WarningCode};
+use watchdog_facts::ignored_files::{IgnoredFiles, LostFile};
+use watchdog_facts::shell_line::{WorktreeCommands, shell_word};
+use watchdog_git::Worktree;
+
+/// How many are named, and how many a verdict lists.
+const NAMED: usize = 3;
+const LISTED: usize = 100;
+
+/// The files of the session's begin that are gone, with the note about them.
+pub fn find_lost_ignored(
+    worktree: &Worktree,
+    recorded: &IgnoredFiles,
+    (spec, since): (&str, Timestamp),
+    commands: &WorktreeCommands,
+) -> Option<(Vec<LostFile>, Degradation)> {
+    let detail = match worktree.find_lost_ignored(recorded, (spec, since)) {
+        Ok(lost) if lost.is_empty() => return None,
+        Ok(mut lost) => {
+            let detail = describe_lost(&lost, recorded, commands);
+            lost.truncate(LISTED);
+            return Some((lost, Degradation::new(WarningCode::IgnoredLost, detail)));
+        }
+        Err(error) => format!("cannot tell whether ignored files are gone: {error}"),
+    };
+    Some((
+        Vec::new(),
+        Degradation::new(WarningCode::IgnoredLost, detail),
+    ))
+}
+
+fn describe_lost(
+    lost: &[LostFile],
+    recorded: &IgnoredFiles,
+    commands: &WorktreeCommands,
+) -> String {
+    let named: Vec<String> = lost.iter().take(NAMED).map(LostFile::describe).collect();
+    let more = match lost.len() - named.len() {
+        0 => String::new(),
+        more => format!(" and {more} more"),
+    };
+    let mut by_snapshot: BTreeMap<Option<&str>, usize> = BTreeMap::new();
+    for file in lost {
+        *by_snapshot.entry(file.snapshot.as_deref()).or_default() += 1;
+    }
+    let pronoun = |count: usize| match (count, lost.len()) {
+        (1, 1) => "it".to_owned(),
+        (count, all) if count == all => "them".to_owned(),
+        (count, _) => format!("{count} of them"),
+    };
+    let copies: Vec<String> = (by_snapshot.iter().rev())
+        .map(|(snapshot, count)| match snapshot {
+            Some(id) => {
+                let restore = commands.watchdog(&format!("rescue restore {}", shell_word(id)));
+                format!("bring {} back with: {restore}", pronoun(*count))
+            }
+            None => format!(
+                "no snapshot has {}, see rescue.keep_ignored",
+                pronoun(*count)
+            ),
+        })
+        .collect();
+    let are = if lost.len() == 1 { "is" } else { "are" };
+    let bound = describe_bound(recorded).map_or(String::new(), |bound| format!("; {bound}"));
+    format!(
+        "{} from before the session {are} gone or empty: {}{more} ({}){bound}",
+        plural(lost.len() as u64, "ignored file"),
+        named.join(", "),
+        copies.join("; ")
+    )
+}
+
+/// Names the path at which the record of ignored files ends, if it has not all of them.
+pub fn describe_bound(recorded: &IgnoredFiles) -> Option<String> {
+    let path = escape_to_one_line(recorded.beyond.as_ref()?);
+    let count = plural(recorded.files.len() as u64, "ignored file");
+    Some(format!("the record has {count}, and not '{path}' and more"))
+}
