@@ -2,9 +2,12 @@
 
 use std::sync::LazyLock;
 
-use regex::Regex;
+use regex::{Captures, Regex};
 
-use super::status_words::{is_open_alone, read_sign, read_status};
+use super::status_words::{
+    hide_code, is_doubtful, is_open_alone, mentions_open_box, mentions_open_word, read_end_word,
+    read_sign, read_status, write_boxes,
+};
 
 /// A line about a task.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -18,14 +21,20 @@ pub(super) struct ChecklistBox {
 /// A bullet, a number or the sign of a heading, maybe quoted and within emphasis, then white space or a box.
 static MARKER: LazyLock<Regex> = LazyLock::new(|| {
     Regex::new(
-        r"^(?:[\s>]*(?:(?:[-*+]|\d{1,9}[.)])(?P<bullet>\s+|\\?\[|$)|(?P<heading>#{1,6})\s+))?",
+        r"^(?:[\s>]*(?:(?:[-*+•‣◦▪·–—]|(?:\(?\d{1,9}(?:\.\d{1,9})*|[A-Za-z])[.)])(?P<bullet>\s+|\\?\[|$)|(?P<heading>#{1,6})\s+))?",
     )
     .expect("a fixed pattern")
 });
 
 /// A box at the beginning of an item: what is behind it tells a link.
 static BOX: LazyLock<Regex> = LazyLock::new(|| {
-    Regex::new(r"^(?:\*\*|__|~~)?\\?\[(?P<mark>[^\[\]\\]{0,24})\\?\](?P<title>[^(\[:].*|)$")
+    Regex::new(r"^(?:\*\*|__|~~)?(?:\\?\[(?P<mark>[^\[\]\\]{0,24})\\?\]|\((?P<round>[ xX✓✔])\))(?P<title>[^(\[:].*|)$")
+        .expect("a fixed pattern")
+});
+
+/// A number or a date before a box: `1.1 [ ]`, `T002 [ ]`, `[2026-11-28] [ ]`.
+static LABEL: LazyLock<Regex> = LazyLock::new(|| {
+    Regex::new(r"^(?P<label>[^\s`]*\d[^\s`]*)\s+(?P<box>(?:\*\*|__|\\)?[\[☐⬜🔲].*)$")
         .expect("a fixed pattern")
 });
 
@@ -60,7 +69,8 @@ pub(super) fn list_checklist_items(markdown: &str, optional: &[String]) -> Vec<C
             continue;
         }
         let visible = without_comments(line, &mut comment);
-        let line = visible.trim_end();
+        let written = write_boxes(visible.trim_end());
+        let line = written.as_str();
         fence = CodeFence::opened_by(line);
         if fence.is_some() {
             continue;
@@ -96,22 +106,47 @@ fn parse_line(line: &str, section: &str) -> Option<ChecklistBox> {
             .filter(|bullet| bullet.as_str().ends_with('['))
             .map_or(marker[0].len(), |bullet| bullet.start())..];
     }
-    if let Some(item) = parse_box(body, in_list) {
-        return Some(item);
-    }
-    let at_end = body
-        .rsplit_once(['[', '☐', '☑', '✅'])
-        .filter(|_| in_heading);
-    if let Some((title, _)) = at_end
-        && let Some(item) =
-            parse_box(&body[title.len()..], false).filter(|item| item.title.is_empty())
+    let unread_item = || ChecklistBox {
+        title: body.to_owned(),
+        done: None,
+    };
+    let quoted = line.trim_start().starts_with('>');
+    if let Some(groups) = LABEL.captures(body).filter(|_| !quoted)
+        && let Some(item) = parse_box(&groups["box"], false)
     {
-        return Some(ChecklistBox {
-            title: strip_emphasis(title),
-            ..item
-        });
+        let title = format!("{} {}", strip_emphasis(&groups["label"]), item.title);
+        return Some(ChecklistBox { title, ..item });
     }
-    let status = STATUS.captures(body)?;
+    if let Some(item) = parse_box(body, in_list) {
+        // A second box, which is open, takes a tick back.
+        let doubted = item.done == Some(true) && mentions_open_box(&item.title);
+        return Some(if doubted { unread_item() } else { item });
+    }
+    if let Some(status) = STATUS.captures(body) {
+        return Some(read_status_line(&status, section));
+    }
+    if quoted {
+        return None;
+    }
+    let end_word = || read_end_word(body).filter(|_| in_heading);
+    if let Some((title, done)) = read_end(body, in_heading).or_else(end_word) {
+        let title = strip_emphasis(title);
+        return match done {
+            Some(_) if in_list || in_heading => Some(ChecklistBox { title, done }),
+            // A sentence may end so.
+            done => (done != Some(true)).then(unread_item),
+        };
+    }
+    let listed = in_list && !line.starts_with([' ', '\t']);
+    let mentioned = (listed && is_open_alone(section))
+        || mentions_open_box(body)
+        || body.starts_with(is_doubtful)
+        || mentions_open_word(body);
+    mentioned.then(unread_item)
+}
+
+/// A line `Status: …`, with the title before it, or that of its section.
+fn read_status_line(status: &Captures<'_>, section: &str) -> ChecklistBox {
     let title = match strip_emphasis(&status["before"]) {
         before if before.is_empty() => section.to_owned(),
         before => before,
@@ -121,7 +156,28 @@ fn parse_line(line: &str, section: &str) -> Option<ChecklistBox> {
         None => format!("{title}: {}", strip_emphasis(&status["words"])),
         Some(_) => title,
     };
-    Some(ChecklistBox { title, done })
+    ChecklistBox { title, done }
+}
+
+/// Reads a box or a sign at the end of a text: the text before it, and whether it says done or open.
+fn read_end(body: &str, in_heading: bool) -> Option<(&str, Option<bool>)> {
+    let plain = hide_code(body);
+    let end = plain.trim_end_matches(|c: char| c.is_whitespace() || "*_~)\u{fe0f}".contains(c));
+    let at = if end.ends_with(']') {
+        let at = end.rfind('[')?;
+        let before = end[..at].trim_end_matches('\\');
+        before.ends_with([' ', '\t', '*', '_', '(']).then_some(at)?
+    } else {
+        end.char_indices().next_back()?.0
+    };
+    let title = body[..at].trim_end_matches('\\');
+    let done = match parse_box(&body[at..end.len()], false) {
+        // An empty list of a programming language looks like this.
+        Some(_) if body[at..].starts_with("[]") && !in_heading => None,
+        Some(item) => item.done,
+        None => end[at..].starts_with(is_doubtful).then_some(None)?,
+    };
+    (!title.is_empty()).then_some((title, done))
 }
 
 /// Reads a box, or a sign of one, at the beginning of a text.
@@ -135,7 +191,9 @@ fn parse_box(text: &str, in_list: bool) -> Option<ChecklistBox> {
             done: Some(done),
         });
     };
-    let (mark, title) = (groups["mark"].trim(), strip_emphasis(&groups["title"]));
+    let round = groups.name("round").filter(|_| in_list);
+    let mark = groups.name("mark").or(round)?.as_str().trim();
+    let title = strip_emphasis(&groups["title"]);
     let mut characters = mark.chars();
     let done = match (characters.next(), characters.next()) {
         // An empty box is open, however wide it is.
@@ -201,39 +259,29 @@ impl TableReader {
             return None;
         }
         let cells = split_cells(line);
-        let boxed = cells
-            .iter()
-            .enumerate()
-            .find_map(|(at, cell)| Some((at, parse_box(cell, false)?)));
-        let word = || {
-            let at = self.status.filter(|_| self.in_body)?;
-            let cell = cells.get(at)?;
-            let done = if cell.is_empty() {
-                Some(false)
-            } else {
-                read_status(cell)
+        let status = self.status.filter(|_| self.in_body);
+        let read_cell = |(at, cell): (usize, &String)| {
+            let done = match parse_box(cell, false) {
+                Some(item) => return Some((at, item)),
+                None if status == Some(at) && cell.is_empty() => Some(false),
+                None if status == Some(at) => read_status(cell),
+                None if self.in_body && is_open_alone(cell) => Some(false),
+                None if cell.starts_with(is_doubtful) || mentions_open_box(cell) => None,
+                None => return None,
             };
-            Some((
-                at,
-                ChecklistBox {
-                    title: String::new(),
-                    done,
-                },
-            ))
+            let title = String::new();
+            Some((at, ChecklistBox { title, done }))
         };
-        let alone = || {
-            let at = cells
-                .iter()
-                .position(|cell| self.in_body && is_open_alone(cell))?;
-            Some((
-                at,
-                ChecklistBox {
-                    title: String::new(),
-                    done: Some(false),
-                },
-            ))
-        };
-        let (at, item) = boxed.or_else(word).or_else(alone)?;
+        let marks: Vec<_> = cells.iter().enumerate().filter_map(read_cell).collect();
+        // An open mark counts beside a ticked one, and the column of a status beside a doubtful sign.
+        let ranked = marks.into_iter().min_by_key(|(at, item)| match item.done {
+            Some(false) => 0,
+            Some(true) if status == Some(*at) => 1,
+            None if status != Some(*at) => 2,
+            Some(true) => 3,
+            None => 4,
+        });
+        let (at, item) = ranked?;
         if !item.title.is_empty() {
             return Some(item);
         }
@@ -389,7 +437,7 @@ mod tests {
         );
         check(
             "- [x](http://link)\n- [ ][ref]\n- [x]: url\nsee - [ ] in a line\n## [1.0.0] - 2026-01-29\n[note] text\n- - -\n* * *",
-            &[],
+            &["?see - [ ] in a line"],
         );
     }
 
@@ -458,9 +506,95 @@ mod tests {
                 "| Step | Note |\n|---|---|\n| one | a \\| b |\n| two | TODO |\n| three | open the door |",
                 vec!["two"],
             ),
+            (
+                "| Step | Code | Tests |\n|---|---|---|\n| one | ✅ | ✅ |\n| two | ✅ | ⬜ |\n| three | ✅ | ❌ |",
+                vec!["(one)", "two", "?three: ❌"],
+            ),
+            (
+                "| Step | Breaks | Status |\n|---|---|---|\n| one | ❌ | done |\n| [x] two | | todo |",
+                vec!["(one)", "[x] two"],
+            ),
         ] {
             check(markdown, &wanted);
         }
+    }
+
+    #[test]
+    fn boxes_behind_their_tasks_count_too() {
+        for (markdown, wanted) in [
+            (
+                "1.1 [ ] a\n1.1. [ ] b\nT002 [ ] c\n- T003: [x] d\na. [ ] e\n(2) [ ] f\n- [2026-11-28] [ ] g\n- **T4** ☐ h",
+                vec![
+                    "1.1 a",
+                    "b",
+                    "T002 c",
+                    "(T003: d)",
+                    "e",
+                    "f",
+                    "[2026-11-28] g",
+                    "T4 h",
+                ],
+            ),
+            ("• [ ] a\n– [ ] b\n◦ [x] c", vec!["a", "b", "(c)"]),
+            (
+                "- a [ ]\n1. b - [ ]\n- c ☐\n- **D** — ☐\n- e ⬜\n- f \\[ \\]\n- g [x]\n- h ✅\n- i (☐)\n- j [pending]",
+                vec!["a", "b", "c", "D", "e", "f", "(g)", "(h)", "i", "j"],
+            ),
+            (
+                "- ( ) a\n- (x) b\n- <input type=\"checkbox\"> c\n<li><input checked type='checkbox'/> d</li>\n- &#9744; e\n- :white_check_mark: f",
+                vec!["a", "(b)", "c", "(d)", "e", "(f)"],
+            ),
+            (
+                "### A - PENDING\n### B — TODO\n### C: todo\n### D (WIP)\n### E - DONE\n### F: complete",
+                vec!["A", "B", "C", "D", "(E)", "(F)"],
+            ),
+        ] {
+            check(markdown, &wanted);
+        }
+    }
+
+    #[test]
+    fn doubtful_marks_are_told() {
+        for line in [
+            "- ❌ a",
+            "- a ❌",
+            "#### 2.1 a ❌",
+            "- ☒ a",
+            "- ✗ a",
+            "✗ a",
+            "- 🔴 a",
+            "- ○ a",
+            "- **TODO** a",
+            "- TODO: a",
+            "* TODO a",
+            "- a (TODO)",
+            "- a — in progress",
+            "- (ongoing) a",
+            "- [ ]: a",
+            "- [ ](a)",
+            "- Task: [ ] a",
+            "a ☐",
+            "- return []",
+            "- [todo]: a",
+            "- :x: a",
+            "- [x] a, [ ] b",
+            "TODO: a",
+        ] {
+            let items = list_checklist_items(line, &[]);
+            assert!(
+                matches!(&items[..], [ChecklistBox { done: None, .. }]),
+                "{line}: {items:?}"
+            );
+        }
+        check("## To Do\n- a\n  - why\n## Rules\n- b", &["?a"]);
+    }
+
+    #[test]
+    fn mentions_in_prose_hold_no_plan() {
+        check(
+            "The TODO list is long.\nPending reviews go first.\n- Todo lists are shown\n- mark with `[ ]` or `- [ ]`\n- `<input type=\"checkbox\">`\n> a [ ]\n> T1 [ ] a\n- a `☐`\n- int[] b, string[]\n## Definition of done\n- use \"[ ]\" there",
+            &[],
+        );
     }
 
     #[test]

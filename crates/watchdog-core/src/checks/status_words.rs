@@ -1,10 +1,27 @@
 //! Reads a word or a sign for the state of a task, as people write them beside it.
 
+use std::sync::LazyLock;
+
+use regex::Regex;
+
 /// Signs of an open box, or of work that goes on.
 const OPEN_SIGNS: &str = "☐⬜◻□▢🔲⏳🔄🚧";
 const DONE_SIGNS: &str = "☑✅✔✓";
-/// In the place of a status alone: in a list they stand before a rule, too.
-const FAILED_SIGNS: &str = "❌✗✘☒🔴🟡";
+/// Open in the place of a status alone: in a list they stand before a rule, too, and for some `☒` is done.
+const FAILED_SIGNS: &str = "❌✗✘☒🔴🟡🟠○◯⚪⭕";
+/// Other writings of signs.
+const WRITINGS: [(&str, &str); 10] = [
+    ("&#9744;", "☐"),
+    ("&#x2610;", "☐"),
+    ("&#9745;", "☑"),
+    (":white_large_square:", "⬜"),
+    (":black_square_button:", "🔲"),
+    (":construction:", "🚧"),
+    (":hourglass_flowing_sand:", "⏳"),
+    (":x:", "❌"),
+    (":white_check_mark:", "✅"),
+    (":heavy_check_mark:", "✔"),
+];
 
 /// Words of a task that is done, and words behind one of them that take it back.
 const DONE: &str =
@@ -15,8 +32,81 @@ const TAKEN_BACK: [&str; 10] = [
 const OPEN: &str = "todo|to do|to-do|open|pending|in progress|in-progress|in_progress|in review|wip|doing|started|ongoing|not|blocked|planned|\
     next|waiting|partial|partially|incomplete|unfinished|ready|backlog|queued|on hold|deferred|tbd|no|active|assigned|upcoming|scheduled|failed|failing";
 /// Words that say it wherever they stand alone.
-const OPEN_ALONE: &str =
-    "todo|to do|to-do|wip|in progress|in-progress|in_progress|not started|pending|blocked";
+const OPEN_ALONE: &str = "todo|to do|to-do|wip|in progress|in-progress|in_progress|not started|not done|pending|blocked|ongoing|incomplete|unfinished";
+
+/// An open box in a text, which no letter touches.
+static OPEN_BOX: LazyLock<Regex> = LazyLock::new(|| {
+    Regex::new(r"(?:^|[\s*_~(\\])(?:\[\s+\\?\]|\(\s+\))(?:[\s*_~.,;:()]|$)|[☐⬜◻▢🔲]")
+        .expect("a fixed pattern")
+});
+
+/// A word of a state at a text's begin: in capitals, within signs or before one.
+static BEGIN_WORD: LazyLock<Regex> = LazyLock::new(|| {
+    let words = format!(
+        r"^[*_\s]*(?:(?-i:TODO|WIP|PENDING)\b|[*_(\[]+(?:{OPEN_ALONE})[*_)\]:]|(?:{OPEN_ALONE})(?:\s*[:—–]|\s+-\s))"
+    );
+    Regex::new(&format!("(?i){words}")).expect("a fixed pattern")
+});
+
+/// A word of a state at a text's end, behind a sign.
+static END_WORD: LazyLock<Regex> = LazyLock::new(|| {
+    Regex::new(&format!(
+        r"(?i)(?:[(\[:—–]|\s-\s|\*\*)[\s*_]*(?P<word>{OPEN_ALONE}|done|completed?|finished)[*_)\]]*$"
+    ))
+    .expect("a fixed pattern")
+});
+
+static CODE: LazyLock<Regex> = LazyLock::new(|| Regex::new("`+[^`]+`+").expect("a fixed pattern"));
+static INPUT: LazyLock<Regex> = LazyLock::new(|| {
+    Regex::new(r"(?i)<input\b[^<>]*\bcheckbox\b[^<>]*>").expect("a fixed pattern")
+});
+static TAG: LazyLock<Regex> =
+    LazyLock::new(|| Regex::new("</?[a-zA-Z][^<>]*>").expect("a fixed pattern"));
+
+/// A line whose checkboxes of HTML, entities and short codes are written as boxes and signs.
+pub(super) fn write_boxes(line: &str) -> String {
+    let line = (WRITINGS.iter()).fold(line.to_owned(), |line, (code, sign)| {
+        line.replace(code, sign)
+    });
+    if !INPUT.is_match(&hide_code(&line)) {
+        return line;
+    }
+    let boxes = INPUT.replace_all(&line, |input: &regex::Captures<'_>| {
+        let ticked = input[0].to_lowercase().contains(" checked");
+        if ticked { "[x]" } else { "[ ]" }
+    });
+    TAG.replace_all(&boxes, "").into_owned()
+}
+
+/// A text of the same length, whose code between backticks says nothing.
+pub(super) fn hide_code(text: &str) -> String {
+    CODE.replace_all(text, |code: &regex::Captures<'_>| "`".repeat(code[0].len()))
+        .into_owned()
+}
+
+/// Whether a sign stands for a failure here, for a rule there.
+pub(super) fn is_doubtful(sign: char) -> bool {
+    FAILED_SIGNS.contains(sign)
+}
+
+/// Whether a text has an open box in it.
+pub(super) fn mentions_open_box(text: &str) -> bool {
+    OPEN_BOX.is_match(&hide_code(text))
+}
+
+/// Whether a text begins or ends with a word for open, as a mark beside it.
+pub(super) fn mentions_open_word(text: &str) -> bool {
+    BEGIN_WORD.is_match(&hide_code(text))
+        || read_end_word(text).is_some_and(|(_, done)| done == Some(false))
+}
+
+/// The text before a word of a state at its end, and whether that word says done.
+pub(super) fn read_end_word(text: &str) -> Option<(&str, Option<bool>)> {
+    let plain = hide_code(text);
+    let groups = END_WORD.captures(&plain)?;
+    let before = text[..groups.get(0)?.start()].trim_end();
+    (!before.is_empty()).then(|| (before, read_status(&groups["word"])))
+}
 
 /// The sign at the beginning of a text, and the text behind it.
 pub(super) fn read_sign(text: &str) -> Option<(bool, &str)> {
@@ -72,5 +162,5 @@ pub(super) fn read_status(words: &str) -> Option<bool> {
 pub(super) fn is_open_alone(cell: &str) -> bool {
     OPEN_ALONE
         .split('|')
-        .any(|word| cell.trim_matches('`').eq_ignore_ascii_case(word))
+        .any(|word| (cell.trim_matches(|c: char| !c.is_alphanumeric())).eq_ignore_ascii_case(word))
 }
