@@ -13,12 +13,14 @@ pub(super) const MORE: &[fn(&[&str]) -> RunnerCounts] = &[
     count_bun_tests,
     count_playwright_tests,
     count_phpunit_tests,
+    count_pest_tests,
     count_minitest_tests,
     count_exunit_tests,
     count_swift_tests,
     count_starters,
     count_tox_tests,
     count_make_tests,
+    count_idle_runs,
 ];
 
 fn counts_without_skipped(all: u64, failed: u64, skipped: u64) -> TestCounts {
@@ -101,6 +103,38 @@ fn count_phpunit_tests(lines: &[&str]) -> RunnerCounts {
     })
 }
 
+/// Pest, and `artisan test` with it.
+fn count_pest_tests(lines: &[&str]) -> RunnerCounts {
+    sum_line_counts(lines, |line| {
+        if pattern!(r"^\s*INFO\s+No tests found\.?$").is_match(line) {
+            return Some(NONE);
+        }
+        let figures = pattern!(r"^\s+Tests:\s+((?:\d+ \w+, )*\d+ \w+) \(\d+ assertions?\)$")
+            .captures(line)?;
+        let sum = |words: &[&str]| {
+            words
+                .iter()
+                .map(|word| read_before(&figures[1], word))
+                .sum()
+        };
+        let failed = read_before(&figures[1], "failed");
+        let ran: u64 = sum(&[
+            "passed",
+            "risky",
+            "warning",
+            "warnings",
+            "deprecated",
+            "notice",
+        ]);
+        let skipped = sum(&["skipped", "todo", "todos", "incomplete"]);
+        Some(TestCounts {
+            ran: failed + ran,
+            failed,
+            skipped,
+        })
+    })
+}
+
 /// Minitest and test-unit.
 fn count_minitest_tests(lines: &[&str]) -> RunnerCounts {
     sum_line_counts(lines, |line| {
@@ -117,16 +151,20 @@ fn count_minitest_tests(lines: &[&str]) -> RunnerCounts {
     })
 }
 
-/// `ExUnit` counts the excluded and the skipped ones among all.
+/// `ExUnit` counts the skipped ones among all, and excluded ones unless it has them in parentheses.
 fn count_exunit_tests(lines: &[&str]) -> RunnerCounts {
     sum_line_counts(lines, |line| {
-        if line.trim_end_matches('.') == "There are no tests to run" {
+        if ["There are no tests to run", "All tests have been excluded"]
+            .contains(&line.trim_end_matches('.'))
+        {
             return Some(NONE);
         }
         let figures = pattern!(
-            r"^(?:\d+ doctests?, |\d+ propert(?:y|ies), )*\d+ tests?, \d+ failures?(?:, \d+ (?:excluded|invalid|skipped))*$"
+            r"^(?:\d+ doctests?, |\d+ propert(?:y|ies), )*\d+ tests?, \d+ failures?(?:, \d+ (?:excluded|invalid|skipped))*( \(\d+ excluded\))?$"
         );
-        figures.is_match(line).then(|| {
+        figures.captures(line).map(|groups| {
+            let excluded = groups.get(1).map_or("", |parentheses| parentheses.as_str());
+            let line = line.strip_suffix(excluded).unwrap_or(line);
             let sum = |words: &[&str]| {
                 words
                     .iter()
@@ -142,7 +180,9 @@ fn count_exunit_tests(lines: &[&str]) -> RunnerCounts {
                 "tests",
             ]);
             let failed = sum(&["failure", "failures", "invalid"]);
-            counts_without_skipped(all, failed, sum(&["excluded", "skipped"]))
+            let counts = counts_without_skipped(all, failed, sum(&["excluded", "skipped"]));
+            let skipped = counts.skipped + read_before(excluded, "excluded");
+            TestCounts { skipped, ..counts }
         })
     })
 }
@@ -197,24 +237,25 @@ fn count_tox_tests(lines: &[&str]) -> RunnerCounts {
         .then_some(Some(NONE))
 }
 
-/// Make, where a target of tests has nothing to do and no other line was printed.
+/// Make, in any language, where a target of tests has nothing to do and no other line was printed.
 fn count_make_tests(lines: &[&str]) -> RunnerCounts {
+    // A folder that it enters begins with a slash, a file of an odd time has a dot.
     let idle = pattern!(
-        r"^make(?:\[\d+\])?: (?:Nothing to be done for ['‘`](\S+?)['’]|['‘`](\S+?)['’] is up to date)\.$"
+        r#"^\S*make(?:\[\d+\])?: [^*]*?['‘`„“"«]\s?[^\s/.'’“”"»]*(?:test|check|spec)[^\s/.'’“”"»]*\s?['’“”"»]"#
     );
-    let is_test = |line: &&str| {
-        idle.captures(line).is_some_and(|groups| {
-            let target = groups
-                .get(1)
-                .or(groups.get(2))
-                .map_or("", |target| target.as_str());
-            ["test", "check", "spec"]
-                .iter()
-                .any(|word| target.contains(word))
-        })
-    };
-    let all_make = lines
-        .iter()
-        .all(|line| line.trim().is_empty() || line.starts_with("make"));
-    (all_make && lines.iter().any(is_test)).then_some(Some(NONE))
+    let all_make = (lines.iter())
+        .all(|line| line.trim().is_empty() || pattern!(r"^\S*make(?:\[\d+\])?: ").is_match(line));
+    (all_make && lines.iter().any(|line| idle.is_match(line))).then_some(Some(NONE))
+}
+
+/// Further programs, whose figures are not read, where no other line counts something.
+fn count_idle_runs(lines: &[&str]) -> RunnerCounts {
+    let idle = pattern!(
+        r#"^\s*(?:task: Task "[^"]*(?:test|check|spec)[^"]*" is up to date|lerna info No packages found with the lifecycle script '?test|\[info\] No tests to run for |Ran 0 tests containing 0 assertions|(?:INFO: )?No test targets were found|No tests ran\.|Files=0, Tests=0,|✖ Couldn't find any files to test|.*Executed 0 of 0 SUCCESS|0 successes / 0 failures|0 scenarios(?: passed, 0 failed.*)?$|0 tests, 0 passed, 0 failed)"#
+    );
+    let counts = pattern!(
+        r"(?i)\b[1-9]\d* (?:\w+ )?(?:tests?|pass\w*|scenarios|examples|specs?|successe?s?)\b|\b(?:all tests passed|total [1-9]|executed [1-9]|tests=[1-9])"
+    );
+    let is_idle = lines.iter().any(|line| idle.is_match(line));
+    (is_idle && !lines.iter().any(|line| counts.is_match(line))).then_some(Some(NONE))
 }

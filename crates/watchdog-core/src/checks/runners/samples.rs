@@ -244,6 +244,16 @@ fn the_figures_of_every_runner_are_read() {
             (0, 0, 3),
         ),
         (
+            "mix of 1.19",
+            "5 tests, 1 failure, 1 skipped (3 excluded)\n",
+            (4, 1, 4),
+        ),
+        (
+            "pest",
+            "\n  Tests:    1 failed, 1 todo, 3 passed (5 assertions)\n  Duration: 0.11s\n",
+            (4, 1, 1),
+        ),
+        (
             "swift",
             "\t Executed 2 tests, with 0 failures (0 unexpected) in 0.1 (0.1) seconds\n\t Executed 3 tests, with 1 test skipped and 1 failure (0 unexpected) \
              in 0.1 (0.1) seconds\n✔ Test run with 0 tests passed after 0.001 seconds.\n",
@@ -322,6 +332,45 @@ fn empty_test_run_is_recognised() {
         ),
         ("make", "make: Nothing to be done for 'test'.\n"),
         ("make of a folder", "make: 'tests' is up to date.\n"),
+        ("gmake", "gmake: Nothing to be done for 'test'.\n"),
+        (
+            "make beneath make",
+            "make: Entering directory '/x/a'\n/usr/bin/make[1]: 'test' is up to date.\n",
+        ),
+        (
+            "make in German",
+            "make: Für das Ziel „test“ ist nichts zu tun.\n",
+        ),
+        (
+            "make in French",
+            "make: Rien à faire pour «\u{a0}check\u{a0}».\n",
+        ),
+        ("make in Chinese", "make: 对“test”无需做任何事。\n"),
+        ("pest", "\n   INFO  No tests found.\n\n"),
+        ("mix, all excluded", "All tests have been excluded.\n"),
+        ("task", "task: Task \"test\" is up to date\n"),
+        (
+            "sbt",
+            "[info] No tests to run for Test / testOnly\n[success] Total time: 1 s\n",
+        ),
+        (
+            "leiningen",
+            "Ran 0 tests containing 0 assertions.\n0 failures, 0 errors.\n",
+        ),
+        (
+            "bazel",
+            "INFO: No test targets were found, yet testing was requested\n",
+        ),
+        ("flutter", "No tests ran.\n"),
+        (
+            "prove",
+            "Files=0, Tests=0,  0 wallclock secs\nResult: NOTESTS\n",
+        ),
+        (
+            "karma",
+            "Chrome Headless: Executed 0 of 0 SUCCESS (0.003 secs / 0 secs)\n",
+        ),
+        ("cucumber", "0 scenarios\n0 steps\n0m00.000s\n"),
         (
             "bun",
             "bun test v1.3.3\n\n 0 pass\n 0 fail\nRan 0 tests across 1 file. [8.00ms]\n",
@@ -441,6 +490,10 @@ fn uncounted_run_is_unknown_and_other_output_ignored() {
         "Compiling a v0.1\nFinished",
         "5 tests completed",
         "make: Nothing to be done for 'all'.\n",
+        "make: Entering directory '/x/tests'\nmake: Leaving directory '/x/tests'\n",
+        "make: *** [Makefile:2: 'test'] Error 1\n",
+        "[info] No tests to run for a / Test\n[info] Passed: Total 5, Failed 0, Errors 0, Passed 5\n",
+        "No tests ran.\n00:01 +3: All tests passed!\n",
         "sh run.sh\nall good\nmake[1]: Nothing to be done for 'test'.\n",
         "  py: OK (0.01 seconds)\n",
         "OK (fine)",
