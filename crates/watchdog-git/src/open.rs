@@ -39,6 +39,10 @@ pub struct Worktree {
 }
 
 /// Has the process stand in the nearest folder that is there, where its own is gone: gix reads nothing from one that a session removed.
+#[expect(
+    clippy::disallowed_methods,
+    reason = "a folder that is gone serves no thread of the process"
+)]
 pub fn leave_gone_folder(folder: &Path) {
     if std::env::current_dir().is_err() {
         folder
