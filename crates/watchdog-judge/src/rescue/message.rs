@@ -7,9 +7,9 @@ use watchdog_git::{Snapshot, SnapshotPath, SnapshotPathKind, find_named_snapshot
 const LISTED: usize = 50;
 /// The longest scope that a subject line bears; a longer one is left out.
 const SCOPE: usize = 40;
-/// Lines are wrapped here, and a longer name than the second does not stay whole on its line: hooks such as commitlint refuse it.
+/// Lines are wrapped here, and a longer name than the second does not stay whole on its line: hooks such as gitlint refuse it.
 const WIDTH: usize = 72;
-const LONGEST_NAME: usize = 98;
+const LONGEST_NAME: usize = 80;
 
 /// The message of a single commit of all files: a conventional subject, a summary, and the trailers.
 pub(super) fn build_single_message(request: &RescueRequest<'_>, paths: &[&SnapshotPath]) -> String {
