@@ -310,19 +310,17 @@ fn weakened_configuration_never_counts_in_any_session() {
 }
 
 #[test]
-fn changed_command_script_makes_its_pass_a_claim() {
+fn script_changed_to_pass_never_verifies() {
     let env = TestEnv::new();
     let repo = session(&env, "repo", &tests(&[]));
     repo.write("tests/run.sh", "true\n");
     repo.commit_all("faster tests");
-    let out = judge(&repo).expect(0);
-    caught("the script", &out, "complete/checks_passed", "tests/run.sh");
-    assert_eq!(
-        (
-            &out.json()["evidence"],
-            &out.json()["checks"][0]["evidence"]
-        ),
-        (&json!("claimed"), &json!("claimed"))
+    // It is a test by its folder, and passes without any work.
+    caught(
+        "the script",
+        &judge(&repo),
+        "review/tests_weakened",
+        "tests/run.sh",
     );
     let custom = json!({"checks": [{"type": "custom", "run": ["sh", "tests/run.sh"]}], "rescue": {"mode": "single"}});
     let repo = session(&env, "custom", &custom);
@@ -342,7 +340,7 @@ fn changed_command_script_makes_its_pass_a_claim() {
     caught(
         "the script, uncommitted",
         &judge(&repo),
-        "review/disputed",
+        "review/tests_weakened",
         "tests/run.sh",
     );
 }
