@@ -137,14 +137,12 @@ fn wanted_ignored_files_come_back_as_typed() {
         let kept: Vec<_> = lost(&verdict).into_iter().filter(|file| file.2).collect();
         assert_eq!(kept.len(), 4, "{verdict:#}");
         let message = verdict["message"].as_str().unwrap();
-        let (_, command) = message.split_once("back with: watchdog ").unwrap();
-        let words: Vec<&str> = command
-            .split([';', ')'])
-            .next()
-            .unwrap()
-            .split(' ')
-            .collect();
-        repo.watchdog(&words).expect(0);
+        // Each snapshot that has some of them has a command of its own.
+        for command in message.split("back with: watchdog ").skip(1) {
+            let line = command.split([';', ')']).next().unwrap();
+            let words: Vec<&str> = line.split(' ').collect();
+            repo.watchdog(&words).expect(0);
+        }
         for (path, text) in [("notes/plan.md", "plan"), ("dev.sqlite", "rows")] {
             assert_eq!(fs::read_to_string(repo.path().join(path)).unwrap(), text);
         }
