@@ -1,6 +1,7 @@
 //! What a session leaves running in its very last moment: found and ended in every round. `LEFT_ROUNDS=200` is the long form.
 
-use std::time::Duration;
+use std::path::Path;
+use std::time::{Duration, SystemTime};
 
 use watchdog_process::{
     CancelFlag, MirrorTarget, SessionLaunch, SessionOutcome, SessionProcess, SessionTerms,
@@ -81,15 +82,29 @@ fn last_started_daemon_is_always_named() {
 
 #[test]
 fn helpers_are_no_survivors_and_are_spared() {
+    let older = tempfile::tempdir().expect("a folder can be made");
+    let sleep = ["/bin/sleep", "/usr/bin/sleep"]
+        .into_iter()
+        .find(|file| Path::new(file).exists());
+    std::fs::copy(
+        sleep.expect("sleep is here"),
+        older.path().join("gpg-agent"),
+    )
+    .expect("it is copied");
+    let older_agent = older.path().join("gpg-agent").display().to_string();
+    // The clock of files counts seconds.
+    let since = SystemTime::now() + Duration::from_secs(2);
+    crate::process_scene::until("it is older", || SystemTime::now() > since);
     let script = |left: &str| {
         format!(
             "for name in gpg-agent my-server worker; do cp \"$(command -v sleep)\" $name; done; {left}"
         )
     };
     let spared = || SparedPrograms::with_known(&["my-*".into()]);
-    let both = "(./gpg-agent 1000 & setsid ./my-server 1000 &) >/dev/null 2>&1 </dev/null";
+    let both =
+        format!("({older_agent} 1000 & setsid ./my-server 1000 &) >/dev/null 2>&1 </dev/null");
     let scene = Scene::new();
-    let outcome = run_with(&scene, &script(both), true, spared());
+    let outcome = run_with(&scene, &script(&both), true, spared());
     assert_eq!(
         (outcome.survivors, outcome.ended_survivors),
         (vec![], vec![])
@@ -97,17 +112,21 @@ fn helpers_are_no_survivors_and_are_spared() {
     assert_eq!(scene.left().len(), 2, "{:?}", scene.left());
     scene.clear();
     let scene = Scene::new();
-    let beside = script("(./gpg-agent 1000 & ./worker 1000 &) >/dev/null 2>&1 </dev/null");
+    // One whose file came with the session, and one that borrows a name, are work.
+    let beside = script(&format!(
+        "({older_agent} 1000 & ./gpg-agent 1000 & bash -c 'exec -a ssh-agent sleep 1000' & ./worker 1000 &) >/dev/null 2>&1 </dev/null"
+    ));
     let outcome = run_with(&scene, &beside, true, spared());
-    let ended = outcome
-        .ended_survivors
-        .iter()
-        .map(|ended| ended.name.as_str());
-    assert_eq!(ended.collect::<Vec<_>>(), ["worker"]);
+    assert_eq!(
+        outcome.ended_survivors.len(),
+        3,
+        "{:?}",
+        outcome.ended_survivors
+    );
     assert_eq!((outcome.survivors, scene.left().len()), (vec![], 1));
     scene.clear();
     let scene = Scene::new();
-    let outcome = run(&scene, &script(both), true);
+    let outcome = run(&scene, &script(&both), true);
     assert_eq!(
         (outcome.ended_survivors.len(), scene.left().len()),
         (2, 0),

@@ -48,9 +48,9 @@ pub use here::{
     children_of_main_thread, command_line, control_group, enlarge_pipe, file_system_kind,
     find_holder, flush_file_system, folder_of, handles_signal, hold_process, host_name,
     limit_arenas, limits_leave_plenty, list_children, list_folder, lower_thread_priority, mark_of,
-    of_ticks, process_life, program_words, read_all, read_one, read_uptime, read_variable,
-    reopen_stream, signal_held, signal_process, start_with_mark, stdin_of, time_awake,
-    time_since_boot, wait_for_held, with_variable,
+    of_ticks, process_life, program_file, program_words, read_all, read_one, read_uptime,
+    read_variable, reopen_stream, signal_held, signal_process, start_with_mark, stdin_of,
+    time_awake, time_since_boot, wait_for_held, with_variable,
 };
 pub use regular_file::{open_regular_file, read_entries, read_regular_file};
 pub use system_facts::{

@@ -67,6 +67,11 @@ pub fn command_line(_pid: u32, _bytes: u64) -> Option<Vec<OsString>> {
     None
 }
 
+/// The executable of another process.
+pub fn program_file(_pid: u32) -> Option<PathBuf> {
+    None
+}
+
 /// The words of another process.
 pub fn program_words(_pid: u32) -> Option<Vec<String>> {
     None

@@ -5,6 +5,7 @@ use std::ffi::{OsStr, OsString};
 use std::fs::File;
 use std::io::{self, Read as _};
 use std::os::unix::ffi::{OsStrExt, OsStringExt as _};
+use std::path::PathBuf;
 use std::time::Duration;
 
 use rustix::io::Errno;
@@ -110,6 +111,11 @@ pub fn command_line(pid: u32, bytes: u64) -> Option<Vec<OsString>> {
             .map(|word| OsString::from_vec(word.to_vec()))
             .collect(),
     )
+}
+
+/// The executable of a process; `None` where the kernel hides it.
+pub fn program_file(pid: u32) -> Option<PathBuf> {
+    std::fs::read_link(format!("/proc/{pid}/exe")).ok()
 }
 
 /// The children of this process that its main thread holds; `None` where the kernel does not show them.
