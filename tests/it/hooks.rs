@@ -779,4 +779,37 @@ fn hooks_name_where_they_hold_and_their_switch() {
     assert!(says_off(".claude/settings.local.json"));
     let told = repo.watchdog(&["hook", "install"]).expect(0);
     assert!(told.stderr.contains("disableAllHooks is true in"), "{told}");
+    for (agent, file, text, words) in [
+        (
+            "gemini",
+            ".gemini/settings.json",
+            "{\"hooksConfig\": {\"enabled\": false}}",
+            "hooksConfig.enabled is false",
+        ),
+        (
+            "qwen",
+            ".qwen/settings.json",
+            "{\"disableAllHooks\": true}",
+            "disableAllHooks is true",
+        ),
+        (
+            "codex",
+            ".codex/config.toml",
+            "[features]\nhooks = false\n",
+            "features.hooks is false",
+        ),
+    ] {
+        repo.write(file, text);
+        let told = repo
+            .watchdog(&["hook", "install", "--agent", agent, "--json"])
+            .expect(0);
+        let switch = told.json()["switched_off"].to_string();
+        assert!(switch.contains(words), "{told}");
+        let told = repo
+            .watchdog(&["hook", "install", "--agent", agent])
+            .expect(0);
+        assert!(told.stderr.contains(words), "{told}");
+        let doctor = repo.watchdog(&["doctor"]);
+        assert!(doctor.stdout.contains(words), "{doctor}");
+    }
 }

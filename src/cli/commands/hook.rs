@@ -12,8 +12,8 @@ use watchdog_facts::shell_line::shell_word;
 use watchdog_git::{Worktree, worktrees_of};
 use watchdog_judge::hooks::settings_file::{SettingsFile, SettingsFileError};
 use watchdog_judge::hooks::{
-    HeldAgents, HookDialect, HookEntries, HookEvent, HookReply, find_hook_switch, hook_text,
-    line_diff,
+    HeldAgents, HookDialect, HookEntries, HookEvent, HookReply, HookSwitch, find_hook_switch,
+    hook_text, line_diff,
 };
 use watchdog_judge::judge::command_env::CommandEnv;
 use watchdog_judge::modes::hook::{HookHost, HookRequest, answer_hook};
@@ -197,16 +197,18 @@ fn tell_where_hooks_hold(
             plural(others, "other worktree")
         ),
     });
-    let user_file = HookDialect::Claude.user_file(|name| std::env::var_os(name));
-    let root = worktree
-        .map(Worktree::root)
-        .filter(|_| which.agent == HookDialect::Claude);
-    if let Some(file) = root.and_then(|root| find_hook_switch(Some(root), user_file.as_deref())) {
-        let file = escape_to_one_line(&file.display().to_string());
-        terminal.complain(&format!(
-            "watchdog: none of them runs here: disableAllHooks is true in {file}; take it out there"
-        ));
+    if let Some(switch) = find_switch(which.agent, worktree) {
+        terminal.complain(&format!("watchdog: none of them runs here: {switch}"));
     }
+}
+
+/// The words for the setting with which the agent runs no hook here.
+fn find_switch(agent: HookDialect, worktree: Option<&Worktree>) -> Option<String> {
+    let user_file = agent.user_file(|name| std::env::var_os(name));
+    let HookSwitch { key, value, file } =
+        find_hook_switch(agent, worktree.map(Worktree::root), user_file.as_deref())?;
+    let file = escape_to_one_line(&file.display().to_string());
+    Some(format!("{key} is {value} in {file}; take it out there"))
 }
 
 /// How the hooks call this program. Settings in commits are for other machines too, so there its plain name is used where that leads
@@ -267,13 +269,15 @@ fn edit_settings(
         .filter(|_| !wanted.is_empty());
     if terminal.json {
         let diff = line_diff::format_unified_diff(before, text, &name);
+        let worktree = Worktree::open(&command_env.worktree).ok();
+        let switched_off = find_switch(which.agent, worktree.as_ref());
         terminal.value(&hook_settings_json(
             which.agent.as_str(),
             &name,
             changed,
             which.dry_run,
             &edited.others,
-            needs,
+            (needs, switched_off.as_deref()),
             &diff,
         ));
         return Ok(0);

@@ -25,4 +25,4 @@ pub use input::{HookEvent, HookInput};
 pub use reply::{HookAction, HookReply};
 pub use session_input::build_context;
 pub use stop_criteria::judge_criteria;
-pub use switched_off::find_hook_switch;
+pub use switched_off::{HookSwitch, find_hook_switch};

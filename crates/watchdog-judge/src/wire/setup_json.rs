@@ -49,15 +49,15 @@ pub fn cron_json(crontab: &str, service: &str, timer: &str, notes: &[String]) ->
 }
 
 /// An edit of the settings that name hooks. `others` = entries of other people, which stay as they are; `needs` = what a person must do
-/// besides.
+/// besides; `switched_off` = the setting with which no hook runs.
 pub fn hook_settings_json(
     agent: &str,
     file: &str,
     changed: bool,
     dry_run: bool,
     others: &[String],
-    needs: Option<&str>,
+    (needs, switched_off): (Option<&str>, Option<&str>),
     diff: &str,
 ) -> Value {
-    json!({"schema": 1, "agent": agent, "file": file, "changed": changed, "dry_run": dry_run, "others": others, "needs": needs, "diff": diff})
+    json!({"schema": 1, "agent": agent, "file": file, "changed": changed, "dry_run": dry_run, "others": others, "needs": needs, "switched_off": switched_off, "diff": diff})
 }

@@ -8,7 +8,7 @@ use super::diagnose::DoctorRequest;
 use super::finding::{Findings, SafeMend};
 use crate::hooks::hook_text::{edit_hooks, read_installed_hooks};
 use crate::hooks::settings_file::SettingsFile;
-use crate::hooks::{HookDialect, HookEntries, find_hook_switch};
+use crate::hooks::{HookDialect, HookEntries, HookSwitch, find_hook_switch};
 use crate::modes::init::is_in_path;
 use watchdog_facts::shell_line::{WorktreeCommands, shell_word};
 use watchdog_git::{Worktree, WorktreeState, worktrees_of};
@@ -20,7 +20,7 @@ pub(super) fn examine_hooks(
     request: &DoctorRequest,
 ) {
     let root = worktree.map(Worktree::root);
-    let mut seen: Vec<PathBuf> = Vec::new();
+    let (mut seen, mut switches) = (Vec::<PathBuf>::new(), BTreeSet::new());
     for dialect in HookDialect::ALL {
         let projects = root.into_iter().flat_map(|root| {
             let names = dialect.project_files().into_iter();
@@ -42,6 +42,20 @@ pub(super) fn examine_hooks(
                     let install = request
                         .commands
                         .watchdog(&format!("hook install{agent}{user}"));
+                    let text = file.text.as_deref().unwrap_or_default();
+                    let has_ours = read_installed_hooks(dialect, text, &request.program).is_some();
+                    // Those of Claude Code are looked for in each worktree.
+                    if let Some(root) = root.filter(|_| has_ours && dialect != HookDialect::Claude)
+                    {
+                        let of_user = dialect
+                            .user_file(|name| request.environment.get(OsStr::new(name)).cloned());
+                        note_hook_switch(
+                            findings,
+                            (dialect, root),
+                            of_user.as_deref(),
+                            &mut switches,
+                        );
+                    }
                     examine_file(findings, dialect, file, request, &install);
                 }
                 Err(error) => findings.note(
@@ -53,6 +67,24 @@ pub(super) fn examine_hooks(
         }
     }
     examine_reach(findings, worktree, request);
+}
+
+/// Names the setting with which an agent runs none of its hooks in a worktree, each file once.
+fn note_hook_switch(
+    findings: &mut Findings,
+    (dialect, root): (HookDialect, &Path),
+    user_file: Option<&Path>,
+    named_files: &mut BTreeSet<PathBuf>,
+) {
+    let Some(HookSwitch { key, value, file }) = find_hook_switch(dialect, Some(root), user_file)
+    else {
+        return;
+    };
+    if named_files.insert(file.clone()) {
+        let (file, root) = (file.display(), root.display());
+        let why = format!("{key} is {value} in {file}: no hook runs in {root}");
+        findings.wrong("hooks", why, format!("take {key} out of {file}"));
+    }
 }
 
 /// Looks in each worktree of the repository for sessions of Claude Code that no hook of ours sees.
@@ -75,13 +107,12 @@ fn examine_reach(findings: &mut Findings, worktree: Option<&Worktree>, request: 
         });
     let mut switches = BTreeSet::new();
     for root in with.iter().map(|listed| listed.root.as_path()) {
-        if let Some(file) = find_hook_switch(Some(root), user_file.as_deref())
-            && switches.insert(file.clone())
-        {
-            let (file, root) = (file.display(), root.display());
-            let why = format!("disableAllHooks is true in {file}: no hook runs in {root}");
-            findings.wrong("hooks", why, format!("take disableAllHooks out of {file}"));
-        }
+        note_hook_switch(
+            findings,
+            (dialect, root),
+            user_file.as_deref(),
+            &mut switches,
+        );
     }
     for listed in without.iter().filter(|_| !with.is_empty()) {
         let why = format!(
