@@ -327,6 +327,25 @@ fn rescue_commits_only_gitlinks_to_referenced_commits() {
 }
 
 #[test]
+fn forget_takes_refs_inside_of_submodules() {
+    let env = TestEnv::new();
+    let (repo, config) = with_submodule(&env);
+    let script =
+        "cd sub && echo x > x && git add x && git commit -q -m x && git reset -q --hard HEAD~1";
+    repo.watchdog_line("--config {} run -- sh -c {}", &[&config, script]);
+    let listed = || repo.git_line("-C sub for-each-ref --format=%(refname) refs/watchdog", &[]);
+    let refs = listed();
+    assert!(refs.contains("refs/watchdog/judged"), "{refs}");
+    // Nothing else keeps the commit.
+    repo.watchdog(&["forget", "--yes"]).expect(0);
+    assert!(!listed().is_empty());
+    let shown = repo.watchdog(&["forget", "--snapshots"]).expect(0);
+    assert!(!listed().is_empty(), "{shown}");
+    repo.watchdog(&["forget", "--yes", "--snapshots"]).expect(0);
+    assert_eq!(listed(), "");
+}
+
+#[test]
 fn commits_left_in_submodules_are_kept_and_told() {
     let env = TestEnv::new();
     let (repo, config) = with_submodule(&env);

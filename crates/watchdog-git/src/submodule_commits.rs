@@ -14,7 +14,7 @@ use super::error::Error;
 use super::judged_ref::KEPT_FOR_ANOTHER;
 use super::open::Worktree;
 use super::origin_evidence::OriginEvidence;
-use super::own_refs::OwnRefKind;
+use super::own_refs::{OwnRef, OwnRefKind};
 use super::path_text::escape_path;
 use super::ref_owner::MAIN_HEAD;
 use super::rescued::CommitAuthorship;
@@ -121,6 +121,34 @@ impl Worktree {
             None => self.git_dir.parent()?.to_owned(),
         };
         (folder.join(".git").exists()).then(|| fs::canonicalize(folder).ok())?
+    }
+
+    /// Counts the refs that this repository keeps in its submodules, and removes them where `removes` says so; the second figure counts those
+    /// that stay, because nothing else reaches their commits and `with_sole` is not set. A broken submodule keeps its refs.
+    pub fn forget_in_submodules(&self, with_sole: bool, removes: bool) -> (u64, u64) {
+        let (mut gone, mut staying) = (0, 0);
+        for git_dir in self.submodule_git_dirs().into_keys() {
+            let forget = || -> Result<(u64, u64), Error> {
+                let submodule = Worktree::open_git_dir(&git_dir)?;
+                let mut refs = submodule.own_refs()?;
+                refs.retain(|own| own.name.contains(&format!("/{KEPT_FOR_ANOTHER}/")));
+                let mut refs: Vec<&OwnRef> = refs.iter().collect();
+                let all = refs.len() as u64;
+                if !with_sole {
+                    let sole = submodule.sole_keepers(&refs)?;
+                    refs.retain(|own| !sole.contains(&own.name));
+                }
+                if removes {
+                    submodule.remove_own_refs(&refs)?;
+                }
+                let removed = refs.len() as u64;
+                Ok((removed, all - removed))
+            };
+            let (removed, left) = forget().unwrap_or_default();
+            gone += removed;
+            staying += left;
+        }
+        (gone, staying)
     }
 
     /// Does the work of [`Worktree::keep_submodule_commits`] in a submodule.

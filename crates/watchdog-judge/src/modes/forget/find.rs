@@ -6,7 +6,7 @@ use std::path::{Path, PathBuf};
 
 use crate::hooks::settings_file::SettingsFile;
 use crate::hooks::{HookDialect, hook_text};
-use watchdog_git::{FoundWorktree, OwnRef, OwnRefKind, WorktreeState, worktrees_of};
+use watchdog_git::{FoundWorktree, OwnRef, OwnRefKind, Worktree, WorktreeState, worktrees_of};
 use watchdog_store::left_rows::{self, ForgottenOwners};
 use watchdog_store::trust::TrustStore;
 use watchdog_store::{LocalStore, StoreError, baseline, figures};
@@ -53,6 +53,9 @@ pub fn find_leftovers(
     find_trust(command_env, open, &mut leftovers)?;
     choose_refs(open, options, refs, &mut leftovers)?;
     find_files(command_env, &mut leftovers);
+    let (gone, staying) = forget_in_submodules(&leftovers, options, false);
+    leftovers.add(LeftoverKind::Refs, gone, None);
+    leftovers.keep(KeepReason::SoleRefs, staying);
     let of_tasks = command_env.state.task_worktrees();
     let for_tasks = leftovers.worktrees.iter().filter(|worktree| {
         let is_of_task = |root: &PathBuf| root.starts_with(&of_tasks);
@@ -61,6 +64,21 @@ pub fn find_leftovers(
     let for_tasks = for_tasks.count() as u64;
     leftovers.keep(KeepReason::TaskWorktrees, for_tasks);
     Ok(leftovers)
+}
+
+/// The refs inside of the submodules of the worktrees that are meant: how many go, and how many stay.
+pub(super) fn forget_in_submodules(
+    leftovers: &Leftovers,
+    options: &ForgetOptions,
+    removes: bool,
+) -> (u64, u64) {
+    let roots = (leftovers.worktrees.iter()).filter_map(|worktree| worktree.root.as_ref());
+    let worktrees = roots.filter_map(|root| Worktree::open(root).ok());
+    worktrees
+        .map(|worktree| worktree.forget_in_submodules(options.snapshots, removes))
+        .fold((0, 0), |sum, (gone, staying)| {
+            (sum.0 + gone, sum.1 + staying)
+        })
 }
 
 fn find_records(store: &dyn LocalStore, leftovers: &mut Leftovers) -> Result<(), StoreError> {

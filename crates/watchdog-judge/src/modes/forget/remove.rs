@@ -17,7 +17,7 @@ use watchdog_store::lock::{LockAttempt, LockHolder, WorktreeLock};
 use watchdog_store::trust::TrustStore;
 use watchdog_store::{StoreError, figures, left_rows, session};
 
-use super::find::find_leftovers;
+use super::find::{find_leftovers, forget_in_submodules};
 use super::leftovers::{ForgetOptions, LeftoverKind, Leftovers, TargetWorktree};
 use crate::clock::now;
 use crate::judge::command_env::CommandEnv;
@@ -55,6 +55,7 @@ pub fn remove_leftovers(
     remove_records(command_env, open, &leftovers)?;
     let refs: Vec<&OwnRef> = leftovers.refs.iter().collect();
     open.worktree.remove_own_refs(&refs)?;
+    forget_in_submodules(&leftovers, options, true);
     if leftovers.owners.whole {
         open.worktree.remove_clone_id()?;
     }
