@@ -628,7 +628,7 @@ fn doctor_tells_how_to_mend_store_or_repository() {
     let command = format!("git -C / config --file {} --edit", config.display());
     assert_eq!(
         (state.as_str(), mend.as_str()),
-        ("wrong", format!("mend that line: {command}").as_str())
+        ("wrong", format!("edit that line: {command}").as_str())
     );
     let names_all = |text: &str| {
         ["cannot read line 2 of", ".git/config", "no snapshot"]

@@ -139,7 +139,7 @@ fn unusable_setting_is_named_with_its_mend() {
         let mut faults = Vec::new();
         while let Some(fault) = worktree.config_fault() {
             let hint = fault.hint();
-            let mend = hint.strip_prefix("mend it with: ").unwrap();
+            let mend = hint.strip_prefix("type: ").unwrap();
             let words: Vec<&str> = mend.split(' ').skip(1).collect();
             here.git(&words);
             faults.push(format!("{fault}; {mend}"));

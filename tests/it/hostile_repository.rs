@@ -168,7 +168,14 @@ fn unusable_setting_is_told_beside_read_facts() {
         rescued.stderr.contains(words) && rescued.stderr.contains(&mend),
         "{rescued}"
     );
-    assert!(repo.watchdog(&["doctor"]).stdout.contains(&mend));
+    for command in ["doctor", "snapshot"] {
+        let told = repo.watchdog(&[command]);
+        let words = format!("{}{}", told.stdout, told.stderr);
+        assert!(
+            words.contains(&mend) && !words.contains("mend: mend"),
+            "{told}"
+        );
+    }
     let refused = repo.watchdog(&["run", "--", "touch", "begun"]).expect(16);
     assert!(
         refused.stderr.contains(&mend) && !repo.has("begun"),

@@ -107,10 +107,10 @@ impl Error {
             }
             // Inside of the repository git would read the file before it opens the editor.
             Error::Config { path, .. } => format!(
-                "mend that line: git -C / config --file {} --edit",
+                "edit that line: git -C / config --file {} --edit",
                 shell_path(path)
             ),
-            Error::Setting { mend, .. } => format!("mend it with: {mend}"),
+            Error::Setting { mend, .. } => format!("type: {mend}"),
             Error::UnknownRevision { .. } => "see `git log --oneline --all`".into(),
             Error::Read { why, .. } => shortage_in(why)
                 .map_or_else(|| remedy_for(why), |shortage| shortage.helps)

@@ -4,7 +4,7 @@ use crate::cli::args::SnapshotArgs;
 use crate::cli::failure::CommandFailure;
 use crate::cli::terminal::CommandTerminal;
 use watchdog_judge::judge::command_env::CommandEnv;
-use watchdog_judge::judge::open_worktree::OpenWorktree;
+use watchdog_judge::judge::open_worktree::{OpenWorktree, config_fault_note};
 use watchdog_judge::modes::record_baseline::BaselineOptions;
 use watchdog_judge::modes::record_baseline::record_baseline;
 use watchdog_judge::wire::baseline_json::NewBaseline;
@@ -48,7 +48,9 @@ pub fn run_snapshot_command(
             watchdog_facts::display::escape_to_one_line(&unreadable.why)
         ));
     }
-    for note in recorded.notes.iter().chain(&open.worktree.served_note()) {
+    let fault = config_fault_note(&open.worktree);
+    let notes = recorded.notes.iter().chain(&fault);
+    for note in notes.chain(&open.worktree.served_note()) {
         terminal.complain(&format!(
             "watchdog: {} ({})",
             watchdog_facts::display::escape_to_one_line(&note.detail),
