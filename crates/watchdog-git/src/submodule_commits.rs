@@ -144,9 +144,9 @@ impl Worktree {
                 let removed = refs.len() as u64;
                 Ok((removed, all - removed))
             };
-            let (removed, left) = forget().unwrap_or_default();
+            let (removed, unremoved) = forget().unwrap_or_default();
             gone += removed;
-            staying += left;
+            staying += unremoved;
         }
         (gone, staying)
     }

@@ -98,12 +98,12 @@ fn read_toml_switch(text: &str, key: &str) -> Option<bool> {
             // A table on one line.
             Some(inner) => {
                 let mut members = inner.trim_end_matches('}').split(',');
-                let found = members.find_map(|member| {
+                let member = members.find_map(|member| {
                     let (last, value) = member.split_once('=')?;
                     let whole = format!("{table}{name}.{last}");
                     (whole == key).then_some((whole, value))
                 });
-                found?
+                member?
             }
             None => (format!("{table}{name}"), value),
         };
