@@ -468,6 +468,14 @@ fn failed_session_has_its_last_line_in_the_message() {
     let message = out.json()["message"].to_string();
     let line = "the session ended with exit code 3: fatal: no disk for [secret";
     assert!(message.contains(line) && !message.contains("ghp_"), "{out}");
+    let session = [Step::print(
+        "API Error: Stream idle timeout - partial response received\n",
+    )];
+    let out = run(&env, &repo, &["--no-probe"], &session, "working").expect(10);
+    out.assert_has(
+        "message",
+        "the session ended with exit code 0: API Error: Stream idle timeout",
+    );
 }
 
 #[test]

@@ -119,6 +119,18 @@ mod tests {
                  \"status\": \"RESOURCE_EXHAUSTED\"\n  }\n}]\n    at main (file:///x.js:1:5)",
                 true,
             ),
+            (
+                "ERROR: exceeded retry limit, last status: 503 Service Unavailable",
+                true,
+            ),
+            (
+                "ERROR: exceeded retry limit, last status: 529 <unknown status code>",
+                true,
+            ),
+            (
+                "ERROR: exceeded retry limit, last status: 429 Too Many Requests",
+                false,
+            ),
             ("thread 'main' panicked", false),
             ("", false),
         ] {

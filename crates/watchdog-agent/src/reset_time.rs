@@ -38,14 +38,14 @@ const CUE: &str = r"(?:resets?(?:\stime)?|try\sagain|retry|retrying|wait|availab
 const AMOUNT: &str = r"(?:\d+(?:\.\d+)?|\ban?\b)\s*(?:weeks?|w|days?|d|hours?|hrs?|hr|h|minutes?|mins?|min|m|seconds?|secs?|sec|s|ms)";
 static DURATION: LazyLock<Regex> = LazyLock::new(|| {
     compile_regex(&format!(
-        r#"(?i)(?:\b|quota){CUE}"?(?:[-_ ]?(?:after|in|delay|for|about|approximately|(?:in_)?seconds|at))*"?\s*[:=~]?\s*"?((?:{AMOUNT}[\s,]*(?:and\s+)?)*{AMOUNT})\b"#
+        r#"(?i)(?:\b|quota){CUE}"?(?:[-_ ]?(?:after|in|delay|for|about|approximately|(?:in_)?seconds|at))*\\?"?\s*[:=~]?\s*\\?"?((?:{AMOUNT}[\s,]*(?:and\s+)?)*{AMOUNT})\b"#
     ))
 });
 static PART: LazyLock<Regex> =
     LazyLock::new(|| compile_regex(r"(?i)(\d+(?:\.\d+)?|\ban?\b)\s*(ms|[wdhms])"));
 static BARE_SECONDS: LazyLock<Regex> = LazyLock::new(|| {
     compile_regex(
-        r#"(?i)\b(?:retry[-_ ]after|resets?_(?:in_seconds|after_seconds|in|after))"?\s*[:=]?\s*"?(\d+(?:\.\d+)?)(?:[^\d.\w:]|$)"#,
+        r#"(?i)\b(?:retry[-_ ]?after(?:[-_]seconds)?|resets?_(?:in_seconds|after_seconds|in|after))\\?"?\s*[:=]?\s*\\?"?(\d+(?:\.\d+)?)(?:[^\d.\w:]|$)"#,
     )
 });
 /// A date or weekday, a clock time, and a zone, each optional, after a cue.
@@ -347,6 +347,8 @@ mod tests {
             ("retry after 45s", "2026-08-19T16:29:19Z"),
             (r#""retryDelay": "37s""#, "2026-08-19T16:29:11Z"),
             (r#""resets_in_seconds": 60"#, "2026-08-19T16:29:34Z"),
+            (r#"{\"retryAfter\": 60}"#, "2026-08-19T16:29:34Z"),
+            (r#"retryDelay: "60s""#, "2026-08-19T16:29:34Z"),
             (
                 "Please wait 30 seconds before retrying.",
                 "2026-08-19T16:29:04Z",

@@ -2,7 +2,7 @@
 //! folder that it does not trust, a session or a model that it does not have, a request that its service refuses. Pure. Text that merely
 //! talks about such things is none of them.
 
-use std::sync::OnceLock;
+use std::sync::{LazyLock, OnceLock};
 
 use regex::Regex;
 
@@ -20,8 +20,8 @@ const STDERR_LINES: usize = 12;
 /// Bytes of a line that is a program's word about itself, and no prose.
 const LINE: usize = 300;
 
-/// The labels that programs print before a message.
-const LEAD_IN: &str = r"^(?:\[[^\]]{1,40}\]\s*|[✖✗❌×⚠\s]+|(?:fatal|error|api[ _]?error|apierror|claude|codex|gemini|opencode|qwen|copilot|unexpected status|http)\b[\s:·,-]*|\[?api error[:\s]+)*";
+/// The labels that programs print before a message, and the members of JSON before the one that holds it.
+const LEAD_IN: &str = r#"^(?:\[[^\]]{1,40}\]\s*|[✖✗❌×⚠\s]+|(?:fatal|error|api[ _]?error|apierror|claude|codex|gemini|opencode|qwen|copilot|unexpected status|http|exceeded retry limit|last status|(?:provider|ai_|_)[a-z_]*error)\b[\s:·,-]*|\[?api error[:\s]+|(?:\d{3}\s*)?[\[{]+\s*|"(?:error|detail|message|type|code|status|param)":\s*(?:(?:\d{3}|null|"[a-z0-9_.-]*"),\s*|"|))*"#;
 
 const LOGIN: &str = r#"(?:not (?:logged|signed) in\b|please run /login|please (?:log|sign) in\b|login required\b|(?:incorrect|invalid) (?:x-)?api[ -]key|api key not valid|failed to authenticate|authentication failed|authentication_error|unauthenticated\b|401\b.{0,40}(?:unauthori[sz]ed|api key|authentication)|401 unauthori[sz]ed|403 forbidden|api error:? 40[13]\b|\{"error":\s*\{"code":\s*40[13]\b|oauth token (?:has )?(?:expired|been revoked)|your (?:session|login|access token|token|authentication) (?:has )?expired|(?:api key|credentials?) (?:is |are |was |were )?(?:missing|not found|not set|expired|revoked)|(?:please )?set an auth method|missing environment variable: `?[a-z0-9_]*(?:key|token)|invalid auth method selected|no auth type is selected|no authentication information found|missing api key for|when using [a-z ]{1,40}, you must specify the [a-z0-9_]*key environment variable)"#;
 
@@ -29,11 +29,13 @@ const CREDIT: &str = r"(?:(?:your )?credit balance is too low|insufficient (?:cr
 
 const FOLDER: &str = r"(?:[\w ]{0,30}not (?:running )?in(?:side)? a trusted (?:directory|folder|workspace)|(?:this|the current) (?:directory|folder|workspace) is not trusted)";
 
-const NO_SESSION: &str = r"(?:no rollout found for|invalid session identifier|session not found$|no saved session found with id|no session, task, or name matched|no conversation found with session id)";
+const NO_SESSION: &str = r"(?:no rollout found for|invalid session identifier|session not found$|no saved session found with id|no session, task, or name matched|no conversation found with session id|--resume requires a valid session)";
 
-const MODEL: &str = r#"(?:there['’]s an issue with the selected model|(?:the )?(?:(?:requested|selected|specified) )?model(?:[: ]{1,2}['"`(]{0,1}[\w./:@-]{1,80}['"`)]{0,1})?(?: from --model flag)? (?:does not exist|is not (?:available|supported|found)|(?:was )?not found)|model[ _]?not[ _]?found|models/[\w.-]{1,60} is not found|not_found_error\W{1,10}message\W{1,10}model\b|no such model)"#;
+const MODEL: &str = r#"(?:there['’]s an issue with the selected model|(?:the )?(?:(?:requested|selected|specified) |['"`][a-z0-9./:@_-]+['"`] )?model(?:[: ]{1,2}['"`(]{0,1}[\w./:@-]{1,80}['"`)]{0,1})?(?: from --model flag)? (?:does not exist|is not (?:available|supported|found)|(?:was )?not found)|model[ _]?not[ _]?found|models/[\w.-]{1,60} is not found|not_found_error\W{1,10}message\W{1,10}model\b|no such model)"#;
 
-const PROMPT: &str = r"(?:prompt is too long|input is too long|codex ran out of room in the model['’]s context window|context[ _](?:window|length)[ _]exceeded|(?:your input|prompt|request|conversation) exceeds the (?:context|model|maximum)|maximum context length is|request too large|exceeds the maximum number of tokens)";
+const PROMPT: &str = r"(?:prompt is too long|input is too long|codex ran out of room in the model['’]s context window|context[ _](?:window|length)[ _]exceeded|(?:your input|prompt|request|conversation) exceeds the (?:context|model|maximum)|maximum context length is|request[_ ]too[_ ]large|(?:the )?(?:input token count(?: \([0-9]+\))? )?exceeds the maximum number of tokens|input length and `?max_tokens`? exceed context limit)";
+
+const COMMAND: &str = r"(?:(?:unknown option|unexpected argument|unknown arguments?:|unrecognized (?:option|arguments?:?)|flag provided but not defined:)\s{1,2}['‘`]?-{0,2}\w|input must be provided either through stdin)";
 
 const REQUEST: &str = r#"(?:\[?api error:? {0,1}(?:400|404|413|422)\b|\{"error": {0,1}\{"code": {0,1}400\b|\{"error":[^}]{0,200}"type": {0,1}"invalid_request_error"|unexpected status (?:400|404|413|422)\b)"#;
 
@@ -106,7 +108,14 @@ static MODEL_CAUSE: CauseWords = CauseWords {
 };
 static PROMPT_CAUSE: CauseWords = CauseWords {
     pattern: PROMPT,
-    words: &["too long", "room", "context", "exceeds", "too large"],
+    words: &[
+        "too long",
+        "room",
+        "context",
+        "exceeds",
+        "too large",
+        "too_large",
+    ],
     what: "its prompt is too long for its model",
     todo: "shorten it",
     in_error: OnceLock::new(),
@@ -117,6 +126,15 @@ static REQUEST_CAUSE: CauseWords = CauseWords {
     words: &["400", "404", "413", "422", "invalid_request_error"],
     what: "its service refuses the request",
     todo: "change it, or the agent's settings",
+    in_error: OnceLock::new(),
+    in_line: OnceLock::new(),
+};
+/// Counts as a program's first line alone: a program that works passes on the words of others.
+static COMMAND_CAUSE: CauseWords = CauseWords {
+    pattern: COMMAND,
+    words: &["option", "argument", "flag", "input"],
+    what: "it does not know its command line",
+    todo: "correct that, or update the program",
     in_error: OnceLock::new(),
     in_line: OnceLock::new(),
 };
@@ -205,6 +223,11 @@ pub fn in_last_words(last: &LastWords, exit: ProcessExit) -> Option<String> {
     if exit.success() {
         return None;
     }
+    let first = last
+        .text
+        .lines()
+        .map(str::trim)
+        .find(|line| !line.is_empty());
     let most = if last.only_stderr {
         STDERR_LINES
     } else {
@@ -221,10 +244,19 @@ pub fn in_last_words(last: &LastWords, exit: ProcessExit) -> Option<String> {
         CAUSES
             .iter()
             .chain(&REQUEST_CAUSES)
+            .chain((last.only_stderr || first == Some(line)).then_some(&&COMMAND_CAUSE))
             .find(|cause| cause.begins_line(line))
             .map(|cause| cause.explain(line))
     };
     lines.filter(|line| line.len() <= LINE).find_map(cause)
+}
+
+/// Whether a line is a program's word about its own failure.
+pub fn is_error_line(line: &str) -> bool {
+    static LABEL: LazyLock<Regex> =
+        LazyLock::new(|| compile_regex(r"(?i)^\[?(?:api |fatal )?error\b"));
+    LABEL.is_match(line)
+        || (CAUSES.iter().chain(&REQUEST_CAUSES)).any(|cause| cause.begins_line(line))
 }
 
 /// Why Gemini could not begin, by the exit codes that it has for that.
@@ -255,10 +287,10 @@ mod tests {
         #[test]
         fn no_phrase_is_without_one_of_its_words(
             credit in forms_of(CREDIT), login in forms_of(LOGIN), folder in forms_of(FOLDER), session in forms_of(NO_SESSION),
-            model in forms_of(MODEL), prompt in forms_of(PROMPT), request in forms_of(REQUEST),
+            model in forms_of(MODEL), prompt in forms_of(PROMPT), request in forms_of(REQUEST), command in forms_of(COMMAND),
         ) {
-            let phrases = [credit, login, folder, session, model, prompt, request];
-            for (phrase, cause) in phrases.iter().zip(CAUSES.iter().chain(&REQUEST_CAUSES)) {
+            let phrases = [credit, login, folder, session, model, prompt, request, command];
+            for (phrase, cause) in phrases.iter().zip(CAUSES.iter().chain(&REQUEST_CAUSES).chain([&&COMMAND_CAUSE])) {
                 prop_assert!(contains_any(phrase, cause.words), "{phrase}");
             }
         }
@@ -411,6 +443,16 @@ mod tests {
                 "does not have the session",
             ),
             ("Error: Session not found\n", 1, "does not have the session"),
+            (
+                "error: unexpected argument '--foo' found\n\nUsage: codex [OPTIONS]\n\nFor more information, try '--help'.\n",
+                2,
+                "its command line",
+            ),
+            (
+                "Options:\n  -m  model\n\nUnknown arguments: foo, bar\n",
+                1,
+                "its command line",
+            ),
         ] {
             let why = in_last_words(
                 &LastWords::from_tails(b"", stderr.as_bytes()),
@@ -479,17 +521,76 @@ mod tests {
         }
         let failed = ProcessExit::Code(1);
         let read = |output: &str| in_last_words(&LastWords::of_stdout(output.as_bytes()), failed);
-        for line in [
-            "There's an issue with the selected model (nope). It may not exist or you may not have access to it.",
-            "Prompt is too long",
-            "API Error: 400 {\"type\":\"error\",\"error\":{\"type\":\"invalid_request_error\",\"message\":\"x\"}}",
+        for (line, cause) in [
+            (
+                "There's an issue with the selected model (nope). It may not exist or you may not have access to it.",
+                "its model",
+            ),
+            (
+                "ERROR: {\"detail\":\"The 'gpt-9' model is not supported when using Codex with a ChatGPT account.\"}",
+                "its model",
+            ),
+            (
+                "[API Error: {\"error\":{\"code\":404,\"message\":\"models/gemini-9 is not found for API version v1beta\",\"status\":\"NOT_FOUND\"}}]",
+                "its model",
+            ),
+            (
+                "Error: ProviderModelNotFoundError: Model not found: anthropic/claude-9",
+                "its model",
+            ),
+            (
+                "API Error: 404 {\"type\":\"error\",\"error\":{\"type\":\"not_found_error\",\"message\":\"model: claude-9\"}}",
+                "its model",
+            ),
+            ("Prompt is too long", "its prompt"),
+            (
+                "AI_APICallError: prompt is too long: 210000 tokens > 200000 maximum",
+                "its prompt",
+            ),
+            (
+                "[API Error: {\"error\":{\"code\":400,\"message\":\"The input token count (1200000) exceeds the maximum number of tokens allowed (1048576).\"}}]",
+                "its prompt",
+            ),
+            (
+                "API Error: 413 {\"type\":\"error\",\"error\":{\"type\":\"request_too_large\",\"message\":\"Request exceeds the maximum size\"}}",
+                "its prompt",
+            ),
+            (
+                "API Error: 400 {\"type\":\"error\",\"error\":{\"type\":\"invalid_request_error\",\"message\":\"Your credit balance is too low to access the API.\"}}",
+                "its credit",
+            ),
+            (
+                "[API Error: {\"error\":{\"code\":400,\"message\":\"API key not valid. Please pass a valid API key.\"}}]",
+                "its login",
+            ),
+            (
+                "ERROR: exceeded retry limit, last status: 401 Unauthorized",
+                "its login",
+            ),
+            (
+                "API Error: 400 {\"type\":\"error\",\"error\":{\"type\":\"invalid_request_error\",\"message\":\"x\"}}",
+                "refuses the request",
+            ),
+            ("error: unknown option '--foo'", "its command line"),
+            (
+                "Error: --resume requires a valid session ID when used with --print",
+                "the session",
+            ),
         ] {
-            assert!(read(line).is_some(), "{line}");
+            let why = read(line);
+            assert!(
+                why.as_ref().is_some_and(|why| why.contains(cause)),
+                "{line}: {why:?}"
+            );
+            assert!(is_error_line(line), "{line}");
         }
         for talk in [
             "I fixed the test that says the model does not exist",
             "expected 400 Bad Request, got 200",
             "400 tests failed",
+            "I ran it.\nerror: unknown option '--foo'",
+            "AssertionError: model not found",
+            "{\"text\": \"prompt is too long\"}",
             "The page says that the prompt is too long",
             "model = Model.find(1)",
             "item: Model metadata for `gpt-5.1-codex` not found. Defaulting to fallback metadata",

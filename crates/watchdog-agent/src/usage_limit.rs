@@ -67,6 +67,9 @@ const WORDS: [&str; 9] = [
 /// The service itself has no room, whatever status it says so with: that is an overload.
 const NO_ROOM: [&str; 2] = ["no capacity available", "model_capacity_exhausted"];
 
+/// Codex gives up after so many failures of any kind.
+const RETRY_LIMIT: &str = "exceeded retry limit, last status: ";
+
 /// The same in JSON, as services answer.
 static JSON: LazyLock<Regex> = LazyLock::new(|| {
     Regex::new(
@@ -194,6 +197,9 @@ fn limit_at(lines: &[&str], at: usize, now: Timestamp, local: &TimeZone) -> Usag
 fn measure_limit_strength(line: &str) -> Option<LimitStrength> {
     let line = strip_decoration(line);
     if !contains_any(line, &WORDS) || contains_any(line, &NO_ROOM) {
+        return None;
+    }
+    if contains_any(line, &[RETRY_LIMIT]) && !line.contains("429") {
         return None;
     }
     if JSON_LINE.is_match(line) && JSON.is_match(line) && serde_json_like(line) {
@@ -325,6 +331,10 @@ mod tests {
                 Some("2026-08-20T04:26:40Z"),
             ),
             (
+                "[API Error: {\\\"code\\\":429} quota exceeded {\\\"retryDelay\\\": \\\"34s\\\"}]\nRate limit exceeded {\\\"retryDelay\\\": \\\"34s\\\"}",
+                Some("2026-08-19T16:29:08Z"),
+            ),
+            (
                 "{\"error\":{\"code\":429,\"status\":\"RESOURCE_EXHAUSTED\",\"message\":\"Please retry in 37.2s.\"}}",
                 Some("2026-08-19T16:29:12Z"),
             ),
@@ -418,6 +428,8 @@ mod tests {
             "claude turn failed: error_max_turns",
             "API Error: Repeated 529 Overloaded errors.",
             "Server is overloaded, please try again later",
+            "ERROR: exceeded retry limit, last status: 503 Service Unavailable",
+            "ERROR: exceeded retry limit, last status: 401 Unauthorized",
             "{\"message\":\"the \\\"rate_limit_error\\\" is handled\"}",
             "{\"result\":{\"log\":{\"type\":\"rate_limit_error\"}}}",
             "",
@@ -549,6 +561,21 @@ mod tests {
             (copilot(429, "429 Rate limit", 0), good, false),
         ] {
             assert_eq!(ended(&output, exit), expected, "{output} {exit}");
+        }
+    }
+
+    #[test]
+    fn members_of_an_error_tell_its_end() {
+        for error in [
+            json!({"error": {"code": 429, "message": "Quota exceeded", "details": [{"retryDelay": "34s"}]}}),
+            json!({"type": "error", "error": {"code": 429, "message": "Quota exceeded", "retry_after": 34}}),
+        ] {
+            let last = LastWords::of_stdout(error.to_string().as_bytes());
+            let limit = ended_in_limit_in(&last, ProcessExit::Code(1), now(), &TimeZone::UTC);
+            let retry_at = limit
+                .and_then(|limit| limit.retry_at)
+                .map(|at| at.to_string());
+            assert_eq!(retry_at.as_deref(), Some("2026-08-19T16:29:08Z"), "{error}");
         }
     }
 

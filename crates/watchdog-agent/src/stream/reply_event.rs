@@ -5,7 +5,7 @@
 
 use serde_json::Value;
 
-use super::fields::{error_message, get_text};
+use super::fields::{cut_middle, error_message, get_list, get_text};
 use super::{claude, codex, copilot, gemini, opencode};
 
 /// The members of an event that are read here; the others need not be kept.
@@ -119,9 +119,28 @@ fn read_failure(event: &Value) -> Option<ReplyEvent> {
     let api_error_status =
         error.and_then(|error| error.get("code").or_else(|| error.get("status"))?.as_u64());
     Some(ReplyEvent::Failed {
-        message: error_message(event).map(str::to_owned),
+        message: error_message(event)
+            .map(|message| message.to_owned() + &error.map_or(String::new(), join_waits)),
         api_error_status,
     })
+}
+
+/// The members of an error that say when to try again: its message may not.
+fn join_waits(error: &Value) -> String {
+    let members = std::iter::once(error)
+        .chain(get_list(error, "details"))
+        .filter_map(Value::as_object)
+        .flatten();
+    let is_wait = |name: &str| {
+        ["retry", "reset"]
+            .iter()
+            .any(|word| name.to_lowercase().contains(word))
+    };
+    members
+        .filter(|(name, value)| is_wait(name) && (value.is_number() || value.is_string()))
+        .take(2)
+        .map(|(name, value)| format!(" ({name}: {})", cut_middle(&value.to_string(), 60)))
+        .collect()
 }
 
 /// A text of the agent; nothing where there is none.

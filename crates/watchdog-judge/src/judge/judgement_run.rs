@@ -266,7 +266,9 @@ impl JudgementRun {
         {
             verdict.degraded.push(unwritable(&error));
         }
+        let well = || "the session ended with exit code 0".to_owned();
         if let Some(clause) = (self.exit.and_then(SessionExit::clause))
+            .or_else(|| self.last_line.as_ref().map(|_| well()))
             .filter(|clause| !verdict.message.contains(clause.as_str()))
         {
             // Where the line is the reason of the verdict, the message has it, cut elsewhere.

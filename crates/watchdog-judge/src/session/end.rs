@@ -68,7 +68,8 @@ impl<'a> EndedSession<'a> {
             .collect()
     }
 
-    /// The last line of a session that failed, for a person: masked, and without the indented lines of a stack trace.
+    /// The last line of a session that failed, or that printed nothing but an error, for a person: masked, and without the indented
+    /// lines of a stack trace.
     pub fn last_line(&self) -> Option<String> {
         let printed = plain_text(&self.outcome.tail).text;
         let is_message = |line: &&str| {
@@ -78,7 +79,9 @@ impl<'a> EndedSession<'a> {
         let line = error
             .and_then(|error| error.lines().next())
             .or_else(|| printed.lines().rev().find(is_message))?;
-        (!self.exit.success()).then(|| {
+        let lines = printed.lines().filter(|line| !line.trim().is_empty());
+        let is_error = error.is_none() && lines.count() == 1 && unrunnable::is_error_line(line);
+        (!self.exit.success() || is_error).then(|| {
             let line = escape_to_one_line(&mask_secrets(line.trim()));
             cut_text(&line, LAST_LINE)
         })
