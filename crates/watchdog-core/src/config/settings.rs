@@ -52,6 +52,9 @@ impl ConfigSettings {
         for argv in [&mut self.agent.probe, &mut self.rescue.command] {
             name_program_below(folder, argv.as_deref_mut().unwrap_or_default());
         }
+        for argv in &mut self.limits.sensors {
+            name_program_below(folder, argv);
+        }
     }
 
     /// The names of last phases that checks ask for.
