@@ -19,7 +19,7 @@ fn named<'e>(env: &'e TestEnv, name: &str, rescue: &Value) -> Repo<'e> {
         "notes/\n*.sqlite\nuploads/\n.env.local\nnode_modules/\n*.o\n",
     );
     let config = json!({"version": 1, "rescue": rescue, "breaker": {"limit": 99}});
-    repo.write("completion.json", &config.to_string());
+    repo.write("completion.json", config.to_string());
     repo.commit_all("rules");
     repo.watchdog(&["trust"]).expect(0);
     make_ignored(&repo);

@@ -836,7 +836,7 @@ fn session_and_nested_checks_run_where_typed() {
     let task_root = worktrees
         .lines()
         .filter_map(|line| line.strip_prefix("worktree "));
-    let task_api = Path::new(task_root.last().unwrap()).join("packages/api");
+    let task_api = Path::new(task_root.next_back().unwrap()).join("packages/api");
     assert_ne!(task_api, api);
     let went = fs::read_to_string(task_api.join("went")).unwrap();
     assert_eq!(went.lines().next(), task_api.to_str());
@@ -892,7 +892,7 @@ fn session_may_remove_the_folder_typed_in() {
     let from_gone = |line: &str| {
         repo.git(&["checkout", "-q", "packages"]);
         let line = format!("cd packages/api; rm -rf ../../packages; {line}");
-        let out = env.command("sh", repo.path()).args(&["-c", &line]).run();
+        let out = env.command("sh", repo.path()).args(["-c", &line]).run();
         out.stdout
     };
     let stop = format!(

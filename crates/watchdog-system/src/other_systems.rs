@@ -260,9 +260,10 @@ mod tests {
             (
                 read_one(own),
                 read_variable(own, "PATH"),
-                command_line(own, 100)
+                command_line(own, 100),
+                program_file(own)
             ),
-            (None, None, None)
+            (None, None, None, None)
         );
         assert_eq!(
             (
