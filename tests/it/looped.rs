@@ -833,7 +833,7 @@ fn session_and_nested_checks_run_where_typed() {
     ];
     env.watchdog(&api, &work).expect(0);
     let worktrees = repo.git(&["worktree", "list", "--porcelain"]);
-    let task_root = worktrees
+    let mut task_root = worktrees
         .lines()
         .filter_map(|line| line.strip_prefix("worktree "));
     let task_api = Path::new(task_root.next_back().unwrap()).join("packages/api");
