@@ -444,6 +444,114 @@ fn commits_left_in_submodules_are_kept_and_told() {
     );
 }
 
+#[test]
+fn work_in_submodules_is_told_and_no_strike() {
+    let env = TestEnv::new();
+    let (repo, config) = with_submodule(&env);
+    let sh = |script: &str| {
+        repo.env_command("sh", &["-e", "-c", script])
+            .run()
+            .expect(0);
+    };
+    sh(
+        "git config protocol.file.allow always; cd sub; echo u > stashed; git add stashed; git stash -q",
+    );
+    let commit =
+        "cd sub; git switch -q -c NAME; echo NAME > new; git add new; git commit -q -m NAME;";
+    for (after, state, on) in [
+        (
+            "git switch -q --detach; git branch -q -D NAME; cd ..; git submodule -q update",
+            "deleted",
+            "submodule sub",
+        ),
+        (
+            "cd ..; git submodule -q deinit -f sub",
+            "unpushed",
+            "NAME of submodule sub",
+        ),
+        (
+            "cd ..; git submodule -q update",
+            "unpushed",
+            "NAME of submodule sub",
+        ),
+        (
+            "git push -q origin NAME; cd ..; git submodule -q update",
+            "pushed",
+            "origin/NAME of submodule sub",
+        ),
+    ] {
+        for asks in [false, true] {
+            let name = format!("b{asks}{}", after.len());
+            let script = format!("{commit} {after}").replace("NAME", &name);
+            let asked = [
+                "--config", &config, "run", "--json", "--", "sh", "-c", &script,
+            ];
+            let out = repo.watchdog(if asks { &asked } else { &asked[2..] });
+            let json = out.json();
+            assert_eq!(json["strike"], false, "{out}");
+            // Those of the same second may be told again.
+            let on = on.replace("NAME", &name);
+            let is_told = |work: &serde_json::Value| work["state"] == state && work["on"] == on;
+            assert!(
+                json["elsewhere"].as_array().unwrap().iter().any(is_told),
+                "{out}"
+            );
+            let has_other = json["elsewhere"][1].is_object();
+            if asks && !has_other {
+                assert_eq!(
+                    out.verdict() == "complete/new_commits",
+                    state == "pushed",
+                    "{out}"
+                );
+            }
+            assert!(
+                !asks || state == "pushed" || out.verdict() == "review/disputed",
+                "{out}"
+            );
+            sh("git submodule -q update --init");
+        }
+    }
+    let out = repo.watchdog(&["run", "--json", "--", "git", "-C", "sub", "stash", "clear"]);
+    let notes = out.json()["notes"].to_string();
+    sh("cd sub; git reflog expire --expire=now --all; git gc -q --prune=now");
+    let (_, command) = notes.split_once("bring back with: ").expect(&notes);
+    sh(command.split('"').next().unwrap());
+    sh("cd sub; git stash pop -q; grep u stashed");
+}
+
+#[test]
+fn files_of_a_removed_submodule_come_back_as_told() {
+    for script in [
+        "git submodule -q deinit -f sub",
+        "git rm -q -f sub",
+        "rm -rf sub",
+        "git -C sub checkout -q .; git -C sub clean -q -f",
+    ] {
+        let env = TestEnv::new();
+        let (repo, _) = with_submodule(&env);
+        repo.write("sub/README.md", "dirty");
+        repo.write("sub/u", "u");
+        let run = ["run", "--json", "--no-rescue", "--", "sh", "-c", script];
+        let message = repo.watchdog(&run).json()["message"].to_string();
+        let (_, command) = message
+            .split_once("bring it back with: watchdog ")
+            .expect(&message);
+        let words: Vec<_> = command.split(')').next().unwrap().split(' ').collect();
+        repo.watchdog(&words).expect(0);
+        let folder = match script.ends_with("-f") {
+            true => repo.path().to_owned(),
+            false => env.root().join("repo-restored"),
+        };
+        for (path, text) in [("sub/README.md", "dirty"), ("sub/u", "u")] {
+            assert_eq!(
+                std::fs::read_to_string(folder.join(path)).unwrap(),
+                text,
+                "{script}"
+            );
+        }
+    }
+}
+
 /// The snapshots of a spec, newest first.
 fn snapshots_of(repo: &crate::support::Repo<'_>, spec: &str) -> Vec<String> {
     let listed = repo

@@ -19,7 +19,7 @@ pub struct WorkBeside {
     pub state: BesideState,
     /// `merge`, `squash` or `rebase` where they are merged; `reset` where their branch went back behind them.
     pub by: Option<String>,
-    /// The branch or remote-tracking branch that has them.
+    /// The branch or remote-tracking branch that has them; for those of a submodule with its name.
     pub on: Option<String>,
 }
 
@@ -61,6 +61,10 @@ impl WorkBeside {
                 format!("{branch}: {count}, merged into {on} by {by}")
             }
             BesideState::Unpushed => format!("{branch}: {count} on {on}, not pushed"),
+            // A submodule keeps its own.
+            BesideState::Deleted if !on.is_empty() => {
+                format!("{branch}: {count} on no branch of {on} (commit {short})")
+            }
             BesideState::Deleted => {
                 format!("{branch}: {count} on no branch (keep with: git branch NAME {short})")
             }

@@ -72,9 +72,10 @@ impl BesideSearch<'_, '_> {
         if let Err(error) = self.find_all(commits) {
             (commits.degraded).push(Degradation::new(WarningCode::HelpersUnread, error));
         }
+        self.search_submodules(commits);
     }
 
-    fn find_all(&mut self, commits: &mut Commits) -> Result<(), Error> {
+    pub(super) fn find_all(&mut self, commits: &mut Commits) -> Result<(), Error> {
         let evidence = self.evidence;
         let (Some(edge), Some(recorded)) = (&evidence.edge, &evidence.refs) else {
             return Ok(());
@@ -534,7 +535,7 @@ impl BesideSearch<'_, '_> {
             false => !name.starts_with("refs/stash"),
         };
         tips.retain(|(name, id)| older.binary_search(id).is_err() && is_candidate(name, id));
-        tips.sort_by_key(|(name, _)| !name.starts_with(REMOTES));
+        tips.sort_by_key(|(name, _)| (!name.starts_with(REMOTES), !name.starts_with("refs/")));
         let ids = tips.iter().map(|(_, id)| *id);
         let mut unnamed: HashMap<ObjectId, Vec<ObjectId>> =
             self.walk_lines(ids, recorded)?.collect::<Result<_, _>>()?;

@@ -71,6 +71,7 @@ mod stat_fingerprint;
 mod stillness;
 mod submodule;
 mod submodule_commits;
+mod submodule_work;
 mod touched;
 mod tree_change;
 mod unmerged;

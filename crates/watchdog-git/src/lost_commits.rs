@@ -193,7 +193,7 @@ impl Worktree {
 }
 
 /// Whether a file was written since then; some file systems know whole seconds alone.
-fn is_since(about: &Metadata, since: Timestamp) -> bool {
+pub(super) fn is_since(about: &Metadata, since: Timestamp) -> bool {
     let written =
         (about.modified().ok()).and_then(|time| Timestamp::try_from(time + CLOCK_LAG).ok());
     written.is_some_and(|written| {

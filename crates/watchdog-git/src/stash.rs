@@ -31,6 +31,9 @@ const STASH: &str = "refs/stash";
 /// The spec of the judged refs that keep entries of the stash. No other spec has its name.
 const KEPT_AS: &str = "%stash";
 
+/// The message of the commits that keep them.
+pub(super) const STASH_KEEPER: &str = "watchdog: entries of the stash";
+
 impl Worktree {
     /// The commits of the stash's entries, newest first.
     ///
@@ -63,6 +66,16 @@ impl Worktree {
     /// # Errors
     /// When refs or objects cannot be read or written.
     pub fn keep_stashes(&self, entries: &[String], at: Timestamp) -> Result<(), Error> {
+        self.keep_stashes_as(KEPT_AS, entries, at)
+    }
+
+    /// The same in refs of another spec.
+    pub(super) fn keep_stashes_as(
+        &self,
+        spec: &str,
+        entries: &[String],
+        at: Timestamp,
+    ) -> Result<(), Error> {
         if entries.is_empty() {
             return Ok(());
         }
@@ -70,17 +83,17 @@ impl Worktree {
             .filter_map(|hex| ObjectId::from_hex(hex.as_bytes()).ok())
             .filter(|id| self.repo.has_object(*id))
             .collect();
-        let message = "watchdog: entries of the stash";
-        let keeper = self.write_empty_commit(message, &entries, Timestamp::UNIX_EPOCH)?;
-        self.keep_judged(KEPT_AS, &keeper, at)?;
+        let keeper = self.write_empty_commit(STASH_KEEPER, &entries, Timestamp::UNIX_EPOCH)?;
+        self.keep_judged(spec, &keeper, at)?;
         let keeps_no_other = |id: ObjectId| {
             self.repo.find_commit(id).is_ok_and(|commit| {
-                commit
-                    .parent_ids()
-                    .all(|parent| entries.contains(&parent.detach()))
+                commit.message_raw_sloppy() == STASH_KEEPER
+                    && commit
+                        .parent_ids()
+                        .all(|parent| entries.contains(&parent.detach()))
             })
         };
-        for (name, id) in self.refs_below(&self.judged_folder(KEPT_AS))? {
+        for (name, id) in self.refs_below(&self.judged_folder(spec))? {
             if !name.ends_with(&format!("-{}", &keeper[..12])) && keeps_no_other(id) {
                 delete_ref(self, &name, id, at)?;
             }

@@ -19,6 +19,7 @@ use super::path_text::escape_path;
 use super::ref_owner::MAIN_HEAD;
 use super::rescued::CommitAuthorship;
 use super::staged::tree_of;
+use super::stash::STASH_KEEPER;
 use super::worktrees::git_dirs;
 
 /// More folders are not looked through for the repositories of submodules.
@@ -42,7 +43,8 @@ pub struct LeftCommit {
 
 impl Worktree {
     /// Keeps HEAD and the branches of each submodule of this worktree. With the evidence of a baseline it also keeps
-    /// the commits that were left since, and returns only those that no other commit took the place of; without, all that are left.
+    /// the commits that were left since, and returns only those that no other commit took the place of; without, all that are left,
+    /// and the entries of their stashes, which it keeps.
     /// The second list has the submodules that cannot be read or written.
     pub fn keep_submodule_commits(
         &self,
@@ -114,7 +116,7 @@ impl Worktree {
     }
 
     /// The folder of a submodule, where it is checked out.
-    fn find_folder(&self) -> Option<PathBuf> {
+    pub(super) fn find_folder(&self) -> Option<PathBuf> {
         let named = self.repo.config_snapshot().string("core.worktree");
         let folder = match named {
             Some(path) => self.git_dir.join(gix::path::from_bstr(path).ok()?),
@@ -167,9 +169,15 @@ impl Worktree {
             .filter_map(|branch| Some(branch.target().try_id()?.to_owned()));
         tips.extend(branches.take(MAX_BRANCHES));
         let by_reflog = self.left_commits()?;
+        let stashes = match since {
+            Some(_) => Vec::new(),
+            None => self.stash_commits()?,
+        };
+        self.keep_stashes_as(KEPT_FOR_ANOTHER, &stashes, at)?;
         let own_refs = self.own_refs()?;
         let judged_heads = (own_refs.iter())
             .filter(|own| own.kind == OwnRefKind::JudgedHead)
+            .filter(|own| self.stash_message(&own.object) != STASH_KEEPER)
             .filter_map(|own| ObjectId::from_hex(own.object.as_bytes()).ok());
         let candidates = by_reflog.iter().map(|(id, _)| *id).chain(judged_heads);
         // The next checkout moves HEAD of a submodule without a folder.
@@ -196,6 +204,10 @@ impl Worktree {
         for id in tips {
             self.keep_judged(KEPT_FOR_ANOTHER, &id.to_hex().to_string(), at)?;
         }
+        let stashes = stashes
+            .iter()
+            .flat_map(|hex| ObjectId::from_hex(hex.as_bytes()));
+        left_commits.extend(stashes);
         Ok(left_commits)
     }
 

@@ -17,7 +17,13 @@ pub fn dispute_beside(
 ) -> Verdict {
     let rests_on_the_word = matches!(verdict.reason, Reason::NothingToDo | Reason::Rescued);
     let beside = verdict.commits.iter().flat_map(|commits| &commits.beside);
-    let beside: Vec<&WorkBeside> = beside.filter(|work| !is_named(work, &helpers)).collect();
+    let is_left = |work: &WorkBeside| {
+        let short = work.commit.get(..12).unwrap_or(&work.commit);
+        submodules.iter().any(|line| line.contains(short))
+    };
+    let beside: Vec<&WorkBeside> = beside
+        .filter(|work| !is_named(work, &helpers) && !is_left(work))
+        .collect();
     // A commit that was taken back may be in what the rescue committed.
     let is_open = |work: &WorkBeside| {
         !work.is_settled() && (work.by.is_none() || verdict.reason == Reason::NothingToDo)

@@ -2,7 +2,7 @@
 //! its end what is gone. They are not judged.
 
 use std::collections::BTreeMap;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::sync::mpsc::channel;
 use std::time::{Duration, Instant};
 
@@ -203,7 +203,22 @@ fn describe_files(
     if vanished.is_empty() {
         return Ok(None);
     }
-    let restore = format!("rescue restore {}", shell_word(&info.id));
+    let mut restore = format!("rescue restore {}", shell_word(&info.id));
+    // Files of a submodule come back where its repository is checked out.
+    let has_submodule = |path: &str| {
+        let folders = Path::new(path).ancestors().skip(1);
+        let mut inside = folders.filter(|folder| !folder.as_os_str().is_empty());
+        inside.any(|folder| root.join(folder).join(".git").exists())
+    };
+    if is_there
+        && vanished
+            .iter()
+            .any(|(path, in_submodule)| *in_submodule && !has_submodule(path))
+    {
+        let name = root.file_name().unwrap_or_default().to_string_lossy();
+        let beside = root.with_file_name(format!("{name}-restored"));
+        restore = format!("{restore} --to {}", shell_path(&beside));
+    }
     let restore = match is_there {
         true => commands.clone().with_worktree(&root).watchdog(&restore),
         false => commands.watchdog(&format!("{restore} --worktree {}", shell_path(&root))),
