@@ -712,7 +712,14 @@ fn own_commits_count_however_head_came_there() {
         ("", format!("{PLUMBED} git update-ref -m push HEAD $c"), 1),
         ("", "git worktree add -q --detach ../sub; cd ../sub; echo s > s; git add s; git commit -q -m s
             c=$(git rev-parse HEAD); cd ../mine; git worktree remove ../sub; git reset -q --hard $c".to_owned(), 1),
+        ("git branch dev; ", format!("{PLUMBED} git update-ref refs/heads/dev $c; git reset -q --hard dev"), 1),
+        ("", format!("git switch -q --detach; {PLUMBED} git update-ref --no-deref -m \"export from jj\" HEAD $c; git update-ref refs/heads/mine $c"), 1),
+        ("", format!("git switch -q -c topic; {PLUMBED} git update-ref refs/heads/mine $c; git merge -q --ff-only mine"), 1),
         // Another person's, an older one, one of another worktree, of a clone, and one that HEAD had before.
+        ("git branch dev; ", format!("export GIT_COMMITTER_NAME=Else; {PLUMBED} git update-ref refs/heads/dev $c; git reset -q --hard dev"), 0),
+        ("git branch dev; ", format!("cd ../other; git switch -q dev; {PLUMBED} git reset -q --hard $c; git switch -q other; cd ../mine; git reset -q --hard dev"), 0),
+        ("git branch dev; ", format!("{CLONED} git fetch -q ../clone HEAD:dev; git fetch -q . mine; git reset -q --hard dev"), 0),
+        ("git branch dev; ", format!("{CLONED} git -C ../clone push -q ../mine HEAD:dev; git reset -q --hard dev"), 0),
         ("", format!("export GIT_COMMITTER_NAME=Else; {PLUMBED} git reset -q --hard $c"), 0),
         ("", format!("export GIT_COMMITTER_DATE=2020-01-01T00:00:00Z; {PLUMBED} git reset -q --hard $c"), 0),
         ("", format!("{of_sibling} rm -rf ../repo/.git/logs/refs ../repo/.git/worktrees/other/logs; git reset -q --hard $c"), 0),

@@ -9,7 +9,8 @@
 //! 4. The reflog of another worktree or branch contains it: imported.
 //! 5. HEAD's reflog shows its arrival: imported, unless no fetched ref, no ref of another worktree and no commit that HEAD had left behind
 //!    reaches it, and it came by the name of a helper's branch, whose own log may be gone, or has the committer that was recorded with
-//!    the baseline, and a date since then: as a session could as well have committed it in plain sight, this forges no new credit.
+//!    the baseline, and a date since then: as a session could as well have committed it in plain sight, this forges no new credit. A branch that
+//!    the session alone can have moved proves nothing for 4 and 5.
 
 use std::collections::{HashMap, HashSet};
 use std::path::Path;
@@ -109,7 +110,9 @@ pub(super) fn sort_by_origin(
     }
 
     let owners = RefOwners::new(worktree, evidence)?;
-    let seen_by_others = commits_seen_by_others(worktree, history, &owners, &entries, &all)?;
+    let moved_here = list_moved_here(worktree, &owners, evidence)?;
+    let own = (entries.as_slice(), &moved_here);
+    let seen_by_others = commits_seen_by_others(worktree, history, &owners, own, &all)?;
     open.retain(|node| !seen_by_others.made_by_helpers.contains(node));
     let arrived = find_arrivals(worktree, history, &owners, &entries, &all, &mut origins)?;
     let (mut unexplained, mut by_name, mut own) = (false, HashSet::new(), HashSet::new());
@@ -216,7 +219,7 @@ fn commits_seen_by_others(
     worktree: &Worktree,
     history: &mut CommitHistory<'_>,
     owners: &RefOwners,
-    own: &[ReflogEntry],
+    (own, moved_here): (&[ReflogEntry], &HashMap<String, i64>),
     all: &HashSet<HistoryIndex>,
 ) -> Result<ReflogFindings, Error> {
     let mut logs = Vec::new();
@@ -224,11 +227,10 @@ fn commits_seen_by_others(
         let owner = owners.find_owner(&name, worktree.common_dir());
         // Those of its own HEAD and branch have nothing that its own HEAD does not tell.
         if owner != RefOwner::This {
-            logs.push((
-                name.starts_with("refs/"),
-                owner,
-                reflog::read_entries(&path)?,
-            ));
+            let mut entries = reflog::read_entries(&path)?;
+            let begin = moved_here.get(&name).copied();
+            entries.retain(|entry| begin.is_none_or(|begin| entry.seconds < begin));
+            logs.push((name.starts_with("refs/"), owner, entries));
         }
     }
     // A commit on a checked-out branch has the same line in two logs: it belongs to the owner of that worktree.
@@ -272,6 +274,41 @@ fn commits_seen_by_others(
         made_by_helpers,
         had_by_others: history.descend(&had, all),
     })
+}
+
+/// The recorded branches that nobody but the session is seen to have moved since the baseline, each with the second of that: no other worktree
+/// has them checked out or had their commit, and it came from no other repository.
+fn list_moved_here(
+    worktree: &Worktree,
+    owners: &RefOwners,
+    evidence: &OriginEvidence,
+) -> Result<HashMap<String, i64>, Error> {
+    let edge = (evidence.edge.as_ref()).filter(|edge| edge.committer.is_some());
+    let Some(begin) = edge.and_then(|edge| Some(edge.at?.as_second())) else {
+        return Ok(HashMap::new());
+    };
+    if owners.lost_worktree(worktree.common_dir()) {
+        return Ok(HashMap::new());
+    }
+    let (mut had_by_others, mut moved) = (HashSet::new(), Vec::new());
+    for (name, path) in worktree.all_logs()? {
+        if owners.find_owner(&name, worktree.common_dir()) != RefOwner::Other {
+            continue;
+        }
+        let entries = reflog::read_entries(&path)?.into_iter();
+        let new: Vec<_> = entries.filter(|entry| entry.seconds >= begin).collect();
+        if !name.starts_with("refs/") {
+            had_by_others.extend(new.iter().map(|entry| entry.new));
+        } else if name.starts_with("refs/heads/")
+            && let Some(last) = new.last()
+            && !owners.is_taken(&name)
+            && !new.iter().any(|entry| entry.fetched)
+        {
+            moved.push((name, last.new));
+        }
+    }
+    moved.retain(|(_, tip)| !had_by_others.contains(tip));
+    Ok(moved.into_iter().map(|(name, _)| (name, begin)).collect())
 }
 
 /// How a commit first reached HEAD.
@@ -395,9 +432,11 @@ pub(super) fn foreign_tips(
 ) -> Result<Vec<ObjectId>, Error> {
     let common_dir = worktree.common_dir();
     let own_heads = format!("{JUDGED}{}/", worktree.worktree_id());
+    let moved_here = list_moved_here(worktree, owners, evidence)?;
     let is_foreign = |name: &str| {
         name.starts_with("refs/remotes/")
-            || (name.starts_with("refs/heads/") || name.ends_with("/HEAD"))
+            || !moved_here.contains_key(name)
+                && (name.starts_with("refs/heads/") || name.ends_with("/HEAD"))
                 && owners.find_owner(name, common_dir) == RefOwner::Other
     };
     let mut tips = Vec::new();

@@ -31,6 +31,8 @@ pub(super) struct ReflogEntry {
     pub moved_from: Option<String>,
     /// Whether a push moved a remote-tracking ref.
     pub pushed: bool,
+    /// Whether it came out of another repository, or may have: by a fetch, a pull, a push or a clone.
+    pub fetched: bool,
     /// A name of the whole line: a commit on a branch writes the same line into the log of HEAD and that of the branch.
     pub line: u64,
 }
@@ -294,6 +296,9 @@ fn parse_entry(line: &[u8]) -> Option<ReflogEntry> {
         moved_from: (message.strip_prefix("checkout: moving from "))
             .and_then(|movement| Some(movement.split_once(" to ")?.0.to_owned())),
         pushed: message == "update by push",
+        fetched: ["fetch", "pull", "push", "clone"]
+            .iter()
+            .any(|verb| message.starts_with(verb)),
         line: hasher.finish(),
     })
 }
