@@ -555,6 +555,8 @@ fn work_beside_head_is_told_with_its_state() {
         "git worktree add -q -b x ../sub; cd ../sub; {} cd ../mine;",
         commit("h")
     );
+    let by_other = "git clone -q ../origin.git ../by; cd ../by; git switch -q mine; echo o > o; git add o; git commit -q -m other;";
+    let fetched = "git push -q origin mine :x; cd ../mine; git fetch -q -p origin";
     let gone = "git worktree remove ../sub; git branch -q -D x";
     for (session, told) in [
         (format!("{on_x} git push -q origin x; {back}"), "x pushed"),
@@ -650,6 +652,19 @@ fn work_beside_head_is_told_with_its_state() {
             "",
         ),
         ("git switch -q other2; git switch -q mine".to_owned(), ""),
+        (
+            format!("{on_x} git push -q origin x; {back}; {by_other} git merge -q --squash origin/x; git commit -q -m squashed; {fetched}"),
+            "x merged squash",
+        ),
+        (
+            format!("{on_x} git push -q origin x; git switch -q mine; {by_other} git cherry-pick origin/x >/dev/null; {fetched}"),
+            "x merged rebase",
+        ),
+        // A ref alone shows no arrival.
+        (
+            format!("{on_x} c=$(GIT_COMMITTER_NAME=Else git commit-tree -p mine -m s x^{{tree}}); git update-ref refs/remotes/origin/mine $c; {back}"),
+            "x deleted",
+        ),
         // An amended or picked commit has an older author's date; a later entry may be dated before the session.
         (
             format!("{on_x} git commit -q --amend --date=2020-01-01T00:00:00Z -m o; {back}"),
@@ -673,7 +688,7 @@ fn work_beside_head_is_told_with_its_state() {
     ] {
         let team = Team::new();
         let mine = &team.mine;
-        script(mine, "git clone -q --bare . ../origin.git; git remote add origin ../origin.git; git branch free
+        script(mine, "git clone -q --bare . ../origin.git; git remote add origin ../origin.git; git fetch -q origin; git branch free
             git branch other2; git switch -q other2; git commit -q --allow-empty -m older; git switch -q mine");
         let commits = begin_recorded(mine);
         script(mine, &session);

@@ -63,6 +63,9 @@ pub(super) struct BesideSearch<'a, 'w> {
 /// The commits that the session made, each with the branch that it was made on, and whether a reflog shows it being made or pushed here.
 pub(super) type MadeCommits = HashMap<HistoryIndex, (Option<String>, bool)>;
 
+/// A remote-tracking branch with its tip, and its commits that neither HEAD nor a recorded ref has.
+type RemoteLine = (String, ObjectId, Vec<HistoryIndex>);
+
 /// The entries of the reflogs of remote-tracking refs, by their names.
 type RemoteLogs = HashMap<String, Vec<ReflogEntry>>;
 
@@ -98,8 +101,22 @@ impl BesideSearch<'_, '_> {
         if made.is_empty() {
             return Ok(());
         }
-        let keepers = self.map_keepers(recorded, &remote_logs)?;
+        let arrived = self.list_arrived(&remote_logs)?;
+        let keepers = self.map_keepers(recorded, &arrived)?;
         let names = recorded.names()?;
+        let mut remotes = Vec::new();
+        for (name, id) in arrived.iter().filter(|(name, _)| names.contains(name)) {
+            let line = self.walk_lines([*id], recorded)?.take(MAX_COMPARED);
+            let ids = line
+                .map(|commit| Ok(commit?.0))
+                .collect::<Result<Vec<_>, Error>>()?;
+            let mut nodes = Vec::new();
+            for id in ids {
+                nodes.push(self.history.node(id));
+                self.history.load(nodes[nodes.len() - 1])?;
+            }
+            remotes.push((name[REMOTES.len()..].to_owned(), *id, nodes));
+        }
         let was_there = |branch: &str| names.contains(&format!("refs/heads/{branch}"));
         let mut tips: Vec<_> = made
             .iter()
@@ -129,7 +146,7 @@ impl BesideSearch<'_, '_> {
                 .map(|commit| Ok(commit?.0))
                 .collect::<Result<Vec<_>, Error>>()?;
                 covered.extend(&line);
-                let settled_line = self.settle_line(&line, &made, &keepers, &names)?;
+                let settled_line = self.settle_line(&line, &made, (&keepers, &remotes), &names)?;
                 commits.beside.extend(settled_line);
             }
         }
@@ -368,7 +385,7 @@ impl BesideSearch<'_, '_> {
         &mut self,
         line: &[ObjectId],
         made: &MadeCommits,
-        keepers: &HashMap<ObjectId, String>,
+        (keepers, remotes): (&HashMap<ObjectId, String>, &[RemoteLine]),
         older_names: &HashSet<String>,
     ) -> Result<Option<WorkBeside>, Error> {
         let Some(tip) = line.first().copied() else {
@@ -381,19 +398,34 @@ impl BesideSearch<'_, '_> {
         };
         let mut branch = find_branch(self, &tip).flatten();
         let is_current = branch.is_some() && branch == current;
-        let (state, by, on) = match self.find_merged(line, tip)? {
+        let is_pushed = keepers
+            .get(&tip)
+            .is_some_and(|name| name.starts_with(REMOTES));
+        let mut on_remote = None;
+        if !is_pushed {
+            for (name, id, nodes) in remotes {
+                let by = self.find_merged(line, tip, (*id, nodes))?;
+                on_remote = on_remote.or(by.filter(|by| !by.is_empty()).map(|by| (by, name)));
+            }
+        }
+        let merged = match self.head {
+            Some(head) => self.find_merged(line, tip, (head, self.new))?,
+            None => None,
+        };
+        let (state, by, on) = match merged {
             Some("") => return Ok(None),
             Some(_) if is_current => return Ok(None),
             Some(by) => {
                 let on = current.unwrap_or("HEAD".to_owned());
                 (BesideState::Merged, Some(by), Some(on))
             }
-            None => match keepers.get(&tip) {
-                Some(name) if name.starts_with(REMOTES) => {
+            None => match (on_remote, keepers.get(&tip)) {
+                (Some((by, name)), _) => (BesideState::Merged, Some(by), Some(name.clone())),
+                (_, Some(name)) if name.starts_with(REMOTES) => {
                     let on = name[REMOTES.len()..].to_owned();
                     (BesideState::Pushed, None, Some(on))
                 }
-                Some(name) => {
+                (_, Some(name)) => {
                     let on = name.strip_prefix("refs/heads/").unwrap_or(name).to_owned();
                     // A merge commit was made on the branch that got the other's.
                     let mut branches = line.iter().filter_map(|id| find_branch(self, id));
@@ -406,7 +438,7 @@ impl BesideSearch<'_, '_> {
                         None => (BesideState::Unpushed, None, Some(on)),
                     }
                 }
-                None => (BesideState::Deleted, is_current.then_some("reset"), None),
+                _ => (BesideState::Deleted, is_current.then_some("reset"), None),
             },
         };
         let node = self.history.node(tip);
@@ -461,16 +493,14 @@ impl BesideSearch<'_, '_> {
         }))
     }
 
-    /// How HEAD has the content of a line: `rebase`, `squash`, or an empty text where the line changes no file.
+    /// How another commit, or those of its newest, has the content of a line: `rebase`, `squash`, or an empty text where the line changes no file.
     fn find_merged(
         &mut self,
         line: &[ObjectId],
         tip: ObjectId,
+        (head, new): (ObjectId, &[HistoryIndex]),
     ) -> Result<Option<&'static str>, Error> {
         let worktree = self.worktree;
-        let Some(head) = self.head else {
-            return Ok(None);
-        };
         let base = worktree.merge_base_of(tip, head)?;
         let (tip, head) = (self.history.node(tip), self.history.node(head));
         let (after, now) = (self.history.tree(tip)?, self.history.tree(head)?);
@@ -485,7 +515,7 @@ impl BesideSearch<'_, '_> {
         if files.is_empty() {
             return Ok(Some(""));
         }
-        let compared: Vec<HistoryIndex> = self.new.iter().take(MAX_COMPARED).copied().collect();
+        let compared: Vec<HistoryIndex> = new.iter().take(MAX_COMPARED).copied().collect();
         let mut authored = HashSet::new();
         for node in &compared {
             let id = self.history.id(*node);
@@ -518,23 +548,31 @@ impl BesideSearch<'_, '_> {
         Ok(is_in_head.then_some("squash"))
     }
 
+    /// The remote-tracking refs that a push or a fetch moved. A ref alone shows none: any program can write it.
+    fn list_arrived(&self, remote_logs: &RemoteLogs) -> Result<Vec<(String, ObjectId)>, Error> {
+        let tips = self.worktree.ref_tips()?.into_iter();
+        let tips = tips.filter_map(|(name, hex)| {
+            let last = remote_logs.get(&name)?.last()?;
+            let is_arrival =
+                last.action == ReflogAction::Moved && last.new.to_hex().to_string() == hex;
+            is_arrival.then(|| (name, last.new))
+        });
+        Ok(tips.collect())
+    }
+
     /// The commits that a ref reaches which moved since the baseline, each with its name: a remote-tracking one, else another.
     fn map_keepers(
         &self,
         recorded: &KnownRefs,
-        remote_logs: &RemoteLogs,
+        arrived: &[(String, ObjectId)],
     ) -> Result<HashMap<ObjectId, String>, Error> {
         let older = recorded.objects()?;
         let mut tips: Vec<(String, ObjectId)> = (self.worktree.ref_tips()?.into_iter())
             .filter_map(|(name, hex)| Some((name, ObjectId::from_hex(hex.as_bytes()).ok()?)))
             .collect();
-        // A ref alone shows no push: any program can write it.
-        let is_candidate = |name: &str, id: &ObjectId| match name.starts_with(REMOTES) {
-            true => (remote_logs.get(name).and_then(|entries| entries.last()))
-                .is_some_and(|entry| entry.new == *id && entry.action == ReflogAction::Moved),
-            false => !name.starts_with("refs/stash"),
-        };
-        tips.retain(|(name, id)| older.binary_search(id).is_err() && is_candidate(name, id));
+        tips.retain(|(name, _)| !name.starts_with(REMOTES) && !name.starts_with("refs/stash"));
+        tips.extend(arrived.iter().cloned());
+        tips.retain(|(_, id)| older.binary_search(id).is_err());
         tips.sort_by_key(|(name, _)| (!name.starts_with(REMOTES), !name.starts_with("refs/")));
         let ids = tips.iter().map(|(_, id)| *id);
         let mut unnamed: HashMap<ObjectId, Vec<ObjectId>> =

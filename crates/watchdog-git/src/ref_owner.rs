@@ -178,6 +178,11 @@ impl Worktree {
     /// The reflog of HEAD.
     pub(super) fn head_log(&self) -> Result<PathBuf, Error> {
         match &self.served {
+            // git asks no HEAD without a commit about its log.
+            Some(served) if self.head_id()?.is_none() => {
+                let log = (served.all_logs()?.into_iter()).find(|(name, _)| name == "HEAD");
+                Ok(log.map_or_else(|| self.git_dir().join("logs/HEAD"), |(_, log)| log))
+            }
             Some(served) => served.head_log(),
             None => Ok(self.git_dir().join("logs/HEAD")),
         }
