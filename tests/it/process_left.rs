@@ -96,20 +96,21 @@ fn helpers_are_no_survivors_and_are_spared() {
     let since = SystemTime::now() + Duration::from_secs(2);
     crate::process_scene::until("it is older", || SystemTime::now() > since);
     let script = |left: &str| {
-        format!(
-            "for name in gpg-agent my-server worker; do cp \"$(command -v sleep)\" $name; done; {left}"
-        )
+        format!("for name in gpg-agent worker; do cp \"$(command -v sleep)\" $name; done; {left}")
     };
     let spared = || SparedPrograms::with_known(&["my-*".into()]);
-    let both =
-        format!("({older_agent} 1000 & setsid ./my-server 1000 &) >/dev/null 2>&1 </dev/null");
+    // The worker is a child of a helper.
+    let both = format!(
+        "cp \"$(command -v sh)\" my-server; ({older_agent} 1000 & setsid ./my-server -c './worker 1000 & echo >up; wait' &) >/dev/null 2>&1 </dev/null; \
+         while [ ! -e up ]; do sleep 0.01; done"
+    );
     let scene = Scene::new();
     let outcome = run_with(&scene, &script(&both), true, spared());
     assert_eq!(
         (outcome.survivors, outcome.ended_survivors),
         (vec![], vec![])
     );
-    assert_eq!(scene.left().len(), 2, "{:?}", scene.left());
+    assert_eq!(scene.left().len(), 3, "{:?}", scene.left());
     scene.clear();
     let scene = Scene::new();
     // One whose file came with the session, and one that borrows a name, are work.
@@ -129,7 +130,7 @@ fn helpers_are_no_survivors_and_are_spared() {
     let outcome = run(&scene, &script(&both), true);
     assert_eq!(
         (outcome.ended_survivors.len(), scene.left().len()),
-        (2, 0),
+        (3, 0),
         "no helper"
     );
 }

@@ -133,7 +133,7 @@ static REQUEST_CAUSE: CauseWords = CauseWords {
 static COMMAND_CAUSE: CauseWords = CauseWords {
     pattern: COMMAND,
     words: &["option", "argument", "flag", "input"],
-    what: "it does not know its command line",
+    what: "it refuses its command line",
     todo: "correct that, or update the program",
     in_error: OnceLock::new(),
     in_line: OnceLock::new(),

@@ -169,14 +169,16 @@ impl ProcessTree {
         };
         let own = self.pid();
         match rows {
-            Some(rows) => rows
-                .into_iter()
-                .filter(|row| row.pid != own && !self.spared.include(row))
-                .map(|row| SurvivingProcess {
-                    pid: row.pid,
-                    name: row.name,
-                })
-                .collect(),
+            Some(mut rows) => {
+                rows.retain(|row| row.pid != own);
+                self.spared.remove_from(&mut rows);
+                rows.into_iter()
+                    .map(|row| SurvivingProcess {
+                        pid: row.pid,
+                        name: row.name,
+                    })
+                    .collect()
+            }
             None if self.group_is_empty() => Vec::new(),
             None if !self.leader_has_ended() => Vec::new(),
             None => vec![SurvivingProcess {
@@ -205,9 +207,11 @@ impl ProcessTree {
         }
         let group = self.pid();
         let graced = || match tree_registry::left_by_ended_leader(self.id) {
-            Some(rows) => rows.iter().any(|row| {
-                (leader_ended_before || row.group == group) && !self.spared.include(row)
-            }),
+            Some(mut rows) => {
+                self.spared.remove_from(&mut rows);
+                rows.iter()
+                    .any(|row| leader_ended_before || row.group == group)
+            }
             None => !self.group_is_empty(),
         };
         let mut pause = Duration::from_millis(5);

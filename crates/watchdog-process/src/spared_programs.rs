@@ -4,6 +4,7 @@
 //! A name is the process's own word: the executable or the script must bear it, and be older than the session. What the configuration
 //! names is known by any name.
 
+use std::collections::{HashMap, HashSet};
 use std::fs;
 use std::os::unix::fs::MetadataExt;
 use std::path::Path;
@@ -15,19 +16,27 @@ use watchdog_system::ProcessRow;
 
 use super::command_lines::BYTES;
 
-/// Names, as globs; two words are a program and its first argument.
+/// Names of programs and scripts, as globs.
 const NAMES: &str = "
     gpg-agent ssh-agent keyboxd scdaemon dirmngr gnome-keyring-d* dbus-daemon dbus-launch dbus-broker*
-    git?credential-* git-credential-* git?fsmonitor--daemon git?maintenance git?gc *[[]mux[]] watchman adb
-    *-language-server* *langserver* *-lsp tsserver* typingsInstaller.js vtsls* rust-analyzer* gopls pylsp clangd* jdtls*
-    *org.eclipse.jdt.ls* omnisharp* zls eslint_d* prettierd dmypy sccache
-    *GradleDaemon *KotlinCompileDaemon bazel(*) VBCSCompiler*
+    git-credential-* *[[]mux[]] watchman adb
+    *-language-server* *langserver* *[a-z-]lsp *-ls tsserver* typingsInstaller.js vtsls* rust-analyzer* gopls clangd* jdtls*
+    *org.eclipse.jdt.ls* omnisharp* zls intelephense* svelteserver texlab marksman solargraph nixd ccls metals phpactor fsautocomplete
+    eslint_d* prettierd dmypy sccache *GradleDaemon *KotlinCompileDaemon bazel(*) VBCSCompiler*
 ";
+/// A program and its first argument.
+const PAIRS: &str = "
+    git?credential-* git?fsmonitor--daemon git?maintenance git?gc {deno,gleam,pyrefly}?lsp biome?lsp-proxy dart?language-server
+    {ruff,ty}?server
+";
+/// What runs a server of an editor as a script.
+const INTERPRETERS: [&str; 7] = ["node", "bun", "deno", "python", "ruby", "php", "dotnet"];
 
 /// The helpers that watchdog knows, and those of the configuration.
 #[derive(Debug, Clone, Default)]
 pub struct SparedPrograms {
     known: GlobSet,
+    pairs: GlobSet,
     configured: GlobSet,
     /// When the session begins.
     since: u64,
@@ -37,9 +46,13 @@ impl SparedPrograms {
     /// The known ones, and `more` of them, for a session that begins now. A glob that is none adds nothing; the configuration refuses it
     /// before.
     pub fn with_known(more: &[String]) -> Self {
-        let names: Vec<String> = NAMES.split_whitespace().map(str::to_owned).collect();
+        let read_globs = |names: &str| {
+            let names: Vec<String> = names.split_whitespace().map(str::to_owned).collect();
+            path_globs(&names).unwrap_or_default()
+        };
         SparedPrograms {
-            known: path_globs(&names).unwrap_or_default(),
+            known: read_globs(NAMES),
+            pairs: read_globs(PAIRS),
             configured: path_globs(more).unwrap_or_default(),
             since: (SystemTime::now().duration_since(UNIX_EPOCH))
                 .map_or(0, |since| since.as_secs()),
@@ -48,6 +61,22 @@ impl SparedPrograms {
 
     pub(super) fn is_empty(&self) -> bool {
         self.known.is_empty()
+    }
+
+    /// Removes the helpers and all that descends from one: a server of an editor begins programs of its own.
+    pub(super) fn remove_from(&self, rows: &mut Vec<ProcessRow>) {
+        let helpers: HashSet<u32> = (rows.iter().filter(|row| self.include(row)))
+            .map(|row| row.pid)
+            .collect();
+        if helpers.is_empty() {
+            return;
+        }
+        let parents: HashMap<u32, u32> = rows.iter().map(|row| (row.pid, row.parent)).collect();
+        rows.retain(|row| {
+            !std::iter::successors(Some(row.pid), |pid| parents.get(pid).copied())
+                .take(parents.len() + 1)
+                .any(|pid| helpers.contains(&pid))
+        });
     }
 
     /// Whether a process bears such a name.
@@ -60,7 +89,7 @@ impl SparedPrograms {
         let argv: Vec<&str> = argv.iter().map(AsRef::as_ref).collect();
         let called = find_base(argv.first().unwrap_or(&""));
         if match_name(
-            &self.configured,
+            [&self.configured; 2],
             &[&row.name, called],
             called,
             &argv,
@@ -89,7 +118,16 @@ impl SparedPrograms {
         let has_title = matches!(program, "git" | "ssh" | "java");
         let called = find_base(argv.first().filter(|_| has_title).unwrap_or(&program));
         let is_script = |word: &str| program == "java" || is_older(word);
-        match_name(&self.known, &[program, called], program, argv, is_script)
+        let globs = [&self.known, &self.pairs];
+        // Any server that speaks with an editor, by an option that such servers have.
+        let speaks = || argv.iter().any(|word| ["--stdio", "--lsp"].contains(word));
+        let is_interpreter = || INTERPRETERS.iter().any(|name| program.starts_with(name));
+        let script = || {
+            let words = argv.get(1..).unwrap_or_default();
+            words.iter().find(|word| !word.starts_with('-'))
+        };
+        match_name(globs, &[program, called], program, argv, is_script)
+            || speaks() && is_interpreter() && script().is_some_and(|word| is_older(word))
     }
 }
 
@@ -97,9 +135,9 @@ fn find_base(word: &str) -> &str {
     word.rsplit('/').next().unwrap_or_default()
 }
 
-/// Whether one of the names, or the first argument that is a script, is among `globs`.
+/// Whether one of the names, or the first argument that is a script, is among the first of `globs`, or the program with it among the second.
 fn match_name(
-    globs: &GlobSet,
+    [globs, pairs]: [&GlobSet; 2],
     names: &[&str],
     program: &str,
     argv: &[&str],
@@ -113,7 +151,7 @@ fn match_name(
     names.iter().any(|name| globs.is_match(name))
         || words.any(|word| {
             let base = find_base(word);
-            globs.is_match(format!("{program} {base}")) || globs.is_match(base) && is_script(word)
+            pairs.is_match(format!("{program} {base}")) || globs.is_match(base) && is_script(word)
         })
 }
 
@@ -154,6 +192,16 @@ mod tests {
                 true,
             ),
             ("node", "node server.js gpg-agent", false),
+            ("node", "node /m/server.js --stdio", true),
+            ("node", "node ./server.js --stdio", false),
+            ("ruby", "ruby /g/bin/rubocop --lsp", true),
+            ("bash", "bash /m/work.sh --stdio", false),
+            ("deno", "deno lsp", true),
+            ("sh", "sh lsp", false),
+            ("sh", "sh ./my-lsp", false),
+            ("ruff", "ruff server", true),
+            ("terraform-ls", "terraform-ls serve", true),
+            ("ocamllsp", "ocamllsp", true),
             ("node", "node other.js", false),
             (
                 "java",

@@ -197,7 +197,7 @@ pub(super) fn signal_tree(
 ) -> Option<TreeSignalResult> {
     let mut registry = lock_registry();
     let TreeScanResult { mut alive, ended } = scan_tree(&mut registry, id)?;
-    alive.retain(|row| !spared.include(row));
+    spared.remove_from(&mut alive);
     let refused = alive
         .iter()
         .filter(|row| watchdog_system::signal_process(row, signal) == SignalOutcome::Refused)
