@@ -1,6 +1,6 @@
 //! A session's word beside work that HEAD lacks: of its helpers, inside of submodules, on other refs, in the stash.
 
-use watchdog_facts::display::escape_to_one_line;
+use watchdog_facts::display::{escape_to_one_line, plural};
 use watchdog_facts::evidence::{BesideState, WorkBeside};
 use watchdog_facts::verdict::{Evidence, Reason, Status, Verdict};
 
@@ -12,11 +12,12 @@ const NAMED: usize = 3;
 /// A verdict that is not complete names the submodules in its feedback.
 pub fn dispute_beside(
     mut verdict: Verdict,
-    helpers: Vec<String>,
+    mut helpers: Vec<String>,
     submodules: &[String],
 ) -> Verdict {
     let rests_on_the_word = matches!(verdict.reason, Reason::NothingToDo | Reason::Rescued);
     let beside = verdict.commits.iter().flat_map(|commits| &commits.beside);
+    helpers.retain(|line| !beside.clone().any(|work| is_merged_branch(work, line)));
     let is_left = |work: &WorkBeside| {
         let short = work.commit.get(..12).unwrap_or(&work.commit);
         submodules.iter().any(|line| line.contains(short))
@@ -67,6 +68,15 @@ pub fn dispute_beside(
     }
     verdict.helpers = helpers;
     verdict
+}
+
+/// Whether a helper's line is about a branch of which a remote has all commits in another form.
+fn is_merged_branch(work: &WorkBeside, line: &str) -> bool {
+    let branch = (work.branch.as_ref()).filter(|_| work.state == BesideState::Merged);
+    branch.is_some_and(|branch| {
+        let count = plural(work.commits, "unmerged commit");
+        line == format!("branch {}: {count}", escape_to_one_line(branch))
+    })
 }
 
 /// Whether a helper's line names this branch.
@@ -175,6 +185,17 @@ mod tests {
                 is_shown,
                 by != Some("reset") || reason == Reason::NothingToDo
             );
+            if state == Merged {
+                let line = |count: u64| {
+                    vec![format!(
+                        "branch agent/x: {}",
+                        plural(count, "unmerged commit")
+                    )]
+                };
+                let reasons =
+                    [2, 3].map(|count| dispute_beside(verdict.clone(), line(count), &[]).reason);
+                assert_eq!(reasons, [Reason::NewCommits, Reason::Disputed]);
+            }
             if state == Unpushed {
                 let judged =
                     dispute_beside(verdict, vec!["branch b: 1 unmerged commit".to_owned()], &[]);
