@@ -175,6 +175,22 @@ fn hanging_hook_is_ended_at_the_deadline() {
 }
 
 #[test]
+fn git_killed_in_a_commit_leaves_no_lock() {
+    let repo = ScratchRepo::new();
+    leave_work(&repo);
+    let status = repo.git(["status", "--porcelain"]);
+    repo.hook("pre-commit", "kill -9 $PPID");
+    assert_elsewhere(&repo, "git commit ended with signal 9", |_| {});
+    let locks = std::fs::read_dir(repo.path(".git")).unwrap().flatten();
+    let locks: Vec<_> = locks
+        .map(|entry| entry.file_name())
+        .filter(|name| name.to_string_lossy().ends_with(".lock"))
+        .collect();
+    assert_eq!(locks, Vec::<std::ffi::OsString>::new());
+    assert_eq!(repo.git(["status", "--porcelain"]), status);
+}
+
+#[test]
 fn a_signature_that_needs_a_person_never_hangs() {
     for (program, why) in [
         ("exec sleep 1000", "git commit did not end"),

@@ -1,5 +1,6 @@
-//! Waits for a git that holds a lock, and says who left one behind. A lock is never removed here.
+//! Waits for a git that holds a lock, and says who left one behind. Only those of our own killed git are removed.
 
+use std::fs;
 use std::io::ErrorKind;
 use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
@@ -49,6 +50,24 @@ pub(super) fn wait_for_lock(lock: &Path, root: &Path, deadline: Instant) -> Resu
         }
         std::thread::sleep(pause.min(time_left));
         pause = (pause * 2).min(LONGEST);
+    }
+}
+
+/// Removes the index locks that our own git left, which began at `begun` and was killed: nobody else could take them while it held them.
+/// One that a living git holds stays.
+pub(super) fn remove_killed_locks(git_dir: &Path, root: &Path, begun: Timestamp) {
+    let names_lock = |name: &str| {
+        name == "index.lock" || name.starts_with("next-index-") && name.ends_with(".lock")
+    };
+    for entry in fs::read_dir(git_dir).into_iter().flatten().flatten() {
+        let lock = entry.path();
+        let is_ours = entry.file_name().to_str().is_some_and(names_lock)
+            && matches!(inode_and_time(&lock), Ok(Some((_, since))) if Timestamp::try_from(since).is_ok_and(|since| since >= begun))
+            && find_lock_holder(&lock, root).is_none();
+        if is_ours && shows_owners() {
+            // One that stays is named by whoever meets it.
+            let _ = fs::remove_file(lock);
+        }
     }
 }
 

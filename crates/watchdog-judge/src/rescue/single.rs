@@ -5,15 +5,18 @@
 //! for that, runs the hooks on it, and replaces the real one only together with the commit. A crash at any point
 //! leaves the old state, at most with announced names in the index, or the commit.
 
+use std::cell::Cell;
 use std::collections::BTreeSet;
 use std::ffi::OsStr;
 use std::os::unix::ffi::OsStrExt;
 use std::path::Path;
 use std::time::Duration;
 
+use super::index_lock::remove_killed_locks;
 use super::selection::PathPatterns;
+use crate::clock::now;
 use watchdog_core::config::settings::RescueSettings;
-use watchdog_facts::evidence::{LeftOut, LeftOutReason};
+use watchdog_facts::evidence::{LeftOut, LeftOutReason, ProcessExit};
 use watchdog_git::{CommitReadiness, Error, IndexBackup, SnapshotPath, SnapshotPathKind, Worktree};
 use watchdog_process::git_program::{format_last_lines, new_git_run};
 
@@ -99,6 +102,9 @@ pub(super) fn commit_group(
     let before = worktree.head_commit()?;
     let saved = worktree.save_index()?;
     let begun = std::time::Instant::now();
+    // The kernel stamps files by a coarser clock.
+    let begun_at = now() - Duration::from_millis(10);
+    let was_killed = Cell::new(false);
     let run = |args: &[&str], paths: &[&[u8]]| {
         let time_left = deadline
             .saturating_sub(begun.elapsed())
@@ -113,6 +119,9 @@ pub(super) fn commit_group(
         .run()
         .map_err(|error| error.to_string())?;
         let last_lines = format_last_lines(&finished);
+        if finished.timed_out || matches!(finished.exit, ProcessExit::Signal(_)) {
+            was_killed.set(true);
+        }
         if finished.timed_out {
             return Err(format!(
                 "git {} did not end within {} s\n{last_lines}",
@@ -189,6 +198,9 @@ pub(super) fn commit_group(
             }
         }
     };
+    if was_killed.get() {
+        remove_killed_locks(worktree.git_dir(), worktree.root(), begun_at);
+    }
     // A commit stays valid, even if a hook after it failed.
     if let Some(commit) = worktree
         .head_commit()?
