@@ -165,7 +165,7 @@ impl ConfigFile {
         };
         // With another fault git would not even begin inside of the repository.
         let start_folder = match key {
-            "core.bare" | "core.worktree" if !why.contains("neither") => "",
+            "core.bare" if !why.contains("neither") => "",
             _ => " -C /",
         };
         let file = shell_path(&self.path);

@@ -67,7 +67,7 @@ impl BesideSearch<'_, '_> {
             made.extend(lost.into_iter().map(|node| (node, (None, false))));
         }
         if !is_complete {
-            let detail = "too much was written to look for all commits that no ref names; list them with: git fsck --unreachable --no-reflogs";
+            let detail = "too much was written to look for all commits that no ref names: older ones of the session may not be kept";
             (commits.degraded).push(Degradation::new(WarningCode::HelpersUnread, detail));
         }
         Ok(())
@@ -194,8 +194,8 @@ impl Worktree {
 
 /// Whether a file was written since then; some file systems know whole seconds alone.
 pub(super) fn is_since(about: &Metadata, since: Timestamp) -> bool {
-    let written =
-        (about.modified().ok()).and_then(|time| Timestamp::try_from(time + CLOCK_LAG).ok());
+    let written = (about.modified().ok())
+        .and_then(|time| Timestamp::try_from(time.checked_add(CLOCK_LAG)?).ok());
     written.is_some_and(|written| {
         let is_whole = (written - CLOCK_LAG).subsec_nanosecond() == 0;
         written >= since || is_whole && written.as_second() >= since.as_second()

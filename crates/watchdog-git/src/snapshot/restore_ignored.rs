@@ -3,7 +3,7 @@
 use gix::bstr::ByteSlice;
 
 use super::blobs::{BlobWriteMode, ObjectSink};
-use super::disk::{FolderWalk, PathKind};
+use super::disk::{FileStat, FolderWalk, PathKind};
 use super::private::WholeSnapshot;
 use super::proof::entry_at;
 use super::restore_disk::{DiskWriter, is_safe};
@@ -36,7 +36,9 @@ pub(super) fn restore_ignored(
             stat.is_some_and(|stat| stat.kind != PathKind::Folder)
         });
         let stat = disk.lstat(path).map_err(write_error)?;
-        if is_blocked || stat.is_some_and(|stat| stat.size > 0) {
+        let holds_something =
+            |stat: FileStat| stat.size > 0 || !matches!(stat.kind, PathKind::File { .. });
+        if is_blocked || stat.is_some_and(holds_something) {
             let present = blobs.take(&mut disk, path, BlobWriteMode::Name);
             if !present.is_ok_and(|present| present.is_some_and(|file| file.id == id)) {
                 newer.push(path_text(path));

@@ -104,11 +104,11 @@ impl Worktree {
             let entry = standing
                 .lookup_entry(path.split_str("/"))
                 .map_err(|e| Error::read_error(doing(), e))?;
-            if entry.is_some_and(|entry| entry.mode().is_blob()) {
-                changes.insert(
-                    path,
-                    TreeEdit::Exactly(gix::objs::tree::EntryKind::Blob, empty),
-                );
+            if let Some(mode) = entry
+                .map(|entry| entry.mode())
+                .filter(|mode| mode.is_blob())
+            {
+                changes.insert(path, TreeEdit::Exactly(mode.kind(), empty));
             }
         }
         let edited = tree::edit_tree(&self.repo, id, &changes, &mut ObjectSink::new(&self.repo))?;
