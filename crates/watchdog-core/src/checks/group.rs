@@ -72,8 +72,8 @@ pub struct GroupOutcome {
     pub notes: Vec<Degradation>,
 }
 
-/// A check with its result.
-type EvaluatedCheck<'tree> = (CheckResult, &'tree dyn CompletionCheck);
+/// A result, and its check where the outcome of the whole rests on it.
+type EvaluatedCheck<'tree> = (CheckResult, Option<&'tree dyn CompletionCheck>);
 
 /// The result of a part of the tree.
 struct SubtreeResult<'tree> {
@@ -246,7 +246,7 @@ impl CheckTree {
                     failed_before: result.outcome == CheckOutcome::Pass
                         && result.before == OutcomeBeforeWork::Failed,
                     is_git: kind == "git",
-                    results: vec![(result, check.as_ref())],
+                    results: vec![(result, Some(check.as_ref()))],
                     winner: Some(name.clone()),
                     notes,
                 }
@@ -281,9 +281,9 @@ impl SubtreeResult<'_> {
             return;
         }
         for (result, check) in &mut self.results {
-            if result.outcome != CheckOutcome::Pass {
+            let Some(check) = check.filter(|_| result.outcome == CheckOutcome::Pass) else {
                 continue;
-            }
+            };
             let Some(proven) = check.prove(result, context) else {
                 continue;
             };
@@ -424,6 +424,10 @@ fn judge_any_member<'tree>(
             let (passed_before, failed_before, is_git) =
                 (part.passed_before, part.failed_before, part.is_git);
             let notes = std::mem::take(&mut part.notes);
+            let others = parts.iter_mut().flatten();
+            others
+                .flat_map(|part| &mut part.results)
+                .for_each(|(_, check)| *check = None);
             parts[n] = Some(part);
             return SubtreeResult {
                 outcome,

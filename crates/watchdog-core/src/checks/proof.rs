@@ -70,6 +70,12 @@ impl SuiteRun {
         }
     }
 
+    /// Whether a known runner found no test.
+    fn ran_no_test(&self) -> bool {
+        self.tests
+            .is_some_and(|tests| tests.ran == 0 && tests.failed == 0)
+    }
+
     /// Whether tests ran and failed, and not the build.
     fn has_failed_test(&self, names_tests: bool) -> bool {
         let has_passed = self.tests.is_some_and(|tests| tests.ran > tests.failed);
@@ -216,6 +222,10 @@ impl Reruns<'_> {
         if run.outcome != RerunOutcome::Fail {
             return run.outcome;
         }
+        // The first tests of a project take nothing away.
+        if run.ran_no_test() && self.try_begin().ran_no_test() {
+            return RerunOutcome::Pass;
+        }
         if !run.has_failed_test(self.names_tests) {
             self.why = Some("the tests as they were do not build or load on this work".to_owned());
             return RerunOutcome::Unknown;
@@ -255,11 +265,15 @@ impl Reruns<'_> {
             RerunOutcome::Pass => {
                 self.run_once(RerunTree::WithoutCode).outcome == RerunOutcome::Fail
             }
+            // A test that fails in any scratch checkout says nothing of the work.
             RerunOutcome::Fail => {
-                run.has_failed_test(self.names_tests) || {
+                let is_failed_test = run.has_failed_test(self.names_tests) || {
                     let begin = self.try_begin();
-                    begin.outcome == RerunOutcome::Pass || begin.has_failed_test(self.names_tests)
-                }
+                    begin.outcome == RerunOutcome::Pass
+                        || begin.has_failed_test(self.names_tests)
+                        || begin.ran_no_test()
+                };
+                is_failed_test && self.passes_here()
             }
             RerunOutcome::Unknown | RerunOutcome::NotRun => false,
         };
@@ -327,10 +341,11 @@ mod tests {
             SuiteRun {
                 outcome: match word {
                     "pass" => RerunOutcome::Pass,
-                    "fail" => RerunOutcome::Fail,
+                    "fail" | "none" => RerunOutcome::Fail,
                     _ => RerunOutcome::Unknown,
                 },
                 failing: names.split_whitespace().map(str::to_owned).collect(),
+                tests: (word == "none").then(TestCounts::default),
                 ..SuiteRun::default()
             }
         }
@@ -378,15 +393,40 @@ mod tests {
     fn each_outcome_needs_its_control() {
         use RerunTree::{Begin, Judged, NewTests, OldTests, WithoutCode};
         for (ends, outcome) in [
-            // The usual: two reruns.
+            // The usual: three reruns.
             (
-                vec![(OldTests, "pass"), (NewTests, "fail a")],
-                "Pass Fail 2 ",
+                vec![(OldTests, "pass"), (NewTests, "fail a"), (Judged, "pass")],
+                "Pass Fail 3 ",
+            ),
+            // A test that passes in the worktree alone.
+            (
+                vec![
+                    (OldTests, "pass"),
+                    (NewTests, "fail a"),
+                    (Judged, "fail a"),
+                    (Begin, "pass"),
+                ],
+                "Pass Unknown 4 ",
+            ),
+            // The first tests of a project.
+            (
+                vec![
+                    (OldTests, "none"),
+                    (Begin, "none"),
+                    (NewTests, "fail a"),
+                    (Judged, "pass"),
+                ],
+                "Pass Fail 4 ",
             ),
             // New tests that do not load without the work, where the suite loaded.
             (
-                vec![(OldTests, "pass"), (NewTests, "fail"), (Begin, "pass")],
-                "Pass Fail 3 ",
+                vec![
+                    (OldTests, "pass"),
+                    (NewTests, "fail"),
+                    (Begin, "pass"),
+                    (Judged, "pass"),
+                ],
+                "Pass Fail 4 ",
             ),
             (
                 vec![(OldTests, "pass"), (NewTests, "fail"), (Begin, "fail")],
@@ -429,12 +469,12 @@ mod tests {
                     (Judged, "pass"),
                     (NewTests, "fail a"),
                 ],
-                "Pass Fail 4 ",
+                "Pass Fail 5 ",
             ),
             // A test that uses a name which is gone.
             (
                 vec![(OldTests, "fail"), (Judged, "pass"), (NewTests, "fail a")],
-                "Unknown Fail 3 ",
+                "Unknown Fail 4 ",
             ),
             // Nothing passes in the scratch checkout.
             (

@@ -10,7 +10,7 @@ pub fn is_test_file(path: &str) -> bool {
     let in_folder = folders.split('/').any(|folder| {
         matches!(
             folder,
-            "test" | "tests" | "__tests__" | "spec" | "specs" | "testing"
+            "test" | "tests" | "__tests__" | "__snapshots__" | "spec" | "specs" | "testing"
         )
     });
     let stem = name.rsplit_once('.').map_or(name, |(stem, _)| stem);
@@ -27,7 +27,7 @@ pub fn is_test_file(path: &str) -> bool {
                     before_end.ends_with(|c: char| c.is_ascii_lowercase() || c.is_ascii_digit())
                 })
             });
-    in_folder || by_name
+    in_folder || by_name || name.ends_with(".snap")
 }
 
 /// How many more definitions of tests a difference removes than it adds, and how many more marks that skip a test it adds than it
