@@ -114,7 +114,12 @@ fn write_bundle(
         name.starts_with("refs/heads/") && !open.worktree.has_commit(id)
     };
     if present.iter().any(lacks) {
-        fs::rename(bundle, bundle.with_extension("lost.bundle")).map_err(fail)?;
+        let seconds = crate::clock::now().as_second();
+        fs::rename(
+            bundle,
+            bundle.with_extension(format!("lost-{seconds}.bundle")),
+        )
+        .map_err(fail)?;
     }
     fs::rename(&aside, bundle).map_err(fail)
 }

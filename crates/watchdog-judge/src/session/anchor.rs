@@ -76,11 +76,11 @@ pub fn set_session_anchor(
 /// The commit that the tests of the next session are compared with: the present one, where the last session left nothing that was not
 /// accepted, because all commits since are a person's.
 fn tests_from(current_anchor: &CriteriaAnchor, criteria: &AnchorParts) -> Option<String> {
-    let current = current_anchor.tests_from.clone();
-    let accepted = current.as_ref().or(current_anchor.commit.as_ref());
-    match &current_anchor.end {
-        Some(end) if end.head.as_ref() == accepted => commit_of(&criteria.commit),
-        Some(_) | None => current,
+    let is_accepted = current_anchor.end.as_ref().is_some_and(|end| end.accepted);
+    if is_accepted {
+        commit_of(&criteria.commit)
+    } else {
+        current_anchor.tests_from.clone()
     }
 }
 
@@ -121,6 +121,7 @@ pub fn advance_after_complete(
     };
     let file = current_anchor.file.clone().or(criteria.file);
     if current_anchor.commit == commit_of(&criteria.commit)
+        && current_anchor.end.as_ref().is_none_or(|end| end.accepted)
         && current_anchor.tests_from.is_none()
         && current_anchor.file == file
         && current_anchor.differing == criteria.differing
@@ -137,6 +138,7 @@ pub fn advance_after_complete(
         at: now,
         end: current_anchor.end.map(|end| RefsAtSessionEnd {
             head: commit_of(&criteria.commit),
+            accepted: true,
             ..end
         }),
     };
@@ -164,7 +166,11 @@ pub fn record_session_end(
 ) -> Result<(), UnreadableFact> {
     let remotes = worktree.remote_tips(MOST_REFS)?;
     let head = commit_of(&worktree.head()?);
-    let end = remotes.map(|remotes| RefsAtSessionEnd { head, remotes });
+    let end = remotes.map(|remotes| RefsAtSessionEnd {
+        head,
+        remotes,
+        accepted: false,
+    });
     Ok(update_anchor(
         store,
         &worktree.worktree_id(),

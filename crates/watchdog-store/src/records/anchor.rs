@@ -40,6 +40,9 @@ pub struct RefsAtSessionEnd {
     pub head: Option<String>,
     /// The refs of remotes, each with the object that it named.
     pub remotes: Vec<RecordedRef>,
+    /// Whether a `complete` accepted all work up to that commit.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub accepted: bool,
 }
 
 impl RecordType for CriteriaAnchor {
@@ -147,6 +150,7 @@ mod tests {
             end: Some(RefsAtSessionEnd {
                 head: None,
                 remotes: vec![("refs/remotes/origin/main".into(), "c".repeat(40))],
+                accepted: false,
             }),
         }
     }

@@ -1,7 +1,7 @@
 //! Copies of what git ignores and a suite needs, which the reruns of one judgement use one after the other.
 
 use std::fs;
-use std::path::{Path, PathBuf};
+use std::path::{Component, Path, PathBuf};
 use std::sync::{Mutex, OnceLock, PoisonError};
 
 use super::scratch_checkout::ScratchCheckout;
@@ -82,16 +82,20 @@ impl Drop for CopiedDependencies<'_> {
     }
 }
 
+/// A folder as git names it: without `.` and doubled slashes; the root is empty.
+pub(super) fn plain_folder(cwd: Option<&str>) -> PathBuf {
+    let parts = Path::new(cwd.unwrap_or_default()).components();
+    parts.filter(|part| *part != Component::CurDir).collect()
+}
+
 /// Where dependencies may stand: at the root, and in the folder in which the check runs.
 fn dependency_paths(cwd: Option<&str>) -> Vec<PathBuf> {
-    let folders = [Some(""), cwd];
-    let mut paths: Vec<PathBuf> = folders
+    let mut folders = vec![PathBuf::new(), plain_folder(cwd)];
+    folders.dedup();
+    folders
         .iter()
-        .flatten()
-        .flat_map(|folder| DEPENDENCIES.map(|name| Path::new(folder).join(name)))
-        .collect();
-    paths.dedup();
-    paths
+        .flat_map(|folder| DEPENDENCIES.map(|name| folder.join(name)))
+        .collect()
 }
 
 fn copy_dependencies(root: &Path, cwd: Option<&str>, copies: &Path) {
@@ -109,7 +113,7 @@ fn copy_dependencies(root: &Path, cwd: Option<&str>, copies: &Path) {
 }
 
 /// Copies a file, link or folder with its times, which builds compare; `None` where there is none, or no room for all of it.
-fn copy_tree(from: &Path, to: &Path, room: &mut (u64, u64)) -> Option<()> {
+pub(in crate::judge) fn copy_tree(from: &Path, to: &Path, room: &mut (u64, u64)) -> Option<()> {
     let stat = from.symlink_metadata().ok()?;
     room.0 = room.0.checked_sub(1)?;
     if stat.is_symlink() {
@@ -130,11 +134,7 @@ fn copy_tree(from: &Path, to: &Path, room: &mut (u64, u64)) -> Option<()> {
     // The kernel shares the blocks where the file system can.
     fs::copy(from, to).ok()?;
     let times = fs::FileTimes::new().set_modified(stat.modified().ok()?);
-    fs::File::options()
-        .write(true)
-        .open(to)
-        .ok()?
-        .set_times(times)
-        .ok();
+    // A descriptor to read from will do, and a build that finds another time builds anew.
+    let _ = fs::File::open(to).and_then(|copy| copy.set_times(times));
     Some(())
 }

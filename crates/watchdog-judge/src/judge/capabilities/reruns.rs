@@ -5,10 +5,11 @@ use std::sync::Arc;
 
 use super::SystemCapabilities;
 use super::check_run::work_tree_id;
+use super::copied_dependencies::plain_folder;
 use crate::clock::now;
 use watchdog_core::checks::{
-    CheckContext, CheckDefinition, CommandCheck, CompletionCheck as _, RerunTree, SuiteRun,
-    SuiteRunner, is_test_file,
+    CheckContext, CheckDefinition, CommandCheck, CompletionCheck as _, GateFilePart, RerunTree,
+    SuiteRun, SuiteRunner, gate_files, is_test_file,
 };
 use watchdog_core::config::settings::{CheckKind, CommandCriterion};
 use watchdog_facts::evidence::{FaultKind, OutcomeBeforeWork, ReadFact, UnreadableFact};
@@ -56,9 +57,13 @@ impl SuiteRunner for SystemCapabilities<'_> {
             Ok(tree) => tree,
             Err(why) => return SuiteRun::unknown(why),
         };
+        if self.cancel.is_cancelled() {
+            return SuiteRun::unknown("interrupted");
+        }
         let clean = CommandCriterion {
             clean: true,
             must_fail_first: false,
+            timeout: criterion.timeout.min(criterion.proof_limit),
             ..criterion.clone()
         };
         let check = rerun_id(&clean);
@@ -171,25 +176,25 @@ fn rerun_id(clean: &CommandCriterion) -> String {
     check_cache::fingerprint_inputs(&[b"rerun", definition.text.as_bytes()])
 }
 
-/// Which paths judge, for a check: its own globs, or the conventions of all known runners, below its folder.
+/// Which paths judge, for a check: its own globs, or the conventions of all known runners, below its folder; and what configures its runner.
 fn judging_files(criterion: &CommandCriterion) -> Result<impl Fn(&str) -> bool + use<>, String> {
-    let folder = criterion
-        .cwd
-        .as_deref()
-        .map(|folder| format!("{}/", folder.trim_end_matches('/')));
-    let globs = path_globs(&criterion.tests_are).map_err(|(_, error)| error.to_string())?;
+    let folder = plain_folder(criterion.cwd.as_deref());
+    let gates: Vec<String> = gate_files(&criterion.run, criterion.cwd.as_deref())
+        .into_iter()
+        .filter(|gate| gate.part == GateFilePart::Whole)
+        .map(|gate| gate.glob)
+        .collect();
+    let set_of = |globs: &[String]| path_globs(globs).map_err(|(_, error)| error.to_string());
+    let (globs, gates) = (set_of(&criterion.tests_are)?, set_of(&gates)?);
     Ok(move |path: &str| {
-        let below = match &folder {
-            Some(folder) => path.strip_prefix(folder.as_str()),
-            None => Some(path),
-        };
-        below.is_some_and(|below| {
+        let is_test = Path::new(path).strip_prefix(&folder).is_ok_and(|below| {
             if globs.is_empty() {
-                is_test_file(below)
+                below.to_str().is_some_and(is_test_file)
             } else {
                 globs.is_match(below)
             }
-        })
+        });
+        is_test || gates.is_match(path)
     })
 }
 
