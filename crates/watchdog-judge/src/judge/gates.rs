@@ -2,7 +2,8 @@
 //! are as the session found them are run once more on its new commits, in a scratch repository without remotes.
 
 use std::fs;
-use std::path::PathBuf;
+use std::os::unix::ffi::OsStrExt as _;
+use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
 
 use watchdog_core::config::settings::{CheckKind, CheckSpec, ConfigSettings};
@@ -15,12 +16,15 @@ use watchdog_git::CommitForHooks;
 use watchdog_process::git_program::{format_last_lines, new_git_run};
 use watchdog_process::{CancelFlag, FinishedProgram, SurvivorRule};
 
-use super::capabilities::ScratchCheckout;
+use super::capabilities::{ScratchCheckout, copy_tree};
 use super::judgement_input::JudgementInput;
 
 /// How many commits hooks look at, newest first, and how long in all.
 const MOST_COMMITS: usize = 5;
 const PATIENCE: Duration = Duration::from_secs(60);
+
+/// The most files and bytes beside the hooks.
+const HOOKS_ROOM: (u64, u64) = (1_000, 16 << 20);
 
 /// The hooks that look at a commit, in git's order.
 const COMMIT_HOOKS: [&str; 2] = ["pre-commit", "commit-msg"];
@@ -133,9 +137,10 @@ impl<'a> HookRun<'a> {
             message,
             made_on_branch,
         } = worktree.commit_for_hooks(&commit.id).ok()??;
-        let run = HookRun {
+        let hooks = worktree.hooks_folder().ok()?.0;
+        let mut run = HookRun {
             scratch: ScratchCheckout::of(&worktree, &tree, &runs.scratch).ok()?,
-            hooks_folder: worktree.hooks_folder().ok()?.0.to_str()?.to_owned(),
+            hooks_folder: String::new(),
             made_on_branch,
             deadline,
             cancel: runs.cancel,
@@ -149,6 +154,7 @@ impl<'a> HookRun<'a> {
         let branch = branch.unwrap_or_else(|| "watchdog".to_owned());
         run.git(&["init", "-q", "--template=", &format, "-b", &branch])?;
         let git_dir = run.scratch.folder().join(".git");
+        run.copy_hooks(&hooks, &input.root)?;
         fs::create_dir_all(git_dir.join("objects/info")).ok()?;
         fs::write(
             git_dir.join("objects/info/alternates"),
@@ -163,6 +169,31 @@ impl<'a> HookRun<'a> {
         // Files that a filter would change stay as they are.
         run.run(&["update-index", "-q", "--refresh"]);
         Some(run)
+    }
+
+    /// Copies the hooks to their own place in the scratch repository: one that goes by its own path must not reach the worktree. `None`
+    /// where one names the worktree.
+    fn copy_hooks(&mut self, hooks: &Path, root: &Path) -> Option<()> {
+        let names_root = |hook: &&str| {
+            let text = fs::read(hooks.join(hook)).unwrap_or_default();
+            let name = root.as_os_str().as_bytes();
+            text.windows(name.len()).any(|part| part == name)
+        };
+        if COMMIT_HOOKS.iter().any(|hook| names_root(&hook)) {
+            return None;
+        }
+        let inside = hooks.strip_prefix(root).ok();
+        let inside = inside.filter(|inside| !inside.starts_with(".git"));
+        let copy = self
+            .scratch
+            .folder()
+            .join(inside.unwrap_or(Path::new(".git/hooks")));
+        if !copy.exists() {
+            fs::create_dir_all(copy.parent()?).ok()?;
+            copy_tree(hooks, &copy, &mut { HOOKS_ROOM })?;
+        }
+        self.hooks_folder = copy.to_str()?.to_owned();
+        Some(())
     }
 
     /// The refusal of a commit by a hook. A hook that refuses the branch alone has to refuse another one as well, where the commit came
