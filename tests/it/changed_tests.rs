@@ -38,7 +38,7 @@ fn suite<'env>(env: &'env TestEnv, name: &str, files: &[(&str, &str)], check: Va
 }
 
 fn python_suite<'env>(env: &'env TestEnv, name: &str, keys: Value) -> Repo<'env> {
-    let mut check = json!({"run": "python3 -m unittest -q"});
+    let mut check = json!({"run": "python3 -B -m unittest -q"});
     check
         .as_object_mut()
         .expect("an object")

@@ -64,7 +64,13 @@ fn forget_durations(value: &mut Value) {
     match value {
         Value::Object(members) => {
             // The format of then had no member for work beside HEAD and for gates.
-            let left_out = ["duration_ms", "record", "elsewhere", "gates_off"];
+            let left_out = [
+                "duration_ms",
+                "record",
+                "elsewhere",
+                "gates_off",
+                "ignored_lost",
+            ];
             members.retain(|key, _| !left_out.contains(&key.as_str()));
             members.values_mut().for_each(forget_durations);
         }

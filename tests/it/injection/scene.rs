@@ -10,7 +10,7 @@ use crate::support::CommandOutput;
 /// The work is done when `done.txt` is there; the check that looks throws away what is not committed.
 pub const CONFIG: &str = r#"{"version": 1, "rescue": {"mode": "single"}, "completion_check": {"max_probes": 0},
   "limits": {"cooldown_seconds": 0, "max_iterations": 2},
-  "checks": [{"type": "command", "name": "done", "run": "git clean -qfdx -e done.txt; git checkout -q -f .; test -e done.txt"}]}"#;
+  "checks": [{"type": "command", "name": "done", "run": "git clean -qfdx -e done.txt -e x.ign; git checkout -q -f .; test -e done.txt"}]}"#;
 
 /// Commits decide.
 pub const PLAIN_CONFIG: &str = r#"{"version": 1, "rescue": {"mode": "single"}, "completion_check": {"max_probes": 0}, "limits": {"cooldown_seconds": 0}}"#;
