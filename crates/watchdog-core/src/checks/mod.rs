@@ -47,6 +47,8 @@ mod test_files;
 #[cfg(test)]
 mod context_tests;
 #[cfg(test)]
+mod proof_tests;
+#[cfg(test)]
 mod tests;
 #[cfg(test)]
 mod tree_tests;

@@ -15,11 +15,11 @@ use crate::config::settings::CommandCriterion;
 /// A tree that a suite is tried on.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum RerunTree {
-    /// What is judged: HEAD with the session's work.
+    /// The judged one: HEAD with the session's work.
     Judged,
     /// That of where the work began.
     Begin,
-    /// What is judged, with the judging files as they were when the work began.
+    /// The judged one, with the judging files as they were when the work began.
     OldTests,
     /// That of where the work began, with the judging files as they are.
     NewTests,
@@ -41,7 +41,7 @@ pub struct SuiteRun {
 }
 
 impl SuiteRun {
-    /// One that gave no outcome.
+    /// A run without an outcome.
     pub fn unknown(why: impl Into<String>) -> Self {
         SuiteRun {
             why: Some(why.into()),
@@ -101,7 +101,7 @@ pub trait SuiteRunner {
 pub struct ProvenPass {
     /// The reruns.
     pub proof: CheckProof,
-    /// What the pass is worth.
+    /// The worth of the pass.
     pub worth: ProofWorth,
     /// The outcome when the work began, as far as it is known by now.
     pub before: OutcomeBeforeWork,
@@ -186,7 +186,7 @@ struct Reruns<'a> {
 impl Reruns<'_> {
     fn run(&mut self) -> (RerunOutcome, RerunOutcome) {
         let old_tests = self.try_old_tests();
-        // Where not even the judged tree passes there, no failure says anything.
+        // No failure says anything in a place where not even the judged tree passes.
         if old_tests == RerunOutcome::Unknown && !self.passes_here() {
             return (RerunOutcome::Unknown, RerunOutcome::Unknown);
         }
@@ -294,233 +294,5 @@ impl Reruns<'_> {
             };
         }
         run
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use std::cell::RefCell;
-    use std::time::Duration;
-
-    use watchdog_facts::evidence::{FaultKind, UnreadableFact};
-    use watchdog_facts::verdict::Evidence;
-
-    use super::*;
-    use crate::config::settings::CommandLine;
-
-    /// Ends each rerun as its row says; `-` is an unknown end, and names after `fail` are those of tests.
-    struct TableRunner {
-        ends: Vec<(RerunTree, &'static str)>,
-        tried: RefCell<Vec<RerunTree>>,
-        may_try: bool,
-    }
-
-    impl SuiteRunner for TableRunner {
-        fn may_try(&self) -> bool {
-            self.may_try
-        }
-
-        fn changed_judging_files(&self, criterion: &CommandCriterion) -> ReadFact<Vec<String>> {
-            match criterion.tests_are.first().map(String::as_str) {
-                Some("none") => Ok(Vec::new()),
-                Some("unread") => Err(UnreadableFact::new(FaultKind::Git, "no tree")),
-                _ => Ok(vec!["tests/a.py".to_owned()]),
-            }
-        }
-
-        fn run_suite(&self, _: &CommandCriterion, tree: RerunTree, again: bool) -> SuiteRun {
-            self.tried.borrow_mut().push(tree);
-            let mut ends = self.ends.iter().filter(|(of, _)| *of == tree);
-            let first = ends.next().expect("the rerun has an end").1;
-            let end = if again {
-                ends.next().map_or(first, |(_, end)| end)
-            } else {
-                first
-            };
-            let (word, names) = end.split_once(' ').unwrap_or((end, ""));
-            SuiteRun {
-                outcome: match word {
-                    "pass" => RerunOutcome::Pass,
-                    "fail" | "none" => RerunOutcome::Fail,
-                    _ => RerunOutcome::Unknown,
-                },
-                failing: names.split_whitespace().map(str::to_owned).collect(),
-                tests: (word == "none").then(TestCounts::default),
-                ..SuiteRun::default()
-            }
-        }
-    }
-
-    fn pass(tests: Option<TestCounts>) -> CheckResult {
-        CheckResult {
-            before: OutcomeBeforeWork::Unknown,
-            cached: false,
-            duration: Duration::from_secs(1),
-            evidence: Evidence::Verified,
-            feedback: String::new(),
-            name: "t".into(),
-            outcome: CheckOutcome::Pass,
-            proof: None,
-            tests,
-            tests_uncounted: false,
-            tree: None,
-            kind: "command".into(),
-        }
-    }
-
-    fn criterion() -> CommandCriterion {
-        CommandCriterion::new(CommandLine::Shell("t".into()))
-    }
-
-    /// The outcomes, the number of reruns, and the weakened ones, with a runner that names tests.
-    fn prove(ends: &[(RerunTree, &'static str)]) -> String {
-        let runner = TableRunner {
-            ends: ends.to_vec(),
-            tried: RefCell::default(),
-            may_try: true,
-        };
-        let counted = pass(Some(TestCounts::default()));
-        let proven = prove_pass(&criterion(), &counted, &runner).expect("a test changed");
-        let (old, new) = (proven.proof.old_tests, proven.proof.new_tests);
-        let reruns = runner.tried.borrow().len();
-        format!(
-            "{old:?} {new:?} {reruns} {}",
-            proven.proof.weakened.join(",")
-        )
-    }
-
-    #[test]
-    fn each_outcome_needs_its_control() {
-        use RerunTree::{Begin, Judged, NewTests, OldTests, WithoutCode};
-        for (ends, outcome) in [
-            // The usual: three reruns.
-            (
-                vec![(OldTests, "pass"), (NewTests, "fail a"), (Judged, "pass")],
-                "Pass Fail 3 ",
-            ),
-            // A test that passes in the worktree alone.
-            (
-                vec![
-                    (OldTests, "pass"),
-                    (NewTests, "fail a"),
-                    (Judged, "fail a"),
-                    (Begin, "pass"),
-                ],
-                "Pass Unknown 4 ",
-            ),
-            // The first tests of a project.
-            (
-                vec![
-                    (OldTests, "none"),
-                    (Begin, "none"),
-                    (NewTests, "fail a"),
-                    (Judged, "pass"),
-                ],
-                "Pass Fail 4 ",
-            ),
-            // New tests that do not load without the work, where the suite loaded.
-            (
-                vec![
-                    (OldTests, "pass"),
-                    (NewTests, "fail"),
-                    (Begin, "pass"),
-                    (Judged, "pass"),
-                ],
-                "Pass Fail 4 ",
-            ),
-            (
-                vec![(OldTests, "pass"), (NewTests, "fail"), (Begin, "fail")],
-                "Pass Unknown 4 ",
-            ),
-            // A pass without the work counts where the suite fails once the code is empty.
-            (
-                vec![
-                    (OldTests, "pass"),
-                    (NewTests, "pass"),
-                    (WithoutCode, "fail"),
-                ],
-                "Pass Pass 3 ",
-            ),
-            (
-                vec![
-                    (OldTests, "pass"),
-                    (NewTests, "pass"),
-                    (WithoutCode, "pass"),
-                    (Begin, "pass"),
-                ],
-                "Pass Unknown 4 ",
-            ),
-            // A weakened test.
-            (
-                vec![
-                    (OldTests, "fail a b"),
-                    (Judged, "pass"),
-                    (NewTests, "pass"),
-                    (WithoutCode, "fail"),
-                    (Begin, "fail a"),
-                ],
-                "Fail Pass 6 a,b",
-            ),
-            // The first failure was another one each time: flaky.
-            (
-                vec![
-                    (OldTests, "fail a"),
-                    (OldTests, "pass"),
-                    (Judged, "pass"),
-                    (NewTests, "fail a"),
-                ],
-                "Pass Fail 5 ",
-            ),
-            // A test that uses a name which is gone.
-            (
-                vec![(OldTests, "fail"), (Judged, "pass"), (NewTests, "fail a")],
-                "Unknown Fail 4 ",
-            ),
-            // Nothing passes in the scratch checkout.
-            (
-                vec![(OldTests, "fail a"), (Judged, "fail a")],
-                "Unknown Unknown 3 ",
-            ),
-        ] {
-            assert_eq!(prove(&ends), outcome, "{ends:?}");
-        }
-    }
-
-    #[test]
-    fn untried_pass_says_why() {
-        let runner = |may_try| TableRunner {
-            ends: Vec::new(),
-            tried: RefCell::default(),
-            may_try,
-        };
-        let not_run = |criterion: &CommandCriterion, runner: &TableRunner| {
-            let proven = prove_pass(criterion, &pass(None), runner).expect("a test changed");
-            let outcomes = (proven.proof.old_tests, proven.proof.new_tests);
-            (outcomes, proven.proof.why.unwrap_or_default())
-        };
-        let (none, unknown) = (RerunOutcome::NotRun, RerunOutcome::Unknown);
-        assert_eq!(not_run(&criterion(), &runner(false)).0, (none, none));
-        let off = CommandCriterion {
-            proves: false,
-            ..criterion()
-        };
-        assert_eq!(not_run(&off, &runner(true)).0, (none, none));
-        let quick = CommandCriterion {
-            proof_limit: Duration::ZERO,
-            ..criterion()
-        };
-        let (outcomes, why) = not_run(&quick, &runner(true));
-        assert_eq!(outcomes, (none, none));
-        assert!(why.contains("proof_seconds"), "{why}");
-        let with_globs = |word: &str| CommandCriterion {
-            tests_are: vec![word.to_owned()],
-            ..criterion()
-        };
-        let (outcomes, why) = not_run(&with_globs("unread"), &runner(true));
-        assert_eq!((outcomes, why.as_str()), ((unknown, unknown), "no tree"));
-        assert_eq!(
-            prove_pass(&with_globs("none"), &pass(None), &runner(true)),
-            None
-        );
     }
 }
