@@ -38,7 +38,7 @@ impl CheckProof {
     pub const LISTED: usize = 20;
 }
 
-/// What the owner of a check says about changed expectations.
+/// The word of a check's owner about changed expectations.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum TestChanges {
     /// The task changes what the tests expect.

@@ -156,7 +156,7 @@ word_table! {
     TestsFailed = "tests_failed",
     /// Fewer tests ran than when the work began.
     TestsShrunk = "tests_shrunk",
-    /// What the session's changes to tests are worth is unknown.
+    /// The worth of the session's changes to tests is unknown.
     TestsUnknown = "tests_unknown",
     /// The changed tests pass without the session's other work.
     TestsUnproved = "tests_unproved",

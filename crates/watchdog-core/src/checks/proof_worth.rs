@@ -1,4 +1,4 @@
-//! What a pass is worth where the session changed its tests: rule 15 of the contract, as a table.
+//! The worth of a pass where the session changed its tests: rule 15 of the contract, as a table.
 
 use watchdog_facts::evidence::{OutcomeBeforeWork, WarningCode};
 use watchdog_facts::proof::{RerunOutcome, TestChanges};
@@ -17,11 +17,11 @@ pub(super) struct ProofFacts<'a> {
     pub was_red: bool,
     /// The tests that fail as they were.
     pub failing: &'a [String],
-    /// What the owner says about it; `None`: a changed expectation is the session's word.
+    /// The owner's word about it; `None`: a changed expectation is the session's word.
     pub changes: Option<TestChanges>,
 }
 
-/// What a pass is worth beside its reruns.
+/// The worth of a pass by its reruns.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum ProofWorth {
     /// The work was red, is green, and no test was weakened.

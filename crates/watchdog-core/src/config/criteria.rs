@@ -485,7 +485,7 @@ pub struct CommandCriterion {
     pub proves: bool,
     /// The longest pass that is tried so.
     pub proof_limit: Duration,
-    /// What its owner says about changed expectations.
+    /// Its owner's word about changed expectations.
     pub test_changes: Option<TestChanges>,
 }
 

@@ -59,7 +59,7 @@ impl CheckMachine {
             WarningCode::CriteriaChanged,
             format!("guarded files changed since the anchor: {guarded}"),
         );
-        // What a person guards comes before what the tests show.
+        // A person's guards come before the tests.
         if verdict.status() != Status::Complete && verdict.reason != Reason::TestsWeakened {
             return self.close(verdict);
         }
