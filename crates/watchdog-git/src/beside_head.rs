@@ -554,8 +554,8 @@ impl BesideSearch<'_, '_> {
         let tips = tips.filter_map(|(name, hex)| {
             let last = remote_logs.get(&name)?.last()?;
             let is_arrival =
-                last.action == ReflogAction::Moved && last.new.to_hex().to_string() == hex;
-            is_arrival.then(|| (name, last.new))
+                last.action == ReflogAction::Moved && last.new.to_hex() == hex;
+            is_arrival.then_some((name, last.new))
         });
         Ok(tips.collect())
     }

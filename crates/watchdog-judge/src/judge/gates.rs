@@ -179,7 +179,7 @@ impl<'a> HookRun<'a> {
             let name = root.as_os_str().as_bytes();
             text.windows(name.len()).any(|part| part == name)
         };
-        if COMMIT_HOOKS.iter().any(|hook| names_root(&hook)) {
+        if COMMIT_HOOKS.iter().any(names_root) {
             return None;
         }
         let inside = hooks.strip_prefix(root).ok();
