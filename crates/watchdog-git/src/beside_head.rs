@@ -553,8 +553,7 @@ impl BesideSearch<'_, '_> {
         let tips = self.worktree.ref_tips()?.into_iter();
         let tips = tips.filter_map(|(name, hex)| {
             let last = remote_logs.get(&name)?.last()?;
-            let is_arrival =
-                last.action == ReflogAction::Moved && last.new.to_hex() == hex;
+            let is_arrival = last.action == ReflogAction::Moved && last.new.to_hex() == hex;
             is_arrival.then_some((name, last.new))
         });
         Ok(tips.collect())

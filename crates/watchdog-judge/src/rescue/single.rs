@@ -198,9 +198,6 @@ pub(super) fn commit_group(
             }
         }
     };
-    if was_killed.get() {
-        remove_killed_locks(worktree.git_dir(), worktree.root(), begun_at);
-    }
     // A commit stays valid, even if a hook after it failed.
     if let Some(commit) = worktree
         .head_commit()?
@@ -212,6 +209,9 @@ pub(super) fn commit_group(
             }
             other => other,
         });
+    }
+    if was_killed.get() {
+        remove_killed_locks(worktree.git_dir(), worktree.root(), begun_at);
     }
     remove_announced(worktree, &saved, &announced, &new, run)?;
     Ok(why)
