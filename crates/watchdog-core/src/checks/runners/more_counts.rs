@@ -160,7 +160,7 @@ fn count_exunit_tests(lines: &[&str]) -> RunnerCounts {
             return Some(NONE);
         }
         let figures = pattern!(
-            r"^(?:\d+ doctests?, |\d+ propert(?:y|ies), )*\d+ tests?, \d+ failures?(?:, \d+ (?:excluded|invalid|skipped))*( \(\d+ excluded\))?$"
+            r"^(?:\d+ doctests?, |\d+ (?:property|properties), )*\d+ tests?, \d+ failures?(?:, \d+ (?:excluded|invalid|skipped))*( \(\d+ excluded\))?$"
         );
         figures.captures(line).map(|groups| {
             let excluded = groups.get(1).map_or("", |parentheses| parentheses.as_str());
