@@ -198,6 +198,36 @@ fn accepted_change_of_tests_is_no_weakening() {
 }
 
 #[test]
+fn weakening_that_a_rescue_commits_stays_one() {
+    let env = TestEnv::new();
+    let repo = python_suite(&env, "rescued", json!({}));
+    let session =
+        |script| repo.watchdog(&["run", "--json", "--no-probe", "--", "sh", "-c", script]);
+    let out = session("sed -i 's/2), 4/2), 0/' tests/test_calc.py").expect(12);
+    assert_eq!(out.json()["rescue"]["commits"], 1, "{out}");
+    let out = session("echo '# y' >> calc.py; git commit -qam y").expect(12);
+    assert_eq!(out.verdict(), "review/tests_weakened", "{out}");
+}
+
+#[test]
+fn log_alone_places_no_test_elsewhere() {
+    let env = TestEnv::new();
+    let forged = "sed -i 's/2), 4/2), 0/' tests/test_calc.py; git add .; tree=$(git write-tree); git reset -q --hard; \
+                  git merge -q --ff-only $(GIT_COMMITTER_NAME=x git commit-tree -p HEAD -m up $tree); echo '# x' >> calc.py";
+    let repo = python_suite(&env, "forged", json!({"must_fail_first": true}));
+    let out = run(&repo, forged).expect(0);
+    let claimed = "complete/checks_passed claimed unknown unknown";
+    assert_eq!(worth(&out), claimed, "{out}");
+    out.assert_has("notes", "log alone says that tests/test_calc.py");
+    // The same by a merge of a ref that was recorded before the session.
+    let repo = python_suite(&env, "merged", json!({"must_fail_first": true}));
+    let upstream = "git switch -qc up; echo '# up' >> tests/test_calc.py; git commit -qam up; git switch -q main";
+    repo.env_command("sh", &["-c", upstream]).run().expect(0);
+    let out = run(&repo, &format!("git merge -q up; {FIX}")).expect(0);
+    assert_eq!(worth(&out), "complete/checks_passed verified - -", "{out}");
+}
+
+#[test]
 fn suites_of_other_runners_are_tried_alike() {
     let env = TestEnv::new();
     let node = [

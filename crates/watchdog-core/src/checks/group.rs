@@ -292,7 +292,9 @@ impl SubtreeResult<'_> {
                 ProofWorth::Verified => self.failed_before = true,
                 ProofWorth::AtMost(most, code, why) => {
                     result.evidence = result.evidence.min(most);
-                    let detail = format!("{}: {why}", one_line(&result.name));
+                    let cause = (proven.proof.why.as_ref())
+                        .map_or(String::new(), |cause| format!(" ({cause})"));
+                    let detail = format!("{}: {why}{cause}", one_line(&result.name));
                     self.notes.push(Degradation { code, detail });
                 }
                 ProofWorth::Weakened(why) => {

@@ -9,11 +9,14 @@ use gix::bstr::{BString, ByteSlice};
 use super::blobs::ObjectSink;
 use super::diff;
 use super::disk::FolderWalk;
-use super::proof::tree_of;
+use super::proof::{entry_at, tree_of};
 use super::restore_disk::{DiskWriter, is_safe};
 use super::scan::TreeEdit;
 use super::tree;
-use crate::{Error, HistoryPoint, Worktree, escape_path, unescape_path};
+use crate::{Error, HistoryPoint, KnownRefs, Worktree, escape_path, unescape_path};
+
+/// How many recorded refs are searched for a file.
+const MOST_TIPS: usize = 5_000;
 
 impl Worktree {
     /// The tree of a commit, hexadecimal; the empty one where there is no commit yet.
@@ -129,6 +132,42 @@ impl Worktree {
             .into_iter()
             .map(|difference| escape_path(difference.path.as_bstr()))
             .collect())
+    }
+
+    /// Whether recorded refs lead to commits that have each of these paths as a tree has it.
+    ///
+    /// # Errors
+    /// If the record or an object cannot be read.
+    pub fn stand_on_recorded(
+        &self,
+        refs: &KnownRefs,
+        tree: &str,
+        paths: &[String],
+    ) -> Result<bool, Error> {
+        let doing = || format!("look for files of tree {tree} on recorded refs");
+        let entry_in = |id: ObjectId, path: &BString| entry_at(&self.repo, id, path.as_bstr());
+        let tree =
+            ObjectId::from_hex(tree.as_bytes()).map_err(|e| Error::read_error(doing(), e))?;
+        let mut missing: Vec<BString> = (paths.iter())
+            .map(|path| BString::from(unescape_path(path)))
+            .collect();
+        for tip in refs.objects()?.iter().take(MOST_TIPS) {
+            if missing.is_empty() {
+                break;
+            }
+            // A ref to nothing, or to no commit, places nothing.
+            let Ok(tip_tree) = tree_of(&self.repo, *tip) else {
+                continue;
+            };
+            let mut still_missing = Vec::new();
+            for path in missing {
+                if entry_in(tip_tree, &path)? != entry_in(tree, &path)? {
+                    still_missing.push(path);
+                }
+            }
+            missing = still_missing;
+        }
+        Ok(missing.is_empty())
     }
 
     /// Writes every file of a tree below an empty folder, byte for byte, without filters. Leaves out names that no work

@@ -1,5 +1,6 @@
 //! Copies of what git ignores and a suite needs, which the reruns of one judgement use one after the other.
 
+use std::collections::BTreeSet;
 use std::fs;
 use std::path::{Component, Path, PathBuf};
 use std::sync::{Mutex, OnceLock, PoisonError};
@@ -13,10 +14,22 @@ const DEPENDENCIES: [&str; 6] = ["node_modules", ".venv", "venv", "vendor", "tar
 const MOST_FILES: u64 = 100_000;
 const MOST_BYTES: u64 = 2 << 30;
 
+/// The trees that reruns mix.
+pub(super) struct SessionTrees {
+    /// HEAD with the session's work.
+    pub(super) judged: String,
+    /// That of where the spec's work began.
+    pub(super) begin: String,
+    /// The paths at which both differ.
+    pub(super) differing: BTreeSet<String>,
+    /// Those of them that the session changed.
+    pub(super) changed: Vec<String>,
+}
+
 /// The trees and dependencies of the reruns of one judgement.
 #[derive(Default)]
 pub struct RerunSupplies {
-    pub(super) trees: OnceLock<Result<(String, String), String>>,
+    pub(super) trees: OnceLock<Result<SessionTrees, String>>,
     /// The copied dependencies, where no rerun uses them.
     dependencies: Mutex<Option<ScratchCheckout>>,
 }

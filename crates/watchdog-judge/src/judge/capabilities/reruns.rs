@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 use super::SystemCapabilities;
 use super::check_run::work_tree_id;
-use super::copied_dependencies::plain_folder;
+use super::copied_dependencies::{SessionTrees, plain_folder};
 use crate::clock::now;
 use watchdog_core::checks::{
     CheckContext, CheckDefinition, CommandCheck, CompletionCheck as _, GateFilePart, RerunTree,
@@ -36,20 +36,39 @@ impl SuiteRunner for SystemCapabilities<'_> {
         if begin == HistoryPoint::unknown() {
             return Ok(Vec::new());
         }
-        let touched = {
+        let none_differs = {
             let worktree = self.input.worktree();
-            worktree.touched_since(&begin, refs, &is_judging)?
+            let head = worktree.head().and_then(|head| worktree.tree_at(&head))?;
+            let committed = worktree.differing_paths(&worktree.tree_at(&begin)?, &head)?;
+            !committed.iter().any(|path| is_judging(path))
+                && worktree
+                    .touched_since(&begin, refs, &is_judging)?
+                    .is_empty()
         };
-        if touched.is_empty() {
-            return Ok(touched);
+        if none_differs {
+            return Ok(Vec::new());
         }
-        let changed = self
-            .changed_files()
-            .map_err(|why| UnreadableFact::new(FaultKind::Git, why))?;
-        Ok(changed
-            .into_iter()
-            .filter(|path| is_judging(path))
-            .collect())
+        let unknown = |why| UnreadableFact::new(FaultKind::Git, why);
+        let trees = self.session_trees().map_err(unknown)?;
+        let judging = trees.differing.iter().filter(|path| is_judging(path));
+        let (own, elsewhere): (Vec<String>, Vec<String>) = judging
+            .cloned()
+            .partition(|path| trees.changed.contains(path));
+        // HEAD's log, which the session can write, takes nothing off the session.
+        let are_recorded = elsewhere.is_empty()
+            || match refs {
+                Some(refs) => {
+                    (self.input.worktree()).stand_on_recorded(refs, &trees.judged, &elsewhere)?
+                }
+                None => false,
+            };
+        if !are_recorded {
+            let first = &elsewhere[0];
+            return Err(unknown(format!(
+                "this repository's log alone says that {first} came from elsewhere"
+            )));
+        }
+        Ok(own)
     }
 
     fn run_suite(&self, criterion: &CommandCriterion, tree: RerunTree, again: bool) -> SuiteRun {
@@ -82,48 +101,53 @@ impl SuiteRunner for SystemCapabilities<'_> {
 }
 
 impl SystemCapabilities<'_> {
-    /// The trees of what is judged, and of where the spec's work began: an earlier session's changes count until they are accepted.
-    fn judged_and_begin(&self) -> Result<(String, String), String> {
-        self.supplies
-            .trees
-            .get_or_init(|| {
-                let begin = self.input.tests_point().0;
-                let begin = self.input.worktree().tree_at(&begin);
-                Ok((work_tree_id(self)?, begin.map_err(|e| e.to_string())?))
+    /// The trees of what is judged and of where the spec's work began, with the session's changes: an earlier session's count until they are
+    /// accepted.
+    fn session_trees(&self) -> Result<&SessionTrees, String> {
+        let trees = self.supplies.trees.get_or_init(|| {
+            let judged = work_tree_id(self)?;
+            let (begin, refs) = self.input.tests_point();
+            let worktree = self.input.worktree();
+            let read = || {
+                let begin_tree = worktree.tree_at(&begin)?;
+                let differing = worktree.differing_paths(&begin_tree, &judged)?;
+                let changed =
+                    worktree.touched_since(&begin, refs, &|path| differing.contains(path))?;
+                Ok((begin_tree, differing, changed))
+            };
+            let (begin, differing, changed) =
+                read().map_err(|error: watchdog_git::Error| error.to_string())?;
+            Ok(SessionTrees {
+                judged,
+                begin,
+                differing,
+                changed,
             })
-            .clone()
-    }
-
-    /// The paths that the session changed from where its work began.
-    fn changed_files(&self) -> Result<Vec<String>, String> {
-        let (judged, begin) = self.judged_and_begin()?;
-        let worktree = self.input.worktree();
-        let differing = worktree
-            .differing_paths(&begin, &judged)
-            .map_err(|e| e.to_string())?;
-        let (begin, refs) = self.input.tests_point();
-        worktree
-            .touched_since(&begin, refs, &|path| differing.contains(path))
-            .map_err(|e| e.to_string())
+        });
+        trees.as_ref().map_err(String::clone)
     }
 
     fn mix_tree(&self, criterion: &CommandCriterion, tree: RerunTree) -> Result<String, String> {
-        let (judged, begin) = self.judged_and_begin()?;
+        let SessionTrees {
+            judged,
+            begin,
+            changed,
+            ..
+        } = self.session_trees()?;
         let is_judging = judging_files(criterion)?;
-        let (tests, code): (Vec<String>, Vec<String>) = self
-            .changed_files()?
-            .into_iter()
-            .partition(|path| is_judging(path));
+        let (tests, code): (Vec<&String>, Vec<&String>) =
+            changed.iter().partition(|path| is_judging(path));
         let worktree = self.input.worktree();
         let mixed = match tree {
-            RerunTree::Judged => return Ok(judged),
-            RerunTree::Begin => return Ok(begin),
-            RerunTree::OldTests => worktree.replace_in_tree(&judged, tests.iter(), &begin),
-            RerunTree::NewTests => worktree.replace_in_tree(&judged, code.iter(), &begin),
+            RerunTree::Judged => return Ok(judged.clone()),
+            RerunTree::Begin => return Ok(begin.clone()),
+            RerunTree::OldTests => worktree.replace_in_tree(judged, tests.into_iter(), begin),
+            RerunTree::NewTests => worktree.replace_in_tree(judged, code.into_iter(), begin),
             RerunTree::WithoutCode => worktree
-                .replace_in_tree(&judged, code.iter(), &begin)
+                .replace_in_tree(judged, code.iter().copied(), begin)
                 .and_then(|mixed| {
-                    worktree.empty_in_tree(&mixed, code.iter().filter(|path| !is_manifest(path)))
+                    let files = code.into_iter().filter(|path| !is_manifest(path));
+                    worktree.empty_in_tree(&mixed, files)
                 }),
         };
         mixed.map_err(|error| error.to_string())
