@@ -101,9 +101,9 @@ fn stop_names_work_beside_head() {
     repo.write("work.txt", "x");
     repo.commit_all("work");
     repo.git(&["switch", "-q", branch.trim()]);
-    let held = hook(&repo, &["stop"], &stop("p"));
-    let reason = held["reason"].as_str().unwrap_or_default();
-    assert!(reason.contains("branch side: 1 commit on side"), "{held}");
+    let answer = hook(&repo, &["stop"], &stop("p"));
+    let reason = answer["reason"].as_str().unwrap_or_default();
+    assert!(reason.contains("branch side: 1 commit on side"), "{answer}");
     repo.git(&["merge", "-q", "side"]);
     assert_eq!(hook(&repo, &["stop"], &stop("p")), json!({}));
 }

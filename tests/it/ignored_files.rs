@@ -134,8 +134,8 @@ fn wanted_ignored_files_come_back_as_typed() {
         let script = "git clean -qfdX; : > dev.sqlite; echo x >> README.md; git commit -qam w; echo y >> README.md";
         repo.env_command("sh", &["-c", script]).run().expect(0);
         let verdict = repo.watchdog(&["check", "--json", "--no-probe"]).json();
-        let kept: Vec<_> = lost(&verdict).into_iter().filter(|file| file.2).collect();
-        assert_eq!(kept.len(), 4, "{verdict:#}");
+        let in_snapshots = lost(&verdict).into_iter().filter(|file| file.2);
+        assert_eq!(in_snapshots.count(), 4, "{verdict:#}");
         let message = verdict["message"].as_str().unwrap();
         // Each snapshot that has some of them has a command of its own.
         for command in message.split("back with: watchdog ").skip(1) {

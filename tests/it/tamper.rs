@@ -655,7 +655,8 @@ fn named_worktree_configuration_counts_and_changes_are_told() {
 #[test]
 fn session_around_its_gates_is_only_claimed() {
     let env = TestEnv::new();
-    let hook = "#!/bin/sh\n! git diff --cached | grep '^+.*TODO'\n";
+    // By its own path it goes to the worktree, and run again it must not.
+    let hook = "#!/bin/sh\n: > \"$(dirname \"$0\")/../../.reached\"\n! git diff --cached | grep '^+.*TODO'\n";
     let commits = json!({"checks": [{"type": "git", "min_commits": 1}]});
     let tests = json!({"checks": [{"type": "command", "run": "true"}]});
     let open = "echo TODO >> base.txt; git commit -qam";
@@ -727,7 +728,9 @@ fn session_around_its_gates_is_only_claimed() {
             .args(["-c", &session])
             .run()
             .expect(0);
+        let _ = std::fs::remove_file(repo.path().join(".reached"));
         let out = judge(&repo).expect(0);
+        assert!(!repo.path().join(".reached").exists(), "{what}");
         let verdict = out.json();
         let gates = verdict["gates_off"].as_array().unwrap();
         let hows: Vec<_> = gates
