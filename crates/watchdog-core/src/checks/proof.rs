@@ -126,6 +126,7 @@ pub fn prove_pass(
         failing: Vec::new(),
         was_red: false,
         why: unread.clone(),
+        runs: Vec::new(),
     };
     let is_slow = result.duration > criterion.proof_limit;
     let (old_tests, new_tests) = if !criterion.proves || !runner.may_try() {
@@ -181,6 +182,8 @@ struct Reruns<'a> {
     failing: Vec<String>,
     was_red: bool,
     why: Option<String>,
+    /// The suites that ran, each once.
+    runs: Vec<(RerunTree, SuiteRun)>,
 }
 
 impl Reruns<'_> {
@@ -205,7 +208,11 @@ impl Reruns<'_> {
     }
 
     fn run_once(&mut self, tree: RerunTree) -> SuiteRun {
+        if let Some((_, run)) = self.runs.iter().find(|(of, _)| *of == tree) {
+            return run.clone();
+        }
         let run = self.runner.run_suite(self.criterion, tree, false);
+        self.runs.push((tree, run.clone()));
         if self.why.is_none() {
             self.why.clone_from(&run.why);
         }

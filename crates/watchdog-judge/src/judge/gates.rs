@@ -16,15 +16,12 @@ use watchdog_git::CommitForHooks;
 use watchdog_process::git_program::{format_last_lines, new_git_run};
 use watchdog_process::{CancelFlag, FinishedProgram, SurvivorRule};
 
-use super::capabilities::{ScratchCheckout, copy_tree};
+use super::capabilities::{CopyRoom, ScratchCheckout, copy_tree};
 use super::judgement_input::JudgementInput;
 
 /// How many commits hooks look at, newest first, and how long in all.
 const MOST_COMMITS: usize = 5;
 const PATIENCE: Duration = Duration::from_secs(60);
-
-/// The most files and bytes beside the hooks.
-const HOOKS_ROOM: (u64, u64) = (1_000, 16 << 20);
 
 /// The hooks that look at a commit, in git's order.
 const COMMIT_HOOKS: [&str; 2] = ["pre-commit", "commit-msg"];
@@ -190,7 +187,12 @@ impl<'a> HookRun<'a> {
             .join(inside.unwrap_or(Path::new(".git/hooks")));
         if !copy.exists() {
             fs::create_dir_all(copy.parent()?).ok()?;
-            copy_tree(hooks, &copy, &mut { HOOKS_ROOM })?;
+            let mut room = CopyRoom {
+                files: 1_000,
+                bytes: 16 << 20,
+                cancel: self.cancel,
+            };
+            copy_tree(hooks, &copy, &mut room)?;
         }
         self.hooks_folder = copy.to_str()?.to_owned();
         Some(())

@@ -41,10 +41,14 @@ pub(super) fn run_criterion_command(
     match scratch {
         Ok(scratch) => {
             let folders = (capabilities.input.root.as_path(), request.cwd);
-            let _copied = capabilities
-                .shared_copies
-                .as_ref()
-                .map(|supplies| CopiedDependencies::move_into(supplies, folders, &scratch, parent));
+            let _copied = capabilities.shared_copies.as_ref().map(|supplies| {
+                CopiedDependencies::move_into(
+                    supplies,
+                    folders,
+                    &scratch,
+                    (parent, capabilities.cancel),
+                )
+            });
             CheckCommandRun {
                 tree: Some(tree),
                 ..run_in(capabilities, scratch.folder(), request, report)

@@ -4,15 +4,21 @@ use std::collections::BTreeSet;
 use std::fs;
 use std::path::{Component, Path, PathBuf};
 use std::sync::{Mutex, OnceLock, PoisonError};
+use std::time::Instant;
 
 use super::scratch_checkout::ScratchCheckout;
+use watchdog_process::CancelFlag;
 
 /// Ignored folders and files that a suite needs, and that no tree has.
 const DEPENDENCIES: [&str; 6] = ["node_modules", ".venv", "venv", "vendor", "target", ".env"];
 
-/// The most files and bytes of dependencies that are copied; a larger folder is left out.
-const MOST_FILES: u64 = 100_000;
-const MOST_BYTES: u64 = 2 << 30;
+/// The files and bytes that may still be copied; a larger folder is left out.
+pub(in crate::judge) struct CopyRoom<'a> {
+    pub(in crate::judge) files: u64,
+    pub(in crate::judge) bytes: u64,
+    /// Ends the copy.
+    pub(in crate::judge) cancel: &'a CancelFlag,
+}
 
 /// The trees that reruns mix.
 pub(super) struct SessionTrees {
@@ -30,6 +36,8 @@ pub(super) struct SessionTrees {
 #[derive(Default)]
 pub struct RerunSupplies {
     pub(super) trees: OnceLock<Result<SessionTrees, String>>,
+    /// When no further rerun begins.
+    pub(super) deadline: OnceLock<Instant>,
     /// The copied dependencies, where no rerun uses them.
     dependencies: Mutex<Option<ScratchCheckout>>,
 }
@@ -48,7 +56,7 @@ impl<'a> CopiedDependencies<'a> {
         supplies: &'a RerunSupplies,
         (root, cwd): (&Path, Option<&str>),
         checkout: &ScratchCheckout,
-        parent: &Path,
+        (parent, cancel): (&Path, &CancelFlag),
     ) -> Self {
         let mut copies = (supplies.dependencies.lock())
             .unwrap_or_else(PoisonError::into_inner)
@@ -56,7 +64,7 @@ impl<'a> CopiedDependencies<'a> {
         if copies.is_none() {
             copies = ScratchCheckout::empty(parent).ok();
             if let Some(copies) = &copies {
-                copy_dependencies(root, cwd, copies.folder());
+                copy_dependencies(root, cwd, copies.folder(), cancel);
             }
         }
         let mut shared_copies = CopiedDependencies {
@@ -111,8 +119,12 @@ fn dependency_paths(cwd: Option<&str>) -> Vec<PathBuf> {
         .collect()
 }
 
-fn copy_dependencies(root: &Path, cwd: Option<&str>, copies: &Path) {
-    let mut room = (MOST_FILES, MOST_BYTES);
+fn copy_dependencies(root: &Path, cwd: Option<&str>, copies: &Path, cancel: &CancelFlag) {
+    let mut room = CopyRoom {
+        files: 100_000,
+        bytes: 2 << 30,
+        cancel,
+    };
     for path in dependency_paths(cwd) {
         let copy = copies.join(&path);
         if let Some(parent) = copy.parent() {
@@ -126,9 +138,9 @@ fn copy_dependencies(root: &Path, cwd: Option<&str>, copies: &Path) {
 }
 
 /// Copies a file, link or folder with its times, which builds compare; `None` where there is none, or no room for all of it.
-pub(in crate::judge) fn copy_tree(from: &Path, to: &Path, room: &mut (u64, u64)) -> Option<()> {
+pub(in crate::judge) fn copy_tree(from: &Path, to: &Path, room: &mut CopyRoom<'_>) -> Option<()> {
     let stat = from.symlink_metadata().ok()?;
-    room.0 = room.0.checked_sub(1)?;
+    room.files = (room.files.checked_sub(1)).filter(|_| !room.cancel.is_cancelled())?;
     if stat.is_symlink() {
         return std::os::unix::fs::symlink(fs::read_link(from).ok()?, to).ok();
     }
@@ -143,7 +155,7 @@ pub(in crate::judge) fn copy_tree(from: &Path, to: &Path, room: &mut (u64, u64))
     if !stat.is_file() {
         return Some(());
     }
-    room.1 = room.1.checked_sub(stat.len())?;
+    room.bytes = room.bytes.checked_sub(stat.len())?;
     // The kernel shares the blocks where the file system can.
     fs::copy(from, to).ok()?;
     let times = fs::FileTimes::new().set_modified(stat.modified().ok()?);

@@ -10,7 +10,7 @@ mod scratch_checkout;
 mod typescript;
 mod worktree_files;
 
-pub(super) use copied_dependencies::copy_tree;
+pub(super) use copied_dependencies::{CopyRoom, copy_tree};
 pub use granted::{SystemCapabilities, run_below};
 pub(super) use scratch_checkout::ScratchCheckout;
 pub use worktree_files::read_file as read_worktree_file;

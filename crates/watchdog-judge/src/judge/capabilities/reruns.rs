@@ -2,6 +2,7 @@
 
 use std::path::Path;
 use std::sync::Arc;
+use std::time::Instant;
 
 use super::SystemCapabilities;
 use super::check_run::work_tree_id;
@@ -18,6 +19,9 @@ use watchdog_facts::proof::RerunOutcome;
 use watchdog_git::HistoryPoint;
 use watchdog_store::before::{self, OutcomeRecord};
 use watchdog_store::{LocalStore, check_cache};
+
+/// How many times `proof_seconds` all reruns of a judgement may take.
+const LONGEST_PROOF: u32 = 4;
 
 /// Files that say how to build rather than what to do: a suite without them fails for another reason.
 const MANIFESTS: [&str; 10] = [
@@ -51,19 +55,19 @@ impl SuiteRunner for SystemCapabilities<'_> {
         let unknown = |why| UnreadableFact::new(FaultKind::Git, why);
         let trees = self.session_trees().map_err(unknown)?;
         let judging = trees.differing.iter().filter(|path| is_judging(path));
-        let (own, elsewhere): (Vec<String>, Vec<String>) = judging
+        let (own, excused): (Vec<String>, Vec<String>) = judging
             .cloned()
             .partition(|path| trees.changed.contains(path));
         // HEAD's log, which the session can write, takes nothing off the session.
-        let are_recorded = elsewhere.is_empty()
+        let are_recorded = excused.is_empty()
             || match refs {
                 Some(refs) => {
-                    (self.input.worktree()).stand_on_recorded(refs, &trees.judged, &elsewhere)?
+                    (self.input.worktree()).stand_on_recorded(refs, &trees.judged, &excused)?
                 }
                 None => false,
             };
         if !are_recorded {
-            let first = &elsewhere[0];
+            let first = &excused[0];
             return Err(unknown(format!(
                 "this repository's log alone says that {first} came from elsewhere"
             )));
@@ -76,8 +80,13 @@ impl SuiteRunner for SystemCapabilities<'_> {
             Ok(tree) => tree,
             Err(why) => return SuiteRun::unknown(why),
         };
-        if self.cancel.is_cancelled() {
-            return SuiteRun::unknown("interrupted");
+        let patience = LONGEST_PROOF * criterion.proof_limit;
+        let deadline = self
+            .supplies
+            .deadline
+            .get_or_init(|| Instant::now() + patience);
+        if self.cancel.is_cancelled() || Instant::now() > *deadline {
+            return SuiteRun::unknown("no time was left to run the suite again");
         }
         let clean = CommandCriterion {
             clean: true,
