@@ -334,7 +334,7 @@ fn failing_or_idle_rescue_command_is_a_failure() {
     let repo = ScratchRepo::new();
     repo.write("new", "n");
     let failed = |line: &str| rescued(&repo, command(line)).failed.unwrap();
-    assert!(failed("echo it broke >&2; exit 9").contains("exit code 9\nit broke"));
+    assert!(failed("echo it broke >&2; exit 9").contains("exit code 9: it broke"));
     assert!(failed("true").contains("made no commit"));
     assert_eq!(repo.read("new"), "n");
 }

@@ -27,6 +27,9 @@ fn killer(signal: &str) -> String {
     )
 }
 
+/// A lock that no git of ours left.
+const FOREIGN_LOCK: &str = "; rm .git/index.lock; mkdir .git/index.lock";
+
 /// Work that is changed, staged and changed again, new and deleted.
 fn leave_work(repo: &ScratchRepo) {
     repo.write("tracked", "two\n");
@@ -67,26 +70,28 @@ fn assert_a_plain_commit_takes_nothing_back(repo: &ScratchRepo) {
 
 #[test]
 fn killed_git_gets_its_index_mended() {
-    let repo = ScratchRepo::new();
-    leave_work(&repo);
-    repo.hook("reference-transaction", &killer("TERM"));
-    let outcome = rescued(&repo);
-    assert!(repo.beside("killed").exists(), "the hook had its chance");
-    assert_eq!(
-        (outcome.commits, &outcome.failed, &outcome.lost),
-        (1, &None, &vec![]),
-        "{outcome:?}"
-    );
-    assert_eq!(repo.git(["status", "--porcelain"]), "");
-    assert_a_plain_commit_takes_nothing_back(&repo);
+    // By the second, git leaves its lock.
+    for signal in ["TERM", "KILL"] {
+        let repo = ScratchRepo::new();
+        leave_work(&repo);
+        repo.hook("reference-transaction", &killer(signal));
+        let outcome = rescued(&repo);
+        assert!(repo.beside("killed").exists(), "the hook had its chance");
+        assert_eq!(
+            (outcome.commits, &outcome.failed, &outcome.lost),
+            (1, &None, &vec![]),
+            "{outcome:?}"
+        );
+        assert_eq!(repo.git(["status", "--porcelain"]), "");
+        assert_a_plain_commit_takes_nothing_back(&repo);
+    }
 }
 
 #[test]
 fn an_index_that_cannot_be_mended_is_told() {
     let repo = ScratchRepo::new();
     leave_work(&repo);
-    // Killed so, git leaves its lock.
-    repo.hook("reference-transaction", &killer("KILL"));
+    repo.hook("reference-transaction", &(killer("KILL") + FOREIGN_LOCK));
     let outcome = rescued(&repo);
     let failed = outcome.failed.clone().unwrap_or_default();
     assert!(
@@ -96,7 +101,7 @@ fn an_index_that_cannot_be_mended_is_told() {
     );
     assert_eq!((outcome.commits, &outcome.lost), (1, &vec![]));
     // Once a person took the lock away, the next rescue mends it.
-    std::fs::remove_file(repo.path(".git/index.lock")).unwrap();
+    std::fs::remove_dir(repo.path(".git/index.lock")).unwrap();
     let outcome = rescued(&repo);
     assert_eq!(
         (outcome.commits, &outcome.failed, &outcome.lost),
@@ -149,7 +154,11 @@ fn rescue_with_an_outdated_index_ends_in_review() {
     repo.write("new.txt", "n");
     let hook = repo.path().join(".git/hooks/reference-transaction");
     std::fs::create_dir_all(hook.parent().expect("a folder")).expect("a folder");
-    std::fs::write(&hook, format!("#!/bin/sh\n{}\n", killer("KILL"))).expect("a hook");
+    std::fs::write(
+        &hook,
+        format!("#!/bin/sh\n{}{FOREIGN_LOCK}\n", killer("KILL")),
+    )
+    .expect("a hook");
     std::fs::set_permissions(&hook, std::os::unix::fs::PermissionsExt::from_mode(0o755))
         .expect("a hook");
     let config = env.config_asking(

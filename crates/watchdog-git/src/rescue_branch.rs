@@ -27,8 +27,8 @@ pub struct RescueBranch {
     pub holds_head: bool,
     /// The message of its commit, lossy; empty where there is none.
     pub message: String,
-    /// The branch that takes the place of the name that it would have.
-    pub in_the_way: Option<String>,
+    /// Why it has no slashes in its name, for a person.
+    pub renamed: Option<String>,
 }
 
 impl Worktree {
@@ -39,7 +39,7 @@ impl Worktree {
     /// When refs or commits cannot be read, or every name is taken.
     pub fn rescue_branch(&self, spec: &str) -> Result<RescueBranch, Error> {
         self.refresh()?;
-        let (plain, in_the_way) = self.find_free_name(format!("{PREFIX}{}", spec_for_ref(spec)))?;
+        let (plain, renamed) = self.find_free_name(format!("{PREFIX}{}", spec_for_ref(spec)))?;
         let taken = match &self.served {
             Some(served) => served.checked_out()?,
             None => self.checked_out()?,
@@ -77,7 +77,7 @@ impl Worktree {
                 tree: None,
                 holds_head: false,
                 message: String::new(),
-                in_the_way,
+                renamed,
             });
         };
         let tip = reference
@@ -112,18 +112,24 @@ impl Worktree {
             tree: Some(tree),
             holds_head,
             message,
-            in_the_way,
+            renamed,
         })
     }
 
-    /// The name for a branch of ours, without slashes where another branch is in the way of its folders; that one, too.
-    pub(crate) fn find_free_name(&self, name: String) -> Result<(String, Option<String>), Error> {
+    /// The name for a branch of ours, without slashes where another branch is in the way of its folders; then the reason, for a person.
+    ///
+    /// # Errors
+    /// When refs cannot be read.
+    pub fn find_free_name(&self, name: String) -> Result<(String, Option<String>), Error> {
         let in_the_way = self.retry_if_refs_moved(|| self.branch_in_the_way(&name))?;
-        let free_name = match in_the_way {
-            Some(_) => name.replace('/', "-"),
-            None => name,
+        let Some(in_the_way) = in_the_way else {
+            return Ok((name, None));
         };
-        Ok((free_name, in_the_way))
+        let free_name = name.replace('/', "-");
+        let reason = format!(
+            "the branch is called '{free_name}' and not '{name}', because the branch '{in_the_way}' is in the way"
+        );
+        Ok((free_name, Some(reason)))
     }
 
     /// A branch whose name is a folder of `name`, or lies below it: git has room for one of both.

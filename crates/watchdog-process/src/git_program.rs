@@ -151,6 +151,19 @@ pub fn new_user_run(
     }
 }
 
+/// How a program failed within its deadline or by it, with the last lines that it wrote, for a person.
+pub fn describe_failure(program: &str, finished: &FinishedProgram, deadline: Duration) -> String {
+    let how = if finished.timed_out {
+        format!("did not end within {} s", deadline.as_secs_f64().ceil())
+    } else {
+        format!("ended with {}", finished.exit)
+    };
+    match format_last_lines(finished) {
+        silent if silent.is_empty() => format!("{program} {how}"),
+        lines => format!("{program} {how}: {lines}"),
+    }
+}
+
 /// The last lines that a program wrote, complaints before the rest, for a person.
 pub fn format_last_lines(finished: &FinishedProgram) -> String {
     const LINES: usize = 20;

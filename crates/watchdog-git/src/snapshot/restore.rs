@@ -91,15 +91,10 @@ impl Worktree {
         id: &str,
         why: &RestoreError,
     ) -> Result<RestoreResult, RestoreError> {
-        let (name, blocking_branch) = self.find_free_name(format!("watchdog/restored/{id}"))?;
+        let (name, renamed) = self.find_free_name(format!("watchdog/restored/{id}"))?;
         let mut note = format!("restored as the branch {name}, because {why}");
-        if let Some(blocking_branch) = blocking_branch {
-            note.push_str(&format!(
-                "; the branch '{blocking_branch}' is in the way of its name"
-            ));
-        }
-        if let Some(private_note) = private_note(self, stored) {
-            note.push_str(&format!("; {private_note}"));
+        for more in renamed.into_iter().chain(private_note(self, stored)) {
+            note.push_str(&format!("; {more}"));
         }
         let there = self
             .repo

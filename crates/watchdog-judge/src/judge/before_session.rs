@@ -9,7 +9,7 @@ use std::path::Path;
 use crate::session::RecordedBaseline;
 use watchdog_core::config::settings::RescueSettings;
 use watchdog_git::HistoryPoint;
-use watchdog_process::git_program::{format_last_lines, new_git_run};
+use watchdog_process::git_program::{describe_failure, new_git_run};
 use watchdog_store::uncommitted;
 
 use super::command_env::CommandEnv;
@@ -96,7 +96,7 @@ fn write_bundle(
         .and_then(
             |finished| match finished.exit.success() && !finished.timed_out {
                 true => Ok(()),
-                false => Err(format_last_lines(&finished)),
+                false => Err(describe_failure("git", &finished, settings.timeout)),
             },
         )
         .and_then(|()| {

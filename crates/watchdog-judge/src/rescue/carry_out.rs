@@ -74,19 +74,20 @@ pub fn rescue_asking(
         }
     }
     let head = worktree.head_commit()?;
-    if head != before.head {
+    let is_command = request.settings.mode == RescueMode::Command;
+    if !is_command && worktree.branch() != before.branch {
+        outcome.commits = committed.made.len() as u64;
+        outcome.made = committed.made.clone();
+    } else if head != before.head {
         let gained = worktree.commits_gained(before.head.as_deref())?;
         outcome.commits = gained.len() as u64;
-        outcome.made = if request.settings.mode == RescueMode::Command {
+        outcome.made = if is_command {
             gained
         } else {
             committed.made.clone()
         };
     }
-    if request.settings.mode == RescueMode::Command
-        && outcome.commits == 0
-        && outcome.failed.is_none()
-        && outcome.warnings.is_empty()
+    if is_command && outcome.commits == 0 && outcome.failed.is_none() && outcome.warnings.is_empty()
     {
         outcome.failed = Some(match head == before.head {
             true => "the rescue command ended well, but made no commit".into(),

@@ -11,7 +11,7 @@ use super::message::with_snapshot;
 use super::request::RescueRequest;
 use super::single::CommitGroup;
 use watchdog_git::{EntryToCommit, Error, Worktree};
-use watchdog_process::git_program::{format_last_lines, new_git_run};
+use watchdog_process::git_program::{describe_failure, new_git_run};
 
 /// Plumbing takes a moment; only a filter of the user can hang.
 const DEADLINE: Duration = Duration::from_secs(60);
@@ -82,13 +82,10 @@ pub(super) fn commit_to_fallback(
         index: &index.0,
     };
     let moved = plumbing.advance(request, groups, &entries, &branch, head.as_deref());
-    let renamed = (branch.in_the_way).map(|blocking_branch| {
-        format!("it is not below 'watchdog/rescue/', because the branch '{blocking_branch}' is in the way")
-    });
     Ok(moved.map(|()| FallbackBranch {
         branch: branch.name,
         as_they_were,
-        renamed,
+        renamed: branch.renamed,
     }))
 }
 
@@ -154,16 +151,8 @@ impl BranchPlumbing<'_> {
         program.stdin = stdin;
         let finished = program.run().map_err(|error| error.to_string())?;
         if finished.timed_out || !finished.exit.success() {
-            let how = if finished.timed_out {
-                format!("did not end within {} s", DEADLINE.as_secs())
-            } else {
-                format!("ended with {}", finished.exit)
-            };
-            return Err(
-                format!("git {} {how}\n{}", args[0], format_last_lines(&finished))
-                    .trim_end()
-                    .to_owned(),
-            );
+            let program = format!("git {}", args[0]);
+            return Err(describe_failure(&program, &finished, DEADLINE));
         }
         Ok(String::from_utf8_lossy(&finished.stdout.bytes)
             .trim()

@@ -7,6 +7,7 @@ use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant, SystemTime};
 
 use jiff::Timestamp;
+use watchdog_git::Worktree;
 use watchdog_system::{NamedProcess, find_holder, read_all};
 
 /// The first pause between two checks; it doubles each time.
@@ -53,17 +54,29 @@ pub(super) fn wait_for_lock(lock: &Path, root: &Path, deadline: Instant) -> Resu
     }
 }
 
-/// Removes the index locks that our own git left, which began at `begun` and was killed: nobody else could take them while it held them.
-/// One that a living git holds stays.
-pub(super) fn remove_killed_locks(git_dir: &Path, root: &Path, begun: Timestamp) {
+/// Removes the locks of the index, of HEAD and of its branch that our own git left, which began at `begun` and was killed: nobody else could
+/// take them while it held them. One that a living git holds stays.
+pub(super) fn remove_killed_locks(worktree: &Worktree, begun: Timestamp) {
     let names_lock = |name: &str| {
-        name == "index.lock" || name.starts_with("next-index-") && name.ends_with(".lock")
+        ["index.lock", "HEAD.lock"].contains(&name)
+            || name.starts_with("next-index-") && name.ends_with(".lock")
     };
-    for entry in fs::read_dir(git_dir).into_iter().flatten().flatten() {
-        let lock = entry.path();
-        let is_ours = entry.file_name().to_str().is_some_and(names_lock)
-            && matches!(inode_and_time(&lock), Ok(Some((_, since))) if Timestamp::try_from(since).is_ok_and(|since| since >= begun))
-            && find_lock_holder(&lock, root).is_none();
+    let entries = fs::read_dir(worktree.git_dir()).into_iter().flatten();
+    let mut locks: Vec<PathBuf> = entries.flatten().map(|entry| entry.path()).collect();
+    locks.retain(|lock| names_lock(&name_of(lock)));
+    // git holds both at once; without the first, another git may have taken the second.
+    if locks.iter().any(|lock| lock.ends_with("HEAD.lock"))
+        && let Some(branch) = worktree.branch()
+    {
+        locks.push(
+            worktree
+                .common_dir()
+                .join(format!("refs/heads/{branch}.lock")),
+        );
+    }
+    for lock in locks {
+        let is_ours = matches!(inode_and_time(&lock), Ok(Some((_, since))) if Timestamp::try_from(since).is_ok_and(|since| since >= begun))
+            && find_lock_holder(&lock, worktree.root()).is_none();
         if is_ours && shows_owners() {
             // One that stays is named by whoever meets it.
             let _ = fs::remove_file(lock);

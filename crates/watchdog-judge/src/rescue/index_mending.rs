@@ -10,7 +10,7 @@ use watchdog_facts::display::plural;
 use watchdog_facts::evidence::{Degradation, WarningCode};
 use watchdog_facts::shell_line::WorktreeCommands;
 use watchdog_git::{Error, Worktree};
-use watchdog_process::git_program::{format_last_lines, new_git_run};
+use watchdog_process::git_program::{describe_failure, new_git_run};
 
 /// Paths that a message names.
 const NAMED: usize = 3;
@@ -83,18 +83,15 @@ fn replace_entries(
             "--pathspec-file-nul",
         ];
         let paths: Vec<&[u8]> = behind.iter().map(Vec::as_slice).collect();
-        let done = new_git_run(
-            worktree.root(),
-            &args,
-            &paths,
-            worktree.has_identity(),
-            calculate_time_left(request, begun),
-        )
-        .run();
+        let deadline = calculate_time_left(request, begun);
+        let has_identity = worktree.has_identity();
+        let done = new_git_run(worktree.root(), &args, &paths, has_identity, deadline).run();
         why = match done {
             Err(error) => Some(error.to_string()),
             // `git reset` of old ends with 1 where files differ from the index.
-            Ok(finished) if !finished.exit.success() => Some(format_last_lines(&finished)),
+            Ok(finished) if !finished.exit.success() => {
+                Some(describe_failure("git", &finished, deadline))
+            }
             Ok(_) => None,
         };
     }

@@ -6,7 +6,7 @@ use std::time::Duration;
 use super::half_made::{self, RestoreFolderState, RestoreInProgress};
 use watchdog_facts::shell_line::{WorktreeCommands, shell_path};
 use watchdog_git::{Error, RestoreError, RestoreResult, RestoreTarget, Worktree};
-use watchdog_process::git_program::{format_last_lines, new_git_run};
+use watchdog_process::git_program::{describe_failure, new_git_run};
 
 /// How long git may take to make a worktree without files.
 const DEADLINE: Duration = Duration::from_secs(120);
@@ -102,7 +102,8 @@ pub fn restore_into_worktree(
             .run();
         let finished = made.map_err(|error| not_made(error.to_string()))?;
         if !finished.exit.success() {
-            return Err(not_made(format_last_lines(&finished)));
+            let why = describe_failure("git", &finished, DEADLINE);
+            return Err(not_made(why));
         }
     }
     let made = Worktree::open(folder).map_err(|error: Error| unfilled(error.into()))?;

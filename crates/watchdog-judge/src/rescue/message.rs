@@ -7,9 +7,8 @@ use watchdog_git::{Snapshot, SnapshotPath, SnapshotPathKind, find_named_snapshot
 const LISTED: usize = 50;
 /// The longest scope that a subject line bears; a longer one is left out.
 const SCOPE: usize = 40;
-/// Lines are wrapped here, and a longer name than the second does not stay whole on its line: hooks such as gitlint refuse it.
+/// Lines are wrapped here, in bytes as some hooks count them, and a longer name does not stay whole on its line.
 const WIDTH: usize = 72;
-const LONGEST_NAME: usize = 80;
 
 /// The message of a single commit of all files: a conventional subject, a summary, and the trailers.
 pub(super) fn build_single_message(request: &RescueRequest<'_>, paths: &[&SnapshotPath]) -> String {
@@ -71,7 +70,12 @@ fn format_trailers(request: &RescueRequest<'_>) -> String {
     let mut all = String::new();
     for trailer in &request.settings.trailers {
         let mut line = fill_trailer(trailer, spec, &snapshot.name);
-        if line.chars().count() > LONGEST_NAME {
+        if line
+            .split_once(": ")
+            .map_or(&*line, |(_, value)| value)
+            .len()
+            >= WIDTH
+        {
             line = fill_trailer(trailer, spec, &snapshot.commit);
         }
         all.push_str(&fold_trailer(&line));
@@ -111,7 +115,7 @@ fn fill_trailer(trailer: &str, spec: &str, snapshot: &str) -> String {
 /// Puts the value of a long trailer on a line of its own, which git reads as the same value.
 fn fold_trailer(line: &str) -> String {
     match line.split_once(": ") {
-        Some((key, value)) if line.chars().count() > WIDTH => {
+        Some((key, value)) if line.len() > WIDTH => {
             format!("{key}:\n{}", shorten_name(" ", value))
         }
         _ => line.to_owned(),
@@ -120,12 +124,13 @@ fn fold_trailer(line: &str) -> String {
 
 /// A line with a name that cannot be wrapped; the middle of a name that no hook would take is left out.
 fn shorten_name(before: &str, name: &str) -> String {
-    let (length, room) = (name.chars().count(), LONGEST_NAME - before.chars().count());
-    if length <= room {
+    let room = WIDTH - before.len();
+    if name.len() <= room {
         return format!("{before}{name}");
     }
-    let first: String = name.chars().take(room / 2).collect();
-    let last: String = name.chars().skip(length - (room - room / 2 - 1)).collect();
+    let half = (room - '…'.len_utf8()) / 2;
+    let first = &name[..name.floor_char_boundary(half)];
+    let last = &name[name.ceil_char_boundary(name.len() - half)..];
     format!("{before}{first}…{last}")
 }
 
@@ -134,11 +139,11 @@ pub(super) fn wrap_text(text: &str) -> String {
     let mut wrapped = Vec::new();
     for line in text.lines() {
         let mut current = String::new();
-        let words = line.split(' ').filter(|_| line.chars().count() > WIDTH);
+        let words = line.split(' ').filter(|_| line.len() > WIDTH);
         for word in words.map(|word| shorten_name("", word)) {
             if current.is_empty() {
                 current = word;
-            } else if current.chars().count() + 1 + word.chars().count() <= WIDTH {
+            } else if current.len() + 1 + word.len() <= WIDTH {
                 current = format!("{current} {word}");
             } else {
                 wrapped.push(std::mem::replace(&mut current, word));

@@ -12,6 +12,7 @@ use super::single::{CommitAttempt, CommitGroup, commit_group, find_obstacle, fin
 use super::{checkboxes, fallback_branch, fixed, message, smuggled};
 use watchdog_core::config::settings::RescueMode;
 use watchdog_facts::evidence::{Degradation, RescueOutcome, WarningCode};
+use watchdog_facts::shell_line::{WorktreeCommands, shell_word};
 use watchdog_git::{CommitReadiness, Error, IndexBackup, SnapshotPath, Worktree, escape_path};
 
 /// The commits made, for the proof.
@@ -109,6 +110,12 @@ pub(super) fn make_commits(
             if was_hook && done.0.is_none() {
                 done.0 = outcome.failed.take();
             }
+            if let Some(moved) = describe_moved_head(worktree, state, &committed)? {
+                match done.0.as_mut().or(outcome.failed.as_mut()) {
+                    Some(why) => *why = format!("{moved}; {why}"),
+                    None => outcome.failed = Some(moved),
+                }
+            }
             done
         }
     };
@@ -131,6 +138,31 @@ pub(super) fn make_commits(
         }
     }
     Ok(committed)
+}
+
+/// How HEAD is elsewhere than the commits left it, as where a hook switched the branch, with the way back, for a person.
+fn describe_moved_head(
+    worktree: &Worktree,
+    state: &CommitReadiness,
+    committed: &CommittedWork,
+) -> Result<Option<String>, Error> {
+    let now = worktree.commit_state()?;
+    let (Some(from), Some(head)) = (&state.branch, committed.made.last().or(state.head.as_ref()))
+    else {
+        return Ok(None);
+    };
+    let git = WorktreeCommands::at(worktree.root());
+    Ok(match now.branch {
+        Some(to) if to == *from => {
+            let is_ahead = now.head.is_some_and(|now| worktree.is_ancestor(head, &now));
+            (!is_ahead).then(|| format!("a hook took the branch {from} back from {head:.12}"))
+        }
+        to => Some(format!(
+            "a hook switched from the branch {from} to {}; go back with: {}",
+            to.as_deref().unwrap_or("a commit without one"),
+            git.git(&format!("switch {}", shell_word(from)))
+        )),
+    })
 }
 
 /// Puts back what a hook took out of the work tree and did not bring back: one that stashes, and dies. Its index comes back where no

@@ -17,8 +17,10 @@ use super::selection::PathPatterns;
 use crate::clock::now;
 use watchdog_core::config::settings::RescueSettings;
 use watchdog_facts::evidence::{LeftOut, LeftOutReason, ProcessExit};
-use watchdog_git::{CommitReadiness, Error, IndexBackup, SnapshotPath, SnapshotPathKind, Worktree};
-use watchdog_process::git_program::{format_last_lines, new_git_run};
+use watchdog_git::{
+    CommitReadiness, Error, HistoryPoint, IndexBackup, SnapshotPath, SnapshotPathKind, Worktree,
+};
+use watchdog_process::git_program::{describe_failure, new_git_run};
 
 /// Files that go into one commit.
 #[derive(Debug, Clone)]
@@ -99,7 +101,13 @@ pub(super) fn commit_group(
     group: &CommitGroup<'_>,
     deadline: Duration,
 ) -> Result<CommitAttempt, Error> {
-    let before = worktree.head_commit()?;
+    // A hook may switch HEAD to another branch.
+    let own = worktree.branch().unwrap_or_default();
+    let read_tip = || match worktree.resolve(&format!("refs/heads/{own}")) {
+        Ok(HistoryPoint::Commit(commit)) => Some(commit),
+        Ok(HistoryPoint::Unborn) | Err(_) => None,
+    };
+    let before = read_tip();
     let saved = worktree.save_index()?;
     let begun = std::time::Instant::now();
     // The kernel stamps files by a coarser clock.
@@ -118,22 +126,15 @@ pub(super) fn commit_group(
         )
         .run()
         .map_err(|error| error.to_string())?;
-        let last_lines = format_last_lines(&finished);
         if finished.timed_out || matches!(finished.exit, ProcessExit::Signal(_)) {
             was_killed.set(true);
         }
-        if finished.timed_out {
-            return Err(format!(
-                "git {} did not end within {} s\n{last_lines}",
-                args[0],
-                deadline.as_secs_f64().ceil()
-            ));
-        }
-        match finished.exit.success() {
+        match finished.exit.success() && !finished.timed_out {
             true => Ok(()),
-            false => Err(format!(
-                "git {} ended with {}: {last_lines}",
-                args[0], finished.exit
+            false => Err(describe_failure(
+                &format!("git {}", args[0]),
+                &finished,
+                deadline,
             )),
         }
     };
@@ -182,7 +183,7 @@ pub(super) fn commit_group(
             ];
             match run(&[&args[..], &from_stdin].concat(), &all) {
                 Ok(()) => {
-                    let Some(commit) = worktree.head_commit()? else {
+                    let Some(commit) = read_tip() else {
                         return Ok(CommitAttempt::Nothing);
                     };
                     let added = update_index(worktree, &all, run)?;
@@ -198,20 +199,17 @@ pub(super) fn commit_group(
             }
         }
     };
+    if was_killed.get() {
+        remove_killed_locks(worktree, begun_at);
+    }
     // A commit stays valid, even if a hook after it failed.
-    if let Some(commit) = worktree
-        .head_commit()?
-        .filter(|head| Some(head) != before.as_ref())
-    {
+    if let Some(commit) = read_tip().filter(|tip| Some(tip) != before.as_ref()) {
         return Ok(match why {
             CommitAttempt::Refused(why) | CommitAttempt::NotTried(why) => {
                 CommitAttempt::CommitWithComplaint { commit, why }
             }
             other => other,
         });
-    }
-    if was_killed.get() {
-        remove_killed_locks(worktree.git_dir(), worktree.root(), begun_at);
     }
     remove_announced(worktree, &saved, &announced, &new, run)?;
     Ok(why)

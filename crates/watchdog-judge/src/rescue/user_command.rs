@@ -7,7 +7,7 @@ use super::request::RescueRequest;
 use watchdog_core::config::settings::RescueSettings;
 use watchdog_facts::evidence::{Degradation, RescueOutcome, WarningCode};
 use watchdog_git::Worktree;
-use watchdog_process::git_program::{format_last_lines, new_user_run};
+use watchdog_process::git_program::{describe_failure, new_user_run};
 use watchdog_process::program::StartError;
 
 /// The default command, if the worktree has this file.
@@ -54,28 +54,12 @@ pub(super) fn run_user_command(
             );
         }
         Err(error) => outcome.failed = Some(error.to_string()),
-        Ok(finished) if finished.timed_out => {
-            let seconds = request.settings.timeout.as_secs();
-            outcome.failed = Some(with_tail(
-                format!("'{shown}' did not end within {seconds} s"),
-                &format_last_lines(&finished),
-            ));
-        }
-        Ok(finished) if !finished.exit.success() => {
-            outcome.failed = Some(with_tail(
-                format!("'{shown}' ended with {}", finished.exit),
-                &format_last_lines(&finished),
-            ));
+        Ok(finished) if finished.timed_out || !finished.exit.success() => {
+            let program = format!("'{shown}'");
+            let why = describe_failure(&program, &finished, request.settings.timeout);
+            outcome.failed = Some(why);
         }
         Ok(_) => {}
-    }
-}
-
-fn with_tail(what: String, tail: &str) -> String {
-    if tail.is_empty() {
-        what
-    } else {
-        format!("{what}\n{tail}")
     }
 }
 
@@ -137,13 +121,13 @@ mod tests {
             (
                 &["sh", "-c", "echo no >&2; exit 3"],
                 patient,
-                Some("'sh' ended with exit code 3\nno"),
+                Some("'sh' ended with exit code 3: no"),
                 vec![],
             ),
             (
                 &["sleep", "600"],
                 Duration::from_millis(50),
-                Some("'sleep' did not end within 0 s"),
+                Some("'sleep' did not end within 1 s"),
                 vec![],
             ),
             (

@@ -327,8 +327,11 @@ impl CheckMachine {
         } else {
             ("are", "they were")
         };
+        let why = (self.rescue_failed.as_deref())
+            .map(|why| format!(": {}", first_lines(why)))
+            .unwrap_or_default();
         let message = format!(
-            "after the rescue {named}{more} {are} neither in HEAD nor in the work tree as {were} before{}",
+            "after the rescue {named}{more} {are} neither in HEAD nor in the work tree as {were} before{why}{}",
             self.kept_in()
         );
         self.conclude_with(Reason::RescueIncomplete, message)
