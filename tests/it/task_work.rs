@@ -363,6 +363,8 @@ fn next_worker_takes_name_and_worktree_at_once() {
     let repo = env.repo();
     put(&repo, "T1", "");
     repo.commit_all("a task");
+    // A person's branch leaves no room for `watchdog/T1`.
+    repo.git(&["branch", "watchdog"]);
     let config = config(&env, json!({"agents": [{"name": "be-1"}]}));
     let begun = env.root().join("begun");
     let script = format!(
@@ -379,12 +381,17 @@ fn next_worker_takes_name_and_worktree_at_once() {
         repo.watchdog(&args).expect(0).verdict(),
         "complete/checks_passed"
     );
+    repo.git(&["branch", "-D", "watchdog"]);
+    repo.git(&["branch", "watchdog/T2/mine"]);
     put(&repo, "T2", "");
     repo.commit_all("another task");
-    assert_eq!(
-        repo.watchdog(&args).expect(0).verdict(),
-        "complete/checks_passed"
-    );
+    let out = repo.watchdog(&args).expect(0);
+    assert_eq!(out.verdict(), "complete/checks_passed");
+    let reason = "because the branch 'watchdog/T2/mine' is in the way";
+    assert!(out.stderr.contains(reason), "{}", out.stderr);
+    for id in ["T1", "T2"] {
+        assert_eq!(task(&repo, id)["branch"], format!("watchdog-{id}"));
+    }
     let worktrees = repo.git(&["worktree", "list", "--porcelain"]);
     assert_eq!(
         worktrees

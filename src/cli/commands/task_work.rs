@@ -442,7 +442,7 @@ fn show_pool_report(
         escape_to_one_line(message)
     ));
     if status == Status::Complete {
-        let merge = commands.git("merge watchdog/ID");
+        let merge = commands.git("merge BRANCH");
         terminal.line(&format!(
             "merge the branches that you want, such as with: {merge}"
         ));

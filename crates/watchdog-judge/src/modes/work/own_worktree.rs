@@ -8,7 +8,7 @@ use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 use watchdog_git::{HistoryPoint, Worktree, WorktreeState, worktrees_of};
-use watchdog_process::git_program::{format_last_lines, new_git_run};
+use watchdog_process::git_program::{describe_failure, new_git_run};
 use watchdog_system::read_regular_file;
 
 /// How long git may take for one step; making a worktree writes every file of it.
@@ -21,7 +21,7 @@ const MOST: u32 = 50;
 const SHORTEST_PAUSE: Duration = Duration::from_millis(10);
 const LONGEST_PAUSE: Duration = Duration::from_millis(1280);
 
-/// The branch of a task.
+/// The branch of a task, on a remote as well.
 pub fn branch_of(id: &str) -> String {
     format!("watchdog/{id}")
 }
@@ -75,6 +75,8 @@ pub struct TaskWorktreeRequest {
     pub home: PathBuf,
     /// The branch.
     pub branch: String,
+    /// Why it has another name than [`branch_of`], for a person.
+    pub renamed: Option<String>,
     /// The start of a new branch; without it, at HEAD of `from`.
     pub begin_at: Option<String>,
     /// The work of its dependencies.
@@ -103,7 +105,7 @@ pub fn make_ready(wanted: &TaskWorktreeRequest) -> Result<TaskWorktree, TaskWork
         return Err(TaskWorktreeError::Unborn);
     };
     let base = wanted.begin_at.clone().unwrap_or(base);
-    let mut notes = Vec::new();
+    let mut notes = Vec::from_iter(wanted.renamed.clone());
     if let Some(half_done) = half_done(&from, &wanted.branch) {
         return Err(half_done);
     }
@@ -330,6 +332,7 @@ fn why_not_free(from: &Worktree, folder: &Path, taken: &[String]) -> Option<Stri
     }
     let Some(branch) = worktree
         .branch()
+        .map(|branch| branch.replacen("watchdog-", "watchdog/", 1))
         .filter(|branch| branch.starts_with("watchdog/"))
     else {
         return Some("it is on no branch of a task".into());
@@ -429,11 +432,8 @@ fn is_in(worktree: &Worktree, rev: &str) -> Result<bool, watchdog_git::Error> {
 
 /// Runs git in a worktree, without the repository's hooks and without the programs that its own configuration names.
 fn run_git(worktree: &Worktree, args: &[&str]) -> Result<(), TaskWorktreeError> {
-    let args: Vec<&str> = ["-c", "core.hooksPath=/dev/null"]
-        .iter()
-        .chain(args)
-        .copied()
-        .collect();
+    let program = format!("git {}", args[0]);
+    let args = [&["-c", "core.hooksPath=/dev/null"], args].concat();
     let overrides = worktree
         .without_local_programs()
         .map_err(|error| TaskWorktreeError::Git(error.to_string()))?;
@@ -450,7 +450,9 @@ fn run_git(worktree: &Worktree, args: &[&str]) -> Result<(), TaskWorktreeError> 
     if finished.exit.success() {
         Ok(())
     } else {
-        Err(TaskWorktreeError::Git(format_last_lines(&finished)))
+        Err(TaskWorktreeError::Git(describe_failure(
+            &program, &finished, DEADLINE,
+        )))
     }
 }
 

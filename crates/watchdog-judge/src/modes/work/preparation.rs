@@ -115,6 +115,12 @@ impl ClaimedWork {
         let TaskCheckout::Own(home) = &self.options.checkout else {
             return Ok((None, dependencies));
         };
+        // It stays the same when the branch that was in the way is gone.
+        let same = (self.entry.record.branch.clone()).filter(|name| *name == own.replace('/', "-"));
+        let (branch, renamed) = match same {
+            Some(branch) => (branch, None),
+            None => self.queue.open.worktree.find_free_name(own.clone())?,
+        };
         let taken = |entry: &&BoardTask| {
             matches!(
                 entry.record.status,
@@ -132,7 +138,8 @@ impl ClaimedWork {
                 .collect(),
             begin_at: None,
             dependencies: dependencies.clone(),
-            branch: own,
+            branch,
+            renamed,
         };
         Ok((Some(wanted), dependencies))
     }
