@@ -600,6 +600,30 @@ fn doctor_rewrites_outdated_hooks_and_keeps_foreign_ones() {
     fs::write(&settings, &by_hand).unwrap();
     repo.watchdog(&["doctor", "--fix"]).expect(0);
     assert_eq!(fs::read_to_string(&settings).unwrap(), by_hand);
+    for (program, state, words) in [
+        ("A=1 watchdog", "ok", "by hand: watchdog is there"),
+        (
+            "cd $CLAUDE_PROJECT_DIR && ./watchdog",
+            "wrong",
+            "./watchdog, which is not there",
+        ),
+        (
+            "$HOME/x/watchdog",
+            "wrong",
+            "home/x/watchdog, which is not there",
+        ),
+        ("$NOWHERE/watchdog", "note", "because of '$NOWHERE'"),
+    ] {
+        let hook = json!({"type": "command", "command": format!("{program} hook stop")});
+        let text = json!({"hooks": {"Stop": [{"hooks": [hook]}]}}).to_string();
+        fs::write(&settings, text).unwrap();
+        let out = doctor(&repo);
+        let (seen, detail, _) = the_one(&out, "hooks");
+        assert!(
+            seen == state && detail.contains(words),
+            "{program}: {detail}"
+        );
+    }
 }
 
 #[test]

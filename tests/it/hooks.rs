@@ -779,6 +779,9 @@ fn hooks_name_where_they_hold_and_their_switch() {
     assert!(says_off(".claude/settings.local.json"));
     let told = repo.watchdog(&["hook", "install"]).expect(0);
     assert!(told.stderr.contains("disableAllHooks is true in"), "{told}");
+    let ours = env.root().join("bin/watchdog").display().to_string() + " hook stop";
+    let left_out =
+        json!({"hooksConfig": {"disabled": [ours + " --agent gemini --within 590s"]}}).to_string();
     for (agent, file, text, words) in [
         (
             "gemini",
@@ -786,6 +789,13 @@ fn hooks_name_where_they_hold_and_their_switch() {
             "{\"hooksConfig\": {\"enabled\": false}}",
             "hooksConfig.enabled is false",
         ),
+        (
+            "gemini",
+            ".gemini/settings.json",
+            &left_out,
+            "hooksConfig.disabled names",
+        ),
+        ("copilot", ".claude/settings.local.json", off, "is true in"),
         (
             "qwen",
             ".qwen/settings.json",
@@ -811,5 +821,17 @@ fn hooks_name_where_they_hold_and_their_switch() {
         assert!(told.stderr.contains(words), "{told}");
         let doctor = repo.watchdog(&["doctor"]);
         assert!(doctor.stdout.contains(words), "{doctor}");
+    }
+    // Claude Code passes over a file with a comment, its hooks included.
+    let file = repo.path().join(".claude/settings.json");
+    let text = fs::read_to_string(&file).unwrap();
+    fs::write(&file, format!("// ours\n{text}")).unwrap();
+    let told = repo.watchdog(&["hook", "install"]).expect(0);
+    let doctor = repo.watchdog(&["doctor"]);
+    for output in [&told.stderr, &doctor.stdout] {
+        assert!(
+            output.contains("not JSON as Claude Code reads it"),
+            "{output}"
+        );
     }
 }

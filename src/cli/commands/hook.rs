@@ -197,18 +197,33 @@ fn tell_where_hooks_hold(
             plural(others, "other worktree")
         ),
     });
-    if let Some(switch) = find_switch(which.agent, worktree) {
-        terminal.complain(&format!("watchdog: none of them runs here: {switch}"));
+    if let Some(switch) = find_switch(which, worktree) {
+        terminal.complain(&format!("watchdog: {switch}"));
     }
 }
 
-/// The words for the setting with which the agent runs no hook here.
-fn find_switch(agent: HookDialect, worktree: Option<&Worktree>) -> Option<String> {
+/// The words for what keeps the agent from these hooks here.
+fn find_switch(which: SettingsArgs, worktree: Option<&Worktree>) -> Option<String> {
+    let (agent, root) = (which.agent, worktree.map(Worktree::root));
     let user_file = agent.user_file(|name| std::env::var_os(name));
-    let HookSwitch { key, value, file } =
-        find_hook_switch(agent, worktree.map(Worktree::root), user_file.as_deref())?;
-    let file = escape_to_one_line(&file.display().to_string());
-    Some(format!("{key} is {value} in {file}; take it out there"))
+    let settings = match which.user {
+        true => user_file.clone(),
+        false => root.map(|root| root.join(agent.project_file())),
+    };
+    let text = settings
+        .as_deref()
+        .and_then(|file| SettingsFile::from_path(file).ok()?.text);
+    if let Some(fault) = text.and_then(|text| hook_text::find_reading_fault(agent, &text)) {
+        return Some(format!("no hook of that file runs: {fault}"));
+    }
+    let switch = find_hook_switch(agent, root, user_file.as_deref(), which.user)?;
+    let HookSwitch {
+        setting, effect, ..
+    } = &switch;
+    let file = switch.file.display();
+    Some(escape_to_one_line(&format!(
+        "{effect} here: {setting} in {file}; take it out there"
+    )))
 }
 
 /// How the hooks call this program. Settings in commits are for other machines too, so there its plain name is used where that leads
@@ -270,7 +285,7 @@ fn edit_settings(
     if terminal.json {
         let diff = line_diff::format_unified_diff(before, text, &name);
         let worktree = Worktree::open(&command_env.worktree).ok();
-        let switched_off = find_switch(which.agent, worktree.as_ref());
+        let switched_off = find_switch(which, worktree.as_ref());
         terminal.value(&hook_settings_json(
             which.agent.as_str(),
             &name,

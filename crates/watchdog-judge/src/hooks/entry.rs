@@ -189,30 +189,62 @@ fn words_eq(program: &str, first: &str) -> bool {
 
 /// The words of a plain command line; `None` where it holds what only a shell can make sense of.
 fn split_words(line: &str) -> Option<Vec<String>> {
-    let mut words = Vec::new();
+    let mut commands = split_commands(line, &|_| None).ok()?;
+    (commands.len() == 1).then(|| commands.remove(0))
+}
+
+/// The words of each command of a line, with the values of variables.
+///
+/// # Errors
+/// With the part that only a shell can make sense of.
+pub fn split_commands(
+    line: &str,
+    variable: &dyn Fn(&str) -> Option<String>,
+) -> Result<Vec<Vec<String>>, String> {
+    let mut commands = vec![Vec::new()];
     let mut word: Option<String> = None;
     let mut quote: Option<char> = None;
-    let mut chars = line.chars();
+    let mut chars = line.chars().peekable();
     while let Some(c) = chars.next() {
         match (quote, c) {
             (Some('\''), '\'') | (Some('"'), '"') => quote = None,
             (Some('\''), c) => word.get_or_insert_default().push(c),
-            (_, '\\') => word.get_or_insert_default().push(chars.next()?),
-            (_, '$' | '`') => return None,
+            (_, '\\') => {
+                let next = chars.next().ok_or("\\")?;
+                word.get_or_insert_default().push(next);
+            }
+            (_, '$') => {
+                let in_braces = chars.next_if_eq(&'{').is_some();
+                let is_part = |c: &char| c.is_ascii_alphanumeric() || *c == '_';
+                let name: String = std::iter::from_fn(|| chars.next_if(is_part)).collect();
+                let is_closed = !in_braces || chars.next_if_eq(&'}').is_some();
+                let value = variable(&name).filter(|_| is_closed);
+                let value = value.ok_or_else(|| format!("${name}"))?;
+                word.get_or_insert_default().push_str(&value);
+            }
+            (_, '`') => return Err("`".to_owned()),
             (Some(_), c) => word.get_or_insert_default().push(c),
+            (None, '~') if word.is_none() && chars.peek() == Some(&'/') => {
+                word = Some(variable("HOME").unwrap_or_else(|| "~".to_owned()));
+            }
             (None, '\'' | '"') => {
                 word.get_or_insert_default();
                 quote = Some(c);
             }
-            (None, ';' | '|' | '&' | '<' | '>' | '(' | ')' | '\n' | '#' | '*' | '?') => {
-                return None;
+            (None, '#' | '*' | '?') => return Err(c.to_string()),
+            (None, ';' | '|' | '&' | '<' | '>' | '(' | ')' | '\n') => {
+                commands.last_mut().ok_or("")?.extend(word.take());
+                commands.push(Vec::new());
             }
-            (None, c) if c.is_whitespace() => words.extend(word.take()),
+            (None, c) if c.is_whitespace() => commands.last_mut().ok_or("")?.extend(word.take()),
             (None, c) => word.get_or_insert_default().push(c),
         }
     }
-    words.extend(word);
-    quote.is_none().then_some(words)
+    commands.last_mut().ok_or("")?.extend(word);
+    match quote {
+        Some(quote) => Err(quote.to_string()),
+        None => Ok(commands),
+    }
 }
 
 #[cfg(test)]

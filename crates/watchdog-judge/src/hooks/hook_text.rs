@@ -40,3 +40,11 @@ pub fn read_installed_hooks(
         _ => settings_text::read_installed_hooks(dialect, text, program),
     }
 }
+
+/// Why an agent reads no hook of a settings file; `None` where it reads them.
+pub fn find_reading_fault(dialect: HookDialect, text: &str) -> Option<String> {
+    match dialect {
+        HookDialect::Opencode => None,
+        _ => settings_text::find_reading_fault(dialect, text),
+    }
+}

@@ -19,7 +19,7 @@ mod settings_text;
 mod switched_off;
 
 pub use dialect::HookDialect;
-pub use entry::{HeldAgents, HookEntries};
+pub use entry::{HeldAgents, HookEntries, split_commands};
 pub use hold::{HoldCountChange, HoldPoint, HoldStreak, HookDecision, StopFacts, decide_hold};
 pub use input::{HookEvent, HookInput};
 pub use reply::{HookAction, HookReply};

@@ -143,27 +143,59 @@ fn events_of(dialect: HookDialect) -> impl Iterator<Item = (HookEvent, &'static 
         .filter_map(move |event| Some((event, dialect.event_name(event)?)))
 }
 
+/// The settings of an agent as it reads them itself: Gemini CLI and Qwen Code alone pass over comments.
+pub(super) fn parse_settings(dialect: HookDialect, text: &str) -> Result<CstRootNode, String> {
+    let text = text.trim_start_matches('\u{feff}');
+    if !matches!(dialect, HookDialect::Gemini | HookDialect::Qwen) {
+        serde_json::from_str::<serde::de::IgnoredAny>(text).map_err(|error| error.to_string())?;
+    }
+    CstRootNode::parse(text, &DIALECT).map_err(|error| error.to_string())
+}
+
+/// Why an agent reads no hook of a settings file; `None` where it reads them.
+pub(super) fn find_reading_fault(dialect: HookDialect, text: &str) -> Option<String> {
+    let root = match parse_settings(dialect, text) {
+        Ok(root) => root,
+        Err(error) => {
+            return Some(format!(
+                "it is not JSON as {} reads it: {error}",
+                dialect.title()
+            ));
+        }
+    };
+    let is_strict = matches!(dialect, HookDialect::Claude | HookDialect::Copilot);
+    let switch = root.object_value()?.get("disableAllHooks")?.value()?;
+    (is_strict && switch.as_boolean_lit().is_none()).then(|| {
+        format!(
+            "disableAllHooks is {switch}, and {} wants true or false",
+            dialect.title()
+        )
+    })
+}
+
+/// Our entries in a text; none where the agent could not read it. `program` is what they may call beside `watchdog`.
+fn list_own_hooks(dialect: HookDialect, text: &str, program: &str) -> Vec<(HookEvent, FoundHook)> {
+    let root = CstRootNode::parse(text.trim_start_matches('\u{feff}'), &DIALECT).ok();
+    let hooks = root.and_then(|root| root.object_value()?.object_value("hooks"));
+    let list_event = |(event, name): (HookEvent, &str)| {
+        let groups = hooks.as_ref().and_then(|hooks| hooks.array_value(name));
+        let mut own = groups.as_ref().map(list_commands).unwrap_or_default();
+        own.retain(|hook| parse_own_command(&hook.command, program) == Some(event));
+        own.into_iter().map(move |hook| (event, hook))
+    };
+    events_of(dialect).flat_map(list_event).collect()
+}
+
+/// The names of our entries by which an agent can leave them out: the command where an entry has no name.
+pub(super) fn list_own_names(dialect: HookDialect, text: &str) -> Vec<String> {
+    let own = list_own_hooks(dialect, text, "watchdog").into_iter();
+    own.map(|(_, hook)| text_of(&hook.entry, "name").unwrap_or(hook.command))
+        .collect()
+}
+
 /// How many entries of ours a text holds; none where it is no settings file.
 pub(super) fn own_entries(dialect: HookDialect, text: &str, program: &str) -> u64 {
-    let Ok(root) = CstRootNode::parse(text.trim_start_matches('\u{feff}'), &DIALECT) else {
-        return 0;
-    };
-    let Some(hooks) = root
-        .object_value()
-        .and_then(|top| top.object_value("hooks"))
-    else {
-        return 0;
-    };
-    let own_of = |(event, name): (HookEvent, &str)| {
-        let groups = hooks.array_value(name);
-        groups.map_or(0, |groups| {
-            list_commands(&groups)
-                .iter()
-                .filter(|hook| parse_own_command(&hook.command, program) == Some(event))
-                .count() as u64
-        })
-    };
-    events_of(dialect).map(own_of).sum()
+    list_own_hooks(dialect, text, program).len() as u64
 }
 
 /// The entries of ours that a settings file holds.
@@ -185,38 +217,29 @@ pub(super) fn read_installed_hooks(
     text: &str,
     program: &str,
 ) -> Option<InstalledHooks> {
-    let root = CstRootNode::parse(text.trim_start_matches('\u{feff}'), &DIALECT).ok()?;
-    let hooks = root.object_value()?.object_value("hooks")?;
     let mut installed_hooks = InstalledHooks {
         programs: BTreeSet::new(),
         holds: HeldAgents::default(),
         patience: HookEntries::USUAL_PATIENCE,
         by_hand: false,
     };
-    for (event, name) in events_of(dialect) {
-        let groups = hooks.array_value(name);
-        for hook in groups
-            .iter()
-            .flat_map(list_commands)
-            .filter(|hook| parse_own_command(&hook.command, program) == Some(event))
-        {
-            let Some(call) = own_call(&hook.command) else {
-                continue;
-            };
-            installed_hooks.holds.subagents |= event == HookEvent::SubagentStop
-                && call.options.iter().any(|option| option == "--hold");
-            installed_hooks.holds.all_sessions |=
-                call.options.iter().any(|option| option == "--all-sessions");
-            installed_hooks.by_hand |= !call.is_plain;
-            installed_hooks.programs.insert(call.program);
-            let timeout = hook
-                .entry
-                .get("timeout")
-                .and_then(|property| property.value())
-                .and_then(|value| value.to_string().parse().ok());
-            if let Some(timeout) = timeout.filter(|_| event == HookEvent::Stop) {
-                installed_hooks.patience = dialect.patience(timeout);
-            }
+    for (event, hook) in list_own_hooks(dialect, text, program) {
+        let Some(call) = own_call(&hook.command) else {
+            continue;
+        };
+        installed_hooks.holds.subagents |= event == HookEvent::SubagentStop
+            && call.options.iter().any(|option| option == "--hold");
+        installed_hooks.holds.all_sessions |=
+            call.options.iter().any(|option| option == "--all-sessions");
+        installed_hooks.by_hand |= !call.is_plain;
+        installed_hooks.programs.insert(call.program);
+        let timeout = hook
+            .entry
+            .get("timeout")
+            .and_then(|property| property.value())
+            .and_then(|value| value.to_string().parse().ok());
+        if let Some(timeout) = timeout.filter(|_| event == HookEvent::Stop) {
+            installed_hooks.patience = dialect.patience(timeout);
         }
     }
     (!installed_hooks.programs.is_empty()).then_some(installed_hooks)

@@ -6,9 +6,9 @@ use std::path::{Path, PathBuf};
 
 use super::diagnose::DoctorRequest;
 use super::finding::{Findings, SafeMend};
-use crate::hooks::hook_text::{edit_hooks, read_installed_hooks};
+use crate::hooks::hook_text::{edit_hooks, find_reading_fault, read_installed_hooks};
 use crate::hooks::settings_file::SettingsFile;
-use crate::hooks::{HookDialect, HookEntries, HookSwitch, find_hook_switch};
+use crate::hooks::{HookDialect, HookEntries, HookSwitch, find_hook_switch, split_commands};
 use crate::modes::init::is_in_path;
 use watchdog_facts::shell_line::{WorktreeCommands, shell_word};
 use watchdog_git::{Worktree, WorktreeState, worktrees_of};
@@ -43,7 +43,7 @@ pub(super) fn examine_hooks(
                         .commands
                         .watchdog(&format!("hook install{agent}{user}"));
                     let text = file.text.as_deref().unwrap_or_default();
-                    let has_ours = read_installed_hooks(dialect, text, &request.program).is_some();
+                    let has_ours = has_own_hooks(dialect, text, &request.program);
                     // Those of Claude Code are looked for in each worktree.
                     if let Some(root) = root.filter(|_| has_ours && dialect != HookDialect::Claude)
                     {
@@ -52,11 +52,12 @@ pub(super) fn examine_hooks(
                         note_hook_switch(
                             findings,
                             (dialect, root),
-                            of_user.as_deref(),
+                            (of_user.as_deref(), !user.is_empty()),
                             &mut switches,
                         );
                     }
-                    examine_file(findings, dialect, file, request, &install);
+                    examine_by_hand(findings, dialect, (&file, root), request, &install);
+                    examine_file(findings, dialect, (file, root), request, &install);
                 }
                 Err(error) => findings.note(
                     "hooks",
@@ -73,17 +74,142 @@ pub(super) fn examine_hooks(
 fn note_hook_switch(
     findings: &mut Findings,
     (dialect, root): (HookDialect, &Path),
-    user_file: Option<&Path>,
+    (user_file, of_user): (Option<&Path>, bool),
     named_files: &mut BTreeSet<PathBuf>,
 ) {
-    let Some(HookSwitch { key, value, file }) = find_hook_switch(dialect, Some(root), user_file)
-    else {
+    let switch = find_hook_switch(dialect, Some(root), user_file, of_user);
+    let Some(switch) = switch.filter(|switch| named_files.insert(switch.file.clone())) else {
         return;
     };
-    if named_files.insert(file.clone()) {
-        let (file, root) = (file.display(), root.display());
-        let why = format!("{key} is {value} in {file}: no hook runs in {root}");
-        findings.wrong("hooks", why, format!("take {key} out of {file}"));
+    let HookSwitch {
+        key,
+        setting,
+        effect,
+        file,
+    } = switch;
+    let (file, root) = (file.display(), root.display());
+    let why = format!("{setting} in {file}: {effect} in {root}");
+    findings.wrong("hooks", why, format!("take {key} out of {file}"));
+}
+
+/// Whether a text has hooks of ours, those written by hand included.
+fn has_own_hooks(dialect: HookDialect, text: &str, program: &str) -> bool {
+    read_installed_hooks(dialect, text, program).is_some()
+        || !list_by_hand(dialect, text, program).is_empty()
+}
+
+fn list_by_hand(dialect: HookDialect, text: &str, program: &str) -> BTreeSet<String> {
+    let edited = edit_hooks(text, &HookEntries::none(dialect), program);
+    edited.map_or_else(
+        |_| BTreeSet::new(),
+        |edited| edited.others.into_iter().collect(),
+    )
+}
+
+/// Tells of each program that hooks written by hand call whether it is there, or why that is unknown.
+fn examine_by_hand(
+    findings: &mut Findings,
+    dialect: HookDialect,
+    (file, root): (&SettingsFile, Option<&Path>),
+    request: &DoctorRequest,
+    install: &str,
+) {
+    let variable = |name: &str| {
+        let project = root.filter(|_| dialect.project_variable() == Some(name));
+        let value = request.environment.get(OsStr::new(name));
+        let value = project
+            .map(Path::as_os_str)
+            .or(value.map(|value| value.as_os_str()));
+        value?.to_str().map(str::to_owned)
+    };
+    let text = file.text.as_deref().unwrap_or_default();
+    let name = file.path.display();
+    let mut calls = BTreeSet::new();
+    for command in list_by_hand(dialect, text, &request.program) {
+        match find_called_program(&command, &variable) {
+            Ok(CalledProgram {
+                name: called,
+                folder,
+            }) if calls.insert(called.clone()) => {
+                let root = root.unwrap_or(Path::new("/"));
+                let folder = folder.map_or(root.to_owned(), |folder| root.join(folder));
+                match can_be_called(&called, &folder, request) {
+                    true => findings.ok("hooks", format!("in {name}, by hand: {called} is there")),
+                    false => findings.wrong(
+                        "hooks",
+                        format!("{name} calls {called}, which is not there, by hand: {command}"),
+                        format!("take it out, then {install}"),
+                    ),
+                }
+            }
+            Ok(_) => {}
+            Err(word) => findings.note(
+                "hooks",
+                format!("{name}, by hand, unknown whether it runs, because of '{word}': {command}"),
+                format!("try it in a shell, or take it out, then {install}"),
+            ),
+        }
+    }
+}
+
+/// A program that a command line written by hand calls, in words.
+#[derive(Debug, PartialEq, Eq)]
+struct CalledProgram {
+    name: String,
+    /// It is called from there.
+    folder: Option<String>,
+}
+
+/// Programs that run another one as it would run by itself.
+const WRAPPERS: [&str; 7] = ["env", "nice", "nohup", "exec", "command", "time", "setsid"];
+
+/// The watchdog that a command line written by hand calls. `variable` has the variables of a shell.
+///
+/// # Errors
+/// With the word that only a shell can make sense of.
+fn find_called_program(
+    line: &str,
+    variable: &dyn Fn(&str) -> Option<String>,
+) -> Result<CalledProgram, String> {
+    let mut folder = None;
+    let mut unknown = None;
+    for words in split_commands(line, variable)? {
+        let base = |word: &str| word.rsplit('/').next().unwrap_or_default().to_owned();
+        let is_setting = |word: &String| {
+            word.split_once('=')
+                .is_some_and(|(name, _)| !name.contains('/'))
+        };
+        let is_before = |word: &&String| is_setting(word) || WRAPPERS.contains(&&*base(word));
+        let path = words.iter().find(|word| word.starts_with("PATH="));
+        unknown = unknown.or_else(|| path.cloned());
+        let mut words = words.iter().skip_while(is_before);
+        let Some(first) = words.next() else { continue };
+        match (first.as_str(), words.next()) {
+            ("cd", Some(into)) => folder = Some(into.clone()),
+            (_, second) if second.into_iter().chain(words).any(|word| word == "hook") => {
+                let name = first.clone();
+                let is_sure = base(first) == "watchdog";
+                return match unknown.filter(|_| !name.contains('/')) {
+                    None if is_sure => Ok(CalledProgram { name, folder }),
+                    unknown => Err(unknown.unwrap_or(name)),
+                };
+            }
+            _ => unknown = Some(first.clone()),
+        }
+    }
+    Err(unknown.unwrap_or_else(|| line.to_owned()))
+}
+
+/// Whether a hook that starts in `folder` reaches this program.
+fn can_be_called(called: &str, folder: &Path, request: &DoctorRequest) -> bool {
+    let home = request.environment.get(OsStr::new("HOME"));
+    match (called.strip_prefix("~/"), home) {
+        (Some(inside), Some(home)) => Path::new(home).join(inside).is_file(),
+        _ if called.contains('/') => folder.join(called).is_file(),
+        _ => {
+            let path = request.search_path.as_ref();
+            path.is_some_and(|path| is_in_path(called, path))
+        }
     }
 }
 
@@ -94,7 +220,7 @@ fn examine_reach(findings: &mut Findings, worktree: Option<&Worktree>, request: 
         let text = SettingsFile::from_path(path)
             .ok()
             .and_then(|file| file.text);
-        text.is_some_and(|text| read_installed_hooks(dialect, &text, &request.program).is_some())
+        text.is_some_and(|text| has_own_hooks(dialect, &text, &request.program))
     };
     let user_file = dialect.user_file(|name| request.environment.get(OsStr::new(name)).cloned());
     let everywhere = user_file.as_deref().is_some_and(has_ours);
@@ -110,7 +236,7 @@ fn examine_reach(findings: &mut Findings, worktree: Option<&Worktree>, request: 
         note_hook_switch(
             findings,
             (dialect, root),
-            user_file.as_deref(),
+            (user_file.as_deref(), everywhere),
             &mut switches,
         );
     }
@@ -127,7 +253,7 @@ fn examine_reach(findings: &mut Findings, worktree: Option<&Worktree>, request: 
 fn examine_file(
     findings: &mut Findings,
     dialect: HookDialect,
-    file: SettingsFile,
+    (file, root): (SettingsFile, Option<&Path>),
     request: &DoctorRequest,
     install: &str,
 ) {
@@ -138,14 +264,9 @@ fn examine_file(
         return;
     };
     let name = file.path.display();
-    let can_be_called = |called: &&String| match called.contains('/') {
-        true => Path::new(called).is_file(),
-        false => request
-            .search_path
-            .as_ref()
-            .is_some_and(|path| is_in_path(called, path)),
-    };
-    let missing = hooks.programs.iter().find(|called| !can_be_called(called));
+    let folder = root.unwrap_or(Path::new("/"));
+    let mut programs = hooks.programs.iter();
+    let missing = programs.find(|called| !can_be_called(called, folder, request));
     // A hook with options of its own was written by hand, and stays.
     let called = match (missing, hooks.programs.iter().next()) {
         (None, Some(called)) => shell_word(called),
@@ -156,6 +277,10 @@ fn examine_file(
         .ok()
         .map(|edited| edited.text);
     let new = new.filter(|new| new != text && !hooks.by_hand);
+    if let Some(fault) = find_reading_fault(dialect, text) {
+        let why = format!("no hook of {name} runs: {fault}");
+        return findings.wrong("hooks", why, "take that out of it");
+    }
     match (missing, &new) {
         (Some(called), _) => findings.wrong(
             "hooks",
@@ -171,5 +296,59 @@ fn examine_file(
     }
     if let Some(text) = new {
         findings.mended_by(SafeMend::WriteHooks { file, text });
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn hand_written_call_names_its_program_or_doubt() {
+        let variable = |name: &str| match name {
+            "HOME" => Some("/h".to_owned()),
+            "CLAUDE_PROJECT_DIR" => Some("/a b".to_owned()),
+            _ => None,
+        };
+        for (line, expected) in [
+            ("A=/x watchdog hook stop", Ok(("watchdog", None))),
+            (
+                "/usr/bin/env A=1 watchdog -q hook stop",
+                Ok(("watchdog", None)),
+            ),
+            (
+                "$HOME/bin/watchdog hook stop || true",
+                Ok(("/h/bin/watchdog", None)),
+            ),
+            (
+                "~/bin/watchdog hook stop 2>&1",
+                Ok(("/h/bin/watchdog", None)),
+            ),
+            (
+                "cd \"${CLAUDE_PROJECT_DIR}\" && ./watchdog hook stop",
+                Ok(("./watchdog", Some("/a b"))),
+            ),
+            (
+                "\"$CLAUDE_PROJECT_DIR\"/t/watchdog hook stop",
+                Ok(("/a b/t/watchdog", None)),
+            ),
+            ("$TOOLS/watchdog hook stop", Err("$TOOLS")),
+            ("${HOME:-x}/watchdog hook stop", Err("$HOME")),
+            ("$(which watchdog) hook stop", Err("$")),
+            (". ~/.profile; watchdog hook stop", Err(".")),
+            (
+                ". ~/.profile; /x/watchdog hook stop",
+                Ok(("/x/watchdog", None)),
+            ),
+            ("PATH=/x watchdog hook stop", Err("PATH=/x")),
+            ("npx watchdog hook stop", Err("npx")),
+            ("bash -lc 'watchdog hook stop'", Err("bash")),
+        ] {
+            let called = find_called_program(line, &variable);
+            let called = called
+                .as_ref()
+                .map(|called| (&*called.name, called.folder.as_deref()));
+            assert_eq!(called.map_err(|word| &**word), expected, "{line}");
+        }
     }
 }
