@@ -5,6 +5,7 @@ use std::path::Path;
 
 use gix::ObjectId;
 use gix::bstr::{BString, ByteSlice};
+use gix::objs::tree::EntryKind;
 
 use super::blobs::ObjectSink;
 use super::diff;
@@ -116,6 +117,38 @@ impl Worktree {
         }
         let edited = tree::edit_tree(&self.repo, id, &changes, &mut ObjectSink::new(&self.repo))?;
         Ok(edited.to_hex().to_string())
+    }
+
+    /// A tree with this file, whose mode stays where it is there.
+    ///
+    /// # Errors
+    /// If an object cannot be read or written.
+    pub fn put_in_tree(&self, tree: &str, path: &str, bytes: &[u8]) -> Result<String, Error> {
+        let doing = || format!("write {path} to tree {tree}");
+        let id = ObjectId::from_hex(tree.as_bytes()).map_err(|e| Error::read_error(doing(), e))?;
+        let path = BString::from(unescape_path(path));
+        let blob = (self.repo.write_blob(bytes)).map_err(|e| Error::read_error(doing(), e))?;
+        let mode = entry_at(&self.repo, id, path.as_ref())?.map(|(mode, _)| mode.kind());
+        let edit = TreeEdit::Exactly(mode.unwrap_or(EntryKind::Blob), blob.detach());
+        let changes = BTreeMap::from([(path, edit)]);
+        let edited = tree::edit_tree(&self.repo, id, &changes, &mut ObjectSink::new(&self.repo))?;
+        Ok(edited.to_hex().to_string())
+    }
+
+    /// The text of a file of a tree; `None` where it has no such file, or that is no text.
+    ///
+    /// # Errors
+    /// If an object cannot be read.
+    pub fn text_in_tree(&self, tree: &str, path: &str) -> Result<Option<String>, Error> {
+        let doing = || format!("read {path} of tree {tree}");
+        let id = ObjectId::from_hex(tree.as_bytes()).map_err(|e| Error::read_error(doing(), e))?;
+        let path = BString::from(unescape_path(path));
+        let entry = entry_at(&self.repo, id, path.as_ref())?;
+        let Some((_, blob)) = entry.filter(|(mode, _)| mode.is_blob()) else {
+            return Ok(None);
+        };
+        let blob = (self.repo.find_blob(blob)).map_err(|e| Error::read_error(doing(), e))?;
+        Ok(String::from_utf8(blob.data.clone()).ok())
     }
 
     /// The paths, percent-escaped where not UTF-8, at which two trees differ.
