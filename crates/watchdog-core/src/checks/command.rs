@@ -151,6 +151,10 @@ impl CommandCheck {
         }
     }
 
+    fn named_runner(&self) -> Option<String> {
+        runners::named_runner(&self.criterion.run.to_string()).map(str::to_owned)
+    }
+
     /// A package manager that was told to say nothing where it has no such script, and said nothing.
     fn missing_script(&self, output: &CommandOutput) -> Option<TestRun> {
         let line = self.criterion.run.to_string();
@@ -316,6 +320,15 @@ impl CompletionCheck for CommandCheck {
             (SuccessOutcome::Met, Ok(Some(TestCounts { ran: 0, .. }))) => CheckJudgement::Unmet {
                 feedback: format!("{title} ran no test; make it run the tests of the work"),
             },
+            (SuccessOutcome::Met, Ok(_)) if !tests_known && self.named_runner().is_some() => {
+                let runner = self.named_runner().unwrap_or_default();
+                CheckJudgement::Unmet {
+                    feedback: self.with_output(
+                        format!("{title} ended well, and {runner} printed none of its closing lines: whether a test ran is unknown"),
+                        &output,
+                    ),
+                }
+            }
             (SuccessOutcome::Met, Ok(_)) => {
                 // The number decides what a pass is worth; a runner that shows none has a cache of its own.
                 if tests.is_some() || !tests_known {

@@ -56,7 +56,7 @@ pub(super) fn sum_runs(lines: &[&str], more: &[fn(&[&str]) -> RunnerCounts]) -> 
 
 /// A regular expression that is compiled once, for the whole life of the program.
 macro_rules! pattern {
-    ($text:literal) => {{
+    ($text:expr) => {{
         static PATTERN: std::sync::LazyLock<regex::Regex> =
             std::sync::LazyLock::new(|| regex::Regex::new($text).expect("it is tested"));
         &*PATTERN

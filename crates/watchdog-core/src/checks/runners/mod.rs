@@ -3,6 +3,7 @@
 //! Pure: text in, figures out. Only the runner's own summary at a run's end counts. Several runs in one output (a workspace, two
 //! commands) add up.
 
+mod command_line;
 mod counts;
 mod failing;
 mod junit;
@@ -11,6 +12,7 @@ mod output;
 #[cfg(test)]
 mod samples;
 
+pub(super) use command_line::named_runner;
 pub use junit::MAX_REPORT_BYTES;
 pub(super) use junit::counts_in_report;
 pub(super) use output::{TestRun, read_reports};
