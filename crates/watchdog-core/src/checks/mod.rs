@@ -8,6 +8,7 @@ mod agent_json;
 mod agent_words;
 mod always;
 mod answers;
+mod canary;
 mod capabilities;
 mod check;
 mod checklist;
@@ -60,6 +61,7 @@ pub use answers::{
     CommandRequest, CommandRun, JudgeAnswer, JudgeRequest, LineOutcome, MatchedFile, PushState,
     ResultBeforeWork, TestEdits, TouchedPaths,
 };
+pub use canary::{Canary, CanaryTest, write_canary};
 pub use capabilities::Capabilities;
 pub use check::{CheckContext, CheckJudgement, CompletionCheck, JudgedCheck};
 pub use command::CommandCheck;
