@@ -121,6 +121,55 @@ fn weakened_test_is_never_complete() {
 }
 
 #[test]
+fn suite_out_of_action_is_never_complete() {
+    let env = TestEnv::new();
+    let patched = "import unittest\nunittest.TestCase.assertEqual = lambda *a: None\n";
+    let ended = "import os, sys\nsys.stderr.write('Ran 2 tests in 0.001s\\n\\nOK\\n'); sys.stderr.flush(); os._exit(0)\n";
+    let shadow = "import sys\nsys.stderr.write('Ran 2 tests in 0.001s\\n\\nOK\\n')\n";
+    for (name, path, text) in [
+        ("patched", "calc.py", patched),
+        ("ended", "calc.py", ended),
+        ("shadowed", "unittest.py", shadow),
+    ] {
+        let repo = python_suite(&env, name, json!({}));
+        let script =
+            format!("printf '%s' \"$TEXT\" | cat - {path} > new 2>/dev/null; mv new {path}");
+        let script = script.replace("$TEXT", &text.replace('\\', "\\\\"));
+        repo.write("attack.py", text);
+        let _ = script;
+        let out = run(
+            &repo,
+            &format!("cat attack.py {path} > new 2>/dev/null; mv new {path}; rm attack.py"),
+        );
+        assert_eq!(out.verdict(), "review/tests_weakened", "{name}: {out}");
+        out.assert_has("message", "the suite passes with a test that must fail");
+        assert_eq!(
+            out.json()["checks"][0]["proof"]["canary"],
+            "pass",
+            "{name}: {out}"
+        );
+    }
+}
+
+#[test]
+fn repair_is_verified_by_what_failed_before() {
+    let env = TestEnv::new();
+    let repo = python_suite(&env, "repaired", json!({}));
+    let out = run(&repo, FIX).expect(0);
+    assert_eq!(
+        worth(&out),
+        "complete/checks_passed verified not_run not_run",
+        "{out}"
+    );
+    let proof = &out.json()["checks"][0];
+    assert_eq!(
+        (&proof["before"], &proof["proof"]["canary"]),
+        (&json!("failed"), &json!("fail")),
+        "{out}"
+    );
+}
+
+#[test]
 fn honest_tests_keep_their_worth() {
     let env = TestEnv::new();
     let new_test = "printf '\\n    def test_more(self):\\n        self.assertEqual(add(1, 2), 3)\\n' >> tests/test_calc.py";
@@ -174,7 +223,7 @@ fn honest_tests_keep_their_worth() {
             "other globs",
             new_test,
             json!({"tests_are": ["spec/**"]}),
-            "complete/checks_passed committed - -",
+            "complete/checks_passed verified not_run not_run",
         ),
     ] {
         let repo = python_suite(&env, &name.replace(' ', "-"), keys);
@@ -224,7 +273,8 @@ fn log_alone_places_no_test_elsewhere() {
     let upstream = "git switch -qc up; echo '# up' >> tests/test_calc.py; git commit -qam up; git switch -q main";
     repo.env_command("sh", &["-c", upstream]).run().expect(0);
     let out = run(&repo, &format!("git merge -q up; {FIX}")).expect(0);
-    assert_eq!(worth(&out), "complete/checks_passed verified - -", "{out}");
+    let verified = "complete/checks_passed verified not_run not_run";
+    assert_eq!(worth(&out), verified, "{out}");
 }
 
 #[test]
@@ -291,6 +341,16 @@ fn suites_of_other_runners_are_tried_alike() {
         );
         let out = run(&honest, repair);
         assert_eq!(out.verdict(), "complete/checks_passed", "{name}: {out}");
+        let canary = if name == "shell" {
+            &json!(null)
+        } else {
+            &json!("fail")
+        };
+        assert_eq!(
+            &out.json()["checks"][0]["proof"]["canary"],
+            canary,
+            "{name}: {out}"
+        );
     }
 }
 
@@ -309,5 +369,6 @@ fn tests_that_a_person_commits_are_not_the_session() {
     repo.commit_all("seven");
     let work = "sed -i 's/a \\* b/a * b + 1/' calc.py";
     let out = run(&repo, work).expect(0);
-    assert_eq!(worth(&out), "complete/checks_passed committed - -", "{out}");
+    let verified = "complete/checks_passed verified not_run not_run";
+    assert_eq!(worth(&out), verified, "{out}");
 }

@@ -106,7 +106,7 @@ fn already_green_suite_completes_no_undone_work() {
 fn unknown_before_is_at_most_committed() {
     let env = TestEnv::new();
     // The suite was green all along, and nobody looked before the junk.
-    let repo = suite(&env, "run", &[("A", "pass")], json!({}));
+    let repo = suite(&env, "run", &[("A", "pass")], json!({"proof": "off"}));
     let verdict = complete(
         &run(&repo, &commit("echo junk > junk.txt")).expect(0),
         "committed",
@@ -119,7 +119,7 @@ fn unknown_before_is_at_most_committed() {
             .contains("whether they passed before the work began is unknown"),
         "{verdict}"
     );
-    let repo = suite(&env, "loop", &[("A", "pass")], json!({}));
+    let repo = suite(&env, "loop", &[("A", "pass")], json!({"proof": "off"}));
     let script = commit("echo junk > junk.txt");
     complete(
         &repo
@@ -128,7 +128,7 @@ fn unknown_before_is_at_most_committed() {
         "committed",
         "unknown",
     );
-    let repo = suite(&env, "check", &[("A", "pass")], json!({}));
+    let repo = suite(&env, "check", &[("A", "pass")], json!({"proof": "off"}));
     repo.watchdog(&["snapshot"]).expect(0);
     repo.write("junk.txt", "junk");
     repo.commit_all("junk");
@@ -138,8 +138,13 @@ fn unknown_before_is_at_most_committed() {
         "unknown",
     );
     // That commits are new says nothing of the suite.
-    let repo = suite(&env, "beside-git", &[("A", "pass")], json!({}));
-    let command = json!({"type": "command", "name": "tests", "run": "./run-cases"});
+    let repo = suite(
+        &env,
+        "beside-git",
+        &[("A", "pass")],
+        json!({"proof": "off"}),
+    );
+    let command = json!({"type": "command", "name": "tests", "run": "./run-cases", "proof": "off"});
     repo.write(
         "completion.json",
         json!({"rescue": {"mode": "single"}, "checks": [command, {"type": "git"}]}).to_string(),
@@ -474,7 +479,7 @@ fn junit_file_counts_only_from_its_run() {
     let verdict = complete(
         &run(&repo, &commit("echo work > work.txt")).expect(0),
         "committed",
-        "unknown",
+        "passed",
     );
     assert_eq!(
         verdict["checks"][0]["tests"],

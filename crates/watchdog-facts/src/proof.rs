@@ -11,19 +11,22 @@ pub enum RerunOutcome {
     /// It failed, and its control shows that the mixed files are the cause.
     Fail,
     /// It ended in no way that its control confirms.
-    #[default]
     Unknown,
     /// It was not tried.
+    #[default]
     NotRun,
 }
 
-/// The reruns of a check whose judging files the session changed.
+/// The reruns of a check that passed.
 #[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize)]
 pub struct CheckProof {
     /// The judged tree with the judging files as they were when the work began.
     pub old_tests: RerunOutcome,
     /// The tree of when the work began, with the judging files as they are now.
     pub new_tests: RerunOutcome,
+    /// The judged tree with one more test that must fail: `fail` where it does.
+    #[serde(default)]
+    pub canary: RerunOutcome,
     /// The judging files that the session changed, sorted; at most [`CheckProof::LISTED`].
     pub judging_files: Vec<String>,
     /// The tests, or the files, by which the session weakened what judges it; empty where it did not.

@@ -233,12 +233,25 @@ const (
 	VerdictChecksItemProofNewTestsNotRun  VerdictChecksItemProofNewTests = "not_run"
 )
 
-// VerdictChecksItemProof is: how it ended in scratch checkouts of mixed trees, where the session changed its tests
+// VerdictChecksItemProofCanary is: the judged tree with one more test that must fail
+type VerdictChecksItemProofCanary string
+
+// The values of VerdictChecksItemProofCanary that this version knows.
+const (
+	VerdictChecksItemProofCanaryPass    VerdictChecksItemProofCanary = "pass"
+	VerdictChecksItemProofCanaryFail    VerdictChecksItemProofCanary = "fail"
+	VerdictChecksItemProofCanaryUnknown VerdictChecksItemProofCanary = "unknown"
+	VerdictChecksItemProofCanaryNotRun  VerdictChecksItemProofCanary = "not_run"
+)
+
+// VerdictChecksItemProof is: how it ended in scratch checkouts of mixed trees
 type VerdictChecksItemProof struct {
 	// the judged tree with the test files as they were when the work began
 	OldTests VerdictChecksItemProofOldTests `json:"old_tests"`
 	// the judged tree without the session's other changes
 	NewTests VerdictChecksItemProofNewTests `json:"new_tests"`
+	// the judged tree with one more test that must fail
+	Canary *VerdictChecksItemProofCanary `json:"canary,omitempty"`
 	// the test files that the session changed; at most 20
 	JudgingFiles []string `json:"judging_files"`
 	// the tests, or the files, by which it weakened what judges it; at most 20
@@ -266,7 +279,7 @@ type VerdictChecksItem struct {
 	Cached *bool `json:"cached,omitempty"`
 	// its outcome when the work began; one that passed before gives no evidence of the work
 	Before *VerdictChecksItemBefore `json:"before,omitempty"`
-	// how it ended in scratch checkouts of mixed trees, where the session changed its tests
+	// how it ended in scratch checkouts of mixed trees
 	Proof *VerdictChecksItemProof `json:"proof,omitempty"`
 	// a known runner showed that tests ran, and not how many
 	TestsUncounted *bool `json:"tests_uncounted,omitempty"`
@@ -792,7 +805,7 @@ type ConfigSignal struct {
 // ConfigInsidePath is: inside the worktree, relative to its root
 type ConfigInsidePath = string
 
-// ConfigCommandProof is: whether a pass is tried with old and new tests, where the session changed tests
+// ConfigCommandProof is: whether a pass is tried in scratch checkouts
 type ConfigCommandProof string
 
 // The values of ConfigCommandProof that this version knows.
@@ -825,7 +838,7 @@ type ConfigCommand struct {
 	MustFailFirst *bool `json:"must_fail_first,omitempty"`
 	// stands in verdicts; the type where it is not given
 	Name *string `json:"name,omitempty"`
-	// whether a pass is tried with old and new tests, where the session changed tests
+	// whether a pass is tried in scratch checkouts
 	Proof *ConfigCommandProof `json:"proof,omitempty"`
 	// the longest pass that is tried so
 	ProofSeconds *int64 `json:"proof_seconds,omitempty"`

@@ -197,6 +197,14 @@ VerdictChecksItemProofNewTests = Literal[
     "not_run",
 ]
 
+# the judged tree with one more test that must fail
+VerdictChecksItemProofCanary = Literal[
+    "pass",
+    "fail",
+    "unknown",
+    "not_run",
+]
+
 
 class _VerdictChecksItemProofRequired(TypedDict):
     # the judged tree with the test files as they were when the work began
@@ -210,7 +218,9 @@ class _VerdictChecksItemProofRequired(TypedDict):
 
 
 class VerdictChecksItemProof(_VerdictChecksItemProofRequired, total=False):
-    """how it ended in scratch checkouts of mixed trees, where the session changed its tests"""
+    """how it ended in scratch checkouts of mixed trees"""
+    # the judged tree with one more test that must fail
+    canary: VerdictChecksItemProofCanary
     # why an outcome is unknown
     why: str
 
@@ -236,7 +246,7 @@ class VerdictChecksItem(_VerdictChecksItemRequired, total=False):
     cached: bool
     # its outcome when the work began; one that passed before gives no evidence of the work
     before: VerdictChecksItemBefore
-    # how it ended in scratch checkouts of mixed trees, where the session changed its tests
+    # how it ended in scratch checkouts of mixed trees
     proof: VerdictChecksItemProof
     # a known runner showed that tests ran, and not how many
     tests_uncounted: bool
@@ -719,7 +729,7 @@ class ConfigSignal(_ConfigSignalRequired, total=False):
 # inside the worktree, relative to its root
 ConfigInsidePath = str
 
-# whether a pass is tried with old and new tests, where the session changed tests
+# whether a pass is tried in scratch checkouts
 ConfigCommandProof = Literal[
     "auto",
     "off",
@@ -751,7 +761,7 @@ class ConfigCommand(_ConfigCommandRequired, total=False):
     must_fail_first: bool
     # stands in verdicts; the type where it is not given
     name: str
-    # whether a pass is tried with old and new tests, where the session changed tests
+    # whether a pass is tried in scratch checkouts
     proof: ConfigCommandProof
     # the longest pass that is tried so
     proof_seconds: int

@@ -176,12 +176,21 @@ export type VerdictChecksItemProofNewTests =
   | "unknown"
   | "not_run";
 
-/** how it ended in scratch checkouts of mixed trees, where the session changed its tests */
+/** the judged tree with one more test that must fail */
+export type VerdictChecksItemProofCanary =
+  | "pass"
+  | "fail"
+  | "unknown"
+  | "not_run";
+
+/** how it ended in scratch checkouts of mixed trees */
 export interface VerdictChecksItemProof {
   /** the judged tree with the test files as they were when the work began */
   old_tests: VerdictChecksItemProofOldTests;
   /** the judged tree without the session's other changes */
   new_tests: VerdictChecksItemProofNewTests;
+  /** the judged tree with one more test that must fail */
+  canary?: VerdictChecksItemProofCanary;
   /** the test files that the session changed; at most 20 */
   judging_files: string[];
   /** the tests, or the files, by which it weakened what judges it; at most 20 */
@@ -208,7 +217,7 @@ export interface VerdictChecksItem {
   cached?: boolean;
   /** its outcome when the work began; one that passed before gives no evidence of the work */
   before?: VerdictChecksItemBefore;
-  /** how it ended in scratch checkouts of mixed trees, where the session changed its tests */
+  /** how it ended in scratch checkouts of mixed trees */
   proof?: VerdictChecksItemProof;
   /** a known runner showed that tests ran, and not how many */
   tests_uncounted?: boolean;
@@ -661,7 +670,7 @@ export interface ConfigSignal {
 /** inside the worktree, relative to its root */
 export type ConfigInsidePath = string;
 
-/** whether a pass is tried with old and new tests, where the session changed tests */
+/** whether a pass is tried in scratch checkouts */
 export type ConfigCommandProof =
   | "auto"
   | "off";
@@ -684,7 +693,7 @@ export interface ConfigCommand {
   must_fail_first?: boolean;
   /** stands in verdicts; the type where it is not given */
   name?: string;
-  /** whether a pass is tried with old and new tests, where the session changed tests */
+  /** whether a pass is tried in scratch checkouts */
   proof?: ConfigCommandProof;
   /** the longest pass that is tried so */
   proof_seconds?: number;

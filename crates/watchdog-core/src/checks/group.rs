@@ -290,6 +290,7 @@ impl SubtreeResult<'_> {
             result.before = proven.before;
             match proven.worth {
                 ProofWorth::Verified => self.failed_before = true,
+                ProofWorth::Unproven => {}
                 ProofWorth::AtMost(most, code, why) => {
                     result.evidence = result.evidence.min(most);
                     let cause = (proven.proof.why.as_ref())
@@ -302,11 +303,16 @@ impl SubtreeResult<'_> {
                     result.feedback = why;
                 }
             }
-            self.passed_before &=
-                proven.before == OutcomeBeforeWork::Passed && proven.proof.weakened.is_empty();
             self.evidence = self.evidence.min(result.evidence);
             result.proof = Some(proven.proof);
         }
+        let mut passes =
+            (self.results.iter()).filter(|(result, _)| result.outcome == CheckOutcome::Pass);
+        self.passed_before = passes.all(|(result, _)| {
+            let is_weakened =
+                (result.proof.as_ref()).is_some_and(|proof| !proof.weakened.is_empty());
+            result.before == OutcomeBeforeWork::Passed && !is_weakened
+        });
     }
 }
 

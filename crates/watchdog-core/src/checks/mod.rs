@@ -79,7 +79,7 @@ pub use judge::JudgeCheck;
 pub use named_files::{CriteriaFileNames, list_possible_files};
 pub use phase::PhaseCheck;
 pub use plan::PlanCheck;
-pub use proof::{ProvenPass, RerunTree, SuiteRun, SuiteRunner, prove_pass};
+pub use proof::{CanaryRun, ProvenPass, RerunTree, SuiteRun, SuiteRunner, prove_pass};
 pub use proof_worth::ProofWorth;
 pub use registry::{CheckRegistry, build_check_tree};
 pub use runners::MAX_REPORT_BYTES;

@@ -7,6 +7,7 @@ use watchdog_facts::evidence::{
 };
 use watchdog_facts::proof::{CheckProof, RerunOutcome};
 
+use super::canary::CanaryTest;
 use super::check::JudgedCheck;
 use super::feedback::one_line;
 use super::proof_worth::{ProofFacts, ProofWorth, weigh_proof};
@@ -44,6 +45,7 @@ impl SuiteRun {
     /// A run without an outcome.
     pub fn unknown(why: impl Into<String>) -> Self {
         SuiteRun {
+            outcome: RerunOutcome::Unknown,
             why: Some(why.into()),
             ..SuiteRun::default()
         }
@@ -94,6 +96,49 @@ pub trait SuiteRunner {
 
     /// Runs the check on a tree. The same rerun gives its first outcome, unless it is to be run `again`.
     fn run_suite(&self, criterion: &CommandCriterion, tree: RerunTree, again: bool) -> SuiteRun;
+
+    /// Runs the check on the judged tree, or on that of the begin, with tests that must fail. The error says why there are none.
+    fn run_canary(
+        &self,
+        criterion: &CommandCriterion,
+        tree: RerunTree,
+        tests: &[CanaryTest],
+    ) -> Result<CanaryRun, String>;
+}
+
+/// How a suite ended with tests that must fail.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct CanaryRun {
+    /// All of it.
+    pub run: SuiteRun,
+    /// The file with these tests.
+    pub path: String,
+    /// In the name of each of them.
+    pub mark: String,
+}
+
+impl CanaryRun {
+    /// Those of the tests that failed: by name, or all of them where the runner only counts, beside `red` tests.
+    fn failed(&self, tests: &[CanaryTest], red: u64) -> Vec<CanaryTest> {
+        if self.run.outcome != RerunOutcome::Fail {
+            return Vec::new();
+        }
+        let is_counted = self.run.failing.is_empty()
+            && (self.run.tests).is_some_and(|counts| counts.failed >= red + tests.len() as u64);
+        let has_failed = |test: &CanaryTest| {
+            let mut names = self.run.failing.iter();
+            is_counted
+                || names.any(|name| name.contains(&self.mark) && name.contains(test.as_str()))
+        };
+        tests.iter().copied().filter(has_failed).collect()
+    }
+
+    /// Whether no other test failed.
+    fn fails_alone(&self, tests: &[CanaryTest]) -> bool {
+        let count = tests.len() as u64;
+        self.failed(tests, 0).len() as u64 == count
+            && (self.run.tests).is_some_and(|counts| counts.failed == count)
+    }
 }
 
 /// A pass with its reruns.
@@ -107,14 +152,13 @@ pub struct ProvenPass {
     pub before: OutcomeBeforeWork,
 }
 
-/// Tries the suite of a check that passed; `None` where the session changed nothing that judges it.
+/// Tries the suite of a check that passed; `None` where the session changed nothing that judges it, and nothing is to be tried.
 pub fn prove_pass(
     criterion: &CommandCriterion,
     result: &CheckResult,
     runner: &dyn SuiteRunner,
 ) -> Option<ProvenPass> {
     let (files, unread) = match runner.changed_judging_files(criterion) {
-        Ok(files) if files.is_empty() => return None,
         Ok(files) => (files, None),
         Err(unreadable) => (Vec::new(), Some(unreadable.why)),
     };
@@ -125,11 +169,18 @@ pub fn prove_pass(
         before: result.before,
         failing: Vec::new(),
         was_red: false,
+        passes_here: None,
         why: unread.clone(),
         runs: Vec::new(),
     };
     let is_slow = result.duration > criterion.proof_limit;
-    let (old_tests, new_tests) = if !criterion.proves || !runner.may_try() {
+    let may_try = criterion.proves && runner.may_try();
+    if files.is_empty() && unread.is_none() {
+        let is_open = reruns.names_tests && reruns.before != OutcomeBeforeWork::Passed;
+        return (may_try && is_open && !is_slow)
+            .then(|| reruns.confirm(ProofWorth::Unproven, CheckProof::default()));
+    }
+    let (old_tests, new_tests) = if !may_try {
         (RerunOutcome::NotRun, RerunOutcome::NotRun)
     } else if is_slow {
         let seconds = criterion.proof_limit.as_secs();
@@ -153,22 +204,19 @@ pub fn prove_pass(
     let mut weakened = match (&worth, reruns.failing.is_empty()) {
         (ProofWorth::Weakened(_), false) => reruns.failing.clone(),
         (ProofWorth::Weakened(_), true) => files.clone(),
-        (ProofWorth::Verified | ProofWorth::AtMost(..), _) => Vec::new(),
+        (ProofWorth::Verified | ProofWorth::Unproven | ProofWorth::AtMost(..), _) => Vec::new(),
     };
     let mut judging_files = files;
     weakened.truncate(CheckProof::LISTED);
     judging_files.truncate(CheckProof::LISTED);
-    Some(ProvenPass {
-        proof: CheckProof {
-            old_tests,
-            new_tests,
-            judging_files,
-            weakened,
-            why: reruns.why,
-        },
-        worth,
-        before: reruns.before,
-    })
+    let proof = CheckProof {
+        old_tests,
+        new_tests,
+        judging_files,
+        weakened,
+        ..CheckProof::default()
+    };
+    Some(reruns.confirm(worth, proof))
 }
 
 /// The reruns of one check, and what they have shown.
@@ -181,6 +229,8 @@ struct Reruns<'a> {
     /// The tests that fail as they were.
     failing: Vec<String>,
     was_red: bool,
+    /// Whether the judged tree passes in a scratch checkout, once that is known.
+    passes_here: Option<bool>,
     why: Option<String>,
     /// The suites that ran, each once.
     runs: Vec<(RerunTree, SuiteRun)>,
@@ -220,7 +270,113 @@ impl Reruns<'_> {
     }
 
     fn passes_here(&mut self) -> bool {
-        self.run_once(RerunTree::Judged).outcome == RerunOutcome::Pass
+        if let Some(passes) = self.passes_here {
+            return passes;
+        }
+        let passes = self.run_once(RerunTree::Judged).outcome == RerunOutcome::Pass;
+        self.passes_here = Some(passes);
+        passes
+    }
+
+    /// A pass verifies the work where the suite could have failed: it did when the work began, or it does with a test that must fail.
+    fn confirm(mut self, worth: ProofWorth, mut proof: CheckProof) -> ProvenPass {
+        let is_begun = match worth {
+            ProofWorth::Verified => true,
+            ProofWorth::Unproven => {
+                self.before == OutcomeBeforeWork::Failed
+                    || self.run_once(RerunTree::Begin).outcome == RerunOutcome::Fail
+            }
+            ProofWorth::AtMost(..) | ProofWorth::Weakened(_) => false,
+        };
+        let mut worth = worth;
+        if is_begun {
+            if self.names_tests {
+                proof.canary = self.try_canary(&mut proof.weakened);
+            }
+            worth = match proof.canary {
+                RerunOutcome::Pass => {
+                    ProofWorth::Weakened("the suite passes with a test that must fail".to_owned())
+                }
+                RerunOutcome::Fail if worth == ProofWorth::Verified => worth,
+                RerunOutcome::Fail | RerunOutcome::Unknown | RerunOutcome::NotRun => {
+                    if self.before == OutcomeBeforeWork::Unknown {
+                        self.try_begin();
+                    }
+                    if self.before == OutcomeBeforeWork::Failed {
+                        ProofWorth::Verified
+                    } else if worth == ProofWorth::Verified {
+                        ProofWorth::unknown_canary()
+                    } else {
+                        worth
+                    }
+                }
+            };
+        } else if worth == ProofWorth::Unproven {
+            self.try_begin();
+        }
+        proof.why = self.why;
+        ProvenPass {
+            proof,
+            worth,
+            before: self.before,
+        }
+    }
+
+    /// Tests that must fail: those that pass are tried again alone, and count where they fail on the tree of the begin.
+    fn try_canary(&mut self, passing: &mut Vec<String>) -> RerunOutcome {
+        let run = |tree, tests: &[CanaryTest]| self.runner.run_canary(self.criterion, tree, tests);
+        let all = CanaryTest::ALL;
+        let first = match run(RerunTree::Judged, &all) {
+            Ok(first) => first,
+            Err(why) => {
+                self.why.get_or_insert(why);
+                return RerunOutcome::Unknown;
+            }
+        };
+        let failed = first.failed(&all, 0);
+        if first.fails_alone(&all) {
+            self.passes_here = Some(true);
+        }
+        let missing: Vec<CanaryTest> = (all.into_iter())
+            .filter(|test| !failed.contains(test))
+            .collect();
+        if missing.is_empty() {
+            return RerunOutcome::Fail;
+        }
+        let is_partial = missing.len() < all.len();
+        let alone = if is_partial {
+            run(RerunTree::Judged, &missing)
+        } else {
+            Ok(first)
+        };
+        let Some(alone) = (alone.ok()).filter(|alone| alone.run.outcome == RerunOutcome::Pass)
+        else {
+            return if is_partial {
+                RerunOutcome::Fail
+            } else {
+                RerunOutcome::Unknown
+            };
+        };
+        let control = run(RerunTree::Begin, &missing).is_ok_and(|control| {
+            // Where no test is named, those that failed anyway when the work began are taken off.
+            let begin = control
+                .run
+                .failing
+                .is_empty()
+                .then(|| self.run_once(RerunTree::Begin));
+            let red = begin
+                .and_then(|begin| begin.tests)
+                .map_or(0, |tests| tests.failed);
+            !control.failed(&missing, red).is_empty()
+        });
+        if control {
+            passing.push(alone.path);
+            RerunOutcome::Pass
+        } else if is_partial {
+            RerunOutcome::Fail
+        } else {
+            RerunOutcome::Unknown
+        }
     }
 
     /// A failure counts where the judged tree passes in the same place, and where it repeats.
@@ -291,13 +447,16 @@ impl Reruns<'_> {
         }
     }
 
+    /// The begin; a failure there counts where the judged tree passes in the same place.
     fn try_begin(&mut self) -> SuiteRun {
         let run = self.run_once(RerunTree::Begin);
         if self.before == OutcomeBeforeWork::Unknown {
             self.before = match run.outcome {
                 RerunOutcome::Pass => OutcomeBeforeWork::Passed,
-                RerunOutcome::Fail => OutcomeBeforeWork::Failed,
-                RerunOutcome::Unknown | RerunOutcome::NotRun => OutcomeBeforeWork::Unknown,
+                RerunOutcome::Fail if self.passes_here() => OutcomeBeforeWork::Failed,
+                RerunOutcome::Fail | RerunOutcome::Unknown | RerunOutcome::NotRun => {
+                    OutcomeBeforeWork::Unknown
+                }
             };
         }
         run

@@ -9,15 +9,21 @@ use watchdog_facts::evidence::{
 use watchdog_facts::proof::RerunOutcome;
 use watchdog_facts::verdict::Evidence;
 
-use super::proof::{RerunTree, SuiteRun, SuiteRunner, prove_pass};
+use super::canary::CanaryTest;
+use super::proof::{CanaryRun, RerunTree, SuiteRun, SuiteRunner, prove_pass};
 use crate::config::settings::{CommandCriterion, CommandLine};
 
 /// Ends each rerun as its row says; `-` is an unknown end, and names after `fail` are those of tests.
 struct TableRunner {
     ends: Vec<(RerunTree, &'static str)>,
+    /// The ends with tests that must fail, by how many of them there are.
+    canaries: Vec<(RerunTree, usize, &'static str)>,
     tried: RefCell<Vec<RerunTree>>,
     may_try: bool,
 }
+
+/// What a suite prints with both tests that must fail.
+const BOTH_FAIL: (RerunTree, usize, &str) = (RerunTree::Judged, 2, "fail m_compared m_raised");
 
 impl SuiteRunner for TableRunner {
     fn may_try(&self) -> bool {
@@ -41,17 +47,44 @@ impl SuiteRunner for TableRunner {
         } else {
             first
         };
-        let (word, names) = end.split_once(' ').unwrap_or((end, ""));
-        SuiteRun {
-            outcome: match word {
-                "pass" => RerunOutcome::Pass,
-                "fail" | "none" => RerunOutcome::Fail,
-                _ => RerunOutcome::Unknown,
-            },
-            failing: names.split_whitespace().map(str::to_owned).collect(),
-            tests: (word == "none").then(TestCounts::default),
-            ..SuiteRun::default()
-        }
+        read_end(end)
+    }
+
+    fn run_canary(
+        &self,
+        _: &CommandCriterion,
+        tree: RerunTree,
+        tests: &[CanaryTest],
+    ) -> Result<CanaryRun, String> {
+        let mut canaries = self.canaries.iter();
+        let canary = canaries.find(|(of, count, _)| (*of, *count) == (tree, tests.len()));
+        let (.., end) = canary.ok_or("no form")?;
+        let mut run = read_end(end);
+        let failed = run.failing.len() as u64;
+        run.tests = Some(TestCounts {
+            ran: 9,
+            failed,
+            skipped: 0,
+        });
+        Ok(CanaryRun {
+            run,
+            path: "tests/m.py".to_owned(),
+            mark: "m_".to_owned(),
+        })
+    }
+}
+
+fn read_end(end: &str) -> SuiteRun {
+    let (word, names) = end.split_once(' ').unwrap_or((end, ""));
+    SuiteRun {
+        outcome: match word {
+            "pass" => RerunOutcome::Pass,
+            "fail" | "none" => RerunOutcome::Fail,
+            _ => RerunOutcome::Unknown,
+        },
+        failing: names.split_whitespace().map(str::to_owned).collect(),
+        tests: (word == "none").then(TestCounts::default),
+        ..SuiteRun::default()
     }
 }
 
@@ -80,6 +113,7 @@ fn criterion() -> CommandCriterion {
 fn prove(ends: &[(RerunTree, &'static str)]) -> String {
     let runner = TableRunner {
         ends: ends.to_vec(),
+        canaries: vec![BOTH_FAIL],
         tried: RefCell::default(),
         may_try: true,
     };
@@ -133,8 +167,13 @@ fn each_outcome_needs_its_control() {
             "Pass Fail 4 ",
         ),
         (
-            vec![(OldTests, "pass"), (NewTests, "fail"), (Begin, "fail")],
-            "Pass Unknown 3 ",
+            vec![
+                (OldTests, "pass"),
+                (NewTests, "fail"),
+                (Begin, "fail"),
+                (Judged, "pass"),
+            ],
+            "Pass Unknown 4 ",
         ),
         // A pass without the work counts where the suite fails once the code is empty.
         (
@@ -194,6 +233,7 @@ fn each_outcome_needs_its_control() {
 fn untried_pass_says_why() {
     let runner = |may_try| TableRunner {
         ends: Vec::new(),
+        canaries: Vec::new(),
         tried: RefCell::default(),
         may_try,
     };
@@ -226,4 +266,116 @@ fn untried_pass_says_why() {
         prove_pass(&with_globs("none"), &pass(None), &runner(true)),
         None
     );
+}
+
+#[test]
+fn suite_that_cannot_fail_verifies_nothing() {
+    use OutcomeBeforeWork::{Failed, Passed, Unknown};
+    use RerunTree::{Begin, Judged};
+    let prove = |before,
+                 ends: &[(RerunTree, &'static str)],
+                 canaries: &[(RerunTree, usize, &'static str)]| {
+        let runner = TableRunner {
+            ends: ends.to_vec(),
+            canaries: canaries.to_vec(),
+            tried: RefCell::default(),
+            may_try: true,
+        };
+        let criterion = CommandCriterion {
+            tests_are: vec!["none".to_owned()],
+            ..criterion()
+        };
+        let passed = CheckResult {
+            before,
+            ..pass(Some(TestCounts::default()))
+        };
+        prove_pass(&criterion, &passed, &runner).map_or("-".to_owned(), |proven| {
+            let worth = format!("{:?}", proven.worth);
+            let word = worth.split('(').next().unwrap_or_default();
+            let reruns = runner.tried.borrow().len();
+            format!(
+                "{word} {:?} {:?} {reruns}",
+                proven.proof.canary, proven.before
+            )
+        })
+    };
+    for (before, ends, canaries, expected) in [
+        // A check that passed before gives no evidence that could be forged.
+        (Passed, &[][..], &[][..], "-"),
+        (Unknown, &[(Begin, "pass")], &[], "Unproven NotRun Passed 1"),
+        // The usual: one run of the begin, one with the tests that must fail.
+        (
+            Unknown,
+            &[(Begin, "fail a")],
+            &[BOTH_FAIL],
+            "Verified Fail Failed 1",
+        ),
+        (Failed, &[], &[BOTH_FAIL], "Verified Fail Failed 0"),
+        // Without a form for them, the judged tree is the control of the begin.
+        (
+            Unknown,
+            &[(Begin, "fail a"), (Judged, "pass")],
+            &[],
+            "Verified Unknown Failed 2",
+        ),
+        (
+            Unknown,
+            &[(Begin, "fail a"), (Judged, "fail a")],
+            &[],
+            "Unproven Unknown Unknown 2",
+        ),
+        // All of them pass: put out of action, unless the command takes up no new file.
+        (
+            Failed,
+            &[],
+            &[
+                (Judged, 2, "pass"),
+                (Begin, 2, "fail a m_compared m_raised"),
+            ],
+            "Weakened Pass Failed 0",
+        ),
+        (
+            Failed,
+            &[],
+            &[(Judged, 2, "pass"), (Begin, 2, "fail a")],
+            "Verified Unknown Failed 0",
+        ),
+        (
+            Failed,
+            &[(Begin, "pass")],
+            &[(Judged, 2, "pass"), (Begin, 2, "pass")],
+            "Verified Unknown Failed 1",
+        ),
+        // The assertion alone was replaced.
+        (
+            Failed,
+            &[],
+            &[
+                (Judged, 2, "fail m_raised"),
+                (Judged, 1, "pass"),
+                (Begin, 1, "fail m_compared"),
+            ],
+            "Weakened Pass Failed 0",
+        ),
+        // A runner that stops at the first failure.
+        (
+            Failed,
+            &[],
+            &[(Judged, 2, "fail m_raised"), (Judged, 1, "fail m_compared")],
+            "Verified Fail Failed 0",
+        ),
+        // The place lacks something that the suite needs.
+        (
+            Failed,
+            &[],
+            &[(Judged, 2, "unknown")],
+            "Verified Unknown Failed 0",
+        ),
+    ] {
+        assert_eq!(
+            prove(before, ends, canaries),
+            expected,
+            "{ends:?} {canaries:?}"
+        );
+    }
 }

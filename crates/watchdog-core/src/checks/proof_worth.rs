@@ -26,10 +26,24 @@ pub(super) struct ProofFacts<'a> {
 pub enum ProofWorth {
     /// The work was red, is green, and no test was weakened.
     Verified,
+    /// The session changed no test: what the suite did when the work began decides.
+    Unproven,
     /// At most this evidence, and why.
     AtMost(Evidence, WarningCode, String),
     /// The session weakened what judges it.
     Weakened(String),
+}
+
+impl ProofWorth {
+    /// That of a suite of which no failure is known.
+    pub(super) fn unknown_canary() -> Self {
+        let why = "whether the suite fails with a test that must fail is unknown";
+        ProofWorth::AtMost(
+            Evidence::Committed,
+            WarningCode::TestsUnknown,
+            why.to_owned(),
+        )
+    }
 }
 
 /// Judges the pass of a check by its reruns.
@@ -120,6 +134,7 @@ mod tests {
             };
             match weigh_proof(&facts) {
                 ProofWorth::Verified => "verified".to_owned(),
+                ProofWorth::Unproven => "unproven".to_owned(),
                 ProofWorth::AtMost(evidence, code, _) => {
                     format!("{} {}", evidence.as_str(), code.as_str())
                 }

@@ -80,7 +80,7 @@ pub(super) static COMMAND: CheckType<CommandCriterion> = CheckType {
             "clean" => clean: FLAG, "it runs in a scratch checkout of HEAD with the session's work, where nothing is that git ignores";
             "tests_are" => tests_are: list_of(INSIDE_GLOB), "its test files, below `cwd`; empty: by the names that runners know";
             "proof" => proves: word_of(&[("auto", true), ("off", false)]),
-                "whether a pass is tried with old and new tests, where the session changed tests";
+                "whether a pass is tried in scratch checkouts";
             "proof_seconds" => proof_limit: seconds(1), "the longest pass that is tried so";
             "test_changes" => test_changes: nullable(word_of(&[("expected", TestChanges::Expected), ("refused", TestChanges::Refused)])),
                 "what an old test that fails on the work means: the task changes it, or nothing may";

@@ -9,8 +9,8 @@ use super::check_run::work_tree_id;
 use super::copied_dependencies::{SessionTrees, plain_folder};
 use crate::clock::now;
 use watchdog_core::checks::{
-    CheckContext, CheckDefinition, CommandCheck, CompletionCheck as _, GateFilePart, RerunTree,
-    SuiteRun, SuiteRunner, gate_files, is_test_file,
+    CanaryRun, CanaryTest, CheckContext, CheckDefinition, CommandCheck, CompletionCheck as _,
+    GateFilePart, RerunTree, SuiteRun, SuiteRunner, gate_files, is_test_file, write_canary,
 };
 use watchdog_core::config::settings::{CheckKind, CommandCriterion};
 use watchdog_facts::evidence::{FaultKind, OutcomeBeforeWork, ReadFact, UnreadableFact};
@@ -76,10 +76,55 @@ impl SuiteRunner for SystemCapabilities<'_> {
     }
 
     fn run_suite(&self, criterion: &CommandCriterion, tree: RerunTree, again: bool) -> SuiteRun {
-        let tree = match self.mix_tree(criterion, tree) {
-            Ok(tree) => tree,
-            Err(why) => return SuiteRun::unknown(why),
+        match self.mix_tree(criterion, tree) {
+            Ok(tree) => self.run_on_tree(criterion, tree, again),
+            Err(why) => SuiteRun::unknown(why),
+        }
+    }
+
+    fn run_canary(
+        &self,
+        criterion: &CommandCriterion,
+        tree: RerunTree,
+        tests: &[CanaryTest],
+    ) -> Result<CanaryRun, String> {
+        let base = self.mix_tree(criterion, tree)?;
+        let trees = self.session_trees()?;
+        let is_judging = judging_files(criterion)?;
+        let folder = plain_folder(criterion.cwd.as_deref());
+        // The same on both trees, and not known before the session.
+        let mark = trees.begin.get(..8).unwrap_or_default();
+        let add_canary = || {
+            let worktree = self.input.worktree();
+            let empty = worktree.tree_at(&HistoryPoint::Unborn)?;
+            let files: Vec<String> = (worktree.differing_paths(&empty, &trees.begin)?)
+                .into_iter()
+                .filter(|path| !trees.differing.contains(path))
+                .filter(|path| is_judging(path) || path.ends_with(".rs"))
+                .filter(|path| Path::new(path).starts_with(&folder))
+                .collect();
+            let read = |path: &str| worktree.text_in_tree(&trees.begin, path).ok().flatten();
+            let Some(canary) = write_canary(&files, &criterion.run, (mark, tests), &read) else {
+                return Ok(None);
+            };
+            let bytes = canary.text.as_bytes();
+            let tree = worktree.put_in_tree(&base, &canary.path, bytes)?;
+            Ok(Some((tree, canary.path)))
         };
+        let added = add_canary().map_err(|error: watchdog_git::Error| error.to_string())?;
+        let (tree, path) =
+            added.ok_or("no test file that the session left shows how its tests are written")?;
+        Ok(CanaryRun {
+            run: self.run_on_tree(criterion, tree, false),
+            path,
+            mark: mark.to_owned(),
+        })
+    }
+}
+
+impl SystemCapabilities<'_> {
+    /// Runs the suite in a scratch checkout of a tree.
+    fn run_on_tree(&self, criterion: &CommandCriterion, tree: String, again: bool) -> SuiteRun {
         let patience = LONGEST_PROOF * criterion.proof_limit;
         let deadline = self
             .supplies
@@ -107,9 +152,7 @@ impl SuiteRunner for SystemCapabilities<'_> {
         self.record_rerun(check, tree, &run);
         run
     }
-}
 
-impl SystemCapabilities<'_> {
     /// The trees of what is judged and of where the spec's work began, with the session's changes: an earlier session's count until they are
     /// accepted.
     fn session_trees(&self) -> Result<&SessionTrees, String> {
