@@ -579,6 +579,18 @@ fn work_beside_head_is_told_with_its_state() {
         (format!("export GIT_COMMITTER_NAME=Else; {helper} {gone}"), ""),
         (format!("export GIT_COMMITTER_DATE=2020-01-01T00:00:00Z; {helper} {gone}"), ""),
         (format!("{on_x} {back}"), "x deleted"),
+        (
+            format!("export GIT_AUTHOR_DATE=2020-01-01T00:00:00Z; {PLUMBED} git reset -q --hard; git switch -q --detach $c; git switch -q mine"),
+            "- deleted",
+        ),
+        // A popped patch of StGit, and one of another branch.
+        (format!("{PLUMBED} git update-ref refs/patches/mine/p $c"), "- unpushed"),
+        (format!("{PLUMBED} git update-ref refs/patches/other/p $c"), ""),
+        (format!("{PLUMBED} git tag v $c"), "- unpushed"),
+        (
+            format!("{on_x} git switch -q free; git merge -q --squash x; git commit -q -m squashed; {back}"),
+            "x merged squash",
+        ),
         (format!("{on_x} git switch -q mine"), "x unpushed"),
         (
             format!("git switch -q free; {} git switch -q mine", commit("f")),
@@ -730,6 +742,8 @@ fn own_commits_count_however_head_came_there() {
         ("git branch dev; ", format!("{PLUMBED} git update-ref refs/heads/dev $c; git reset -q --hard dev"), 1),
         ("", format!("git switch -q --detach; {PLUMBED} git update-ref --no-deref -m \"export from jj\" HEAD $c; git update-ref refs/heads/mine $c"), 1),
         ("", format!("git switch -q -c topic; {PLUMBED} git update-ref refs/heads/mine $c; git merge -q --ff-only mine"), 1),
+        ("echo o > o; git add o; git commit -q -m o", "echo p >> o; git add o; export GIT_AUTHOR_DATE=\"$(git log -1 --format=%ad --date=raw)\"
+            git update-ref -m refresh HEAD $(git commit-tree -p HEAD~1 -m o $(git write-tree))".to_owned(), 1),
         // Another person's, an older one, one of another worktree, of a clone, and one that HEAD had before.
         ("git branch dev; ", format!("export GIT_COMMITTER_NAME=Else; {PLUMBED} git update-ref refs/heads/dev $c; git reset -q --hard dev"), 0),
         ("git branch dev; ", format!("cd ../other; git switch -q dev; {PLUMBED} git reset -q --hard $c; git switch -q other; cd ../mine; git reset -q --hard dev"), 0),

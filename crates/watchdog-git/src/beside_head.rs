@@ -40,8 +40,15 @@ const MAX_NAMED: usize = 10;
 /// How many bytes of files are compared by patch.
 const MAX_PATCH: u64 = 16 << 20;
 
-/// The folder of remote-tracking refs.
+/// The folders of branches and of remote-tracking refs.
+const HEADS: &str = "refs/heads/";
 const REMOTES: &str = "refs/remotes/";
+
+/// The name of a ref without these folders.
+fn shorten(name: &str) -> String {
+    let name = name.strip_prefix(HEADS).unwrap_or(name);
+    name.strip_prefix(REMOTES).unwrap_or(name).to_owned()
+}
 
 fn note_unlisted(what: &str, commits: &mut Commits) {
     let detail =
@@ -63,8 +70,8 @@ pub(super) struct BesideSearch<'a, 'w> {
 /// The commits that the session made, each with the branch that it was made on, and whether a reflog shows it being made or pushed here.
 pub(super) type MadeCommits = HashMap<HistoryIndex, (Option<String>, bool)>;
 
-/// A remote-tracking branch with its tip, and its commits that neither HEAD nor a recorded ref has.
-type RemoteLine = (String, ObjectId, Vec<HistoryIndex>);
+/// A moved branch with its tip, and its commits that neither HEAD nor a recorded ref has.
+type BranchLine = (String, ObjectId, Vec<HistoryIndex>);
 
 /// The entries of the reflogs of remote-tracking refs, by their names.
 type RemoteLogs = HashMap<String, Vec<ReflogEntry>>;
@@ -94,7 +101,7 @@ impl BesideSearch<'_, '_> {
         let in_head: HashSet<HistoryIndex> = self.new.iter().copied().collect();
         let is_here = |branch: &Option<String>| *branch == current || branch.is_none();
         made.retain(|node, (branch, _)| !(in_head.contains(node) && is_here(branch)));
-        if !self.drop_older(&mut made, edge, recorded, at)? {
+        if !self.drop_older(&mut made, edge, recorded)? {
             let detail = "too much history to prove where all commits come from: some";
             note_unlisted(detail, commits);
         }
@@ -104,9 +111,16 @@ impl BesideSearch<'_, '_> {
         let arrived = self.list_arrived(&remote_logs)?;
         let keepers = self.map_keepers(recorded, &arrived)?;
         let names = recorded.names()?;
-        let mut remotes = Vec::new();
-        for (name, id) in arrived.iter().filter(|(name, _)| names.contains(name)) {
-            let line = self.walk_lines([*id], recorded)?.take(MAX_COMPARED);
+        let mut branches = self.list_moved_tips(recorded)?;
+        branches.retain(|(name, _)| {
+            name.strip_prefix(HEADS)
+                .is_some_and(|name| Some(name) != current.as_deref())
+        });
+        branches.extend(arrived);
+        branches.retain(|(name, _)| names.contains(name));
+        let mut moved = Vec::new();
+        for (name, id) in branches {
+            let line = self.walk_lines([id], recorded)?.take(MAX_COMPARED);
             let ids = line
                 .map(|commit| Ok(commit?.0))
                 .collect::<Result<Vec<_>, Error>>()?;
@@ -115,9 +129,9 @@ impl BesideSearch<'_, '_> {
                 nodes.push(self.history.node(id));
                 self.history.load(nodes[nodes.len() - 1])?;
             }
-            remotes.push((name[REMOTES.len()..].to_owned(), *id, nodes));
+            moved.push((shorten(&name), id, nodes));
         }
-        let was_there = |branch: &str| names.contains(&format!("refs/heads/{branch}"));
+        let was_there = |branch: &str| names.contains(&format!("{HEADS}{branch}"));
         let mut tips: Vec<_> = made
             .iter()
             .map(|(node, (branch, _))| (*node, branch.clone()))
@@ -146,10 +160,23 @@ impl BesideSearch<'_, '_> {
                 .map(|commit| Ok(commit?.0))
                 .collect::<Result<Vec<_>, Error>>()?;
                 covered.extend(&line);
-                let settled_line = self.settle_line(&line, &made, (&keepers, &remotes), &names)?;
+                let settled_line = self.settle_line(&line, &made, (&keepers, &moved), &names)?;
                 commits.beside.extend(settled_line);
             }
         }
+        // What was squashed there is told as such, and not once more as the squash.
+        let of_other_form = |work: &WorkBeside| work.by.as_deref().is_some_and(|by| by != "merge");
+        let merged = commits
+            .beside
+            .iter()
+            .filter(|work| work.state == BesideState::Merged);
+        let merged: Vec<_> = merged
+            .filter(|work| of_other_form(work))
+            .map(|work| work.on.clone())
+            .collect();
+        commits
+            .beside
+            .retain(|work| work.state != BesideState::Unpushed || !merged.contains(&work.on));
         if lines > MAX_LISTED {
             note_unlisted(&plural(lines - MAX_LISTED, "more commit"), commits);
         }
@@ -284,8 +311,36 @@ impl BesideSearch<'_, '_> {
                 self.take_made(entry, branch.as_ref(), &mut made)?;
             }
         }
+        // Programs that write no reflog of HEAD: a popped patch of StGit, a tag of a commit by plumbing.
+        let patches = current.map(|branch| format!("refs/patches/{branch}/"));
+        for (name, id) in self.list_moved_tips(recorded)? {
+            let node = self.history.node(id);
+            let is_patch = || {
+                patches
+                    .as_ref()
+                    .is_some_and(|patches| name.starts_with(patches))
+            };
+            if (name.starts_with("refs/tags/") || is_patch())
+                && self.worktree.repo.find_commit(id).is_ok()
+                && self.history.load(node)?
+                && is_by_session_committer(self.worktree, self.history, node, self.evidence)
+            {
+                made.entry(node).or_insert((None, false));
+            }
+        }
         made.retain(|node, _| !superseded.contains(&self.history.id(*node)));
         Ok(made)
+    }
+
+    /// The refs that name another commit than a recorded one did.
+    fn list_moved_tips(&self, recorded: &KnownRefs) -> Result<Vec<(String, ObjectId)>, Error> {
+        let older = recorded.objects()?;
+        let tips = self.worktree.ref_tips()?.into_iter();
+        let tips =
+            tips.filter_map(|(name, hex)| Some((name, ObjectId::from_hex(hex.as_bytes()).ok()?)));
+        Ok(tips
+            .filter(|(_, id)| older.binary_search(id).is_err())
+            .collect())
     }
 
     /// Takes the commit of a reflog's entry that made it; else by its committer.
@@ -333,33 +388,25 @@ impl BesideSearch<'_, '_> {
             .collect()
     }
 
-    /// Drops those that were written before, that a recorded ref reaches, and those that HEAD had left behind. `false` where too much
+    /// Drops those that a recorded ref reaches, and those that HEAD had left behind. `false` where too much
     /// history kept it from the proof, and those without one are dropped.
     fn drop_older(
         &mut self,
         made: &mut MadeCommits,
         edge: &ContentAtBaseline,
         recorded: &KnownRefs,
-        at: Timestamp,
     ) -> Result<bool, Error> {
         let count = |commits: &[String], id: &str| commits.iter().filter(|hex| *hex == id).count();
         let mut left_now = None;
         let mut dropped = Vec::new();
-        for (node, (_, is_proven)) in made.iter() {
-            let id = self.history.id(*node);
-            let authored = (self.worktree.repo.find_commit(id).ok())
-                .and_then(|commit| Some(commit.author().ok()?.seconds()));
-            let hex = id.to_hex().to_string();
+        for node in made.keys() {
+            let hex = self.history.id(*node).to_hex().to_string();
             let before = count(&edge.left_behind, &hex);
             // The same commit may be made again within a second.
             if before > 0 && left_now.is_none() {
                 left_now = Some(self.worktree.left_behind()?);
             }
-            let is_left =
-                before > 0 && count(left_now.as_deref().unwrap_or_default(), &hex) <= before;
-            // An amended, picked or rebased commit has the author's date of another.
-            let is_older = || authored.is_none_or(|seconds| seconds < at.as_second());
-            if is_left || !is_proven && is_older() {
+            if before > 0 && count(left_now.as_deref().unwrap_or_default(), &hex) <= before {
                 dropped.push(*node);
             }
         }
@@ -385,7 +432,7 @@ impl BesideSearch<'_, '_> {
         &mut self,
         line: &[ObjectId],
         made: &MadeCommits,
-        (keepers, remotes): (&HashMap<ObjectId, String>, &[RemoteLine]),
+        (keepers, moved): (&HashMap<ObjectId, String>, &[BranchLine]),
         older_names: &HashSet<String>,
     ) -> Result<Option<WorkBeside>, Error> {
         let Some(tip) = line.first().copied() else {
@@ -401,11 +448,11 @@ impl BesideSearch<'_, '_> {
         let is_pushed = keepers
             .get(&tip)
             .is_some_and(|name| name.starts_with(REMOTES));
-        let mut on_remote = None;
+        let mut on_other = None;
         if !is_pushed {
-            for (name, id, nodes) in remotes {
+            for (name, id, nodes) in moved {
                 let by = self.find_merged(line, tip, (*id, nodes))?;
-                on_remote = on_remote.or(by.filter(|by| !by.is_empty()).map(|by| (by, name)));
+                on_other = on_other.or(by.filter(|by| !by.is_empty()).map(|by| (by, name)));
             }
         }
         let merged = match self.head {
@@ -419,14 +466,13 @@ impl BesideSearch<'_, '_> {
                 let on = current.unwrap_or("HEAD".to_owned());
                 (BesideState::Merged, Some(by), Some(on))
             }
-            None => match (on_remote, keepers.get(&tip)) {
+            None => match (on_other, keepers.get(&tip)) {
                 (Some((by, name)), _) => (BesideState::Merged, Some(by), Some(name.clone())),
                 (_, Some(name)) if name.starts_with(REMOTES) => {
-                    let on = name[REMOTES.len()..].to_owned();
-                    (BesideState::Pushed, None, Some(on))
+                    (BesideState::Pushed, None, Some(shorten(name)))
                 }
                 (_, Some(name)) => {
-                    let on = name.strip_prefix("refs/heads/").unwrap_or(name).to_owned();
+                    let on = shorten(name);
                     // A merge commit was made on the branch that got the other's.
                     let mut branches = line.iter().filter_map(|id| find_branch(self, id));
                     let merged = branches.find(|branch| branch.as_ref() != Some(&on));
@@ -566,12 +612,10 @@ impl BesideSearch<'_, '_> {
         arrived: &[(String, ObjectId)],
     ) -> Result<HashMap<ObjectId, String>, Error> {
         let older = recorded.objects()?;
-        let mut tips: Vec<(String, ObjectId)> = (self.worktree.ref_tips()?.into_iter())
-            .filter_map(|(name, hex)| Some((name, ObjectId::from_hex(hex.as_bytes()).ok()?)))
-            .collect();
+        let mut tips = self.list_moved_tips(recorded)?;
         tips.retain(|(name, _)| !name.starts_with(REMOTES) && !name.starts_with("refs/stash"));
-        tips.extend(arrived.iter().cloned());
-        tips.retain(|(_, id)| older.binary_search(id).is_err());
+        let arrived = arrived.iter().cloned();
+        tips.extend(arrived.filter(|(_, id)| older.binary_search(id).is_err()));
         tips.sort_by_key(|(name, _)| (!name.starts_with(REMOTES), !name.starts_with("refs/")));
         let ids = tips.iter().map(|(_, id)| *id);
         let mut unnamed: HashMap<ObjectId, Vec<ObjectId>> =

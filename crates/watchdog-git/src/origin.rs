@@ -141,7 +141,16 @@ pub(super) fn sort_by_origin(
         origins.imported.extend(by_name.intersection(&foreign));
     }
     let head = worktree.head_id()?;
-    if unexplained && entries.last().map(|entry| entry.new) != head {
+    let ends_at_head = |entries: &[ReflogEntry]| entries.last().map(|entry| entry.new) == head;
+    // StGit writes the log of the branch alone.
+    let mut own_logs = worktree.all_logs()?;
+    own_logs.retain(|(name, _)| owners.find_owner(name, worktree.common_dir()) == RefOwner::This);
+    if unexplained
+        && !ends_at_head(&entries)
+        && !own_logs.iter().any(|(_, log)| {
+            reflog::read_tail(log, |_| true).is_ok_and(|tail| ends_at_head(&tail.entries))
+        })
+    {
         origins.degraded.push(Degradation {
             code: WarningCode::NoReflog,
             detail: "the reflog of HEAD does not show how commits came here; what no recorded ref has counts as made here".to_string(),

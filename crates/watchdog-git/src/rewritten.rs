@@ -1,6 +1,6 @@
 //! Finds after a rewritten history which commits are really new, and which only a new form of commits before the baseline.
 
-use std::collections::HashSet;
+use std::collections::{HashMap, HashSet};
 
 use gix::ObjectId;
 
@@ -18,7 +18,8 @@ const MAX_COMMITS: usize = 2000;
 const MAX_BYTES: u64 = 64 << 20;
 
 /// Those of `made` whose patch the baseline's side does not have, and a `history_rewritten` in `degraded`. A commit by the same author, of the
-/// same author date and subject is the same one, however its patch changed in a rebase, unless HEAD's reflog shows it being `amended`.
+/// same author date and subject is the same one, however its patch changed in a rebase, unless it was amended: it has the same parents, or HEAD's
+/// reflog shows it being `amended`.
 ///
 /// If a side is too large to compare, no commit is proved to be new: none of its commits count, and
 /// `degraded` says `rewrite_too_large`.
@@ -54,10 +55,17 @@ pub(super) fn made_anew(
     let left_behind = baseline_history.range(head, baseline)?.commits;
     let (theirs, all_theirs) =
         compute_patches(worktree, &mut baseline_history, &left_behind, empty_tree)?;
-    let mut authored = HashSet::new();
+    let parents = |history: &CommitHistory<'_>, node| -> Vec<ObjectId> {
+        (history
+            .parents(node)
+            .iter()
+            .map(|parent| history.id(*parent)))
+        .collect()
+    };
+    let mut authored = HashMap::new();
     for &node in left_behind.iter().take(MAX_COMMITS) {
-        authored
-            .insert(CommitAuthorship::read_commit(worktree, baseline_history.id(node))?.authored);
+        let name = CommitAuthorship::read_commit(worktree, baseline_history.id(node))?.authored;
+        authored.insert(name, parents(&baseline_history, node));
     }
     let mut had: HashSet<PatchId> = theirs.into_iter().map(|(_, patch)| patch).collect();
     // No change at all is not work.
@@ -83,12 +91,13 @@ pub(super) fn made_anew(
     }
     let mut anew = HashSet::new();
     for (node, patch) in ours {
-        let is_new = !had.contains(&patch);
-        if is_new
-            && (amended.contains(&node)
-                || !authored
-                    .contains(&CommitAuthorship::read_commit(worktree, history.id(node))?.authored))
-        {
+        if had.contains(&patch) {
+            continue;
+        }
+        let name = CommitAuthorship::read_commit(worktree, history.id(node))?.authored;
+        let former = authored.get(&name);
+        let is_amended = || former.is_some_and(|former| *former == parents(history, node));
+        if former.is_none() || amended.contains(&node) || is_amended() {
             anew.insert(node);
         }
     }
