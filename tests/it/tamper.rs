@@ -677,6 +677,13 @@ fn session_around_its_gates_is_only_claimed() {
             "verified",
         ),
         (
+            "copies one and takes one back",
+            format!("git cherry-pick side && git revert --no-edit HEAD~1; {done}"),
+            &commits,
+            "",
+            "verified",
+        ),
+        (
             "goes around it",
             format!("{open} bad --no-verify"),
             &commits,
@@ -717,6 +724,14 @@ fn session_around_its_gates_is_only_claimed() {
         repo.write("base.txt", "one\n");
         repo.write("completion.json", config.to_string());
         repo.commit_all("base");
+        repo.git(&["switch", "-qc", "side"]);
+        repo.write("side.txt", "TODO\n");
+        repo.commit_all("side");
+        repo.git(&["switch", "-q", "-"]);
+        for text in ["TODO\n", "none\n"] {
+            repo.write("back.txt", text);
+            repo.commit_all("back");
+        }
         repo.write(".git/hooks/pre-commit", hook);
         env.command("chmod", repo.path())
             .args(["+x", ".git/hooks/pre-commit"])
@@ -744,6 +759,31 @@ fn session_around_its_gates_is_only_claimed() {
             "{what}: {out}"
         );
         assert_eq!(verdict["evidence"], evidence, "{what}: {out}");
+    }
+    // A hook that takes nothing in the scratch repository, and one that is no file.
+    for (hook, words) in [
+        (
+            Some("#!/bin/sh\nexit 1\n"),
+            "takes no earlier commit here either",
+        ),
+        (None, "could not read it when the session began"),
+    ] {
+        let repo = env.repo_named(&format!("unknown{}", hook.is_some()));
+        let path = repo.path().join(".git/hooks/pre-commit");
+        match hook {
+            Some(hook) => repo.write(".git/hooks/pre-commit", hook),
+            None => std::fs::create_dir_all(&path).unwrap(),
+        }
+        repo.env_command("chmod", &["+x", ".git/hooks/pre-commit"])
+            .run()
+            .expect(0);
+        repo.watchdog(&["snapshot"]).expect(0);
+        repo.write("more.txt", "x");
+        repo.git(&["add", "-A"]);
+        repo.git(&["commit", "-qnm", "more"]);
+        let out = judge(&repo).expect(0);
+        assert_eq!(out.json()["gates_off"], json!([]), "{out}");
+        assert!(out.stdout.contains(words), "{out}");
     }
     // The second session begins without the gate that the first one switched off.
     let repo = env.repo_named("loop");

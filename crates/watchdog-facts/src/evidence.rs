@@ -421,6 +421,12 @@ pub struct CriteriaChanged {
     /// Whether the criteria rely on those.
     #[serde(skip_serializing_if = "std::ops::Not::not")]
     pub relies_on_gates: bool,
+    /// The gates that are unknown, and why.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub gates_unknown: Option<String>,
+    /// Why the files are unknown.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub files_unread: Option<UnreadableFact>,
 }
 
 impl CriteriaChanged {

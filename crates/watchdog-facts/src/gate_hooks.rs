@@ -25,6 +25,9 @@ pub struct GateHooks {
     pub folder: String,
     /// Each hook that git runs and that does something.
     pub hooks: BTreeMap<String, GateHook>,
+    /// Why others are unknown.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub unread: Option<String>,
 }
 
 /// A hook as the session found it.

@@ -57,26 +57,32 @@ pub struct CommitForHooks {
 }
 
 impl Worktree {
-    /// The gates that git runs now.
-    ///
-    /// # Errors
-    /// When the configuration or a hook cannot be read.
-    pub fn read_gate_hooks(&self) -> Result<GateHooks, Error> {
-        let (folder, _) = self.hooks_folder()?;
-        let mut gates = GateHooks {
-            folder: escape_path(folder.as_os_str().as_bytes()),
-            ..GateHooks::default()
+    /// The gates that git runs now, as far as they can be read.
+    pub fn read_gate_hooks(&self) -> GateHooks {
+        let mut gates = GateHooks::default();
+        let folder = match self.hooks_folder() {
+            Ok((folder, _)) => folder,
+            Err(error) => {
+                gates.unread = Some(error.to_string());
+                return gates;
+            }
         };
+        gates.folder = escape_path(folder.as_os_str().as_bytes());
         for name in GATE_HOOKS {
-            let doing = || format!("read the hook {name}");
-            let hook = self
-                .read_hook(&folder, name)
-                .map_err(|e| Error::read_error(doing(), e))?;
-            if let Some((hook, false)) = hook.filter(|(hook, _)| is_executable(hook)) {
-                gates.hooks.insert(name.to_owned(), hook);
+            match self.read_hook(&folder, name) {
+                Ok(Some((hook, false))) if is_executable(&hook) => {
+                    gates.hooks.insert(name.to_owned(), hook);
+                }
+                Ok(_) => {}
+                Err(error) => {
+                    let path = escape_to_one_line(&folder.join(name).to_string_lossy());
+                    gates
+                        .unread
+                        .get_or_insert(format!("failed to read {path}: {error}"));
+                }
             }
         }
-        Ok(gates)
+        gates
     }
 
     /// The recorded gates that git does not run as they were.

@@ -29,7 +29,8 @@ const MOST_DIFFERING: usize = 20_000;
 
 /// The files to compare. Without a baseline nothing can be compared; the guarded files are then unknown, not unchanged.
 pub fn choose_criteria_role(input: &JudgementInput) -> CriteriaFilesRole {
-    let has_gates = (input.work.gates.as_ref()).is_some_and(|gates| !gates.hooks.is_empty());
+    let has_gates = (input.work.gates.as_ref())
+        .is_some_and(|gates| !gates.hooks.is_empty() || gates.unread.is_some());
     if !input.settings.guards.is_empty() || input.pins_file {
         CriteriaFilesRole::Guarded
     } else if input.criteria_point() != HistoryPoint::unknown()

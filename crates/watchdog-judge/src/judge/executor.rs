@@ -296,13 +296,20 @@ impl ActionExecutor {
         commits: Option<&Commits>,
         cancel: &CancelFlag,
     ) -> ReadFact<CriteriaChanged> {
-        let mut changed = criteria_files::compare_criteria_files(&self.input)?;
+        // Unread files hide no gate that is off.
+        let mut changed =
+            criteria_files::compare_criteria_files(&self.input).unwrap_or_else(|unreadable| {
+                CriteriaChanged {
+                    files_unread: Some(unreadable),
+                    ..CriteriaChanged::default()
+                }
+            });
         let runs = commits.map(|commits| HookRuns {
             commits,
             scratch: self.command_env.state.scratch(),
             cancel,
         });
-        changed.gates_off = find_gates_off(&self.input, runs.as_ref());
+        (changed.gates_off, changed.gates_unknown) = find_gates_off(&self.input, runs.as_ref());
         changed.relies_on_gates = relies_on_gates(&self.input.settings);
         Ok(changed)
     }

@@ -1,6 +1,7 @@
 //! Tells which of a repository's own gates a session switched off, or went around. git does not record `--no-verify`: the hooks that
 //! are as the session found them are run once more on its new commits, in a scratch repository without remotes.
 
+use std::collections::BTreeSet;
 use std::fs;
 use std::os::unix::ffi::OsStrExt as _;
 use std::path::{Path, PathBuf};
@@ -12,7 +13,7 @@ use watchdog_facts::display::{cut_text, escape_to_one_line};
 use watchdog_facts::evidence::{Commit, CommitOrigin, Commits, ProcessExit};
 use watchdog_facts::gate_hooks::{GATE_HOOKS, GateHooks, GateOff, GateOffKind};
 use watchdog_facts::secret_shapes::mask_secrets;
-use watchdog_git::CommitForHooks;
+use watchdog_git::{CommitForHooks, HistoryPoint};
 use watchdog_process::git_program::{format_last_lines, new_git_run};
 use watchdog_process::{CancelFlag, FinishedProgram, SurvivorRule};
 
@@ -22,6 +23,12 @@ use super::judgement_input::JudgementInput;
 /// How many commits hooks look at, newest first, and how long in all.
 const MOST_COMMITS: usize = 5;
 const PATIENCE: Duration = Duration::from_secs(60);
+
+/// How many commits from before the session a hook may take to show that it can.
+const MOST_CONTROLS: &str = "-n3";
+
+/// Tells a hook that it runs once more, for a look: one with effects outside of the repository ends early.
+const RERUN: &str = "WATCHDOG_GATE_RERUN";
 
 /// The hooks that look at a commit, in git's order.
 const COMMIT_HOOKS: [&str; 2] = ["pre-commit", "commit-msg"];
@@ -39,19 +46,30 @@ const LACKS_SOMETHING: [&str; 9] = [
     "is not a git command",
 ];
 
-/// The recorded gates that are not as they were, and with `runs` also one that refuses a commit of the session.
-pub fn find_gates_off(input: &JudgementInput, runs: Option<&HookRuns<'_>>) -> Vec<GateOff> {
+/// The recorded gates that are not as they were, and with `runs` also one that refuses a commit of the session; and why others are
+/// unknown.
+pub fn find_gates_off(
+    input: &JudgementInput,
+    runs: Option<&HookRuns<'_>>,
+) -> (Vec<GateOff>, Option<String>) {
     let Some(recorded) = &input.work.gates else {
-        return Vec::new();
+        return Default::default();
     };
     let mut gates_off = input.worktree().compare_gate_hooks(recorded);
-    let refusal = runs.and_then(|runs| runs.find_unverified(input, recorded, &gates_off));
+    let refusal = runs.map(|runs| runs.find_unverified(input, recorded, &gates_off));
+    let (refusal, unknown) = match refusal {
+        Some(Err(unknown)) => (None, Some(unknown)),
+        refusal => (refusal.and_then(Result::ok).flatten(), None),
+    };
+    let unread = recorded.unread.as_ref().map(|why| {
+        format!("whether a hook was switched off is unknown, because watchdog could not read it when the session began: {why}")
+    });
     // Later changes are not the session's.
     if let Some(at_end) = &input.work.gates_at_end {
         gates_off.retain(|off| at_end.hooks.get(&off.gate) != recorded.hooks.get(&off.gate));
     }
     gates_off.extend(refusal);
-    gates_off
+    (gates_off, unread.or(unknown))
 }
 
 /// Whether criteria rely on the repository's own gates: where commits decide, or a check's command runs hooks.
@@ -84,13 +102,14 @@ pub struct HookRuns<'a> {
 }
 
 impl HookRuns<'_> {
-    /// The first refusal of one of the newest commits by a hook that is as it was.
+    /// The first refusal of one of the newest commits by a hook that is as it was. A hook that takes no commit of the baseline either
+    /// shows nothing here; an error says so.
     fn find_unverified(
         &self,
         input: &JudgementInput,
         recorded: &GateHooks,
         gates_off: &[GateOff],
-    ) -> Option<GateOff> {
+    ) -> Result<Option<GateOff>, String> {
         let is_as_it_was = |hook: &&str| {
             recorded.hooks.contains_key(*hook) && !gates_off.iter().any(|off| off.gate == **hook)
         };
@@ -98,14 +117,42 @@ impl HookRuns<'_> {
         let overrides = &input.overrides;
         let runs_nothing = overrides.once || overrides.from_inside;
         if hooks.is_empty() || runs_nothing || input.trust != ConfigTrust::Settled {
-            return None;
+            return Ok(None);
         }
         let deadline = Instant::now() + PATIENCE;
         let is_own = |commit: &&Commit| commit.origin == CommitOrigin::MadeHere;
         let made = self.commits.listed.iter().filter(is_own);
-        made.take(MOST_COMMITS).find_map(|commit| {
-            let run = HookRun::prepare(input, commit, self, deadline)?;
-            hooks.iter().find_map(|hook| run.find_refusal(hook, commit))
+        let mut unknown = None;
+        for commit in made.take(MOST_COMMITS) {
+            let Some(run) = HookRun::prepare(input, &commit.id, self, deadline) else {
+                continue;
+            };
+            for hook in &hooks {
+                let Some(refusal) = run.find_refusal(hook, commit) else {
+                    continue;
+                };
+                // git runs no such hook for a commit that it copies or takes back.
+                match run.is_brought(input, &commit.id) {
+                    Some(true) => {}
+                    Some(false) if run.has_control(input, hook, &commit.id, self) => {
+                        return Ok(Some(refusal));
+                    }
+                    Some(false) => {
+                        unknown = Some((refusal.detail, "it takes no earlier commit here either"))
+                    }
+                    None => {
+                        unknown = Some((
+                            refusal.detail,
+                            "the commits from before the session cannot be read",
+                        ))
+                    }
+                }
+            }
+        }
+        unknown.map_or(Ok(None), |(detail, why)| {
+            Err(format!(
+                "whether the session went around a hook is unknown: {detail}; but {why}"
+            ))
         })
     }
 }
@@ -123,7 +170,7 @@ impl<'a> HookRun<'a> {
     /// The files, the index and the message of the commit, on top of its parent. `None` for a merge, and where there is no room.
     fn prepare(
         input: &JudgementInput,
-        commit: &Commit,
+        commit: &str,
         runs: &HookRuns<'a>,
         deadline: Instant,
     ) -> Option<Self> {
@@ -133,7 +180,7 @@ impl<'a> HookRun<'a> {
             parent,
             message,
             made_on_branch,
-        } = worktree.commit_for_hooks(&commit.id).ok()??;
+        } = worktree.commit_for_hooks(commit).ok()??;
         let hooks = worktree.hooks_folder().ok()?.0;
         let mut run = HookRun {
             scratch: ScratchCheckout::of(&worktree, &tree, &runs.scratch).ok()?,
@@ -201,10 +248,10 @@ impl<'a> HookRun<'a> {
     /// The refusal of a commit by a hook. A hook that refuses the branch alone has to refuse another one as well, where the commit came
     /// from another branch.
     fn find_refusal(&self, hook: &str, commit: &Commit) -> Option<GateOff> {
-        let mut words = self.run_hook(hook)?;
+        let mut words = self.run_hook(hook)??;
         if !self.made_on_branch {
             self.git(&["branch", "-m", "watchdog/elsewhere"])?;
-            words = self.run_hook(hook)?;
+            words = self.run_hook(hook)??;
         }
         let words = cut_text(&escape_to_one_line(&mask_secrets(words.trim())), 200);
         let words = Some(words).filter(|words| !words.is_empty());
@@ -220,8 +267,88 @@ impl<'a> HookRun<'a> {
         })
     }
 
-    /// The words with which a hook refuses. A hook that lacks something here, or does not end in time, refuses nothing.
-    fn run_hook(&self, hook: &str) -> Option<String> {
+    /// Whether git made a commit from one that was there before the session, by cherry-pick, rebase or revert: by its change and the
+    /// recorded refs, since a session can write any date. `None` where that is unknown.
+    fn is_brought(&self, input: &JudgementInput, commit: &str) -> Option<bool> {
+        let parent = format!("{commit}^");
+        if !(self.run(&["rev-parse", "-q", "--verify", &parent])?)
+            .exit
+            .success()
+        {
+            return Some(false);
+        }
+        let tips = input.evidence.refs.as_ref()?.tips().ok()?;
+        let mut args = vec!["rev-list", "--no-walk"];
+        args.extend(tips.iter().map(|(_, id)| id.as_str()));
+        if let HistoryPoint::Commit(baseline) = &input.baseline {
+            args.push(baseline);
+        }
+        let commits = self.read(&args)?;
+        // A commit on top of all of them, for a single comparison.
+        let mut args: Vec<&str> = "-c user.name=w -c user.email=w commit-tree -m all"
+            .split(' ')
+            .collect();
+        args.extend(commits.lines().flat_map(|commit| ["-p", commit]));
+        let tree = format!("{}^{{tree}}", commits.lines().next()?);
+        args.push(&tree);
+        let all = self.read(&args)?;
+        if self
+            .read(&["cherry", &all, commit, &parent])?
+            .starts_with('-')
+        {
+            return Some(true);
+        }
+        let message = self.read(&["log", "-1", "--format=%B", commit])?;
+        let Some((_, undone)) = message.split_once("This reverts commit ") else {
+            return Some(false);
+        };
+        let undone: String = undone.chars().take_while(char::is_ascii_hexdigit).collect();
+        let base = format!("--merge-base={undone}");
+        // The hooks look at its own earlier commits, too.
+        let was_there = [&all, commit]
+            .into_iter()
+            .find_map(|tip| self.git(&["merge-base", "--is-ancestor", &undone, tip]));
+        let undone = format!("{undone}^");
+        let merged = self.read(&["merge-tree", "--write-tree", &base, &parent, &undone]);
+        let tree = self.read(&["rev-parse", &format!("{commit}^{{tree}}")])?;
+        Some(was_there.is_some() && merged == Some(tree))
+    }
+
+    /// Whether the hook takes a commit from before the session in such a place, one of the same kinds of files where there is any.
+    fn has_control(
+        &self,
+        input: &JudgementInput,
+        hook: &str,
+        commit: &str,
+        runs: &HookRuns<'_>,
+    ) -> bool {
+        let list = |paths: &[String]| {
+            let mut args = vec!["--no-literal-pathspecs", "rev-list", "--no-merges"];
+            args.extend([MOST_CONTROLS, input.baseline.as_str(), "--"]);
+            args.extend(paths.iter().map(String::as_str));
+            self.read(&args).filter(|commits| !commits.is_empty())
+        };
+        let changed = self.read(&["diff-tree", "-r", "--name-only", "--no-commit-id", commit]);
+        let kinds: BTreeSet<String> = (changed.unwrap_or_default().lines())
+            .map(|path| match Path::new(path).extension() {
+                Some(extension) => format!("*.{}", extension.to_string_lossy()),
+                None => format!(":(literal){path}"),
+            })
+            .collect();
+        let kinds: Vec<String> = kinds.into_iter().collect();
+        let commits = list(&kinds).or_else(|| list(&[])).unwrap_or_default();
+        commits.lines().any(|commit| {
+            let run = HookRun::prepare(input, commit, runs, self.deadline);
+            run.is_some_and(|run| {
+                let is_refused = || run.run_hook(hook).is_none_or(|words| words.is_some());
+                !is_refused()
+                    || (run.git(&["branch", "-m", "watchdog/elsewhere"]).is_some() && !is_refused())
+            })
+        })
+    }
+
+    /// The words with which a hook refuses, or that it takes the commit. `None` where it lacks something here, or does not end in time.
+    fn run_hook(&self, hook: &str) -> Option<Option<String>> {
         let folder = format!("core.hooksPath={}", self.hooks_folder);
         let mut args = vec!["-c", &folder, "hook", "run", hook];
         if hook == "commit-msg" {
@@ -229,9 +356,19 @@ impl<'a> HookRun<'a> {
         }
         let finished = self.run(&args)?;
         let words = format_last_lines(&finished);
-        let refuses = matches!(finished.exit, ProcessExit::Code(1..=125))
-            && !LACKS_SOMETHING.iter().any(|lack| words.contains(lack));
-        refuses.then_some(words)
+        let lacks = LACKS_SOMETHING.iter().any(|lack| words.contains(lack));
+        match finished.exit {
+            exit if exit.success() => Some(None),
+            ProcessExit::Code(1..=125) if !lacks => Some(Some(words)),
+            _ => None,
+        }
+    }
+
+    /// The output of git.
+    fn read(&self, args: &[&str]) -> Option<String> {
+        let finished = self.run(args)?;
+        let text = String::from_utf8_lossy(&finished.stdout.bytes);
+        (finished.exit.success()).then(|| text.trim().to_owned())
     }
 
     fn git(&self, args: &[&str]) -> Option<()> {
@@ -240,7 +377,8 @@ impl<'a> HookRun<'a> {
 
     fn run(&self, args: &[&str]) -> Option<FinishedProgram> {
         let time_left = self.deadline.checked_duration_since(Instant::now())?;
-        let run = new_git_run(self.scratch.folder(), args, &[], true, time_left);
+        let mut run = new_git_run(self.scratch.folder(), args, &[], true, time_left);
+        run.env.insert(RERUN.into(), Some("1".into()));
         let finished = run.run_with(self.cancel, SurvivorRule::End).ok()?.0;
         (!finished.timed_out && !self.cancel.is_cancelled()).then_some(finished)
     }

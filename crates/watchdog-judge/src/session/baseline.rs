@@ -185,12 +185,10 @@ fn record_uncommitted(
     let paths = ids.keys().cloned().collect();
     let earlier = uncommitted::read_uncommitted(store, &worktree_id, spec)?
         .filter(|earlier| !earlier.completed);
-    // Unread gates are unknown: none of them is said to be off. A session does not switch off for the next one what it switched off itself.
-    let gates = worktree.read_gate_hooks().ok();
+    // A session does not switch off for the next one what it switched off itself.
+    let gates = Some(worktree.read_gate_hooks());
     let gates = match &earlier {
-        Some(earlier) if gates.is_some() && earlier.work.gates_at_end == gates => {
-            earlier.work.gates.clone()
-        }
+        Some(earlier) if earlier.work.gates_at_end == gates => earlier.work.gates.clone(),
         _ => gates,
     };
     let inherited = match uncommitted {

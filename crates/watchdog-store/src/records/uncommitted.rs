@@ -70,11 +70,11 @@ pub fn record_session_end(
     worktree_id: &str,
     spec: &str,
     baseline_at: Timestamp,
-    (end, gates): (&ContentIds, Option<&GateHooks>),
+    (end, gates): (&ContentIds, GateHooks),
 ) -> Result<(), StoreError> {
     change_record(store, worktree_id, spec, baseline_at, |record| {
         record.work.end = Some(end.clone());
-        record.work.gates_at_end = gates.cloned();
+        record.work.gates_at_end = Some(gates.clone());
     })
 }
 

@@ -31,10 +31,13 @@ impl CheckMachine {
             .held_back
             .take()
             .expect("a verdict is held back while the files are looked at");
-        let mut changed = match fact {
-            Ok(changed) => changed,
-            Err(unreadable) => return self.criteria_unknown(verdict, unreadable),
-        };
+        let mut changed = fact.unwrap_or_else(|unreadable| CriteriaChanged {
+            files_unread: Some(unreadable),
+            ..CriteriaChanged::default()
+        });
+        if let Some(why) = changed.gates_unknown.take() {
+            self.note(WarningCode::CriteriaUnknown, why);
+        }
         if !changed.gates_off.is_empty() {
             for gate in &changed.gates_off {
                 self.note(WarningCode::GatesOff, gate.detail.clone());
@@ -43,6 +46,9 @@ impl CheckMachine {
                 verdict.evidence = verdict.evidence.min(Evidence::Claimed);
             }
             self.gates_off = std::mem::take(&mut changed.gates_off);
+        }
+        if let Some(unreadable) = changed.files_unread.take() {
+            return self.criteria_unknown(verdict, unreadable);
         }
         if !changed.named.is_empty() {
             let detail = format!(

@@ -341,7 +341,11 @@ fn describe_event(event: &MachineEvent) -> String {
             let gates: Vec<_> = (changed.gates_off.iter())
                 .map(|off| format!("; {}", off.detail))
                 .collect();
+            let unread = changed.files_unread.as_ref();
             let files = match (changed.guarded_total, changed.named.len()) {
+                (0, 0) if unread.is_some() => {
+                    unread.map_or_else(String::new, |unread| shorten_text(&unread.why, 200))
+                }
                 (0, 0) => "unchanged since the anchor".into(),
                 (0, _) => format!(
                     "changed, and not guarded: {}",

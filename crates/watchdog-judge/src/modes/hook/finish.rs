@@ -52,8 +52,7 @@ pub fn end_session(
         if let Some(recorded) =
             crate::session::read_recorded_baseline(&open.store, &open.worktree_id, Some(spec))?
         {
-            let gates = open.worktree.read_gate_hooks().ok();
-            let at_end = (&end, gates.as_ref());
+            let at_end = (&end, open.worktree.read_gate_hooks());
             uncommitted::record_session_end(store, &open.worktree_id, spec, recorded.at, at_end)?;
         }
     }

@@ -184,15 +184,16 @@ impl<'a> JudgedStop<'a> {
                 WarningCode::CriteriaChanged | WarningCode::StoreDamaged | WarningCode::StashLost
             )
         };
-        let gates_off = match self.is_stop() {
+        let (gates_off, gates_unknown) = match self.is_stop() {
             true => find_gates_off(input, None),
-            false => Vec::new(),
+            false => Default::default(),
         };
         let mut notes: Vec<String> = (input.notes.iter().chain(of_stash))
             .filter(is_shown)
             .chain(&lost)
             .map(|note| note.detail.clone())
             .chain(gates_off.into_iter().map(|gate| gate.detail))
+            .chain(gates_unknown)
             .collect();
         let without = commits.as_ref().filter(|commits| commits.new_commits == 0);
         if let Some(commits) = without.filter(|commits| !commits.beside.is_empty()) {

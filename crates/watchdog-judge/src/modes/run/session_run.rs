@@ -424,7 +424,7 @@ fn uncommitted_at_end(input: &JudgementInput, store: &dyn LocalStore) -> Option<
         &input.worktree_id,
         &input.spec,
         input.recorded_at?,
-        (&end, input.worktree().read_gate_hooks().ok().as_ref()),
+        (&end, input.worktree().read_gate_hooks()),
     );
     recorded.ok().map(|()| end)
 }

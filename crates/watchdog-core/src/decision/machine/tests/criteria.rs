@@ -4,7 +4,8 @@ use crate::config::settings::{OnNoCriteria, RescueMode};
 use crate::decision::judgement_rule::JudgementRule;
 use crate::decision::machine::{ConfigTrust, CriteriaFilesRole, JudgementScope, MachineSetup};
 use watchdog_facts::evidence::CheckOutcome::{self, Failed, Pass, TimedOut, Unmet, Unrunnable};
-use watchdog_facts::evidence::{CriteriaChanged, WarningCode};
+use watchdog_facts::evidence::{CriteriaChanged, FaultKind, UnreadableFact, WarningCode};
+use watchdog_facts::gate_hooks::{GateOff, GateOffKind};
 use watchdog_facts::verdict::{Evidence, Reason};
 
 use super::world::*;
@@ -481,6 +482,27 @@ fn changed_guarded_files_prevent_complete_yet_allow_rescue() {
         .concludes([("commit, unchanged", same(World::committed()))]);
     Ending("complete/checks_passed verified rescues=1 snapshots=1 checks=1")
         .concludes([("checks, unchanged", same(passes()))]);
+    // Files that cannot be read hide no gate that is off.
+    let off = GateOff {
+        gate: "pre-commit".into(),
+        how: GateOffKind::Removed,
+        detail: "it is gone".into(),
+    };
+    let half = CriteriaChanged {
+        gates_off: vec![off],
+        relies_on_gates: true,
+        files_unread: Some(UnreadableFact::new(FaultKind::Git, "unread")),
+        ..CriteriaChanged::default()
+    };
+    let world = same(World::committed());
+    let run = World {
+        changed: half,
+        ..world
+    }
+    .set(|setup| setup.criteria_files = CriteriaFilesRole::Named)
+    .run();
+    assert_eq!(run.verdict.evidence, Evidence::Claimed);
+    assert_eq!(run.verdict.gates_off.len(), 1);
     let run = changed(World::committed()).run();
     assert_eq!(run.actions, ["commits", "criteria", "conclude"]);
     let message = "1 commit made since the baseline; no checks are configured, so nothing judged what they do, but guarded files changed since the anchor: tests/login.rs; a person must look at them";
