@@ -1,0 +1,201 @@
+//! Tests inside of files of code: those of Rust, by their tokens, so that a comment, formatting or a new name is no change.
+
+use std::collections::BTreeSet;
+use std::sync::LazyLock;
+
+use proc_macro2::{Delimiter, Group, TokenStream, TokenTree};
+use regex::Regex;
+
+/// One test, helper of tests, or example of the documentation.
+#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
+struct InnerTest {
+    name: String,
+    /// Its marks, parameters and body.
+    tokens: String,
+}
+
+/// The tests of files that changed: those of each file before, of which no file has the same any more. Sorted, each once.
+///
+/// # Errors
+/// The path of a file of which that cannot be told.
+pub fn changed_inner_tests<'a>(
+    files: impl Iterator<Item = (&'a str, Option<String>, Option<String>)>,
+) -> Result<Vec<String>, String> {
+    let (mut before, mut after) = (BTreeSet::new(), BTreeSet::new());
+    for (path, old, new) in files {
+        for (text, tests) in [(old, &mut before), (new, &mut after)] {
+            let Some(text) = text.filter(|text| may_hold_tests(text)) else {
+                continue;
+            };
+            let stream: TokenStream = text.parse().map_err(|_| path.to_owned())?;
+            let mut reader = TestReader::default();
+            reader.read_items(stream, &[]);
+            tests.extend(reader.tests);
+        }
+    }
+    let is_there = |test: &InnerTest| after.iter().any(|new| new.tokens == test.tokens);
+    let changed: BTreeSet<String> = before
+        .into_iter()
+        .filter(|test| !is_there(test))
+        .map(|test| test.name)
+        .collect();
+    Ok(changed.into_iter().collect())
+}
+
+fn may_hold_tests(text: &str) -> bool {
+    ["test", "```"].iter().any(|sign| text.contains(sign))
+}
+
+#[derive(Default)]
+struct TestReader {
+    tests: Vec<InnerTest>,
+    /// The attributes above the item that is read.
+    marks: Vec<String>,
+    /// The lines of its documentation.
+    lines: Vec<String>,
+}
+
+impl TestReader {
+    /// Reads the items of a module behind these gates; behind one for tests alone every function is a part of them.
+    fn read_items(&mut self, stream: TokenStream, gates: &[String]) {
+        let tokens: Vec<TokenTree> = stream.into_iter().collect();
+        let mut n = 0;
+        while n < tokens.len() {
+            n += match &tokens[n..] {
+                [TokenTree::Punct(sign), TokenTree::Group(mark), ..] if sign.as_char() == '#' => {
+                    self.add_mark(mark);
+                    2
+                }
+                [TokenTree::Ident(word), TokenTree::Ident(name), rest @ ..] if word == "fn" => {
+                    let length = rest
+                        .iter()
+                        .position(is_end)
+                        .map_or(rest.len(), |end| end + 1);
+                    self.add_function(&name.to_string(), &rest[..length], gates);
+                    2 + length
+                }
+                [TokenTree::Group(group), ..] if group.delimiter() == Delimiter::Brace => {
+                    let marks = std::mem::take(&mut self.marks);
+                    let own = marks.into_iter().filter(|mark| mark.starts_with("cfg"));
+                    let inside: Vec<String> = gates.iter().cloned().chain(own).collect();
+                    self.end_item();
+                    self.read_items(group.stream(), &inside);
+                    1
+                }
+                [token, ..] if is_end(token) => {
+                    self.end_item();
+                    1
+                }
+                _ => 1,
+            };
+        }
+        self.end_item();
+    }
+
+    fn add_mark(&mut self, mark: &Group) {
+        let text = mark.stream().to_string();
+        match text.strip_prefix("doc = ") {
+            Some(line) => self.lines.push(line.trim_matches('"').to_owned()),
+            None => self.marks.push(text),
+        }
+    }
+
+    fn add_function(&mut self, name: &str, tokens: &[TokenTree], gates: &[String]) {
+        static TEST: LazyLock<Regex> = LazyLock::new(|| {
+            Regex::new(r"^(?:\w+ :: )*(?:test|rstest|test_case|quickcheck|\w+_test)\b")
+                .expect("it is tested")
+        });
+        let is_test = self.marks.iter().any(|mark| TEST.is_match(mark));
+        if is_test || gates.iter().any(|gate| gate == "cfg (test)") {
+            let body: TokenStream = tokens.iter().cloned().collect();
+            self.tests.push(InnerTest {
+                name: name.to_owned(),
+                tokens: format!("{gates:?} {:?} {body}", self.marks),
+            });
+        }
+        self.end_item();
+    }
+
+    /// Adds the examples of the item's documentation, which are tests.
+    fn end_item(&mut self) {
+        self.marks.clear();
+        let mut example: Option<Vec<String>> = None;
+        for line in std::mem::take(&mut self.lines) {
+            let text = line.trim();
+            if !text.starts_with("```") {
+                if let Some(lines) = &mut example {
+                    lines.push(text.to_owned());
+                }
+                continue;
+            }
+            match example.take() {
+                Some(lines) => self.tests.push(InnerTest {
+                    name: format!("example {}", lines.last().map_or("", String::as_str)),
+                    tokens: lines.join("\n"),
+                }),
+                None => example = Some(vec![text.to_owned()]),
+            }
+        }
+    }
+}
+
+/// Whether an item ends with this token.
+fn is_end(token: &TokenTree) -> bool {
+    match token {
+        TokenTree::Group(group) => group.delimiter() == Delimiter::Brace,
+        TokenTree::Punct(sign) => sign.as_char() == ';',
+        TokenTree::Ident(_) | TokenTree::Literal(_) => false,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn inner_test_changes_by_its_tokens() {
+        const OLD: &str = "/// Adds.\n///\n/// ```\n/// assert_eq!(add(1, 1), 2);\n/// ```\nfn add(a: u8, b: u8) -> u8 { a + b }\n\
+             #[cfg(test)]\nmod tests {\n    use super::*;\n    fn two() -> u8 { 2 }\n    #[test]\n    fn adds() { assert_eq!(add(1, 1), two()); }\n}\n";
+        for (from, to, changed) in [
+            ("a + b", "b + a", &[][..]),
+            ("fn adds", "fn sums", &[]),
+            ("fn adds() {", "// why\n    fn adds()\n    {", &[]),
+            (
+                "    use super",
+                "    #[test]\n    fn more() {}\n    use super",
+                &[],
+            ),
+            ("mod tests", "mod checks", &[]),
+            ("add(1, 1), two()", "add(1, 1), add(1, 1)", &["adds"]),
+            ("{ assert_eq!(add(1, 1), two()); }", "{}", &["adds"]),
+            ("    #[test]\n", "    #[test]\n    #[ignore]\n", &["adds"]),
+            ("    #[test]\n", "", &["adds"]),
+            ("u8 { 2 }", "u8 { 0 }", &["two"]),
+            (
+                "/// assert_eq!(add(1, 1), 2);",
+                "/// add(1, 1);",
+                &["example assert_eq!(add(1, 1), 2);"],
+            ),
+            ("#[cfg(test)]", "#[cfg(any())]", &["adds", "two"]),
+        ] {
+            let new = OLD.replace(from, to);
+            assert_ne!(new, OLD, "{from}");
+            let files = [("src/lib.rs", Some(OLD.to_owned()), Some(new))];
+            assert_eq!(
+                changed_inner_tests(files.into_iter()),
+                Ok(changed.iter().map(|name| (*name).to_owned()).collect()),
+                "{from} {to}"
+            );
+        }
+        let moved = [
+            ("src/a.rs", Some(OLD.to_owned()), None),
+            ("src/b.rs", None, Some(OLD.to_owned())),
+        ];
+        assert_eq!(changed_inner_tests(moved.into_iter()), Ok(Vec::new()));
+        let broken = [("src/a.rs", Some("#[test] fn a() {".to_owned()), None)];
+        assert_eq!(
+            changed_inner_tests(broken.into_iter()),
+            Err("src/a.rs".to_owned())
+        );
+    }
+}
