@@ -115,6 +115,15 @@ fn weakened_test_is_never_complete() {
         let out = run(&repo, script).expect(12);
         assert_eq!(worth(&out), expected, "{name}: {out}");
         out.assert_has("message", "test_add (tests.test_calc.T.test_add)");
+        let now = if name.contains("deleted") {
+            "gone"
+        } else {
+            "tests/test_calc.py:"
+        };
+        out.assert_has(
+            "message",
+            &format!("(tests/test_calc.py:5, now {now}").replace("now gone", "gone now"),
+        );
         out.assert_has("message", "snapshot --accept-criteria");
         assert_eq!(repo.status(), "", "{name}");
     }
@@ -350,6 +359,30 @@ fn suites_of_other_runners_are_tried_alike() {
             &out.json()["checks"][0]["proof"]["canary"],
             canary,
             "{name}: {out}"
+        );
+    }
+}
+
+#[test]
+fn changed_test_in_code_is_only_claimed() {
+    let env = TestEnv::new();
+    let code = "pub fn add(a: i32, b: i32) -> i32 { a - b }\n#[cfg(test)]\nmod tests {\n    #[test]\n    fn adds() { assert_eq!(super::add(2, 2), 4); }\n}\n";
+    let files = [
+        ("src/lib.rs", code),
+        ("sum", "grep -q 'a + b' src/lib.rs\n"),
+    ];
+    let check = json!({"run": "sh sum", "must_fail_first": true});
+    for (name, edit, expected) in [
+        ("loosened", "s/, 4/, 4 + 0/", "claimed unknown unknown"),
+        ("formatted", "s/fn adds() {/fn adds()  {  /", "verified - -"),
+    ] {
+        let repo = suite(&env, name, &files, check.clone());
+        let script = format!("sed -i 's/a - b/a + b/; {edit}' src/lib.rs");
+        let out = run(&repo, &script).expect(0);
+        assert_eq!(
+            worth(&out),
+            format!("complete/checks_passed {expected}"),
+            "{out}"
         );
     }
 }

@@ -91,4 +91,4 @@ pub use sensors::read_sensors;
 pub use signal::SignalCheck;
 pub use sql_result::SqlResultCheck;
 pub use structured::StructuredOutputCheck;
-pub use test_files::{is_test_file, test_lines};
+pub use test_files::{find_test_line, is_test_file, test_lines};

@@ -94,6 +94,12 @@ pub trait SuiteRunner {
     /// The judging files that the spec's work changed since it began, sorted.
     fn changed_judging_files(&self, criterion: &CommandCriterion) -> ReadFact<Vec<String>>;
 
+    /// The tests inside of files of code that the spec's work changed, with these files, sorted.
+    fn changed_inner_tests(&self, criterion: &CommandCriterion) -> ReadFact<InnerChanges>;
+
+    /// The first line that names a test: before, in the judging files that the spec's work changed, and now.
+    fn find_places(&self, criterion: &CommandCriterion, test: &str) -> Option<String>;
+
     /// Runs the check on a tree. The same rerun gives its first outcome, unless it is to be run `again`.
     fn run_suite(&self, criterion: &CommandCriterion, tree: RerunTree, again: bool) -> SuiteRun;
 
@@ -104,6 +110,15 @@ pub trait SuiteRunner {
         tree: RerunTree,
         tests: &[CanaryTest],
     ) -> Result<CanaryRun, String>;
+}
+
+/// Changed tests inside of files of code.
+#[derive(Debug, Clone, PartialEq, Eq, Default)]
+pub struct InnerChanges {
+    /// Their names.
+    pub tests: Vec<String>,
+    /// The files that held them, or hold them.
+    pub files: Vec<String>,
 }
 
 /// How a suite ended with tests that must fail.
@@ -158,9 +173,13 @@ pub fn prove_pass(
     result: &CheckResult,
     runner: &dyn SuiteRunner,
 ) -> Option<ProvenPass> {
-    let (files, unread) = match runner.changed_judging_files(criterion) {
-        Ok(files) => (files, None),
-        Err(unreadable) => (Vec::new(), Some(unreadable.why)),
+    let read = || -> ReadFact<(Vec<String>, InnerChanges)> {
+        let files = runner.changed_judging_files(criterion)?;
+        Ok((files, runner.changed_inner_tests(criterion)?))
+    };
+    let ((files, inner), unread) = match read() {
+        Ok(changes) => (changes, None),
+        Err(unreadable) => (Default::default(), Some(unreadable.why)),
     };
     let mut reruns = Reruns {
         criterion,
@@ -175,7 +194,7 @@ pub fn prove_pass(
     };
     let is_slow = result.duration > criterion.proof_limit;
     let may_try = criterion.proves && runner.may_try();
-    if files.is_empty() && unread.is_none() {
+    if files.is_empty() && inner.tests.is_empty() && unread.is_none() {
         let is_open = reruns.names_tests && reruns.before != OutcomeBeforeWork::Passed;
         return (may_try && is_open && !is_slow)
             .then(|| reruns.confirm(ProofWorth::Unproven, CheckProof::default()));
@@ -190,15 +209,17 @@ pub fn prove_pass(
         (RerunOutcome::NotRun, RerunOutcome::NotRun)
     } else if unread.is_some() {
         (RerunOutcome::Unknown, RerunOutcome::Unknown)
-    } else {
+    } else if inner.tests.is_empty() {
         reruns.run()
+    } else {
+        reruns.run_beside(&inner, !files.is_empty())
     };
     let worth = weigh_proof(&ProofFacts {
         old_tests,
         new_tests,
         before: reruns.before,
         was_red: reruns.was_red,
-        failing: &reruns.failing,
+        failing: &reruns.name_failing(),
         changes: criterion.test_changes,
     });
     let mut weakened = match (&worth, reruns.failing.is_empty()) {
@@ -206,7 +227,8 @@ pub fn prove_pass(
         (ProofWorth::Weakened(_), true) => files.clone(),
         (ProofWorth::Verified | ProofWorth::Unproven | ProofWorth::AtMost(..), _) => Vec::new(),
     };
-    let mut judging_files = files;
+    let mut judging_files = [files, inner.files].concat();
+    judging_files.sort();
     weakened.truncate(CheckProof::LISTED);
     judging_files.truncate(CheckProof::LISTED);
     let proof = CheckProof {
@@ -255,6 +277,40 @@ impl Reruns<'_> {
             };
         }
         (old_tests, new_tests)
+    }
+
+    /// A test inside of a file of code cannot be taken as it was: whether it holds is unknown.
+    fn run_beside(
+        &mut self,
+        inner: &InnerChanges,
+        has_files: bool,
+    ) -> (RerunOutcome, RerunOutcome) {
+        let (old_tests, new_tests) = if has_files {
+            self.run()
+        } else {
+            (RerunOutcome::Unknown, RerunOutcome::Unknown)
+        };
+        let names = inner.tests.join("`, `");
+        let files = inner.files.join(", ");
+        self.why = Some(format!("`{names}` of {files} is not as it was"));
+        match old_tests {
+            RerunOutcome::Fail => (old_tests, new_tests),
+            RerunOutcome::Pass | RerunOutcome::Unknown | RerunOutcome::NotRun => {
+                (RerunOutcome::Unknown, new_tests)
+            }
+        }
+    }
+
+    /// The tests that fail as they were, with their places, as many as a sentence names.
+    fn name_failing(&self) -> Vec<String> {
+        let named = self.failing.iter().enumerate().map(|(n, test)| {
+            let places = (n < 2).then(|| self.runner.find_places(self.criterion, test));
+            let places = places
+                .flatten()
+                .map_or(String::new(), |places| format!(" ({places})"));
+            format!("`{test}`{places}")
+        });
+        named.collect()
     }
 
     fn run_once(&mut self, tree: RerunTree) -> SuiteRun {

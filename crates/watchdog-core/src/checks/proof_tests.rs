@@ -10,7 +10,7 @@ use watchdog_facts::proof::RerunOutcome;
 use watchdog_facts::verdict::Evidence;
 
 use super::canary::CanaryTest;
-use super::proof::{CanaryRun, RerunTree, SuiteRun, SuiteRunner, prove_pass};
+use super::proof::{CanaryRun, InnerChanges, RerunTree, SuiteRun, SuiteRunner, prove_pass};
 use crate::config::settings::{CommandCriterion, CommandLine};
 
 /// Ends each rerun as its row says; `-` is an unknown end, and names after `fail` are those of tests.
@@ -36,6 +36,22 @@ impl SuiteRunner for TableRunner {
             Some("unread") => Err(UnreadableFact::new(FaultKind::Git, "no tree")),
             _ => Ok(vec!["tests/a.py".to_owned()]),
         }
+    }
+
+    fn changed_inner_tests(&self, criterion: &CommandCriterion) -> ReadFact<InnerChanges> {
+        let is_inner = criterion.tests_are.contains(&"inner".to_owned());
+        Ok(if is_inner {
+            InnerChanges {
+                tests: vec!["adds".to_owned()],
+                files: vec!["src/lib.rs".to_owned()],
+            }
+        } else {
+            InnerChanges::default()
+        })
+    }
+
+    fn find_places(&self, _: &CommandCriterion, test: &str) -> Option<String> {
+        Some(format!("{test}:1"))
     }
 
     fn run_suite(&self, _: &CommandCriterion, tree: RerunTree, again: bool) -> SuiteRun {
@@ -266,6 +282,13 @@ fn untried_pass_says_why() {
         prove_pass(&with_globs("none"), &pass(None), &runner(true)),
         None
     );
+    let inner = CommandCriterion {
+        tests_are: vec!["none".to_owned(), "inner".to_owned()],
+        ..criterion()
+    };
+    let (outcomes, why) = not_run(&inner, &runner(true));
+    assert_eq!(outcomes, (unknown, unknown));
+    assert_eq!(why, "`adds` of src/lib.rs is not as it was");
 }
 
 #[test]

@@ -15,7 +15,7 @@ pub(super) struct ProofFacts<'a> {
     pub before: OutcomeBeforeWork,
     /// Whether a test that fails as it was also failed when the work began.
     pub was_red: bool,
-    /// The tests that fail as they were.
+    /// The tests that fail as they were, each with its places.
     pub failing: &'a [String],
     /// The owner's word about it; `None`: a changed expectation is the session's word.
     pub changes: Option<TestChanges>,
@@ -110,9 +110,9 @@ pub(super) fn weigh_proof(facts: &ProofFacts<'_>) -> ProofWorth {
 fn name_tests(tests: &[String]) -> String {
     match tests {
         [] => "the suite fails".to_owned(),
-        [test] => format!("`{test}` fails"),
-        [first, second] => format!("`{first}` fails, and `{second}`,"),
-        [first, more @ ..] => format!("`{first}` fails, and {} more tests,", more.len()),
+        [test] => format!("{test} fails"),
+        [first, second] => format!("{first} fails, and {second},"),
+        [first, more @ ..] => format!("{first} fails, and {} more tests,", more.len()),
     }
 }
 

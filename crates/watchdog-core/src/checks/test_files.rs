@@ -30,6 +30,27 @@ pub fn is_test_file(path: &str) -> bool {
     in_folder || by_name || name.ends_with(".snap")
 }
 
+/// The number of the first line that names a test, as its runner calls it: by the last word of its path.
+pub fn find_test_line(text: &str, test: &str) -> Option<usize> {
+    let test = test.split(" (").next().unwrap_or(test);
+    let last = [" > ", " › ", "::", "/"]
+        .iter()
+        .fold(test, |name, sign| name.rsplit(sign).next().unwrap_or(name));
+    let name = last.split(['[', '<']).next().unwrap_or(last).trim();
+    let names = |line: &str| {
+        line.match_indices(name).any(|(at, _)| {
+            let is_edge = |c: Option<char>| !c.is_some_and(|c| c.is_alphanumeric() || c == '_');
+            is_edge(line[..at].chars().next_back())
+                && is_edge(line[at + name.len()..].chars().next())
+        })
+    };
+    let mut lines = text.lines();
+    (!name.is_empty())
+        .then(|| lines.position(names))
+        .flatten()
+        .map(|n| n + 1)
+}
+
 /// How many more definitions of tests a difference removes than it adds, and how many more marks that skip a test it adds than it
 /// removes.
 pub fn test_lines(diff: &str) -> (u64, u64) {
@@ -99,6 +120,19 @@ mod tests {
             "UNIT",
         ] {
             assert!(!is_test_file(path), "{path}");
+        }
+    }
+
+    #[test]
+    fn line_of_a_test_is_that_of_its_name() {
+        let text = "import x\ndef test_added():\ndef test_add():\nit('adds two', () => {\n";
+        for (test, line) in [
+            ("test_add (tests.test_calc.T.test_add)", Some(3)),
+            ("tests/test_a.py::T::test_add[1-2]", Some(3)),
+            ("calc > adds two", Some(4)),
+            ("calc::tests::gone", None),
+        ] {
+            assert_eq!(find_test_line(text, test), line, "{test}");
         }
     }
 

@@ -10,7 +10,8 @@ use super::copied_dependencies::{SessionTrees, plain_folder};
 use crate::clock::now;
 use watchdog_core::checks::{
     CanaryRun, CanaryTest, CheckContext, CheckDefinition, CommandCheck, CompletionCheck as _,
-    GateFilePart, RerunTree, SuiteRun, SuiteRunner, gate_files, is_test_file, write_canary,
+    GateFilePart, InnerChanges, RerunTree, SuiteRun, SuiteRunner, changed_inner_tests,
+    find_test_line, gate_files, is_test_file, write_canary,
 };
 use watchdog_core::config::settings::{CheckKind, CommandCriterion};
 use watchdog_facts::evidence::{FaultKind, OutcomeBeforeWork, ReadFact, UnreadableFact};
@@ -40,16 +41,7 @@ impl SuiteRunner for SystemCapabilities<'_> {
         if begin == HistoryPoint::unknown() {
             return Ok(Vec::new());
         }
-        let none_differs = {
-            let worktree = self.input.worktree();
-            let head = worktree.head().and_then(|head| worktree.tree_at(&head))?;
-            let committed = worktree.differing_paths(&worktree.tree_at(&begin)?, &head)?;
-            !committed.iter().any(|path| is_judging(path))
-                && worktree
-                    .touched_since(&begin, refs, &is_judging)?
-                    .is_empty()
-        };
-        if none_differs {
+        if !self.may_differ(&is_judging)? {
             return Ok(Vec::new());
         }
         let unknown = |why| UnreadableFact::new(FaultKind::Git, why);
@@ -73,6 +65,54 @@ impl SuiteRunner for SystemCapabilities<'_> {
             )));
         }
         Ok(own)
+    }
+
+    fn changed_inner_tests(&self, criterion: &CommandCriterion) -> ReadFact<InnerChanges> {
+        let is_judging =
+            judging_files(criterion).map_err(|why| UnreadableFact::new(FaultKind::Config, why))?;
+        let folder = plain_folder(criterion.cwd.as_deref());
+        let may_hold = |path: &str| {
+            path.ends_with(".rs") && !is_judging(path) && Path::new(path).starts_with(&folder)
+        };
+        if self.input.tests_point().0 == HistoryPoint::unknown() || !self.may_differ(&may_hold)? {
+            return Ok(InnerChanges::default());
+        }
+        let unknown = |why| UnreadableFact::new(FaultKind::Git, why);
+        let trees = self.session_trees().map_err(unknown)?;
+        let worktree = self.input.worktree();
+        let mut files = Vec::new();
+        for path in trees.changed.iter().filter(|path| may_hold(path)) {
+            let old = worktree.text_in_tree(&trees.begin, path)?;
+            files.push((
+                path.as_str(),
+                old,
+                worktree.text_in_tree(&trees.judged, path)?,
+            ));
+        }
+        let names = files.iter().map(|(path, ..)| (*path).to_owned()).collect();
+        let tests = changed_inner_tests(files.into_iter())
+            .map_err(|path| unknown(format!("the tests of {path} cannot be told from its code")))?;
+        Ok(InnerChanges {
+            files: if tests.is_empty() { Vec::new() } else { names },
+            tests,
+        })
+    }
+
+    fn find_places(&self, criterion: &CommandCriterion, test: &str) -> Option<String> {
+        let trees = self.session_trees().ok()?;
+        let is_judging = judging_files(criterion).ok()?;
+        let worktree = self.input.worktree();
+        let find = |tree: &str| {
+            let paths = trees.changed.iter().filter(|path| is_judging(path));
+            let mut texts = paths.filter_map(|path| {
+                let text = worktree.text_in_tree(tree, path).ok().flatten()?;
+                Some((path, find_test_line(&text, test)?))
+            });
+            texts.next().map(|(path, line)| format!("{path}:{line}"))
+        };
+        let before = find(&trees.begin)?;
+        let now = find(&trees.judged).map_or("gone now".to_owned(), |now| format!("now {now}"));
+        Some(format!("{before}, {now}"))
     }
 
     fn run_suite(&self, criterion: &CommandCriterion, tree: RerunTree, again: bool) -> SuiteRun {
@@ -123,6 +163,16 @@ impl SuiteRunner for SystemCapabilities<'_> {
 }
 
 impl SystemCapabilities<'_> {
+    /// Whether the session can have changed such a file, without a snapshot of the worktree.
+    fn may_differ(&self, is_such: &dyn Fn(&str) -> bool) -> ReadFact<bool> {
+        let (begin, refs) = self.input.tests_point();
+        let worktree = self.input.worktree();
+        let head = worktree.head().and_then(|head| worktree.tree_at(&head))?;
+        let committed = worktree.differing_paths(&worktree.tree_at(&begin)?, &head)?;
+        let is_committed = committed.iter().any(|path| is_such(path));
+        Ok(is_committed || !(worktree.touched_since(&begin, refs, is_such)?).is_empty())
+    }
+
     /// Runs the suite in a scratch checkout of a tree.
     fn run_on_tree(&self, criterion: &CommandCriterion, tree: String, again: bool) -> SuiteRun {
         let patience = LONGEST_PROOF * criterion.proof_limit;
