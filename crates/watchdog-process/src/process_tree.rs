@@ -24,8 +24,9 @@ use watchdog_facts::evidence::ProcessExit;
 /// The longest time between two polls of [`CancelFlag`].
 pub(super) const TICK: Duration = Duration::from_millis(100);
 
-/// How long a killed process may take to go before it is reported. Together with the rounds it stays below a second.
+/// How long killed processes may take to go before they are reported, from the last birth among them, and how long in all.
 const KILL_PATIENCE: Duration = Duration::from_millis(700);
+const LONGEST_KILL: Duration = Duration::from_secs(5);
 
 /// Between TERM and KILL for a tree without a waiter: git removes its locks at a TERM.
 const DROPPED: Duration = Duration::from_millis(500);
@@ -224,7 +225,8 @@ impl ProcessTree {
 
     /// Kills the remaining processes, round after round.
     fn kill(&mut self) -> Vec<SurvivingProcess> {
-        let give_up = Instant::now() + KILL_PATIENCE;
+        let begin = Instant::now();
+        let (mut give_up, mut youngest) = (begin + KILL_PATIENCE, None);
         let mut pause = Duration::from_micros(500);
         let mut empty_rounds = 0;
         // A single empty scan is not enough: a process may be born of a parent that was already
@@ -242,12 +244,13 @@ impl ProcessTree {
                 continue;
             }
             empty_rounds = 0;
-            let watch_error = round.refused == round.alive.len();
-            std::thread::sleep(if watch_error {
-                Duration::from_millis(20)
-            } else {
-                pause
-            });
+            // A busy machine gives this process its turn late: whoever was born since the last round got away, and is no process that stays.
+            let born = round.alive.iter().map(|row| row.started).max();
+            if born > youngest {
+                youngest = born;
+                give_up = (Instant::now() + KILL_PATIENCE).min(begin + LONGEST_KILL);
+            }
+            std::thread::sleep(pause);
             pause = (pause * 2).min(Duration::from_millis(10));
         }
         while !self.leader_has_ended() && Instant::now() < give_up {

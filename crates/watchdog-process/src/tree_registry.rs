@@ -10,7 +10,7 @@ use std::io;
 use std::sync::{Mutex, MutexGuard, OnceLock, PoisonError};
 
 use rustix::process::{Pid, Signal, WaitOptions, getpgrp, waitpid};
-use watchdog_system::{ProcessRow, SignalOutcome};
+use watchdog_system::ProcessRow;
 
 use super::spared_programs::SparedPrograms;
 use super::tree_members::{OwnProcess, ProcessTrees, TableContext, TrackedTree, TreeMark};
@@ -32,8 +32,6 @@ struct TreeRegistry {
 pub(super) struct TreeSignalResult {
     /// Living members at the time of the round.
     pub alive: Vec<ProcessRow>,
-    /// How many of them take no signals from this user.
-    pub refused: usize,
     /// Whether one of its members died since the previous scan: it may have left a child that this scan does not show.
     pub restless: bool,
 }
@@ -198,13 +196,11 @@ pub(super) fn signal_tree(
     let mut registry = lock_registry();
     let TreeScanResult { mut alive, ended } = scan_tree(&mut registry, id)?;
     spared.remove_from(&mut alive);
-    let refused = alive
-        .iter()
-        .filter(|row| watchdog_system::signal_process(row, signal) == SignalOutcome::Refused)
-        .count();
+    for row in &alive {
+        watchdog_system::signal_process(row, signal);
+    }
     Some(TreeSignalResult {
         alive,
-        refused,
         restless: !ended.is_empty(),
     })
 }

@@ -54,5 +54,5 @@ pub use here::{
 };
 pub use regular_file::{open_regular_file, read_entries, read_regular_file};
 pub use system_facts::{
-    BootReading, ListingBuffer, NamedProcess, ProcessHandle, ProcessLife, ProcessRow, SignalOutcome,
+    BootReading, ListingBuffer, NamedProcess, ProcessHandle, ProcessLife, ProcessRow,
 };

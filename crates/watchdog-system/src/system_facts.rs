@@ -26,17 +26,6 @@ pub struct ProcessRow {
     pub name: String,
 }
 
-/// The result of a signal.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum SignalOutcome {
-    /// It was delivered.
-    Delivered,
-    /// The process is gone, or is another one by now.
-    Gone,
-    /// The process belongs to another user, and takes no signals from us.
-    Refused,
-}
-
 /// Whether a process runs, and since when.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum ProcessLife {

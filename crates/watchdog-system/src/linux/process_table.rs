@@ -11,7 +11,7 @@ use std::time::Duration;
 use rustix::io::Errno;
 use rustix::process::{Pid, PidfdFlags, Signal, kill_process, pidfd_open, pidfd_send_signal};
 
-use crate::{ProcessLife, ProcessRow, SignalOutcome};
+use crate::{ProcessLife, ProcessRow};
 
 /// Every process that this user may see.
 pub fn read_all() -> io::Result<Vec<ProcessRow>> {
@@ -148,26 +148,20 @@ fn children_of_thread(thread: &OsStr) -> Option<HashSet<u32>> {
     )
 }
 
-/// Signals the process that `row` describes.
+/// Signals the process that `row` describes; says whether it took the signal.
 ///
 /// The pidfd is opened first and the table is read again after: if the row is still right then, the pidfd holds that very process,
 /// and a pid that is reused later cannot redirect the signal.
-pub fn signal_process(row: &ProcessRow, signal: Signal) -> SignalOutcome {
+pub fn signal_process(row: &ProcessRow, signal: Signal) -> bool {
     let Some(pid) = i32::try_from(row.pid).ok().and_then(Pid::from_raw) else {
-        return SignalOutcome::Gone;
-    };
-    let sent = |result: rustix::io::Result<()>| match result {
-        Ok(()) => SignalOutcome::Delivered,
-        Err(Errno::PERM) => SignalOutcome::Refused,
-        Err(_) => SignalOutcome::Gone,
+        return false;
     };
     let still_it = || read_one(row.pid).is_some_and(|now| now.started == row.started);
     match pidfd_open(pid, PidfdFlags::empty()) {
-        Ok(_) if !still_it() => SignalOutcome::Gone,
-        Ok(pidfd) => sent(pidfd_send_signal(pidfd, signal)),
+        Ok(pidfd) => still_it() && pidfd_send_signal(pidfd, signal).is_ok(),
         // Kernels before 5.3 and some sandboxes have no pidfd.
-        Err(Errno::NOSYS | Errno::PERM) if still_it() => sent(kill_process(pid, signal)),
-        Err(_) => SignalOutcome::Gone,
+        Err(Errno::NOSYS | Errno::PERM) => still_it() && kill_process(pid, signal).is_ok(),
+        Err(_) => false,
     }
 }
 
@@ -239,6 +233,6 @@ mod tests {
             started: row.started - 1,
             ..row
         };
-        assert_eq!(signal_process(&former, Signal::KILL), SignalOutcome::Gone);
+        assert!(!signal_process(&former, Signal::KILL));
     }
 }
