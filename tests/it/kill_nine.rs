@@ -2,7 +2,7 @@
 //! whole, and the next call goes on.
 
 use std::fs;
-use std::sync::atomic::{AtomicU32, Ordering};
+use std::sync::{Mutex, PoisonError};
 use std::time::{Duration, Instant};
 
 use rustix::process::Signal;
@@ -10,8 +10,8 @@ use serde_json::json;
 
 use crate::support::{Repo, Step, TestEnv, wait_for, wait_until};
 
-/// Rounds in all.
-const ROUNDS: u32 = 120;
+/// Kills that hit a watchdog that runs. On a busy machine more of them come too late; it takes more rounds then.
+const HITS: u32 = 100;
 
 /// Repositories that are worked in at the same time.
 const WORKERS: u32 = 6;
@@ -38,41 +38,12 @@ impl Random {
 
 #[test]
 fn random_kills_never_lose_any_work() {
-    let next = AtomicU32::new(0);
-    let tally: Vec<Tally> = std::thread::scope(|scope| {
-        let workers: Vec<_> = (0..WORKERS)
-            .map(|worker| {
-                scope.spawn({
-                    let next = &next;
-                    move || work(worker, next)
-                })
-            })
-            .collect();
-        workers
-            .into_iter()
-            .map(|worker| worker.join().expect("a worker found a fault; see above"))
-            .collect()
+    let tally = Mutex::default();
+    std::thread::scope(|scope| {
+        let tally = &tally;
+        (0..WORKERS).for_each(|worker| drop(scope.spawn(move || work(worker, tally))));
     });
-    let sum = |of: fn(&Tally) -> u32| tally.iter().map(of).sum::<u32>();
-    let (rounds, before, between, after) = (
-        sum(|t| t.rounds),
-        sum(|t| t.before),
-        sum(|t| t.between),
-        sum(|t| t.after),
-    );
-    let late = rounds - before - between - after;
-    println!(
-        "{rounds} rounds: killed {before} times before the snapshot, {between} between it and the commit, {after} after that; {late} too late"
-    );
-    assert_eq!(rounds, ROUNDS);
-    assert!(
-        before > 0 && between > 0 && after > 0,
-        "the moments must spread over the whole run: {before}, {between}, {after}"
-    );
-    assert!(
-        late * 4 < rounds,
-        "most kills must hit a watchdog that runs: {late} of {rounds} came too late"
-    );
+    println!("{tally:?}");
 }
 
 #[test]
@@ -120,9 +91,11 @@ fn locks_of_killed_processes_never_block() {
 }
 
 /// What the kills hit, to know that they hit everything.
-#[derive(Default)]
+#[derive(Debug, Default)]
 struct Tally {
     rounds: u32,
+    /// Too late: it had ended.
+    late: u32,
     /// Before the snapshot of this round was there.
     before: u32,
     /// With a snapshot, and no commit yet.
@@ -131,19 +104,32 @@ struct Tally {
     after: u32,
 }
 
-fn work(worker: u32, next: &AtomicU32) -> Tally {
+impl Tally {
+    /// Whether enough kills hit, among them each part of a run.
+    fn is_complete(&self) -> bool {
+        let hits = [self.before, self.between, self.after];
+        hits.iter().sum::<u32>() >= HITS && !hits.contains(&0)
+    }
+}
+
+fn work(worker: u32, tally: &Mutex<Tally>) {
+    let lock = || tally.lock().unwrap_or_else(PoisonError::into_inner);
     let env = TestEnv::new();
     let repo = env.repo_named(&format!("repo-{worker}"));
     let mut random = Random(SEED + u64::from(worker) * 0x9e37_79b9);
-    let mut tally = Tally::default();
     // How long an undisturbed run takes, measured again now and then, as the repository grows, and by each kill that comes too late.
     let mut took = Took::default();
-    loop {
-        let round = next.fetch_add(1, Ordering::Relaxed);
-        if round >= ROUNDS {
-            return tally;
-        }
-        if tally.rounds % 25 == 0 {
+    for own_round in 0.. {
+        let round = {
+            let mut tally = lock();
+            if tally.is_complete() {
+                return;
+            }
+            assert!(tally.rounds < 5 * HITS, "kills miss a part: {tally:?}");
+            tally.rounds += 1;
+            tally.rounds
+        };
+        if own_round % 25 == 0 {
             took = one_round(&env, &repo, &format!("{round}-measured"), None).took;
         }
         // Most of a run is the pause before the commit: so the parts before and after it have kills of their own.
@@ -154,13 +140,16 @@ fn work(worker: u32, next: &AtomicU32) -> Tally {
             _ => Kill::Recording(random.within(took.recording)),
         };
         let outcome = one_round(&env, &repo, &round.to_string(), Some(kill));
-        tally.rounds += 1;
-        match (outcome.killed, outcome.snapshot, outcome.committed) {
-            (false, _, _) => took = took.as_of_late(outcome.took),
-            (true, false, _) => tally.before += 1,
-            (true, true, false) => tally.between += 1,
-            (true, true, true) => tally.after += 1,
+        if !outcome.killed {
+            took = took.as_of_late(outcome.took);
         }
+        let mut tally = lock();
+        *match (outcome.killed, outcome.snapshot, outcome.committed) {
+            (false, _, _) => &mut tally.late,
+            (true, false, _) => &mut tally.before,
+            (true, true, false) => &mut tally.between,
+            (true, true, true) => &mut tally.after,
+        } += 1;
     }
 }
 
@@ -257,7 +246,7 @@ fn one_round(env: &TestEnv, repo: &Repo<'_>, round: &str, kill: Option<Kill>) ->
         let tip = fs::read_to_string(&branch).unwrap_or_default();
         (tip.len() > 40 && tip.trim() != baseline).then(Instant::now)
     };
-    let patience = Duration::from_secs(20);
+    let patience = Duration::from_secs(60);
     let (mut session_over, mut committed_at) = (None, None);
     match kill {
         None => {
@@ -288,7 +277,7 @@ fn one_round(env: &TestEnv, repo: &Repo<'_>, round: &str, kill: Option<Kill>) ->
     // The session's process is an orphan now and may still write.
     wait_until(
         "what the killed watchdog had started ends",
-        Duration::from_secs(20),
+        Duration::from_secs(60),
         || env.processes_left().is_empty(),
     );
 
