@@ -54,7 +54,7 @@ impl Packing {
             rounds,
             thread: Some(thread),
         };
-        wait_until("refs are packed", Duration::from_secs(30), || {
+        wait_until("refs are packed", Duration::from_secs(60), || {
             packing.rounds.load(Ordering::Relaxed) > 1
         });
         packing

@@ -102,7 +102,7 @@ esac
     let recipe = include_str!("../../docs/recipes/shell-loop.md");
     let from = recipe.find("session() {").expect("the recipe shows a loop");
     let text = &recipe[from..from + recipe[from..].find("```").expect("the block ends")];
-    let text = text.replace("--timeout 1h", "--timeout 1s --grace 1s");
+    let text = text.replace("--timeout 1h", "--timeout 5s --grace 1s");
     env.install(
         "watchdog",
         std::path::Path::new(env!("CARGO_BIN_EXE_watchdog")),

@@ -465,7 +465,7 @@ fn commit_cuts_the_probe_interval_short() {
         &scene.config,
     ];
     let running = scene.repo.watchdog_spawn(&args);
-    let asked = wait_for(Duration::from_secs(30), || {
+    let asked = wait_for(Duration::from_secs(60), || {
         (scene.prompts().len() == 1).then_some(Instant::now())
     })
     .expect("a question");
@@ -518,7 +518,7 @@ fn hanging_probe_ends_with_all_its_processes() {
     assert_eq!(out.verdict(), "error/probe_error");
     assert_eq!(out.json()["probes"][0]["outcome"], "timed_out", "{out}");
     assert!(
-        began.elapsed() < Duration::from_secs(20),
+        began.elapsed() < Duration::from_secs(60),
         "{:?}",
         began.elapsed()
     );

@@ -745,7 +745,7 @@ fn doctor_runs_beside_a_live_session() {
     let begun = env.root().join("begun");
     let script = format!("touch {}; sleep 300", begun.display());
     let running = repo.watchdog_spawn(&["run", "--json", "--no-probe", "--", "sh", "-c", &script]);
-    crate::support::wait_until("the session runs", Duration::from_secs(30), || {
+    crate::support::wait_until("the session runs", Duration::from_secs(60), || {
         begun.exists()
     });
     let out = repo.watchdog(&["doctor", "--fix", "--json"]).expect(0);

@@ -11,7 +11,7 @@ use watchdog_store::journal::kind;
 
 use crate::support::{Repo, Running, TestEnv, wait_until};
 
-const SOON: Duration = Duration::from_secs(20);
+const SOON: Duration = Duration::from_secs(60);
 
 /// The events that were printed as JSON lines.
 fn events(text: &str) -> Vec<Value> {

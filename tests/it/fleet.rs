@@ -320,18 +320,18 @@ fn interrupted_init_is_undone_and_can_be_repeated() {
             ));
             found != "0"
         };
-        wait_until("the lock is held", Duration::from_secs(30), || {
+        wait_until("the lock is held", Duration::from_secs(60), || {
             waiting("granted")
         });
         let address = database.full_address("owner");
         let mut init = env.watchdog_spawn(&env.root(), &["fleet", "init", &address]);
-        wait_until("init waits", Duration::from_secs(30), || {
+        wait_until("init waits", Duration::from_secs(60), || {
             waiting("NOT granted")
         });
         init.signal(Signal::INT);
-        wait_until("init ends", Duration::from_secs(30), || init.ended());
+        wait_until("init ends", Duration::from_secs(60), || init.ended());
         drop(init);
-        wait_until("its session ends", Duration::from_secs(30), || {
+        wait_until("its session ends", Duration::from_secs(60), || {
             !waiting("NOT granted")
         });
         assert_eq!(

@@ -388,7 +388,7 @@ fn silent_working_machine_needs_a_person() {
         "{running}"
     );
     looped.signal(Signal::KILL);
-    wait_until("the loop is dead", Duration::from_secs(30), || {
+    wait_until("the loop is dead", Duration::from_secs(60), || {
         looped.ended()
     });
     database.sql(

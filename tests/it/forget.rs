@@ -433,7 +433,7 @@ fn a_session_or_another_watchdog_is_not_disturbed() {
         "run --no-probe -- sh -c {}",
         &["touch runs; exec sleep 1000"],
     );
-    wait_until("the session runs", Duration::from_secs(20), || {
+    wait_until("the session runs", Duration::from_secs(60), || {
         repo.has("runs")
     });
     for (at, args) in [
@@ -460,7 +460,7 @@ fn a_session_or_another_watchdog_is_not_disturbed() {
     // Of the other worktree there is nothing that a session here could miss.
     side.watchdog(&["forget", "--yes"]).expect(0);
     running.signal(Signal::TERM);
-    wait_until("it ends", Duration::from_secs(20), || running.ended());
+    wait_until("it ends", Duration::from_secs(60), || running.ended());
     repo.watchdog(&["forget", "--yes"]).expect(0);
 }
 
@@ -578,7 +578,7 @@ fn one_that_was_killed_is_made_again() {
         let mut running = side.watchdog_spawn(&["forget", "--all", "--yes"]);
         std::thread::sleep(Duration::from_micros(u64::from(round) * 5_000));
         running.signal(Signal::KILL);
-        wait_until("it ends", Duration::from_secs(20), || running.ended());
+        wait_until("it ends", Duration::from_secs(60), || running.ended());
         stages.insert((
             traces(&env, &names).len() < rows,
             own_refs(&repo).len() < refs,

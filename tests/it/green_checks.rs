@@ -572,7 +572,7 @@ fn feedback_begins_with_the_uncommitted_work() {
     let wants_a_commit =
         json!({"rescue": {"mode": "snapshot"}, "checks": [{"type": "git", "min_commits": 1}]});
     let (silent, sh) = (
-        ["--idle-timeout", "1s", "--grace", "1s"],
+        ["--idle-timeout", "3s", "--grace", "1s"],
         ["--", "sh", "-c"],
     );
     for (what, more, args, script, rest) in [

@@ -13,7 +13,7 @@ use crate::support::{Repo, TestEnv, fill_line, wait_until};
 /// What a careless shell line, and a careless table, gets wrong.
 const NAME: &str = "o'neil & 日本 $HOME";
 
-const PATIENCE: Duration = Duration::from_secs(30);
+const PATIENCE: Duration = Duration::from_secs(60);
 
 /// A place where `watchdog` can be typed.
 fn place() -> TestEnv {

@@ -373,13 +373,13 @@ fn hook_answers_in_time_and_leaves_no_process() {
         &json!({"checks": [{"type": "command", "run": "touch ../started; (setsid sleep 600 &) ; sleep 600"}]}),
     );
     let begun = Instant::now();
-    let late = hook(&repo, &["stop", "--within", "2s"], &stop("p"));
+    let late = hook(&repo, &["stop", "--within", "6s"], &stop("p"));
     assert!(
-        told(&late).contains("took longer than 2 s") && late.get("decision").is_none(),
+        told(&late).contains("took longer than 6 s") && late.get("decision").is_none(),
         "{late}"
     );
     assert!(
-        begun.elapsed() < Duration::from_secs(20),
+        begun.elapsed() < Duration::from_secs(60),
         "{:?}",
         begun.elapsed()
     );
@@ -390,7 +390,7 @@ fn hook_answers_in_time_and_leaves_no_process() {
         .watchdog_command(&["hook", "stop"])
         .stdin(stop("p").to_string())
         .spawn();
-    wait_until("the check runs", Duration::from_secs(20), || {
+    wait_until("the check runs", Duration::from_secs(60), || {
         env.root().join("started").exists()
     });
     running.signal(rustix::process::Signal::TERM);

@@ -577,7 +577,7 @@ fn signal_ends_a_terminal_check_and_watchdog() {
         format!("test:\n\t@touch {}; sleep 300\n", begun.display()),
     );
     let running = repo.watchdog_spawn(&["init", "--yes", "--try"]);
-    crate::support::wait_until("the check runs", std::time::Duration::from_secs(30), || {
+    crate::support::wait_until("the check runs", std::time::Duration::from_secs(60), || {
         begun.exists()
     });
     running.signal(rustix::process::Signal::INT);

@@ -88,7 +88,7 @@ fn sole_session_of_a_folder_is_asked() {
         .expect("a time");
     wait_until(
         "the next session is clearly later",
-        Duration::from_secs(30),
+        Duration::from_secs(60),
         || {
             begun
                 .elapsed()

@@ -9,7 +9,7 @@ use serde_json::{Value, json};
 
 use crate::support::{Claude, Repo, Running, Step, TestEnv, wait_until};
 
-const SOON: Duration = Duration::from_secs(30);
+const SOON: Duration = Duration::from_secs(60);
 
 /// Events of Claude Code: a text, a call, its result, and a last text.
 fn stream() -> String {
@@ -198,7 +198,7 @@ fn long_log_is_followed_completely_and_stays_bounded() {
     let steps = [
         Step::print("begin\n"),
         Step::wait_for(&go),
-        Step::flood(&line, 60 << 20),
+        Step::flood(&line, 52 << 20),
         Step::print("\nbehind the flood\nthe end\n"),
     ];
     let agent = env.fake_agent("agent", &steps);

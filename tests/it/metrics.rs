@@ -11,7 +11,7 @@ use rustix::process::Signal;
 
 use crate::support::{TestEnv, wait_until};
 
-const SOON: Duration = Duration::from_secs(30);
+const SOON: Duration = Duration::from_secs(60);
 
 /// Has promtool look for what is wrong with these metrics, lints included.
 #[track_caller]

@@ -7,7 +7,7 @@ use serde_json::{Value, json};
 
 use crate::support::{Receiver, Reply, Repo, TestEnv, assert_parts, fill_line, wait_until};
 
-const SOON: Duration = Duration::from_secs(30);
+const SOON: Duration = Duration::from_secs(60);
 
 /// Two repositories in the folder `all`, three worktrees, each with a baseline and one commit since.
 fn three_worktrees(env: &TestEnv) -> Vec<Repo<'_>> {

@@ -59,7 +59,7 @@ fn scripted(env: &TestEnv, name: &str, script: &str) {
 fn read(env: &TestEnv, name: &str) -> String {
     wait_until(
         &format!("{name} is written"),
-        Duration::from_secs(20),
+        Duration::from_secs(60),
         || env.root().join(name).exists(),
     );
     std::fs::read_to_string(env.root().join(name)).expect("it was written")

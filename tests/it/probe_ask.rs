@@ -328,11 +328,11 @@ echo "$@" > argv
 fn a_probe_ends_at_its_deadline() {
     let agent = Agent {
         timeout: Duration::from_millis(300),
-        ..Agent::custom(r#"echo '{"status": "complete"}'; exec sleep 20"#)
+        ..Agent::custom(r#"echo '{"status": "complete"}'; exec sleep 1000"#)
     };
     let begin = std::time::Instant::now();
     assert_eq!(agent.ask(), ProbeOutcome::TimedOut);
-    assert!(begin.elapsed() < Duration::from_secs(15));
+    assert!(begin.elapsed() < Duration::from_secs(60));
 }
 
 #[test]

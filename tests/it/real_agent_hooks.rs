@@ -150,7 +150,7 @@ impl HookedAgent {
     #[track_caller]
     fn assert_end_is_recorded(&self) {
         // An agent may not wait for the hook of its end.
-        wait_until("the end is recorded", Duration::from_secs(30), || {
+        wait_until("the end is recorded", Duration::from_secs(60), || {
             self.recorded().1.iter().any(|kind| kind == "session_ended")
         });
     }

@@ -280,7 +280,7 @@ fn ending_watchdog_takes_the_session_tree_along() {
         let started = claude.env.home().join("started");
         wait_until(
             "the session is in its tool call",
-            Duration::from_secs(30),
+            Duration::from_secs(60),
             || started.exists(),
         );
         running.signal(signal);

@@ -9,7 +9,7 @@ use serde_json::json;
 
 use crate::support::{TestEnv, wait_until};
 
-const SOON: Duration = Duration::from_secs(30);
+const SOON: Duration = Duration::from_secs(60);
 
 /// The block of shell that defines the session.
 fn shell_loop() -> String {

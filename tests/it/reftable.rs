@@ -277,7 +277,7 @@ fn sweep_skips_only_unchanged_tables() {
             .clone()
     };
     let spared = |row: &Value| row["unchanged_since"].is_string();
-    wait_until("nothing is fresh any more", Duration::from_secs(30), || {
+    wait_until("nothing is fresh any more", Duration::from_secs(60), || {
         spared(&sweep())
     });
     assert!(
@@ -296,7 +296,7 @@ fn sweep_skips_only_unchanged_tables() {
         (false, &json!(commit)),
         "{row}"
     );
-    wait_until("nothing is fresh any more", Duration::from_secs(30), || {
+    wait_until("nothing is fresh any more", Duration::from_secs(60), || {
         spared(&sweep())
     });
     let kept = repo.snapshots().len();

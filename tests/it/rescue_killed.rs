@@ -163,7 +163,7 @@ fn rescue_with_an_outdated_index_ends_in_review() {
         .expect("a hook");
     let config = env.config_asking(
         &[Step::print("{\"status\": \"complete\"}")],
-        json!({"rescue": {"mode": "single", "timeout_seconds": 1}}),
+        json!({"rescue": {"mode": "single", "timeout_seconds": 5}}),
     );
     let config = config.to_str().expect("UTF-8");
     let out = repo

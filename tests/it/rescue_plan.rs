@@ -688,7 +688,7 @@ fn signal_during_planning_commits_no_work() {
         &[config.to_str().unwrap()],
     );
     let asked = env.home().join("asked");
-    crate::support::wait_until("the plan is asked for", Duration::from_secs(30), || {
+    crate::support::wait_until("the plan is asked for", Duration::from_secs(60), || {
         asked.exists()
     });
     running.signal(rustix::process::Signal::TERM);

@@ -7,7 +7,7 @@ use serde_json::json;
 
 use crate::support::{Repo, Step, TestEnv, fill_line, wait_until};
 
-const LONG: Duration = Duration::from_secs(30);
+const LONG: Duration = Duration::from_secs(60);
 
 fn config(env: &TestEnv, seconds: u64) -> String {
     let rescue = json!({"rescue": {"mode": "single", "timeout_seconds": seconds}});

@@ -10,7 +10,7 @@ use unicode_width::UnicodeWidthStr as _;
 use crate::support::{AtTerminal, Repo, Run, TestEnv, is_stopped, screen, wait_until};
 
 const XTERM: &str = "xterm-256color";
-const PATIENCE: Duration = Duration::from_secs(30);
+const PATIENCE: Duration = Duration::from_secs(60);
 
 /// A session that says this, and goes on once the file `go` is there.
 fn session(repo: &Repo<'_>, says: &str, options: &[&str]) -> Run {

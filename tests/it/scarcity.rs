@@ -142,7 +142,7 @@ fn loop_waits_for_room_for_its_session() {
     .spawn();
     wait_until(
         "the loop tells of its pause",
-        Duration::from_secs(30),
+        Duration::from_secs(60),
         || {
             looping
                 .stderr_so_far()
@@ -371,7 +371,7 @@ fn failed_allocation_aborts_without_losing_work() {
         "--config {} run --json -- sh -c {}",
         &[config.to_str().expect("UTF-8"), "echo work > work"],
     );
-    wait_until("the agent is asked", Duration::from_secs(30), || {
+    wait_until("the agent is asked", Duration::from_secs(60), || {
         asked.exists()
     });
     // What the standard library does then; no system lets a test choose the allocation.

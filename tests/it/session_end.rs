@@ -90,7 +90,7 @@ fn children_that_outlive_the_session_are_waited_for() {
     let mut running = repo.watchdog_spawn(&args);
     wait_until(
         "the session itself has ended",
-        Duration::from_secs(20),
+        Duration::from_secs(60),
         || {
             repo.has("up")
                 && !env
@@ -148,7 +148,7 @@ fn ended_child_is_not_reported_as_running() {
         );
         wait_until(
             "the session's end is recorded",
-            Duration::from_secs(30),
+            Duration::from_secs(60),
             || {
                 repo.watchdog(&["events", "--json", "--kind", "session_ended"])
                     .stdout
@@ -156,7 +156,7 @@ fn ended_child_is_not_reported_as_running() {
             },
         );
         env.write("go", "");
-        wait_until("the child has ended", Duration::from_secs(30), || {
+        wait_until("the child has ended", Duration::from_secs(60), || {
             !env.processes_left()
                 .iter()
                 .any(|process| process.command.starts_with(&agent[0]))
@@ -207,14 +207,14 @@ fn session_timeout_ends_every_started_process() {
         let out = run(
             &env,
             &repo,
-            &["--timeout", "2s", "--grace", "500ms"],
+            &["--timeout", "6s", "--grace", "500ms"],
             &session,
             "working",
         )
         .expect(code);
         out.assert_verdict(verdict, json!({"probes_used": 0}));
         assert!(
-            began.elapsed() < Duration::from_secs(30),
+            began.elapsed() < Duration::from_secs(60),
             "{:?}",
             began.elapsed()
         );
@@ -280,7 +280,7 @@ fn pause_of_a_session_is_no_silence() {
     let env = TestEnv::new();
     let repo = env.repo();
     let session = "echo $$ > pid; mv pid begun; kill -STOP $$; rm begun; echo a > a.txt; git add a.txt; git commit -qm a";
-    let mut running = repo.spawn_line("run --json --idle-timeout 2s -- sh -c {}", &[session]);
+    let mut running = repo.spawn_line("run --json --idle-timeout 5s -- sh -c {}", &[session]);
     let read_pid = || {
         std::fs::read_to_string(repo.path().join("begun"))
             .ok()?
@@ -288,13 +288,13 @@ fn pause_of_a_session_is_no_silence() {
             .parse::<u32>()
             .ok()
     };
-    let pid = wait_for(Duration::from_secs(30), read_pid).expect("the session has begun");
-    wait_until("it is stopped", Duration::from_secs(30), || is_stopped(pid));
+    let pid = wait_for(Duration::from_secs(60), read_pid).expect("the session has begun");
+    wait_until("it is stopped", Duration::from_secs(60), || is_stopped(pid));
     let stopped = Instant::now();
     wait_until(
         "it stood for longer than it may be silent",
-        Duration::from_secs(30),
-        || running.ended() || stopped.elapsed() > Duration::from_secs(3),
+        Duration::from_secs(60),
+        || running.ended() || stopped.elapsed() > Duration::from_secs(7),
     );
     // watchdog continues a session that it ends: this one may be gone.
     let _ = kill_process(
@@ -350,7 +350,7 @@ fn foreign_process_is_awaited_by_its_pid() {
         "check --json --no-probe --baseline {} --pid {}",
         &[&baseline, &pid],
     );
-    wait_until("watchdog has begun", Duration::from_secs(10), || {
+    wait_until("watchdog has begun", Duration::from_secs(60), || {
         env.processes_left()
             .iter()
             .any(|process| process.command.contains("--pid"))
@@ -376,7 +376,7 @@ fn two_watchdogs_never_judge_one_worktree_together() {
         ],
     );
     let first = repo.watchdog_spawn(&["run", "--json", "--no-probe", "--", &agent[0], &agent[1]]);
-    wait_until("the session runs", Duration::from_secs(20), || up.exists());
+    wait_until("the session runs", Duration::from_secs(60), || up.exists());
     let second = repo.watchdog(&["check", "--json", "--no-probe"]).expect(11);
     assert!(
         ["waiting/locked", "waiting/session_active"].contains(&second.verdict().as_str()),

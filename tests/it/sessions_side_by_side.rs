@@ -8,7 +8,7 @@ use serde_json::json;
 
 use crate::support::{CommandOutput, Repo, Running, Step, TestEnv, wait_until};
 
-const SOON: Duration = Duration::from_secs(30);
+const SOON: Duration = Duration::from_secs(60);
 
 fn check(repo: &Repo<'_>) -> CommandOutput {
     repo.watchdog(&["check", "--json", "--no-probe", "--no-rescue"])

@@ -23,7 +23,7 @@ fn clock_set_forward_spends_no_time_budget() {
         &[&session],
     );
     let looping = clock.read_by(repo.watchdog_command(&args)).spawn();
-    wait_until("the session runs", Duration::from_secs(30), || {
+    wait_until("the session runs", Duration::from_secs(60), || {
         begun.exists()
     });
     clock.be_ahead_by(Duration::from_secs(2 * 3600));

@@ -94,7 +94,7 @@ fn any_sign_of_life_prevents_silence() {
                 let config = env.config_asking(&[Step::print_json(&json!({"status": "working"}))], json!({}));
                 let script = format!("for n in 1 2 3 4 5 6 7 8 9 10 11 12; do sleep 0.5; {sign}; done; git commit -q --allow-empty -m done; echo 1 > a; git add a; git commit -qm a");
                 let args = ["run", "--json", "--config", config.to_str().expect("UTF-8"), "--max-probes", "0"];
-                let command = repo.watchdog_command(&args).args(["--idle-timeout", "3s", "--", "sh", "-c", &script]);
+                let command = repo.watchdog_command(&args).args(["--idle-timeout", "5s", "--", "sh", "-c", &script]);
                 let out = command.env("TRANSCRIPT", transcript(&env, &repo)).env("CLAUDE_CONFIG_DIR", env.root().join("claude")).run().expect(0);
                 assert_eq!(out.verdict(), "complete/new_commits", "{name}: {out}");
                 assert!(!out.json()["message"].to_string().contains("silent"), "{name}: {out}");
@@ -282,7 +282,7 @@ fn run_names_leftover_processes_and_loop_ends_them() {
             "{command:?}: {out}"
         );
         left.iter().for_each(|process| process.kill());
-        crate::support::wait_until("what was left is gone", Duration::from_secs(10), || {
+        crate::support::wait_until("what was left is gone", Duration::from_secs(60), || {
             env.processes_left().is_empty()
         });
     }

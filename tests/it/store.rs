@@ -462,7 +462,7 @@ impl Disk {
         let started = Instant::now();
         while !mounted(&["-o", "remount,ro", self.0.to_str().unwrap()]) {
             assert!(
-                started.elapsed() < Duration::from_secs(10),
+                started.elapsed() < Duration::from_secs(60),
                 "cannot make the scratch disk read-only"
             );
         }

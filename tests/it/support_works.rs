@@ -84,7 +84,7 @@ fn leftover_test_process_is_seen_and_ended() {
         .args(&argv[1..])
         .run()
         .expect(0);
-    wait_until("the daemon is up", Duration::from_secs(10), || {
+    wait_until("the daemon is up", Duration::from_secs(60), || {
         ready.exists()
     });
     let left = env.processes_left();

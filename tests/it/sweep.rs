@@ -429,7 +429,7 @@ fn unmoved_worktree_repeats_its_verdict_until_changed() {
     // What was written a moment before a look could be written again without a trace, so the first ones keep nothing.
     let again = || {
         let mut last = Value::Null;
-        wait_until("it is had again", Duration::from_secs(30), || {
+        wait_until("it is had again", Duration::from_secs(60), || {
             last = sweep();
             last["unchanged_since"].is_string()
         });

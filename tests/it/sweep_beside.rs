@@ -13,7 +13,7 @@ use watchdog_store::{StateDir, open_store};
 use crate::support::{Step, TestEnv, fill_line, wait_until};
 use crate::sweep::{rows, word};
 
-const SOON: Duration = Duration::from_secs(30);
+const SOON: Duration = Duration::from_secs(60);
 
 #[test]
 fn running_session_is_awaited_without_questions() {

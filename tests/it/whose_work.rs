@@ -687,7 +687,7 @@ fn running_session_processes_prevent_any_question() {
         .expect(11);
     again.assert_verdict("waiting/background_work", json!({"probes_used": 0}));
     fs::write(&over, "").unwrap();
-    wait_until("it has ended", Duration::from_secs(20), || {
+    wait_until("it has ended", Duration::from_secs(60), || {
         env.processes_left().is_empty()
     });
     let out = repo

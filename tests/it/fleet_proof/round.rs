@@ -355,7 +355,7 @@ fn followed(following: &Running, expected: usize) -> Vec<String> {
             .filter_map(|event| event["id"].as_str().map(str::to_owned))
             .collect()
     };
-    wait_for(Duration::from_secs(30), || {
+    wait_for(Duration::from_secs(60), || {
         Some(ids()).filter(|ids| ids.len() >= expected)
     })
     .unwrap_or_else(ids)

@@ -189,7 +189,7 @@ impl InjectionGround {
     }
 
     fn end_what_is_left(&self) {
-        let gone = wait_for(Duration::from_secs(10), || {
+        let gone = wait_for(Duration::from_secs(60), || {
             let left = self.env.processes_left();
             left.iter().for_each(|process| process.kill());
             left.is_empty().then_some(())

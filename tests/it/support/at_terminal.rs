@@ -14,7 +14,7 @@ use rustix::termios::{LocalModes, Winsize, tcgetattr, tcsetwinsize};
 use super::wait_for;
 
 /// How long a program may take to show something, or to end.
-const PATIENCE: Duration = Duration::from_secs(30);
+const PATIENCE: Duration = Duration::from_secs(60);
 
 /// Keys, as a terminal sends them.
 pub mod keys {

@@ -51,7 +51,7 @@ impl Run {
             cwd: cwd.to_owned(),
             vars,
             stdin: Vec::new(),
-            timeout: Duration::from_secs(60),
+            timeout: Duration::from_secs(120),
             keep: keep.to_owned(),
             discard_stdout: false,
             stdout_to: None,
@@ -77,7 +77,7 @@ impl Run {
         self
     }
 
-    /// When it counts as hung. One minute without.
+    /// When it counts as hung. Two minutes without.
     pub fn timeout(mut self, timeout: Duration) -> Self {
         self.timeout = timeout;
         self

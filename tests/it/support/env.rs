@@ -155,7 +155,7 @@ impl TestEnv {
 impl Drop for TestEnv {
     fn drop(&mut self) {
         // A process may fork between the look and the kill, hence until none is left.
-        let gone = wait_for(Duration::from_secs(10), || {
+        let gone = wait_for(Duration::from_secs(60), || {
             let left = self.processes_left();
             left.iter().for_each(Process::kill);
             left.is_empty().then_some(())

@@ -77,7 +77,7 @@ impl Receiver {
     pub fn wait_for(&self, count: usize) -> Vec<Got> {
         wait_until(
             &format!("{count} requests came"),
-            Duration::from_secs(20),
+            Duration::from_secs(60),
             || self.got().len() >= count,
         );
         self.got()
