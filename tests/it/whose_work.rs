@@ -403,12 +403,20 @@ fn links_in_place_of_ignored_folders_are_droppings() {
     assert_eq!(out.verdict(), "incomplete/unfinished", "{out}");
     assert_eq!(&out.json()["changes"]["untracked"], &json!(4), "{out}");
     assert_eq!(out.json()["rescued"], json!(false), "{out}");
-    let work = "git add node_modules; ln -s web app/link; echo work > work.txt";
+    let name = |paths: &[&str]| -> Vec<Value> {
+        let left_out = paths
+            .iter()
+            .map(|path| json!({"path": path, "why": "excluded"}));
+        left_out.collect()
+    };
+    let droppings = name(&["app/cache", "app/web/.venv", "node_modules", "vendor"]);
+    assert_eq!(out.json()["rescue"]["left_out"], json!(droppings), "{out}");
+    let work = "git add node_modules; ln -s web app/link; ln -s $PWD/app/web app/within; echo work > work.txt";
     let out = repo.watchdog(&["run", "--json", "--max-probes", "0", "--", "sh", "-c", work]);
     assert_eq!(out.json()["rescued"], json!(true), "{out}");
     assert_eq!(
         repo.git(&["diff", "--name-only", "HEAD~1", "HEAD"]),
-        "app/link\nwork.txt"
+        "app/link\napp/within\nwork.txt"
     );
     repo.write("more.txt", "more\n");
     let out = repo.watchdog(&["rescue", "--dry-run", "--json"]).expect(0);

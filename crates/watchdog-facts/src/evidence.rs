@@ -249,6 +249,8 @@ pub struct Changes {
     pub since_end: u64,
     /// New links that leave the worktree: droppings, by which a check may end otherwise.
     pub leaving_links: u64,
+    /// New links that are droppings, sorted; at most [`Changes::LISTED`].
+    pub dropping_links: Vec<String>,
     /// The unfinished operation, if there is one.
     pub operation: Option<GitOperation>,
     /// Changed paths, sorted, each once, percent-escaped where not UTF-8; at most [`Changes::LISTED`].

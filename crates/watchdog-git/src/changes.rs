@@ -189,6 +189,7 @@ impl Worktree {
             inherited: 0,
             since_end: 0,
             leaving_links: 0,
+            dropping_links: Vec::new(),
             staged: status.staged.len() as u64,
             unstaged: status.unstaged.len() as u64,
             untracked: status.untracked.len() as u64,

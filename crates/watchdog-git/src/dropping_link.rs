@@ -2,7 +2,7 @@
 //! applies no pattern with a slash at its end to a link.
 
 use std::fs;
-use std::path::{Component, Path};
+use std::path::{Component, Path, PathBuf};
 
 use gix::bstr::{BStr, ByteSlice as _};
 
@@ -55,11 +55,12 @@ impl Worktree {
     /// The same of a new link with this target, wherever it is stored.
     pub(super) fn stands_for_folder(&self, path: &BStr, target: &Path) -> Option<DroppingLink> {
         let folder = as_path(path).parent().unwrap_or(Path::new(""));
-        let leaves = leaves_root(&folder.join(target));
+        let target = self.root().join(folder).join(target);
         // Patterns such as `/*/` ignore all folders, and no links to files.
-        if !self.root().join(folder).join(target).is_file() && self.ignores_folder(path) {
+        if !target.is_file() && self.ignores_folder(path) {
             return Some(DroppingLink::Ignored);
         }
+        let leaves = !normalize_path(&target).starts_with(self.root());
         leaves.then_some(DroppingLink::LeavesRoot)
     }
 
@@ -79,17 +80,15 @@ impl Worktree {
     }
 }
 
-/// Whether a path leads out of the folder that it begins in.
-fn leaves_root(path: &Path) -> bool {
-    let mut depth = 0_usize;
-    path.components().any(|part| {
-        let next_depth = match part {
-            Component::Normal(_) => Some(depth + 1),
-            Component::ParentDir => depth.checked_sub(1),
-            Component::CurDir => Some(depth),
-            Component::RootDir | Component::Prefix(_) => None,
-        };
-        depth = next_depth.unwrap_or_default();
-        next_depth.is_none()
-    })
+/// A path without `.` and `..`, by its words alone.
+fn normalize_path(path: &Path) -> PathBuf {
+    let mut normal = PathBuf::new();
+    for part in path.components() {
+        match part {
+            Component::ParentDir => drop(normal.pop()),
+            Component::CurDir => {}
+            _ => normal.push(part),
+        }
+    }
+    normal
 }

@@ -62,6 +62,9 @@ fn divide_uncommitted(
         {
             whose = UncommittedOrigin::Dropping;
             changes.leaving_links += u64::from(link == DroppingLink::LeavesRoot);
+            if changes.dropping_links.len() < Changes::LISTED {
+                changes.dropping_links.push(path.clone());
+            }
         }
         match whose {
             UncommittedOrigin::Session => {

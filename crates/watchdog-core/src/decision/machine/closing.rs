@@ -2,7 +2,7 @@
 
 use crate::config::settings::OnNoCriteria;
 use watchdog_facts::display::plural;
-use watchdog_facts::evidence::{CheckOutcome, ProbeOutcome, WarningCode};
+use watchdog_facts::evidence::{CheckOutcome, LeftOut, LeftOutReason, ProbeOutcome, WarningCode};
 use watchdog_facts::shell_line::shell_word;
 use watchdog_facts::verdict::{Evidence, Reason, Status, Verdict};
 
@@ -32,6 +32,12 @@ impl CheckMachine {
         for note in of_facts.into_iter().flatten().flatten() {
             if !degraded.contains(note) {
                 degraded.push(note.clone());
+            }
+        }
+        for path in std::mem::take(&mut self.dropping_links) {
+            if self.left_out.iter().all(|skipped| skipped.path != path) {
+                let why = LeftOutReason::Excluded;
+                self.left_out.push(LeftOut { path, why });
             }
         }
         MachineAction::Conclude(Box::new(Verdict {

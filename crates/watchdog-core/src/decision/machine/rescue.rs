@@ -48,6 +48,7 @@ impl CheckMachine {
                 if let Some(note) = overwritten {
                     self.note(note.code, note.detail);
                 }
+                self.dropping_links.clone_from(&changes.dropping_links);
                 self.changes = Some(changes);
             }
             // A person asked for an end: the fact is missing, not the verdict.

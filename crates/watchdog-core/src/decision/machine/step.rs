@@ -51,6 +51,8 @@ pub struct CheckMachine {
     pub(super) rescue_failed: Option<String>,
     pub(super) rescue_branch: Option<String>,
     pub(super) left_out: Vec<LeftOut>,
+    /// New links that are no work, as the changes were last read.
+    pub(super) dropping_links: Vec<String>,
     pub(super) degraded: Vec<Degradation>,
     /// The verdict unless the criteria changed.
     pub(super) held_back: Option<Box<Verdict>>,
@@ -88,6 +90,7 @@ impl CheckMachine {
             rescue_failed: None,
             rescue_branch: None,
             left_out: Vec::new(),
+            dropping_links: Vec::new(),
             held_back: None,
             gates_off: Vec::new(),
             applied: Vec::new(),

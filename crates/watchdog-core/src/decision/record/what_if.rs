@@ -208,6 +208,7 @@ fn clear_own_changes(record: &mut JudgementRecord) -> bool {
                 inherited: changes.inherited,
                 since_end: changes.since_end,
                 leaving_links: changes.leaving_links,
+                dropping_links: std::mem::take(&mut changes.dropping_links),
                 ..Changes::default()
             };
         }
