@@ -72,8 +72,14 @@ fn home_folder_is_judged_only_by_name() {
     env.watchdog(home.path(), &["snapshot"]).expect(16);
     env.watchdog(home.path(), &["-C", "project", "rescue"])
         .expect(16);
-    for command in ["doctor", "status"] {
-        let told = env.watchdog(&project, &[command, "--json"]).stdout;
+    for line in [
+        &["doctor", "--json"][..],
+        &["status", "--json"],
+        &["explain"],
+        &["logs"],
+    ] {
+        let out = env.watchdog(&project, line);
+        let told = format!("{}{}", out.stdout, out.stderr);
         assert!(
             told.contains("a whole home") && told.contains("--worktree"),
             "{told}"

@@ -856,6 +856,28 @@ fn session_and_nested_checks_run_where_typed() {
     repo.watchdog(&named);
     let went = fs::read_to_string(api.join("went")).unwrap();
     assert_eq!(went.lines().nth(2), api.to_str());
+    let swept = ["--config", "completion.json", "sweep", ".", "--json"];
+    let out = env.watchdog(&api, &swept);
+    let mut rows = out
+        .stdout
+        .lines()
+        .map(|row| serde_json::from_str(row).unwrap());
+    let row: Value = rows.find(|row: &Value| row["spec"] == "main").unwrap();
+    assert_eq!(row["status"], json!("complete"), "{row:#}");
+    repo.git(&["clean", "-q", "-f", "-d"]);
+    let rescue = r#"{"rescue": {"mode": "command", "command": ["./go.sh"]}}"#;
+    let outside = env.write("outside.json", rescue);
+    let named = [
+        "--config",
+        outside.to_str().unwrap(),
+        "run",
+        "--json",
+        "--",
+        "touch",
+        "../../once",
+    ];
+    let verdict = env.watchdog(&api, &named).json();
+    assert_eq!(verdict["rescue"]["commits"], json!(1), "{verdict:#}");
 }
 
 #[test]

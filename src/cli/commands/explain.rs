@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use crate::cli::args_explain::ExplainArgs;
-use crate::cli::failure::CommandFailure;
+use crate::cli::failure::{CommandFailure, refuse_home};
 use crate::cli::terminal::CommandTerminal;
 use crate::report::explained::{ExplainedFacts, ExplainedVerdict, explain_verdict};
 use crate::report::verdict_choice::{JournalScope, VerdictChoice, choose_verdict};
@@ -91,6 +91,9 @@ fn journal_here(
 
 fn nothing_recorded(command_env: &CommandEnv, named: Option<&str>) -> CommandFailure {
     let commands = command_env.commands_here();
+    if let Some(failure) = refuse_home(command_env) {
+        return failure;
+    }
     match named.filter(|name| *name != "last") {
         None => {
             let folder = escape_to_one_line(&command_env.worktree.display().to_string());

@@ -4,7 +4,7 @@ use std::path::PathBuf;
 
 use jiff::Timestamp;
 
-use crate::cli::failure::CommandFailure;
+use crate::cli::failure::{CommandFailure, refuse_home};
 use watchdog_agent::stream::OutputEvents;
 use watchdog_agent::transcript;
 use watchdog_core::config::nearest_hint;
@@ -139,12 +139,12 @@ pub fn choose_log(
             return of_record(command_env, open, spec, record);
         }
         let Some(newest) = logs.first().cloned() else {
-            return Err(
+            return Err(refuse_home(command_env).unwrap_or_else(|| {
                 CommandFailure::usage("no session was seen in this worktree yet").hint(format!(
                     "run one with: {}",
                     open.commands.watchdog("run -- CMD")
-                )),
-            );
+                ))
+            }));
         };
         return of_log(open, &logs, newest);
     };

@@ -44,11 +44,11 @@ pub struct ConfigSettings {
 }
 
 impl ConfigSettings {
-    /// Lets the programs of checks, and those that a relative path names, run in a folder of the worktree.
-    pub fn run_below(&mut self, folder: &str) {
-        self.checks
-            .iter_mut()
-            .for_each(|check| check.run_below(folder));
+    /// Lets the programs that a relative path names, and with `with_checks` those of checks, run in a folder of the worktree.
+    pub fn run_below(&mut self, folder: &str, with_checks: bool) {
+        if with_checks {
+            (self.checks.iter_mut()).for_each(|check| check.run_below(folder));
+        }
         for argv in [&mut self.agent.probe, &mut self.rescue.command] {
             name_program_below(folder, argv.as_deref_mut().unwrap_or_default());
         }

@@ -118,8 +118,8 @@ fn resolve_effective_config(
         let bytes =
             read_named(named, worktree.root()).map_err(|error| io_error_to_fact(named, &error))?;
         let mut effective = parse_with_trust((command_env, worktree.root()), &bytes, named)?;
-        if let Some(folder) = typed_beside_nested(command_env, worktree.root(), named) {
-            effective.settings.run_below(&folder);
+        if let Some((folder, is_nested)) = find_typed_beside(command_env, worktree.root(), named) {
+            effective.settings.run_below(&folder, is_nested);
         }
         let compared = anchor.as_ref().map(point_of).or_else(|| baseline.cloned());
         let whose = if anchor.is_some() {
@@ -306,13 +306,18 @@ fn in_force(
     }))
 }
 
-/// The folder below the root in which the command was typed, where the file that it names lies below the root, too.
-fn typed_beside_nested(command_env: &CommandEnv, root: &Path, named: &Path) -> Option<String> {
+/// The folder below the root in which the command was typed, and whether the file that it names lies below the root, too; `None` where one
+/// of them is the root.
+fn find_typed_beside(
+    command_env: &CommandEnv,
+    root: &Path,
+    named: &Path,
+) -> Option<(String, bool)> {
     let folder_of_file = named.canonicalize().ok()?.parent()?.to_owned();
     let typed = command_env.typed_folder(root);
     let below = typed.strip_prefix(root).ok()?.to_str()?;
-    (folder_of_file != root && folder_of_file.starts_with(root) && !below.is_empty())
-        .then(|| below.to_owned())
+    (folder_of_file != root && !below.is_empty())
+        .then(|| (below.to_owned(), folder_of_file.starts_with(root)))
 }
 
 /// A warning about a file that the user named, and that lies where the session could change it.

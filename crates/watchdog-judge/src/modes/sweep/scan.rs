@@ -233,7 +233,7 @@ impl SweepShared<'_> {
     ) -> Result<SweepScanOutcome, UnreadableFact> {
         let begun = now();
         let around = CommandEnv {
-            worktree: found_worktree.root.clone(),
+            worktree: self.around.typed_folder(&found_worktree.root),
             ..self.around.clone()
         };
         let end = |judgement: Judgement| {

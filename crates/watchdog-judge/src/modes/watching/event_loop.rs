@@ -356,7 +356,7 @@ impl<L: AsyncFn(ScanTask) -> WatchScanOutcome + Clone + 'static> WatchLoop<'_, L
         let narrate = Arc::clone(&self.around.narrate);
         let named = root.display().to_string();
         let around = CommandEnv {
-            worktree: root,
+            worktree: self.around.typed_folder(&root),
             narrate: Arc::new(move |text: &str| narrate(&format!("{named}: {text}"))),
             ..self.around.clone()
         };
