@@ -160,3 +160,39 @@ fn hooks_keep_and_name_work_of_siblings() {
         "{verdict:#}"
     );
 }
+
+#[test]
+fn work_around_a_submodule_is_named_and_restored() {
+    let env = TestEnv::new();
+    let (outer, inner) = (env.repo(), env.repo_named("inner"));
+    outer.git_line(
+        "-c protocol.file.allow=always submodule add -q {} sub",
+        &[inner.path().to_str().unwrap()],
+    );
+    outer.commit_all("with a submodule");
+    outer.write("notes", "notes\n");
+    let own = Repo::new(&env, outer.path().join("sub"));
+    let verdict = run(&own, "git -C .. clean -q -f -d");
+    let message = verdict["message"].as_str().unwrap();
+    let expected = format!(
+        "{} is gone since the session began: 'notes' ",
+        outer.path().display()
+    );
+    assert!(message.contains(&expected), "{verdict:#}");
+    let (_, command) = message.split_once("bring it back with: watchdog ").unwrap();
+    let words: Vec<_> = command.trim_end_matches(')').split(' ').collect();
+    own.watchdog(&words).expect(0);
+    assert_eq!(
+        fs::read_to_string(outer.path().join("notes")).unwrap(),
+        "notes\n"
+    );
+    // The objects of a submodule go with its repository.
+    let head = own.head();
+    let verdict = run(&outer, "rm -r -f .git/modules/sub");
+    let message = verdict["message"].as_str().unwrap();
+    let expected = format!(
+        "submodule sub is gone since the session began, with each commit that was nowhere else; it had '{} work'",
+        &head[..12]
+    );
+    assert!(message.contains(&expected), "{verdict:#}");
+}

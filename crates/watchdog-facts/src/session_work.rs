@@ -46,8 +46,14 @@ pub struct SessionEdgeFiles {
 pub struct SiblingWork {
     /// The ref of the snapshot of what was uncommitted there, if anything was.
     pub snapshot: Option<String>,
+    /// The shared git directory of its repository, where that has this one as a submodule.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub outer: Option<String>,
     /// The commits that its submodules had left behind.
     pub left_behind: Vec<String>,
+    /// The repositories of its submodules by their folders, each with its name and the commits of its HEAD and branches.
+    #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
+    pub submodules: BTreeMap<String, (String, Vec<String>)>,
 }
 
 /// Whose an uncommitted file is.

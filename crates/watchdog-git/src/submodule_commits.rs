@@ -20,10 +20,13 @@ use super::ref_owner::MAIN_HEAD;
 use super::rescued::CommitAuthorship;
 use super::staged::tree_of;
 use super::stash::STASH_KEEPER;
-use super::worktrees::git_dirs;
+use super::worktrees::{FoundWorktree, git_dirs, worktrees_of};
 
 /// More folders are not looked through for the repositories of submodules.
 const MAX_FOLDERS: usize = 1_000;
+
+/// More repositories around a submodule are not looked at.
+const MAX_OUTER: usize = 8;
 
 /// More branches of one submodule are not kept.
 const MAX_BRANCHES: usize = 32;
@@ -69,6 +72,57 @@ impl Worktree {
             }
         }
         (left_commits, failures)
+    }
+
+    /// The worktrees that a session in this one can disturb: those of its repository, and those of the repositories that have it as a
+    /// submodule.
+    pub fn list_neighbours(&self) -> Vec<FoundWorktree> {
+        let mut neighbours = worktrees_of(&self.common_dir);
+        let (mut root, mut git_dir) = (self.root.clone(), self.git_dir.clone());
+        for _ in 0..MAX_OUTER {
+            let outer = root.parent().and_then(|folder| Worktree::open(folder).ok());
+            let has_it = |outer: &Worktree| outer.submodule_git_dirs().contains_key(&git_dir);
+            let Some(outer) = outer.filter(has_it) else {
+                break;
+            };
+            neighbours.extend(worktrees_of(&outer.common_dir));
+            (root, git_dir) = (outer.root, outer.git_dir);
+        }
+        neighbours
+    }
+
+    /// The heads of the repositories of the submodules: by the folder of the repository, its name and each commit with its subject.
+    pub fn list_submodule_heads(&self) -> BTreeMap<String, (String, Vec<String>)> {
+        let repositories = self.submodule_git_dirs().into_iter();
+        let with_heads = repositories.filter_map(|(git_dir, name)| {
+            let submodule = Worktree::open_git_dir(&git_dir);
+            let tips = submodule.and_then(|submodule| {
+                let tips = submodule.list_heads()?;
+                let describe = |tip: &ObjectId| {
+                    let subject = submodule.stash_message(&tip.to_hex().to_string());
+                    format!("{} {subject}", tip.to_hex_with_len(12))
+                };
+                Ok(tips.iter().map(describe).collect())
+            });
+            // A broken repository still has a name that can vanish.
+            let folder = git_dir.to_str()?.to_owned();
+            Some((folder, (name, tips.unwrap_or_default())))
+        });
+        with_heads.collect()
+    }
+
+    /// HEAD and the first branches, each commit once.
+    fn list_heads(&self) -> Result<Vec<ObjectId>, Error> {
+        let mut tips: Vec<ObjectId> = self.head_id()?.into_iter().collect();
+        let listing_error = |e| Error::read_error(self.listing_branches(), e);
+        let platform =
+            (self.repo.references()).map_err(|e| Error::read_error(self.listing_branches(), e))?;
+        let branches = platform.local_branches().map_err(listing_error)?;
+        for branch in branches.flatten().take(MAX_BRANCHES) {
+            let tip = branch.target().try_id().map(|id| id.to_owned());
+            tips.extend(tip.filter(|tip| !tips.contains(tip)));
+        }
+        Ok(tips)
     }
 
     /// The repositories of the submodules, each with its path or name: those that git keeps for this worktree, checked out or not, and those
@@ -159,15 +213,7 @@ impl Worktree {
         (since, is_checked_out): (Option<&OriginEvidence>, bool),
         at: Timestamp,
     ) -> Result<Vec<ObjectId>, Error> {
-        let mut tips: Vec<ObjectId> = self.head_id()?.into_iter().collect();
-        let platform =
-            (self.repo.references()).map_err(|e| Error::read_error(self.listing_branches(), e))?;
-        let branches = (platform.local_branches())
-            .map_err(|e| Error::read_error(self.listing_branches(), e))?;
-        let branches = branches
-            .flatten()
-            .filter_map(|branch| Some(branch.target().try_id()?.to_owned()));
-        tips.extend(branches.take(MAX_BRANCHES));
+        let tips = self.list_heads()?;
         let by_reflog = self.left_commits()?;
         let stashes = match since {
             Some(_) => Vec::new(),

@@ -1,7 +1,7 @@
-//! The other worktrees of a repository, which a session here can disturb: keeps what is uncommitted there before it begins, and names at
+//! The other worktrees of a repository, and of those that have it as a submodule, which a session here can disturb: keeps what is uncommitted there before it begins, and names at
 //! its end what is gone. They are not judged.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::path::{Path, PathBuf};
 use std::sync::mpsc::channel;
 use std::time::{Duration, Instant};
@@ -13,11 +13,11 @@ use crate::clock::now;
 use crate::rescue::take_snapshot;
 use crate::session::{RecordedBaseline, record_lives, session_lives};
 use watchdog_core::config::settings::{RescueMode, RescueSettings};
-use watchdog_facts::display::{escape_to_one_line, plural};
+use watchdog_facts::display::escape_to_one_line;
 use watchdog_facts::session_work::SiblingWork;
 use watchdog_facts::shell_line::{WorktreeCommands, shell_path, shell_word};
 use watchdog_git::{
-    ContentAtBaseline, Error, FoundWorktree, OriginEvidence, Worktree, WorktreeState, worktrees_of,
+    ContentAtBaseline, Error, FoundWorktree, OriginEvidence, Worktree, WorktreeState,
 };
 use watchdog_store::{LocalStore, baseline, session};
 
@@ -51,12 +51,16 @@ pub fn keep_siblings(
                 && !session_lives(store, &sibling.worktree_id()).unwrap_or(true)
         }
     };
-    let mut siblings = worktrees_of(open.worktree.common_dir());
+    let mut siblings = open.worktree.list_neighbours();
     siblings.retain(is_sibling);
+    // No other worktree may take the time of this one.
+    siblings.sort_by_key(|sibling| !is_own(sibling));
     if siblings.is_empty() || settings.mode == RescueMode::Off {
         return;
     }
-    let all = siblings.len();
+    let mut missed: BTreeSet<PathBuf> = (siblings.iter())
+        .map(|sibling| sibling.root.clone())
+        .collect();
     siblings.truncate(MOST);
     let subjects: Vec<_> = siblings
         .into_iter()
@@ -89,9 +93,13 @@ pub fn keep_siblings(
             break;
         };
         answers += 1;
+        missed.remove(&sibling.root);
         match work {
             Ok(work) if work == SiblingWork::default() => {}
-            Ok(work) => {
+            Ok(mut work) => {
+                let outer = Some(sibling.common_dir.as_path());
+                let outer = outer.filter(|outer| *outer != open.worktree.common_dir());
+                work.outer = outer.map(|outer| outer.to_string_lossy().into_owned());
                 recorded.work.siblings.insert(sibling.worktree_id(), work);
             }
             Err(error) => command_env.tell(&format!(
@@ -100,10 +108,14 @@ pub fn keep_siblings(
             )),
         }
     }
-    if answers < all {
-        let missed = plural((all - answers) as u64, "other worktree");
+    if !missed.is_empty() {
+        let named: Vec<String> = missed
+            .iter()
+            .map(|root| root.display().to_string())
+            .collect();
         command_env.tell(&format!(
-            "no look at {missed} of the repository: watchdog looks at {MOST}, for {} s",
+            "no look at {}: watchdog looks at {MOST} worktrees, for {} s",
+            name_first(&named),
             PATIENCE.as_secs()
         ));
     }
@@ -132,7 +144,9 @@ fn keep_sibling(
     };
     Ok(SiblingWork {
         snapshot: snapshot.map(|snapshot| snapshot.name),
+        outer: None,
         left_behind: left_commits.into_iter().map(|commit| commit.id).collect(),
+        submodules: there.list_submodule_heads(),
     })
 }
 
@@ -146,7 +160,7 @@ pub fn describe_vanished(
     if siblings.is_empty() {
         return Vec::new();
     }
-    let listing = worktrees_of(worktree.common_dir());
+    let listing = worktree.list_neighbours();
     let mut sentences = Vec::new();
     for (id, work) in siblings {
         let is_own = *id == worktree.worktree_id();
@@ -156,6 +170,7 @@ pub fn describe_vanished(
         if had_session && !is_own {
             continue;
         }
+        sentences.extend((work.submodules.iter()).filter_map(describe_repository));
         let listed = listing.iter().find(|listed| listed.worktree_id() == *id);
         let root = listed
             .filter(|listed| listed.standing == WorktreeState::There)
@@ -167,11 +182,24 @@ pub fn describe_vanished(
         });
         let opened = root.as_deref().filter(|_| !is_own);
         if let Some(there) = opened.and_then(|root| Worktree::open(root).ok()) {
-            let (left_commits, _) = there.keep_submodule_commits(Some(&evidence), now());
+            let (mut left_commits, _) = there.keep_submodule_commits(Some(&evidence), now());
+            left_commits.retain(|commit| commit.git_dir != worktree.common_dir());
             sentences.extend(left_commits.iter().map(left_commit_words));
         }
         let sentence = (work.snapshot.as_deref()).and_then(|snapshot| {
-            describe_files(worktree, (root, is_own), snapshot, commands).transpose()
+            let is_outer = |listed: &&FoundWorktree| {
+                let outer = work.outer.as_deref().map(Path::new);
+                outer == Some(listed.common_dir.as_path())
+            };
+            let outer = (listing.iter().filter(is_outer))
+                .find_map(|listed| Worktree::open(&listed.root).ok());
+            let commands = match &outer {
+                Some(outer) => &commands.clone().with_worktree(outer.root()),
+                None => commands,
+            };
+            let keeper = outer.as_ref().unwrap_or(worktree);
+            let own_folder = worktree.root();
+            describe_files(keeper, (root, is_own, own_folder), snapshot, commands).transpose()
         });
         sentences.extend(sentence.map(|sentence| {
             sentence.unwrap_or_else(|error| {
@@ -183,10 +211,10 @@ pub fn describe_vanished(
 }
 
 /// The sentence about the files of a worktree, whose folder is at `root` if it is there, or about those in the submodules of this one; `None`
-/// where none is gone.
+/// where none is gone. Those in `own_folder` are the session's own.
 fn describe_files(
     worktree: &Worktree,
-    (root, is_own): (Option<PathBuf>, bool),
+    (root, is_own, own_folder): (Option<PathBuf>, bool, &Path),
     snapshot: &str,
     commands: &WorktreeCommands,
 ) -> Result<Option<String>, Error> {
@@ -199,7 +227,8 @@ fn describe_files(
     let is_there = root.is_some();
     let root = root.unwrap_or_else(|| PathBuf::from(&info.worktree));
     let mut vanished = worktree.vanished_from(&root, snapshot)?;
-    vanished.retain(|(_, in_submodule)| *in_submodule || !is_own);
+    let is_inside = |path: &str| root != own_folder && root.join(path).starts_with(own_folder);
+    vanished.retain(|(path, in_submodule)| (*in_submodule || !is_own) && !is_inside(path));
     if vanished.is_empty() {
         return Ok(None);
     }
@@ -223,18 +252,40 @@ fn describe_files(
         true => commands.clone().with_worktree(&root).watchdog(&restore),
         false => commands.watchdog(&format!("{restore} --worktree {}", shell_path(&root))),
     };
-    let named: Vec<_> = vanished
-        .iter()
-        .take(NAMED)
-        .map(|(path, _)| format!("'{}'", escape_to_one_line(path)))
-        .collect();
-    let more = match vanished.len() - named.len() {
+    let named: Vec<String> = vanished.into_iter().map(|(path, _)| path).collect();
+    Ok(Some(format!(
+        "uncommitted work in the worktree {} is gone since the session began: {} (bring it back with: {restore})",
+        escape_to_one_line(&root.display().to_string()),
+        name_first(&named)
+    )))
+}
+
+/// The sentence about a submodule's repository that is gone. Its objects went with it, so that only their names are left.
+fn describe_repository(
+    (git_dir, (name, commits)): (&String, &(String, Vec<String>)),
+) -> Option<String> {
+    let had = match commits.is_empty() {
+        true => String::new(),
+        false => format!("; it had {} then", name_first(commits)),
+    };
+    // A file is there where git took the repository to its place beneath the outer one.
+    let is_gone = |folder: &Path| !folder.join("HEAD").exists() && !folder.is_file();
+    is_gone(Path::new(git_dir)).then(|| {
+        format!(
+            "the repository {} of submodule {} is gone since the session began, with each commit that was nowhere else{had}",
+            escape_to_one_line(git_dir),
+            escape_to_one_line(name)
+        )
+    })
+}
+
+/// The first of these, quoted, and how many more there are.
+fn name_first(names: &[String]) -> String {
+    let quote = |name: &String| format!("'{}'", escape_to_one_line(name));
+    let named: Vec<String> = names.iter().take(NAMED).map(quote).collect();
+    let more = match names.len() - named.len() {
         0 => String::new(),
         more => format!(" and {more} more"),
     };
-    Ok(Some(format!(
-        "uncommitted work in the worktree {} is gone since the session began: {}{more} (bring it back with: {restore})",
-        escape_to_one_line(&root.display().to_string()),
-        named.join(", ")
-    )))
+    format!("{}{more}", named.join(", "))
 }

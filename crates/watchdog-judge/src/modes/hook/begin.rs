@@ -129,14 +129,6 @@ pub fn begin_session(
     } else {
         effective
     };
-    if fresh {
-        keep_beside(
-            command_env,
-            &open,
-            &mut recorded,
-            &effective.settings.rescue,
-        );
-    }
     // A resumed session has a snapshot from its start; the outer session takes the snapshots of an inner one.
     let unkept = if active.is_none() {
         snapshot_uncommitted(
@@ -150,6 +142,11 @@ pub fn begin_session(
     } else {
         None
     };
+    // A host may end a hook that waits for other worktrees.
+    if fresh {
+        let settings = &effective.settings.rescue;
+        keep_beside(command_env, &open, &mut recorded, settings);
+    }
     let reply = what_done_means(&effective);
     let unkept = unkept.map(|why| format!("watchdog: what is uncommitted could not be kept in a snapshot before the session: {why}"));
     let anew = anew.map(|note| format!("watchdog: {}", note.detail));
