@@ -196,3 +196,40 @@ fn work_around_a_submodule_is_named_and_restored() {
     );
     assert!(message.contains(&expected), "{verdict:#}");
 }
+
+#[test]
+fn loop_names_losses_of_all_its_iterations() {
+    let env = TestEnv::new();
+    let [_, own, sibling] = three_worktrees(&env);
+    let script =
+        "git -C ../sibling clean -q -f -d; date +%s%N > work; git add work; git commit -q -m work";
+    let checks =
+        r#"{"limits": {"cooldown_seconds": 0}, "checks": [{"type": "git", "min_commits": 2}]}"#;
+    let config = env.write("loop.json", checks);
+    let line = [
+        "--config",
+        config.to_str().unwrap(),
+        "loop",
+        "--json",
+        "--no-probe",
+        "--max-iterations",
+        "2",
+        "--",
+        "sh",
+        "-c",
+        script,
+    ];
+    let out = own.watchdog(&line);
+    let verdict: Value = serde_json::from_str(out.stdout.lines().last().unwrap()).unwrap();
+    assert_eq!(verdict["iterations"], json!(2), "{verdict:#}");
+    assert_eq!(
+        verdict["degraded"],
+        json!(["sibling_work_gone"]),
+        "{verdict:#}"
+    );
+    let expected = format!("{} is gone", sibling.path().display());
+    assert!(
+        verdict["message"].as_str().unwrap().contains(&expected),
+        "{verdict:#}"
+    );
+}

@@ -172,6 +172,20 @@ word_table! {
     WorkUndone = "work_undone",
 }
 
+impl WarningCode {
+    /// Whether it tells of work that a session destroyed.
+    pub const fn is_loss(self) -> bool {
+        matches!(
+            self,
+            WarningCode::IgnoredLost
+                | WarningCode::InheritedOverwritten
+                | WarningCode::SiblingWorkGone
+                | WarningCode::StashLost
+                | WarningCode::SubmoduleCommitsLeft
+        )
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;

@@ -12,6 +12,7 @@ use crate::error::StoreError;
 use watchdog_core::decision::breaker::Breaker;
 use watchdog_core::decision::iteration::record::IterationRecord;
 use watchdog_core::decision::iteration::standing::LoopStanding;
+use watchdog_facts::evidence::{Degradation, read_known_notes};
 use watchdog_facts::verdict::Reason;
 
 /// A loop as it is recorded.
@@ -59,6 +60,13 @@ pub struct LoopRecord {
     /// Its own breaker: the strikes of its sessions, those of earlier loops with the same recipe included.
     #[serde(default, skip_serializing_if = "is_untouched")]
     pub breaker: Breaker,
+    /// The notes of its iterations about what their sessions destroyed.
+    #[serde(
+        default,
+        skip_serializing_if = "Vec::is_empty",
+        deserialize_with = "read_known_notes"
+    )]
+    pub losses: Vec<Degradation>,
 }
 
 fn is_untouched(breaker: &Breaker) -> bool {
@@ -84,6 +92,7 @@ impl LoopRecord {
             birth: None,
             recipe: None,
             breaker: Breaker::default(),
+            losses: Vec::new(),
         }
     }
 
@@ -133,6 +142,7 @@ mod tests {
     use super::*;
     use watchdog_core::decision::iteration::agent_order::{AgentHold, AgentStanding, HoldReason};
     use watchdog_core::decision::termination::{SpentUsage, UnknownUsage};
+    use watchdog_facts::evidence::WarningCode;
     use watchdog_facts::verdict::Verdict;
 
     #[test]
@@ -197,6 +207,7 @@ mod tests {
                 strikes: 2,
                 why: Some("spent".into()),
             },
+            losses: vec![Degradation::new(WarningCode::StashLost, "an entry")],
         };
         let bytes = row::encode_row(&looped);
         let key = row::spec_key::<LoopRecord>("w", "s");

@@ -613,6 +613,16 @@ impl LoopRun {
                 unreadable.why
             ));
         }
+        let losses = judgement.verdict.degraded.iter();
+        let losses: Vec<_> = losses.filter(|note| note.code.is_loss()).cloned().collect();
+        // The next record of the loop has them, too.
+        let _ = self.memory.keep(|record| {
+            let new = losses
+                .into_iter()
+                .filter(|note| !record.losses.contains(note));
+            let new: Vec<_> = new.collect();
+            record.losses.extend(new);
+        });
         self.last = Some(judgement);
         action
     }

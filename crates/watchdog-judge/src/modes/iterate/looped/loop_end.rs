@@ -113,6 +113,12 @@ impl LoopRun {
                 verdict.retry_at = Some(hold.until);
             }
         }
+        for loss in &self.memory.record().losses {
+            if !verdict.degraded.contains(loss) {
+                verdict.message = format!("{}; {}", verdict.message, loss.detail);
+                verdict.degraded.push(loss.clone());
+            }
+        }
         let (reason, standing) = (verdict.reason, self.machine.standing().clone());
         let saved = self.memory.keep(|record| {
             record.standing = standing;
