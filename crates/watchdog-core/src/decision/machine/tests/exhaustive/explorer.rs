@@ -172,6 +172,7 @@ fn state_key(machine: &CheckMachine, ledger: &EventLedger, events: &EventSpace) 
         inherited: _,
         since_end: _,
         gates_off: _,
+        dropping_links: _,
         secured,
         disputed,
         committed_before_rescue,
