@@ -24,9 +24,10 @@ use watchdog_facts::evidence::ProcessExit;
 /// The longest time between two polls of [`CancelFlag`].
 pub(super) const TICK: Duration = Duration::from_millis(100);
 
-/// How long killed processes may take to go before they are reported, from the last birth among them, and how long in all.
+/// How long killed processes may take to go before they are reported, from the last birth among them.
 const KILL_PATIENCE: Duration = Duration::from_millis(700);
-const LONGEST_KILL: Duration = Duration::from_secs(5);
+/// How often whatever is born meanwhile is killed, too. On a busy machine a round may take seconds, and none of it is theirs.
+const KILL_ROUNDS: usize = 100;
 
 /// Between TERM and KILL for a tree without a waiter: git removes its locks at a TERM.
 const DROPPED: Duration = Duration::from_millis(500);
@@ -225,13 +226,15 @@ impl ProcessTree {
 
     /// Kills the remaining processes, round after round.
     fn kill(&mut self) -> Vec<SurvivingProcess> {
-        let begin = Instant::now();
-        let (mut give_up, mut youngest) = (begin + KILL_PATIENCE, None);
+        let (mut give_up, mut youngest) = (Instant::now() + KILL_PATIENCE, None);
         let mut pause = Duration::from_micros(500);
         let mut empty_rounds = 0;
-        // A single empty scan is not enough: a process may be born of a parent that was already
-        // read and die of nothing.
-        while empty_rounds < 2 && Instant::now() < give_up {
+        for _ in 0..KILL_ROUNDS {
+            // A single empty scan is not enough: a process may be born of a parent that was already
+            // read and die of nothing.
+            if empty_rounds == 2 || give_up <= Instant::now() {
+                break;
+            }
             if !self.has_spared() {
                 self.signal_group(Signal::KILL);
             }
@@ -239,17 +242,17 @@ impl ProcessTree {
             else {
                 break;
             };
+            let born = round.alive.iter().map(|row| row.started).max();
+            if round.restless || born > youngest {
+                // Whoever was born since the last round got away from it, and is no process that stays.
+                youngest = youngest.max(born);
+                give_up = Instant::now() + KILL_PATIENCE;
+            }
             if round.alive.is_empty() {
                 empty_rounds = if round.restless { 0 } else { empty_rounds + 1 };
                 continue;
             }
             empty_rounds = 0;
-            // A busy machine gives this process its turn late: whoever was born since the last round got away, and is no process that stays.
-            let born = round.alive.iter().map(|row| row.started).max();
-            if born > youngest {
-                youngest = born;
-                give_up = (Instant::now() + KILL_PATIENCE).min(begin + LONGEST_KILL);
-            }
             std::thread::sleep(pause);
             pause = (pause * 2).min(Duration::from_millis(10));
         }
