@@ -652,10 +652,10 @@ fn doctor_tells_how_to_mend_store_or_repository() {
     let command = format!("git -C / config --file {} --edit", config.display());
     assert_eq!(
         (state.as_str(), mend.as_str()),
-        ("wrong", format!("edit that line: {command}").as_str())
+        ("wrong", format!("type: {command}").as_str())
     );
     let names_all = |text: &str| {
-        ["cannot read line 2 of", ".git/config", "no snapshot"]
+        ["bad config line 2 in file", ".git/config", "no snapshot"]
             .iter()
             .all(|words| text.contains(words))
     };

@@ -190,6 +190,7 @@ fn look_from_a_process_of_its_own() {
     let Some(path) = std::env::var_os("WATCHDOG_TEST_LOOK") else {
         return;
     };
+    watchdog_system::ask_git_with(watchdog_process::git_program::ask_git_config);
     match Worktree::open(path.as_ref()) {
         Err(error) => println!("\nsaw {error}"),
         Ok(worktree) => match worktree.changes() {
@@ -281,30 +282,53 @@ fn environment_settings_count_as_for_git() {
     fs::write(repo.path(".git/more"), "new.txt\n").unwrap();
     let more = repo.path(".git/more").display().to_string();
     let ignored = format!("{} 0 [] []", repo.root().display());
-    let pair = [
-        ("GIT_CONFIG_COUNT", "1"),
-        ("GIT_CONFIG_KEY_0", "core.excludesFile"),
-        ("GIT_CONFIG_VALUE_0", &more),
-    ];
-    assert_eq!(seen_by(&repo, |command| _ = command.envs(pair)), ignored);
-    let parameters = format!("'core.excludesfile'='{more}'");
-    let with_parameters = |command: &mut Command| {
-        command.env("GIT_CONFIG_PARAMETERS", &parameters);
+    let include = repo.path(".git/include").display().to_string();
+    let text = format!("[core]\n\texcludesFile = {more}\n\tbare = true\n[safe]\n\tdirectory = *\n");
+    fs::write(&include, text).unwrap();
+    let root = repo.root().display().to_string();
+    let sees = |variables: &str| {
+        let variables = variables
+            .split(' ')
+            .map(|pair| pair.split_once('=').unwrap());
+        seen_by(&repo, |command| _ = command.envs(variables))
     };
-    assert_eq!(seen_by(&repo, with_parameters), ignored);
+    for variables in [
+        format!("GIT_CONFIG_COUNT=1 GIT_CONFIG_KEY_0=core.excludesFile GIT_CONFIG_VALUE_0={more}"),
+        format!("GIT_CONFIG_PARAMETERS='core.excludesfile'='{more}'"),
+        format!("GIT_CONFIG_PARAMETERS='include.path'='{include}'"),
+        format!("GIT_CONFIG_PARAMETERS='includeIf.gitdir:{root}/.path'='{include}'"),
+    ] {
+        assert_eq!(sees(&variables), ignored, "{variables}");
+    }
+    assert!(sees("GIT_CONFIG_COUNT=x").contains("bogus count in GIT_CONFIG_COUNT"));
     if std::os::unix::fs::chown(repo.path(".git"), Some(12345), None).is_err() {
         return; // Only root can give files away.
     }
     std::os::unix::fs::chown(repo.root(), Some(12345), None).unwrap();
-    let root = repo.root().display().to_string();
-    let allow = |command: &mut Command| {
-        let values = [
-            ("GIT_CONFIG_COUNT", "1"),
-            ("GIT_CONFIG_KEY_0", "safe.directory"),
-        ];
-        command.envs(values).env("GIT_CONFIG_VALUE_0", &root);
-    };
-    assert!(seen_by(&repo, allow).ends_with(" 1 [\"new.txt\"] []"));
+    for (is_safe, variables) in [
+        (
+            true,
+            format!("GIT_CONFIG_PARAMETERS='safe.directory'='{root}'"),
+        ),
+        (
+            true,
+            format!("GIT_CONFIG_PARAMETERS='include.path'='{include}'"),
+        ),
+        (
+            true,
+            format!(
+                "GIT_CONFIG_GLOBAL={more}.none GIT_CONFIG_SYSTEM={include} GIT_CONFIG_NOSYSTEM=0"
+            ),
+        ),
+        (true, format!("GIT_CONFIG_GLOBAL={include}")),
+        (
+            false,
+            format!("GIT_CONFIG_GLOBAL={include} GIT_CONFIG_PARAMETERS='safe.directory='"),
+        ),
+    ] {
+        let is_refused = sees(&variables).contains("owned by another user");
+        assert_eq!(is_refused, !is_safe, "{variables}");
+    }
 }
 
 #[test]
@@ -437,29 +461,6 @@ fn unreadable_folder_is_named_and_hides_no_others() {
     ] {
         assert!(saw.contains(part), "{part} is not in: {saw}");
     }
-}
-
-#[test]
-fn foreign_repository_opens_only_with_user_consent() {
-    if !is_root() {
-        return;
-    }
-    let repo = Repo::init();
-    repo.commit("one");
-    for path in ["", ".git"] {
-        std::os::unix::fs::chown(repo.path(path), Some(65534), None).unwrap();
-    }
-    let folder = repo.root().parent().unwrap().to_owned();
-    assert!(seen_by(&repo, |_| {}).contains("owned by another user"));
-    fs::write(
-        folder.join("user"),
-        format!("[safe]\n\tdirectory = {}\n", repo.root().display()),
-    )
-    .unwrap();
-    let saw = seen_by(&repo, |command| {
-        command.env("GIT_CONFIG_GLOBAL", folder.join("user"));
-    });
-    assert_eq!(saw, format!("{} 0 [] []", repo.root().display()));
 }
 
 #[test]

@@ -176,15 +176,94 @@ fn unusable_setting_is_told_beside_read_facts() {
             "{told}"
         );
     }
-    let refused = repo.watchdog(&["run", "--", "touch", "begun"]).expect(16);
-    assert!(
-        refused.stderr.contains(&mend) && !repo.has("begun"),
-        "{refused}"
-    );
+    let swept = repo.watchdog(&["sweep", "."]);
+    assert!(swept.stdout.contains(&mend), "{swept}");
+    for session in [&["run"][..], &["loop", "--max-iterations", "1", "-p", "x"]] {
+        let refused = repo
+            .watchdog(&[session, &["--", "touch", "begun"]].concat())
+            .expect(16);
+        assert!(
+            format!("{}{}", refused.stdout, refused.stderr).contains(&mend) && !repo.has("begun"),
+            "{refused}"
+        );
+    }
     env.command("sh", repo.path())
         .args(["-c", &mend])
         .run()
         .expect(0);
     repo.watchdog(&["rescue"]).expect(0);
     assert_eq!(repo.status(), "");
+}
+
+#[test]
+fn broken_configuration_is_told_in_gits_words() {
+    let env = TestEnv::new();
+    let repo = env.repo();
+    repo.watchdog(&["snapshot"]).expect(0);
+    let (bad, home) = (env.write("bad", "[core"), env.home().join(".gitconfig"));
+    let [config, index] = ["config", "index"].map(|name| repo.path().join(".git").join(name));
+    let good = fs::read_to_string(&config).expect("a configuration");
+    let include = format!("{good}[include]\n\tpath = {}\n", bad.display());
+    let value = format!("{good}\tfilemode = perhaps\n");
+    let line = "fatal: bad config line";
+    for (file, text, words, named, is_unreadable) in [
+        (&config, &*include, line, &bad, true),
+        (&home, "[user", line, &home, true),
+        // gix takes such a value for none.
+        (
+            &config,
+            &*value,
+            "bad boolean config value 'perhaps'",
+            &config,
+            false,
+        ),
+        (&index, "garbage", "index file smaller", &index, true),
+    ] {
+        let before = fs::read(file).expect("a file of the test");
+        fs::write(file, text).expect("a file of the test");
+        for (command, is_told) in [
+            ("check --no-probe", is_unreadable),
+            ("run -- touch begun", true),
+            ("loop --max-iterations 1 -p x -- touch begun", true),
+            ("sweep .", is_unreadable),
+            ("doctor", true),
+        ] {
+            let told = repo.watchdog(&command.split(' ').collect::<Vec<_>>());
+            let says = format!("{}{}", told.stdout, told.stderr);
+            let parts = [words, &*named.to_string_lossy(), "type: "];
+            assert_eq!(
+                parts.iter().all(|part| says.contains(part)),
+                is_told,
+                "{text}: {told}"
+            );
+            let is_misled = ["install git", "was removed"]
+                .iter()
+                .any(|part| says.contains(part));
+            assert!(!is_misled && !repo.has("begun"), "{told}");
+        }
+        fs::write(file, before).expect("a file of the test");
+    }
+    // The session breaks it, and the verdict on its commit says so.
+    let script = format!(
+        "git commit -qm two --allow-empty; git config include.path {}",
+        bad.display()
+    );
+    let ended = repo.watchdog(&["run", "--no-probe", "--", "sh", "-c", &script]);
+    let words = format!("git does not work here: {line}");
+    assert!(ended.stderr.contains(&words), "{ended}");
+}
+
+#[test]
+fn rescue_commits_nothing_into_another_work_tree() {
+    let env = TestEnv::new();
+    let repo = env.repo();
+    let head = repo.head();
+    repo.write("work", "w");
+    repo.git(&["config", "core.worktree", "../.."]);
+    let rescued = repo.watchdog(&["rescue"]);
+    assert!(
+        rescued.stderr.contains("not committed: core.worktree in "),
+        "{rescued}"
+    );
+    assert_eq!((repo.head(), repo.snapshots().len()), (head, 1));
 }

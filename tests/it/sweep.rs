@@ -217,7 +217,9 @@ fn broken_worktree_alarms_only_if_watched() {
     assert_eq!(words(&swept), pairs(&expected), "{swept}");
     let rows = rows(&swept);
     assert!(
-        rows["unread"].to_string().contains("cannot read line 3 of"),
+        rows["unread"]
+            .to_string()
+            .contains("bad config line 3 in file"),
         "{swept}"
     );
     assert_eq!(

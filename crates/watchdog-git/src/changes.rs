@@ -81,9 +81,8 @@ impl Worktree {
         depth: usize,
         traced: bool,
     ) -> Result<WorkTreeReading, Error> {
-        let doing = || format!("read the index of {}", self.root().display());
         let head = self.head_id()?;
-        let index = self.index().map_err(|e| Error::read_error(doing(), e))?;
+        let index = self.index()?;
         let mut status = WorkTreeStatus {
             keeps_states: traced,
             ..WorkTreeStatus::default()

@@ -9,10 +9,10 @@ use std::path::{Path, PathBuf};
 use rustix::fs::{Mode, OFlags};
 
 use super::baseline::HistoryPoint;
+use super::discover::pointed_to;
 use super::error::Error;
 use super::open::Worktree;
 use super::shared_modes::SharedModes;
-use super::worktrees::pointed_to;
 use watchdog_system::read_regular_file;
 
 /// The folder of watchdog in a git directory.

@@ -1,18 +1,27 @@
 //! Settings in a repository's own configuration with which git does not work, and the command that mends each.
 
 use std::fs;
+use std::io::ErrorKind;
 use std::path::{Path, PathBuf};
 
 use gix::bstr::ByteSlice as _;
 use gix::config::File;
 use gix::config::file::Metadata;
 use watchdog_facts::shell_line::shell_path;
-use watchdog_system::read_regular_file;
+use watchdog_system::{ask_git, read_regular_file};
 
+use super::discover::linked_git_dir;
 use super::error::Error;
+use super::file_state::is_own;
 
-/// A larger file of settings is not looked at for its fault.
-const LARGEST_CONFIG: u64 = 1 << 20;
+/// The largest file of settings that is read, in bytes.
+const LARGEST_CONFIG: u64 = 16 << 20;
+
+/// The question to which git answers where it can work with all settings, and trusts the owner.
+pub(super) const WHOSE: [&str; 2] = ["rev-parse", "--git-dir"];
+
+/// The question to which git answers where it can read all settings.
+const LIST: [&str; 2] = ["config", "--list"];
 
 /// Extensions of the repository format that we read right, or that change nothing we read.
 const KNOWN_EXTENSIONS: &[&str] = &[
@@ -88,8 +97,7 @@ pub(super) fn check_config(
     let named_root = git_dir.join(gix::path::from_bstr(value.as_bstr()).unwrap_or_default());
     let fault = match fs::canonicalize(&named_root) {
         Err(_) => "is not there",
-        Ok(there) if root.starts_with(&there) => return Ok(None),
-        Ok(there) if leads_to(&there.join(".git"), git_dir) => return Ok(None),
+        Ok(there) if there == root || leads_to(&there.join(".git"), git_dir) => return Ok(None),
         Ok(_) => "is another folder",
     };
     let root = root.display();
@@ -97,33 +105,122 @@ pub(super) fn check_config(
     Ok(Some(file.new_fault("core.worktree", &why)))
 }
 
+/// git's own words where it refuses to work in a folder; `None` where it works, or cannot be asked.
+pub(super) fn ask_for_fault(folder: &Path) -> Option<Error> {
+    let words = ask_git(folder, &WHOSE)?.err()?;
+    Some(new_words_fault(&words, folder))
+}
+
+/// git's own words where it cannot read its settings, those of the user and of the environment too.
+pub fn ask_for_broken_settings(folder: &Path) -> Option<Error> {
+    let words = ask_git(folder, &LIST)?.err()?;
+    Some(new_words_fault(&words, folder))
+}
+
+/// git's own words about a configuration with which it does not work in a folder, and the command that mends it.
+pub fn new_words_fault(words: &str, folder: &Path) -> Error {
+    if words.contains("dubious ownership") {
+        return Error::ForeignOwner {
+            path: folder.to_owned(),
+        };
+    }
+    let path_at = |path: &str| folder.join(path.trim_matches('\''));
+    let after = |start| words.split_once(start).map(|(_, after): (_, &str)| after);
+    let mut why = to_one_line(words);
+    let mend = if words.contains("GIT_CONFIG_") || words.contains("command-line config") {
+        "unset GIT_CONFIG_COUNT GIT_CONFIG_PARAMETERS".to_owned()
+    } else if let Some(named) = after(" in file ") {
+        let line = named.lines().next().unwrap_or_default();
+        let path = [": ", " at line "]
+            .iter()
+            .fold(line, |path, end| path.split(end).next().unwrap_or(path));
+        edit_command(&path_at(path))
+    } else if let Some((path, reason)) =
+        after("unable to access '").and_then(|named| named.split_once('\''))
+    {
+        mend_of_file(&path_at(path), reason.contains("Permission denied"))
+    } else if let Some((path, key)) = find_origin(words, folder) {
+        why = format!("{why} in {}", path.display());
+        format!(
+            "git -C / config --file {} --unset-all {key}",
+            shell_path(&path)
+        )
+    } else {
+        "git config --list --show-origin".to_owned()
+    };
+    Error::Setting { why, mend }
+}
+
+/// The file that sets the key which git names last, and that key.
+fn find_origin<'a>(words: &'a str, folder: &Path) -> Option<(PathBuf, &'a str)> {
+    let key = words.rsplit('\'').nth(1).filter(|key| key.contains('.'))?;
+    let origin = ask_git(folder, &["config", "--show-origin", "--get", key])?.ok()?;
+    let path = String::from_utf8_lossy(&origin)
+        .strip_prefix("file:")?
+        .split('\t')
+        .next()?
+        .to_owned();
+    Some((folder.join(path), key))
+}
+
+/// What git says, as one line.
+pub(super) fn to_one_line(words: &str) -> String {
+    let mut lines: Vec<&str> = words.lines().map(str::trim).collect();
+    lines.dedup();
+    lines.join("; ")
+}
+
+/// git reads the settings of its user, too, before it opens the editor.
+fn edit_command(path: &Path) -> String {
+    let file = shell_path(path);
+    match ask_git("/".as_ref(), &LIST) {
+        Some(Err(_)) => format!("${{EDITOR:-vi}} {file}"),
+        _ => format!("git -C / config --file {file} --edit"),
+    }
+}
+
+/// The command after which git reads a file, or goes without it.
+fn mend_of_file(path: &Path, is_closed: bool) -> String {
+    let file = shell_path(path);
+    match is_closed {
+        true if is_own(path) => format!("chmod u+r {file}"),
+        true => format!("sudo chmod a+r {file}"),
+        false => format!("mv {file} {file}.aside"),
+    }
+}
+
 /// Whether a `.git` is this git directory, or a file that names it.
 fn leads_to(dot_git: &Path, git_dir: &Path) -> bool {
-    let text = read_regular_file(dot_git, LARGEST_CONFIG).unwrap_or_default();
-    let target = text
-        .strip_prefix(b"gitdir: ")
-        .map(|path| path.trim_ascii_end());
-    let named_dir = target.and_then(|path| gix::path::from_bstr(path.as_bstr()).ok());
-    let folder = dot_git.parent().unwrap_or(dot_git);
-    let there = named_dir.map_or_else(|| dot_git.to_owned(), |path| folder.join(path));
+    let there = linked_git_dir(dot_git).unwrap_or_else(|| dot_git.to_owned());
     fs::canonicalize(there).is_ok_and(|there| there == git_dir)
 }
 
 /// A file of settings, without those that it includes.
-struct ConfigFile {
-    path: PathBuf,
-    settings: File,
+pub(super) struct ConfigFile {
+    pub(super) path: PathBuf,
+    pub(super) settings: File,
 }
 
 impl ConfigFile {
     /// Reads a file; `None` where there is none.
-    fn read(path: PathBuf) -> Result<Option<Self>, Error> {
-        let Ok(bytes) = read_regular_file(&path, LARGEST_CONFIG) else {
-            return Ok(None);
+    pub(super) fn read(path: PathBuf) -> Result<Option<Self>, Error> {
+        let bytes = match read_regular_file(&path, LARGEST_CONFIG) {
+            Ok(bytes) => bytes,
+            Err(error) if error.kind() == ErrorKind::NotFound => return Ok(None),
+            Err(error) => {
+                let why = format!("git cannot read {}: {error}", path.display());
+                let mend = mend_of_file(&path, error.kind() == ErrorKind::PermissionDenied);
+                return Err(Error::Setting { why, mend });
+            }
         };
         if let Err(error) = gix::config::parse::Events::from_bytes(&bytes, None) {
-            let line = error.line_number();
-            return Err(Error::Config { path, line });
+            let (line, file) = (error.line_number(), path.display());
+            return Err(Error::Setting {
+                why: format!(
+                    "bad config line {line} in file {file}, so no snapshot keeps the work here; its files stay as they are"
+                ),
+                mend: edit_command(&path),
+            });
         }
         let origin = Metadata::from(gix::config::Source::Local);
         let settings = File::from_bytes_no_includes(&bytes, origin, Default::default()).ok();

@@ -1,6 +1,7 @@
 //! Finds the `.git` of the worktree that a path lies in, the way `git -C` walks upwards, but
 //! stops at a broken one instead of silently judging a repository further up.
 
+use std::ffi::OsStr;
 use std::fs;
 use std::os::unix::ffi::OsStrExt as _;
 use std::os::unix::fs::MetadataExt;
@@ -8,6 +9,7 @@ use std::path::{Path, PathBuf};
 
 use super::error::Error;
 use super::special::special_file;
+use watchdog_facts::shell_line::shell_path;
 use watchdog_system::read_regular_file;
 
 /// The largest file of a few words that is read, in bytes.
@@ -78,25 +80,22 @@ pub(super) fn inspect_dot_git(dot_git: &Path) -> Result<bool, Error> {
     if metadata.is_file() {
         let text =
             read_regular_file(dot_git, MOST_BYTES).map_err(|e| new_broken_error(dot_git, e))?;
-        let Some(target) = text.strip_prefix(b"gitdir: ") else {
-            return Err(new_broken_error(
-                dot_git,
-                "it does not begin with 'gitdir: '",
-            ));
+        let target = pointed_to(&text, dot_git)
+            .ok_or_else(|| new_broken_error(dot_git, "it does not begin with 'gitdir: '"))?;
+        let Some(missing) = missing_part(&target) else {
+            return Ok(true);
         };
-        let target = gix::path::from_bstr(gix::bstr::BStr::new(target.trim_ascii_end()))
-            .map_err(|e| new_broken_error(dot_git, e))?;
-        let target = dot_git.parent().expect("joined to a folder").join(target);
-        return match missing_part(&target) {
-            None => Ok(true),
-            Some(why) => Err(new_broken_error(
-                dot_git,
-                format!(
-                    "it points to {}, which is not a git directory: {why}",
-                    target.display()
-                ),
-            )),
+        let (file, folder) = (dot_git.display(), dot_git.parent().unwrap_or(dot_git));
+        let named = target.display();
+        let why = format!("{file} points to {named}, which is not a git directory: {missing}");
+        // The repository moved, and git mends its worktrees from its new place; a submodule's path a person mends.
+        let mend = match target.parent().and_then(Path::file_name) {
+            Some(name) if name == "worktrees" => {
+                format!("git -C NEW-PLACE worktree repair {}", shell_path(folder))
+            }
+            _ => format!("${{EDITOR:-vi}} {}", shell_path(dot_git)),
         };
+        return Err(Error::Setting { why, mend });
     }
     if !metadata.is_dir() {
         return Ok(false);
@@ -124,6 +123,21 @@ pub(super) fn is_nested_repository(folder: &Path) -> bool {
         Ok(metadata) if metadata.is_dir() => looks_like_git_dir(&dot_git),
         Ok(metadata) => metadata.is_file() && inspect_dot_git(&dot_git).unwrap_or(false),
     }
+}
+
+/// The git directory that the `.git` file of a linked worktree names, unresolved; `None` where it is no such file.
+pub(super) fn linked_git_dir(dot_git: &Path) -> Option<PathBuf> {
+    let is_file = fs::symlink_metadata(dot_git).is_ok_and(|metadata| metadata.is_file());
+    is_file
+        .then(|| read_regular_file(dot_git, MOST_BYTES).ok())
+        .flatten()
+        .and_then(|text| pointed_to(&text, dot_git))
+}
+
+/// The git directory that the text of a `.git` file names, unresolved.
+pub(super) fn pointed_to(text: &[u8], dot_git: &Path) -> Option<PathBuf> {
+    let target = text.strip_prefix(b"gitdir: ")?.trim_ascii_end();
+    Some(dot_git.parent()?.join(OsStr::from_bytes(target)))
 }
 
 /// git's own test: `HEAD` is readable and names something, `objects` and `refs` are there. And nothing is in the way of reading them.

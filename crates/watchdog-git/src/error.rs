@@ -33,20 +33,10 @@ pub enum Error {
         /// The repository that was found.
         path: PathBuf,
     },
-    /// A configuration file that git cannot read, so that no command of git works.
-    #[error(
-        "git cannot read line {line} of {path}, so no snapshot keeps the work here; its files stay as they are"
-    )]
-    Config {
-        /// The file.
-        path: PathBuf,
-        /// The line that git names.
-        line: usize,
-    },
-    /// A setting with which git does not work in a work tree.
+    /// A configuration, an index or a `.git` with which git does not work.
     #[error("{why}")]
     Setting {
-        /// The key, its file, and the reason.
+        /// The key or git's own words, the file, and the reason.
         why: String,
         /// The command that mends it.
         mend: String,
@@ -105,11 +95,6 @@ impl Error {
                     shell_path(path)
                 )
             }
-            // Inside of the repository git would read the file before it opens the editor.
-            Error::Config { path, .. } => format!(
-                "edit that line: git -C / config --file {} --edit",
-                shell_path(path)
-            ),
             Error::Setting { mend, .. } => format!("type: {mend}"),
             Error::UnknownRevision { .. } => "see `git log --oneline --all`".into(),
             Error::Read { why, .. } => shortage_in(why)

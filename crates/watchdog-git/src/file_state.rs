@@ -2,6 +2,8 @@
 //! older than a reading of the file, it has not changed since; git trusts its index by the same
 //! rule.
 
+use std::fs;
+use std::os::unix::fs::MetadataExt as _;
 use std::path::Path;
 use std::time::{Duration, SystemTime};
 
@@ -77,4 +79,10 @@ pub(super) fn is_remote(folder: &Path) -> bool {
         0x00c3_6400,
     ];
     watchdog_system::file_system_kind(folder).is_none_or(|kind| REMOTE.contains(&kind))
+}
+
+/// Whether this user owns a path itself.
+pub(super) fn is_own(path: &Path) -> bool {
+    let user = rustix::process::geteuid().as_raw();
+    fs::symlink_metadata(path).is_ok_and(|metadata| metadata.uid() == user)
 }

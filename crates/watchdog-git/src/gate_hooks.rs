@@ -152,7 +152,10 @@ impl Worktree {
 
     /// The folder in which git looks for hooks now, and the setting that says so. The configuration may be younger than ours.
     pub fn hooks_folder(&self) -> Result<(PathBuf, Option<String>), Error> {
-        let repo = gix::open_opts(&self.git_dir, harden::build_open_options())
+        let settings =
+            watchdog_system::read_git_settings(&self.git_dir, |name| std::env::var_os(name))
+                .unwrap_or_default();
+        let repo = gix::open_opts(&self.git_dir, harden::build_open_options(&settings))
             .map_err(|e| Error::read_error("read core.hooksPath", e))?;
         let Some(setting) = repo.config_snapshot().string("core.hooksPath") else {
             return Ok((self.common_dir.join("hooks"), None));

@@ -122,7 +122,6 @@ impl Worktree {
         differing: &BTreeMap<String, Option<String>>,
         wanted: &GuardedPaths,
     ) -> Result<Vec<String>, Error> {
-        let doing = || format!("read the index of {}", self.root().display());
         let before = staged::tree_of(self, self.commit_of(commit)?)?;
         let expected = self.files_of_tree(before, wanted)?;
         let mut changed: BTreeSet<BString> = BTreeSet::new();
@@ -137,7 +136,7 @@ impl Worktree {
                 &mut changed,
             );
         }
-        let index = self.index().map_err(|e| Error::read_error(doing(), e))?;
+        let index = self.index()?;
         let unfolded = if index.is_sparse() {
             Some(hidden::unfold_index(self, &index)?)
         } else {

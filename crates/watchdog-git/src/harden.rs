@@ -12,13 +12,12 @@ use gix::open::{Options, Permissions};
 
 use super::error::Error;
 use super::reftable;
-use watchdog_system::read_git_settings;
 
 /// How many packs a repository may have while it is open, at least: a snapshot of many files makes one, until there are fifty.
 const PACKS: usize = 128;
 
 /// The options with which gix opens a repository, with settings of the environment.
-pub(super) fn build_open_options() -> Options {
+pub(super) fn build_open_options(settings: &[(String, String)]) -> Options {
     let mut permissions = Permissions::all();
     permissions.env.git_prefix = gix::sec::Permission::Deny;
     permissions.env.objects = gix::sec::Permission::Deny;
@@ -29,11 +28,9 @@ pub(super) fn build_open_options() -> Options {
         .config_overrides(["gitoxide.core.useNsec=true", "core.useReplaceRefs=false"])
         // A key that is no plain one would be cut at the wrong place.
         .cli_overrides(
-            (read_git_settings(|name| std::env::var_os(name))
-                .unwrap_or_default()
-                .into_iter())
-            .filter(|(key, _)| !key.contains('='))
-            .map(|(key, value)| format!("{key}={value}")),
+            (settings.iter())
+                .filter(|(key, _)| !key.contains('='))
+                .map(|(key, value)| format!("{key}={value}")),
         );
     // gix has room for so many packs as there were when it opened the repository, and a reserve. A session of hours may bring many more.
     let options = options.object_store_slots(Slots::AsNeededByDiskState {
@@ -48,8 +45,7 @@ pub(super) fn build_open_options() -> Options {
 /// `safe.directory`, so unlike every other `GIT_*` variable they count.
 ///
 /// gix has no switch for these alone: the two outer slots (installation, system) take the system's and
-/// the user's file instead, which keeps their order. The price: with `GIT_CONFIG_GLOBAL` set, a
-/// `safe.directory` in the system's file goes unheard.
+/// the user's file instead, which keeps their order. gix would hear no `safe.directory` of the system's file there; git is asked.
 fn user_files(
     options: Options,
     permissions: &mut Permissions,
@@ -86,6 +82,13 @@ fn user_files(
         permissions.config.system = false;
         options
     }
+}
+
+/// Whether a folder is in the place of the user's file of settings, as a container leaves one: git refuses it, and gix skips it.
+pub(super) fn is_user_file_a_folder() -> bool {
+    let named = std::env::var_os("GIT_CONFIG_GLOBAL").map(PathBuf::from);
+    let file = named.or_else(|| Some(std::env::home_dir()?.join(".gitconfig")));
+    file.is_some_and(|file| file.is_dir())
 }
 
 fn default_system_file() -> Option<PathBuf> {
@@ -172,7 +175,7 @@ mod tests {
         }
         std::fs::write(home.join(".git/HEAD"), "ref: refs/heads/main\n").unwrap();
         std::fs::write(home.join(".git/config"), config).unwrap();
-        gix::open_opts(home.join(".git"), build_open_options()).unwrap()
+        gix::open_opts(home.join(".git"), build_open_options(&[])).unwrap()
     }
 
     #[test]
@@ -237,7 +240,7 @@ mod tests {
                 .data
                 .clone()
         };
-        assert_eq!(reads(build_open_options()), b"own");
+        assert_eq!(reads(build_open_options(&[])), b"own");
         assert_eq!(
             reads(Options::default()),
             b"other",

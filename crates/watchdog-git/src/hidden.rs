@@ -124,9 +124,7 @@ impl Worktree {
     /// # Errors
     /// When the index cannot be read.
     pub fn hidden_entries(&self) -> Result<Option<HiddenEntries>, Error> {
-        let index = self.index().map_err(|e| {
-            Error::read_error(format!("read the index of {}", self.root().display()), e)
-        })?;
+        let index = self.index()?;
         let unfolded = if index.is_sparse() {
             Some(unfold_index(self, &index)?)
         } else {

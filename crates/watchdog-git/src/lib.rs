@@ -86,7 +86,7 @@ mod worktrees;
 pub use baseline::HistoryPoint;
 pub use baseline_ref::KeptBaseline;
 pub use born_worktrees::BornWorktree;
-pub use config_fault::find_config_fault;
+pub use config_fault::{ask_for_broken_settings, find_config_fault, new_words_fault};
 pub use discover::refuse_home_folder;
 pub use dropping_link::DroppingLink;
 pub use error::Error;
@@ -104,8 +104,7 @@ pub use path_text::{escape_path, unescape_path};
 pub use pushed::RemoteState;
 pub use reftable::{GitProcessOutput, GitRunner, TABLES, serve_with};
 pub use remote_address::{
-    absolute_address, public_address, repository_id_of, rewritten_address, why_no_repository_id,
-    without_credentials,
+    absolute_address, public_address, repository_id_of, why_no_repository_id, without_credentials,
 };
 pub use repo_cache::RepoCache;
 pub use rescue_branch::RescueBranch;

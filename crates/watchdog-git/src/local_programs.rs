@@ -8,16 +8,11 @@ use std::os::unix::ffi::OsStrExt as _;
 use std::path::{Path, PathBuf};
 
 use gix::bstr::ByteSlice as _;
-use gix::config::File;
-use gix::config::file::Metadata;
 use gix::config::source::Kind;
-use watchdog_system::read_regular_file;
 
+use super::config_fault::ConfigFile;
 use super::error::Error;
 use super::open::Worktree;
-
-/// The largest configuration that is read, in bytes.
-const MOST_BYTES: u64 = 16 << 20;
 
 /// So many files of configuration are read, included ones too.
 const MOST_FILES: usize = 64;
@@ -77,16 +72,17 @@ impl Worktree {
                 });
             }
             read += 1;
-            let Some(config) = parse_file(&path)? else {
+            let Some(config) = ConfigFile::read(path)? else {
                 continue;
             };
-            for section in config.sections() {
+            let path = &config.path;
+            for section in config.settings.sections() {
                 let header = section.header();
                 let name = header.name().to_str_lossy().to_lowercase();
                 let subsection = header.subsection_name();
                 if name == "include" || name == "includeif" {
                     for included in section.values("path") {
-                        files.push(resolve_include(&included, &path)?);
+                        files.push(resolve_include(&included, path)?);
                     }
                     continue;
                 }
@@ -122,23 +118,6 @@ impl Worktree {
             .flat_map(|(key, values)| values.into_iter().map(move |value| (key.clone(), value)))
             .collect())
     }
-}
-
-/// A file of configuration; `None` where there is none. git cannot read one that is not parsed here either.
-fn parse_file(path: &Path) -> Result<Option<File>, Error> {
-    let doing = || format!("read {}", path.display());
-    let bytes = match read_regular_file(path, MOST_BYTES) {
-        Ok(bytes) => bytes,
-        Err(error) if error.kind() == std::io::ErrorKind::NotFound => return Ok(None),
-        Err(error) => return Err(Error::read_error(doing(), error)),
-    };
-    File::from_bytes_no_includes(
-        &bytes,
-        Metadata::from(gix::config::Source::Local),
-        Default::default(),
-    )
-    .map(Some)
-    .map_err(|error| Error::read_error(doing(), error))
 }
 
 /// Resolves the path of an included file. The folder of another user (`~name`) and of git's

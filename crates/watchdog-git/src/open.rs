@@ -2,21 +2,23 @@
 
 use std::cell::RefCell;
 use std::fs;
-use std::os::unix::fs::MetadataExt as _;
 use std::path::{Path, PathBuf};
 use std::time::SystemTime;
 
 use gix::error::ResultExt as _;
 use gix::sec::Trust;
 
-use super::config_fault::{check_config, find_config_fault};
+use super::config_fault::{
+    WHOSE, ask_for_fault, check_config, find_config_fault, new_words_fault, to_one_line,
+};
 use super::discover::dot_git;
 use super::error::Error;
 use super::file_state::{StatStamp, is_absent, version_of};
 use super::harden;
 use super::reftable::ServedWorktree;
 use super::worktrees::git_dirs;
-use watchdog_system::read_git_settings;
+use watchdog_facts::shell_line::shell_path;
+use watchdog_system::{ask_git, read_git_settings};
 
 /// How many bytes of objects are kept in memory. A judgement reads the commits and trees at both
 /// ends of a range several times.
@@ -59,8 +61,8 @@ impl Worktree {
     /// configuration names.
     ///
     /// # Errors
-    /// [`Error::NotARepository`], [`Error::Bare`], [`Error::ForeignOwner`] (unless the user's or the
-    /// system's `safe.directory` allows it), or [`Error::Read`] for a damaged or unknown layout.
+    /// [`Error::NotARepository`], [`Error::Bare`], [`Error::ForeignOwner`] (unless git, or without one
+    /// the user's `safe.directory`, allows it), [`Error::Setting`], or [`Error::Read`] for a damaged or unknown layout.
     pub fn open(path: &Path) -> Result<Self, Error> {
         Self::open_at(&dot_git(path)?, path)
     }
@@ -85,31 +87,36 @@ impl Worktree {
             Err(_) => None,
         };
         let setting_fault = setting_fault.filter(|_| named.is_some());
-        let settings =
-            read_git_settings(|name| std::env::var_os(name)).map_err(|why| Error::Read {
-                doing: "read git's settings in the environment".into(),
-                why,
+        let folder = named.map_or(dot_git, |_| top);
+        let settings = read_git_settings(folder, |name| std::env::var_os(name))
+            .map_err(|words| new_words_fault(&words, folder))?;
+        if let Some(fault) = harden::is_user_file_a_folder()
+            .then(|| ask_for_fault(folder))
+            .flatten()
+        {
+            return Err(fault);
+        }
+        let mut repo =
+            gix::open_opts(dot_git, harden::build_open_options(&settings)).map_err(|error| {
+                ask_for_fault(folder).unwrap_or_else(|| Error::read_error(doing(), error))
             })?;
-        let mut repo = gix::open_opts(dot_git, harden::build_open_options())
-            .map_err(|error| Error::read_error(doing(), error))?;
-        // gix takes a work tree that is gone for that of another user.
-        let trust = match named {
-            Some(_) if setting_fault.is_none() || !is_own(top) => repo.git_dir_trust(),
-            _ => Trust::from_path_ownership(dot_git)
-                .map_err(|error| Error::read_error(doing(), error))?,
-        };
         if setting_fault.is_some() {
             repo.set_workdir(top.to_owned())
                 .map_err(|error| Error::read_error(doing(), error))?;
         }
-        if trust != Trust::Full {
-            let workdir = repo.workdir().unwrap_or(repo.git_dir());
-            if !is_safe_directory(workdir, &settings) {
-                return Err(Error::ForeignOwner {
-                    path: workdir.to_owned(),
-                });
+        let owned = [folder, dot_git, repo.git_dir()].map(Trust::from_path_ownership);
+        if owned.iter().any(|trust| !matches!(trust, Ok(Trust::Full))) {
+            // gix does not hear each file of settings.
+            let refusal = match ask_git(folder, &WHOSE) {
+                Some(answer) => answer.err().map(|words| new_words_fault(&words, folder)),
+                None => (repo.git_dir_trust() != Trust::Full).then(|| Error::ForeignOwner {
+                    path: folder.to_owned(),
+                }),
+            };
+            if let Some(refusal) = refusal {
+                return Err(refusal);
             }
-            // gix asks the files of the user and the system alone, and would heed the repository's settings in part.
+            // gix would heed the repository's settings in part.
             let mut config = repo.config_snapshot_mut();
             for id in config.section_ids().collect::<Vec<_>>() {
                 if let Some(mut section) = config.section_mut_by_id(id) {
@@ -189,7 +196,26 @@ impl Worktree {
     }
 
     /// The index as it is on disk.
-    pub(super) fn index(&self) -> gix::Result<gix::worktree::Index> {
+    pub(super) fn index(&self) -> Result<gix::worktree::Index, Error> {
+        self.decode_index().map_err(|error| {
+            let args = ["-c", "core.fsmonitor=false", "ls-files", "--", ".git"];
+            match ask_git(&self.root, &args) {
+                // A file that this user may not read is no damage.
+                Some(Err(words)) if !words.contains("Permission denied") => {
+                    let file = shell_path(&self.git_dir.join("index"));
+                    let root = shell_path(&self.root);
+                    let words = to_one_line(&words);
+                    Error::Setting {
+                        why: format!("git cannot read the index of {root}: {words}"),
+                        mend: format!("mv {file} {file}.damaged && git -C {root} reset"),
+                    }
+                }
+                _ => Error::read_error(format!("read the index of {}", self.root.display()), error),
+            }
+        })
+    }
+
+    fn decode_index(&self) -> gix::Result<gix::worktree::Index> {
         let path = self.git_dir.join("index");
         // gix takes an index that the system does not show for none, and every file for one that git does not know.
         match path.symlink_metadata() {
@@ -236,28 +262,4 @@ impl Worktree {
             .map(|version| (version, index.clone()));
         Ok(index)
     }
-}
-
-/// Whether this user owns a path itself.
-pub(super) fn is_own(path: &Path) -> bool {
-    let user = rustix::process::geteuid().as_raw();
-    fs::symlink_metadata(path).is_ok_and(|metadata| metadata.uid() == user)
-}
-
-/// Whether the environment allows the repository of another user, by git's rule: the last empty value takes back those before it.
-fn is_safe_directory(workdir: &Path, settings: &[(String, String)]) -> bool {
-    let values: Vec<&str> = (settings.iter())
-        .filter(|(key, _)| key.eq_ignore_ascii_case("safe.directory"))
-        .map(|(_, value)| value.as_str())
-        .collect();
-    let workdir = fs::canonicalize(workdir).unwrap_or_else(|_| workdir.to_owned());
-    values
-        .rsplit(|value| value.is_empty())
-        .next()
-        .is_some_and(|values| {
-            values.iter().any(|value| match value.strip_suffix("/*") {
-                Some(parent) => workdir.starts_with(parent),
-                None => *value == "*" || fs::canonicalize(value).is_ok_and(|safe| safe == workdir),
-            })
-        })
 }

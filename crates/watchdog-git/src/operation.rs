@@ -15,9 +15,7 @@ impl Worktree {
     /// # Errors
     /// [`Error::Read`] where the index, or what marks an operation, cannot be read.
     pub fn half_done(&self) -> Result<(Option<GitOperation>, Vec<String>), Error> {
-        let index = self.index().map_err(|e| {
-            Error::read_error(format!("read the index of {}", self.root().display()), e)
-        })?;
+        let index = self.index()?;
         let mut conflicts: Vec<String> = index
             .entries()
             .iter()

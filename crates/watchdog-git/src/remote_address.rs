@@ -6,8 +6,6 @@ use gix::bstr::ByteSlice;
 use gix::url::Scheme;
 use watchdog_facts::secret_shapes::mask_secrets;
 
-use super::error::Error;
-use super::harden;
 use super::open::Worktree;
 
 /// The longest id of a repository, in bytes.
@@ -151,43 +149,6 @@ pub fn absolute_address(address: &str, from: &Path) -> String {
         .into_owned()
 }
 
-/// Resolves an address as git does, by the `url.*.insteadOf` of the configuration that counts in a
-/// git directory: the longest prefix wins, and of two alike the first.
-///
-/// # Errors
-/// If that configuration cannot be read.
-pub fn rewritten_address(git_dir: &Path, address: &str) -> Result<String, Error> {
-    let doing = "read the configuration of all repositories";
-    let repo = gix::open_opts(git_dir, harden::build_open_options())
-        .map_err(|e| Error::read_error(doing, e))?;
-    let config = repo.config_snapshot();
-    let mut longest: Option<(usize, String)> = None;
-    for section in config
-        .plumbing()
-        .sections_by_name("url")
-        .into_iter()
-        .flatten()
-    {
-        let Some(base) = section.header().subsection_name() else {
-            continue;
-        };
-        for prefix in section.values("insteadOf") {
-            let is_longer = longest
-                .as_ref()
-                .is_none_or(|(length, _)| *length < prefix.len());
-            if let Some(after_prefix) = address.as_bytes().strip_prefix(prefix.as_slice())
-                && is_longer
-            {
-                longest = Some((
-                    prefix.len(),
-                    format!("{}{}", base.to_str_lossy(), after_prefix.to_str_lossy()),
-                ));
-            }
-        }
-    }
-    Ok(longest.map_or_else(|| address.to_owned(), |(_, rewritten)| rewritten))
-}
-
 impl Worktree {
     /// The address of a remote as this repository has it configured, no rewriting applied; `None` where there is no such remote.
     pub fn configured_address(&self, remote: &str) -> Option<String> {
@@ -259,31 +220,6 @@ mod tests {
             "https://example.com/a b",
         ] {
             assert_eq!(repository_id_of(address), None, "{address}");
-        }
-    }
-
-    #[test]
-    fn the_longest_prefix_says_where_git_goes() {
-        let scratch = tempfile::tempdir().expect("a scratch folder");
-        let repo = gix::init_bare(scratch.path()).expect("a repository");
-        let text = "[url \"ssh://git@host/\"]\n\tinsteadOf = https://host/\n[url \"/srv/\"]\n\tinsteadOf = https://host/team/\n\tinsteadOf = gh:\n";
-        let path = repo.path().join("config");
-        std::fs::write(
-            &path,
-            std::fs::read_to_string(&path).expect("it was made") + text,
-        )
-        .expect("a file");
-        for (address, expected) in [
-            ("https://host/app.git", "ssh://git@host/app.git"),
-            ("https://host/team/app.git", "/srv/app.git"),
-            ("gh:app.git", "/srv/app.git"),
-            ("https://other/app.git", "https://other/app.git"),
-        ] {
-            assert_eq!(
-                rewritten_address(repo.path(), address).expect("it is read"),
-                expected,
-                "{address}"
-            );
         }
     }
 

@@ -9,7 +9,8 @@ use gix::refs::file::Store;
 use gix::refs::store::init::Options;
 
 use super::error::Error;
-use super::open::{Worktree, is_own};
+use super::file_state::is_own;
+use super::open::Worktree;
 use super::worktrees::FoundWorktree;
 
 /// The worktrees of one repository, opened one after the other.

@@ -7,11 +7,9 @@ use std::io::ErrorKind;
 use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
 
-use super::discover::{self, refuse_home_folder};
+use super::discover::{self, linked_git_dir, refuse_home_folder};
 use super::error::Error;
-use super::worktrees::{
-    FoundWorktree, WorktreeState, git_dirs, git_dirs_by_name, linked_git_dir, worktrees_of,
-};
+use super::worktrees::{FoundWorktree, WorktreeState, git_dirs, git_dirs_by_name, worktrees_of};
 
 /// Folders of fetched or generated files, and never a worktree.
 const PASSED_BY: &[&str] = &[
@@ -138,7 +136,7 @@ impl WorktreeSearch<'_> {
         if !self.below(&top) {
             match discover::dot_git(&top) {
                 Ok(dot_git) => self.entry(dot_git.parent().unwrap_or(&top), &dot_git),
-                Err(error @ Error::Read { .. }) => self.keep(by_name(
+                Err(error @ (Error::Read { .. } | Error::Setting { .. })) => self.keep(by_name(
                     &top,
                     WorktreeState::Broken {
                         why: error.to_string(),

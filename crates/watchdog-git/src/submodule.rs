@@ -196,9 +196,7 @@ impl Worktree {
     /// # Errors
     /// [`Error::Read`] where the index or a submodule cannot be read.
     pub fn unsettled_submodules(&self) -> Result<Vec<UnsettledSubmodule>, Error> {
-        let index = self.index().map_err(|e| {
-            Error::read_error(format!("read the index of {}", self.root().display()), e)
-        })?;
+        let index = self.index()?;
         let submodules = SubmoduleScan::new(self, &index, 0)?;
         let mut unsettled = Vec::new();
         for entry in index

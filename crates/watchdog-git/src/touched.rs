@@ -50,8 +50,7 @@ impl Worktree {
         let baseline = self.commit_of(baseline)?;
         let before = staged::tree_of(self, baseline)?;
         let mut paths: BTreeSet<BString> = BTreeSet::new();
-        let doing = || format!("read the index of {}", self.root().display());
-        let index = self.index().map_err(|e| Error::read_error(doing(), e))?;
+        let index = self.index()?;
         let mut status = WorkTreeStatus::default();
         let prepared = hidden::prepare_index(self, &index, &mut status)?;
         let index: &gix::index::State = prepared.as_ref().unwrap_or(&index);

@@ -8,11 +8,12 @@ use std::num::NonZero;
 use std::os::unix::ffi::OsStrExt;
 use std::path::{Path, PathBuf};
 
-use super::discover;
+use super::discover::{self, linked_git_dir, pointed_to};
 use super::error::Error;
 use super::harden;
 use super::worktree_id::worktree_id;
-use watchdog_system::read_regular_file;
+use watchdog_facts::shell_line::shell_path;
+use watchdog_system::{read_git_settings, read_regular_file};
 
 /// More linked worktrees than this of one repository are not listed.
 const MOST: usize = 100_000;
@@ -73,15 +74,6 @@ impl FoundWorktree {
 /// The largest file of a few words that is read, in bytes.
 const MOST_BYTES: u64 = 1 << 20;
 
-/// The git directory that the `.git` file of a linked worktree names, unresolved; `None` where it is no such file.
-pub(super) fn linked_git_dir(dot_git: &Path) -> Option<PathBuf> {
-    let is_file = fs::symlink_metadata(dot_git).is_ok_and(|metadata| metadata.is_file());
-    is_file
-        .then(|| read_regular_file(dot_git, MOST_BYTES).ok())
-        .flatten()
-        .and_then(|text| pointed_to(&text, dot_git))
-}
-
 /// The git directories that a usable `.git` entry leads to: its own and the shared one, symlinks resolved.
 pub(super) fn git_dirs(dot_git: &Path) -> Result<(PathBuf, PathBuf), String> {
     let target = match read_file(dot_git) {
@@ -141,12 +133,6 @@ pub fn named_git_dirs(root: &Path) -> Option<(PathBuf, PathBuf)> {
         return None;
     }
     Some(git_dirs_by_name(&dot_git))
-}
-
-/// The git directory that the text of a `.git` file names, unresolved.
-pub(super) fn pointed_to(text: &[u8], dot_git: &Path) -> Option<PathBuf> {
-    let target = text.strip_prefix(b"gitdir: ")?.trim_ascii_end();
-    Some(dot_git.parent()?.join(OsStr::from_bytes(target)))
 }
 
 /// Whether a folder is the top of a worktree of the repository with this shared git directory, and the repository knows it as one.
@@ -276,10 +262,11 @@ fn main(common_dir: &Path) -> Option<FoundWorktree> {
     if guess != common_dir && is_main_git_dir(common_dir) {
         return at(guess.to_owned(), WorktreeState::There);
     }
-    match gix::open_opts(common_dir, harden::build_open_options()) {
+    let settings = read_git_settings(common_dir, |name| std::env::var_os(name)).unwrap_or_default();
+    match gix::open_opts(common_dir, harden::build_open_options(&settings)) {
         Ok(repo) => {
             // A setting may name no work tree, or a wrong one, beside an index: to open it names the setting.
-            let is_right = |root: &Path| root.join(".git").exists() || guess.starts_with(root);
+            let is_right = |root: &Path| root.join(".git").exists();
             if guess != common_dir
                 && common_dir.join("index").exists()
                 && !repo.workdir().is_some_and(is_right)
@@ -416,9 +403,10 @@ fn read_worktree_state(dot_git: &Path, git_dir: &Path) -> WorktreeState {
         // No other took its place: its folder is there, and git cannot use it any more.
         Err(error) => WorktreeState::Broken {
             why: format!(
-                "{} points to {}: {error}",
+                "{} points to {}: {error}; type: git -C {} worktree repair",
                 dot_git.display(),
-                target.display()
+                target.display(),
+                shell_path(git_dir.ancestors().nth(2).unwrap_or(git_dir))
             ),
         },
     }

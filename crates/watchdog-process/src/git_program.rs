@@ -14,21 +14,45 @@ use watchdog_system::read_git_settings;
 const GRACE: Duration = Duration::from_secs(5);
 /// Bytes of output that are kept.
 const KEEP: usize = 64 << 10;
+/// The same of the list of all settings.
+const KEEP_OF_SETTINGS: usize = 16 << 20;
+/// How long git may take to say what its configuration is.
+const PATIENCE: Duration = Duration::from_secs(10);
 /// The author of commits where none is configured.
 const NAME: &str = "watchdog";
 const EMAIL: &str = "watchdog@localhost";
 
-/// The variables for a program that works in the worktree: removes those that redirect git, and keeps settings that run nothing.
-pub fn build_environment() -> BTreeMap<OsString, Option<OsString>> {
+/// The variables for a program that works in this folder: removes those that redirect git, and keeps settings that run nothing.
+pub fn build_environment(folder: &Path) -> BTreeMap<OsString, Option<OsString>> {
     let mut env = (foreign_git_variables().into_iter())
         .map(|name| (name, None))
         .collect();
     // Settings that git refuses keep every repository from being opened.
     add_settings(
         &mut env,
-        &read_git_settings(|name| std::env::var_os(name)).unwrap_or_default(),
+        &read_git_settings(folder, |name| std::env::var_os(name)).unwrap_or_default(),
     );
     env
+}
+
+/// Asks git about its configuration in a folder, as [`watchdog_system::GitQuestion`]; nothing that such a command reads runs a program.
+pub fn ask_git_config(folder: &Path, args: &[&str]) -> Option<Result<Vec<u8>, String>> {
+    let value_of = |name: &OsString| {
+        let is_setting = name.to_string_lossy().starts_with("GIT_CONFIG_");
+        is_setting.then(|| std::env::var_os(name)).flatten()
+    };
+    let foreign = foreign_git_variables().into_iter();
+    let mut run = ProgramRun::new([&["git"], args].concat(), folder);
+    run.env = foreign
+        .map(|name| (name.clone(), value_of(&name)))
+        .collect();
+    run.env.insert("LC_ALL".into(), Some("C".into()));
+    (run.deadline, run.keep, run.purpose) = (PATIENCE, KEEP_OF_SETTINGS, ProgramPurpose::Git);
+    let finished = run.run().ok().filter(|finished| !finished.timed_out)?;
+    Some(match finished.exit.success() {
+        true => Ok(finished.stdout.bytes),
+        false => Err(format_last_lines(&finished)),
+    })
 }
 
 /// Adds settings after those that the variables hold.
@@ -76,7 +100,7 @@ pub fn new_git_run(
         "-c",
         "core.fsmonitor=false",
     ];
-    let mut env = build_environment();
+    let mut env = build_environment(root);
     let mut set = |name: &str, value: &str| env.insert(name.into(), Some(value.into()));
     set("GIT_TERMINAL_PROMPT", "0");
     set("GIT_EDITOR", "true");
@@ -134,7 +158,7 @@ pub fn new_user_run(
     extra: &[(&str, &OsStr)],
     deadline: Duration,
 ) -> ProgramRun {
-    let mut env = build_environment();
+    let mut env = build_environment(root);
     for (name, value) in extra {
         env.insert(name.into(), Some((*value).to_owned()));
     }

@@ -42,7 +42,9 @@ use linux as here;
 use other_systems as here;
 
 // A list for all systems: what one of them lacks does not compile there.
-pub use git_settings::{distrust_git_settings, read_git_settings};
+pub use git_settings::{
+    GitQuestion, ask_git, ask_git_with, distrust_git_settings, read_git_settings,
+};
 pub use here::{
     FOLDER_TO_ENTER, PIPE_PIECE, address_space_limit, adopt_orphans, boot_reading,
     children_of_main_thread, command_line, control_group, enlarge_pipe, file_system_kind,

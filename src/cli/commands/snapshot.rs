@@ -4,7 +4,7 @@ use crate::cli::args::SnapshotArgs;
 use crate::cli::failure::CommandFailure;
 use crate::cli::terminal::CommandTerminal;
 use watchdog_judge::judge::command_env::CommandEnv;
-use watchdog_judge::judge::open_worktree::{OpenWorktree, config_fault_note};
+use watchdog_judge::judge::open_worktree::{OpenWorktree, require_usable_git, unusable_note};
 use watchdog_judge::modes::record_baseline::BaselineOptions;
 use watchdog_judge::modes::record_baseline::record_baseline;
 use watchdog_judge::wire::baseline_json::NewBaseline;
@@ -48,7 +48,7 @@ pub fn run_snapshot_command(
             watchdog_facts::display::escape_to_one_line(&unreadable.why)
         ));
     }
-    let fault = config_fault_note(&open.worktree);
+    let fault = require_usable_git(&open.worktree).err().map(unusable_note);
     let notes = recorded.notes.iter().chain(&fault);
     for note in notes.chain(&open.worktree.served_note()) {
         terminal.complain(&format!(

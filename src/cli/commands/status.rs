@@ -57,7 +57,9 @@ pub fn run_status_command(
         .notes
         .extend(store.notes().into_iter().map(|note| note.detail));
     let own = command_env.open_worktree();
-    if let Err(error @ Error::HomeFolder { .. }) = &own {
+    if let Err(error) = &own
+        && !matches!(error, Error::NotARepository { .. } | Error::Bare { .. })
+    {
         (status_overview.notes).push(format!("{error}; {}", error.hint()));
     }
     let mut code = 0;

@@ -186,8 +186,11 @@ fn print_table(
                 "events",
             )
         });
-        let says =
-            line.status.is_none() || line.needs_person() || line.long_idle || terminal.verbose;
+        let says = line.status.is_none()
+            || line.needs_person()
+            || line.long_idle
+            || line.git_unusable
+            || terminal.verbose;
         let why = if says {
             escape_to_one_line(attention::shorten_verdict_message(
                 line.reason,

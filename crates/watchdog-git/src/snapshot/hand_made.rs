@@ -78,7 +78,7 @@ impl Worktree {
         if missing.is_empty() {
             return Ok(Vec::new());
         }
-        let index = (self.index()).map_err(|e| Error::read_error("read the index", e))?;
+        let index = self.index()?;
         let head_tree = self.head_tree()?;
         let is_tracked = |path: &BString| {
             let path = path.as_bstr();

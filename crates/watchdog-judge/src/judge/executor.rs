@@ -35,7 +35,7 @@ use super::gates::{HookRuns, find_gates_off, relies_on_gates};
 use super::journal::{CommandJournal, JudgementRecorder};
 use super::judgement_input::JudgementInput;
 use super::line_checkers::LineCheckers;
-use super::open_worktree::config_fault_note;
+use super::open_worktree::{require_usable_git, unusable_note};
 use super::origins::remember_rescued;
 use super::planner::PlannerAgent;
 use super::refusal::about;
@@ -69,6 +69,8 @@ pub struct ActionExecutor {
     pub context: SessionContext,
     /// A spent budget is not spent further by questions.
     pub(super) over_limit: bool,
+    /// Whether git is asked if it works: the session that just ended may have changed any setting.
+    pub(super) asks_git: bool,
     /// Whether to keep fingerprints of the files.
     pub(super) keeps_fingerprints: bool,
     /// Its questions to the agent.
@@ -119,6 +121,7 @@ impl ActionExecutor {
             survivors: Vec::new(),
             context: SessionContext::default(),
             over_limit: false,
+            asks_git: false,
             keeps_fingerprints: false,
             asking: ProbeHistory::default(),
             gate: RescueGate::default(),
@@ -138,7 +141,11 @@ impl ActionExecutor {
 
     /// A judgement with this verdict.
     pub(super) fn make_judgement(&self, mut verdict: Verdict, begun: Timestamp) -> Judgement {
-        if let Some(note) = config_fault_note(&self.input.worktree()) {
+        let fault = match self.asks_git {
+            true => require_usable_git(&self.input.worktree()).err(),
+            false => self.input.worktree().config_fault(),
+        };
+        if let Some(note) = fault.map(unusable_note) {
             verdict.message = format!("{}; {}", verdict.message, note.detail);
             verdict.degraded.push(note);
         }

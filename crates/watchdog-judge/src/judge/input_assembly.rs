@@ -19,7 +19,7 @@ use super::before_session::keep_beside;
 use super::command_env::CommandEnv;
 use super::configuration::{EffectiveConfig, load_effective};
 use super::judgement_input::{JudgementInput, Overrides};
-use super::open_worktree::OpenWorktree;
+use super::open_worktree::{OpenWorktree, require_usable_git};
 use super::origins::origin_evidence;
 use super::{criteria_files, settle_anchor};
 
@@ -48,10 +48,7 @@ pub fn open_judgement(
     let mut moves_anchor = !overrides.from_inside;
     let (recorded, known) = match source {
         SourceOfBaseline::New(at) => {
-            // An agent could do nothing with git, and would spend its tokens on that.
-            if let Some(fault) = worktree.config_fault() {
-                return Err(fault.into());
-            }
+            require_usable_git(worktree)?;
             let anew = begin_anew(store, worktree, AnewBy::Command, &open.commands)?;
             // Reads the configuration before it records anything: a mistake in it leaves no record.
             let head = worktree.head()?;

@@ -472,6 +472,7 @@ impl ActionExecutor {
         executor.survivors.clone_from(&session.survivors);
         (executor.agent, executor.ran, executor.context) = (agent, ran, context);
         executor.over_limit = matches!(session.end, Some(SessionEnd::OverLimit { .. }));
+        executor.asks_git = session.end.is_some();
         executor.keeps_fingerprints = in_sweep;
         executor
     }

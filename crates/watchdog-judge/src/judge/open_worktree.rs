@@ -7,7 +7,8 @@ use std::time::{Duration, Instant};
 use watchdog_facts::evidence::{Degradation, UnreadableFact, WarningCode};
 use watchdog_facts::shell_line::WorktreeCommands;
 use watchdog_facts::verdict::{Reason, Verdict};
-use watchdog_git::Worktree;
+use watchdog_git::{self as git, Worktree, new_words_fault};
+use watchdog_process::git_program::{format_last_lines, new_git_run};
 use watchdog_store::lock::{LockAttempt, LockHolder, WorktreeLock};
 use watchdog_store::{
     LocalStore, StateDir, StoreError, StoreNotes, open_store, open_store_to_read,
@@ -23,6 +24,9 @@ pub const WATCH: &str = "watchdog watch";
 
 /// How long a command waits for a watch to release a worktree.
 const PATIENCE_WITH_WATCH: Duration = Duration::from_millis(500);
+
+/// How long git may take to say whether it works.
+const PATIENCE_WITH_GIT: Duration = Duration::from_secs(10);
 
 /// An opened worktree with its store.
 pub struct OpenWorktree {
@@ -127,11 +131,28 @@ fn name_removed(command_env: &CommandEnv, mut fact: UnreadableFact) -> Unreadabl
     fact
 }
 
-/// The setting with which git does not work in a worktree now, for a verdict whose facts were read without it.
-pub fn config_fault_note(worktree: &Worktree) -> Option<Degradation> {
-    let fault = worktree.config_fault()?;
+/// The fault with which git does not work in a worktree now, for a verdict whose facts were read without it.
+pub fn unusable_note(fault: git::Error) -> Degradation {
     let detail = format!("git does not work here: {fault}; {}", fault.hint());
-    Some(Degradation::new(WarningCode::GitUnusable, detail))
+    Degradation::new(WarningCode::GitUnusable, detail)
+}
+
+/// Refuses a session where git does not work: an agent could do nothing with it, and would spend its tokens on that.
+///
+/// # Errors
+/// The fault, in git's own words unless a setting is known to be it.
+pub fn require_usable_git(worktree: &Worktree) -> Result<(), git::Error> {
+    if let Some(fault) = worktree.config_fault() {
+        return Err(fault);
+    }
+    let (root, args) = (worktree.root(), ["rev-parse", "--show-toplevel"]);
+    match new_git_run(root, &args, &[], true, PATIENCE_WITH_GIT).run() {
+        Ok(finished) if !finished.exit.success() && !finished.timed_out => {
+            Err(new_words_fault(&format_last_lines(&finished), root))
+        }
+        // The end of a session says that git cannot be run, if it needs one.
+        _ => Ok(()),
+    }
 }
 
 /// The verdict on a worktree whose lock another process holds: its session runs, or another watchdog judges it.

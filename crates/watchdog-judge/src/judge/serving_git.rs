@@ -1,33 +1,33 @@
-//! Runs git for the room `git`, which starts no process, where a repository keeps its refs in a format that only git reads.
+//! Runs git for the room `git`, which starts no process: where a repository keeps its refs in a format that only git reads, and where
+//! git's own words about its configuration count.
 
-use std::ffi::{OsStr, OsString};
 use std::path::Path;
 use std::time::Duration;
 
 use watchdog_facts::evidence::ProcessExit;
 use watchdog_git::{GitProcessOutput, GitRunner, serve_with};
 use watchdog_process::ProgramPurpose;
-use watchdog_process::git_program::build_environment;
+use watchdog_process::git_program::{ask_git_config, build_environment};
 use watchdog_process::program::ProgramRun;
 use watchdog_store::StateDir;
 
 /// Reading refs takes a moment; writing waits for a lock.
 const DEADLINE: Duration = Duration::from_secs(60);
-/// Between TERM and KILL.
-const GRACE: Duration = Duration::from_secs(2);
 /// Bytes of an answer, for about half a million refs. A longer answer is refused, because its missing part is unknown.
 const KEEP: usize = 64 << 20;
 
-/// Lets git read and write the refs of repositories in the reftable format, for the rest of this process.
+/// Lets git read and write the refs of repositories in the reftable format, and tell of its configuration, for the rest of this process.
 pub fn serve_refs(state: &StateDir) {
     serve_with(GitProcessRunner, state.served_refs_dir());
+    watchdog_system::ask_git_with(ask_git_config);
 }
 
 struct GitProcessRunner;
 
 impl GitRunner for GitProcessRunner {
     fn run(&self, folder: &Path, args: &[&str], stdin: &[u8]) -> Result<GitProcessOutput, String> {
-        let mut env = build_environment();
+        let mut program = ProgramRun::new([&["git"], args].concat(), folder);
+        program.env = build_environment(folder);
         for (name, value) in [
             ("GIT_TERMINAL_PROMPT", "0"),
             ("GIT_NO_REPLACE_OBJECTS", "1"),
@@ -38,22 +38,10 @@ impl GitRunner for GitProcessRunner {
             // Its words are shown, and one of them is looked for.
             ("LC_ALL", "C"),
         ] {
-            env.insert(name.into(), Some(value.into()));
+            program.env.insert(name.into(), Some(value.into()));
         }
-        let program = ProgramRun {
-            argv: [OsStr::new("git")]
-                .into_iter()
-                .chain(args.iter().map(OsStr::new))
-                .map(OsString::from)
-                .collect(),
-            cwd: folder.to_owned(),
-            env,
-            stdin: stdin.to_vec(),
-            deadline: DEADLINE,
-            grace: GRACE,
-            keep: KEEP,
-            purpose: ProgramPurpose::Git,
-        };
+        program.stdin = stdin.to_vec();
+        (program.deadline, program.keep, program.purpose) = (DEADLINE, KEEP, ProgramPurpose::Git);
         let finished = program.run().map_err(|error| error.to_string())?;
         if finished.timed_out {
             return Err(format!("it did not end within {} s", DEADLINE.as_secs()));

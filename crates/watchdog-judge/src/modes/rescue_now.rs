@@ -19,7 +19,7 @@ use crate::clock::now;
 use crate::judge::command_env::CommandEnv;
 use crate::judge::configuration::{EffectiveConfig, load_effective};
 use crate::judge::criteria_files::refused_rescue_script;
-use crate::judge::open_worktree::{OpenWorktree, config_fault_note};
+use crate::judge::open_worktree::{OpenWorktree, unusable_note};
 use crate::judge::origins::remember_rescued;
 use crate::judge::planner::PlannerAgent;
 use crate::judge::refusal::Refusal;
@@ -89,7 +89,7 @@ pub fn rescue_now(
         sets_rescue_mode,
         ..
     } = config;
-    notes.extend(config_fault_note(&open.worktree));
+    notes.extend(open.worktree.config_fault().map(unusable_note));
     let recorded_points = (anchor.as_ref(), latest.as_ref().map(|latest| &latest.point));
     let refused = refused_rescue_script(&open.worktree, &settings, recorded_points, &spec)?;
     let rescued = rescue_uncommitted(

@@ -101,6 +101,11 @@ pub(super) fn commit_group(
     group: &CommitGroup<'_>,
     deadline: Duration,
 ) -> Result<CommitAttempt, Error> {
+    // git would work, and commit the files by the names that they have in another work tree.
+    let fault = worktree.config_fault().map(|fault| fault.to_string());
+    if let Some(fault) = fault.filter(|fault| fault.starts_with("core.worktree")) {
+        return Ok(CommitAttempt::NotTried(fault));
+    }
     // A hook may switch HEAD to another branch.
     let own = worktree.branch().unwrap_or_default();
     let read_tip = || match worktree.resolve(&format!("refs/heads/{own}")) {

@@ -7,7 +7,7 @@ use std::path::Path;
 
 use watchdog_facts::evidence::{Degradation, FaultKind, UnreadableFact, WarningCode};
 use watchdog_facts::shell_line::{WorktreeCommands, shell_path};
-use watchdog_git::{HistoryPoint, Worktree};
+use watchdog_git::{HistoryPoint, Worktree, why_broken};
 use watchdog_store::{LocalStore, anchor, baseline, left_rows, session, uncommitted};
 
 use super::inside::{find_enclosing_session, record_lives};
@@ -104,7 +104,9 @@ pub fn describe_removed_repository(store: &dyn LocalStore, folder: &Path) -> Opt
     let read_records = (baselines.into_iter())
         .filter_map(|(worktree_id, spec, baseline)| Some((worktree_id, spec, baseline.ok()?)));
     let (worktree_id, spec, baseline) = read_records
-        .filter(|(_, _, baseline)| folder.starts_with(&baseline.worktree))
+        .filter(|(_, _, baseline)| {
+            folder.starts_with(&baseline.worktree) && why_broken(&baseline.worktree).is_some()
+        })
         .max_by_key(|(_, _, baseline)| (baseline.worktree.components().count(), baseline.at))?;
     let commit = baseline
         .commit
@@ -112,7 +114,7 @@ pub fn describe_removed_repository(store: &dyn LocalStore, folder: &Path) -> Opt
         .map_or("no commit".to_owned(), shorten);
     let bundle = find_bundle(store, &worktree_id, &spec).unwrap_or_default();
     Some(format!(
-        "the repository in {} was removed since the baseline of '{spec}' at {commit} was recorded{bundle}",
+        "the repository in {} was removed or moved since the baseline of '{spec}' at {commit} was recorded{bundle}",
         baseline.worktree.display()
     ))
 }

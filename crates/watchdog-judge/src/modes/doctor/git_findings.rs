@@ -6,15 +6,16 @@ use std::time::Duration;
 use super::agent_survey::{ProgramVersion, version_of};
 use super::finding::Findings;
 use super::state_findings::{examine_rights, examine_room};
+use crate::judge::open_worktree::require_usable_git;
 use crate::rescue::lock_owner;
 use crate::session::{
     describe_lost_baseline, describe_other_clone, is_another_clone, is_same_clone,
 };
 use watchdog_facts::evidence::UnreadableFact;
 use watchdog_facts::shell_line::{WorktreeCommands, shell_path};
-use watchdog_git::{Error, Worktree};
-use watchdog_process::git_program::{format_last_lines, new_git_run};
+use watchdog_git::{Error, Worktree, new_words_fault};
 use watchdog_store::{LocalStore, StateDir, baseline, open_store};
+use watchdog_system::ask_git;
 
 /// The first git that serves repositories in the reftable format.
 const SERVES_TABLES: (u64, u64) = (2, 45);
@@ -31,7 +32,13 @@ pub(super) fn examine_git(findings: &mut Findings) {
             findings.note("git", text, mend);
         }
         ProgramVersion::Known(text) => findings.ok("git", text),
-        ProgramVersion::Failed(why) => findings.wrong("git", why, "install git"),
+        ProgramVersion::Failed(why) => match ask_git("/".as_ref(), &["--version"]) {
+            Some(Err(words)) => {
+                let fault = new_words_fault(&words, "/".as_ref());
+                findings.wrong("git", fault.to_string(), fault.hint());
+            }
+            _ => findings.wrong("git", why, "install git"),
+        },
         ProgramVersion::Missing(why) => {
             let detail = format!(
                 "{why}; it is needed for rescue commits and for repositories in the reftable format"
@@ -57,13 +64,13 @@ pub(super) fn examine_worktree(
     commands: &WorktreeCommands,
 ) {
     match opened {
-        Ok(worktree) => match worktree.config_fault() {
-            Some(fault) => findings.wrong("worktree", fault.to_string(), fault.hint()),
-            None => match ask_git(worktree.root()) {
-                Ok(()) => findings.ok("worktree", worktree.root().display().to_string()),
-                Err(why) => findings.wrong("worktree", why, "mend what git names"),
-            },
-        },
+        Ok(worktree) => {
+            let usable = require_usable_git(worktree).and_then(|()| worktree.half_done());
+            match usable {
+                Ok(_) => findings.ok("worktree", worktree.root().display().to_string()),
+                Err(fault) => findings.wrong("worktree", fault.to_string(), fault.hint()),
+            }
+        }
         Err(error @ Error::HomeFolder { .. }) => {
             findings.note("worktree", error.to_string(), error.hint());
         }
@@ -76,20 +83,6 @@ pub(super) fn examine_worktree(
             let mend = commands.name_worktree(&error.hint());
             findings.wrong("worktree", error.to_string(), mend);
         }
-    }
-}
-
-/// git's own words where it does not work in a work tree.
-fn ask_git(root: &Path) -> Result<(), String> {
-    let args = ["rev-parse", "--show-toplevel"];
-    let finished = new_git_run(root, &args, &[], true, Duration::from_secs(10)).run();
-    match finished {
-        Ok(finished) if !finished.exit.success() => {
-            let (root, words) = (root.display(), format_last_lines(&finished));
-            Err(format!("git does not work in {root}: {words}"))
-        }
-        // The finding about git says that it cannot be run.
-        _ => Ok(()),
     }
 }
 

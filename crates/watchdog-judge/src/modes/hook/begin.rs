@@ -21,7 +21,7 @@ use crate::clock::now;
 use crate::judge::before_session::keep_beside;
 use crate::judge::command_env::CommandEnv;
 use crate::judge::configuration::{EffectiveConfig, load_effective};
-use crate::judge::open_worktree::OpenWorktree;
+use crate::judge::open_worktree::{OpenWorktree, require_usable_git, unusable_note};
 use crate::judge::settle_anchor;
 use crate::judge::snapshots::describe_gaps;
 use crate::wire::hook_events::hook_session_started_data;
@@ -150,7 +150,9 @@ pub fn begin_session(
     let reply = what_done_means(&effective);
     let unkept = unkept.map(|why| format!("watchdog: what is uncommitted could not be kept in a snapshot before the session: {why}"));
     let anew = anew.map(|note| format!("watchdog: {}", note.detail));
-    let message = [reply.message.clone(), unkept, anew]
+    let unusable = require_usable_git(&open.worktree).err().map(unusable_note);
+    let unusable = unusable.map(|note| format!("watchdog: {}", note.detail));
+    let message = [reply.message.clone(), unusable, unkept, anew]
         .into_iter()
         .flatten()
         .reduce(|first, more| format!("{first}; {more}"));

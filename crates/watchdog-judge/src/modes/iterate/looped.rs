@@ -33,7 +33,7 @@ use crate::judge::journal::CommandJournal;
 use crate::judge::judgement_input::JudgementInput;
 use crate::judge::judgement_run::ObservedSession;
 use crate::judge::live_session::RunningSession;
-use crate::judge::open_worktree::OpenWorktree;
+use crate::judge::open_worktree::{OpenWorktree, require_usable_git};
 use crate::judge::refusal::Refusal;
 use crate::judge::settle_anchor;
 use crate::judge::signals::{SignalState, SignalUrgency};
@@ -113,6 +113,7 @@ impl LoopRun {
     ) -> Result<Self, Refusal> {
         let open = OpenWorktree::open(command_env)?;
         let mut lock = open.lock(command_env, "watchdog loop", true)?;
+        require_usable_git(&open.worktree)?;
         if let Some(anew) = begin_anew(
             open.store.as_ref(),
             &open.worktree,

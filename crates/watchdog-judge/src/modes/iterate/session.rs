@@ -32,7 +32,7 @@ use crate::judge::configuration::{EffectiveConfig, criteria_changed};
 use crate::judge::input_assembly::begin_session;
 use crate::judge::judgement_input::{JudgementInput, Overrides};
 use crate::judge::judgement_run::ObservedSession;
-use crate::judge::open_worktree::OpenWorktree;
+use crate::judge::open_worktree::{OpenWorktree, require_usable_git};
 use crate::judge::refusal::Refusal;
 use crate::judge::session_agent::held;
 use crate::judge::spawn_io::spawn_io;
@@ -118,12 +118,12 @@ impl LoopContext {
         })
     }
 
-    /// An input with a baseline of its own, recorded now.
-    ///
-    /// Adopts uncommitted files before the first session of a loop if requested; before later ones, only those that its own sessions left.
+    /// An input with a baseline of its own, recorded now. Adopts uncommitted files before the first session of a loop if requested; before
+    /// later ones, only those that its own sessions left.
     pub fn input_of_new_session(&self, number: u32) -> Result<JudgementInput, UnreadableFact> {
         let open = self.open()?;
         if number > 1 {
+            require_usable_git(&open.worktree)?;
             refuse_replaced_clone(
                 open.store.as_ref(),
                 &open.worktree,

@@ -21,7 +21,7 @@ use crate::session::RecentRefs;
 use watchdog_agent::transcript_source::TranscriptSource;
 use watchdog_facts::evidence::{UnreadableFact, WarningCode};
 use watchdog_facts::verdict::Status;
-use watchdog_git::{FoundWorktree, RepoCache, find_worktrees};
+use watchdog_git::{FoundWorktree, RepoCache, ask_for_broken_settings, find_worktrees};
 use watchdog_process::CancelFlag;
 use watchdog_store::journal::tidy_journal;
 use watchdog_store::{LocalStore, baseline, open_store, session};
@@ -142,6 +142,10 @@ fn sweep_now(
     for note in sweep.store.notes() {
         report.has_lost_records |= note.code == WarningCode::StoreDamaged;
         report.notes.push(note.detail);
+    }
+    // A file of the user that git cannot read is the fault of no worktree alone.
+    if let Some(fault) = ask_for_broken_settings("/".as_ref()) {
+        report.notes.push(format!("{fault}; {}", fault.hint()));
     }
     report.lines.sort_by(|a, b| a.worktree.cmp(&b.worktree));
     report.not_reached = lock_mutex(&sweep.jobs).len();

@@ -8,6 +8,7 @@ use crate::judge::judgement_input::Overrides;
 use crate::wire::next_step::NextStep;
 use crate::wire::sweep_json::{NotJudged, not_judged_line};
 use crate::wire::verdict_json::{ChangesView, Judgement, VerdictView};
+use watchdog_facts::evidence::{Degradation, WarningCode};
 use watchdog_facts::verdict::{Reason, Status};
 
 /// Called with each worktree as soon as it is judged: the row, how many are done, and of how many.
@@ -31,7 +32,7 @@ pub struct SweepRequest {
 }
 
 /// How many characters of a message are kept for the table.
-const MESSAGE: usize = 300;
+const MESSAGE: usize = 600;
 
 /// The message for a worktree in which nothing happened.
 const UNTOUCHED: &str = "no commit, no change and no conversation since its baseline";
@@ -58,18 +59,8 @@ pub enum SweepOutcome {
         /// The verdict's object.
         verdict: Box<VerdictView>,
     },
-    /// No baseline is recorded, so it is not watched.
-    Unwatched {
-        /// The reason if it could not be read.
-        note: Option<String>,
-    },
-    /// No commit, no change and no conversation since its baseline.
-    Untouched,
-    /// Its folder is gone.
-    Gone {
-        /// For a person.
-        why: String,
-    },
+    /// It has none: why, and what else a person must know.
+    NotJudged(NotJudged, Option<String>),
 }
 
 impl SweepRow {
@@ -84,19 +75,18 @@ impl SweepRow {
 
     /// The verdict's object; for a worktree that was not judged, one with those of its keys that mean something.
     pub fn to_line(&self) -> String {
-        let not_judged = |why, message: &str| not_judged_line(&self.worktree, why, message);
         match &self.outcome {
             SweepOutcome::Judged(judgement) => judgement.to_view().to_line(),
             SweepOutcome::Again { verdict } => verdict.to_line(),
-            SweepOutcome::Unwatched { note: None } => {
-                not_judged(NotJudged::NoBaseline, "no baseline is recorded")
+            SweepOutcome::NotJudged(why, note) => {
+                let usual = match why {
+                    NotJudged::NoBaseline => Some("no baseline is recorded"),
+                    NotJudged::Untouched => Some(UNTOUCHED),
+                    NotJudged::Gone => None,
+                };
+                let parts: Vec<&str> = usual.into_iter().chain(note.as_deref()).collect();
+                not_judged_line(&self.worktree, *why, &parts.join("; "))
             }
-            SweepOutcome::Unwatched { note: Some(why) } => not_judged(
-                NotJudged::NoBaseline,
-                &format!("no baseline is recorded; {why}"),
-            ),
-            SweepOutcome::Untouched => not_judged(NotJudged::Untouched, UNTOUCHED),
-            SweepOutcome::Gone { why } => not_judged(NotJudged::Gone, why),
         }
     }
 
@@ -120,6 +110,7 @@ impl SweepRow {
                     uncommitted: verdict.changes.as_ref().map(|changes| changes.total()),
                     message: short(&verdict.message),
                     long_idle: is_long_idle(judgement),
+                    git_unusable: unusable_detail(&verdict.degraded).is_some(),
                     ..blank
                 }
             }
@@ -132,21 +123,13 @@ impl SweepRow {
                     commits: verdict.made_here,
                     uncommitted: verdict.changes.as_ref().map(ChangesView::total),
                     message: short(verdict.message.as_deref().unwrap_or_default()),
+                    git_unusable: unusable_detail(&verdict.notes).is_some(),
                     ..blank
                 }
             }
-            SweepOutcome::Unwatched { note } => SweepTableRow {
-                reason: NotJudged::NoBaseline.as_str(),
+            SweepOutcome::NotJudged(why, note) => SweepTableRow {
+                reason: why.as_str(),
                 message: short(note.as_deref().unwrap_or_default()),
-                ..blank
-            },
-            SweepOutcome::Untouched => SweepTableRow {
-                reason: NotJudged::Untouched.as_str(),
-                ..blank
-            },
-            SweepOutcome::Gone { why } => SweepTableRow {
-                reason: NotJudged::Gone.as_str(),
-                message: short(why),
                 ..blank
             },
         };
@@ -155,6 +138,12 @@ impl SweepRow {
             .map(|verdict| NextStep::after_verdict(&verdict));
         line
     }
+}
+
+/// The note that git does not work in a worktree, if it is there.
+pub(super) fn unusable_detail(notes: &[Degradation]) -> Option<&str> {
+    let mut unusable = (notes.iter()).filter(|note| note.code == WarningCode::GitUnusable);
+    unusable.next().map(|note| note.detail.as_str())
 }
 
 fn is_long_idle(judgement: &Judgement) -> bool {
@@ -194,6 +183,8 @@ pub struct SweepTableRow {
     pub message: String,
     /// Whether a session has been idle for an hour beside work that is not committed.
     pub long_idle: bool,
+    /// Whether git does not work there, as the message says.
+    pub git_unusable: bool,
     /// The next step for a person, if the row calls for one.
     pub next: Option<NextStep>,
 }

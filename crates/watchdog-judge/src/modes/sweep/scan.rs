@@ -6,7 +6,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use super::pool::SweepShared;
-use super::report::{SweepOutcome, SweepRow};
+use super::report::{SweepOutcome, SweepRow, unusable_detail};
 use crate::clock::now;
 use crate::judge::admission::PreparedJudgement;
 use crate::judge::command_env::CommandEnv;
@@ -21,6 +21,7 @@ use crate::judge::session_life::WorktreeLife;
 use crate::session::{
     describe_other_clone, has_conversation_since, is_another_clone, recorded_sharing,
 };
+use crate::wire::sweep_json::NotJudged;
 use crate::wire::verdict_json::{JudgedSession, Judgement};
 use watchdog_core::decision::machine::{
     CheckMachine, DriveOutcome, MachineAction, MachineEvent, MachineSetup, drive_machine,
@@ -102,28 +103,23 @@ impl SweepShared<'_> {
             WorktreeState::There => {}
             WorktreeState::Gone { why } => {
                 self.memory.forget(&id);
-                return row(SweepOutcome::Gone { why: why.clone() });
+                return row(SweepOutcome::NotJudged(NotJudged::Gone, Some(why.clone())));
             }
             WorktreeState::Broken { why }
                 if !watched && !self.was_watched(&found_worktree.root) =>
             {
-                return row(SweepOutcome::Unwatched {
-                    note: Some(why.clone()),
-                });
+                return row(not_watched(Some(why.clone())));
             }
             WorktreeState::Broken { why } | WorktreeState::Unlisted { why } => {
-                return judged(Verdict::unreadable(new_unreadable_fact(
+                return judged(Verdict::unreadable(UnreadableFact::new(
                     FaultKind::Git,
                     why,
                 )));
             }
             WorktreeState::Nothing { why } => {
-                let verdict =
-                    Verdict::unreadable(new_unreadable_fact(FaultKind::NotARepository, why));
-                return row(SweepOutcome::Judged(Box::new(bare_judgement(
-                    &found_worktree.root,
-                    verdict,
-                ))));
+                let fact = UnreadableFact::new(FaultKind::NotARepository, why);
+                let judgement = bare_judgement(&found_worktree.root, Verdict::unreadable(fact));
+                return row(SweepOutcome::Judged(Box::new(judgement)));
             }
         }
         if !watched {
@@ -132,9 +128,9 @@ impl SweepShared<'_> {
                 &found_worktree.git_dir,
                 &found_worktree.common_dir,
             );
-            return row(SweepOutcome::Unwatched {
-                note: fault.map(|fault| fault.to_string()),
-            });
+            return row(not_watched(
+                fault.map(|fault| format!("{fault}; {}", fault.hint())),
+            ));
         }
         if let Some((verdict, session)) = self.session_active(&id, &found_worktree.root) {
             let judgement = Judgement {
@@ -155,17 +151,15 @@ impl SweepShared<'_> {
                     verdict: Box::new(verdict),
                 });
             }
-            Some(_) if !self.has_conversation(&id, &found_worktree.root) => {
-                return row(SweepOutcome::Untouched);
+            Some(verdict) if !self.has_conversation(&id, &found_worktree.root) => {
+                return row(untouched_outcome(&verdict.notes));
             }
             _ => {}
         }
         self.judge(found_worktree, repo_cache, id, lock)
             .unwrap_or_else(|unreadable| match is_absent(&found_worktree.root) {
                 false => judged(self.unreadable(&found_worktree.root, unreadable)),
-                true => row(SweepOutcome::Gone {
-                    why: VANISHED.into(),
-                }),
+                true => row(vanished()),
             })
     }
 
@@ -297,7 +291,7 @@ impl SweepShared<'_> {
                 if untouched {
                     return Ok(SweepScanOutcome::Row(SweepRow {
                         worktree: found_worktree.root.clone(),
-                        outcome: SweepOutcome::Untouched,
+                        outcome: untouched_outcome(&judgement.verdict.degraded),
                     }));
                 }
                 end(judgement)
@@ -335,19 +329,16 @@ impl SweepShared<'_> {
         probes_spent: bool,
     ) -> Result<Result<JudgementInput, SweepOutcome>, UnreadableFact> {
         let Some(recorded) = recorded_sharing(&self.store, &id, None, &self.recent_refs)? else {
-            return Ok(Err(SweepOutcome::Unwatched { note: None }));
+            return Ok(Err(not_watched(None)));
         };
         let worktree = repo_cache.open(found_worktree)?;
         if worktree.worktree_id() != id {
-            return Err(new_unreadable_fact(
-                FaultKind::Git,
-                "another worktree took its place while it was looked at",
-            ));
+            let why = "another worktree took its place while it was looked at";
+            return Err(UnreadableFact::new(FaultKind::Git, why));
         }
         if is_another_clone(self.store.as_ref(), &worktree)? {
-            return Ok(Err(SweepOutcome::Unwatched {
-                note: Some(describe_other_clone(self.store.as_ref(), &worktree)),
-            }));
+            let note = describe_other_clone(self.store.as_ref(), &worktree);
+            return Ok(Err(not_watched(Some(note))));
         }
         let open = OpenWorktree::with_store(around, worktree, &self.store);
         let overrides = Overrides {
@@ -430,7 +421,7 @@ impl SweepShared<'_> {
         match untouched {
             true => SweepRow {
                 worktree: found.root,
-                outcome: SweepOutcome::Untouched,
+                outcome: untouched_outcome(&judgement.verdict.degraded),
             },
             false => judged_row(found.root, judgement),
         }
@@ -489,8 +480,17 @@ fn is_untouched(verdict: &Verdict) -> bool {
         && has_nothing(verdict.commits.as_ref(), verdict.changes.as_ref())
 }
 
-fn new_unreadable_fact(kind: FaultKind, why: &str) -> UnreadableFact {
-    UnreadableFact::new(kind, why)
+fn untouched_outcome(notes: &[Degradation]) -> SweepOutcome {
+    let note = unusable_detail(notes).map(str::to_owned);
+    SweepOutcome::NotJudged(NotJudged::Untouched, note)
+}
+
+fn not_watched(note: Option<String>) -> SweepOutcome {
+    SweepOutcome::NotJudged(NotJudged::NoBaseline, note)
+}
+
+fn vanished() -> SweepOutcome {
+    SweepOutcome::NotJudged(NotJudged::Gone, Some(VANISHED.into()))
 }
 
 fn judged_row(worktree: PathBuf, judgement: Judgement) -> SweepRow {
@@ -498,9 +498,7 @@ fn judged_row(worktree: PathBuf, judgement: Judgement) -> SweepRow {
     if judgement.verdict.status() == Status::Error && is_absent(&worktree) {
         return SweepRow {
             worktree,
-            outcome: SweepOutcome::Gone {
-                why: VANISHED.into(),
-            },
+            outcome: vanished(),
         };
     }
     SweepRow {

@@ -16,7 +16,7 @@ use std::{fs, io};
 
 use tempfile::TempDir;
 use watchdog_facts::evidence::ProcessExit;
-use watchdog_git::{Worktree, rewritten_address, without_credentials};
+use watchdog_git::{Worktree, without_credentials};
 use watchdog_process::FinishedProgram;
 use watchdog_process::git_program::{format_last_lines, new_git_run, ssh_variables};
 use watchdog_system::read_entries;
@@ -168,9 +168,8 @@ impl<'w> RemoteGit<'w> {
     /// Whether the configuration of all repositories leads to another address. Git does not follow it from here; where the person's own git
     /// would go elsewhere, nobody knows what is meant.
     pub(super) fn is_redirected(&self) -> Result<bool, RemoteFailure> {
-        let address =
-            rewritten_address(self.dir.path(), &self.url).map_err(|error| self.unread(&error))?;
-        Ok(address != self.url)
+        let args = ["ls-remote", "--get-url", "--", &self.url];
+        Ok(self.run(&args, b"", ANSWER_WITHIN)?.trim_end_matches('\n') != self.url)
     }
 
     /// The refs of the remote that match `patterns`, by name.
