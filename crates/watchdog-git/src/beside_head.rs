@@ -10,6 +10,7 @@ use jiff::Timestamp;
 
 use super::error::Error;
 use super::known_refs::KnownRefs;
+use super::lost_commits::is_since;
 use super::open::Worktree;
 use super::origin::{MOST_COMMITS, foreign_tips, is_by_session_committer, is_plausible_entry};
 use super::origin_evidence::{ContentAtBaseline, OriginEvidence};
@@ -120,12 +121,8 @@ impl BesideSearch<'_, '_> {
         branches.retain(|(name, _)| names.contains(name));
         let mut moved = Vec::new();
         for (name, id) in branches {
-            let line = self.walk_lines([id], recorded)?.take(MAX_COMPARED);
-            let ids = line
-                .map(|commit| Ok(commit?.0))
-                .collect::<Result<Vec<_>, Error>>()?;
             let mut nodes = Vec::new();
-            for id in ids {
+            for id in self.list_line(id, recorded, MAX_COMPARED)? {
                 nodes.push(self.history.node(id));
                 self.history.load(nodes[nodes.len() - 1])?;
             }
@@ -154,11 +151,7 @@ impl BesideSearch<'_, '_> {
                 if lines > MAX_LISTED {
                     continue;
                 }
-                let line = (self
-                    .walk_lines([self.history.id(node)], recorded)?
-                    .take(MAX_COUNTED))
-                .map(|commit| Ok(commit?.0))
-                .collect::<Result<Vec<_>, Error>>()?;
+                let line = self.list_line(self.history.id(node), recorded, MAX_COUNTED)?;
                 covered.extend(&line);
                 let settled_line = self.settle_line(&line, &made, (&keepers, &moved), &names)?;
                 commits.beside.extend(settled_line);
@@ -312,20 +305,22 @@ impl BesideSearch<'_, '_> {
             }
         }
         // Programs that write no reflog of HEAD: a popped patch of StGit, a tag of a commit by plumbing.
-        let patches = current.map(|branch| format!("refs/patches/{branch}/"));
-        for (name, id) in self.list_moved_tips(recorded)? {
-            let node = self.history.node(id);
-            let is_patch = || {
-                patches
-                    .as_ref()
-                    .is_some_and(|patches| name.starts_with(patches))
-            };
-            if (name.starts_with("refs/tags/") || is_patch())
-                && self.worktree.repo.find_commit(id).is_ok()
-                && self.history.load(node)?
-                && is_by_session_committer(self.worktree, self.history, node, self.evidence)
-            {
-                made.entry(node).or_insert((None, false));
+        let mut folders = Vec::from_iter(current.map(|branch| format!("refs/patches/{branch}/")));
+        let tags = fs::metadata(self.worktree.common_dir().join("refs/tags"));
+        if self.worktree.served.is_some() || tags.is_ok_and(|about| is_since(&about, at)) {
+            folders.push("refs/tags/".to_owned());
+        }
+        for folder in folders {
+            let refs = (self.worktree).retry_if_refs_moved(|| self.worktree.refs_below(&folder))?;
+            for (_, id) in refs {
+                let node = self.history.node(id);
+                if recorded.objects()?.binary_search(&id).is_err()
+                    && self.worktree.repo.find_commit(id).is_ok()
+                    && self.history.load(node)?
+                    && is_by_session_committer(self.worktree, self.history, node, self.evidence)
+                {
+                    made.entry(node).or_insert((None, false));
+                }
             }
         }
         made.retain(|node, _| !superseded.contains(&self.history.id(*node)));
@@ -517,6 +512,17 @@ impl BesideSearch<'_, '_> {
             by: None,
             on: None,
         })
+    }
+
+    /// The commits of a line, the newest first, at most so many.
+    fn list_line(
+        &self,
+        tip: ObjectId,
+        recorded: &KnownRefs,
+        most: usize,
+    ) -> Result<Vec<ObjectId>, Error> {
+        let line = self.walk_lines([tip], recorded)?.take(most);
+        line.map(|commit| Ok(commit?.0)).collect()
     }
 
     /// The commits that tips reach and neither HEAD nor a recorded ref does, with their parents.

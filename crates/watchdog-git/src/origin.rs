@@ -143,18 +143,16 @@ pub(super) fn sort_by_origin(
     let head = worktree.head_id()?;
     let ends_at_head = |entries: &[ReflogEntry]| entries.last().map(|entry| entry.new) == head;
     // StGit writes the log of the branch alone.
-    let mut own_logs = worktree.all_logs()?;
-    own_logs.retain(|(name, _)| owners.find_owner(name, worktree.common_dir()) == RefOwner::This);
-    if unexplained
-        && !ends_at_head(&entries)
-        && !own_logs.iter().any(|(_, log)| {
-            reflog::read_tail(log, |_| true).is_ok_and(|tail| ends_at_head(&tail.entries))
-        })
-    {
-        origins.degraded.push(Degradation {
-            code: WarningCode::NoReflog,
-            detail: "the reflog of HEAD does not show how commits came here; what no recorded ref has counts as made here".to_string(),
-        });
+    let is_in_branch_log = || -> Result<bool, Error> {
+        let mut logs = worktree.all_logs()?;
+        logs.retain(|(name, _)| owners.find_owner(name, worktree.common_dir()) == RefOwner::This);
+        let ends_at_head =
+            |log: &Path| Ok(ends_at_head(&reflog::read_tail(log, |_| true)?.entries));
+        logs.iter()
+            .try_fold(false, |is_in, (_, log)| Ok(is_in || ends_at_head(log)?))
+    };
+    if unexplained && !ends_at_head(&entries) && !is_in_branch_log()? {
+        origins.degraded.push(Degradation::new(WarningCode::NoReflog, "the reflog of HEAD does not show how commits came here; what no recorded ref has counts as made here"));
     }
     Ok(origins)
 }
@@ -387,11 +385,7 @@ fn find_arrivals(
 
 fn note_incomplete(origins: &mut CommitOrigins, complete: bool) {
     if !complete && origins.degraded.is_empty() {
-        origins.degraded.push(Degradation {
-            code: WarningCode::OriginUnproved,
-            detail: "there is too much history around the new commits to prove where all of them come from; the rest counts as made here"
-                .to_string(),
-        });
+        origins.degraded.push(Degradation::new(WarningCode::OriginUnproved, "there is too much history around the new commits to prove where all of them come from; the rest counts as made here"));
     }
 }
 
