@@ -493,12 +493,9 @@ pub(super) fn note_unsearched(evidence: &OriginEvidence) -> Result<Option<Degrad
         .refs
         .as_ref()
         .map_or(Ok(0), |refs| refs.objects().map(<[ObjectId]>::len))?;
-    Ok((objects > MAX_OBJECTS).then(|| Degradation {
-        code: WarningCode::OriginUnproved,
-        detail: format!(
+    Ok((objects > MAX_OBJECTS).then(|| Degradation::new(WarningCode::OriginUnproved, format!(
             "content is looked for on the first {MAX_OBJECTS} of {objects} recorded refs; new content of the others counts as made"
-        ),
-    }))
+        ))))
 }
 
 /// The removed and the added lines of a hunk.

@@ -123,10 +123,9 @@ impl Worktree {
                 "{files} ignored by rules that are newer than the baseline; snapshots keep such files, no rescue commits them; see: {}",
                 WorktreeCommands::at(self.root()).git("status --ignored")
             );
-            status.degraded.push(Degradation {
-                code: WarningCode::HiddenEntries,
-                detail,
-            });
+            status
+                .degraded
+                .push(Degradation::new(WarningCode::HiddenEntries, detail));
         }
         status.folders.extend(
             newly
@@ -154,22 +153,19 @@ impl Worktree {
         status.unreadable.sort();
         status.unreadable.dedup();
         for (path, why) in &status.unreadable {
-            degraded.push(Degradation {
-                code: WarningCode::UnreadablePath,
-                detail: format!("'{path}' could not be read: {why}"),
-            });
+            degraded.push(Degradation::new(
+                WarningCode::UnreadablePath,
+                format!("'{path}' could not be read: {why}"),
+            ));
         }
         if self.ignored_filters > 0 && !status.unstaged.is_empty() {
-            degraded.push(Degradation {
-                code: WarningCode::IgnoredFilters,
-                detail: "the repository's own filter programs were not run, so an unstaged file may only seem changed".to_string(),
-            });
+            degraded.push(Degradation::new(WarningCode::IgnoredFilters, "the repository's own filter programs were not run, so an unstaged file may only seem changed"));
         }
         let operation = self.operation().unwrap_or_else(|error| {
-            degraded.push(Degradation {
-                code: WarningCode::UnreadablePath,
-                detail: error.to_string(),
-            });
+            degraded.push(Degradation::new(
+                WarningCode::UnreadablePath,
+                error.to_string(),
+            ));
             None
         });
         let paths: BTreeSet<&BStr> = (status.staged.iter().map(|(path, _)| path))

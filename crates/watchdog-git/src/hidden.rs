@@ -92,10 +92,9 @@ pub(super) fn prepare_index(
             escape_path(first),
             WorktreeCommands::at(worktree.root()).git("ls-files -v")
         );
-        status.degraded.push(Degradation {
-            code: WarningCode::HiddenEntries,
-            detail,
-        });
+        status
+            .degraded
+            .push(Degradation::new(WarningCode::HiddenEntries, detail));
         // git does not list them, and they are uncommitted all the same.
         status.unstaged.extend(hidden);
     }

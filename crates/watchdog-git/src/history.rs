@@ -213,10 +213,9 @@ fn unborn_again(baseline: Option<ObjectId>) -> Commits {
             "HEAD is on a branch without commits, and no longer contains the baseline {}",
             baseline.to_hex_with_len(12)
         );
-        commits.degraded.push(Degradation {
-            code: WarningCode::HistoryRewritten,
-            detail,
-        });
+        commits
+            .degraded
+            .push(Degradation::new(WarningCode::HistoryRewritten, detail));
     }
     commits
 }

@@ -39,13 +39,13 @@ pub(super) fn made_anew(
         ),
         None => "the two have no commit in common".to_string(),
     };
-    degraded.push(Degradation {
-        code: WarningCode::HistoryRewritten,
-        detail: format!(
+    degraded.push(Degradation::new(
+        WarningCode::HistoryRewritten,
+        format!(
             "HEAD no longer contains the baseline {}; {common}",
             baseline.to_hex_with_len(12)
         ),
-    });
+    ));
     if made.is_empty() {
         return Ok(made);
     }
@@ -81,10 +81,7 @@ pub(super) fn made_anew(
             "a side has more than {MAX_COMMITS} commits or {} MiB of changed files; what could not be compared does not count as made here",
             MAX_BYTES >> 20
         );
-        degraded.push(Degradation {
-            code: WarningCode::RewriteTooLarge,
-            detail,
-        });
+        degraded.push(Degradation::new(WarningCode::RewriteTooLarge, detail));
     }
     if !all_theirs {
         return Ok(HashSet::new());

@@ -76,10 +76,9 @@ impl SubmoduleScan {
                 "{} submodules have changes that their 'ignore' setting hides, '{first}' for one",
                 hidden.len()
             );
-            status.degraded.push(Degradation {
-                code: WarningCode::HiddenEntries,
-                detail,
-            });
+            status
+                .degraded
+                .push(Degradation::new(WarningCode::HiddenEntries, detail));
         }
     }
 

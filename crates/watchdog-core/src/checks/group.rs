@@ -223,19 +223,16 @@ impl CheckTree {
                 {
                     result.evidence = result.evidence.min(Evidence::Claimed);
                     let detail = format!("{}: HEAD moved while it ran", one_line(name));
-                    notes.push(Degradation {
-                        code: WarningCode::CheckMovedHead,
-                        detail,
-                    });
+                    notes.push(Degradation::new(WarningCode::CheckMovedHead, detail));
                 }
                 if result.outcome == CheckOutcome::Pass
                     && let Some(why) = describe_shrunk_suite(begin.tests, result.tests)
                 {
                     result.evidence = result.evidence.min(Evidence::Claimed);
-                    notes.push(Degradation {
-                        code: WarningCode::TestsShrunk,
-                        detail: format!("{}: {why}", one_line(name)),
-                    });
+                    notes.push(Degradation::new(
+                        WarningCode::TestsShrunk,
+                        format!("{}: {why}", one_line(name)),
+                    ));
                 }
                 SubtreeResult {
                     outcome: result.outcome,

@@ -38,10 +38,10 @@ pub fn read_sensors(
                     notes,
                 );
             }
-            Err(why) => notes.push(Degradation {
-                code: WarningCode::SensorUnread,
-                detail: format!("the sensor `{name}` gave no answer: {why}"),
-            }),
+            Err(why) => notes.push(Degradation::new(
+                WarningCode::SensorUnread,
+                format!("the sensor `{name}` gave no answer: {why}"),
+            )),
         }
     }
     (None, notes)

@@ -117,10 +117,7 @@ impl CompletionCheck for Says {
     }
 
     fn judge(&self, context: &CheckContext<'_>) -> JudgedCheck {
-        let notes = vec![Degradation {
-            code: WarningCode::TestsUnknown,
-            detail: self.0.clone(),
-        }];
+        let notes = vec![Degradation::new(WarningCode::TestsUnknown, self.0.clone())];
         JudgedCheck {
             notes,
             ..self.check(context).into()

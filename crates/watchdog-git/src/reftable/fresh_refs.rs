@@ -25,9 +25,6 @@ impl Worktree {
             "the refs of {} are in the {REFTABLE} format, which git itself is asked about: every look is slower",
             served.common_dir.display()
         );
-        Some(Degradation {
-            code: WarningCode::ServedByGit,
-            detail,
-        })
+        Some(Degradation::new(WarningCode::ServedByGit, detail))
     }
 }

@@ -98,10 +98,7 @@ pub(super) fn check_off(
         let detail = format!("the tasks that the plan fulfils are not ticked in {path}: {why}");
         Ok(CheckboxResult {
             commit: None,
-            note: Some(Degradation {
-                code: WarningCode::TasksNotTicked,
-                detail,
-            }),
+            note: Some(Degradation::new(WarningCode::TasksNotTicked, detail)),
         })
     };
     let root = worktree.root();

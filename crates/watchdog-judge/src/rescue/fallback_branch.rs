@@ -13,6 +13,16 @@ use super::single::CommitGroup;
 use watchdog_git::{EntryToCommit, Error, Worktree};
 use watchdog_process::git_program::{describe_failure, new_git_run};
 
+/// Adds paths of the standard input to the index as they are in the work tree.
+const UPDATE: [&str; 6] = [
+    "update-index",
+    "--add",
+    "--remove",
+    "--replace",
+    "-z",
+    "--stdin",
+];
+
 /// Plumbing takes a moment; only a filter of the user can hang.
 const DEADLINE: Duration = Duration::from_secs(60);
 
@@ -108,17 +118,7 @@ pub(super) fn staged_tree(worktree: &Worktree, paths: &[&[u8]]) -> Result<String
         .iter()
         .flat_map(|path| path.iter().copied().chain([0]))
         .collect();
-    plumbing.git(
-        &[
-            "update-index",
-            "--add",
-            "--remove",
-            "--replace",
-            "-z",
-            "--stdin",
-        ],
-        names,
-    )?;
+    plumbing.git(&UPDATE, names)?;
     plumbing.git(&["write-tree"], Vec::new())
 }
 
@@ -235,19 +235,7 @@ impl BranchPlumbing<'_> {
             .collect();
         let mut refused = false;
         if !from_disk.is_empty() {
-            refused = self
-                .git(
-                    &[
-                        "update-index",
-                        "--add",
-                        "--remove",
-                        "--replace",
-                        "-z",
-                        "--stdin",
-                    ],
-                    from_disk,
-                )
-                .is_err();
+            refused = self.git(&UPDATE, from_disk).is_err();
         }
         let mut lines = Vec::new();
         for (path, kept) in both().filter(|(_, kept)| refused || !kept.untouched) {

@@ -80,10 +80,7 @@ pub(super) fn group_by_plan<'p>(
         Err(PlanError::Unusable { why } | PlanError::Unavailable { why }) => {
             let detail = format!("one commit of everything instead of a plan: {why}");
             Ok(Some(CommitGrouping {
-                note: Some(Degradation {
-                    code: WarningCode::PlanFallback,
-                    detail,
-                }),
+                note: Some(Degradation::new(WarningCode::PlanFallback, detail)),
                 ..group_as_one(request, chosen)
             }))
         }

@@ -6,6 +6,7 @@ use std::time::Instant;
 use super::index_lock;
 use super::own_commits::calculate_time_left;
 use super::request::RescueRequest;
+use super::single::RESET;
 use watchdog_facts::display::plural;
 use watchdog_facts::evidence::{Degradation, WarningCode};
 use watchdog_facts::shell_line::WorktreeCommands;
@@ -58,10 +59,7 @@ pub(super) fn mend_earlier(
         ),
         Some(why) => why,
     };
-    Ok(Some(Degradation {
-        code: WarningCode::IndexMended,
-        detail,
-    }))
+    Ok(Some(Degradation::new(WarningCode::IndexMended, detail)))
 }
 
 fn replace_entries(
@@ -76,16 +74,10 @@ fn replace_entries(
     let mut why =
         index_lock::wait_for_lock(&lock, worktree.root(), begun + request.settings.timeout).err();
     if why.is_none() {
-        let args = [
-            "reset",
-            "--quiet",
-            "--pathspec-from-file=-",
-            "--pathspec-file-nul",
-        ];
         let paths: Vec<&[u8]> = behind.iter().map(Vec::as_slice).collect();
         let deadline = calculate_time_left(request, begun);
         let has_identity = worktree.has_identity();
-        let done = new_git_run(worktree.root(), &args, &paths, has_identity, deadline).run();
+        let done = new_git_run(worktree.root(), &RESET, &paths, has_identity, deadline).run();
         why = match done {
             Err(error) => Some(error.to_string()),
             // `git reset` of old ends with 1 where files differ from the index.

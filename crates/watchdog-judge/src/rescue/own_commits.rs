@@ -286,39 +286,26 @@ fn one_by_one<'g, 'p>(
                     let detail = format!(
                         "the repository's own hooks put into a commit what rescue leaves out: {named}"
                     );
-                    outcome.warnings.push(Degradation {
-                        code: WarningCode::HooksAddedFiles,
-                        detail,
-                    });
+                    let warning = Degradation::new(WarningCode::HooksAddedFiles, detail);
+                    outcome.warnings.push(warning);
                 }
-                committed.paths.extend(
-                    group
-                        .paths
-                        .iter()
-                        .map(|path| (path.text.clone(), path.path.clone())),
-                );
             }
             CommitAttempt::CommitWithComplaint { commit, why } => {
                 committed.made.push(commit);
-                committed.paths.extend(
-                    group
-                        .paths
-                        .iter()
-                        .map(|path| (path.text.clone(), path.path.clone())),
-                );
                 // The commit exists; a later step checks whether the index followed.
-                outcome.warnings.push(Degradation {
-                    code: WarningCode::CommitComplaint,
-                    detail: format!("a commit was made, and then {why}"),
-                });
+                let detail = format!("a commit was made, and then {why}");
+                let warning = Degradation::new(WarningCode::CommitComplaint, detail);
+                outcome.warnings.push(warning);
             }
-            CommitAttempt::Nothing => {}
+            CommitAttempt::Nothing => continue,
             CommitAttempt::NotTried(why) => {
                 outcome.failed = Some(why);
                 return Ok((None, groups_left));
             }
             CommitAttempt::Refused(why) => return Ok((Some(why), groups_left)),
         }
+        let paths = group.paths.iter();
+        (committed.paths).extend(paths.map(|path| (path.text.clone(), path.path.clone())));
     }
     Ok((None, &[]))
 }

@@ -22,6 +22,14 @@ use watchdog_git::{
 };
 use watchdog_process::git_program::{describe_failure, new_git_run};
 
+/// Takes paths of the standard input out of the index.
+pub(super) const RESET: [&str; 4] = [
+    "reset",
+    "--quiet",
+    "--pathspec-from-file=-",
+    "--pathspec-file-nul",
+];
+
 /// Files that go into one commit.
 #[derive(Debug, Clone)]
 pub(super) struct CommitGroup<'p> {
@@ -151,17 +159,12 @@ pub(super) fn commit_group(
         .map(|p| p.path.as_slice())
         .collect();
     let all = group.names();
-    let from_stdin = ["--pathspec-from-file=-", "--pathspec-file-nul"];
+    let from_stdin = &RESET[2..];
     let mut announcing = Ok(());
     if !new.is_empty() {
         let announce = |more: &[&str]| {
             run(
-                &[
-                    &["add", "--intent-to-add", "--force"][..],
-                    more,
-                    &from_stdin,
-                ]
-                .concat(),
+                &[&["add", "--intent-to-add", "--force"][..], more, from_stdin].concat(),
                 &new,
             )
         };
@@ -186,7 +189,7 @@ pub(super) fn commit_group(
                 "-m",
                 &group.message,
             ];
-            match run(&[&args[..], &from_stdin].concat(), &all) {
+            match run(&[&args[..], from_stdin].concat(), &all) {
                 Ok(()) => {
                     let Some(commit) = read_tip() else {
                         return Ok(CommitAttempt::Nothing);
@@ -264,16 +267,7 @@ fn update_index(
     let behind: Vec<&[u8]> = after.behind.iter().map(Vec::as_slice).collect();
     if !behind.is_empty() {
         // A later step checks the paths that git cannot settle.
-        run(
-            &[
-                "reset",
-                "--quiet",
-                "--pathspec-from-file=-",
-                "--pathspec-file-nul",
-            ],
-            &behind,
-        )
-        .ok();
+        run(&RESET, &behind).ok();
     }
     Ok(after.added)
 }
@@ -325,16 +319,7 @@ fn remove_announced(
         return Ok(());
     }
     // Another process wrote the index meanwhile: only our own names are reset, and an entry that git cannot reset does no harm.
-    run(
-        &[
-            "reset",
-            "--quiet",
-            "--pathspec-from-file=-",
-            "--pathspec-file-nul",
-        ],
-        new,
-    )
-    .ok();
+    run(&RESET, new).ok();
     Ok(())
 }
 

@@ -40,10 +40,9 @@ pub(super) fn remove_smuggled<'p>(
                 "{} was not committed: a filter of the repository puts a secret into it (rule {rule})",
                 content.path
             );
-            outcome.warnings.push(Degradation {
-                code: WarningCode::SecretContent,
-                detail,
-            });
+            outcome
+                .warnings
+                .push(Degradation::new(WarningCode::SecretContent, detail));
             outcome.left_out.push(LeftOut {
                 path: content.path.clone(),
                 why: LeftOutReason::Secret,

@@ -29,10 +29,9 @@ pub(super) fn run_user_command(
             "{what}; the work stays uncommitted, and is kept in {}",
             request.snapshot.name
         );
-        outcome.warnings.push(Degradation {
-            code: WarningCode::RescueCommandMissing,
-            detail,
-        });
+        outcome
+            .warnings
+            .push(Degradation::new(WarningCode::RescueCommandMissing, detail));
         outcome.failed = Some(what);
     };
     let Some(argv) = build_argv(root, request) else {

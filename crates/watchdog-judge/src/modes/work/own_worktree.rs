@@ -99,9 +99,8 @@ pub struct TaskDependency {
 /// # Errors
 /// See [`TaskWorktreeError`].
 pub fn make_ready(wanted: &TaskWorktreeRequest) -> Result<TaskWorktree, TaskWorktreeError> {
-    let failed = |error: watchdog_git::Error| TaskWorktreeError::Git(error.to_string());
-    let from = Worktree::open(&wanted.from).map_err(failed)?;
-    let HistoryPoint::Commit(base) = from.head().map_err(failed)? else {
+    let from = Worktree::open(&wanted.from).map_err(git_error)?;
+    let HistoryPoint::Commit(base) = from.head().map_err(git_error)? else {
         return Err(TaskWorktreeError::Unborn);
     };
     let base = wanted.begin_at.clone().unwrap_or(base);
@@ -186,10 +185,7 @@ pub(super) fn keep_beside(
                 format!("-{n}")
             }
         );
-        if matches!(
-            from.resolve(&format!("refs/heads/{kept_branch}")),
-            Ok(HistoryPoint::Commit(_))
-        ) {
+        if has_branch(from, &kept_branch) {
             continue;
         }
         run_git(from, &["branch", "-m", branch, &kept_branch])?;
@@ -204,11 +200,8 @@ pub(super) fn keep_beside(
 
 /// The rebase of a branch that some worktree is in the middle of: HEAD names no branch there, and git lets nobody else have it.
 pub(super) fn half_done(from: &Worktree, branch: &str) -> Option<TaskWorktreeError> {
-    let there = worktrees_of(from.common_dir())
-        .into_iter()
-        .filter(|found_worktree| found_worktree.standing == WorktreeState::There);
-    there
-        .filter_map(|found_worktree| Worktree::open(&found_worktree.root).ok())
+    list_roots(from)
+        .filter_map(|root| Worktree::open(&root).ok())
         .find_map(|worktree| {
             let operation = worktree.operation().ok().flatten()?;
             let heads = ["rebase-merge/head-name", "rebase-apply/head-name"]
@@ -231,14 +224,25 @@ pub(super) fn half_done(from: &Worktree, branch: &str) -> Option<TaskWorktreeErr
 
 /// The worktree that has a branch checked out.
 fn checked_out(from: &Worktree, branch: &str) -> Option<PathBuf> {
-    let there = worktrees_of(from.common_dir())
-        .into_iter()
-        .filter(|found_worktree| found_worktree.standing == WorktreeState::There);
-    there
-        .map(|found_worktree| found_worktree.root)
-        .find(|root| {
-            Worktree::open(root).is_ok_and(|worktree| worktree.branch().as_deref() == Some(branch))
-        })
+    list_roots(from).find(|root| {
+        Worktree::open(root).is_ok_and(|worktree| worktree.branch().as_deref() == Some(branch))
+    })
+}
+
+/// The top folders of the worktrees that are there.
+fn list_roots(from: &Worktree) -> impl Iterator<Item = PathBuf> {
+    let worktrees = worktrees_of(from.common_dir()).into_iter();
+    let there = worktrees.filter(|listed| listed.standing == WorktreeState::There);
+    there.map(|listed| listed.root)
+}
+
+fn has_branch(worktree: &Worktree, branch: &str) -> bool {
+    let tip = worktree.resolve(&format!("refs/heads/{branch}"));
+    matches!(tip, Ok(HistoryPoint::Commit(_)))
+}
+
+fn git_error(error: impl ToString) -> TaskWorktreeError {
+    TaskWorktreeError::Git(error.to_string())
 }
 
 /// Puts the branch into the agent's folder, or into the first one beside it that is free.
@@ -248,10 +252,7 @@ fn settle_in(
     base: &str,
     notes: &mut Vec<String>,
 ) -> Result<PathBuf, TaskWorktreeError> {
-    let branch_exists = matches!(
-        from.resolve(&format!("refs/heads/{}", wanted.branch)),
-        Ok(HistoryPoint::Commit(_))
-    );
+    let branch_exists = has_branch(from, &wanted.branch);
     for n in 1..=MOST {
         let folder = number_folder(&wanted.home, n);
         let text = folder
@@ -276,14 +277,11 @@ fn settle_in(
             ];
             let old = ["worktree", "add", "--quiet", "--", text, &wanted.branch];
             run_git(from, if branch_exists { &old } else { &new })?;
-            return folder
-                .canonicalize()
-                .map_err(|error| TaskWorktreeError::Git(error.to_string()));
+            return folder.canonicalize().map_err(git_error);
         }
         match why_not_free(from, &folder, &wanted.taken) {
             None => {
-                let worktree = Worktree::open(&folder)
-                    .map_err(|error| TaskWorktreeError::Git(error.to_string()))?;
+                let worktree = Worktree::open(&folder).map_err(git_error)?;
                 let new = [
                     "checkout",
                     "--quiet",
@@ -356,29 +354,23 @@ fn bring_in(
     wanted: &TaskWorktreeRequest,
     notes: &mut Vec<String>,
 ) -> Result<(), TaskWorktreeError> {
-    let failed = |error: watchdog_git::Error| TaskWorktreeError::Git(error.to_string());
-    let worktree = Worktree::open(root).map_err(failed)?;
+    let worktree = Worktree::open(root).map_err(git_error)?;
     for TaskDependency {
         branch: dependency,
         head,
     } in &wanted.dependencies
     {
         let rev = head.as_ref().unwrap_or(dependency);
-        if head.is_none()
-            && !matches!(
-                worktree.resolve(&format!("refs/heads/{dependency}")),
-                Ok(HistoryPoint::Commit(_))
-            )
-        {
+        if head.is_none() && !has_branch(&worktree, dependency) {
             notes.push(format!(
                 "the branch {dependency} is gone; its work is taken to be in the base branch"
             ));
             continue;
         }
-        if is_in(&worktree, rev).map_err(failed)? {
+        if is_in(&worktree, rev).map_err(git_error)? {
             continue;
         }
-        let changes = worktree.changes().map_err(failed)?;
+        let changes = worktree.changes().map_err(git_error)?;
         if changes.any() || changes.operation.is_some() {
             notes.push(format!(
                 "{dependency} is not merged, as {} holds uncommitted work",
@@ -434,9 +426,7 @@ fn is_in(worktree: &Worktree, rev: &str) -> Result<bool, watchdog_git::Error> {
 fn run_git(worktree: &Worktree, args: &[&str]) -> Result<(), TaskWorktreeError> {
     let program = format!("git {}", args[0]);
     let args = [&["-c", "core.hooksPath=/dev/null"], args].concat();
-    let overrides = worktree
-        .without_local_programs()
-        .map_err(|error| TaskWorktreeError::Git(error.to_string()))?;
+    let overrides = worktree.without_local_programs().map_err(git_error)?;
     let finished = new_git_run(
         worktree.root(),
         &args,
@@ -446,7 +436,7 @@ fn run_git(worktree: &Worktree, args: &[&str]) -> Result<(), TaskWorktreeError> 
     )
     .with_settings(&overrides)
     .run();
-    let finished = finished.map_err(|error| TaskWorktreeError::Git(error.to_string()))?;
+    let finished = finished.map_err(git_error)?;
     if finished.exit.success() {
         Ok(())
     } else {

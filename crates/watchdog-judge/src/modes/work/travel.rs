@@ -148,16 +148,14 @@ impl TaskTravel {
         let (task, short) = (&self.remote.task, &commit[..commit.len().min(12)]);
         let again =
             format!("its work is committed on this machine ({short}); run it here again: {again}");
-        match error {
-            TaskRemoteError::Away { .. } | TaskRemoteError::Uncompared { .. } => Verdict::new(
-                Reason::GitError,
-                format!("{task} is done and was not pushed: {error}; {again}"),
-            ),
-            _ => Verdict::new(
-                Reason::Disputed,
-                format!("{task} is done and was not pushed: {error}; {again}"),
-            ),
-        }
+        let reason = match error {
+            TaskRemoteError::Away { .. } | TaskRemoteError::Uncompared { .. } => Reason::GitError,
+            _ => Reason::Disputed,
+        };
+        Verdict::new(
+            reason,
+            format!("{task} is done and was not pushed: {error}; {again}"),
+        )
     }
 
     fn unusable(&self, error: &dyn std::fmt::Display) -> TaskRemoteError {
