@@ -1,6 +1,10 @@
 //! The end of a session's output, read once for all who look for the cause of its end: its final event, or the error that its program
 //! printed instead of any output. Pure.
 
+use std::sync::LazyLock;
+
+use regex::Regex;
+use watchdog_facts::evidence::ProcessExit;
 use watchdog_process::plain_text::plain_text;
 
 use super::envelope::{self, ReplyEnvelope};
@@ -40,6 +44,23 @@ impl LastWords {
     /// The same of stdout alone.
     pub fn of_stdout(tail_stdout: &[u8]) -> LastWords {
         LastWords::from_tails(tail_stdout, b"")
+    }
+
+    /// Whether the session failed: by its exit, or because the output is nothing but words of Claude Code about its own failure, after
+    /// which some versions end with 0.
+    pub(super) fn has_failed(&self, exit: ProcessExit) -> bool {
+        static FAILURE: LazyLock<Regex> = LazyLock::new(|| {
+            Regex::new(
+                r"(?x)^(?: API\ Error(?::|\ \() | Failed\ to\ authenticate\.\ API\ Error | Request\ too\ large\ \(max
+                | (?:Prompt\ is\ too\ long|Credit\ balance\ is\ too\ low)$ | There['’]s\ an\ issue\ with\ the\ selected\ model\ \(
+                | (?:Invalid\ API\ key|Not\ logged\ in|OAuth\ token\ [a-z\ ]{1,20})\ ·\  )",
+            )
+            .expect("the pattern is a constant")
+        });
+        let mut lines = (self.text.lines().map(str::trim))
+            .filter(|line| !line.is_empty())
+            .peekable();
+        !exit.success() || lines.peek().is_some() && lines.all(|line| FAILURE.is_match(line))
     }
 
     /// The session that the output names.

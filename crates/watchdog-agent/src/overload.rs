@@ -19,7 +19,7 @@ pub fn ended_in_overload(last: &LastWords, exit: ProcessExit, now: Timestamp) ->
             failure::of_envelope(reply_envelope, now, &TimeZone::system())
         }
         Some(_) => return None,
-        None if exit.success() => return None,
+        None if !last.has_failed(exit) => return None,
         None => {
             let lines: Vec<&str> = last
                 .text

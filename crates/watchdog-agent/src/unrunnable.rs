@@ -220,7 +220,7 @@ pub fn in_last_words(last: &LastWords, exit: ProcessExit) -> Option<String> {
             .then(|| in_error(&error, status).or_else(|| refusal_in_error(&error, status)))
             .flatten();
     }
-    if exit.success() {
+    if !last.has_failed(exit) {
         return None;
     }
     let first = last
@@ -398,10 +398,21 @@ mod tests {
         let gemini =
             b"When using Gemini API, you must specify the GEMINI_API_KEY environment variable.\nUpdate your environment and try again!\n";
         assert!(in_last_lines(gemini, failed).is_some());
-        assert_eq!(
-            in_last_lines(b"Credit balance is too low\n", ProcessExit::Code(0)),
-            None
-        );
+        for (output, is_failure) in [
+            ("Credit balance is too low\n", true),
+            ("API Error: 400 bad thing", true),
+            (
+                "There's an issue with the selected model (x). It may not exist",
+                true,
+            ),
+            ("Invalid API key · Fix external API key", true),
+            ("I told them.\nCredit balance is too low\n", false),
+            ("Invalid API key handling is fixed.", false),
+            ("Prompt is too long, so I cut it", false),
+        ] {
+            let why = in_last_lines(output.as_bytes(), ProcessExit::Code(0));
+            assert_eq!(why.is_some(), is_failure, "{output}: {why:?}");
+        }
         for talk in [
             "The test expects that users who are not logged in see 401 Unauthorized",
             "test login::not_logged_in ... FAILED",

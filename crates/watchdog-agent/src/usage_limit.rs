@@ -131,10 +131,10 @@ fn ended_in_limit_in(
     }
     let lines = last_lines(&last.text);
     // A menu, a hint or a stack trace may follow the message; a page of prose may not.
-    let (last_words, least) = match (exit.success(), last.only_stderr) {
-        (true, _) => (1, LimitStrength::Plan),
-        (false, false) => (6, LimitStrength::Refusal),
-        (false, true) => (LINES, LimitStrength::Refusal),
+    let (last_words, least) = match (last.has_failed(exit), last.only_stderr) {
+        (false, _) => (1, LimitStrength::Plan),
+        (true, false) => (6, LimitStrength::Refusal),
+        (true, true) => (LINES, LimitStrength::Refusal),
     };
     // The words tell when it ends; a status behind them does not.
     let at = (lines.len().saturating_sub(last_words)..lines.len())
