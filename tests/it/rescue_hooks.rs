@@ -188,7 +188,7 @@ fn git_killed_in_a_commit_leaves_no_lock() {
     ] {
         repo.hook(hook, script);
         assert_elsewhere(&repo, "git commit ended with signal 9", |_| {});
-        std::fs::remove_file(repo.path(&format!(".git/hooks/{hook}"))).unwrap();
+        std::fs::remove_file(repo.path(format!(".git/hooks/{hook}"))).unwrap();
         assert_eq!(repo.git(["status", "--porcelain"]), status);
     }
     repo.git(["commit", "-q", "--allow-empty", "-m", "no lock is left"]);
