@@ -157,7 +157,7 @@ impl BesideSearch<'_, '_> {
                 commits.beside.extend(settled_line);
             }
         }
-        // What was squashed there is told as such, and not once more as the squash.
+        // A squashed commit is told as such, and not once more as the squash.
         let of_other_form = |work: &WorkBeside| work.by.as_deref().is_some_and(|by| by != "merge");
         let merged = commits
             .beside

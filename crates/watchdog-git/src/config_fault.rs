@@ -163,7 +163,7 @@ fn find_origin<'a>(words: &'a str, folder: &Path) -> Option<(PathBuf, &'a str)> 
     Some((folder.join(path), key))
 }
 
-/// What git says, as one line.
+/// Git's own words, as one line.
 pub(super) fn to_one_line(words: &str) -> String {
     let mut lines: Vec<&str> = words.lines().map(str::trim).collect();
     lines.dedup();

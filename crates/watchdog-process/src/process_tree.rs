@@ -244,7 +244,7 @@ impl ProcessTree {
             };
             let born = round.alive.iter().map(|row| row.started).max();
             if round.restless || born > youngest {
-                // Whoever was born since the last round got away from it, and is no process that stays.
+                // A process that was born since the last round got away from it, and is none that stays.
                 youngest = youngest.max(born);
                 give_up = Instant::now() + KILL_PATIENCE;
             }

@@ -6,7 +6,7 @@ use std::sync::LazyLock;
 use proc_macro2::{Delimiter, Group, TokenStream, TokenTree};
 use regex::Regex;
 
-/// One test, helper of tests, or example of the documentation.
+/// A test, a helper of tests, or an example of the documentation.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
 struct InnerTest {
     name: String,

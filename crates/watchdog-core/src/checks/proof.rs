@@ -134,7 +134,7 @@ pub struct CanaryRun {
 
 impl CanaryRun {
     /// Those of the tests that failed: by name, or all of them where the runner only counts, beside `red` tests.
-    fn failed(&self, tests: &[CanaryTest], red: u64) -> Vec<CanaryTest> {
+    fn list_failed(&self, tests: &[CanaryTest], red: u64) -> Vec<CanaryTest> {
         if self.run.outcome != RerunOutcome::Fail {
             return Vec::new();
         }
@@ -151,7 +151,7 @@ impl CanaryRun {
     /// Whether no other test failed.
     fn fails_alone(&self, tests: &[CanaryTest]) -> bool {
         let count = tests.len() as u64;
-        self.failed(tests, 0).len() as u64 == count
+        self.list_failed(tests, 0).len() as u64 == count
             && (self.run.tests).is_some_and(|counts| counts.failed == count)
     }
 }
@@ -389,7 +389,7 @@ impl Reruns<'_> {
                 return RerunOutcome::Unknown;
             }
         };
-        let failed = first.failed(&all, 0);
+        let failed = first.list_failed(&all, 0);
         if first.fails_alone(&all) {
             self.passes_here = Some(true);
         }
@@ -414,7 +414,7 @@ impl Reruns<'_> {
             };
         };
         let control = run(RerunTree::Begin, &missing).is_ok_and(|control| {
-            // Where no test is named, those that failed anyway when the work began are taken off.
+            // A runner that names no test: those that failed anyway when the work began are taken off.
             let begin = control
                 .run
                 .failing
@@ -423,7 +423,7 @@ impl Reruns<'_> {
             let red = begin
                 .and_then(|begin| begin.tests)
                 .map_or(0, |tests| tests.failed);
-            !control.failed(&missing, red).is_empty()
+            !control.list_failed(&missing, red).is_empty()
         });
         if control {
             passing.push(alone.path);

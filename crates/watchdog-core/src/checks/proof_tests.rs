@@ -22,7 +22,7 @@ struct TableRunner {
     may_try: bool,
 }
 
-/// What a suite prints with both tests that must fail.
+/// The end of a suite with both tests that must fail.
 const BOTH_FAIL: (RerunTree, usize, &str) = (RerunTree::Judged, 2, "fail m_compared m_raised");
 
 impl SuiteRunner for TableRunner {

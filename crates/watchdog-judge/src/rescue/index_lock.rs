@@ -55,7 +55,7 @@ pub(super) fn wait_for_lock(lock: &Path, root: &Path, deadline: Instant) -> Resu
 }
 
 /// Removes the locks of the index, of HEAD and of its branch that our own git left, which began at `begun` and was killed: nobody else could
-/// take them while it held them. One that a living git holds stays.
+/// take them while it held them. A lock that a living git holds stays.
 pub(super) fn remove_killed_locks(worktree: &Worktree, begun: Timestamp) {
     let names_lock = |name: &str| {
         ["index.lock", "HEAD.lock"].contains(&name)
