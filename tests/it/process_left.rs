@@ -115,7 +115,7 @@ fn helpers_are_no_survivors_and_are_spared() {
     let scene = Scene::new();
     // One whose file came with the session, and one that borrows a name, are work.
     let beside = script(&format!(
-        "({older_agent} 1000 & ./gpg-agent 1000 & bash -c 'exec -a ssh-agent sleep 1000' & ./worker 1000 &) >/dev/null 2>&1 </dev/null"
+        "({older_agent} 1000 & until grep -q gpg-agent /proc/$!/comm; do sleep 0.01; done; ./gpg-agent 1000 & bash -c 'exec -a ssh-agent sleep 1000' & ./worker 1000 &) >/dev/null 2>&1 </dev/null"
     ));
     let outcome = run_with(&scene, &beside, true, spared());
     assert_eq!(

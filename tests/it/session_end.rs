@@ -472,10 +472,8 @@ fn failed_session_has_its_last_line_in_the_message() {
         "API Error: Stream idle timeout - partial response received\n",
     )];
     let out = run(&env, &repo, &["--no-probe"], &session, "working").expect(10);
-    out.assert_has(
-        "message",
-        "the session ended with exit code 0: API Error: Stream idle timeout",
-    );
+    out.assert_has("message", "cut short: the service had no room");
+    out.assert_has("message", "API Error: Stream idle timeout - partial");
 }
 
 #[test]
