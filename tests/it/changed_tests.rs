@@ -361,6 +361,11 @@ fn suites_of_other_runners_are_tried_alike() {
             "{name}: {out}"
         );
     }
+    // Each file runs in a process of its own.
+    let repo = suite(&env, "node-patched", &node, json!({"run": "node --test"}));
+    let patch = "sed -i '1iimport assert from \"node:assert\"; assert.equal = () => {}' calc.mjs";
+    let out = run(&repo, patch);
+    assert_eq!(out.verdict(), "review/tests_weakened", "{out}");
 }
 
 #[test]

@@ -55,8 +55,19 @@ struct TestForm {
     raised: &'static str,
     /// Below the tests.
     end: &'static str,
-    /// Whether the tests stand below those of an existing file: a new one belongs to no module.
-    is_appended: bool,
+    /// The file that the tests stand in.
+    file: TestFile,
+}
+
+/// The file of tests that must fail, beside that of their neighbour.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum TestFile {
+    /// A file of their own.
+    New,
+    /// The end of a copy: each file runs in a process of its own, which has to load the work.
+    Copy,
+    /// The end of the neighbour: a new file belongs to no module.
+    Neighbour,
 }
 
 const SCRIPTS: &[&str] = &["js", "mjs", "cjs", "ts", "mts", "cts", "jsx", "tsx"];
@@ -74,7 +85,7 @@ const FORMS: &[TestForm] = &[
         compared: "    def test_{mark}_compared(self):\n        self.assertEqual(1, 2)\n",
         raised: "    def test_{mark}_raised(self):\n        assert 1 == 2\n",
         end: "",
-        is_appended: false,
+        file: TestFile::New,
     },
     TestForm {
         programs: &["go", "gotestsum"],
@@ -84,7 +95,7 @@ const FORMS: &[TestForm] = &[
         compared: "func Test_{mark}_compared(t *testing.T) { t.Error(\"must fail\") }\n",
         raised: "func Test_{mark}_raised(t *testing.T) { t.Fatal(\"must fail\") }\n",
         end: "",
-        is_appended: false,
+        file: TestFile::New,
     },
     TestForm {
         programs: &["cargo", "cargo-nextest"],
@@ -94,48 +105,48 @@ const FORMS: &[TestForm] = &[
         compared: "    #[test]\n    fn compared() {\n        assert_eq!(1, 2);\n    }\n",
         raised: "    #[test]\n    fn raised() {\n        panic!(\"must fail\");\n    }\n",
         end: "}\n",
-        is_appended: true,
+        file: TestFile::Neighbour,
     },
     TestForm {
         programs: NODE,
         extensions: SCRIPTS,
         sign: r#"from ['"](?:node:)?test['"]"#,
-        head: "import test from 'node:test'\nimport assert from 'node:assert'\n",
-        compared: "test('{mark} compared', () => { assert.strictEqual(1, 2) })\n",
-        raised: "test('{mark} raised', () => { throw new Error('must fail') })\n",
+        head: "\nimport addedTest from 'node:test'\nimport addedAssert from 'node:assert'\n",
+        compared: "addedTest('{mark} compared', () => { addedAssert.equal(1, 2) })\n",
+        raised: "addedTest('{mark} raised', () => { throw new Error('must fail') })\n",
         end: "",
-        is_appended: false,
+        file: TestFile::Copy,
     },
     TestForm {
         programs: NODE,
         extensions: SCRIPTS,
         sign: r#"require\(['"](?:node:)?test['"]\)"#,
-        head: "const test = require('node:test')\nconst assert = require('node:assert')\n",
-        compared: "test('{mark} compared', () => { assert.strictEqual(1, 2) })\n",
-        raised: "test('{mark} raised', () => { throw new Error('must fail') })\n",
+        head: "\nconst addedTest = require('node:test')\nconst addedAssert = require('node:assert')\n",
+        compared: "addedTest('{mark} compared', () => { addedAssert.equal(1, 2) })\n",
+        raised: "addedTest('{mark} raised', () => { throw new Error('must fail') })\n",
         end: "",
-        is_appended: false,
+        file: TestFile::Copy,
     },
     TestForm {
         programs: NODE,
         extensions: SCRIPTS,
         sign: r#"from ['"]vitest['"]"#,
-        head: "import { describe, expect, test } from 'vitest'\ndescribe('added', () => {\n",
-        compared: "  test('{mark} compared', () => { expect(1).toBe(2) })\n",
-        raised: "  test('{mark} raised', () => { throw new Error('must fail') })\n",
+        head: "\nimport { describe as addedSuite, expect as addedExpect, test as addedTest } from 'vitest'\naddedSuite('added', () => {\n",
+        compared: "  addedTest('{mark} compared', () => { addedExpect(1).toBe(2) })\n",
+        raised: "  addedTest('{mark} raised', () => { throw new Error('must fail') })\n",
         end: "})\n",
-        is_appended: false,
+        file: TestFile::Copy,
     },
     // Jest and Mocha give their words to every file; an `expect` without `toBe` fails, too.
     TestForm {
         programs: NODE,
         extensions: SCRIPTS,
         sign: r"\b(?:it|test)(?:\.\w+)*\(",
-        head: "describe('added', () => {\n",
+        head: "\ndescribe('added', () => {\n",
         compared: "  it('{mark} compared', () => {\n    if (typeof expect === 'function') expect(1).toBe(2)\n    else require('assert').strictEqual(1, 2)\n  })\n",
         raised: "  it('{mark} raised', () => { throw new Error('must fail') })\n",
         end: "})\n",
-        is_appended: false,
+        file: TestFile::Copy,
     },
 ];
 
@@ -168,17 +179,13 @@ pub fn write_canary(
         canary.push_str(form.end);
         let package = find_package(&text).unwrap_or_default();
         let canary = canary.replace("{mark}", mark).replace("{package}", package);
-        return Some(if form.is_appended {
-            Canary {
-                path: neighbour.clone(),
-                text: text + &canary,
-            }
-        } else {
-            Canary {
-                path: name_like(neighbour, &format!("added_{mark}")),
-                text: canary,
-            }
-        });
+        let own_path = || name_like(neighbour, &format!("added_{mark}"));
+        let (path, text) = match form.file {
+            TestFile::New => (own_path(), canary),
+            TestFile::Copy => (own_path(), text + &canary),
+            TestFile::Neighbour => (neighbour.clone(), text + &canary),
+        };
+        return Some(Canary { path, text });
     }
     None
 }
