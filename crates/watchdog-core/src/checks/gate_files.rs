@@ -118,6 +118,8 @@ const TABLE: &[GateRow] = &[
             ("vitest.config.*", GateFilePart::Whole),
             ("vite.config.*", GateFilePart::Whole),
             (".mocharc*", GateFilePart::Whole),
+            ("babel.config.*", GateFilePart::Whole),
+            (".babelrc*", GateFilePart::Whole),
         ],
     ),
     (
@@ -137,6 +139,8 @@ const TABLE: &[GateRow] = &[
             ("**/conftest.py", GateFilePart::Whole),
             ("pytest.ini", GateFilePart::Whole),
             (".pytest.ini", GateFilePart::Whole),
+            ("pytest.toml", GateFilePart::Whole),
+            (".pytest.toml", GateFilePart::Whole),
             ("tox.ini", GateFilePart::Whole),
             ("noxfile.py", GateFilePart::Whole),
             ("sitecustomize.py", GateFilePart::Whole),

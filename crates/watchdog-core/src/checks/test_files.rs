@@ -10,11 +10,23 @@ pub fn is_test_file(path: &str) -> bool {
     let in_folder = folders.split('/').any(|folder| {
         matches!(
             folder,
-            "test" | "tests" | "__tests__" | "__snapshots__" | "spec" | "specs" | "testing"
+            "test"
+                | "tests"
+                | "__tests__"
+                | "__snapshots__"
+                | "spec"
+                | "specs"
+                | "testing"
+                | "testdata"
+                | "golden"
+                | "goldens"
+                | "__fixtures__"
         )
     });
     let stem = name.rsplit_once('.').map_or(name, |(stem, _)| stem);
-    let by_name = stem.starts_with("test_")
+    let by_name = ["test", "tests"].contains(&stem) && stem != name
+        || stem.starts_with("test_")
+        || stem.starts_with("test-")
         || stem.ends_with("_test")
         || stem.ends_with("_tests")
         || stem.ends_with("_spec")
@@ -107,6 +119,10 @@ mod tests {
             "src/FooIT.java",
             "specs/a.js",
             "testing/a.py",
+            "app/tests.py",
+            "test.js",
+            "test-adds.js",
+            "pkg/testdata/want.txt",
         ] {
             assert!(is_test_file(path), "{path}");
         }
