@@ -151,10 +151,6 @@ impl CommandCheck {
         }
     }
 
-    fn named_runner(&self) -> Option<String> {
-        runners::named_runner(&self.criterion.run.to_string()).map(str::to_owned)
-    }
-
     /// A package manager that was told to say nothing where it has no such script, and said nothing.
     fn missing_script(&self, output: &CommandOutput) -> Option<TestRun> {
         let line = self.criterion.run.to_string();
@@ -313,6 +309,8 @@ impl CompletionCheck for CommandCheck {
                 })
         });
         let tests = counted.as_ref().ok().copied().flatten();
+        let line = self.criterion.run.to_string();
+        let silent_runner = runners::named_runner(&line).filter(|_| !tests_known);
         let judgement = match (self.rule(exit, &output), counted) {
             (SuccessOutcome::Met, Err(why)) => CheckJudgement::Failed {
                 why: format!("{title} passed, and how many tests ran is unknown: {why}"),
@@ -320,13 +318,14 @@ impl CompletionCheck for CommandCheck {
             (SuccessOutcome::Met, Ok(Some(TestCounts { ran: 0, .. }))) => CheckJudgement::Unmet {
                 feedback: format!("{title} ran no test; make it run the tests of the work"),
             },
-            (SuccessOutcome::Met, Ok(_)) if !tests_known && self.named_runner().is_some() => {
-                let runner = self.named_runner().unwrap_or_default();
+            (SuccessOutcome::Met, Ok(_)) if silent_runner.is_some() => {
+                let runner = silent_runner.unwrap_or_default();
+                let sentence = format!(
+                    "{title} passed, and {runner} printed none of its closing lines: whether a test ran is unknown; \
+                     let it print its summary, or name the JUnit file that it writes (junit)"
+                );
                 CheckJudgement::Unmet {
-                    feedback: self.with_output(
-                        format!("{title} ended well, and {runner} printed none of its closing lines: whether a test ran is unknown"),
-                        &output,
-                    ),
+                    feedback: self.with_output(sentence, &output),
                 }
             }
             (SuccessOutcome::Met, Ok(_)) => {
