@@ -277,6 +277,7 @@ impl SubtreeResult<'_> {
         if self.outcome != CheckOutcome::Pass {
             return;
         }
+        let mut is_shown = false;
         for (result, check) in &mut self.results {
             let Some(check) = check.filter(|_| result.outcome == CheckOutcome::Pass) else {
                 continue;
@@ -286,7 +287,7 @@ impl SubtreeResult<'_> {
             };
             result.before = proven.before;
             match proven.worth {
-                ProofWorth::Verified => self.failed_before = true,
+                ProofWorth::Verified => is_shown = true,
                 ProofWorth::Unproven => {}
                 ProofWorth::AtMost(most, code, why) => {
                     result.evidence = result.evidence.min(most);
@@ -303,13 +304,16 @@ impl SubtreeResult<'_> {
             self.evidence = self.evidence.min(result.evidence);
             result.proof = Some(proven.proof);
         }
+        self.failed_before |= is_shown;
         let mut passes =
             (self.results.iter()).filter(|(result, _)| result.outcome == CheckOutcome::Pass);
-        self.passed_before = passes.all(|(result, _)| {
-            let is_weakened =
-                (result.proof.as_ref()).is_some_and(|proof| !proof.weakened.is_empty());
-            result.before == OutcomeBeforeWork::Passed && !is_weakened
-        });
+        // New tests show the work of a suite that was green before it, too.
+        self.passed_before = !is_shown
+            && passes.all(|(result, _)| {
+                let is_weakened =
+                    (result.proof.as_ref()).is_some_and(|proof| !proof.weakened.is_empty());
+                result.before == OutcomeBeforeWork::Passed && !is_weakened
+            });
     }
 }
 
