@@ -242,6 +242,28 @@ fn honest_tests_keep_their_worth() {
 }
 
 #[test]
+fn new_test_verifies_work_on_a_green_suite() {
+    let env = TestEnv::new();
+    let repo = python_suite(&env, "green", json!({}));
+    repo.write("calc.py", CALC.replace("a - b", "a + b"));
+    repo.commit_all("green");
+    let script = "printf 'def sub(a, b):\n    return a - b\n' >> calc.py; sed -i 's/add, mul$/add, mul, sub/' tests/test_calc.py; \
+                  printf '\n    def test_sub(self):\n        self.assertEqual(sub(3, 1), 2)\n' >> tests/test_calc.py";
+    let out = run(&repo, script).expect(0);
+    assert_eq!(
+        worth(&out),
+        "complete/checks_passed verified pass fail",
+        "{out}"
+    );
+    let check = &out.json()["checks"][0];
+    assert_eq!(
+        (&check["before"], &check["proof"]["canary"]),
+        (&json!("passed"), &json!("fail")),
+        "beside the one test file, which the session changed: {out}"
+    );
+}
+
+#[test]
 fn accepted_change_of_tests_is_no_weakening() {
     let env = TestEnv::new();
     let repo = python_suite(&env, "accepted", json!({}));
@@ -324,7 +346,7 @@ fn suites_of_other_runners_are_tried_alike() {
         (
             "go",
             &go[..],
-            "go test -v ./...",
+            "go test ./...",
             [
                 "sed -i 's/a - b/a + b/' calc.go",
                 "sed -i 's/!= 4/!= 0/' calc_test.go",

@@ -75,6 +75,16 @@ const NODE: &[&str] = &[
     "node", "npm", "npx", "pnpm", "yarn", "bun", "jest", "vitest", "mocha",
 ];
 
+/// Passes where one of the assertions does.
+const NODE_COMPARED: &str = "addedTest('{mark} compared', () => {
+  for (const name of ['equal', 'strictEqual', 'deepEqual', 'deepStrictEqual']) {
+    try { addedAssert[name](1, 2) } catch { continue }
+    return
+  }
+  throw new Error('must fail')
+})
+";
+
 /// Every form that is known; of those of one language the first counts whose sign is there.
 const FORMS: &[TestForm] = &[
     TestForm {
@@ -112,7 +122,7 @@ const FORMS: &[TestForm] = &[
         extensions: SCRIPTS,
         sign: r#"from ['"](?:node:)?test['"]"#,
         head: "\nimport addedTest from 'node:test'\nimport addedAssert from 'node:assert'\n",
-        compared: "addedTest('{mark} compared', () => { addedAssert.equal(1, 2) })\n",
+        compared: NODE_COMPARED,
         raised: "addedTest('{mark} raised', () => { throw new Error('must fail') })\n",
         end: "",
         file: TestFile::Copy,
@@ -122,7 +132,7 @@ const FORMS: &[TestForm] = &[
         extensions: SCRIPTS,
         sign: r#"require\(['"](?:node:)?test['"]\)"#,
         head: "\nconst addedTest = require('node:test')\nconst addedAssert = require('node:assert')\n",
-        compared: "addedTest('{mark} compared', () => { addedAssert.equal(1, 2) })\n",
+        compared: NODE_COMPARED,
         raised: "addedTest('{mark} raised', () => { throw new Error('must fail') })\n",
         end: "",
         file: TestFile::Copy,
@@ -263,10 +273,12 @@ fn name_like(neighbour: &str, stem: &str) -> String {
     let (folder, name) = neighbour
         .rsplit_once('/')
         .map_or(("", neighbour), |(folder, name)| (folder, name));
-    let begin = if name.starts_with("test") {
-        "test_"
-    } else {
-        ""
+    let is_dashed =
+        name.starts_with("test-") || name.starts_with("test.") && !name.ends_with(".py");
+    let begin = match name.starts_with("test") {
+        true if is_dashed => "test-",
+        true => "test_",
+        false => "",
     };
     let end = END.find(name).map_or("", |end| end.as_str());
     let slash = if folder.is_empty() { "" } else { "/" };
@@ -327,6 +339,18 @@ mod tests {
                 &[("src/lib.rs", "fn a() {}\n#[test]\nfn b() {}\n")],
                 "src/lib.rs",
                 "mod added_3fa9",
+            ),
+            (
+                "node --test",
+                &[("test.mjs", node)],
+                "test-added_3fa9.mjs",
+                "addedTest(",
+            ),
+            (
+                "make",
+                &[("app/tests.py", python)],
+                "app/test_added_3fa9.py",
+                "Added",
             ),
             // The language of the command, then its words, then the fuller folder.
             (

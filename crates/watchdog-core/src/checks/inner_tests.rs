@@ -7,11 +7,19 @@ use proc_macro2::{Delimiter, Group, TokenStream, TokenTree};
 use regex::Regex;
 
 /// A test, a helper of tests, or an example of the documentation.
-#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
 struct InnerTest {
     name: String,
     /// Its marks, parameters and body.
     tokens: String,
+}
+
+/// A test inside of a file of code that no file has any more as it was.
+#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
+pub struct ChangedInnerTest {
+    /// The file that held it.
+    pub file: String,
+    /// Its name.
+    pub name: String,
 }
 
 /// The tests of files that changed: those of each file before, of which no file has the same any more. Sorted, each once.
@@ -20,8 +28,8 @@ struct InnerTest {
 /// The path of a file of which that cannot be told.
 pub fn changed_inner_tests<'a>(
     files: impl Iterator<Item = (&'a str, Option<String>, Option<String>)>,
-) -> Result<Vec<String>, String> {
-    let (mut before, mut after) = (BTreeSet::new(), BTreeSet::new());
+) -> Result<Vec<ChangedInnerTest>, String> {
+    let (mut before, mut after) = (Vec::new(), Vec::new());
     for (path, old, new) in files {
         for (text, tests) in [(old, &mut before), (new, &mut after)] {
             let Some(text) = text.filter(|text| may_hold_tests(text)) else {
@@ -30,14 +38,17 @@ pub fn changed_inner_tests<'a>(
             let stream: TokenStream = text.parse().map_err(|_| path.to_owned())?;
             let mut reader = TestReader::default();
             reader.read_items(stream, &[]);
-            tests.extend(reader.tests);
+            tests.extend(reader.tests.into_iter().map(|test| (path, test)));
         }
     }
-    let is_there = |test: &InnerTest| after.iter().any(|new| new.tokens == test.tokens);
-    let changed: BTreeSet<String> = before
+    let is_there = |test: &InnerTest| after.iter().any(|(_, new)| new.tokens == test.tokens);
+    let changed: BTreeSet<ChangedInnerTest> = before
         .into_iter()
-        .filter(|test| !is_there(test))
-        .map(|test| test.name)
+        .filter(|(_, test)| !is_there(test))
+        .map(|(path, test)| ChangedInnerTest {
+            file: path.to_owned(),
+            name: test.name,
+        })
         .collect();
     Ok(changed.into_iter().collect())
 }
@@ -181,11 +192,9 @@ mod tests {
             let new = OLD.replace(from, to);
             assert_ne!(new, OLD, "{from}");
             let files = [("src/lib.rs", Some(OLD.to_owned()), Some(new))];
-            assert_eq!(
-                changed_inner_tests(files.into_iter()),
-                Ok(changed.iter().map(|name| (*name).to_owned()).collect()),
-                "{from} {to}"
-            );
+            let tests = changed_inner_tests(files.into_iter()).expect("it is read");
+            let names: Vec<&str> = tests.iter().map(|test| test.name.as_str()).collect();
+            assert_eq!(names, changed, "{from} {to}");
         }
         let moved = [
             ("src/a.rs", Some(OLD.to_owned()), None),

@@ -74,16 +74,14 @@ pub use files::FilesCheck;
 pub use gate_files::{GateFile, GateFilePart, gate_files};
 pub use git::GitCheck;
 pub use group::{CheckCost, CheckTree, GroupOutcome, describe_checks, evaluate_checks};
-pub use inner_tests::changed_inner_tests;
+pub use inner_tests::{ChangedInnerTest, changed_inner_tests};
 pub use issue::IssueCheck;
 pub use iterations::IterationsCheck;
 pub use judge::JudgeCheck;
 pub use named_files::{CriteriaFileNames, list_possible_files};
 pub use phase::PhaseCheck;
 pub use plan::PlanCheck;
-pub use proof::{
-    CanaryRun, InnerChanges, ProvenPass, RerunTree, SuiteRun, SuiteRunner, prove_pass,
-};
+pub use proof::{CanaryRun, ProvenPass, RerunTree, SuiteRun, SuiteRunner, prove_pass};
 pub use proof_worth::ProofWorth;
 pub use registry::{CheckRegistry, build_check_tree};
 pub use runners::MAX_REPORT_BYTES;

@@ -10,6 +10,7 @@ use watchdog_facts::proof::{CheckProof, RerunOutcome};
 use super::canary::CanaryTest;
 use super::check::JudgedCheck;
 use super::feedback::one_line;
+use super::inner_tests::ChangedInnerTest;
 use super::proof_worth::{ProofFacts, ProofWorth, weigh_proof};
 use crate::config::settings::CommandCriterion;
 
@@ -94,8 +95,8 @@ pub trait SuiteRunner {
     /// The judging files that the spec's work changed since it began, sorted.
     fn changed_judging_files(&self, criterion: &CommandCriterion) -> ReadFact<Vec<String>>;
 
-    /// The tests inside of files of code that the spec's work changed, with these files, sorted.
-    fn changed_inner_tests(&self, criterion: &CommandCriterion) -> ReadFact<InnerChanges>;
+    /// The tests inside of files of code that the spec's work changed, sorted.
+    fn changed_inner_tests(&self, criterion: &CommandCriterion) -> ReadFact<Vec<ChangedInnerTest>>;
 
     /// The first line that names a test: before, in the judging files that the spec's work changed, and now.
     fn find_places(&self, criterion: &CommandCriterion, test: &str) -> Option<String>;
@@ -110,15 +111,6 @@ pub trait SuiteRunner {
         tree: RerunTree,
         tests: &[CanaryTest],
     ) -> Result<CanaryRun, String>;
-}
-
-/// Changed tests inside of files of code.
-#[derive(Debug, Clone, PartialEq, Eq, Default)]
-pub struct InnerChanges {
-    /// Their names.
-    pub tests: Vec<String>,
-    /// The files that held them, or hold them.
-    pub files: Vec<String>,
 }
 
 /// How a suite ended with tests that must fail.
@@ -173,7 +165,7 @@ pub fn prove_pass(
     result: &CheckResult,
     runner: &dyn SuiteRunner,
 ) -> Option<ProvenPass> {
-    let read = || -> ReadFact<(Vec<String>, InnerChanges)> {
+    let read = || -> ReadFact<(Vec<String>, Vec<ChangedInnerTest>)> {
         let files = runner.changed_judging_files(criterion)?;
         Ok((files, runner.changed_inner_tests(criterion)?))
     };
@@ -184,7 +176,7 @@ pub fn prove_pass(
     let mut reruns = Reruns {
         criterion,
         runner,
-        names_tests: result.tests.is_some(),
+        names_tests: result.tests.is_some() || result.tests_uncounted,
         before: result.before,
         failing: Vec::new(),
         was_red: false,
@@ -194,7 +186,7 @@ pub fn prove_pass(
     };
     let is_slow = result.duration > criterion.proof_limit;
     let may_try = criterion.proves && runner.may_try();
-    if files.is_empty() && inner.tests.is_empty() && unread.is_none() {
+    if files.is_empty() && inner.is_empty() && unread.is_none() {
         let is_open = reruns.names_tests && reruns.before != OutcomeBeforeWork::Passed;
         return (may_try && is_open && !is_slow)
             .then(|| reruns.confirm(ProofWorth::Unproven, CheckProof::default()));
@@ -209,7 +201,7 @@ pub fn prove_pass(
         (RerunOutcome::NotRun, RerunOutcome::NotRun)
     } else if unread.is_some() {
         (RerunOutcome::Unknown, RerunOutcome::Unknown)
-    } else if inner.tests.is_empty() {
+    } else if inner.is_empty() {
         reruns.run()
     } else {
         reruns.run_beside(&inner, !files.is_empty())
@@ -227,8 +219,10 @@ pub fn prove_pass(
         (ProofWorth::Weakened(_), true) => files.clone(),
         (ProofWorth::Verified | ProofWorth::Unproven | ProofWorth::AtMost(..), _) => Vec::new(),
     };
-    let mut judging_files = [files, inner.files].concat();
+    let mut judging_files = files;
+    judging_files.extend(inner.into_iter().map(|test| test.file));
     judging_files.sort();
+    judging_files.dedup();
     weakened.truncate(CheckProof::LISTED);
     judging_files.truncate(CheckProof::LISTED);
     let proof = CheckProof {
@@ -282,7 +276,7 @@ impl Reruns<'_> {
     /// A test inside of a file of code cannot be taken as it was: whether it holds is unknown.
     fn run_beside(
         &mut self,
-        inner: &InnerChanges,
+        inner: &[ChangedInnerTest],
         has_files: bool,
     ) -> (RerunOutcome, RerunOutcome) {
         let (old_tests, new_tests) = if has_files {
@@ -290,9 +284,11 @@ impl Reruns<'_> {
         } else {
             (RerunOutcome::Unknown, RerunOutcome::Unknown)
         };
-        let names = inner.tests.join("`, `");
-        let files = inner.files.join(", ");
-        self.why = Some(format!("`{names}` of {files} is not as it was"));
+        let names = inner.iter().take(CheckProof::LISTED);
+        let names: Vec<String> = names
+            .map(|test| format!("`{}` of {}", test.name, test.file))
+            .collect();
+        self.why = Some(format!("not as it was: {}", names.join(", ")));
         match old_tests {
             RerunOutcome::Fail => (old_tests, new_tests),
             RerunOutcome::Pass | RerunOutcome::Unknown | RerunOutcome::NotRun => {

@@ -10,7 +10,8 @@ use watchdog_facts::proof::RerunOutcome;
 use watchdog_facts::verdict::Evidence;
 
 use super::canary::CanaryTest;
-use super::proof::{CanaryRun, InnerChanges, RerunTree, SuiteRun, SuiteRunner, prove_pass};
+use super::inner_tests::ChangedInnerTest;
+use super::proof::{CanaryRun, RerunTree, SuiteRun, SuiteRunner, prove_pass};
 use crate::config::settings::{CommandCriterion, CommandLine};
 
 /// Ends each rerun as its row says; `-` is an unknown end, and names after `fail` are those of tests.
@@ -38,16 +39,13 @@ impl SuiteRunner for TableRunner {
         }
     }
 
-    fn changed_inner_tests(&self, criterion: &CommandCriterion) -> ReadFact<InnerChanges> {
+    fn changed_inner_tests(&self, criterion: &CommandCriterion) -> ReadFact<Vec<ChangedInnerTest>> {
         let is_inner = criterion.tests_are.contains(&"inner".to_owned());
-        Ok(if is_inner {
-            InnerChanges {
-                tests: vec!["adds".to_owned()],
-                files: vec!["src/lib.rs".to_owned()],
-            }
-        } else {
-            InnerChanges::default()
-        })
+        let test = ChangedInnerTest {
+            file: "src/lib.rs".to_owned(),
+            name: "adds".to_owned(),
+        };
+        Ok(is_inner.then_some(test).into_iter().collect())
     }
 
     fn find_places(&self, _: &CommandCriterion, test: &str) -> Option<String> {
@@ -288,7 +286,7 @@ fn untried_pass_says_why() {
     };
     let (outcomes, why) = not_run(&inner, &runner(true));
     assert_eq!(outcomes, (unknown, unknown));
-    assert_eq!(why, "`adds` of src/lib.rs is not as it was");
+    assert_eq!(why, "not as it was: `adds` of src/lib.rs");
 }
 
 #[test]

@@ -9,8 +9,8 @@ use super::check_run::work_tree_id;
 use super::copied_dependencies::{SessionTrees, plain_folder};
 use crate::clock::now;
 use watchdog_core::checks::{
-    CanaryRun, CanaryTest, CheckContext, CheckDefinition, CommandCheck, CompletionCheck as _,
-    GateFilePart, InnerChanges, RerunTree, SuiteRun, SuiteRunner, changed_inner_tests,
+    CanaryRun, CanaryTest, ChangedInnerTest, CheckContext, CheckDefinition, CommandCheck,
+    CompletionCheck as _, GateFilePart, RerunTree, SuiteRun, SuiteRunner, changed_inner_tests,
     find_test_line, gate_files, is_test_file, write_canary,
 };
 use watchdog_core::config::settings::{CheckKind, CommandCriterion};
@@ -67,7 +67,7 @@ impl SuiteRunner for SystemCapabilities<'_> {
         Ok(own)
     }
 
-    fn changed_inner_tests(&self, criterion: &CommandCriterion) -> ReadFact<InnerChanges> {
+    fn changed_inner_tests(&self, criterion: &CommandCriterion) -> ReadFact<Vec<ChangedInnerTest>> {
         let is_judging =
             judging_files(criterion).map_err(|why| UnreadableFact::new(FaultKind::Config, why))?;
         let folder = plain_folder(criterion.cwd.as_deref());
@@ -75,7 +75,7 @@ impl SuiteRunner for SystemCapabilities<'_> {
             path.ends_with(".rs") && !is_judging(path) && Path::new(path).starts_with(&folder)
         };
         if self.input.tests_point().0 == HistoryPoint::unknown() || !self.may_differ(&may_hold)? {
-            return Ok(InnerChanges::default());
+            return Ok(Vec::new());
         }
         let unknown = |why| UnreadableFact::new(FaultKind::Git, why);
         let trees = self.session_trees().map_err(unknown)?;
@@ -89,13 +89,8 @@ impl SuiteRunner for SystemCapabilities<'_> {
                 worktree.text_in_tree(&trees.judged, path)?,
             ));
         }
-        let names = files.iter().map(|(path, ..)| (*path).to_owned()).collect();
-        let tests = changed_inner_tests(files.into_iter())
-            .map_err(|path| unknown(format!("the tests of {path} cannot be told from its code")))?;
-        Ok(InnerChanges {
-            files: if tests.is_empty() { Vec::new() } else { names },
-            tests,
-        })
+        changed_inner_tests(files.into_iter())
+            .map_err(|path| unknown(format!("the tests of {path} cannot be told from its code")))
     }
 
     fn find_places(&self, criterion: &CommandCriterion, test: &str) -> Option<String> {
@@ -132,19 +127,24 @@ impl SuiteRunner for SystemCapabilities<'_> {
         let trees = self.session_trees()?;
         let is_judging = judging_files(criterion)?;
         let folder = plain_folder(criterion.cwd.as_deref());
-        // The same on both trees, and not known before the session.
+        // The same on both trees.
         let mark = trees.begin.get(..8).unwrap_or_default();
         let add_canary = || {
             let worktree = self.input.worktree();
             let empty = worktree.tree_at(&HistoryPoint::Unborn)?;
-            let files: Vec<String> = (worktree.differing_paths(&empty, &trees.begin)?)
-                .into_iter()
-                .filter(|path| !trees.differing.contains(path))
-                .filter(|path| is_judging(path) || path.ends_with(".rs"))
-                .filter(|path| Path::new(path).starts_with(&folder))
-                .collect();
-            let read = |path: &str| worktree.text_in_tree(&trees.begin, path).ok().flatten();
-            let Some(canary) = write_canary(&files, &criterion.run, (mark, tests), &read) else {
+            let judged = worktree.differing_paths(&empty, &trees.judged)?;
+            // Files that the session did not make; those that it left come first.
+            let (changed, left): (Vec<String>, Vec<String>) = (worktree
+                .differing_paths(&empty, &trees.begin)?)
+            .into_iter()
+            .filter(|path| judged.contains(path))
+            .filter(|path| is_judging(path) || path.ends_with(".rs"))
+            .filter(|path| Path::new(path).starts_with(&folder))
+            .partition(|path| trees.differing.contains(path));
+            let read = |path: &str| worktree.text_in_tree(&base, path).ok().flatten();
+            let write =
+                |files: &[String]| write_canary(files, &criterion.run, (mark, tests), &read);
+            let Some(canary) = write(&left).or_else(|| write(&changed)) else {
                 return Ok(None);
             };
             let bytes = canary.text.as_bytes();
@@ -153,7 +153,7 @@ impl SuiteRunner for SystemCapabilities<'_> {
         };
         let added = add_canary().map_err(|error: watchdog_git::Error| error.to_string())?;
         let (tree, path) =
-            added.ok_or("no test file that the session left shows how its tests are written")?;
+            added.ok_or("no test file from before the work shows how its tests are written")?;
         Ok(CanaryRun {
             run: self.run_on_tree(criterion, tree, false),
             path,
