@@ -391,6 +391,49 @@ fn suites_of_other_runners_are_tried_alike() {
 }
 
 #[test]
+fn changed_script_is_tried_as_it_was() {
+    let env = TestEnv::new();
+    let test = "import test from 'node:test'\nimport assert from 'node:assert'\nimport { add } from '../calc.mjs'\n\ntest('add', () => assert.equal(add(2, 2), 4))\n";
+    let files = [
+        ("calc.mjs", "export const add = (a, b) => a - b\n"),
+        ("test/calc.test.mjs", test),
+        (
+            "package.json",
+            r#"{"name": "calc", "scripts": {"test": "node --test"}}"#,
+        ),
+    ];
+    let repair = "sed -i 's/a - b/a + b/' calc.mjs";
+    for (name, script, expected) in [
+        (
+            "honest",
+            format!(
+                "{repair}; sed -i 's/--test/& --test-timeout=60000/; s/\"calc\"/\"sum\"/' package.json"
+            ),
+            "complete/checks_passed verified pass fail",
+        ),
+        (
+            "another manifest key",
+            format!("{repair}; sed -i 's/\"calc\"/\"sum\"/' package.json"),
+            "complete/checks_passed verified not_run not_run",
+        ),
+        (
+            "forged",
+            "echo >> README; sed -i 's/node --test/echo # pass 1/' package.json".to_owned(),
+            "review/tests_weakened none fail unknown",
+        ),
+    ] {
+        let repo = suite(
+            &env,
+            &name.replace(' ', "-"),
+            &files,
+            json!({"run": "npm test"}),
+        );
+        let out = run(&repo, &script);
+        assert_eq!(worth(&out), expected, "{name}: {out}");
+    }
+}
+
+#[test]
 fn changed_test_in_code_is_only_claimed() {
     let env = TestEnv::new();
     let code = "pub fn add(a: i32, b: i32) -> i32 { a - b }\n#[cfg(test)]\nmod tests {\n    #[test]\n    fn adds() { assert_eq!(super::add(2, 2), 4); }\n}\n";

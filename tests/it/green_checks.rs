@@ -326,7 +326,7 @@ fn deleted_test_file_is_told_without_earlier_counts() {
     repo.commit_all("a test");
     let verdict = complete(
         &run(&repo, &commit("git rm -q tests/login_test.go")).expect(0),
-        "claimed",
+        "committed",
         "passed",
     );
     assert_eq!(

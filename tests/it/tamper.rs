@@ -346,7 +346,7 @@ fn script_changed_to_pass_never_verifies() {
 }
 
 #[test]
-fn indirectly_changed_command_makes_its_pass_a_claim() {
+fn indirectly_changed_command_is_tried_or_claimed() {
     let env = TestEnv::new();
     type Trick = fn(&Repo<'_>);
     let tricks: [(&str, Trick, &str); 6] = [
@@ -402,12 +402,14 @@ fn indirectly_changed_command_makes_its_pass_a_claim() {
             repo.commit_all("login");
             let out = judge(&repo).expect(0);
             if changed {
-                caught(line, &out, "complete/checks_passed", named);
-                assert_eq!(
-                    out.json()["checks"][0]["evidence"],
-                    "claimed",
-                    "{line}: {out}"
-                );
+                // A Makefile is tried as it was: it was red before the work, and accepts it.
+                let is_tried = line.starts_with("make");
+                let evidence = &out.json()["checks"][0]["evidence"];
+                assert_eq!(evidence == "verified", is_tried, "{line}: {out}");
+                if !is_tried {
+                    caught(line, &out, "complete/checks_passed", named);
+                    assert_eq!(evidence, "claimed", "{line}: {out}");
+                }
             } else {
                 assert_eq!(
                     (&out.json()["evidence"], &out.json()["degraded"]),

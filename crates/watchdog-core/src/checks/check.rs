@@ -122,11 +122,14 @@ pub struct JudgedCheck {
     pub tree: Option<String>,
     /// Warnings that weaken the judgement.
     pub notes: Vec<Degradation>,
+    /// The evidence of a pass once a proof shows that the session weakened no test.
+    pub proven: Evidence,
 }
 
 impl From<CheckJudgement> for JudgedCheck {
     fn from(judgement: CheckJudgement) -> Self {
         JudgedCheck {
+            proven: judgement.evidence(),
             judgement,
             tests: None,
             tests_uncounted: false,

@@ -109,7 +109,7 @@ impl CommandCheck {
             code,
             detail: format!("{title}: {why}"),
         };
-        let mut word_only = false;
+        let (mut word_only, mut proven) = (false, Evidence::Verified);
         if let Some(TestCounts {
             failed: failed @ 1..,
             ..
@@ -120,6 +120,7 @@ impl CommandCheck {
                 &format!("it passed although {} failed", plural(failed, "test")),
             ));
             word_only = true;
+            proven = Evidence::Claimed;
         }
         match context.capabilities.edited_tests(tests_known) {
             Ok(edits) => {
@@ -148,6 +149,7 @@ impl CommandCheck {
             failing: Vec::new(),
             tree,
             notes,
+            proven,
         }
     }
 
@@ -260,12 +262,8 @@ impl CompletionCheck for CommandCheck {
             .run_check(&request, self.criterion.junit.as_deref());
         let tree = ran.tree;
         let unknown = |judgement| JudgedCheck {
-            judgement,
-            tests: None,
-            tests_uncounted: false,
-            failing: Vec::new(),
             tree: tree.clone(),
-            notes: Vec::new(),
+            ..JudgedCheck::from(judgement)
         };
         let (exit, output) = match ran.run {
             CommandRun::Unrunnable { why } => {
@@ -354,12 +352,10 @@ impl CompletionCheck for CommandCheck {
             },
         };
         JudgedCheck {
-            judgement,
             tests,
-            tests_uncounted: false,
             failing: run.map_or_else(Vec::new, |run| run.failing),
             tree,
-            notes: Vec::new(),
+            ..JudgedCheck::from(judgement)
         }
     }
 

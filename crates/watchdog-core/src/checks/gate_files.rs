@@ -1,11 +1,17 @@
 //! Files that configure a well-known runner although no command line names them: the `Makefile` of `make check`, the `scripts` of
 //! `npm test`, the `conftest.py` of `pytest`. A session that writes them decides what passes.
 
-use serde_json::Value;
+use std::path::{Path, PathBuf};
 
-use crate::config::settings::CommandLine;
+use globset::GlobSet;
+use serde_json::{Map, Value};
+use watchdog_facts::evidence::{FaultKind, ReadFact, UnreadableFact};
+use watchdog_facts::patterns::path_globs;
+
+use crate::config::settings::{CommandCriterion, CommandLine};
 
 use super::named_files::{list_program_names, list_work_folders};
+use super::test_files::is_test_file;
 
 /// The relevant part of a file.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -42,22 +48,55 @@ impl GateFilePart {
                     .map(|line| format!("{line}\n"))
                     .collect(),
             ),
-            GateFilePart::Sections(word) => {
-                let mut inside = false;
-                let mut sections = String::new();
-                for line in text.lines() {
-                    if line.trim_start().starts_with('[') {
-                        inside = line.contains(word);
-                    }
-                    if inside {
-                        sections.push_str(line);
-                        sections.push('\n');
+            GateFilePart::Sections(word) => Some(split_sections(text, word).0),
+        }
+    }
+
+    /// A file's text with the relevant part of another; `None` where the part cannot be separated.
+    pub fn replace_part(self, text: &str, source: &str) -> Option<String> {
+        match self {
+            GateFilePart::Whole => Some(source.to_owned()),
+            GateFilePart::Keys(keys) => {
+                let mut object: Map<String, Value> = serde_json::from_str(text).ok()?;
+                let mut from: Map<String, Value> = serde_json::from_str(source).ok()?;
+                for key in keys {
+                    match from.remove(*key) {
+                        Some(value) => drop(object.insert((*key).to_owned(), value)),
+                        None => drop(object.remove(*key)),
                     }
                 }
-                Some(sections)
+                serde_json::to_string_pretty(&object).ok()
+            }
+            GateFilePart::Lines(_) => {
+                let is_same =
+                    self.extract_part(text.as_bytes()) == self.extract_part(source.as_bytes());
+                is_same.then(|| text.to_owned())
+            }
+            GateFilePart::Sections(word) => {
+                let remainder = split_sections(text, word).1;
+                Some(remainder + &split_sections(source, word).0)
             }
         }
     }
+}
+
+/// The lines of sections whose headers hold a word, and the others.
+fn split_sections(text: &str, word: &str) -> (String, String) {
+    let (mut sections, mut remainder) = (String::new(), String::new());
+    let mut is_inside = false;
+    for line in text.lines() {
+        if line.trim_start().starts_with('[') {
+            is_inside = line.contains(word);
+        }
+        let part = if is_inside {
+            &mut sections
+        } else {
+            &mut remainder
+        };
+        part.push_str(line);
+        part.push('\n');
+    }
+    (sections, remainder)
 }
 
 /// A file that decides what a command runs.
@@ -181,6 +220,54 @@ pub fn gate_files(line: &CommandLine, cwd: Option<&str>) -> Vec<GateFile> {
         }
     }
     gate_files
+}
+
+/// The paths that judge, for a check: its own globs, or the conventions of all known runners, below its folder; and what configures its
+/// runner.
+pub struct JudgingFiles {
+    folder: PathBuf,
+    globs: GlobSet,
+    gates: Vec<(GlobSet, GateFilePart)>,
+}
+
+impl JudgingFiles {
+    /// Those of a check that runs in a folder of the worktree. A glob that cannot be read is a fault of the configuration.
+    pub fn new(criterion: &CommandCriterion, folder: PathBuf) -> ReadFact<Self> {
+        let set_of = |globs: &[String]| {
+            path_globs(globs)
+                .map_err(|(_, error)| UnreadableFact::new(FaultKind::Config, error.to_string()))
+        };
+        let gates = gate_files(&criterion.run, criterion.cwd.as_deref()).into_iter();
+        Ok(JudgingFiles {
+            folder,
+            globs: set_of(&criterion.tests_are)?,
+            gates: gates
+                .map(|gate| Ok((set_of(&[gate.glob])?, gate.part)))
+                .collect::<ReadFact<_>>()?,
+        })
+    }
+
+    /// Whether all of a file judges.
+    pub fn judges(&self, path: &str) -> bool {
+        let is_test = Path::new(path)
+            .strip_prefix(&self.folder)
+            .is_ok_and(|below| {
+                if self.globs.is_empty() {
+                    below.to_str().is_some_and(is_test_file)
+                } else {
+                    self.globs.is_match(below)
+                }
+            });
+        let mut gates = self.gates.iter();
+        is_test || gates.any(|(glob, part)| *part == GateFilePart::Whole && glob.is_match(path))
+    }
+
+    /// The part of a manifest that judges.
+    pub fn part_of(&self, path: &str) -> Option<GateFilePart> {
+        let mut gates = self.gates.iter();
+        let gate = gates.find(|(glob, part)| *part != GateFilePart::Whole && glob.is_match(path));
+        gate.map(|(_, part)| *part)
+    }
 }
 
 #[cfg(test)]

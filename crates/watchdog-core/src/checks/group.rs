@@ -72,8 +72,16 @@ pub struct GroupOutcome {
     pub notes: Vec<Degradation>,
 }
 
-/// A result, and its check where the outcome of the whole rests on it.
-type EvaluatedCheck<'tree> = (CheckResult, Option<&'tree dyn CompletionCheck>);
+/// A result with what a proof of it needs.
+struct EvaluatedCheck<'tree> {
+    result: CheckResult,
+    /// The check, where the outcome of the whole rests on it.
+    check: Option<&'tree dyn CompletionCheck>,
+    /// The evidence once a proof shows that the session weakened no test.
+    proven: Evidence,
+    /// The test counts of when the work began.
+    begin_tests: Option<TestCounts>,
+}
 
 /// The result of a part of the tree.
 struct SubtreeResult<'tree> {
@@ -146,7 +154,7 @@ impl CheckTree {
             results: whole
                 .results
                 .into_iter()
-                .map(|(result, _)| result)
+                .map(|evaluated| evaluated.result)
                 .collect(),
             feedback: whole.feedback,
             winner: whole.winner,
@@ -212,7 +220,7 @@ impl CheckTree {
                 let judged = check.judge(context);
                 let duration = context.capabilities.clock().saturating_sub(began);
                 let mut result = build_check_result(name, kind, check.as_ref(), &judged, duration);
-                let mut notes = judged.notes;
+                let (mut notes, mut proven) = (judged.notes, judged.proven);
                 let begin = context
                     .capabilities
                     .at_begin(definition, result.outcome, result.tests);
@@ -222,6 +230,7 @@ impl CheckTree {
                     && context.capabilities.head() != head_before
                 {
                     result.evidence = result.evidence.min(Evidence::Claimed);
+                    proven = result.evidence;
                     let detail = format!("{}: HEAD moved while it ran", one_line(name));
                     notes.push(Degradation::new(WarningCode::CheckMovedHead, detail));
                 }
@@ -243,7 +252,12 @@ impl CheckTree {
                     failed_before: result.outcome == CheckOutcome::Pass
                         && result.before == OutcomeBeforeWork::Failed,
                     is_git: kind == "git",
-                    results: vec![(result, Some(check.as_ref()))],
+                    results: vec![EvaluatedCheck {
+                        result,
+                        check: Some(check.as_ref()),
+                        proven,
+                        begin_tests: begin.tests,
+                    }],
                     winner: Some(name.clone()),
                     notes,
                 }
@@ -278,14 +292,22 @@ impl SubtreeResult<'_> {
             return;
         }
         let mut is_shown = false;
-        for (result, check) in &mut self.results {
+        let mut weakest = Evidence::Verified;
+        for evaluated in &mut self.results {
+            let EvaluatedCheck { result, check, .. } = evaluated;
             let Some(check) = check.filter(|_| result.outcome == CheckOutcome::Pass) else {
                 continue;
             };
             let Some(proven) = check.prove(result, context) else {
+                weakest = weakest.min(result.evidence);
                 continue;
             };
             result.before = proven.before;
+            if let Some(counts) = proven.as_it_was
+                && describe_shrunk_suite(evaluated.begin_tests, counts).is_none()
+            {
+                result.evidence = evaluated.proven;
+            }
             match proven.worth {
                 ProofWorth::Verified => is_shown = true,
                 ProofWorth::Unproven => {}
@@ -301,15 +323,16 @@ impl SubtreeResult<'_> {
                     result.feedback = why;
                 }
             }
-            self.evidence = self.evidence.min(result.evidence);
+            weakest = weakest.min(result.evidence);
             result.proof = Some(proven.proof);
         }
+        self.evidence = weakest;
         self.failed_before |= is_shown;
-        let mut passes =
-            (self.results.iter()).filter(|(result, _)| result.outcome == CheckOutcome::Pass);
+        let mut passes = (self.results.iter().map(|evaluated| &evaluated.result))
+            .filter(|result| result.outcome == CheckOutcome::Pass);
         // New tests show the work of a suite that was green before it, too.
         self.passed_before = !is_shown
-            && passes.all(|(result, _)| {
+            && passes.all(|result| {
                 let is_weakened =
                     (result.proof.as_ref()).is_some_and(|proof| !proof.weakened.is_empty());
                 result.before == OutcomeBeforeWork::Passed && !is_weakened
@@ -436,7 +459,7 @@ fn judge_any_member<'tree>(
             let others = parts.iter_mut().flatten();
             others
                 .flat_map(|part| &mut part.results)
-                .for_each(|(_, check)| *check = None);
+                .for_each(|evaluated| evaluated.check = None);
             parts[n] = Some(part);
             return SubtreeResult {
                 outcome,

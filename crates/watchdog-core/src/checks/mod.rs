@@ -71,7 +71,7 @@ pub use context_writer::context_to_json;
 pub use custom::{CustomCheck, DescribedPrompt, ask_for_prompt};
 pub use feature_list::FeatureListCheck;
 pub use files::FilesCheck;
-pub use gate_files::{GateFile, GateFilePart, gate_files};
+pub use gate_files::{GateFile, GateFilePart, JudgingFiles, gate_files};
 pub use git::GitCheck;
 pub use group::{CheckCost, CheckTree, GroupOutcome, describe_checks, evaluate_checks};
 pub use inner_tests::{ChangedInnerTest, changed_inner_tests};

@@ -95,6 +95,9 @@ pub trait SuiteRunner {
     /// The judging files that the spec's work changed since it began, sorted.
     fn changed_judging_files(&self, criterion: &CommandCriterion) -> ReadFact<Vec<String>>;
 
+    /// Whether all changed files that the command line names or its runner reads are judging files.
+    fn reverts_scripts(&self, criterion: &CommandCriterion) -> bool;
+
     /// The tests inside of files of code that the spec's work changed, sorted.
     fn changed_inner_tests(&self, criterion: &CommandCriterion) -> ReadFact<Vec<ChangedInnerTest>>;
 
@@ -157,6 +160,8 @@ pub struct ProvenPass {
     pub worth: ProofWorth,
     /// The outcome when the work began, as far as it is known by now.
     pub before: OutcomeBeforeWork,
+    /// The test counts of a pass with all that judges as it was; `None` where that was not seen.
+    pub as_it_was: Option<Option<TestCounts>>,
 }
 
 /// Tries the suite of a check that passed; `None` where the session changed nothing that judges it, and nothing is to be tried.
@@ -367,10 +372,17 @@ impl Reruns<'_> {
             self.try_begin();
         }
         proof.why = self.why;
+        let mut runs = self.runs.iter();
+        let as_it_was = runs
+            .find(|(tree, _)| *tree == RerunTree::OldTests)
+            .filter(|_| proof.old_tests == RerunOutcome::Pass)
+            .filter(|_| self.runner.reverts_scripts(self.criterion))
+            .map(|(_, run)| run.tests);
         ProvenPass {
             proof,
             worth,
             before: self.before,
+            as_it_was,
         }
     }
 

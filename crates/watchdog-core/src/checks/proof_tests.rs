@@ -39,6 +39,10 @@ impl SuiteRunner for TableRunner {
         }
     }
 
+    fn reverts_scripts(&self, _: &CommandCriterion) -> bool {
+        true
+    }
+
     fn changed_inner_tests(&self, criterion: &CommandCriterion) -> ReadFact<Vec<ChangedInnerTest>> {
         let is_inner = criterion.tests_are.contains(&"inner".to_owned());
         let test = ChangedInnerTest {

@@ -8,14 +8,14 @@ use super::SystemCapabilities;
 use super::check_run::work_tree_id;
 use super::copied_dependencies::{SessionTrees, plain_folder};
 use crate::clock::now;
+use crate::judge::criteria_files::changed_scripts;
 use watchdog_core::checks::{
     CanaryRun, CanaryTest, ChangedInnerTest, CheckContext, CheckDefinition, CommandCheck,
-    CompletionCheck as _, GateFilePart, RerunTree, SuiteRun, SuiteRunner, changed_inner_tests,
-    find_test_line, gate_files, is_test_file, write_canary,
+    CompletionCheck as _, GateFilePart, JudgingFiles, RerunTree, SuiteRun, SuiteRunner,
+    changed_inner_tests, find_test_line, write_canary,
 };
 use watchdog_core::config::settings::{CheckKind, CommandCriterion};
 use watchdog_facts::evidence::{FaultKind, OutcomeBeforeWork, ReadFact, UnreadableFact};
-use watchdog_facts::patterns::path_globs;
 use watchdog_facts::proof::RerunOutcome;
 use watchdog_git::HistoryPoint;
 use watchdog_store::before::{self, OutcomeRecord};
@@ -35,19 +35,20 @@ impl SuiteRunner for SystemCapabilities<'_> {
     }
 
     fn changed_judging_files(&self, criterion: &CommandCriterion) -> ReadFact<Vec<String>> {
-        let is_judging =
-            judging_files(criterion).map_err(|why| UnreadableFact::new(FaultKind::Config, why))?;
+        let judging = judging_files(criterion)?;
         let (begin, refs) = self.input.tests_point();
         if begin == HistoryPoint::unknown() {
             return Ok(Vec::new());
         }
-        if !self.may_differ(&is_judging)? {
+        if !self.may_differ(&|path| judging.judges(path) || judging.part_of(path).is_some())? {
             return Ok(Vec::new());
         }
         let unknown = |why| UnreadableFact::new(FaultKind::Git, why);
         let trees = self.session_trees().map_err(unknown)?;
-        let judging = trees.differing.iter().filter(|path| is_judging(path));
-        let (own, excused): (Vec<String>, Vec<String>) = judging
+        let differing = trees.differing.iter().filter(|path| {
+            judging.judges(path) || self.changes_part(trees, path, judging.part_of(path))
+        });
+        let (own, excused): (Vec<String>, Vec<String>) = differing
             .cloned()
             .partition(|path| trees.changed.contains(path));
         // HEAD's log, which the session can write, takes nothing off the session.
@@ -67,12 +68,23 @@ impl SuiteRunner for SystemCapabilities<'_> {
         Ok(own)
     }
 
+    fn reverts_scripts(&self, criterion: &CommandCriterion) -> bool {
+        let (Ok(judging), Ok(trees)) = (judging_files(criterion), self.session_trees()) else {
+            return false;
+        };
+        let scripts = changed_scripts(self.input, &criterion.run, criterion.cwd.as_deref());
+        let is_reverted = |path: &String| {
+            trees.changed.contains(path)
+                && (judging.judges(path) || judging.part_of(path).is_some())
+        };
+        scripts.is_ok_and(|scripts| scripts.iter().all(is_reverted))
+    }
+
     fn changed_inner_tests(&self, criterion: &CommandCriterion) -> ReadFact<Vec<ChangedInnerTest>> {
-        let is_judging =
-            judging_files(criterion).map_err(|why| UnreadableFact::new(FaultKind::Config, why))?;
+        let judging = judging_files(criterion)?;
         let folder = plain_folder(criterion.cwd.as_deref());
         let may_hold = |path: &str| {
-            path.ends_with(".rs") && !is_judging(path) && Path::new(path).starts_with(&folder)
+            path.ends_with(".rs") && !judging.judges(path) && Path::new(path).starts_with(&folder)
         };
         if self.input.tests_point().0 == HistoryPoint::unknown() || !self.may_differ(&may_hold)? {
             return Ok(Vec::new());
@@ -95,10 +107,10 @@ impl SuiteRunner for SystemCapabilities<'_> {
 
     fn find_places(&self, criterion: &CommandCriterion, test: &str) -> Option<String> {
         let trees = self.session_trees().ok()?;
-        let is_judging = judging_files(criterion).ok()?;
+        let judging = judging_files(criterion).ok()?;
         let worktree = self.input.worktree();
         let find = |tree: &str| {
-            let paths = trees.changed.iter().filter(|path| is_judging(path));
+            let paths = trees.changed.iter().filter(|path| judging.judges(path));
             let mut texts = paths.filter_map(|path| {
                 let text = worktree.text_in_tree(tree, path).ok().flatten()?;
                 Some((path, find_test_line(&text, test)?))
@@ -125,7 +137,7 @@ impl SuiteRunner for SystemCapabilities<'_> {
     ) -> Result<CanaryRun, String> {
         let base = self.mix_tree(criterion, tree)?;
         let trees = self.session_trees()?;
-        let is_judging = judging_files(criterion)?;
+        let judging = judging_files(criterion).map_err(|unreadable| unreadable.why)?;
         let folder = plain_folder(criterion.cwd.as_deref());
         // The same on both trees.
         let mark = trees.begin.get(..8).unwrap_or_default();
@@ -138,7 +150,7 @@ impl SuiteRunner for SystemCapabilities<'_> {
                 .differing_paths(&empty, &trees.begin)?)
             .into_iter()
             .filter(|path| judged.contains(path))
-            .filter(|path| is_judging(path) || path.ends_with(".rs"))
+            .filter(|path| judging.judges(path) || path.ends_with(".rs"))
             .filter(|path| Path::new(path).starts_with(&folder))
             .partition(|path| trees.differing.contains(path));
             let read = |path: &str| worktree.text_in_tree(&base, path).ok().flatten();
@@ -236,23 +248,60 @@ impl SystemCapabilities<'_> {
             changed,
             ..
         } = self.session_trees()?;
-        let is_judging = judging_files(criterion)?;
+        let judging = judging_files(criterion).map_err(|unreadable| unreadable.why)?;
         let (tests, code): (Vec<&String>, Vec<&String>) =
-            changed.iter().partition(|path| is_judging(path));
+            changed.iter().partition(|path| judging.judges(path));
         let worktree = self.input.worktree();
-        let mixed = match tree {
+        let replace = |tree: &str, paths: &[&String]| {
+            worktree.replace_in_tree(tree, paths.iter().copied(), begin)
+        };
+        let (mixed, gates) = match tree {
             RerunTree::Judged => return Ok(judged.clone()),
             RerunTree::Begin => return Ok(begin.clone()),
-            RerunTree::OldTests => worktree.replace_in_tree(judged, tests.into_iter(), begin),
-            RerunTree::NewTests => worktree.replace_in_tree(judged, code.into_iter(), begin),
-            RerunTree::WithoutCode => worktree
-                .replace_in_tree(judged, code.iter().copied(), begin)
-                .and_then(|mixed| {
-                    let files = code.into_iter().filter(|path| !is_manifest(path));
+            RerunTree::OldTests => (replace(judged, &tests), begin),
+            RerunTree::NewTests => (replace(judged, &code), judged),
+            RerunTree::WithoutCode => {
+                let mixed = replace(judged, &code).and_then(|mixed| {
+                    let files = code.iter().copied().filter(|path| !is_manifest(path));
                     worktree.empty_in_tree(&mixed, files)
-                }),
+                });
+                (mixed, judged)
+            }
         };
-        mixed.map_err(|error| error.to_string())
+        let mut mixed = mixed.map_err(|error| error.to_string())?;
+        // Of a manifest only the part counts that configures the runner.
+        for path in code {
+            let Some(part) = judging.part_of(path) else {
+                continue;
+            };
+            let text = |tree: &str| {
+                let text = worktree.text_in_tree(tree, path);
+                text.map_err(|error| error.to_string())
+            };
+            let source = text(gates)?.unwrap_or_default();
+            let whole = text(&mixed)?
+                .map_or(Some(source.clone()), |base| {
+                    part.replace_part(&base, &source)
+                })
+                .ok_or_else(|| {
+                    format!("the part of {path} that configures the runner cannot be taken alone")
+                })?;
+            mixed = (worktree.put_in_tree(&mixed, path, whole.as_bytes()))
+                .map_err(|error| error.to_string())?;
+        }
+        Ok(mixed)
+    }
+
+    /// Whether the part of a manifest that configures the runner differs between the begin and what is judged.
+    fn changes_part(&self, trees: &SessionTrees, path: &str, part: Option<GateFilePart>) -> bool {
+        let worktree = self.input.worktree();
+        part.is_some_and(|part| {
+            let read = |tree: &str| {
+                let text = worktree.text_in_tree(tree, path).ok().flatten();
+                text.map(|text| part.extract_part(text.as_bytes()))
+            };
+            read(&trees.begin) != read(&trees.judged)
+        })
     }
 
     fn find_rerun(&self, check: &str, tree: &str) -> Option<SuiteRun> {
@@ -302,26 +351,8 @@ fn rerun_id(clean: &CommandCriterion) -> String {
     check_cache::fingerprint_inputs(&[b"rerun", definition.text.as_bytes()])
 }
 
-/// Which paths judge, for a check: its own globs, or the conventions of all known runners, below its folder; and what configures its runner.
-fn judging_files(criterion: &CommandCriterion) -> Result<impl Fn(&str) -> bool + use<>, String> {
-    let folder = plain_folder(criterion.cwd.as_deref());
-    let gates: Vec<String> = gate_files(&criterion.run, criterion.cwd.as_deref())
-        .into_iter()
-        .filter(|gate| gate.part == GateFilePart::Whole)
-        .map(|gate| gate.glob)
-        .collect();
-    let set_of = |globs: &[String]| path_globs(globs).map_err(|(_, error)| error.to_string());
-    let (globs, gates) = (set_of(&criterion.tests_are)?, set_of(&gates)?);
-    Ok(move |path: &str| {
-        let is_test = Path::new(path).strip_prefix(&folder).is_ok_and(|below| {
-            if globs.is_empty() {
-                below.to_str().is_some_and(is_test_file)
-            } else {
-                globs.is_match(below)
-            }
-        });
-        is_test || gates.is_match(path)
-    })
+fn judging_files(criterion: &CommandCriterion) -> ReadFact<JudgingFiles> {
+    JudgingFiles::new(criterion, plain_folder(criterion.cwd.as_deref()))
 }
 
 fn is_manifest(path: &str) -> bool {
