@@ -706,6 +706,28 @@ fn overload_is_awaited_no_longer_than_asked() {
 }
 
 #[test]
+fn limit_of_unknown_end_ends_an_impatient_loop() {
+    let env = TestEnv::new();
+    let repo = env.repo();
+    let limit = [
+        Step::print("Claude AI usage limit reached\n"),
+        Step::exit(1),
+    ];
+    let agent = sessions(&env, &[&limit]);
+    let out = looped(
+        &repo,
+        &config(&env, json!({})),
+        &["--max-wait", "5s"],
+        &agent,
+    )
+    .expect(11);
+    assert_eq!(out.verdict(), "waiting/rate_limited", "{out}");
+    out.assert_has("degraded", "limit_too_long");
+    out.assert_printed(&["start the loop again later"]);
+    assert_eq!((started(&env), asked(&env)), (1, 0), "{out}");
+}
+
+#[test]
 fn pause_is_bounded_by_the_time_budget() {
     for words in [
         "Claude AI usage limit reached\n",

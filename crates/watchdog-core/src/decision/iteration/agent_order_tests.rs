@@ -124,6 +124,26 @@ fn first_unlimited_agent_runs_else_earliest_reset_waits() {
 }
 
 #[test]
+fn agents_in_turn_at_limits_end_the_loop() {
+    let mut looped = with(ranked(&["a", "b"]));
+    begun(&mut looped);
+    let mut sessions = 1;
+    loop {
+        // Each limit is over before the other agent's session is.
+        let at = sessions * 60;
+        match judged(&mut looped, at, ended(Reason::RateLimited, Some(at + 1))) {
+            LoopAction::End(end) => {
+                assert_eq!(end, LoopEnd::WaitedInVain { waits: 20 });
+                break;
+            }
+            action => begins(&mut looped, &action),
+        };
+        sessions += 1;
+    }
+    assert_eq!(sessions, 41);
+}
+
+#[test]
 fn agents_with_spent_budgets_get_no_session() {
     let order: Vec<RankedAgent> = ["a", "b"]
         .map(|name| RankedAgent {

@@ -54,19 +54,23 @@ pub fn build_end_verdict(end: &LoopEnd, last: Option<Verdict>) -> Verdict {
             };
         }
         LoopEnd::LimitTooLong | LoopEnd::WaitedInVain { .. } => {
-            let note = match end {
-                LoopEnd::WaitedInVain { waits } => Degradation {
-                    code: WarningCode::WaitedInVain,
-                    detail: format!("gave up after {} without progress; rerun the loop to continue", plural((*waits).into(), "wait")),
-                },
-                _ => Degradation {
-                    code: WarningCode::LimitTooLong,
-                    detail: "the usage limit lasts longer than --max-wait; start the loop again after it".into(),
-                },
-            };
             let mut last =
                 last.unwrap_or_else(|| Verdict::new(Reason::RateLimited, "a usage limit was met"));
-            last.degraded.push(note);
+            let (code, detail) = match (end, last.retry_at) {
+                (LoopEnd::WaitedInVain { waits }, _) => (
+                    WarningCode::WaitedInVain,
+                    format!("gave up after {} without progress; rerun the loop to continue", plural((*waits).into(), "wait")),
+                ),
+                (_, Some(_)) => (
+                    WarningCode::LimitTooLong,
+                    "the usage limit lasts longer than --max-wait; start the loop again after it".into(),
+                ),
+                (_, None) => (
+                    WarningCode::LimitTooLong,
+                    "the end of the usage limit is not known, and the next pause is longer than --max-wait; start the loop again later".into(),
+                ),
+            };
+            last.degraded.push(Degradation::new(code, detail));
             return last;
         }
     };

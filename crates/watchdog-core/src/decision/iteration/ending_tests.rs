@@ -166,23 +166,32 @@ fn limit_in_last_verdict_is_not_repeated() {
 
 #[test]
 fn abandoned_wait_names_its_cause() {
-    let limited = || Verdict::new(Reason::RateLimited, "limit");
-    for (end, code, detail) in [
+    let reset = Some(jiff::Timestamp::UNIX_EPOCH);
+    for (end, retry_at, code, detail) in [
         (
             LoopEnd::LimitTooLong,
+            reset,
             WarningCode::LimitTooLong,
             "the usage limit lasts longer than --max-wait; start the loop again after it",
         ),
         (
+            LoopEnd::LimitTooLong,
+            None,
+            WarningCode::LimitTooLong,
+            "the end of the usage limit is not known, and the next pause is longer than --max-wait; start the loop again later",
+        ),
+        (
             LoopEnd::WaitedInVain { waits: 20 },
+            reset,
             WarningCode::WaitedInVain,
             "gave up after 20 waits without progress; rerun the loop to continue",
         ),
     ] {
-        let note = Degradation {
-            code,
-            detail: detail.into(),
+        let limited = || Verdict {
+            retry_at,
+            ..Verdict::new(Reason::RateLimited, "limit")
         };
+        let note = Degradation::new(code, detail);
         let ended = build_end_verdict(&end, Some(limited()));
         assert_eq!(
             ended,

@@ -456,6 +456,10 @@ impl LoopMachine {
             && outcome.of_agent
             && let Some(misses) = self.count_missed()
         {
+            // Agents whose limits end at once would take turns without end.
+            if misses > WAITS {
+                return LoopAction::End(LoopEnd::WaitedInVain { waits: WAITS });
+            }
             let until = self.limit_ends(outcome.retry_at, misses, now);
             self.hold(until, HoldReason::UsageLimit);
             if self.another_is_free(now) {

@@ -322,6 +322,27 @@ fn usage_limit_without_reset_is_retried_with_backoff() {
 }
 
 #[test]
+fn limit_of_unknown_end_is_never_hammered() {
+    for (max_wait, pauses) in [(0, 0), (5, 0), (300, 20), (400, 20)] {
+        let policy = LoopPolicy {
+            max_wait: Duration::from_secs(max_wait),
+            ..looping(limits()).policy().clone()
+        };
+        let mut looped = LoopMachine::new(policy, LoopStanding::default());
+        let lengths: Vec<PauseLength> = std::iter::from_fn(|| {
+            match step(&mut looped, judged(Reason::RateLimited, "at first")) {
+                LoopAction::Pause { length, .. } => Some(length),
+                _ => None,
+            }
+        })
+        .collect();
+        assert_eq!(lengths.len(), pauses, "{max_wait}");
+        let first = PauseLength::Until(after(300));
+        assert!(lengths.first().is_none_or(|length| *length == first));
+    }
+}
+
+#[test]
 fn nobody_waits_for_what_lies_behind_the_deadline() {
     let mut looped = looping(Limits {
         deadline: Some(after(1800)),

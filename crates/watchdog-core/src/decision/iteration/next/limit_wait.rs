@@ -26,7 +26,8 @@ impl LoopMachine {
         match retry_at {
             // A limit that just ended is over now; if the next session meets it again, its words are not to be believed.
             Some(reset) if reset > now || time <= 1 => add_wait(reset.max(now), MARGIN),
-            _ => add_wait(now, self.double_wait(UNTOLD_LIMIT, time)),
+            // Never sooner than the first of these pauses: a shorter `--max-wait` ends the loop instead of trying again at once.
+            _ => add_wait(now, self.double_wait(UNTOLD_LIMIT, time).max(UNTOLD_LIMIT)),
         }
     }
 
