@@ -1,7 +1,8 @@
 //! The instant at which a usage limit ends, read from the words that announce it. Pure: now and the local zone are handed in.
 //!
 //! Understood, in this order: instants (epoch seconds or milliseconds, RFC 3339), durations ("in 3 days 4 hours",
-//! "after 2h52m39s", "retry-after: 120"), dates and weekdays with or without a time, and clock times in 12 or 24 hours.
+//! "after 2h52m39s", "retry-after: 120"), dates and weekdays with or without a time, and clock times in 12 or 24 hours. A date
+//! in digits counts behind a word that announces it, or with a zone.
 //! A time zone in parentheses, an abbreviation or an offset ("GMT-3") after a time is honoured; an unknown one makes the
 //! instant unknown. A clock time means its next occurrence; one that just passed means that one, since the text may be
 //! older than now.
@@ -29,7 +30,7 @@ static EPOCH: LazyLock<Regex> = LazyLock::new(|| {
 });
 static RFC_3339: LazyLock<Regex> = LazyLock::new(|| {
     compile_regex(
-        r"(\d{4}-\d\d-\d\d)[T ](\d\d:\d\d(?::\d\d)?)(?:\.\d+)?\s?(Z|UTC|GMT|[+-]\d\d:?\d\d)?",
+        r"(\d{4}-\d\d-\d\d)[T ](\d\d:\d\d(?::\d\d)?)(?:\.\d+)?\s?(Z|(?:UTC|GMT)(?:[+-]\d{1,2}(?::?\d\d)?)?|[+-]\d\d:?\d\d)?",
     )
 });
 /// Words that announce an instant or a duration.
@@ -48,13 +49,15 @@ static BARE_SECONDS: LazyLock<Regex> = LazyLock::new(|| {
         r#"(?i)\b(?:retry[-_ ]?after(?:[-_]seconds)?|resets?_(?:in_seconds|after_seconds|in|after))\\?"?\s*[:=]?\s*\\?"?(\d+(?:\.\d+)?)(?:[^\d.\w:]|$)"#,
     )
 });
+const MONTH: &str = r"(?:jan|feb|mar|apr|may|jun|jul|aug|sep|oct|nov|dec)[a-z]*";
 /// A date or weekday, a clock time, and a zone, each optional, after a cue.
 static WHEN: LazyLock<Regex> = LazyLock::new(|| {
     compile_regex(&format!(
-        r"(?ix)\b{CUE}(?:\s+(?:at|on|by|is))?[\s:]+
+        r"(?ix)\b{CUE}(?:\s+(?:at|on|by|is|after|from))?[\s:]+
         (?:(?P<day>today|tomorrow|(?:mon|tue|wed|thu|fri|sat|sun)[a-z]*)\b,?\s*)?
-        (?:(?P<month>(?:jan|feb|mar|apr|may|jun|jul|aug|sep|oct|nov|dec)[a-z]*)\.?\s+(?P<date>\d{{1,2}})(?:st|nd|rd|th)?(?:,?\s+(?P<year>\d{{4}}))?\b,?\s*)?
-        (?:(?:at\s+)?(?P<hour>\d{{1,2}})(?::(?P<minute>\d\d)(?::\d\d)?)?\s*(?P<half>[ap]\.?m\b\.?)?)?
+        (?:(?:(?P<month>{MONTH})\.?\s+(?P<date>\d{{1,2}})(?:st|nd|rd|th)?|(?P<before>\d{{1,2}})(?:st|nd|rd|th)?\s+(?P<month_after>{MONTH}))(?:,?\s+(?P<year>\d{{4}}))?\b,?\s*)?
+        (?:(?P<digits>\d{{4}}[-/]\d\d[-/]\d\d)[T,\s]\s*)?
+        (?:(?:at\s+)?(?P<hour>\d{{1,2}})(?::(?P<minute>\d\d)(?::(?P<second>\d\d))?)?\s*(?P<half>[ap]\.?m\b\.?)?)?
         \s*(?:\((?P<zone>[A-Za-z][\w/+:-]*)\)|(?P<short>(?:UTC|GMT)(?:[+-]\d{{1,2}}(?::?\d\d)?)?|[A-Z]{{1,3}}[SD]T|[PMCE]T|CET|CEST|BST|IST|JST)\b)?"
     ))
 });
@@ -75,7 +78,7 @@ fn parse_instant(text: &str) -> Option<Timestamp> {
     let date: Date = date_match[1].parse().ok()?;
     let time: Time = date_match[2].parse().ok()?;
     let zone = match date_match.get(3).map(|zone| zone.as_str()) {
-        // A date without a zone is common in logs and says nothing certain.
+        // Common in logs, and nothing certain there; behind a cue it is read with the clock times.
         None => return None,
         Some(zone) => zone_named(zone)?,
     };
@@ -121,7 +124,15 @@ fn named_time(time_match: &Captures<'_>, now: Timestamp, local: &TimeZone) -> Op
     let time = time_of(time_match)?;
     let at = |date: Date, time: Time| zone.to_timestamp(DateTime::from_parts(date, time)).ok();
     let is_next = |instant: Timestamp| instant > now - JUST_PASSED;
-    if let (Some(month), Some(date)) = (time_match.name("month"), time_match.name("date")) {
+    let either = |name, alternative| {
+        time_match
+            .name(name)
+            .or_else(|| time_match.name(alternative))
+    };
+    if let Some(digits) = time_match.name("digits") {
+        return at(digits.as_str().replace('/', "-").parse().ok()?, time?);
+    }
+    if let (Some(month), Some(date)) = (either("month", "month_after"), either("date", "before")) {
         let month = month_named(month.as_str())?;
         let date: i8 = date.as_str().parse().ok()?;
         let time = time.unwrap_or(Time::midnight());
@@ -183,8 +194,12 @@ fn time_of(time_match: &Captures<'_>) -> Option<Option<Time>> {
         Some(_) if !(1..=12).contains(&hour) => return None,
         Some(half) => hour % 12 + if half.starts_with('p') { 12 } else { 0 },
     };
-    let minute = minute.map_or(Ok(0), |m| m.as_str().parse()).ok()?;
-    Time::new(hour, minute, 0, 0).ok().map(Some)
+    let number = |digits: Option<regex::Match<'_>>| digits.map_or(Ok(0), |d| d.as_str().parse());
+    let (minute, second) = (
+        number(minute).ok()?,
+        number(time_match.name("second")).ok()?,
+    );
+    Time::new(hour, minute, second, 0).ok().map(Some)
 }
 
 /// The zone of an abbreviation, of a name of the time zone database, or of an offset: "+02:00", "GMT-3".
@@ -308,6 +323,28 @@ mod tests {
                 "2026-08-20T08:27:00Z",
             ),
             ("until 2026-08-20 10:27 UTC", "2026-08-20T10:27:00Z"),
+            ("reset at 2026-08-20 10:23:16", "2026-08-20T10:23:16Z"),
+            ("reset at 2026-08-20 18:00 (UTC)", "2026-08-20T18:00:00Z"),
+            (
+                "resets on 2026/08/20 6:00 PM (Europe/Berlin)",
+                "2026-08-20T16:00:00Z",
+            ),
+            (
+                "resets at 2026-08-20 18:00:00 +0200",
+                "2026-08-20T16:00:00Z",
+            ),
+            ("reset time: 2026-08-20 18:00 UTC+8", "2026-08-20T10:00:00Z"),
+            // It passed: the limit is over.
+            ("reset at 2026-08-19 16:20:00", "2026-08-19T16:20:00Z"),
+            ("resets on 20 Aug 2026 at 18:00 UTC", "2026-08-20T18:00:00Z"),
+            (
+                "try again on Aug 21st, 2026 at 2:05 PM",
+                "2026-08-21T14:05:00Z",
+            ),
+            (
+                "try again after Aug 20, 2026, 6:00 PM UTC",
+                "2026-08-20T18:00:00Z",
+            ),
         ] {
             check(text, NOW, "UTC", Some(expected));
         }
@@ -365,6 +402,8 @@ mod tests {
             ("reset after 1d2h", "2026-08-20T18:28:34Z"),
             ("resets in 1d 2h", "2026-08-20T18:28:34Z"),
             ("refreshes in 1 week, 1 day", "2026-08-27T16:28:34Z"),
+            ("try again in 1 day 3 hours", "2026-08-20T19:28:34Z"),
+            ("resets at 1787200000000", "2026-08-20T04:26:40Z"),
             ("try again in 2 hours 5 minutes", "2026-08-19T18:33:34Z"),
             ("try again in an hour", "2026-08-19T17:28:34Z"),
             (r#""quotaResetDelay": "2h52m39.4s""#, "2026-08-19T19:21:14Z"),
@@ -390,6 +429,8 @@ mod tests {
             "wait a moment",
             "resets 7pm (UTC+99)",
             "2026-08-20 10:27 something",
+            "resets 2026-08-20",
+            "resets at 2026-13-20 10:27",
             "resets",
         ] {
             check(text, NOW, "UTC", None);
