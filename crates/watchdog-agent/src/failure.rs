@@ -39,7 +39,7 @@ static NO_CONVERSATION: LazyLock<Regex> = LazyLock::new(|| {
 });
 static OVERLOADED: LazyLock<Regex> = LazyLock::new(|| {
     compile_regex(
-        r#"(?i)\boverloaded|serverOverloaded|\bat capacity\b|no capacity available|model_capacity_exhausted|stream idle timeout|api error: (?:5\d\d|repeated 5\d\d|terminated|connection|request timed out|fetch|unable to connect|json parse)|(?:http|status|code|status code|error)"?[:= ]+5\d\d\b|\b5\d\d (?:internal server error|bad gateway|service unavailable|gateway time-?out)|last error: 5\d\d\b|internal server error|service unavailable|temporarily unavailable|experiencing high demand|bad gateway|stream disconnected|error sending request|UND_ERR_SOCKET|connection (?:error|dropped|closed|refused|reset|timed out)|\bE(?:CONNRESET|CONNREFUSED|TIMEDOUT|NOTFOUND|AI_AGAIN|PIPE)\b|socket hang up|fetch failed|network error|getaddrinfo|\brequest timed out|please (?:back ?off|retry) (?:and|later)"#,
+        r#"(?i)\boverloaded|serverOverloaded|too many requests|\bat capacity\b|no capacity available|model_capacity_exhausted|stream idle timeout|api error: (?:5\d\d|repeated 5\d\d|terminated|connection|request timed out|fetch|unable to connect|json parse)|(?:http|status|code|status code|error)"?[:= ]+5\d\d\b|\b5\d\d (?:internal server error|bad gateway|service unavailable|gateway time-?out)|last error: 5\d\d\b|internal server error|service unavailable|temporarily unavailable|experiencing high demand|bad gateway|stream disconnected|error sending request|UND_ERR_SOCKET|connection (?:error|dropped|closed|refused|reset|timed out)|\bE(?:CONNRESET|CONNREFUSED|TIMEDOUT|NOTFOUND|AI_AGAIN|PIPE)\b|socket hang up|fetch failed|network error|getaddrinfo|\brequest timed out|please (?:back ?off|retry) (?:and|later)"#,
     )
 });
 static UNKNOWN_OPTION: LazyLock<Regex> = LazyLock::new(|| {
@@ -175,6 +175,7 @@ mod tests {
             "API Error: JSON Parse error: Unexpected identifier",
             "{\"codexErrorInfo\":\"serverOverloaded\"}",
             "Selected model is at capacity",
+            "Error: HTTP 429 Too Many Requests",
             "provider request failed: HTTP 529",
             "provider request failed with status code 503",
             "{\"status_code\":502}",
@@ -199,7 +200,7 @@ mod tests {
         }
         for text in [
             "warming up\nYou've hit your limit · resets 7pm (UTC)\n",
-            "Error: HTTP 429 Too Many Requests",
+            "Error: HTTP 429 Too Many Requests: quota exceeded",
             "[API Error: You have exhausted your daily quota on this model.]",
         ] {
             assert_eq!(word(text), Some("rate_limited"), "{text}");

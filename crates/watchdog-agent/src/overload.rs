@@ -129,6 +129,14 @@ mod tests {
             ),
             (
                 "ERROR: exceeded retry limit, last status: 429 Too Many Requests",
+                true,
+            ),
+            (
+                r#"{"type":"result","subtype":"success","is_error":true,"result":"API Error: Request rejected (429) · Too many requests","api_error_status":429}"#,
+                true,
+            ),
+            (
+                "API Error: 429 Too many requests. Please try again in 20s",
                 false,
             ),
             ("thread 'main' panicked", false),

@@ -35,7 +35,7 @@ const LINE: usize = 2000;
 const FOLLOWING: usize = 2;
 
 /// The labels that programs print before a message. Repeated; `\w+Error:` and `name:` are a program's own labels.
-const LEAD_IN: &str = r"(?:\[[^\]]{1,40}\]\s*|sorry[,.!]\s+|error when talking to gemini api full report available at: \S+\s+|attempt \d+ failed(?: with status \d+)?[.:]\s+(?:retrying with backoff\.{3}\s+)?|\[api error[:\s]+|[\w./@-]{1,40}:\s+|(?:fatal|error|warning|api|apierror|anthropic|openai|azure|google|gemini|codex|claude|ai|opencode|provider|server|service|upstream|stream|request|turn|rejected|failed|returned|exceeded retry limit,|last|with|unexpected)\b[\s:·,-]*)*";
+const LEAD_IN: &str = r"(?:\[[^\]]{1,40}\]\s*|sorry[,.!]\s+|error when talking to gemini api full report available at: \S+\s+|failed to get response from the ai model; retried \d+ times \(total retry wait time: [\d.]+ seconds\)\s+|attempt \d+ failed(?: with status \d+)?[.:]\s+(?:retrying with backoff\.{3}\s+)?|\[api error[:\s]+|[\w./@-]{1,40}:\s+|(?:fatal|error|warning|api|apierror|anthropic|openai|azure|google|gemini|codex|claude|ai|opencode|provider|server|service|upstream|stream|request|turn|rejected|failed|returned|exceeded retry limit,|last|with|unexpected|429)\b[\s:·,-]*)*";
 
 /// The words for a limit of the user's plan. Strong: they hardly ever mean something else.
 const PLAN_LIMIT: &str = r"(?:you(?:['’]ve| have)(?: just)? (?:hit|reached|exceeded|used up) (?:your|the) (?:[\w$-]+ ){0,4}?(?:limits?|quota|allowance)|you(?:['’]ve| have) exhausted your (?:[\w-]+ ){0,3}?(?:quota|capacity)(?: on this model)?|you(?:['’]re| are) out of (?:extra )?usage|(?:(?:claude|ai|opus|sonnet|fable|haiku|your|the|\d+[- ]hour|five[- ]hour|weekly|daily|monthly|hourly|session|usage|message|spend(?:ing)?|plan|individual|account)[ -]){1,5}limit (?:has been |was )?(?:reached|exceeded|hit)|limit reached\s*[|∙·]|(?:> )?\d\. stop and wait for (?:the )?limit to reset)";
@@ -69,6 +69,25 @@ const NO_ROOM: [&str; 2] = ["no capacity available", "model_capacity_exhausted"]
 
 /// Codex gives up after so many failures of any kind.
 const RETRY_LIMIT: &str = "exceeded retry limit, last status: ";
+
+/// Words that tell a limit, or its end, beside a bare "429 Too Many Requests".
+const LIMIT_WORDS: [&str; 8] = [
+    "limit",
+    "quota",
+    "usage",
+    "allowance",
+    "exhausted",
+    "retry",
+    "try again",
+    "reset",
+];
+
+/// Whether the words are those of a service without room. "Too many requests" and no more is that, too.
+fn is_without_room(text: &str) -> bool {
+    contains_any(text, &NO_ROOM)
+        || contains_any(text, &["too many requests"])
+            && !contains_any(&text.replace(RETRY_LIMIT, ""), &LIMIT_WORDS)
+}
 
 /// The same in JSON, as services answer.
 static JSON: LazyLock<Regex> = LazyLock::new(|| {
@@ -137,10 +156,17 @@ fn ended_in_limit_in(
         (true, true) => (LINES, LimitStrength::Refusal),
     };
     // The words tell when it ends; a status behind them does not.
-    let at = (lines.len().saturating_sub(last_words)..lines.len())
-        .filter(|i| measure_limit_strength(lines[*i]) >= Some(least))
-        .max_by_key(|i| (measure_limit_strength(lines[*i]), *i))?;
-    Some(limit_at(&lines, at, now, local))
+    let (.., limit) = (lines.len().saturating_sub(last_words)..lines.len())
+        .filter_map(|i| {
+            let strength =
+                measure_limit_strength(lines[i]).filter(|strength| *strength >= least)?;
+            Some((strength, limit_at(&lines, i, now, local)))
+        })
+        .max_by_key(|(strength, limit)| {
+            let has_words = contains_any(&limit.why, &LIMIT_WORDS);
+            (*strength, limit.retry_at.is_some(), has_words)
+        })?;
+    Some(limit)
 }
 
 /// The limit that an envelope reports, if it does.
@@ -155,7 +181,7 @@ pub(super) fn in_envelope(
             return Some(limit);
         }
         let is_limit =
-            reply_envelope.api_error_status == Some(429) && !contains_any(&error_text, &NO_ROOM);
+            reply_envelope.api_error_status == Some(429) && !is_without_room(&error_text);
         return is_limit.then(|| UsageLimit {
             why: cut_text(error_text.trim(), LINE),
             retry_at: reset_at(&error_text, now, local),
@@ -196,7 +222,7 @@ fn limit_at(lines: &[&str], at: usize, now: Timestamp, local: &TimeZone) -> Usag
 /// Whether a line announces a limit: at its start, or at the start of one of its sentences.
 fn measure_limit_strength(line: &str) -> Option<LimitStrength> {
     let line = strip_decoration(line);
-    if !contains_any(line, &WORDS) || contains_any(line, &NO_ROOM) {
+    if !contains_any(line, &WORDS) || is_without_room(line) {
         return None;
     }
     if contains_any(line, &[RETRY_LIMIT]) && !line.contains("429") {
@@ -313,11 +339,19 @@ mod tests {
                 "You've hit your usage limit. Upgrade to Pro (https://example.com/pricing) or try again in 3 days 4 hours.",
                 Some("2026-08-22T20:28:34Z"),
             ),
+            ("Error: HTTP 429 Too Many Requests: quota exceeded", None),
             (
-                "ERROR: exceeded retry limit, last status: 429 Too Many Requests",
+                "API Error: 429 Usage limit reached for 5 hour. Your limit will reset at 2026-08-19 18:23:16",
+                Some("2026-08-19T18:23:16Z"),
+            ),
+            (
+                "[API Error: 429 You exceeded your current quota, please check your plan and billing details.]",
                 None,
             ),
-            ("Error: HTTP 429 Too Many Requests", None),
+            (
+                "Failed to get response from the AI model; retried 5 times (total retry wait time: 50.39 seconds) Last error: 429 You exceeded your current quota, please check your plan and billing details.",
+                None,
+            ),
             (
                 "stream error: Rate limit exceeded. retry-after: 30s",
                 Some("2026-08-19T16:29:04Z"),
@@ -429,6 +463,9 @@ mod tests {
             "API Error: Repeated 529 Overloaded errors.",
             "Server is overloaded, please try again later",
             "ERROR: exceeded retry limit, last status: 503 Service Unavailable",
+            "ERROR: exceeded retry limit, last status: 429 Too Many Requests",
+            "Error: HTTP 429 Too Many Requests",
+            "{\"error\":{\"code\":429,\"message\":\"Too many requests\"}}",
             "ERROR: exceeded retry limit, last status: 401 Unauthorized",
             "{\"message\":\"the \\\"rate_limit_error\\\" is handled\"}",
             "{\"result\":{\"log\":{\"type\":\"rate_limit_error\"}}}",
@@ -566,9 +603,17 @@ mod tests {
 
     #[test]
     fn members_of_an_error_tell_its_end() {
+        let gemini = b"TerminalQuotaError: You exceeded your current quota, please check your plan.\nPlease retry in 34s.\n  cause: {\n    code: 429,\n  },\n  status: 429\n}\n";
+        let last = LastWords::from_tails(b"", gemini);
+        let limit = ended_in_limit_in(&last, ProcessExit::Code(1), now(), &TimeZone::UTC);
+        assert!(
+            limit.is_some_and(|limit| limit.retry_at.is_some() && limit.why.contains("quota")),
+            "the status behind the words tells less"
+        );
         for error in [
             json!({"error": {"code": 429, "message": "Quota exceeded", "details": [{"retryDelay": "34s"}]}}),
             json!({"type": "error", "error": {"code": 429, "message": "Quota exceeded", "retry_after": 34}}),
+            json!({"type": "error", "error": {"type": "usage_limit_reached", "resets_in_seconds": 34}}),
         ] {
             let last = LastWords::of_stdout(error.to_string().as_bytes());
             let limit = ended_in_limit_in(&last, ProcessExit::Code(1), now(), &TimeZone::UTC);

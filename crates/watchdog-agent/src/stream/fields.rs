@@ -62,7 +62,7 @@ pub(super) fn error_message(event: &Value) -> Option<&str> {
             .as_str()
             .or_else(|| get_text(error, "message"))
             .or_else(inner)
-            .or_else(|| get_text(error, "name"))
+            .or_else(|| get_text(error, "name").or_else(|| get_text(error, "type")))
     });
     inside.or_else(|| get_text(event, "message"))
 }
