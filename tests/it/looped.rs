@@ -728,6 +728,38 @@ fn limit_of_unknown_end_ends_an_impatient_loop() {
 }
 
 #[test]
+fn hopeless_failure_ends_loop_without_question() {
+    for (words, exit, cause) in [
+        (
+            "Error: When using --print, --output-format=stream-json requires --verbose\n",
+            1,
+            "refuses its command line",
+        ),
+        (
+            "Error loading config.toml: unknown variant `x`, expected one of `never`\nin `approval_policy`\n",
+            1,
+            "unknown variant `x`",
+        ),
+        (
+            "ProviderModelNotFoundError: no such model\n",
+            0,
+            "its model cannot be used",
+        ),
+    ] {
+        let env = TestEnv::new();
+        let repo = env.repo();
+        let agent = sessions(&env, &[&[Step::complain(words), Step::exit(exit)]]);
+        let out = looped(&repo, &config(&env, json!({})), &[], &agent).expect(15);
+        assert_eq!(out.verdict(), "failed/agent_unrunnable", "{out}");
+        let verdict = out.json();
+        let message = verdict["message"].as_str().unwrap_or_default();
+        assert!(message.contains(cause), "{out}");
+        assert_eq!(verdict["strike"], false, "{out}");
+        assert_eq!((started(&env), asked(&env)), (1, 0), "{out}");
+    }
+}
+
+#[test]
 fn pause_is_bounded_by_the_time_budget() {
     for words in [
         "Claude AI usage limit reached\n",

@@ -10,6 +10,7 @@ use jiff::tz::TimeZone;
 use regex::Regex;
 
 use super::envelope::ReplyEnvelope;
+use super::unrunnable::{CREDIT_CAUSE, CauseWords, LOGIN_CAUSE, SESSION_CAUSE};
 use super::usage_limit;
 use watchdog_facts::display::cut_text;
 use watchdog_facts::evidence::ProbeOutcome;
@@ -21,22 +22,6 @@ fn compile_regex(text: &str) -> Regex {
     Regex::new(text).expect("the pattern is a constant")
 }
 
-static NOT_LOGGED_IN: LazyLock<Regex> = LazyLock::new(|| {
-    compile_regex(
-        r"(?i)\bnot (?:logged|signed) in\b|please run /login|please (?:log|sign) in\b|\blogin required\b|invalid (?:x-)?api[ -]key|authentication_error|failed to authenticate|\b401 unauthorized|(?:http|status|error|code)[: ]+401\b|oauth token (?:has )?(?:expired|been revoked)|(?:api key|credentials?) (?:is |are |was )?(?:missing|not found|not set|expired|revoked)|set an auth method|\b403 forbidden|(?:incorrect|invalid) api key|api key not valid|missing environment variable: `?[a-z0-9_]*(?:key|token)|invalid auth method selected|no auth type is selected|no authentication information found",
-    )
-});
-/// No more can be paid for: nothing helps but a person with money.
-static NO_CREDIT: LazyLock<Regex> = LazyLock::new(|| {
-    compile_regex(
-        r"(?i)\bcredit balance is too low|insufficient (?:credits?|funds|balance)|out of credits?\b|(?:no|not enough) credits? (?:left|remaining)|(?:http|status|error|code)[: ]+402\b|payment required|billing_error|to use codex with your chatgpt plan, upgrade",
-    )
-});
-static NO_CONVERSATION: LazyLock<Regex> = LazyLock::new(|| {
-    compile_regex(
-        r"(?i)\bno (?:conversation|rollout|recorded session|previous sessions?|saved sessions?|sessions?)\b[^\n]{0,40}\bfound|session not found|requires a valid session|invalid session identifier|no session, task, or name matched|error resuming session|no (?:session|conversation) to (?:resume|continue)",
-    )
-});
 static OVERLOADED: LazyLock<Regex> = LazyLock::new(|| {
     compile_regex(
         r#"(?i)\boverloaded|serverOverloaded|too many requests|\bat capacity\b|no capacity available|model_capacity_exhausted|stream idle timeout|api error: (?:5\d\d|repeated 5\d\d|terminated|connection|request timed out|fetch|unable to connect|json parse)|(?:http|status|code|status code|error)"?[:= ]+5\d\d\b|\b5\d\d (?:internal server error|bad gateway|service unavailable|gateway time-?out)|last error: 5\d\d\b|internal server error|service unavailable|temporarily unavailable|experiencing high demand|bad gateway|stream disconnected|error sending request|UND_ERR_SOCKET|connection (?:error|dropped|closed|refused|reset|timed out)|\bE(?:CONNRESET|CONNREFUSED|TIMEDOUT|NOTFOUND|AI_AGAIN|PIPE)\b|socket hang up|fetch failed|network error|getaddrinfo|\brequest timed out|please (?:back ?off|retry) (?:and|later)"#,
@@ -70,9 +55,9 @@ pub(super) fn of_envelope(
         };
     }
     let why = cut_text(&error_text, WHY);
-    if let Some(line) = error_text.lines().find(|line| NO_CREDIT.is_match(line)) {
+    if let Some(line) = CREDIT_CAUSE.find_line(&error_text) {
         return ProbeOutcome::NotLoggedIn {
-            why: cut_text(line.trim(), WHY),
+            why: cut_text(line, WHY),
         };
     }
     match reply_envelope.api_error_status {
@@ -92,20 +77,11 @@ pub(super) fn of_envelope(
 
 /// The outcome of an error text; `None` where it fits no known one.
 pub(super) fn of_text(text: &str, now: Timestamp, local: &TimeZone) -> Option<ProbeOutcome> {
-    let line_with = |pattern: &Regex| {
-        let pattern_match = pattern.find(text)?;
-        let start = text[..pattern_match.start()]
-            .rfind('\n')
-            .map_or(0, |i| i + 1);
-        let end = text[pattern_match.end()..]
-            .find('\n')
-            .map_or(text.len(), |i| pattern_match.end() + i);
-        Some(cut_text(text[start..end].trim(), WHY))
-    };
-    if let Some(why) = line_with(&NO_CREDIT).or_else(|| line_with(&NOT_LOGGED_IN)) {
+    let line_of = |cause: &CauseWords| Some(cut_text(cause.find_line(text)?, WHY));
+    if let Some(why) = line_of(&CREDIT_CAUSE).or_else(|| line_of(&LOGIN_CAUSE)) {
         return Some(ProbeOutcome::NotLoggedIn { why });
     }
-    if let Some(why) = line_with(&NO_CONVERSATION) {
+    if let Some(why) = line_of(&SESSION_CAUSE) {
         return Some(ProbeOutcome::NoConversation { why });
     }
     if let Some(limit) = usage_limit::read_in(text, now, local) {
@@ -114,7 +90,10 @@ pub(super) fn of_text(text: &str, now: Timestamp, local: &TimeZone) -> Option<Pr
             retry_at: limit.retry_at,
         });
     }
-    line_with(&OVERLOADED).map(|why| ProbeOutcome::Overloaded { why })
+    let line = text.lines().find(|line| OVERLOADED.is_match(line))?;
+    Some(ProbeOutcome::Overloaded {
+        why: cut_text(line.trim(), WHY),
+    })
 }
 
 /// The outcome of prose after a good exit. Only whole answers that are such a message count, since the agent may talk about anything.

@@ -46,21 +46,26 @@ impl LastWords {
         LastWords::from_tails(tail_stdout, b"")
     }
 
-    /// Whether the session failed: by its exit, or because the output is nothing but words of Claude Code about its own failure, after
-    /// which some versions end with 0.
+    /// Whether the session failed: by its exit, or because the output is nothing but words of a program about its own failure, after
+    /// which some versions end with 0. On stderr they are its first line or its last: details and help may stand beside them.
     pub(super) fn has_failed(&self, exit: ProcessExit) -> bool {
         static FAILURE: LazyLock<Regex> = LazyLock::new(|| {
             Regex::new(
                 r"(?x)^(?: API\ Error(?::|\ \() | Failed\ to\ authenticate\.\ API\ Error | Request\ too\ large\ \(max
                 | (?:Prompt\ is\ too\ long|Credit\ balance\ is\ too\ low)$ | There['’]s\ an\ issue\ with\ the\ selected\ model\ \(
-                | (?:Invalid\ API\ key|Not\ logged\ in|OAuth\ token\ [a-z\ ]{1,20})\ ·\  )",
+                | (?:Invalid\ API\ key|Not\ logged\ in|OAuth\ token\ [a-z\ ]{1,20})\ ·\  | \[API\ Error: | [Ee]rror:\ 
+                | (?:Provider|Context|Config|AI_|API)\w*Error\b )",
             )
             .expect("the pattern is a constant")
         });
+        let is_failure = |line: &str| FAILURE.is_match(line);
         let mut lines = (self.text.lines().map(str::trim))
             .filter(|line| !line.is_empty())
             .peekable();
-        !exit.success() || lines.peek().is_some() && lines.all(|line| FAILURE.is_match(line))
+        let last = lines.clone().last();
+        !exit.success()
+            || last.is_some_and(is_failure) && (self.only_stderr || lines.clone().all(is_failure))
+            || self.only_stderr && lines.next().is_some_and(is_failure)
     }
 
     /// The session that the output names.

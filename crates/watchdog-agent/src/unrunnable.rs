@@ -1,6 +1,6 @@
 //! Tells why an agent's program cannot work at all, from the last words of its session: a login that is not valid, credit that is spent, a
-//! folder that it does not trust, a session or a model that it does not have, a request that its service refuses. Pure. Text that merely
-//! talks about such things is none of them.
+//! folder that it does not trust, a session or a model that it does not have, settings or a command line that it cannot read, a request
+//! that its service refuses. Pure. Text that merely talks about such things is none of them.
 
 use std::sync::{LazyLock, OnceLock};
 
@@ -21,44 +21,45 @@ const STDERR_LINES: usize = 12;
 const LINE: usize = 300;
 
 /// The labels that programs print before a message, and the members of JSON before the one that holds it.
-const LEAD_IN: &str = r#"^(?:\[[^\]]{1,40}\]\s*|[✖✗❌×⚠\s]+|(?:fatal|error|api[ _]?error|apierror|claude|codex|gemini|opencode|qwen|copilot|unexpected status|http|exceeded retry limit|last status|(?:provider|ai_|_)[a-z_]*error)\b[\s:·,-]*|\[?api error[:\s]+|(?:\d{3}\s*)?[\[{]+\s*|"(?:error|detail|message|type|code|status|param)":\s*(?:(?:\d{3}|null|"[a-z0-9_.-]*"),\s*|"|))*"#;
+const LEAD_IN: &str = r#"^(?:\[[^\]]{1,40}\]\s*|[✖✗❌×⚠\s]+|(?:fatal|error|api[ _]?error|apierror|claude|codex|gemini|opencode|qwen|copilot|unexpected status|http|exceeded retry limit|last status|(?:provider|ai_|_|model|config|context)[a-z_]*error)\b[\s:·,-]*|error when talking to gemini api full report available at: \S+\s+|\[?api error[:\s]+|(?:\d{3}\s*)?[\[{]+\s*|"(?:error|detail|message|type|code|status|param)":\s*(?:(?:\d{3}|null|"[a-z0-9_.-]*"),\s*|"|))*"#;
 
-const LOGIN: &str = r#"(?:not (?:logged|signed) in\b|please run /login|please (?:log|sign) in\b|login required\b|(?:incorrect|invalid) (?:x-)?api[ -]key|api key not valid|failed to authenticate|authentication failed|authentication_error|unauthenticated\b|401\b.{0,40}(?:unauthori[sz]ed|api key|authentication)|401 unauthori[sz]ed|403 forbidden|api error:? 40[13]\b|\{"error":\s*\{"code":\s*40[13]\b|oauth token (?:has )?(?:expired|been revoked)|your (?:session|login|access token|token|authentication) (?:has )?expired|(?:api key|credentials?) (?:is |are |was |were )?(?:missing|not found|not set|expired|revoked)|(?:please )?set an auth method|missing environment variable: `?[a-z0-9_]*(?:key|token)|invalid auth method selected|no auth type is selected|no authentication information found|missing api key for|when using [a-z ]{1,40}, you must specify the [a-z0-9_]*key environment variable)"#;
+const LOGIN: &str = r#"(?:not (?:logged|signed) in\b|please run /login|please (?:log|sign) in\b|login required\b|(?:incorrect|invalid) (?:x-)?api[ -]key|api key not valid|failed to authenticate|authentication failed|authentication_error|unauthenticated\b|401\b.{0,40}(?:unauthori[sz]ed|api key|authentication)|401 unauthori[sz]ed|(?:http|status|error|code)[: ]{1,2}401\b|403 forbidden|api error:? 40[13]\b|\{"error":\s*\{"code":\s*40[13]\b|oauth token (?:has )?(?:expired|been revoked)|your (?:session|login|access token|token|authentication) (?:has )?expired|(?:api key|credentials?) (?:is |are |was |were )?(?:missing|not found|not set|expired|revoked)|(?:please )?set an auth method|missing environment variable: `?[a-z0-9_]*(?:key|token)|invalid auth method selected|no auth type is selected|no authentication information found|providerautherror|classic personal access tokens|missing api key for|when using [a-z ]{1,40}, you must specify the [a-z0-9_]*key environment variable)"#;
 
-const CREDIT: &str = r"(?:(?:your )?credit balance is too low|insufficient (?:credits?|funds|balance)|(?:you(?:['’]re| are| have)? )?(?:out of|run out of|no more) credits?\b|no credits? (?:left|remaining)|402 payment required|payment required\b|billing_(?:hard_limit_reached|not_active)|to use codex with your chatgpt plan, upgrade)";
+const CREDIT: &str = r"(?:(?:your )?credit balance is too low|insufficient (?:credits?|funds|balance)|(?:you(?:['’]re| are| have)? )?(?:out of|run out of|no more) credits?\b|(?:no|not enough) credits? (?:left|remaining)|(?:http|status|error|code)[: ]{1,2}402\b|payment required\b|billing_(?:error|hard_limit_reached|not_active)|to use codex with your chatgpt plan, upgrade)";
 
 const FOLDER: &str = r"(?:[\w ]{0,30}not (?:running )?in(?:side)? a trusted (?:directory|folder|workspace)|(?:this|the current) (?:directory|folder|workspace) is not trusted)";
 
-const NO_SESSION: &str = r"(?:no rollout found for|invalid session identifier|session not found$|no saved session found with id|no session, task, or name matched|no conversation found with session id|--resume requires a valid session)";
+const NO_SESSION: &str = r"(?:no (?:conversation|rollout|(?:(?:recorded|previous|saved) )?sessions?)\b.{0,40}\bfound\b|invalid session identifier|session not found(?:$|: )|no session, task, or name matched|(?:--resume )?requires a valid session|error resuming session|no (?:session|conversation) to (?:resume|continue))";
 
-const MODEL: &str = r#"(?:there['’]s an issue with the selected model|(?:the )?(?:(?:requested|selected|specified) |['"`][a-z0-9./:@_-]+['"`] )?model(?:[: ]{1,2}['"`(]{0,1}[\w./:@-]{1,80}['"`)]{0,1})?(?: from --model flag)? (?:does not exist|is not (?:available|supported|found)|(?:was )?not found)|model[ _]?not[ _]?found|models/[\w.-]{1,60} is not found|not_found_error\W{1,10}message\W{1,10}model\b|no such model)"#;
+const MODEL: &str = r#"(?:there['’]s an issue with the selected model|(?:the )?(?:(?:requested|selected|specified) |['"`][a-z0-9./:@_-]+['"`] )?model(?:[: ]{1,2}['"`(]{0,1}[\w./:@-]{1,80}['"`)]{0,1})?(?: from --model flag)? (?:does not exist|is not (?:available|supported|found)|(?:was )?not found)|(?:provider)?model[ _]?not[ _]?found|byok providers require an explicit model|models/[\w.-]{1,60} is not found|not_found_error\W{1,10}message\W{1,10}model\b|no such model)"#;
 
-const PROMPT: &str = r"(?:prompt is too long|input is too long|codex ran out of room in the model['’]s context window|context[ _](?:window|length)[ _]exceeded|(?:your input|prompt|request|conversation) exceeds the (?:context|model|maximum)|maximum context length is|request[_ ]too[_ ]large|(?:the )?(?:input token count(?: \([0-9]+\))? )?exceeds the maximum number of tokens|input length and `?max_tokens`? exceed context limit)";
+const PROMPT: &str = r"(?:contextoverflowerror|prompt is too long|input is too long|codex ran out of room in the model['’]s context window|context[ _](?:window|length)[ _]exceeded|(?:your input|prompt|request|conversation) exceeds the (?:context|model|maximum)|maximum context length is|request[_ ]too[_ ]large|(?:the )?(?:input token count(?: \([0-9]+\))? )?exceeds the maximum number of tokens|input length and `?max_tokens`? exceed context limit)";
 
-const COMMAND: &str = r"(?:(?:unknown option|unexpected argument|unknown arguments?:|unrecognized (?:option|arguments?:?)|flag provided but not defined:)\s{1,2}['‘`]?-{0,2}\w|input must be provided either through stdin)";
+const COMMAND: &str = r"(?:(?:unknown option|unexpected argument|unknown arguments?|unrecognized (?:option|arguments?)|flag provided but not defined):?\s{1,2}['‘`]?-{0,2}\w|input must be provided either through stdin|no (?:prompt|input) provided via stdin|when using --[a-z-]{1,40}, [^ ]{1,80} requires -|option '[^']{1,80}' argument (?:'[^']{0,80}' is invalid|missing)|not enough arguments following:|cannot use both |invalid json provided to -|invalid value '[^']{0,80}' for '-|argument: [a-z-]{1,40}, given:|invalid command format|--dangerously-skip-permissions cannot be used with)";
+
+const CONFIG: &str = r#"(?:(?:error loading|failed to load) config(?:uration|\.toml)?\b|error in [^ ]{1,200}settings\.json:|invalid configuration in [^ ]{1,200}:|configuration is invalid at |config file at [^ ]{1,200} is not valid|config(?:invalid|json)error\b|config profile [^ ]{1,80} not found|model provider [^ ]{1,80} not found|(?:settings|mcp config) file not found|invalid mcp configuration|toml parse error at line|unknown variant `|invalid type: [a-z ]{1,40}[^ ]{1,80}, expected)"#;
 
 const REQUEST: &str = r#"(?:\[?api error:? {0,1}(?:400|404|413|422)\b|\{"error": {0,1}\{"code": {0,1}400\b|\{"error":[^}]{0,200}"type": {0,1}"invalid_request_error"|unexpected status (?:400|404|413|422)\b)"#;
 
 /// A limit of the model's answer: nobody else's fault, and no reason to send the same again.
 const ANSWER_LIMIT: &str = "Incomplete response returned, reason: max_output_tokens";
 
-static CREDIT_CAUSE: CauseWords = CauseWords {
-    pattern: CREDIT,
-    words: &[
+pub(super) static CREDIT_CAUSE: CauseWords = CauseWords::new(
+    CREDIT,
+    &[
         "credit",
         "insufficient",
+        "402",
         "payment required",
         "billing_",
         "chatgpt plan",
     ],
-    what: "its credit is spent",
-    todo: "add credit, or start it with another account",
-    in_error: OnceLock::new(),
-    in_line: OnceLock::new(),
-};
-static LOGIN_CAUSE: CauseWords = CauseWords {
-    pattern: LOGIN,
-    words: &[
+    "its credit is spent",
+    "add credit, or start it with another account",
+);
+pub(super) static LOGIN_CAUSE: CauseWords = CauseWords::new(
+    LOGIN,
+    &[
         "login",
         "log in",
         "logged in",
@@ -76,39 +77,33 @@ static LOGIN_CAUSE: CauseWords = CauseWords {
         "auth method",
         "auth type",
         "environment variable",
+        "providerauth",
+        "personal access token",
     ],
-    what: "its login is not valid",
-    todo: "log in again, or set its API key",
-    in_error: OnceLock::new(),
-    in_line: OnceLock::new(),
-};
-static FOLDER_CAUSE: CauseWords = CauseWords {
-    pattern: FOLDER,
-    words: &["trusted"],
-    what: "it does not work in a folder that it does not trust",
-    todo: "give it the option by which it trusts this one",
-    in_error: OnceLock::new(),
-    in_line: OnceLock::new(),
-};
-static SESSION_CAUSE: CauseWords = CauseWords {
-    pattern: NO_SESSION,
-    words: &["rollout", "session"],
-    what: "it does not have the session that it should resume",
-    todo: "start it without one",
-    in_error: OnceLock::new(),
-    in_line: OnceLock::new(),
-};
-static MODEL_CAUSE: CauseWords = CauseWords {
-    pattern: MODEL,
-    words: &["model"],
-    what: "its model cannot be used",
-    todo: "choose another",
-    in_error: OnceLock::new(),
-    in_line: OnceLock::new(),
-};
-static PROMPT_CAUSE: CauseWords = CauseWords {
-    pattern: PROMPT,
-    words: &[
+    "its login is not valid",
+    "log in again, or set its API key",
+);
+static FOLDER_CAUSE: CauseWords = CauseWords::new(
+    FOLDER,
+    &["trusted"],
+    "it does not work in a folder that it does not trust",
+    "give it the option by which it trusts this one",
+);
+pub(super) static SESSION_CAUSE: CauseWords = CauseWords::new(
+    NO_SESSION,
+    &["rollout", "session", "conversation"],
+    "it does not have the session that it should resume",
+    "start it without one",
+);
+static MODEL_CAUSE: CauseWords = CauseWords::new(
+    MODEL,
+    &["model"],
+    "its model cannot be used",
+    "choose another",
+);
+static PROMPT_CAUSE: CauseWords = CauseWords::new(
+    PROMPT,
+    &[
         "too long",
         "room",
         "context",
@@ -116,28 +111,48 @@ static PROMPT_CAUSE: CauseWords = CauseWords {
         "too large",
         "too_large",
     ],
-    what: "its prompt is too long for its model",
-    todo: "shorten it",
-    in_error: OnceLock::new(),
-    in_line: OnceLock::new(),
-};
-static REQUEST_CAUSE: CauseWords = CauseWords {
-    pattern: REQUEST,
-    words: &["400", "404", "413", "422", "invalid_request_error"],
-    what: "its service refuses the request",
-    todo: "change it, or the agent's settings",
-    in_error: OnceLock::new(),
-    in_line: OnceLock::new(),
-};
+    "its prompt is too long for its model",
+    "shorten it",
+);
+static REQUEST_CAUSE: CauseWords = CauseWords::new(
+    REQUEST,
+    &["400", "404", "413", "422", "invalid_request_error"],
+    "its service refuses the request",
+    "change it, or the agent's settings",
+);
 /// Counts as a program's first line alone: a program that works passes on the words of others.
-static COMMAND_CAUSE: CauseWords = CauseWords {
-    pattern: COMMAND,
-    words: &["option", "argument", "flag", "input"],
-    what: "it refuses its command line",
-    todo: "correct that, or update the program",
-    in_error: OnceLock::new(),
-    in_line: OnceLock::new(),
-};
+static COMMAND_CAUSE: CauseWords = CauseWords::new(
+    COMMAND,
+    &[
+        "option",
+        "argument",
+        "flag",
+        "stdin",
+        "when using --",
+        "invalid value",
+        "cannot use both",
+        "provided to -",
+        "command format",
+        "skip-permissions",
+    ],
+    "it refuses its command line",
+    "correct that, or update the program",
+);
+/// The same: programs that the agent writes have settings, too.
+static CONFIG_CAUSE: CauseWords = CauseWords::new(
+    CONFIG,
+    &[
+        "config",
+        "settings",
+        "toml",
+        "unknown variant",
+        "invalid type",
+        "model provider",
+    ],
+    "its settings cannot be used",
+    "correct them",
+);
+static START_CAUSES: [&CauseWords; 2] = [&COMMAND_CAUSE, &CONFIG_CAUSE];
 /// The program can serve no request.
 static CAUSES: [&CauseWords; 5] = [
     &CREDIT_CAUSE,
@@ -150,7 +165,7 @@ static CAUSES: [&CauseWords; 5] = [
 static REQUEST_CAUSES: [&CauseWords; 2] = [&PROMPT_CAUSE, &REQUEST_CAUSE];
 
 /// A cause, by its words: anywhere in an error, or as the beginning of a line of plain text.
-struct CauseWords {
+pub(super) struct CauseWords {
     pattern: &'static str,
     /// All text that the pattern matches has at least one of these words.
     words: &'static [&'static str],
@@ -161,12 +176,35 @@ struct CauseWords {
 }
 
 impl CauseWords {
+    const fn new(
+        pattern: &'static str,
+        words: &'static [&'static str],
+        what: &'static str,
+        todo: &'static str,
+    ) -> Self {
+        CauseWords {
+            pattern,
+            words,
+            what,
+            todo,
+            in_error: OnceLock::new(),
+            in_line: OnceLock::new(),
+        }
+    }
+
     fn is_in_error(&self, line: &str) -> bool {
         contains_any(line, self.words)
             && self
                 .in_error
                 .get_or_init(|| compile_regex(&format!("(?i){}", self.pattern)))
                 .is_match(line)
+    }
+
+    /// The first line of a text that names this cause.
+    pub(super) fn find_line<'t>(&self, text: &'t str) -> Option<&'t str> {
+        text.lines()
+            .map(str::trim)
+            .find(|line| self.is_in_error(line))
     }
 
     fn begins_line(&self, line: &str) -> bool {
@@ -179,6 +217,10 @@ impl CauseWords {
 
     fn explain(&self, error_text: &str) -> String {
         let CauseWords { what, todo, .. } = self;
+        // Gemini names the file of a report first.
+        let behind_report = (error_text.split_once("Full report available at: "))
+            .and_then(|(_, line)| Some(line.split_once(' ')?.1));
+        let error_text = behind_report.unwrap_or(error_text);
         let words = cut_text(error_text.trim(), EXPLANATION - what.len() - todo.len());
         format!("{what}: {words}; {todo}")
     }
@@ -190,7 +232,8 @@ fn compile_regex(text: &str) -> Regex {
 
 /// Why the program cannot work, from the error by which its own structure says that the session ended, and the HTTP status in it.
 pub fn in_error(error: &str, status: Option<u64>) -> Option<String> {
-    find_in_error(error, &CAUSES).or_else(|| match status? {
+    let by_words = find_in_error(error, &CAUSES).or_else(|| find_in_error(error, &[&CONFIG_CAUSE]));
+    by_words.or_else(|| match status? {
         401 | 403 => Some(LOGIN_CAUSE.explain(error)),
         402 => Some(CREDIT_CAUSE.explain(error)),
         _ => None,
@@ -204,10 +247,8 @@ pub fn refusal_in_error(error: &str, status: Option<u64>) -> Option<String> {
 }
 
 fn find_in_error(error: &str, causes: &[&CauseWords]) -> Option<String> {
-    error.lines().find_map(|line| {
-        let cause = causes.iter().find(|cause| cause.is_in_error(line))?;
-        Some(cause.explain(line))
-    })
+    let explain_line = |line| Some(causes.iter().find(|c| c.is_in_error(line))?.explain(line));
+    error.lines().find_map(explain_line)
 }
 
 /// Why the program cannot work, or its service refuses the request, from the end of an output without known events. A session that ended
@@ -223,32 +264,35 @@ pub fn in_last_words(last: &LastWords, exit: ProcessExit) -> Option<String> {
     if !last.has_failed(exit) {
         return None;
     }
-    let first = last
-        .text
-        .lines()
-        .map(str::trim)
-        .find(|line| !line.is_empty());
+    let is_message = |line: &&str| !line.is_empty() && !line.starts_with("at ");
+    let lines: Vec<&str> = (last.text.lines().map(str::trim))
+        .filter(is_message)
+        .collect();
     let most = if last.only_stderr {
         STDERR_LINES
     } else {
         LAST_LINES
     };
-    let lines = last
-        .text
-        .lines()
-        .rev()
-        .map(str::trim)
-        .filter(|line| !line.is_empty())
-        .take(most);
-    let cause = |line: &str| {
-        CAUSES
-            .iter()
-            .chain(&REQUEST_CAUSES)
-            .chain((last.only_stderr || first == Some(line)).then_some(&&COMMAND_CAUSE))
-            .find(|cause| cause.begins_line(line))
-            .map(|cause| cause.explain(line))
+    let cause = |at: usize| {
+        let line = lines[at];
+        let at_start: &[_] = if last.only_stderr || at == 0 {
+            &START_CAUSES
+        } else {
+            &[]
+        };
+        let cause = (CAUSES.iter().chain(&REQUEST_CAUSES).chain(at_start))
+            .find(|cause| line.len() <= LINE && cause.begins_line(line))?;
+        // "Error loading config.toml:" says no more than that.
+        let end = at + 1 + usize::from(line.ends_with(':'));
+        Some(cause.explain(&lines[at..end.min(lines.len())].join(" ")))
     };
-    lines.filter(|line| line.len() <= LINE).find_map(cause)
+    // A page of help may follow the message.
+    let first = (0..lines.len()).take(2 * usize::from(last.only_stderr));
+    (0..lines.len())
+        .rev()
+        .take(most)
+        .chain(first)
+        .find_map(cause)
 }
 
 /// Whether a line is a program's word about its own failure.
@@ -288,9 +332,10 @@ mod tests {
         fn no_phrase_is_without_one_of_its_words(
             credit in forms_of(CREDIT), login in forms_of(LOGIN), folder in forms_of(FOLDER), session in forms_of(NO_SESSION),
             model in forms_of(MODEL), prompt in forms_of(PROMPT), request in forms_of(REQUEST), command in forms_of(COMMAND),
+            config in forms_of(CONFIG),
         ) {
-            let phrases = [credit, login, folder, session, model, prompt, request, command];
-            for (phrase, cause) in phrases.iter().zip(CAUSES.iter().chain(&REQUEST_CAUSES).chain([&&COMMAND_CAUSE])) {
+            let phrases = [credit, login, folder, session, model, prompt, request, command, config];
+            for (phrase, cause) in phrases.iter().zip(CAUSES.iter().chain(&REQUEST_CAUSES).chain(&START_CAUSES)) {
                 prop_assert!(contains_any(phrase, cause.words), "{phrase}");
             }
         }
@@ -430,6 +475,18 @@ mod tests {
             \"error\": {\n    \"type\": \"Error\",\n    \"message\": \"denied\",\n    \"code\": 403\n  }\n}\n";
         let copilot = "Error: No authentication information found.\n\nCopilot can be authenticated with GitHub using a token.\n\n\
             To authenticate, you can use any of the following methods:\n  * Start 'copilot'\n  * Set GH_TOKEN\n  * Run 'gh auth login'\n";
+        let yargs = format!(
+            "Unknown argument: nope\nUsage: qwen\n{}",
+            "  --opt  an option\n".repeat(40)
+        );
+        let invalid_value = yargs.replace(
+            "Unknown argument: nope",
+            "Invalid values:\n  Argument: auth-type, Given: \"nope\", Choices: \"openai\"",
+        );
+        let gemini_model = format!(
+            "Error when talking to Gemini API Full report available at: /tmp/gemini-client-error.json ModelNotFoundError: models/gemini-nope is not found for API version v1beta, or is not supported for generateContent.\n{}{{\n  code: 404\n}}\nAn unexpected critical error occurred:[object Object]\n",
+            "    at async main (file:///x.js:1:5)\n".repeat(10)
+        );
         for (stderr, exit, named) in [
             (gemini, 147, "its login is not valid"),
             (copilot, 1, "its login is not valid"),
@@ -463,6 +520,79 @@ mod tests {
                 "Options:\n  -m  model\n\nUnknown arguments: foo, bar\n",
                 1,
                 "its command line",
+            ),
+            (
+                "Error: When using --print, --output-format=stream-json requires --verbose\n",
+                1,
+                "its command line",
+            ),
+            (
+                "error: option '--output-format <format>' argument 'nope' is invalid. Allowed choices are text, json, stream-json.\n",
+                1,
+                "its command line",
+            ),
+            (
+                "error: invalid value 'nope' for '--sandbox <SANDBOX_MODE>'\n  [possible values: read-only, workspace-write]\n\nFor more information, try '--help'.\n",
+                2,
+                "its command line",
+            ),
+            (&yargs, 1, "its command line"),
+            (&invalid_value, 1, "its command line"),
+            (
+                "Error: Invalid MCP configuration:\nMCP config file not found: /nope.json\n",
+                1,
+                "its settings",
+            ),
+            (
+                "WARNING: proceeding\nError loading config.toml: unknown variant `x`, expected one of `untrusted`, `never`\nin `approval_policy`\n\n",
+                1,
+                "unknown variant `x`",
+            ),
+            (
+                "Error loading config.toml:\n/h/config.toml:1:9: string values must be quoted, expected literal string\n  |\n1 | model =\n  |         ^\n",
+                1,
+                "config.toml:1:9: string values must be quoted",
+            ),
+            ("Error: config profile `x` not found\n", 1, "its settings"),
+            (
+                "Error: failed to load configuration: x\n",
+                1,
+                "its settings",
+            ),
+            (
+                "Error: Invalid JSON provided to --settings\n",
+                1,
+                "its command line",
+            ),
+            (
+                "Error: Model provider `nope` not found\n",
+                1,
+                "its settings",
+            ),
+            (
+                "\u{1b}[91mError: \u{1b}[0mConfiguration is invalid at /x/opencode.json\n↳ Expected string | undefined, got 5 model\n",
+                0,
+                "its settings",
+            ),
+            (
+                "ProviderModelNotFoundError: ProviderModelNotFoundError\n data: {\n  providerID: \"nope\",\n},\n",
+                0,
+                "its model",
+            ),
+            (
+                "> build · m1\nError: Your input exceeds the context window of this model.\n",
+                0,
+                "its prompt",
+            ),
+            (
+                "Error in /x/.gemini/settings.json: Expected property name or '}' in JSON at position 1\nPlease fix the configuration file(s) and try again.\n",
+                52,
+                "its settings",
+            ),
+            (
+                &gemini_model,
+                1,
+                "its model cannot be used: ModelNotFoundError",
             ),
         ] {
             let why = in_last_words(
@@ -601,6 +731,7 @@ mod tests {
             "400 tests failed",
             "I ran it.\nerror: unknown option '--foo'",
             "AssertionError: model not found",
+            "I ran it.\nError: invalid type: integer `5`, expected a string",
             "{\"text\": \"prompt is too long\"}",
             "The page says that the prompt is too long",
             "model = Model.find(1)",

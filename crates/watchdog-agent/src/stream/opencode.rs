@@ -2,9 +2,7 @@
 
 use serde_json::Value;
 
-use super::fields::{
-    content_text, cut_middle, error_message, error_text, get_amount, get_number, get_text,
-};
+use super::fields::{content_text, cut_middle, error_text, get_amount, get_number, get_text};
 use super::figures::TokenCounts;
 use super::reply_event::{ReplyEvent, reply_from_text};
 use super::session_fold::SessionFold;
@@ -31,7 +29,7 @@ pub(super) fn apply_opencode_event(gathered: &mut SessionFold, event: &Value) ->
         }
         (Some("reasoning"), Some(_)) => {}
         (Some("error"), _) if event.get("sessionID").is_some() => {
-            gathered.fails(error_text(event), read_http_status(event));
+            gathered.fails(read_failure(event), read_http_status(event));
             gathered.ended = Some("error".into());
         }
         _ => return false,
@@ -46,10 +44,21 @@ pub(super) fn read_opencode_reply(kind: Option<&str>, event: &Value) -> Option<R
         "step_start" => Some(ReplyEvent::Other),
         "text" => Some(reply_from_text(get_text(event.get("part")?, "text"))),
         "error" if event.get("sessionID").is_some() => Some(ReplyEvent::Failed {
-            message: error_message(event).map(str::to_owned),
+            message: Some(read_failure(event)),
             api_error_status: read_http_status(event),
         }),
         _ => None,
+    }
+}
+
+/// The message of an error behind its name, which may be all that tells its kind.
+fn read_failure(event: &Value) -> String {
+    let message = error_text(event);
+    match event.get("error").and_then(|error| get_text(error, "name")) {
+        Some(name) if name.len() < 60 && name != "APIError" && !message.contains(name) => {
+            format!("{name}: {message}")
+        }
+        _ => message,
     }
 }
 
