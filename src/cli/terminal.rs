@@ -9,7 +9,7 @@ use serde::Serialize;
 use serde_json::Value;
 
 use watchdog_facts::display::{escape_for_display, escape_to_one_line, is_hostile};
-use watchdog_facts::evidence::{Degradation, WarningCode};
+use watchdog_facts::evidence::{CheckOutcome, Degradation, WarningCode};
 use watchdog_facts::verdict::{Reason, Status};
 use watchdog_judge::judge::command_env::ProgressCallback;
 use watchdog_judge::wire::verdict_json::{Judgement, as_answer, as_json};
@@ -273,10 +273,15 @@ fn verdict_lines(judgement: &Judgement, verbose: bool) -> Vec<String> {
         }
     }
     for check in &verdict.checks {
+        let is_new = check.outcome == CheckOutcome::Pass
+            && !check.feedback.is_empty()
+            && !verdict.message.contains(&check.feedback);
+        let finding = is_new.then(|| format!(" ({})", escape_for_display(&check.feedback)));
         lines.push(format!(
-            "  check {}: {}",
+            "  check {}: {}{}",
             escape_for_display(&check.name),
-            check.outcome.as_str()
+            check.outcome.as_str(),
+            finding.unwrap_or_default()
         ));
     }
     // A disputed verdict names them as its reason.

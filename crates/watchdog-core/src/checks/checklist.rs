@@ -1,12 +1,15 @@
 //! Reads a markdown checklist: boxes in lists, headings and tables, and words about a status. Not those in code, comments or links.
 
+use std::collections::BTreeSet;
+use std::ops::Range;
 use std::sync::LazyLock;
 
+use pulldown_cmark::{CodeBlockKind, Event, Parser, Tag};
 use regex::{Captures, Regex};
 
 use super::status_words::{
-    hide_code, is_doubtful, is_open_alone, mentions_open_box, mentions_open_word, read_end_word,
-    read_sign, read_status, write_boxes,
+    counts_open, hide_code, is_doubtful, is_open_alone, is_sign, mentions_open_box,
+    mentions_open_word, read_end_word, read_sign, read_status, write_boxes,
 };
 
 /// A line about a task.
@@ -39,7 +42,7 @@ static LABEL: LazyLock<Regex> = LazyLock::new(|| {
 });
 
 static STATUS: LazyLock<Regex> = LazyLock::new(|| {
-    Regex::new(r"(?i)^(?P<before>.*?)(?:^|\*\*|__|[(—–-]\s*)status(?:\*\*|__)?\s*[:=]\s*(?:\*\*|__)?(?P<words>.+)$")
+    Regex::new(r"(?i)^(?P<before>.*?)(?:^|\*\*|__|[(—–-]\s*)(?:status|(?P<short>state|progress|done|completed?|finished))(?:\*\*|__)?\s*[:=：→]\s*(?:\*\*|__)?(?P<words>.+)$")
         .expect("a fixed pattern")
 });
 
@@ -54,27 +57,15 @@ static HEADING: LazyLock<Regex> = LazyLock::new(|| {
 
 /// The items of a checklist, in order, without those below headings named in `optional`, in any case. Subsections belong to their section.
 pub(super) fn list_checklist_items(markdown: &str, optional: &[String]) -> Vec<ChecklistBox> {
-    let mut items = Vec::new();
-    let mut fence: Option<CodeFence> = None;
-    let mut comment = false;
+    let visible = hide_code_and_comments(markdown);
+    let mut items: Vec<(ChecklistBox, Option<ListKey>)> = Vec::new();
+    let mut ticked = BTreeSet::new();
     // The level of the optional heading that we are below.
     let mut skipping: Option<usize> = None;
-    let mut section = String::new();
+    let (mut section, mut sections) = (String::new(), 0_usize);
     let mut table = TableReader::default();
-    for line in markdown.trim_start_matches('\u{feff}').lines() {
-        if let Some(open) = &fence {
-            if open.is_closed_by(line) {
-                fence = None;
-            }
-            continue;
-        }
-        let visible = without_comments(line, &mut comment);
-        let written = write_boxes(visible.trim_end());
-        let line = written.as_str();
-        fence = CodeFence::opened_by(line);
-        if fence.is_some() {
-            continue;
-        }
+    for line in write_boxes(&visible.text).lines() {
+        let line = line.trim_end();
         if let Some(heading) = HEADING.captures(line) {
             let (level, title) = (heading[1].len(), heading[2].trim());
             if skipping.is_none_or(|above| level <= above) {
@@ -84,13 +75,108 @@ pub(super) fn list_checklist_items(markdown: &str, optional: &[String]) -> Vec<C
                 skipping = named.then_some(level);
             }
             section = title.to_owned();
+            sections += 1;
         }
-        if skipping.is_none() {
-            let row = table.read_row(line);
-            items.extend(row.or_else(|| parse_line(line, &section)));
+        if skipping.is_some() {
+            continue;
+        }
+        let body = line.trim_start();
+        let is_numbered = body.starts_with(|c: char| c.is_ascii_digit());
+        let key = (sections, is_numbered, line.len() - body.len());
+        match table.read_row(line).or_else(|| parse_line(line, &section)) {
+            Some(item) => {
+                if item.done == Some(true) {
+                    ticked.insert(key);
+                }
+                items.push((item, None));
+            }
+            None => items.extend(read_bare_item(line).map(|item| (item, Some(key)))),
         }
     }
+    // Beside a ticked item, one without a mark that is known may be open.
+    items.retain(|(_, key)| key.is_none_or(|key| ticked.contains(&key)));
+    let hidden = write_boxes(visible.unclosed);
+    let hidden = hidden.lines().filter_map(|line| parse_line(line, ""));
+    let hidden = hidden.filter(|item| item.done != Some(true));
+    let hidden = hidden.map(|item| ChecklistBox { done: None, ..item });
     items
+        .into_iter()
+        .map(|(item, _)| item)
+        .chain(hidden)
+        .collect()
+}
+
+/// The section of a list, whether it has numbers, and the indentation of its items.
+type ListKey = (usize, bool, usize);
+
+/// A text without its blocks of code and comments.
+struct VisibleText<'a> {
+    /// As many lines as the text has.
+    text: String,
+    /// The end of the text, where a block or comment that nobody closed hides it.
+    unclosed: &'a str,
+}
+
+fn hide_code_and_comments(markdown: &str) -> VisibleText<'_> {
+    let mut hidden: Vec<Range<usize>> = Vec::new();
+    let mut unclosed = markdown.len();
+    let end = markdown.trim_end().len();
+    for (event, range) in Parser::new(markdown).into_offset_iter() {
+        match event {
+            Event::Start(Tag::CodeBlock(CodeBlockKind::Fenced(_))) => {
+                let block = markdown[range.clone()].trim_end();
+                let last = block.lines().skip(1).last().unwrap_or_default();
+                let is_fence = last.trim_matches([' ', '\t', '>', '`', '~']).is_empty();
+                if range.end >= end && (last.is_empty() || !is_fence) {
+                    unclosed = unclosed.min(range.start);
+                }
+                hidden.push(range);
+            }
+            Event::Start(Tag::HtmlBlock) | Event::InlineHtml(_) => {
+                let mut at = range.start;
+                while let Some(begin) = markdown[at..range.end].find("<!--") {
+                    let begin = at + begin;
+                    // `<!-->` is a whole one.
+                    let close = markdown[begin + 2..range.end].find("-->");
+                    at = close.map_or(range.end, |close| begin + 2 + close + 3);
+                    if close.is_none() {
+                        unclosed = unclosed.min(begin);
+                    }
+                    hidden.push(begin..at);
+                }
+            }
+            _ => {}
+        }
+    }
+    let mut text = String::with_capacity(markdown.len());
+    let mut at = 0;
+    for range in hidden {
+        if range.start >= at {
+            text.push_str(&markdown[at..range.start]);
+            text.extend(
+                markdown[range.clone()]
+                    .chars()
+                    .map(|c| if c == '\n' { c } else { ' ' }),
+            );
+            at = range.end;
+        }
+    }
+    text.push_str(&markdown[at..]);
+    VisibleText {
+        text,
+        unclosed: &markdown[unclosed..],
+    }
+}
+
+/// An item of a list whose mark is unknown.
+fn read_bare_item(line: &str) -> Option<ChecklistBox> {
+    let marker = MARKER.captures(line)?;
+    marker.name("bullet")?;
+    let title = line[marker[0].trim_end_matches('[').len()..].trim();
+    (!title.is_empty() && !line.trim_start().starts_with('>')).then(|| ChecklistBox {
+        title: title.to_owned(),
+        done: None,
+    })
 }
 
 /// Reads an item of a list, a heading with a box, or a line about the status of its section.
@@ -118,8 +204,11 @@ fn parse_line(line: &str, section: &str) -> Option<ChecklistBox> {
         return Some(ChecklistBox { title, ..item });
     }
     if let Some(item) = parse_box(body, in_list) {
-        // A second box, which is open, takes a tick back.
-        let doubted = item.done == Some(true) && mentions_open_box(&item.title);
+        // A second box, which is open, takes a tick back, and so do a count and a word.
+        let doubted = item.done == Some(true)
+            && (mentions_open_box(&item.title)
+                || mentions_open_word(&item.title)
+                || counts_open(&item.title));
         return Some(if doubted { unread_item() } else { item });
     }
     if let Some(status) = STATUS.captures(body) {
@@ -141,6 +230,7 @@ fn parse_line(line: &str, section: &str) -> Option<ChecklistBox> {
     let mentioned = (listed && is_open_alone(section))
         || mentions_open_box(body)
         || body.starts_with(is_doubtful)
+        || (in_list && body.starts_with(is_sign))
         || mentions_open_word(body);
     mentioned.then(unread_item)
 }
@@ -151,7 +241,9 @@ fn read_status_line(status: &Captures<'_>, section: &str) -> ChecklistBox {
         before if before.is_empty() => section.to_owned(),
         before => before,
     };
-    let done = read_status(&status["words"]);
+    // Behind other keys than `status`, more than a word or two is prose.
+    let is_prose = status.name("short").is_some() && status["words"].split_whitespace().count() > 2;
+    let done = read_status(&status["words"]).filter(|_| !is_prose);
     let title = match done {
         None => format!("{title}: {}", strip_emphasis(&status["words"])),
         Some(_) => title,
@@ -247,6 +339,9 @@ impl TableReader {
                         | "complete"
                         | "completed"
                         | "progress"
+                        | "implemented"
+                        | "result"
+                        | "tested"
                         | "✓"
                         | "✅"
                 )
@@ -265,7 +360,7 @@ impl TableReader {
                 Some(item) => return Some((at, item)),
                 None if status == Some(at) && cell.is_empty() => Some(false),
                 None if status == Some(at) => read_status(cell),
-                None if self.in_body && is_open_alone(cell) => Some(false),
+                None if is_open_alone(cell) => self.in_body.then_some(false),
                 None if cell.starts_with(is_doubtful) || mentions_open_box(cell) => None,
                 None => return None,
             };
@@ -308,74 +403,6 @@ fn split_cells(line: &str) -> Vec<String> {
         .split('|')
         .map(strip_emphasis)
         .collect()
-}
-
-/// A block of code between lines of backticks or tildes.
-struct CodeFence {
-    sign: char,
-    length: usize,
-}
-
-impl CodeFence {
-    fn opened_by(line: &str) -> Option<Self> {
-        let line = strip_bullets(line);
-        let (sign, length, info) = Self::parse_fence(line)?;
-        // Text in backticks within a line is code.
-        (sign == '~' || !info.contains('`')).then_some(CodeFence { sign, length })
-    }
-
-    fn is_closed_by(&self, line: &str) -> bool {
-        let line = line.trim_start_matches([' ', '\t', '>']);
-        Self::parse_fence(line).is_some_and(|(sign, length, info)| {
-            sign == self.sign && length >= self.length && info.trim().is_empty()
-        })
-    }
-
-    fn parse_fence(line: &str) -> Option<(char, usize, &str)> {
-        let sign = line.chars().next().filter(|c| matches!(c, '`' | '~'))?;
-        let after_fence = line.trim_start_matches(sign);
-        let length = line.len() - after_fence.len();
-        (length >= 3).then_some((sign, length, after_fence))
-    }
-}
-
-/// A line without indentation, quotation marks and bullets: a fence may begin behind a bullet.
-fn strip_bullets(line: &str) -> &str {
-    let line = line.trim_start_matches([' ', '\t', '>']);
-    match line.strip_prefix(['-', '*', '+']) {
-        Some(after_bullet) if after_bullet.starts_with([' ', '\t']) => strip_bullets(after_bullet),
-        _ => line,
-    }
-}
-
-/// A line without its HTML comments. `comment` is whether one continues on the next line.
-fn without_comments(line: &str, comment: &mut bool) -> String {
-    let mut visible = String::new();
-    let mut remaining = line;
-    loop {
-        if *comment {
-            match remaining.split_once("-->") {
-                Some((_, after)) => (remaining, *comment) = (after, false),
-                None => return visible,
-            }
-        }
-        match remaining.split_once("<!--") {
-            // Within backticks it is an example.
-            Some((before, after)) if before.matches('`').count() % 2 == 1 => {
-                visible.push_str(before);
-                visible.push_str("<!--");
-                remaining = after;
-            }
-            Some((before, after)) => {
-                visible.push_str(before);
-                (remaining, *comment) = (after, true);
-            }
-            None => {
-                visible.push_str(remaining);
-                return visible;
-            }
-        }
-    }
 }
 
 #[cfg(test)]
@@ -605,7 +632,11 @@ mod tests {
         check("```md\n```bash\n- [ ] a\n```\n- [x] b", &["(b)"]);
         check("1. do:\n\n   ```\n   - [ ] a\n   ```\n- [x] b", &["(b)"]);
         check("- ```\n  - [ ] a\n  ```\n- [x] b", &["(b)"]);
-        check("- [x] b\n```\n- [ ] never closed", &["(b)"]);
+        check(
+            "- [x] b\n```\n- [ ] never closed",
+            &["(b)", "?never closed"],
+        );
+        check("- [x] b\n<!-- x\n- [ ] c", &["(b)", "?c"]);
         check("```\r\n- [ ] a\r\n```\r\n- [ ] b\r\n", &["b"]);
         check("use ``` in a line\n- [ ] a", &["a"]);
         check("``` not `code`\n- [ ] a", &["a"]);
@@ -620,9 +651,52 @@ mod tests {
     }
 
     #[test]
-    fn dash_without_blank_opens_no_code_block() {
-        check("-```\n- [ ] a", &["a"]);
-        check("- ```\n- [ ] a\n- ```", &[]);
+    fn fence_ends_with_its_item_or_quotation() {
+        for hidden in [
+            "- ```\n",
+            "- [x] a\n    ```\n",
+            "> ```\n> - [ ] code\n\n",
+            "- [x] a <!-->\n",
+            "- [x] a \\<!-- text\n",
+        ] {
+            let items = list_checklist_items(&format!("{hidden}- [ ] b\n"), &[]);
+            let open = items.iter().filter(|item| item.done == Some(false));
+            assert_eq!(open.count(), 1, "{hidden}: {items:?}");
+        }
+    }
+
+    #[test]
+    fn unknown_mark_beside_ticks_is_told() {
+        for line in [
+            "- <span>[ ]</span> b",
+            "<details><summary>[ ] b</summary></details>",
+            "- \u{200b}[ ] b",
+            "- ［ ］ b",
+            "- 【 】 b",
+            "- [[ ]] b",
+            "- [ ][ref] b",
+            "- `[ ]` b",
+            "- &#91; &#93; b",
+            "- 🟦 b",
+            "- × b",
+            "<li><input\n type=\"checkbox\"> b</li>",
+            "<ul><li><input type=\"checkbox\" checked> a</li><li><input type=\"checkbox\"> b</li></ul>",
+            "### T2\nState: open",
+            "### T2\n- Completed: No",
+            "### T2\nProgress: 40%",
+            "Status → todo",
+            "### T2 | todo",
+            "| Status | todo |",
+            "|Task|Implemented|\n|-|-|\n|b|no|",
+            "|Task|Result|\n|-|-|\n|b|FAIL|",
+            "+---+---+\n| b | todo |\n+---+---+",
+            "- [x] b (0/3 subtasks)",
+            "- [x] b - NOT DONE, blocked",
+        ] {
+            let items = list_checklist_items(&format!("- [x] a\n{line}\n"), &[]);
+            let is_shown = items.iter().any(|item| item.done != Some(true));
+            assert!(is_shown, "{line}: {items:?}");
+        }
     }
 
     #[test]

@@ -10,7 +10,14 @@ const DONE_SIGNS: &str = "☑✅✔✓";
 /// Open in the place of a status alone: in a list they stand before a rule, too, and for some `☒` is done.
 const FAILED_SIGNS: &str = "❌✗✘☒🔴🟡🟠○◯⚪⭕";
 /// Other writings of signs.
-const WRITINGS: [(&str, &str); 10] = [
+const WRITINGS: [(&str, &str); 17] = [
+    ("\u{200b}", ""),
+    ("\u{feff}", ""),
+    ("&#91;", "["),
+    ("&#93;", "]"),
+    ("［", "["),
+    ("］", "]"),
+    ("：", ":"),
     ("&#9744;", "☐"),
     ("&#x2610;", "☐"),
     ("&#9745;", "☑"),
@@ -24,13 +31,12 @@ const WRITINGS: [(&str, &str); 10] = [
 ];
 
 /// Words of a task that is done, and words behind one of them that take it back.
-const DONE: &str =
-    "done|complete|completed|finished|closed|merged|resolved|shipped|implemented|fixed|yes|x";
+const DONE: &str = "done|complete|completed|finished|closed|merged|resolved|shipped|implemented|fixed|pass|passed|true|yes|x";
 const TAKEN_BACK: [&str; 10] = [
     "except", "but", "partial", "not", "?", "pending", "todo", "fail", "left", "remain",
 ];
 const OPEN: &str = "todo|to do|to-do|open|pending|in progress|in-progress|in_progress|in review|wip|doing|started|ongoing|not|blocked|planned|\
-    next|waiting|partial|partially|incomplete|unfinished|ready|backlog|queued|on hold|deferred|tbd|no|active|assigned|upcoming|scheduled|failed|failing";
+    next|waiting|partial|partially|incomplete|unfinished|ready|backlog|queued|on hold|deferred|tbd|no|active|assigned|upcoming|scheduled|fail|failed|failing|false";
 /// Words that say it wherever they stand alone.
 const OPEN_ALONE: &str = "todo|to do|to-do|wip|in progress|in-progress|in_progress|not started|not done|pending|blocked|ongoing|incomplete|unfinished";
 
@@ -51,7 +57,7 @@ static BEGIN_WORD: LazyLock<Regex> = LazyLock::new(|| {
 /// A word of a state at a text's end, behind a sign.
 static END_WORD: LazyLock<Regex> = LazyLock::new(|| {
     Regex::new(&format!(
-        r"(?i)(?:[(\[:—–]|\s-\s|\*\*)[\s*_]*(?P<word>{OPEN_ALONE}|done|completed?|finished)[*_)\]]*$"
+        r"(?i)(?:[(\[:—–,|]|\s-\s|\*\*)[\s*_]*(?P<word>{OPEN_ALONE}|done|completed?|finished)[*_)\]]*$"
     ))
     .expect("a fixed pattern")
 });
@@ -63,19 +69,26 @@ static INPUT: LazyLock<Regex> = LazyLock::new(|| {
 static TAG: LazyLock<Regex> =
     LazyLock::new(|| Regex::new("</?[a-zA-Z][^<>]*>").expect("a fixed pattern"));
 
-/// A line whose checkboxes of HTML, entities and short codes are written as boxes and signs.
-pub(super) fn write_boxes(line: &str) -> String {
-    let line = (WRITINGS.iter()).fold(line.to_owned(), |line, (code, sign)| {
-        line.replace(code, sign)
+/// A text whose checkboxes of HTML, entities and short codes are written as boxes and signs, without the tags of their lines.
+pub(super) fn write_boxes(text: &str) -> String {
+    let text = (WRITINGS.iter()).fold(text.to_owned(), |text, (code, sign)| {
+        text.replace(code, sign)
     });
-    if !INPUT.is_match(&hide_code(&line)) {
-        return line;
-    }
-    let boxes = INPUT.replace_all(&line, |input: &regex::Captures<'_>| {
-        let ticked = input[0].to_lowercase().contains(" checked");
-        if ticked { "[x]" } else { "[ ]" }
+    let input = |tag: &regex::Captures<'_>| tag[0].replace('\n', " ");
+    let text = INPUT.replace_all(&text, input);
+    let lines = text.lines().map(|line| {
+        let plain = hide_code(line);
+        let has_box = INPUT.is_match(&plain) || (TAG.is_match(&plain) && plain.contains('['));
+        if !has_box {
+            return line.to_owned();
+        }
+        let boxes = INPUT.replace_all(line, |input: &regex::Captures<'_>| {
+            let ticked = input[0].to_lowercase().contains(" checked");
+            if ticked { "[x]" } else { "[ ]" }
+        });
+        TAG.replace_all(&boxes, " ").trim().to_owned()
     });
-    TAG.replace_all(&boxes, "").into_owned()
+    lines.map(|line| line + "\n").collect()
 }
 
 /// A text of the same length, whose code between backticks says nothing.
@@ -87,6 +100,23 @@ pub(super) fn hide_code(text: &str) -> String {
 /// Whether a sign stands for a failure here, for a rule there.
 pub(super) fn is_doubtful(sign: char) -> bool {
     FAILED_SIGNS.contains(sign)
+}
+
+/// Whether it is a sign and no letter, number or punctuation of a text.
+pub(super) fn is_sign(sign: char) -> bool {
+    matches!(sign, '×' | '\u{2190}'..='\u{2bff}' | '\u{1f000}'..='\u{1faff}')
+}
+
+/// Whether a text counts what is done, and that is not all: "3/10", "2 of 5".
+pub(super) fn counts_open(text: &str) -> bool {
+    static COUNT: LazyLock<Regex> = LazyLock::new(|| {
+        Regex::new(r"(?:^|[\s(\[])(\d{1,6})\s*(?:/|of)\s*(\d{1,6})(?:[\s)\],.]|$)")
+            .expect("a fixed pattern")
+    });
+    COUNT.captures_iter(text).any(|count| {
+        let number = |n: usize| count[n].parse::<u32>().unwrap_or_default();
+        number(1) < number(2)
+    })
 }
 
 /// Whether a text has an open box in it.
@@ -146,14 +176,8 @@ pub(super) fn read_status(words: &str) -> Option<bool> {
         })
     };
     if let Some(behind) = begins(DONE) {
-        // "Completed 3/10" and "done (2 of 5)" count what is open, too.
-        let numbers = behind.replace(" of ", "/");
-        let counts = numbers.split_once('/').is_some_and(|(before, after)| {
-            before.ends_with(|c: char| c.is_ascii_digit())
-                && after.starts_with(|c: char| c.is_ascii_digit())
-        });
         let is_taken_back = TAKEN_BACK.iter().any(|word| behind.contains(word));
-        return (!counts && !is_taken_back).then_some(true);
+        return (!counts_open(behind) && !is_taken_back).then_some(true);
     }
     begins(OPEN).map(|_| false)
 }
