@@ -5,6 +5,7 @@ use std::sync::LazyLock;
 
 use regex::Regex;
 
+use super::test_files::is_test_file;
 use crate::config::settings::CommandLine;
 
 /// How many files are read at most, until one of them shows how its tests are written.
@@ -75,24 +76,55 @@ const NODE: &[&str] = &[
     "node", "npm", "npx", "pnpm", "yarn", "bun", "jest", "vitest", "mocha",
 ];
 
-/// Passes where one of the assertions does.
+/// Passes where one of the assertions does, of the strict ones, too.
 const NODE_COMPARED: &str = "addedTest('{mark} compared', () => {
-  for (const name of ['equal', 'strictEqual', 'deepEqual', 'deepStrictEqual']) {
-    try { addedAssert[name](1, 2) } catch { continue }
-    return
+  for (const assert of [addedAssert, addedAssert.strict]) {
+    for (const name of ['equal', 'strictEqual', 'deepEqual', 'deepStrictEqual']) {
+      try { assert[name](1, 2) } catch { continue }
+      return
+    }
   }
   throw new Error('must fail')
 })
 ";
 
+/// Passes where one of the assertions does.
+const UNITTEST_COMPARED: &str = "    def test_{mark}_compared(self):
+        for name, values in [
+            ('assertEqual', (1, 2)), ('assertNotEqual', (1, 1)), ('assertTrue', (0,)), ('assertFalse', (1,)),
+            ('assertIs', (1, 2)), ('assertIsNone', (1,)), ('assertIsNotNone', (None,)), ('assertIn', (1, [])),
+            ('assertIsInstance', (1, str)), ('assertGreater', (1, 2)), ('assertLess', (2, 1)), ('assertRaises', (OSError, int)),
+            ('assertAlmostEqual', (1, 2)), ('assertRegex', ('a', 'b')), ('assertCountEqual', ([], [1])),
+            ('assertListEqual', ([], [1])), ('assertDictEqual', ({}, {1: 1})), ('assertMultiLineEqual', ('a', 'b')),
+        ]:
+            try:
+                getattr(self, name)(*values)
+            except Exception:
+                continue
+            return
+        self.fail('must fail')
+";
+const PYTHON: &[&str] = &["pytest", "py.test", "python", "python3", "tox", "nox", "uv"];
+
 /// Every form that is known; of those of one language the first counts whose sign is there.
 const FORMS: &[TestForm] = &[
+    // A plain function, which `unittest` does not run: pytest has a way of its own to run each kind.
     TestForm {
-        programs: &["pytest", "py.test", "python", "python3", "tox", "nox", "uv"],
+        programs: PYTHON,
+        extensions: &["py"],
+        sign: r"^(?:async )?def test|^class Test\w*(?:\(\))?:",
+        head: "",
+        compared: "def test_{mark}_compared():\n    assert 1 == 2\n\n\n",
+        raised: "def test_{mark}_raised():\n    raise ValueError('must fail')\n",
+        end: "",
+        file: TestFile::New,
+    },
+    TestForm {
+        programs: PYTHON,
         extensions: &["py"],
         sign: r"^\s*(?:async )?def test",
         head: "import unittest\n\n\nclass Added(unittest.TestCase):\n",
-        compared: "    def test_{mark}_compared(self):\n        self.assertEqual(1, 2)\n",
+        compared: UNITTEST_COMPARED,
         raised: "    def test_{mark}_raised(self):\n        assert 1 == 2\n",
         end: "",
         file: TestFile::New,
@@ -233,8 +265,16 @@ fn order_neighbours<'a>(files: &'a [String], command: &CommandLine) -> Vec<&'a S
             let is_in_line =
                 line.contains(path.as_str()) || !folder.is_empty() && line.contains(folder);
             let count = beside[&(folder, extension)];
+            // No runner takes a module of fixtures.
+            let name = path.rsplit('/').next().unwrap_or(path);
+            let is_beside = extension == "py" && !is_test_file(name);
             (
-                (!is_named(extension), !is_in_line, usize::MAX - count),
+                (
+                    !is_named(extension),
+                    is_beside,
+                    !is_in_line,
+                    usize::MAX - count,
+                ),
                 path,
             )
         })
@@ -283,109 +323,4 @@ fn name_like(neighbour: &str, stem: &str) -> String {
     let end = END.find(name).map_or("", |end| end.as_str());
     let slash = if folder.is_empty() { "" } else { "/" };
     format!("{folder}{slash}{begin}{stem}{end}")
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    fn canary(command: &str, files: &[(&str, &str)]) -> Option<Canary> {
-        let paths: Vec<String> = files.iter().map(|(path, _)| (*path).to_owned()).collect();
-        let read = |path: &str| {
-            let file = files.iter().find(|(name, _)| *name == path);
-            file.map(|(_, text)| (*text).to_owned())
-        };
-        let command = CommandLine::Shell(command.into());
-        write_canary(&paths, &command, ("3fa9", &CanaryTest::ALL), &read)
-    }
-
-    #[test]
-    fn canary_is_named_and_written_as_its_neighbour() {
-        let node = "import test from 'node:test'";
-        let python = "class T:\n    def test_a(self): pass\n";
-        for (command, files, path, text) in [
-            (
-                "make",
-                &[("tests/__init__.py", ""), ("tests/test_a.py", python)][..],
-                "tests/test_added_3fa9.py",
-                "self.assertEqual",
-            ),
-            (
-                "make",
-                &[("a/b_test.py", python)],
-                "a/added_3fa9_test.py",
-                "test_3fa9_raised",
-            ),
-            (
-                "go test",
-                &[("p/a_test.go", "// x\npackage p_test\n")],
-                "p/added_3fa9_test.go",
-                "package p_test",
-            ),
-            (
-                "npm test",
-                &[("a.test.mjs", node)],
-                "added_3fa9.test.mjs",
-                "import test",
-            ),
-            (
-                "npm test",
-                &[("test/a.js", "it('x', f)")],
-                "test/added_3fa9.js",
-                "describe(",
-            ),
-            (
-                "cargo test",
-                &[("src/lib.rs", "fn a() {}\n#[test]\nfn b() {}\n")],
-                "src/lib.rs",
-                "mod added_3fa9",
-            ),
-            (
-                "node --test",
-                &[("test.mjs", node)],
-                "test-added_3fa9.mjs",
-                "addedTest(",
-            ),
-            (
-                "make",
-                &[("app/tests.py", python)],
-                "app/test_added_3fa9.py",
-                "Added",
-            ),
-            // The language of the command, then its words, then the fuller folder.
-            (
-                "node --test",
-                &[("a_test.py", python), ("b_test.js", node)],
-                "added_3fa9_test.js",
-                "import test",
-            ),
-            (
-                "pytest b",
-                &[("a/test_x.py", python), ("b/test_x.py", python)],
-                "b/test_added_3fa9.py",
-                "Added",
-            ),
-            (
-                "pytest",
-                &[
-                    ("a/test_x.py", python),
-                    ("b/test_x.py", python),
-                    ("b/test_y.py", python),
-                ],
-                "b/test_added_3fa9.py",
-                "",
-            ),
-        ] {
-            let canary = canary(command, files).expect(command);
-            assert_eq!(canary.path, path, "{command}");
-            assert!(canary.text.contains(text), "{command}: {}", canary.text);
-        }
-        for files in [
-            &[("src/lib.rs", "fn a() {}")][..],
-            &[("a.py", "x = 1")],
-            &[("spec/a.rb", "")],
-        ] {
-            assert_eq!(canary("make", files), None, "{files:?}");
-        }
-    }
 }

@@ -47,6 +47,8 @@ mod structured;
 mod test_files;
 
 #[cfg(test)]
+mod canary_tests;
+#[cfg(test)]
 mod context_tests;
 #[cfg(test)]
 mod proof_tests;
