@@ -2,6 +2,9 @@
 //!
 //! Each outcome has its control in the same place. One without it is unknown: a scratch checkout may lack what the suite needs.
 
+use std::sync::LazyLock;
+
+use regex::Regex;
 use watchdog_facts::evidence::{
     CheckOutcome, CheckResult, OutcomeBeforeWork, ReadFact, TestCounts,
 };
@@ -29,6 +32,15 @@ pub enum RerunTree {
     WithoutCode,
 }
 
+/// The words of languages that load each name as they run.
+static LACKS_NAME: LazyLock<Regex> = LazyLock::new(|| {
+    Regex::new(concat!(
+        r"_FailedTest|\b(?:AttributeError|ImportError|ModuleNotFoundError|NameError|NoMethodError|ReferenceError)\b",
+        r"|has no attribute|cannot import name|is not (?:defined|a function|a constructor)|uninitialized constant|undefined method"
+    ))
+    .expect("it is tested")
+});
+
 /// How a suite ended on a tree.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct SuiteRun {
@@ -40,6 +52,8 @@ pub struct SuiteRun {
     pub tests: Option<TestCounts>,
     /// Why there is no outcome, for a person.
     pub why: Option<String>,
+    /// Whether its first failure is that of a name that is gone, or of a file that does not load.
+    pub lacks_name: bool,
 }
 
 impl SuiteRun {
@@ -70,6 +84,7 @@ impl SuiteRun {
             failing: judged.failing.clone(),
             tests: judged.tests,
             why: None,
+            lacks_name: LACKS_NAME.is_match(judged.judgement.feedback()),
         }
     }
 
@@ -330,7 +345,13 @@ impl Reruns<'_> {
         if let Some(passes) = self.passes_here {
             return passes;
         }
-        let passes = self.run_once(RerunTree::Judged).outcome == RerunOutcome::Pass;
+        let run = self.run_once(RerunTree::Judged);
+        let passes = run.outcome == RerunOutcome::Pass;
+        if run.outcome == RerunOutcome::Fail {
+            let test = run.failing.first().map(|test| format!(": {test} fails"));
+            let fault = "the suite does not pass in a scratch checkout";
+            self.why = Some(fault.to_owned() + &test.unwrap_or_default());
+        }
         self.passes_here = Some(passes);
         passes
     }
@@ -453,12 +474,11 @@ impl Reruns<'_> {
         if run.ran_no_test() && self.try_begin().ran_no_test() {
             return RerunOutcome::Pass;
         }
-        if !run.has_failed_test(self.names_tests) {
+        if run.lacks_name || !run.has_failed_test(self.names_tests) {
             self.why = Some("the tests as they were do not build or load on this work".to_owned());
             return RerunOutcome::Unknown;
         }
         if !self.passes_here() {
-            self.why = Some("the suite does not pass in a scratch checkout".to_owned());
             return RerunOutcome::Unknown;
         }
         let again = self
@@ -490,7 +510,12 @@ impl Reruns<'_> {
         let run = self.run_once(RerunTree::NewTests);
         let is_shown = match run.outcome {
             RerunOutcome::Pass => {
-                self.run_once(RerunTree::WithoutCode).outcome == RerunOutcome::Fail
+                let fails = self.run_once(RerunTree::WithoutCode).outcome == RerunOutcome::Fail;
+                if !fails {
+                    let why = "the suite passes without the changed code, too";
+                    self.why.get_or_insert_with(|| why.to_owned());
+                }
+                fails
             }
             // A test that fails in any scratch checkout says nothing of the work.
             RerunOutcome::Fail => {

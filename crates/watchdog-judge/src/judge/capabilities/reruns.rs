@@ -316,7 +316,7 @@ impl SystemCapabilities<'_> {
             },
             failing: mark.failing.clone(),
             tests: mark.tests,
-            why: None,
+            ..SuiteRun::default()
         })
     }
 
@@ -324,8 +324,8 @@ impl SystemCapabilities<'_> {
     fn record_rerun(&self, check: String, tree: String, run: &SuiteRun) {
         let outcome = match run.outcome {
             RerunOutcome::Pass => OutcomeBeforeWork::Passed,
-            RerunOutcome::Fail => OutcomeBeforeWork::Failed,
-            RerunOutcome::Unknown | RerunOutcome::NotRun => return,
+            RerunOutcome::Fail if !run.lacks_name => OutcomeBeforeWork::Failed,
+            RerunOutcome::Fail | RerunOutcome::Unknown | RerunOutcome::NotRun => return,
         };
         let mark = OutcomeRecord {
             check,
