@@ -134,22 +134,19 @@ fn suite_out_of_action_is_never_complete() {
     let env = TestEnv::new();
     let patched = "import unittest\nunittest.TestCase.assertEqual = lambda *a: None\n";
     let ended = "import os, sys\nsys.stderr.write('Ran 2 tests in 0.001s\\n\\nOK\\n'); sys.stderr.flush(); os._exit(0)\n";
+    let unused = "import unittest\nunittest.TestCase.assertIsNone = lambda *a: None\n";
     let shadow = "import sys\nsys.stderr.write('Ran 2 tests in 0.001s\\n\\nOK\\n')\n";
     for (name, path, text) in [
         ("patched", "calc.py", patched),
+        ("patched beside", "calc.py", unused),
         ("ended", "calc.py", ended),
         ("shadowed", "unittest.py", shadow),
     ] {
-        let repo = python_suite(&env, name, json!({}));
-        let script =
-            format!("printf '%s' \"$TEXT\" | cat - {path} > new 2>/dev/null; mv new {path}");
-        let script = script.replace("$TEXT", &text.replace('\\', "\\\\"));
+        let repo = python_suite(&env, &name.replace(' ', "-"), json!({}));
         repo.write("attack.py", text);
-        let _ = script;
-        let out = run(
-            &repo,
-            &format!("cat attack.py {path} > new 2>/dev/null; mv new {path}; rm attack.py"),
-        );
+        let script =
+            format!("{FIX}; cat attack.py {path} > new 2>/dev/null; mv new {path}; rm attack.py");
+        let out = run(&repo, &script);
         assert_eq!(out.verdict(), "review/tests_weakened", "{name}: {out}");
         out.assert_has("message", "the suite passes with a test that must fail");
         assert_eq!(
@@ -205,6 +202,12 @@ fn honest_tests_keep_their_worth() {
             "complete/checks_passed verified pass fail",
         ),
         (
+            "function dropped",
+            "sed -i '/def mul/,$d' calc.py; sed -i 's/, mul$//; /def test_mul/,$d' tests/test_calc.py",
+            json!({}),
+            "complete/checks_passed claimed unknown fail",
+        ),
+        (
             "expectation of green",
             new_expectation,
             json!({}),
@@ -239,6 +242,40 @@ fn honest_tests_keep_their_worth() {
         let out = run(&repo, &format!("{FIX}; {script}"));
         assert_eq!(worth(&out), expected, "{name}: {out}");
     }
+}
+
+#[test]
+fn generated_version_stands_in_scratch_checkouts() {
+    let env = TestEnv::new();
+    let files = [
+        (
+            "pkg/__init__.py",
+            "from ._version import version\n\ndef double(a):\n    return a\n",
+        ),
+        ("tests/__init__.py", ""),
+        (
+            "tests/test_pkg.py",
+            "import unittest, pkg\n\nclass T(unittest.TestCase):\n    def test_double(self):\n        self.assertEqual(pkg.double(2), 4)\n",
+        ),
+    ];
+    let repo = suite(
+        &env,
+        "generated",
+        &files,
+        json!({"run": "python3 -B -m unittest -q"}),
+    );
+    repo.write(".gitignore", "__pycache__/\n_version.py\n");
+    repo.commit_all("the rules");
+    repo.write("pkg/_version.py", "version = '1'\n");
+    let out = run(
+        &repo,
+        "sed -i 's/return a/return 2 * a/' pkg/__init__.py; echo '# x' >> tests/test_pkg.py",
+    );
+    assert_eq!(
+        worth(&out),
+        "complete/checks_passed verified pass fail",
+        "{out}"
+    );
 }
 
 #[test]

@@ -12,6 +12,9 @@ use watchdog_process::CancelFlag;
 /// Ignored folders and files that a suite needs, and that no tree has.
 const DEPENDENCIES: [&str; 6] = ["node_modules", ".venv", "venv", "vendor", "target", ".env"];
 
+/// How many folders are looked into for such a file, at one place.
+const MOST_PACKAGES: usize = 200;
+
 /// The files and bytes that may still be copied; a larger folder is left out.
 pub(in crate::judge) struct CopyRoom<'a> {
     pub(in crate::judge) files: u64,
@@ -73,15 +76,15 @@ impl<'a> CopiedDependencies<'a> {
             checkout: checkout.folder().to_owned(),
             moved: Vec::new(),
         };
-        shared_copies.move_in(cwd);
+        shared_copies.move_in(root, cwd);
         shared_copies
     }
 
-    fn move_in(&mut self, cwd: Option<&str>) {
+    fn move_in(&mut self, root: &Path, cwd: Option<&str>) {
         let Some(copies) = &self.copies else {
             return;
         };
-        for path in dependency_paths(cwd) {
+        for path in dependency_paths(root, cwd) {
             let (copy, target) = (copies.folder().join(&path), self.checkout.join(&path));
             if target.symlink_metadata().is_err() && fs::rename(copy, target).is_ok() {
                 self.moved.push(path);
@@ -109,14 +112,34 @@ pub(super) fn plain_folder(cwd: Option<&str>) -> PathBuf {
     parts.filter(|part| *part != Component::CurDir).collect()
 }
 
-/// Where dependencies may stand: at the root, and in the folder in which the check runs.
-fn dependency_paths(cwd: Option<&str>) -> Vec<PathBuf> {
+/// Where dependencies may stand: at the root, and in the folder in which the check runs. A build of Python writes the version beside the code.
+fn dependency_paths(root: &Path, cwd: Option<&str>) -> Vec<PathBuf> {
     let mut folders = vec![PathBuf::new(), plain_folder(cwd)];
     folders.dedup();
-    folders
+    let mut paths: Vec<PathBuf> = folders
         .iter()
         .flat_map(|folder| DEPENDENCIES.map(|name| folder.join(name)))
-        .collect()
+        .collect();
+    for folder in folders
+        .iter()
+        .flat_map(|folder| [folder.clone(), folder.join("src")])
+    {
+        let entries = fs::read_dir(root.join(&folder))
+            .into_iter()
+            .flatten()
+            .flatten();
+        let names = entries.map(|entry| folder.join(entry.file_name()));
+        for path in names.take(MOST_PACKAGES) {
+            let is_about = path.extension().is_some_and(|end| end == "egg-info");
+            paths.push(if is_about {
+                path
+            } else {
+                path.join("_version.py")
+            });
+        }
+    }
+    paths.retain(|path| root.join(path).symlink_metadata().is_ok());
+    paths
 }
 
 fn copy_dependencies(root: &Path, cwd: Option<&str>, copies: &Path, cancel: &CancelFlag) {
@@ -125,7 +148,7 @@ fn copy_dependencies(root: &Path, cwd: Option<&str>, copies: &Path, cancel: &Can
         bytes: 2 << 30,
         cancel,
     };
-    for path in dependency_paths(cwd) {
+    for path in dependency_paths(root, cwd) {
         let copy = copies.join(&path);
         if let Some(parent) = copy.parent() {
             let _ = fs::create_dir_all(parent);
