@@ -390,6 +390,71 @@ fn head_that_a_hook_moved_is_told() {
 }
 
 #[test]
+fn hooks_on_an_unborn_branch_are_told() {
+    for (hook, script, commits, way) in [
+        (
+            "pre-commit",
+            "git symbolic-ref HEAD refs/heads/more",
+            1,
+            Some("switch -c"),
+        ),
+        (
+            "pre-commit",
+            "git symbolic-ref HEAD refs/heads/more; exit 1",
+            0,
+            Some("switch -c"),
+        ),
+        (
+            "pre-commit",
+            "git symbolic-ref HEAD refs/heads/theirs; exit 1",
+            0,
+            Some("switch --orphan"),
+        ),
+        ("pre-commit", "rm untracked; exit 1", 0, None),
+    ] {
+        let repo = ScratchRepo::unborn();
+        let tree = repo.git(["mktree"]);
+        let theirs = repo.git(["commit-tree", &tree, "-m", "theirs"]);
+        repo.git(["branch", "theirs", &theirs]);
+        repo.write("untracked", "u");
+        let (snapshot, files) = (repo.snapshot(), repo.files());
+        repo.hook(hook, script);
+        let outcome = rescued_with(&repo, &snapshot, &settings(|_| {}));
+        assert_eq!(
+            (outcome.commits, &repo.files()),
+            (commits, &files),
+            "{script}"
+        );
+        let failed = outcome.failed.unwrap_or_default();
+        let Some(way) = way else {
+            let details: String = outcome.warnings.iter().map(|w| &*w.detail).collect();
+            assert!(details.contains(", and put back"), "{details}");
+            continue;
+        };
+        assert!(
+            failed.contains(&format!(" {way} main")),
+            "{script}: {failed}"
+        );
+        repo.git(format!("{way} main").split(' '));
+        assert_eq!(repo.git(["symbolic-ref", "HEAD"]), "refs/heads/main");
+        assert_eq!(repo.files(), files, "{script}");
+    }
+    // A commit that a hook took back is refused work.
+    let repo = ScratchRepo::new();
+    leave_work(&repo);
+    repo.hook(
+        "post-commit",
+        "unset GIT_INDEX_FILE; git reset -q --soft HEAD~",
+    );
+    let outcome = rescued(&repo, |_| {});
+    assert_eq!(
+        outcome.fallback_branch.as_deref(),
+        Some(BRANCH),
+        "{outcome:?}"
+    );
+}
+
+#[test]
 fn long_names_pass_a_hook_of_line_lengths() {
     let repo = ScratchRepo::new();
     // In bytes, as awk counts.

@@ -301,6 +301,9 @@ impl Worktree {
         if self.save_index()? != *expected {
             return Ok(false);
         }
+        if saved == expected {
+            return Ok(true);
+        }
         match &saved.content {
             Some((bytes, written)) => {
                 let write = |file: &mut std::fs::File| {

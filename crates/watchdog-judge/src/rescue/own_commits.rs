@@ -147,22 +147,28 @@ fn describe_moved_head(
     committed: &CommittedWork,
 ) -> Result<Option<String>, Error> {
     let now = worktree.commit_state()?;
-    let (Some(from), Some(head)) = (&state.branch, committed.made.last().or(state.head.as_ref()))
-    else {
+    let Some(from) = &state.branch else {
         return Ok(None);
     };
-    let git = WorktreeCommands::at(worktree.root());
-    Ok(match now.branch {
-        Some(to) if to == *from => {
-            let is_ahead = now.head.is_some_and(|now| worktree.is_ancestor(head, &now));
-            (!is_ahead).then(|| format!("a hook took the branch {from} back from {head:.12}"))
-        }
-        to => Some(format!(
-            "a hook switched from the branch {from} to {}; go back with: {}",
-            to.as_deref().unwrap_or("a commit without one"),
-            git.git(&format!("switch {}", shell_word(from)))
-        )),
-    })
+    if now.branch.as_ref() == Some(from) {
+        let is_ahead =
+            |head: &&String| (now.head.as_ref()).is_some_and(|now| worktree.is_ancestor(head, now));
+        let head = committed.made.last().or(state.head.as_ref());
+        return Ok(head
+            .filter(|head| !is_ahead(head))
+            .map(|head| format!("a hook took the branch {from} back from {head:.12}")));
+    }
+    let way = match (&state.head, &now.head) {
+        (Some(_), _) => "switch",
+        // git makes no switch to a branch without a commit; commits made stay with it.
+        (None, Some(_)) if committed.made.is_empty() => "switch --orphan",
+        (None, _) => "switch -c",
+    };
+    Ok(Some(format!(
+        "a hook switched from the branch {from} to {}; go back with: {}",
+        now.branch.as_deref().unwrap_or("a commit without one"),
+        WorktreeCommands::at(worktree.root()).git(&format!("{way} {}", shell_word(from)))
+    )))
 }
 
 /// Puts back what a hook took out of the work tree and did not bring back: one that stashes, and dies. Its index comes back where no

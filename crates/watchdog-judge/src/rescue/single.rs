@@ -121,6 +121,7 @@ pub(super) fn commit_group(
         Ok(HistoryPoint::Unborn) | Err(_) => None,
     };
     let before = read_tip();
+    let is_new = |tip: &String| Some(tip) != before.as_ref();
     let saved = worktree.save_index()?;
     let begun = std::time::Instant::now();
     // The kernel stamps files by a coarser clock.
@@ -191,8 +192,13 @@ pub(super) fn commit_group(
             ];
             match run(&[&args[..], from_stdin].concat(), &all) {
                 Ok(()) => {
-                    let Some(commit) = read_tip() else {
-                        return Ok(CommitAttempt::Nothing);
+                    let commit = match read_tip().filter(is_new) {
+                        None => worktree.head_commit()?.filter(is_new),
+                        own => own,
+                    };
+                    let Some(commit) = commit else {
+                        let why = "the repository's hooks took the commit back";
+                        return Ok(CommitAttempt::Refused(why.into()));
                     };
                     let added = update_index(worktree, &all, run)?;
                     return Ok(CommitAttempt::Commit { commit, added });
@@ -211,7 +217,7 @@ pub(super) fn commit_group(
         remove_killed_locks(worktree, begun_at);
     }
     // A commit stays valid, even if a hook after it failed.
-    if let Some(commit) = read_tip().filter(|tip| Some(tip) != before.as_ref()) {
+    if let Some(commit) = read_tip().filter(is_new) {
         return Ok(match why {
             CommitAttempt::Refused(why) | CommitAttempt::NotTried(why) => {
                 CommitAttempt::CommitWithComplaint { commit, why }
@@ -315,7 +321,7 @@ fn remove_announced(
     new: &[&[u8]],
     run: impl Fn(&[&str], &[&[u8]]) -> Result<(), String>,
 ) -> Result<(), Error> {
-    if saved == announced || worktree.put_index_back(saved, announced)? || new.is_empty() {
+    if worktree.put_index_back(saved, announced)? || new.is_empty() {
         return Ok(());
     }
     // Another process wrote the index meanwhile: only our own names are reset, and an entry that git cannot reset does no harm.
