@@ -544,6 +544,8 @@ fn begin_recorded(repo: &Repo) -> impl Fn() -> Commits + '_ {
 fn work_beside_head_is_told_with_its_state() {
     let commit =
         |name: &str| format!("echo {name} > {name}; git add {name}; git commit -q -m {name}; ");
+    let aborted = "echo x > two; git add two; git commit -q -m x2; git switch -q mine; echo m > two; git add two; git commit -q -m m;
+        git switch -q x; git rebase -q mine >/dev/null 2>&1 || git rebase --abort;";
     let on_x = format!("git switch -q -c x; {}", commit("w"));
     let back = "git switch -q mine; git branch -q -D x";
     let helper = &format!(
@@ -587,6 +589,12 @@ fn work_beside_head_is_told_with_its_state() {
             "x merged squash",
         ),
         (format!("{on_x} git switch -q mine"), "x unpushed"),
+        // The commits of a rebase are the same work, whether it was aborted or not.
+        (format!("{on_x} {aborted} {back}"), "x deleted"),
+        (format!("{on_x} {aborted} git switch -q mine"), "x unpushed"),
+        (format!("{on_x} {aborted}"), "mine unpushed"),
+        (format!("{on_x} git switch -q mine; {} git rebase -q mine x; {back}", commit("m")), "x deleted"),
+        (format!("{on_x} git switch -q mine; {} git rebase -q mine x; git switch -q mine", commit("m")), "x unpushed"),
         (
             format!("git switch -q free; {} git switch -q mine", commit("f")),
             "free unpushed",

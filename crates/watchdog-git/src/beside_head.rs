@@ -17,7 +17,7 @@ use super::origin_evidence::{ContentAtBaseline, OriginEvidence};
 use super::patch::PatchIds;
 use super::ref_owner::{RefOwner, RefOwners, branch_logs};
 use super::reflog::{self, ReflogAction, ReflogEntry};
-use super::rescued::CommitAuthorship;
+use super::rescued::{CommitAuthorship, patch_of, to_hex};
 use super::tree_change::{find_file, list_changed_files};
 use super::walk::{CommitHistory, HistoryIndex};
 use watchdog_facts::display::plural;
@@ -111,6 +111,7 @@ impl BesideSearch<'_, '_> {
         }
         let arrived = self.list_arrived(&remote_logs)?;
         let keepers = self.map_keepers(recorded, &arrived)?;
+        self.drop_other_forms(&mut made, &keepers, current.as_ref())?;
         let names = recorded.names()?;
         let mut branches = self.list_moved_tips(recorded)?;
         branches.retain(|(name, _)| {
@@ -134,9 +135,7 @@ impl BesideSearch<'_, '_> {
             .map(|(node, (branch, _))| (*node, branch.clone()))
             .collect();
         tips.sort_by_key(|(node, _)| std::cmp::Reverse((self.history.date(*node), *node)));
-        let inner: HashSet<HistoryIndex> = (made.keys())
-            .flat_map(|node| self.history.parents(*node).to_vec())
-            .collect();
+        let inner = self.list_parents(&made);
         let (mut covered, mut merged_branches, mut lines) =
             (HashSet::<ObjectId>::new(), HashMap::new(), 0);
         for (node, branch) in tips {
@@ -266,6 +265,20 @@ impl BesideSearch<'_, '_> {
             if let Some(from) = &entry.moved_from {
                 let is_id = from.len() >= 40 && from.bytes().all(|byte| byte.is_ascii_hexdigit());
                 branch = Some(from.clone()).filter(|_| !is_id);
+            }
+        }
+        // git rebase ONTO BRANCH leaves this branch without a word in the log of HEAD.
+        let own_log = current.map(|branch| {
+            (self.worktree.common_dir())
+                .join("logs/refs/heads")
+                .join(branch)
+        });
+        if let Some(log) = own_log.filter(|log| log.exists()) {
+            for entry in reflog::read_entries(&log)? {
+                let node = self.history.node(entry.new);
+                if let Some((branch, true)) = made.get_mut(&node).filter(|_| entry.action.makes()) {
+                    *branch = current.map(str::to_owned);
+                }
             }
         }
         let born = self.worktree.born_branches(recorded, self.evidence)?;
@@ -420,6 +433,63 @@ impl BesideSearch<'_, '_> {
             made.retain(|node, (_, is_proven)| *is_proven || is_own(node));
         }
         Ok(is_complete)
+    }
+
+    /// Drops commits that a rebase or a pick made once more, with the same author, author date, subject and patch: HEAD has that form on the same
+    /// branch, another ref has it, or it is part of a longer line or newer.
+    fn drop_other_forms(
+        &mut self,
+        made: &mut MadeCommits,
+        keepers: &HashMap<ObjectId, String>,
+        current: Option<&String>,
+    ) -> Result<(), Error> {
+        let in_head: HashSet<HistoryIndex> = self.new.iter().take(MAX_COMPARED).copied().collect();
+        let mut forms: HashMap<String, Vec<HistoryIndex>> = HashMap::new();
+        for node in in_head.union(&made.keys().copied().collect()) {
+            let commit = CommitAuthorship::read_commit(self.worktree, self.history.id(*node))?;
+            forms.entry(commit.authored).or_default().push(*node);
+        }
+        forms.retain(|_, nodes| nodes.len() > 1);
+        let mut patches = PatchIds::new(&self.worktree.repo, MAX_PATCH);
+        let mut changes = HashMap::new();
+        for node in forms.values().flatten() {
+            changes.insert(*node, patch_of(self.history, &mut patches, *node)?);
+        }
+        loop {
+            let inner = self.list_parents(made);
+            let is_kept = |node: &HistoryIndex| keepers.contains_key(&self.history.id(*node));
+            let age = |node: &HistoryIndex| (self.history.date(*node), *node);
+            let is_better = |node: &HistoryIndex, form: &HistoryIndex| {
+                let is_same = changes[node].is_some() && changes[node] == changes[form];
+                is_same
+                    && match in_head.contains(form) {
+                        true => (made[node].0.as_ref()).is_none_or(|name| Some(name) == current),
+                        false => {
+                            made.contains_key(form)
+                                && (is_kept(form) || inner.contains(form) || age(form) > age(node))
+                        }
+                    }
+            };
+            let is_open = |node: &HistoryIndex| {
+                made.contains_key(node) && !inner.contains(node) && !in_head.contains(node)
+            };
+            let double = forms.values().find_map(|nodes| {
+                let is_double = |node: &&HistoryIndex| {
+                    let mut forms = nodes.iter().filter(|form| form != node);
+                    is_open(node) && !is_kept(node) && forms.any(|form| is_better(node, form))
+                };
+                nodes.iter().find(is_double).copied()
+            });
+            let Some(double) = double else {
+                return Ok(());
+            };
+            made.remove(&double);
+        }
+    }
+
+    fn list_parents(&self, made: &MadeCommits) -> HashSet<HistoryIndex> {
+        let parents = |node: &HistoryIndex| self.history.parents(*node).to_vec();
+        made.keys().flat_map(parents).collect()
     }
 
     /// The state of a line of work, whose newest commit is the first; `None` where HEAD has it in another form on the same branch.
@@ -588,13 +658,7 @@ impl BesideSearch<'_, '_> {
         let mut patches = PatchIds::new(&worktree.repo, MAX_PATCH);
         if let Some(whole) = patches.name(before, after)?.filter(|_| !is_in_head) {
             for node in compared {
-                let Some(parent) = self.history.parents(node).first().copied() else {
-                    continue;
-                };
-                let trees = (self.history.tree(parent)?, self.history.tree(node)?);
-                is_in_head |= patches
-                    .name(trees.0, trees.1)?
-                    .is_some_and(|patch| patch == whole);
+                is_in_head |= patch_of(self.history, &mut patches, node)? == Some(to_hex(&whole));
             }
         }
         Ok(is_in_head.then_some("squash"))

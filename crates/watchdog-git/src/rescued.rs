@@ -86,7 +86,7 @@ pub(super) fn find_rescued(
 }
 
 /// The patch id of a commit's change; `None` where there is none, or it is too large.
-fn patch_of(
+pub(super) fn patch_of(
     history: &mut CommitHistory<'_>,
     patches: &mut PatchIds<'_>,
     node: HistoryIndex,
@@ -139,6 +139,6 @@ impl CommitAuthorship {
     }
 }
 
-fn to_hex(bytes: &[u8]) -> String {
+pub(super) fn to_hex(bytes: &[u8]) -> String {
     bytes.iter().map(|byte| format!("{byte:02x}")).collect()
 }

@@ -29,12 +29,17 @@ pub fn dispute_beside(
     let is_open = |work: &WorkBeside| {
         !work.is_settled() && (work.by.is_none() || verdict.reason == Reason::NothingToDo)
     };
+    let is_taken_back = |work: &&&WorkBeside| {
+        work.state == BesideState::Deleted && work.by.is_some() && verdict.rescue_commits == 0
+    };
     let (open, settled): (Vec<_>, Vec<_>) = beside.into_iter().partition(|work| is_open(work));
     let describe = |work: &&WorkBeside| work.describe();
     let open: Vec<String> = open.iter().map(describe).collect();
     let reached: Vec<String> = settled
         .iter()
-        .filter(|work| work.by.is_none() || verdict.reason == Reason::NothingToDo)
+        .filter(|work| {
+            work.by.is_none() || is_taken_back(work) || verdict.reason == Reason::NothingToDo
+        })
         .map(describe)
         .collect();
     let all: Vec<&String> = (helpers.iter().chain(submodules).chain(&open)).collect();
@@ -157,6 +162,12 @@ mod tests {
             (Reason::Rescued, Deleted, Some("reset"), Reason::Rescued),
             (Reason::Rescued, Pushed, None, Reason::Rescued),
             (Reason::NewCommits, Deleted, None, Reason::NewCommits),
+            (
+                Reason::NewCommits,
+                Deleted,
+                Some("reset"),
+                Reason::NewCommits,
+            ),
             (Reason::Unfinished, Pushed, None, Reason::Unfinished),
         ] {
             let work = WorkBeside {
@@ -175,16 +186,14 @@ mod tests {
             let verdict = Verdict {
                 commits: Some(commits),
                 evidence: Evidence::Claimed,
+                rescue_commits: u64::from(reason == Reason::Rescued),
                 ..Verdict::new(reason, "done")
             };
             let judged = dispute_beside(verdict.clone(), Vec::new(), &[]);
             assert_eq!(judged.reason, expected, "{reason:?} {state:?}");
             assert!(judged.evidence <= Evidence::Claimed);
             let is_shown = judged.message.contains(&work.describe());
-            assert_eq!(
-                is_shown,
-                by != Some("reset") || reason == Reason::NothingToDo
-            );
+            assert_eq!(is_shown, by != Some("reset") || reason != Reason::Rescued);
             if state == Merged {
                 let line = |count: u64| {
                     vec![format!(
