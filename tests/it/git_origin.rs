@@ -583,6 +583,11 @@ fn work_beside_head_is_told_with_its_state() {
         // A popped patch of StGit, and one of another branch.
         (format!("{PLUMBED} git update-ref refs/patches/mine/p $c"), "- unpushed"),
         (format!("{PLUMBED} git update-ref refs/patches/other/p $c"), ""),
+        // A deleted patch is in StGit's log alone.
+        (
+            format!("{PLUMBED} git reset -q --hard $c; git update-ref refs/stacks/mine $(git commit-tree -p $c -m log HEAD^{{tree}}); git reset -q --hard HEAD~1"),
+            "mine deleted reset",
+        ),
         (format!("{PLUMBED} git tag v $c"), "- unpushed"),
         (
             format!("{on_x} git switch -q free; git merge -q --squash x; git commit -q -m squashed; {back}"),
@@ -704,7 +709,8 @@ fn work_beside_head_is_told_with_its_state() {
         let team = Team::new();
         let mine = &team.mine;
         script(mine, "git clone -q --bare . ../origin.git; git remote add origin ../origin.git; git fetch -q origin; git branch free
-            git branch other2; git switch -q other2; git commit -q --allow-empty -m older; git switch -q mine");
+            git branch other2; git switch -q other2; git commit -q --allow-empty -m older; git switch -q mine
+            git update-ref refs/stacks/mine HEAD");
         let commits = begin_recorded(mine);
         script(mine, &session);
         let told_work: Vec<String> = commits()

@@ -683,7 +683,11 @@ impl BesideSearch<'_, '_> {
     ) -> Result<HashMap<ObjectId, String>, Error> {
         let older = recorded.objects()?;
         let mut tips = self.list_moved_tips(recorded)?;
-        tips.retain(|(name, _)| !name.starts_with(REMOTES) && !name.starts_with("refs/stash"));
+        // StGit's log of a branch keeps each patch that it deleted.
+        let is_log = |name: &str| name.starts_with("refs/stacks/") || name.ends_with(".stgit");
+        tips.retain(|(name, _)| {
+            !name.starts_with(REMOTES) && !name.starts_with("refs/stash") && !is_log(name)
+        });
         let arrived = arrived.iter().cloned();
         tips.extend(arrived.filter(|(_, id)| older.binary_search(id).is_err()));
         tips.sort_by_key(|(name, _)| (!name.starts_with(REMOTES), !name.starts_with("refs/")));
