@@ -140,24 +140,24 @@ fn stash_of_the_user_is_kept_and_inherited() {
     let env = TestEnv::new();
     let repo = env.repo();
     let config = asking(&env, says("complete"), &json!({}));
-    let stash = || {
-        repo.write("mine.txt", "mine\n");
-        repo.git(&["stash", "push", "-q", "-u", "-m", "it's mine"]);
-    };
-    stash();
-    let entry = repo.git(&["rev-parse", "refs/stash"]);
     let cleared = "git stash clear; git reflog expire --expire=now --all; git gc -q --prune=now";
-    let out = run(&repo, &config, &[], &["sh", "-c", cleared]).expect(0);
-    let note = out.json()["notes"][0].clone();
-    assert_eq!(note["code"], "stash_lost", "{out}");
-    let command = note["detail"]
-        .as_str()
-        .and_then(|detail| detail.split_once("with: "));
-    let restored = std::process::Command::new("sh")
-        .args(["-c", command.unwrap().1])
-        .status();
-    assert!(restored.unwrap().success(), "{note}");
-    assert_eq!(repo.git(&["rev-parse", "refs/stash"]), entry);
+    for message in ["two\n\nlines", "it's mine"] {
+        repo.git(&["stash", "clear"]);
+        repo.write("mine.txt", "mine\n");
+        repo.git(&["stash", "push", "-q", "-u", "-m", message]);
+        let entries = repo.git(&["stash", "list", "--format=%H %gs"]);
+        let out = run(&repo, &config, &[], &["sh", "-c", cleared]).expect(0);
+        let note = out.json()["notes"][0].clone();
+        assert_eq!(note["code"], "stash_lost", "{out}");
+        let command = note["detail"]
+            .as_str()
+            .and_then(|detail| detail.split_once("with: "));
+        let restored = std::process::Command::new("sh")
+            .args(["-c", command.unwrap().1])
+            .status();
+        assert!(restored.unwrap().success(), "{note}");
+        assert_eq!(repo.git(&["stash", "list", "--format=%H %gs"]), entries);
+    }
     // It is nobody's work where it was, in this session and the next.
     for session in ["git stash pop -q", "true"] {
         let out = run(

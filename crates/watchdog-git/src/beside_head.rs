@@ -22,7 +22,6 @@ use super::tree_change::{find_file, list_changed_files};
 use super::walk::{CommitHistory, HistoryIndex};
 use watchdog_facts::display::plural;
 use watchdog_facts::evidence::{Commits, Degradation, WarningCode};
-use watchdog_facts::shell_line::{WorktreeCommands, shell_word};
 use watchdog_facts::work_beside::{BesideState, WorkBeside};
 
 /// How many entries of HEAD's reflog are read, newest first.
@@ -187,11 +186,7 @@ impl BesideSearch<'_, '_> {
     fn compare_stashes(&self, recorded: &[String], commits: &mut Commits) -> Result<(), Error> {
         let (lost, new) = self.worktree.compare_stashes(recorded)?;
         if !lost.is_empty() {
-            let git = WorktreeCommands::at(self.worktree.root());
-            let restore = |entry: &String| {
-                let message = shell_word(&self.worktree.stash_message(entry));
-                git.git(&format!("stash store -m {message} {entry}"))
-            };
+            let restore = |entry: &String| self.worktree.describe_stash_restore(entry);
             let named: Vec<String> = lost.iter().take(MAX_NAMED).map(restore).collect();
             let detail = format!(
                 "{} of the stash from before the session {} gone; bring back with: {}",

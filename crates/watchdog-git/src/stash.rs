@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 
 use gix::ObjectId;
-use gix::bstr::ByteSlice;
+use gix::bstr::{BString, ByteSlice};
 use jiff::Timestamp;
 
 use super::content_ids::content_hash;
@@ -14,6 +14,7 @@ use super::path_text::escape_path;
 use super::reflog;
 use super::snapshot::delete_ref;
 use super::tree_change::{list_changed_files, read_blob};
+use watchdog_facts::shell_line::{WorktreeCommands, shell_word};
 
 /// How many entries of the stash count, newest first.
 const MAX_ENTRIES: usize = 1_000;
@@ -24,6 +25,9 @@ const MAX_FILES: usize = 2_000;
 
 /// Files above this size, in bytes, are not compared.
 const MAX_BLOB: u64 = 16 << 20;
+
+/// Messages above this size, in bytes, are not typed into a command.
+const MOST_TYPED: usize = 200;
 
 /// The stash's ref.
 const STASH: &str = "refs/stash";
@@ -184,10 +188,28 @@ impl Worktree {
 
     /// The first line of an entry, `WIP on main: 1234567 subject` or `On main: message`.
     pub(super) fn stash_message(&self, hex: &str) -> String {
+        let message = self.read_stash_message(hex);
+        let line = message.lines().next().unwrap_or_default();
+        line.to_str_lossy().trim().to_owned()
+    }
+
+    fn read_stash_message(&self, hex: &str) -> BString {
         let commit =
             (ObjectId::from_hex(hex.as_bytes()).ok()).and_then(|id| self.repo.find_commit(id).ok());
-        let message = commit.map(|commit| commit.message_raw_sloppy().to_str_lossy().into_owned());
-        let line = message.as_deref().and_then(|text| text.lines().next());
-        line.unwrap_or("stash").trim().to_owned()
+        commit.map_or("stash".into(), |commit| {
+            commit.message_raw_sloppy().trim().into()
+        })
+    }
+
+    /// The command that puts an entry back with its message, which git writes as one line: by its text, or as git reads it.
+    pub(super) fn describe_stash_restore(&self, hex: &str) -> String {
+        let git = WorktreeCommands::at(self.root());
+        let message = self.read_stash_message(hex);
+        let text = message.to_str().ok().filter(|text| !text.contains('\n'));
+        let word = match text.filter(|text| text.len() <= MOST_TYPED) {
+            Some(text) => shell_word(text),
+            None => format!("\"$({})\"", git.git(&format!("log -1 --format=%B {hex}"))),
+        };
+        git.git(&format!("stash store -m {word} {hex}"))
     }
 }
