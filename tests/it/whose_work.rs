@@ -440,6 +440,13 @@ fn links_in_place_of_ignored_folders_are_droppings() {
     let commit = "git add node_modules; git commit -qm link";
     let out = repo.watchdog(&["run", "--json", "--no-probe", "--", "sh", "-c", commit]);
     assert_eq!(out.json()["net_change"], json!(false), "{out}");
+    let beside = "mkdir lib; ln -s /opt/venv lib/.venv; ln -s ../../other app/out; echo w > w.txt; git add lib app/out w.txt; git commit -qm w";
+    let out = repo.watchdog(&["run", "--json", "--no-probe", "--", "sh", "-c", beside]);
+    assert_eq!(out.verdict(), "complete/new_commits", "{out}");
+    assert_parts(
+        &out.json()["notes"].to_string(),
+        &["link_committed", "rm --cached -- app/out lib/.venv\""],
+    );
 }
 
 #[test]

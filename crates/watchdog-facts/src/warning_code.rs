@@ -75,6 +75,8 @@ word_table! {
     LeftUncommitted = "left_uncommitted",
     /// A loop ended because a usage limit lasts longer than `--max-wait`.
     LimitTooLong = "limit_too_long",
+    /// A commit has a link in place of an ignored folder, or one that leaves the worktree; the command that takes it out is named.
+    LinkCommitted = "link_committed",
     /// The session's log is missing or not whole.
     LogIncomplete = "log_incomplete",
     /// The commits made here add up to no change of their own.

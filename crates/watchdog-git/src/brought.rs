@@ -114,7 +114,7 @@ impl<'a> BroughtSearch<'a> {
             return Ok(ContentOrigin::Unchanged);
         };
         let path = escape_path(file.path.as_ref());
-        if is_dropping(&path) || file.old.is_none() && self.is_dropping_link(file, new)? {
+        if is_dropping(&path) || self.is_dropping_link(file)? {
             return Ok(ContentOrigin::Dropping);
         }
         if moved.contains(&new.1) || new.1.is_empty_blob() {
@@ -130,10 +130,12 @@ impl<'a> BroughtSearch<'a> {
         Ok(source.map_or(ContentOrigin::Made, ContentOrigin::Brought))
     }
 
-    fn is_dropping_link(&self, file: &ChangedFile, new: FileEntry) -> Result<bool, Error> {
-        if !new.0.is_link() {
+    /// Whether the file is a new link in place of a folder.
+    pub(super) fn is_dropping_link(&self, file: &ChangedFile) -> Result<bool, Error> {
+        let link = file.new.filter(|new| new.0.is_link() && file.old.is_none());
+        let Some(new) = link else {
             return Ok(false);
-        }
+        };
         let target = tree_change::read_blob(self.worktree, new.1, LINES_UP_TO)?;
         Ok(target.is_some_and(|target| {
             let path = file.path.as_ref();

@@ -136,6 +136,7 @@ impl Worktree {
                 origins: &origins,
             },
             evidence,
+            &mut commits.degraded,
         )?;
         // They count as content that was there, whatever they change.
         if twins > 0 && (made.is_empty() || effect != NetEffect::Change) {

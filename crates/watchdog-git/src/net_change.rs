@@ -10,7 +10,7 @@
 use std::collections::HashSet;
 
 use gix::ObjectId;
-use gix::bstr::BString;
+use gix::bstr::{BString, ByteSlice as _};
 
 use super::brought::{BroughtSearch, ContentOrigin};
 use super::error::Error;
@@ -20,6 +20,8 @@ use super::origin_evidence::OriginEvidence;
 use super::path_text::escape_path;
 use super::tree_change::{self, ChangedFile, FileEntry};
 use super::walk::{CommitHistory, HistoryIndex};
+use watchdog_facts::evidence::{Degradation, WarningCode};
+use watchdog_facts::shell_line::{WorktreeCommands, shell_word};
 
 /// The net effect of the commits made here.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -56,6 +58,7 @@ pub(super) fn compute_change(
     head: ObjectId,
     parts: &CommitsByOrigin<'_>,
     evidence: &OriginEvidence,
+    degraded: &mut Vec<Degradation>,
 ) -> Result<NetEffect, Error> {
     let baseline_id = baseline;
     let head = history.node(head);
@@ -80,6 +83,20 @@ pub(super) fn compute_change(
         false => own_changes(worktree, history, baseline, (start_tree, head_tree), parts)?,
     };
     let mut search = BroughtSearch::new(worktree, evidence, baseline_id, start_tree);
+    let mut links = Vec::new();
+    for file in &changed {
+        if search.is_dropping_link(file)? {
+            links.push(shell_word(&file.path.to_str_lossy()));
+        }
+    }
+    if !links.is_empty() {
+        let git = WorktreeCommands::at(worktree.root());
+        let detail = format!(
+            "links in place of ignored folders, or out of the worktree, are committed; take them out with: {}",
+            git.git(&format!("rm --cached -- {}", links.join(" ")))
+        );
+        degraded.push(Degradation::new(WarningCode::LinkCommitted, detail));
+    }
     if let Some(effect) = judge_content(worktree, &changed, &mut search)? {
         return Ok(effect);
     }
