@@ -918,6 +918,21 @@ fn session_and_nested_checks_run_where_typed() {
         .map(|row| serde_json::from_str(row).unwrap());
     let row: Value = rows.find(|row: &Value| row["spec"] == "main").unwrap();
     assert_eq!(row["status"], json!("complete"), "{row:#}");
+    // The same folder in another worktree, and its own one below a worktree that lies inside of it.
+    repo.git(&["worktree", "add", "-q", "inner/second"]);
+    let second = Repo::new(&env, repo.path().join("inner/second"));
+    second.watchdog(&["snapshot"]).expect(0);
+    second.write("packages/api/more", "more\n");
+    second.commit_all("more");
+    for folder in [&api, &second.path().join("packages/api")] {
+        let out = env.watchdog(folder, &swept);
+        for spec in ["main", "second"] {
+            let rows = out.stdout.lines().map(serde_json::from_str::<Value>);
+            let row = (rows.flatten()).find(|row| row["spec"] == spec).unwrap();
+            assert_eq!(row["status"], json!("complete"), "{row:#}");
+        }
+    }
+    repo.git(&["worktree", "remove", "-f", "inner/second"]);
     repo.git(&["clean", "-q", "-f", "-d"]);
     let rescue = r#"{"rescue": {"mode": "command", "command": ["./go.sh"]}}"#;
     let outside = env.write("outside.json", rescue);

@@ -9,7 +9,7 @@ use watchdog_agent::preset::PresetCatalog;
 use watchdog_agent::transcript::ClaudeHome;
 use watchdog_core::config::CriteriaNumbers;
 use watchdog_facts::shell_line::WorktreeCommands;
-use watchdog_git::{Worktree, refuse_home_folder};
+use watchdog_git::{Worktree, named_git_dirs, refuse_home_folder};
 use watchdog_store::StateDir;
 use watchdog_store::task_store::OpenTaskStores;
 
@@ -80,15 +80,29 @@ impl CommandEnv {
         Ok(worktree)
     }
 
-    /// The folder of the worktree `root` in which the command was typed, or that `-C` names.
+    /// The folder of the worktree `root` in which the command was typed, or that `-C` names; in another worktree of the same repository the
+    /// one of the same path.
     pub fn typed_folder(&self, root: &Path) -> PathBuf {
-        let folder = self.worktree.canonicalize().ok();
-        let inside = folder.filter(|folder| folder.is_dir() && folder.starts_with(root));
-        inside.unwrap_or_else(|| root.to_owned())
+        let find_folder = || {
+            let typed = self.worktree.canonicalize().ok()?;
+            let below = typed.strip_prefix(find_top(&typed, root)?).ok()?;
+            let folder = root.join(below).canonicalize().ok()?;
+            (folder.is_dir() && folder.starts_with(root)).then_some(folder)
+        };
+        find_folder().unwrap_or_else(|| root.to_owned())
     }
 
     /// Shows one line of progress.
     pub fn tell(&self, text: &str) {
         (self.narrate)(text);
     }
+}
+
+/// The top of the worktree that `folder` lies in, where that is `root` or another worktree of its repository.
+pub(super) fn find_top<'f>(folder: &'f Path, root: &'f Path) -> Option<&'f Path> {
+    let find_common = |top: &Path| named_git_dirs(top).map(|(_, common_dir)| common_dir);
+    let common_dir = find_common(root);
+    (folder.ancestors())
+        .find(|top| common_dir.is_some() && find_common(top) == common_dir)
+        .or_else(|| folder.starts_with(root).then_some(root))
 }

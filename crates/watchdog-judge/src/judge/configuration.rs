@@ -16,7 +16,7 @@ use watchdog_store::anchor::{self, CriteriaAnchor};
 use watchdog_store::trust::{TrustStore, fingerprint_config};
 use watchdog_system::read_regular_file;
 
-use super::command_env::CommandEnv;
+use super::command_env::{CommandEnv, find_top};
 use super::open_worktree::OpenWorktree;
 
 /// The name of the configuration at the root of a worktree.
@@ -306,18 +306,18 @@ fn in_force(
     }))
 }
 
-/// The folder below the root in which the command was typed, and whether the file that it names lies below the root, too; `None` where one
-/// of them is the root.
+/// The folder below the root in which the command was typed, and whether the file that it names lies in a worktree of the repository, too;
+/// `None` where one of them is its root.
 fn find_typed_beside(
     command_env: &CommandEnv,
     root: &Path,
     named: &Path,
 ) -> Option<(String, bool)> {
     let folder_of_file = named.canonicalize().ok()?.parent()?.to_owned();
+    let top = find_top(&folder_of_file, root);
     let typed = command_env.typed_folder(root);
     let below = typed.strip_prefix(root).ok()?.to_str()?;
-    (folder_of_file != root && !below.is_empty())
-        .then(|| (below.to_owned(), folder_of_file.starts_with(root)))
+    (top != Some(&folder_of_file) && !below.is_empty()).then(|| (below.to_owned(), top.is_some()))
 }
 
 /// A warning about a file that the user named, and that lies where the session could change it.

@@ -170,11 +170,8 @@ impl ClaimedWork {
                     .for_each(|note| self.command_env.tell(note));
                 let mut signals = signals.also(self.kept.wait_until_lost());
                 // Sessions stand in the same folder as who typed the command, where the task has it.
-                let top = self.queue.open.root();
-                let typed = self.command_env.typed_folder(top);
-                let folder = ready.root.join(typed.strip_prefix(top).unwrap_or(&typed));
                 let around = CommandEnv {
-                    worktree: folder.canonicalize().unwrap_or_else(|_| ready.root.clone()),
+                    worktree: self.command_env.typed_folder(&ready.root),
                     ..self.command_env.clone()
                 };
                 match self.request() {
