@@ -98,6 +98,37 @@ fn vanished_work_of_other_worktrees_is_named_and_restored() {
 }
 
 #[test]
+fn unreadable_siblings_are_warned_about() {
+    let env = TestEnv::new();
+    let [main, own, _] = three_worktrees(&env);
+    let name = main.path().file_name().unwrap().to_str().unwrap();
+    // git of the session repairs what was in the way.
+    let script = format!("rm ../{name}/.git/index; git -C ../{name} reset -q --hard");
+    main.write(".git/index", "no index");
+    let verdict = run(&own, &script);
+    assert_eq!(
+        verdict["degraded"],
+        json!(["siblings_unread"]),
+        "{verdict:#}"
+    );
+    let detail = verdict["notes"][0]["detail"].as_str().unwrap();
+    assert!(
+        detail.contains(&main.path().display().to_string()),
+        "{detail}"
+    );
+    // A lock of git keeps nobody from reading.
+    main.write("src/a", "one\ntwo\n");
+    main.write(".git/index.lock", "");
+    let script = format!("rm ../{name}/.git/index.lock; git -C ../{name} reset -q --hard");
+    let verdict = run(&own, &script);
+    assert_eq!(
+        verdict["degraded"],
+        json!(["sibling_work_gone"]),
+        "{verdict:#}"
+    );
+}
+
+#[test]
 fn work_that_is_elsewhere_or_edited_is_no_loss() {
     let env = TestEnv::new();
     let [main, own, sibling] = three_worktrees(&env);

@@ -27,6 +27,9 @@ pub struct SessionEdgeFiles {
     /// The other worktrees of the repository when the session began, by their ids.
     #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
     pub siblings: BTreeMap<String, SiblingWork>,
+    /// Sentences about those that were not looked at.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub unread_siblings: Vec<String>,
     /// The gates of the repository when the session began; `None` where they were not recorded.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub gates: Option<GateHooks>,

@@ -125,6 +125,8 @@ word_table! {
     SessionStalled = "session_stalled",
     /// Work that was uncommitted in another worktree of the repository when the session began is gone; a snapshot has it.
     SiblingWorkGone = "sibling_work_gone",
+    /// Another worktree of the repository could not be looked at before the session, so that work that is gone there is not told.
+    SiblingsUnread = "siblings_unread",
     /// Uncommitted work could not be kept in a snapshot.
     SnapshotFailed = "snapshot_failed",
     /// Old snapshots could not be dropped.

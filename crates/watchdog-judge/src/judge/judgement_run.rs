@@ -235,6 +235,9 @@ impl JudgementRun {
             || input.work.end.is_none()
             || (input.last_session(store)).is_none_or(|session| session.log.is_none());
         if is_about_session && !input.overrides.once {
+            let unread = input.work.unread_siblings.iter();
+            let note = |sentence: &String| Degradation::new(WarningCode::SiblingsUnread, sentence);
+            verdict.degraded.extend(unread.map(note));
             let siblings = (&input.work.siblings, since);
             let sentences = describe_vanished(&worktree, store, siblings, &input.commands);
             let detail = join_names(&sentences);

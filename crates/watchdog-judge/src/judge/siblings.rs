@@ -33,8 +33,8 @@ const PATIENCE: Duration = Duration::from_secs(5);
 /// How many files of one are named.
 const NAMED: usize = 3;
 
-/// Keeps what is uncommitted in the other worktrees that are there and have no live session. Tells how many it did not look at; nothing depends
-/// on it.
+/// Keeps what is uncommitted in the other worktrees that are there and have no live session. Tells and records which it did not look at;
+/// nothing depends on it.
 pub fn keep_siblings(
     command_env: &CommandEnv,
     open: &OpenWorktree,
@@ -52,10 +52,11 @@ pub fn keep_siblings(
         }
     };
     let mut siblings = open.worktree.list_neighbours();
+    let mut unread: Vec<String> = siblings.iter().filter_map(describe_unreadable).collect();
     siblings.retain(is_sibling);
     // No other worktree may take the time of this one.
     siblings.sort_by_key(|sibling| !is_own(sibling));
-    if siblings.is_empty() || settings.mode == RescueMode::Off {
+    if settings.mode == RescueMode::Off {
         return;
     }
     let mut missed: BTreeSet<PathBuf> = (siblings.iter())
@@ -102,7 +103,7 @@ pub fn keep_siblings(
                 work.outer = outer.map(|outer| outer.to_string_lossy().into_owned());
                 recorded.work.siblings.insert(sibling.worktree_id(), work);
             }
-            Err(error) => command_env.tell(&format!(
+            Err(error) => unread.push(format!(
                 "cannot keep what is uncommitted in {}: {error}",
                 sibling.root.display()
             )),
@@ -113,11 +114,26 @@ pub fn keep_siblings(
             .iter()
             .map(|root| root.display().to_string())
             .collect();
-        command_env.tell(&format!(
+        unread.push(format!(
             "no look at {}: watchdog looks at {MOST} worktrees, for {} s",
             name_first(&named),
             PATIENCE.as_secs()
         ));
+    }
+    unread
+        .iter()
+        .for_each(|sentence| command_env.tell(sentence));
+    recorded.work.unread_siblings = unread;
+}
+
+/// A sentence about a worktree that is there and that git cannot use.
+fn describe_unreadable(sibling: &FoundWorktree) -> Option<String> {
+    match &sibling.standing {
+        WorktreeState::Broken { why } | WorktreeState::Unlisted { why } => Some(format!(
+            "cannot keep what is uncommitted in {}: {why}",
+            sibling.root.display()
+        )),
+        WorktreeState::There | WorktreeState::Gone { .. } | WorktreeState::Nothing { .. } => None,
     }
 }
 

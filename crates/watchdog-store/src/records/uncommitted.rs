@@ -88,6 +88,7 @@ pub fn record_beside(
 ) -> Result<(), StoreError> {
     change_record(store, worktree_id, spec, baseline_at, |record| {
         record.work.siblings.clone_from(&beside.siblings);
+        (record.work.unread_siblings).clone_from(&beside.unread_siblings);
         record.work.bundle.clone_from(&beside.bundle);
     })
 }
