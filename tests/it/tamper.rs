@@ -700,6 +700,15 @@ fn session_around_its_gates_is_only_claimed() {
             "claimed",
         ),
         (
+            "applies a patch",
+            format!(
+                "{open} bad --no-verify --author 'P <p@x>'; git format-patch -q -1 -o ..; git reset -q --hard HEAD~1; git am -q ../0001*"
+            ),
+            &commits,
+            "no_verify",
+            "claimed",
+        ),
+        (
             "takes it out for a moment",
             format!("mv .git/hooks ../h; {open} bad; mv ../h .git/hooks"),
             &commits,
@@ -761,16 +770,27 @@ fn session_around_its_gates_is_only_claimed() {
             "{what}: {out}"
         );
         assert_eq!(verdict["evidence"], evidence, "{what}: {out}");
+        let names_author = out
+            .stdout
+            .contains("its author is P <p@x>; git am runs no pre-commit");
+        assert_eq!(names_author, session.contains("git am"), "{what}: {out}");
     }
-    // A hook that takes nothing in the scratch repository, and one that is no file.
-    for (hook, words) in [
+    // A hook that takes nothing in the scratch repository, one that does not end there, and one that is no file.
+    for (at, (hook, words)) in [
         (
             Some("#!/bin/sh\nexit 1\n"),
-            "takes no earlier commit here either",
+            "no commit from before the session passes it here",
+        ),
+        (
+            Some("#!/bin/sh\nexec sleep 300\n"),
+            "its hooks, run once more, took over 20s",
         ),
         (None, "could not read it when the session began"),
-    ] {
-        let repo = env.repo_named(&format!("unknown{}", hook.is_some()));
+    ]
+    .into_iter()
+    .enumerate()
+    {
+        let repo = env.repo_named(&format!("unknown{at}"));
         let path = repo.path().join(".git/hooks/pre-commit");
         match hook {
             Some(hook) => repo.write(".git/hooks/pre-commit", hook),

@@ -22,12 +22,12 @@ use super::judgement_input::JudgementInput;
 
 /// How many commits hooks look at, newest first, and how long in all.
 const MOST_COMMITS: usize = 5;
-const PATIENCE: Duration = Duration::from_secs(60);
+const PATIENCE: Duration = Duration::from_secs(20);
 
 /// How many commits from before the session a hook may take to show that it can.
 const MOST_CONTROLS: &str = "-n3";
 
-/// Tells a hook that it runs once more, for a look: one with effects outside of the repository ends early.
+/// Tells a hook that it runs once more: one with effects outside of the repository ends early.
 const RERUN: &str = "WATCHDOG_GATE_RERUN";
 
 /// The hooks that look at a commit, in git's order.
@@ -72,7 +72,7 @@ pub fn find_gates_off(
     (gates_off, unread.or(unknown))
 }
 
-/// Whether criteria rely on the repository's own gates: where commits decide, or a check's command runs hooks.
+/// Whether criteria rely on the gates: where commits decide, or a check's command runs hooks.
 pub fn relies_on_gates(settings: &ConfigSettings) -> bool {
     fn relies(check: &CheckSpec) -> bool {
         match check {
@@ -135,23 +135,24 @@ impl HookRuns<'_> {
                 match run.is_brought(input, &commit.id) {
                     Some(true) => {}
                     Some(false) if run.has_control(input, hook, &commit.id, self) => {
-                        return Ok(Some(refusal));
+                        return Ok(Some(run.name_author(refusal, &commit.id)));
                     }
-                    Some(false) => {
-                        unknown = Some((refusal.detail, "it takes no earlier commit here either"))
-                    }
-                    None => {
-                        unknown = Some((
-                            refusal.detail,
-                            "the commits from before the session cannot be read",
-                        ))
+                    brought => {
+                        let why = match brought {
+                            Some(_) => "no commit from before the session passes it here",
+                            None => "the commits from before the session cannot be read",
+                        };
+                        unknown = Some(format!("{}; but {why}", refusal.detail));
                     }
                 }
             }
         }
-        unknown.map_or(Ok(None), |(detail, why)| {
+        if Instant::now() >= deadline {
+            unknown = Some(format!("its hooks, run once more, took over {PATIENCE:?}"));
+        }
+        unknown.map_or(Ok(None), |why| {
             Err(format!(
-                "whether the session went around a hook is unknown: {detail}; but {why}"
+                "whether the session went around a hook is unknown: {why}"
             ))
         })
     }
@@ -191,20 +192,15 @@ impl<'a> HookRun<'a> {
         };
         let (branch, objects) = (worktree.branch(), worktree.common_dir().join("objects"));
         drop(worktree);
-        let format = format!(
-            "--object-format={}",
-            if tree.len() > 40 { "sha256" } else { "sha1" }
-        );
+        let hash = if tree.len() > 40 { "sha256" } else { "sha1" };
+        let format = format!("--object-format={hash}");
         let branch = branch.unwrap_or_else(|| "watchdog".to_owned());
         run.git(&["init", "-q", "--template=", &format, "-b", &branch])?;
         let git_dir = run.scratch.folder().join(".git");
         run.copy_hooks(&hooks, &input.root)?;
         fs::create_dir_all(git_dir.join("objects/info")).ok()?;
-        fs::write(
-            git_dir.join("objects/info/alternates"),
-            format!("{}\n", objects.to_str()?),
-        )
-        .ok()?;
+        let line = format!("{}\n", objects.to_str()?);
+        fs::write(git_dir.join("objects/info/alternates"), line).ok()?;
         fs::write(git_dir.join("COMMIT_EDITMSG"), message).ok()?;
         if let Some(parent) = parent {
             run.git(&["update-ref", "HEAD", &parent])?;
@@ -228,10 +224,8 @@ impl<'a> HookRun<'a> {
         }
         let inside = hooks.strip_prefix(root).ok();
         let inside = inside.filter(|inside| !inside.starts_with(".git"));
-        let copy = self
-            .scratch
-            .folder()
-            .join(inside.unwrap_or(Path::new(".git/hooks")));
+        let inside = inside.unwrap_or(Path::new(".git/hooks"));
+        let copy = self.scratch.folder().join(inside);
         if !copy.exists() {
             fs::create_dir_all(copy.parent()?).ok()?;
             let mut room = CopyRoom {
@@ -267,14 +261,26 @@ impl<'a> HookRun<'a> {
         })
     }
 
+    /// Names an author who is not the committer: git runs no such hook for a patch that it applies. No record proves that it was one.
+    fn name_author(&self, mut refusal: GateOff, commit: &str) -> GateOff {
+        let people = self.read(&["log", "-1", "--format=%an <%ae>%n%cn <%ce>", commit]);
+        let people = people.unwrap_or_default();
+        if let Some((author, committer)) = people.split_once('\n')
+            && author != committer
+        {
+            let author = escape_to_one_line(author);
+            refusal.detail +=
+                &format!(" (its author is {author}; git am runs no {})", refusal.gate);
+        }
+        refusal
+    }
+
     /// Whether git made a commit from one that was there before the session, by cherry-pick, rebase or revert: by its change and the
     /// recorded refs, since a session can write any date. `None` where that is unknown.
     fn is_brought(&self, input: &JudgementInput, commit: &str) -> Option<bool> {
         let parent = format!("{commit}^");
-        if !(self.run(&["rev-parse", "-q", "--verify", &parent])?)
-            .exit
-            .success()
-        {
+        let parent_commit = self.run(&["rev-parse", "-q", "--verify", &parent])?;
+        if !parent_commit.exit.success() {
             return Some(false);
         }
         let tips = input.evidence.refs.as_ref()?.tips().ok()?;
@@ -285,17 +291,14 @@ impl<'a> HookRun<'a> {
         }
         let commits = self.read(&args)?;
         // A commit on top of all of them, for a single comparison.
-        let mut args: Vec<&str> = "-c user.name=w -c user.email=w commit-tree -m all"
-            .split(' ')
-            .collect();
+        let words = "-c user.name=w -c user.email=w commit-tree -m all";
+        let mut args: Vec<&str> = words.split(' ').collect();
         args.extend(commits.lines().flat_map(|commit| ["-p", commit]));
         let tree = format!("{}^{{tree}}", commits.lines().next()?);
         args.push(&tree);
         let all = self.read(&args)?;
-        if self
-            .read(&["cherry", &all, commit, &parent])?
-            .starts_with('-')
-        {
+        let picked = self.read(&["cherry", &all, commit, &parent])?;
+        if picked.starts_with('-') {
             return Some(true);
         }
         let message = self.read(&["log", "-1", "--format=%B", commit])?;
