@@ -1,9 +1,11 @@
-//! The figures of a run, by runner.
+//! The figures of a run: runners whose closing lines carry all of them are rows of tables here, the others are functions beside it.
 
-use regex::Captures;
-use serde_json::Value;
+use regex::Regex;
+use std::sync::LazyLock;
 
 use watchdog_facts::evidence::TestCounts;
+
+use super::more_counts::READERS;
 
 /// The report of one runner: figures, or that it ran something without counting it (the inner `None`). The outer `None`: it did not run.
 pub(super) type RunnerCounts = Option<Option<TestCounts>>;
@@ -13,46 +15,6 @@ pub(super) const NONE: TestCounts = TestCounts {
     failed: 0,
     skipped: 0,
 };
-
-/// Every runner that is known.
-const RUNNERS: &[fn(&[&str]) -> RunnerCounts] = &[
-    count_cargo_tests,
-    count_nextest_tests,
-    count_pytest_tests,
-    count_unittest_tests,
-    count_go_tests,
-    count_jest_tests,
-    count_vitest_tests,
-    count_mocha_tests,
-    count_node_tests,
-    count_rspec_tests,
-    count_surefire_tests,
-    count_gradle_tests,
-    count_ctest_tests,
-    count_dotnet_tests,
-];
-
-/// Both figures together.
-pub(super) fn sum_test_counts(a: TestCounts, b: TestCounts) -> TestCounts {
-    TestCounts {
-        ran: a.ran.saturating_add(b.ran),
-        failed: a.failed.saturating_add(b.failed),
-        skipped: a.skipped.saturating_add(b.skipped),
-    }
-}
-
-/// The figures of all runs in these lines, by the runners here and `more` of them.
-pub(super) fn sum_runs(lines: &[&str], more: &[fn(&[&str]) -> RunnerCounts]) -> RunnerCounts {
-    let readings: Vec<Option<TestCounts>> = (RUNNERS.iter().chain(more))
-        .filter_map(|runner| runner(lines))
-        .collect();
-    let is_recognised = !readings.is_empty();
-    is_recognised.then(|| {
-        readings
-            .into_iter()
-            .try_fold(NONE, |all, next| Some(sum_test_counts(all, next?)))
-    })
-}
 
 /// A regular expression that is compiled once, for the whole life of the program.
 macro_rules! pattern {
@@ -64,466 +26,285 @@ macro_rules! pattern {
 }
 pub(super) use pattern;
 
-/// The number in a group; zero where it is missing or no number of ours.
-pub(super) fn number_of_group(groups: &Captures<'_>, group: usize) -> u64 {
-    groups
-        .get(group)
-        .and_then(|text| text.as_str().parse().ok())
-        .unwrap_or(0)
+/// Runners that end with lines of figures: a line that only they print, empty where the figures are one, and the lines with figures.
+const CLOSING_LINES: &[(&str, &str)] = &[
+    // nextest
+    (
+        "",
+        r"\s*Summary \[\s*[\d.]+s\]\s+\d+(?:/\d+)? tests? run: .*",
+    ),
+    // pytest
+    (
+        "",
+        r"[= ]*(?:\d+ (?:failed|passed|skipped|deselected|xfailed|xpassed|warnings?|errors?|rerun|subtests passed)(?:, )?)+ in \d[\d.]*s(?: \([\d:]+\))?[= ]*",
+    ),
+    // unittest
+    (
+        r"Ran \d+ tests? in [\d.]+s",
+        r"Ran \d+ tests? in .*|(?:OK|FAILED) \((?:[a-z ]+=\d+(?:, )?)+\)",
+    ),
+    // Jest
+    (
+        "",
+        r"Tests:\s+(?:\d+ (?:failed|skipped|todo|passed), )*\d+ total",
+    ),
+    // Vitest
+    (
+        "",
+        r"\s*Tests  \d+ (?:failed|passed|skipped|todo|expected fail).*\(\d+\)",
+    ),
+    // Mocha, and Cypress with it
+    (
+        r"  \d+ passing \([\dhms. ]+\)",
+        r"  \d+ (?:passing \(.*|pending|failing)",
+    ),
+    // node --test
+    (
+        r"(?:#|ℹ) cancelled \d+",
+        r"(?:#|ℹ) (?:pass|fail|cancelled|skipped|todo) \d+",
+    ),
+    // AVA
+    (
+        "  ─",
+        r"  \d+ (?:tests? (?:passed|failed|skipped|todo)|uncaught exceptions?)",
+    ),
+    // Jasmine
+    ("", r"\d+ specs?, \d+ failures?(?:, \d+ pending specs?)?"),
+    // uvu
+    (r"  Passed:    \d+", r"  Total:     \d+"),
+    // RSpec
+    (
+        "",
+        r"\d+ examples?, \d+ failures?(?:, \d+ pending)?(?:, \d+ errors? occurred outside of examples)?",
+    ),
+    // Surefire: a line per class has its time, the one per module has not.
+    (
+        "",
+        r"(?:\[\w+\]\s*)?Tests run: \d+, Failures: \d+, Errors: \d+, Skipped: \d+\s*",
+    ),
+    // Gradle, where tests fail, or by a plugin
+    (
+        "",
+        r"\d+ tests? completed, \d+ failed(?:, \d+ skipped)?|(?:SUCCESS|FAILURE): Executed \d+ tests? in .*",
+    ),
+    // dotnet test, by version and logger
+    (
+        "",
+        r"\s*\w+!\s+- Failed:\s*\d+, Passed:\s*\d+, Skipped:\s*\d+, Total:\s*\d+.*",
+    ),
+    ("", r"\s*Test summary: total: \d+, failed: \d+, .*"),
+    (
+        r"Total tests: \d+",
+        r"Total tests: \d+| +(?:Failed|Skipped): \d+",
+    ),
+    // Deno
+    ("", r"(?:ok|FAILED) \| \d+ passed.*"),
+    // Bun
+    (
+        r"Ran \d+ tests? across \d+ files?\..*",
+        " \\d+ (?:pass|fail|skip|todo)",
+    ),
+    // Playwright
+    (
+        r"Running \d+ tests? using \d+ workers?",
+        r"  \d+ (?:passed|failed|flaky|skipped|did not run)(?: \(.*\))?",
+    ),
+    // PHPUnit
+    (
+        "",
+        r"OK \(\d+ tests?, \d+ assertions?\)|Tests: \d+, Assertions: \d+.*\.",
+    ),
+    // Pest, and `artisan test` with it
+    ("", r"\s+Tests:\s+(?:\d+ \w+, )*\d+ \w+ \(\d+ assertions?\)"),
+    // minitest and test-unit
+    (
+        "",
+        r"\d+ (?:runs|tests), \d+ assertions, \d+ failures, \d+ errors, \d+ (?:skips|pendings).*",
+    ),
+    // ExUnit, and Bats where it is pretty
+    (
+        "",
+        r"(?:\d+ doctests?, |\d+ (?:property|properties), )*\d+ tests?, \d+ failures?(?:, \d+ (?:excluded|invalid|skipped))*(?: \(\d+ excluded\))?",
+    ),
+];
+
+/// Lines of a program that ran nothing.
+const NOTHING_RAN: &[&str] = &[
+    // pytest, Jest, Vitest, Mocha, tap
+    r"[= ]*no tests ran in [\d.]+s[= ]*",
+    r"No tests found, exiting with code \d+",
+    r"No tests found related to files changed since .*",
+    r"\s*Tests  no tests",
+    r"(?:Error: )?No test files found\b.*",
+    // ctest, Surefire, dotnet
+    r"No tests were found!!!",
+    r"(?:\[\w+\]\s*)?(?:No tests to run|There are no tests to run|Tests are skipped)\.?\s*",
+    r"No test (?:is available in |matches the given testcase filter).*",
+    // Deno, Bun, Playwright, PHPUnit, Pest, ExUnit, SwiftPM, Ginkgo
+    r"error: No test modules found",
+    r"No tests found!",
+    r"Error: No tests found",
+    r"No tests executed!",
+    r"\s*INFO\s+No tests found\.?",
+    r"All tests have been excluded\.?",
+    r".*No matching test cases were run.*",
+    r"Ran 0 of \d+ Specs in .*",
+    // Turborepo, Nx, pnpm, moon, Rush, Nox, AVA, Cypress
+    r"\s*(?:WARNING\s+)?No tasks were executed as part of this run.*",
+    r"\s*Tasks:\s+0 successful, 0 total",
+    r"\s*(?:>\s+)?NX\s+No (?:tasks|projects)\b.*\brun\b.*",
+    r#"\s*None of the (?:selected )?packages has a "?test.*"#,
+    r"\s*No projects (?:matched the filters|found in ).*",
+    r"\W*No tasks (?:found|affected by changed files)\. Unable to execute action pipeline\.",
+    r"The command line selection parameters did not match any projects\.",
+    r"nox > No sessions (?:found|selected).*",
+    r"\s*[✖✘×] Couldn['’]t find any files to test",
+    r"Can't run because no spec files were found\.",
+];
+
+/// Lines of further programs, whose figures are not read: they ran nothing where no other line counts something.
+const IDLE: &[&str] = &[
+    r#"task: Task "[^"]*(?:test|check|spec)[^"]*" is up to date"#,
+    r"lerna (?:info|success run) No packages found with the lifecycle script '?test",
+    r"\[info\] No tests (?:to run for |were executed)",
+    r"Ran 0 tests containing 0 assertions",
+    r"(?:INFO: )?No test targets were found",
+    r"No tests ran\.?$",
+    r"Files=\d+, Tests=0,",
+    r".*Executed 0 of 0 SUCCESS",
+    r"0 successes / 0 failures",
+    r"0 scenarios(?: passed, 0 failed.*)?$",
+    r"0 tests, 0 passed, 0 failed",
+    r"All 0 tests passed",
+    r"\[  PASSED  \] 0 tests\.",
+    r"No specs found",
+    r#""?Error: no test specified"#,
+];
+
+/// Programs that end each of their parts with a line: the line, and that of a part which ran nothing.
+const PARTS: &[(&str, &str)] = &[
+    // tox 4 adds the time of its commands where an environment has some.
+    (
+        r"\s+\S+: (?:OK|SKIP|FAIL)\b.*|SKIPPED:\s+\S+: .*",
+        r"SKIPPED:.*|.*: SKIP\b.*|.*: OK \([\d.]+ seconds\)",
+    ),
+    (
+        r"nox > Session \S+ (?:was|skipped|failed|aborted)\b.*",
+        r".* skipped\b.*",
+    ),
+    // moon
+    (r"▮▮▮▮ \S+:\S+ \(.*", r".*\(no op\b.*"),
+    // Rush
+    (r"==\[ [A-Z ]+: \d+ operations? \]=+", r"==\[ NO OP: .*"),
+];
+
+/// A pattern of whole lines, of any of these forms.
+fn line_pattern(forms: &[&str]) -> Regex {
+    Regex::new(&format!("^(?:{})$", forms.join("|"))).expect("it is tested")
 }
 
-/// The number right before a word, as in `3 passed`; zero where there is none.
-pub(super) fn read_before(line: &str, word: &str) -> u64 {
-    let words: Vec<&str> = line
-        .split(|c: char| !c.is_alphanumeric())
-        .filter(|word| !word.is_empty())
-        .collect();
-    words
-        .windows(2)
-        .find(|pair| pair[1] == word)
-        .and_then(|pair| pair[0].parse().ok())
-        .unwrap_or(0)
+/// All tables, compiled.
+struct Tables {
+    closing: Vec<(Option<Regex>, Regex)>,
+    nothing_ran: Regex,
+    idle: Regex,
+    parts: Vec<(Regex, Regex)>,
 }
 
-/// The number after a word and a sign, as in `skipped=3`; zero where there is none.
-pub(super) fn read_number_after(line: &str, word: &str) -> u64 {
-    let after_word = line
-        .split_once(word)
-        .map_or("", |(_, after)| after)
-        .trim_start_matches([':', '=', ' ']);
-    after_word
-        .split(|c: char| !c.is_ascii_digit())
-        .next()
-        .and_then(|digits| digits.parse().ok())
-        .unwrap_or(0)
-}
+static TABLES: LazyLock<Tables> = LazyLock::new(|| Tables {
+    closing: (CLOSING_LINES.iter())
+        .map(|(sign, figures)| {
+            let sign = (!sign.is_empty()).then(|| line_pattern(&[sign]));
+            (sign, line_pattern(&[figures]))
+        })
+        .collect(),
+    nothing_ran: line_pattern(NOTHING_RAN),
+    idle: Regex::new(&format!(r"^\s*(?:{})", IDLE.join("|"))).expect("it is tested"),
+    parts: (PARTS.iter())
+        .map(|(part, idle)| (line_pattern(&[part]), line_pattern(&[idle])))
+        .collect(),
+});
 
-/// The sum over the lines that a runner ends its runs with.
-pub(super) fn sum_line_counts(
-    lines: &[&str],
-    read: impl Fn(&str) -> Option<TestCounts>,
-) -> RunnerCounts {
-    lines
-        .iter()
-        .filter_map(|line| read(line))
-        .reduce(sum_test_counts)
-        .map(Some)
-}
-
-/// `cargo test`: each program announces how many tests it has, and ends with its result. Output of
-/// tests in between is not the result.
-fn count_cargo_tests(lines: &[&str]) -> RunnerCounts {
-    let (mut all, mut last, mut begun) = (None, None, false);
-    let add = |all: Option<TestCounts>, last: Option<TestCounts>| match (all, last) {
-        (Some(all), Some(last)) => Some(sum_test_counts(all, last)),
-        (all, last) => all.or(last),
-    };
-    for line in lines {
-        if pattern!(r"^running \d+ tests?$").is_match(line) {
-            all = add(all, last.take());
-            begun = true;
-        } else if begun
-            && let Some(groups) =
-                pattern!(r"^test result: \w+\. (\d+) passed; (\d+) failed; (\d+) ignored; (\d+) measured; \d+ filtered out").captures(line)
-        {
-            let (passed, failed, ignored, measured) = (number_of_group(&groups, 1), number_of_group(&groups, 2), number_of_group(&groups, 3), number_of_group(&groups, 4));
-            last = Some(TestCounts { ran: passed + failed + measured, failed, skipped: ignored });
-        }
+/// Both figures together.
+pub(super) fn sum_test_counts(a: TestCounts, b: TestCounts) -> TestCounts {
+    TestCounts {
+        ran: a.ran.saturating_add(b.ran),
+        failed: a.failed.saturating_add(b.failed),
+        skipped: a.skipped.saturating_add(b.skipped),
     }
-    begun.then(|| add(all, last))
 }
 
-fn count_nextest_tests(lines: &[&str]) -> RunnerCounts {
-    sum_line_counts(lines, |line| {
-        let summary_groups =
-            pattern!(r"^\s*Summary \[\s*[\d.]+s\]\s+(\d+)(?:/\d+)? tests? run: (.*)$")
-                .captures(line)?;
-        let figures = summary_groups.get(2)?.as_str();
-        let failed = read_before(figures, "failed")
-            + pattern!(r"(\d+) timed out")
-                .captures(figures)
-                .map_or(0, |groups| number_of_group(&groups, 1));
-        Some(TestCounts {
-            ran: number_of_group(&summary_groups, 1),
-            failed,
-            skipped: read_before(figures, "skipped"),
-        })
-    })
-}
-
-fn count_pytest_tests(lines: &[&str]) -> RunnerCounts {
-    sum_line_counts(lines, |line| {
-        let line = line.trim_matches(['=', ' ']);
-        let (figures, _) = line
-            .rsplit_once(" in ")
-            .filter(|(_, time)| pattern!(r"^\d[\d.]*s(?: \([\d:]+\))?$").is_match(time))?;
-        if figures == "no tests ran" {
-            return Some(NONE);
-        }
-        let figure_pattern = pattern!(
-            r"^\d+ (?:failed|passed|skipped|deselected|xfailed|xpassed|warnings?|errors?|rerun|subtests passed)$"
-        );
-        if !figures
-            .split(", ")
-            .all(|figure| figure_pattern.is_match(figure))
-        {
-            return None;
-        }
-        let failed = read_before(figures, "failed")
-            + read_before(figures, "error")
-            + read_before(figures, "errors");
-        let ran = failed
-            + read_before(figures, "passed")
-            + read_before(figures, "xfailed")
-            + read_before(figures, "xpassed");
-        Some(TestCounts {
-            ran,
-            failed,
-            skipped: read_before(figures, "skipped"),
-        })
-    })
-}
-
-/// `unittest` counts the skipped ones among those that it ran.
-fn count_unittest_tests(lines: &[&str]) -> RunnerCounts {
-    let runs = lines.iter().enumerate().filter_map(|(n, line)| {
-        let ran = number_of_group(
-            &pattern!(r"^Ran (\d+) tests? in [\d.]+s$").captures(line)?,
-            1,
-        );
-        let result = lines[n + 1..].iter().find(|line| !line.trim().is_empty())?;
-        if !["OK", "FAILED", "NO TESTS RAN"]
+/// The figures of all runs in these lines.
+pub(super) fn sum_runs(lines: &[&str]) -> RunnerCounts {
+    let has_line = |pattern: &Regex| lines.iter().any(|line| pattern.is_match(line));
+    let closing = TABLES.closing.iter().filter_map(|(sign, figures)| {
+        let mut shown = lines
             .iter()
-            .any(|word| result.starts_with(word))
-        {
-            return None;
-        }
-        let skipped = read_number_after(result, "skipped");
-        let failed = read_number_after(result, "failures") + read_number_after(result, "errors");
-        Some(TestCounts {
-            ran: ran.saturating_sub(skipped),
-            failed,
-            skipped,
-        })
+            .filter(|line| figures.is_match(line))
+            .peekable();
+        let is_there = sign
+            .as_ref()
+            .map_or_else(|| shown.peek().is_some(), has_line);
+        is_there.then(|| Some(read_figures(&shown.copied().collect::<Vec<_>>().join(", "))))
     });
-    runs.reduce(sum_test_counts).map(Some)
+    let is_idle_part = |(part, idle): &(Regex, Regex)| {
+        let mut parts = lines.iter().filter(|line| part.is_match(line)).peekable();
+        parts.peek().is_some() && parts.all(|line| idle.is_match(line))
+    };
+    let counts = pattern!(
+        r"(?i)\b[1-9]\d* (?:\w+ )?(?:tests?|pass\w*|scenarios|examples|specs?|successe?s?)\b|\b(?:all tests passed|total [1-9]|executed [1-9]|tests=[1-9])"
+    );
+    let ran_nothing = has_line(&TABLES.nothing_ran)
+        || TABLES.parts.iter().any(is_idle_part)
+        || has_line(&TABLES.idle) && !has_line(counts);
+    let readings = closing
+        .chain(READERS.iter().filter_map(|read| read(lines)))
+        .chain(ran_nothing.then_some(Some(NONE)));
+    readings.reduce(|all, next| Some(sum_test_counts(all?, next?)))
 }
 
-/// `go test` counts nothing itself: with `-json` or `-v` each test has an event or a line, without them each package has one.
-fn count_go_tests(lines: &[&str]) -> RunnerCounts {
-    let events: Vec<Value> = lines
-        .iter()
-        .filter(|line| line.starts_with("{\"") && line.contains("\"Action\":"))
-        .filter_map(|line| serde_json::from_str(line).ok())
-        .collect();
-    if !events.is_empty() {
-        let of_tests = events
-            .iter()
-            .filter(|event| event["Test"].is_string() && event["Package"].is_string());
-        let counts = of_tests
-            .filter_map(|event| count_test_result(event["Action"].as_str()?))
-            .fold(NONE, sum_test_counts);
-        return Some(Some(counts));
-    }
-    let package = |line: &&&str| pattern!(r"^(?:ok  |FAIL|\?   |---)\t\S+|^FAIL\t").is_match(line);
-    let packages: Vec<&&str> = lines.iter().filter(package).collect();
-    if packages.is_empty() {
-        return None;
-    }
-    if lines.iter().any(|line| line.starts_with("=== RUN ")) {
-        let ended = |line: &&str| {
-            count_test_result(
-                pattern!(r"^\s*--- (PASS|FAIL|SKIP): \S+ \(")
-                    .captures(line)?
-                    .get(1)?
-                    .as_str(),
-            )
+/// The figures beside the words that runners have for them: `3 passed`, `Failures: 1`, `skipped=2`. A total counts the skipped ones, too.
+pub(super) fn read_figures(text: &str) -> TestCounts {
+    let pairs = pattern!(
+        r"\d+ tests? run\b|((?:expected |unexpected )?[A-Za-z]+)[:= ] *(\d+)(?:[,.;)]|$)|(\(?)(\d+) (?:tests? (passed|failed|skipped|todo)\b|([a-z]+))"
+    );
+    let (mut total, mut passed, mut counts, mut excluded) = (None, 0_u64, NONE, 0_u64);
+    for groups in pairs.captures_iter(text) {
+        let word = [1, 5, 6].into_iter().find_map(|group| groups.get(group));
+        let number = groups.get(2).or(groups.get(4));
+        let (Some(word), Some(number)) = (word, number) else {
+            continue;
         };
-        return Some(Some(
-            lines.iter().filter_map(ended).fold(NONE, sum_test_counts),
-        ));
-    }
-    let ran_none =
-        |line: &&str| line.contains("[no test files]") || line.contains("[no tests to run]");
-    Some(packages.iter().all(|line| ran_none(line)).then_some(NONE))
-}
-
-/// A test of `go test` that ended so.
-fn count_test_result(how: &str) -> Option<TestCounts> {
-    match how {
-        "pass" | "PASS" => Some(TestCounts { ran: 1, ..NONE }),
-        "fail" | "FAIL" => Some(TestCounts {
-            ran: 1,
-            failed: 1,
-            skipped: 0,
-        }),
-        "skip" | "SKIP" => Some(TestCounts { skipped: 1, ..NONE }),
-        _ => None,
-    }
-}
-
-fn count_jest_tests(lines: &[&str]) -> RunnerCounts {
-    sum_line_counts(lines, |line| {
-        if line.starts_with("No tests found, exiting with code") {
-            return Some(NONE);
-        }
-        let figures = pattern!(r"^Tests:\s+((?:\d+ (?:failed|skipped|todo|passed), )*\d+ total)$")
-            .captures(line)?
-            .get(1)?
-            .as_str();
-        let failed = read_before(figures, "failed");
-        Some(TestCounts {
-            ran: failed + read_before(figures, "passed"),
-            failed,
-            skipped: read_before(figures, "skipped") + read_before(figures, "todo"),
-        })
-    })
-}
-
-fn count_vitest_tests(lines: &[&str]) -> RunnerCounts {
-    sum_line_counts(lines, |line| {
-        if line.starts_with("No test files found, exiting with code") {
-            return Some(NONE);
-        }
-        let figures = pattern!(
-            r"^\s*Tests  (no tests|\d+ (?:failed|passed|skipped|todo|expected fail).*\(\d+\))$"
-        )
-        .captures(line)?
-        .get(1)?;
-        let figures = figures.as_str();
-        let failed = read_before(figures, "failed");
-        let ran = failed + read_before(figures, "passed") + read_before(figures, "expected");
-        Some(TestCounts {
-            ran,
-            failed,
-            skipped: read_before(figures, "skipped") + read_before(figures, "todo"),
-        })
-    })
-}
-
-/// Mocha prints the passed tests first, then the pending and the failed ones.
-fn count_mocha_tests(lines: &[&str]) -> RunnerCounts {
-    let mut all: Option<TestCounts> = None;
-    for line in lines {
-        if let Some(groups) = pattern!(r"^  (\d+) passing \([\dhms. ]+\)$").captures(line) {
-            all = Some(sum_test_counts(
-                all.unwrap_or(NONE),
-                TestCounts {
-                    ran: number_of_group(&groups, 1),
-                    ..NONE
-                },
-            ));
-        } else if let Some(all) = &mut all
-            && let Some(groups) = pattern!(r"^  (\d+) (pending|failing)$").captures(line)
-        {
-            let count = number_of_group(&groups, 1);
-            let more = match &groups[2] {
-                "failing" => TestCounts {
-                    ran: count,
-                    failed: count,
-                    skipped: 0,
-                },
-                _ => TestCounts {
-                    skipped: count,
-                    ..NONE
-                },
-            };
-            *all = sum_test_counts(*all, more);
-        }
-    }
-    all.map(Some)
-}
-
-/// `node --test` ends with one figure per line.
-fn count_node_tests(lines: &[&str]) -> RunnerCounts {
-    let figure = |line: &&str| {
-        let groups =
-            pattern!(r"^(?:#|ℹ) (tests|pass|fail|cancelled|skipped|todo) (\d+)$").captures(line)?;
-        Some((groups[1].to_owned(), number_of_group(&groups, 2)))
-    };
-    let figures: Vec<(String, u64)> = lines.iter().filter_map(figure).collect();
-    figures.iter().any(|(what, _)| what == "tests").then(|| {
-        let counts = figures.iter().map(|(what, count)| match what.as_str() {
-            "pass" => TestCounts {
-                ran: *count,
-                ..NONE
-            },
-            "fail" | "cancelled" => TestCounts {
-                ran: *count,
-                failed: *count,
-                skipped: 0,
-            },
-            "skipped" | "todo" => TestCounts {
-                skipped: *count,
-                ..NONE
-            },
-            _ => NONE,
-        });
-        Some(counts.fold(NONE, sum_test_counts))
-    })
-}
-
-fn count_rspec_tests(lines: &[&str]) -> RunnerCounts {
-    sum_line_counts(lines, |line| {
-        let pattern = pattern!(
-            r"^(\d+) examples?, (\d+) failures?(?:, (\d+) pending)?(?:, (\d+) errors? occurred outside of examples)?$"
-        );
-        let groups = pattern.captures(line)?;
-        let (examples, pending) = (number_of_group(&groups, 1), number_of_group(&groups, 3));
-        let failed = number_of_group(&groups, 2) + number_of_group(&groups, 4);
-        Some(TestCounts {
-            ran: examples.saturating_sub(pending),
-            failed,
-            skipped: pending,
-        })
-    })
-}
-
-/// Surefire prints a line per class, with its time, and one per module without.
-fn count_surefire_tests(lines: &[&str]) -> RunnerCounts {
-    sum_line_counts(lines, |line| {
-        let line = pattern!(r"^\[\w+\]\s*").replace(line, "");
-        if [
-            "No tests to run.",
-            "There are no tests to run.",
-            "Tests are skipped.",
-        ]
-        .contains(&line.trim())
-        {
-            return Some(NONE);
-        }
-        let groups =
-            pattern!(r"^Tests run: (\d+), Failures: (\d+), Errors: (\d+), Skipped: (\d+)$")
-                .captures(line.trim_end())?;
-        let skipped = number_of_group(&groups, 4);
-        Some(TestCounts {
-            ran: number_of_group(&groups, 1).saturating_sub(skipped),
-            failed: number_of_group(&groups, 2) + number_of_group(&groups, 3),
-            skipped,
-        })
-    })
-}
-
-/// Gradle counts only where tests fail, or where a plugin does; that there was nothing to test it always says.
-fn count_gradle_tests(lines: &[&str]) -> RunnerCounts {
-    let counted = sum_line_counts(lines, |line| {
-        if let Some(groups) =
-            pattern!(r"^(\d+) tests? completed, (\d+) failed(?:, (\d+) skipped)?$").captures(line)
-        {
-            let skipped = number_of_group(&groups, 3);
-            return Some(TestCounts {
-                ran: number_of_group(&groups, 1).saturating_sub(skipped),
-                failed: number_of_group(&groups, 2),
-                skipped,
-            });
-        }
-        let groups = pattern!(r"^(?:SUCCESS|FAILURE): Executed (\d+) tests? in [^(]*(\(.*\))?$")
-            .captures(line)?;
-        let details = groups.get(2).map_or("", |group| group.as_str());
-        let skipped = read_before(details, "skipped");
-        Some(TestCounts {
-            ran: number_of_group(&groups, 1).saturating_sub(skipped),
-            failed: read_before(details, "failed"),
-            skipped,
-        })
-    });
-    let tasks = || {
-        lines.iter().filter_map(|line| {
-            pattern!(r"^> Task (?::\S+)*:(test[A-Z]\w*|test)(?: (.*))?$").captures(line)
-        })
-    };
-    let mut tests = tasks().filter(|task| &task[1] != "testClasses").peekable();
-    tests.peek()?;
-    counted.or_else(|| {
-        Some(
-            tests
-                .all(|task| task.get(2).is_some_and(|how| how.as_str() == "NO-SOURCE"))
-                .then_some(NONE),
-        )
-    })
-}
-
-fn count_ctest_tests(lines: &[&str]) -> RunnerCounts {
-    let skipped = lines
-        .iter()
-        .filter(|line| pattern!(r"^\s*\d+/\d+ Test\s+#\d+: .*\*\*\*Skipped").is_match(line))
-        .count() as u64;
-    let disabled = lines
-        .iter()
-        .filter(|line| {
-            pattern!(r"^\s*\d+/\d+ Test\s+#\d+: .*\*\*\*Not Run \(Disabled\)").is_match(line)
-        })
-        .count();
-    let run = sum_line_counts(lines, |line| {
-        if *line == *"No tests were found!!!" {
-            return Some(NONE);
-        }
-        let groups =
-            pattern!(r"^\d+% tests passed, (\d+) tests? failed out of (\d+)$").captures(line)?;
-        Some(TestCounts {
-            ran: number_of_group(&groups, 2),
-            failed: number_of_group(&groups, 1),
-            skipped: 0,
-        })
-    })?;
-    run.map(|run| {
-        Some(TestCounts {
-            ran: run.ran.saturating_sub(skipped),
-            skipped: skipped + disabled as u64,
-            ..run
-        })
-    })
-}
-
-/// `dotnet test` has three ways to say it, by its version and logger.
-fn count_dotnet_tests(lines: &[&str]) -> RunnerCounts {
-    let by_project = sum_line_counts(lines, |line| {
-        if line.starts_with("No test is available in ")
-            || line.starts_with("No test matches the given testcase filter")
-        {
-            return Some(NONE);
-        }
-        let groups = pattern!(
-            r"^\s*\w+!\s+- Failed:\s*(\d+), Passed:\s*(\d+), Skipped:\s*(\d+), Total:\s*\d+"
-        )
-        .captures(line)?;
-        let failed = number_of_group(&groups, 1);
-        Some(TestCounts {
-            ran: failed + number_of_group(&groups, 2),
-            failed,
-            skipped: number_of_group(&groups, 3),
-        })
-    });
-    let summary = || {
-        sum_line_counts(lines, |line| {
-            let groups = pattern!(
-                r"^\s*Test summary: total: (\d+), failed: (\d+), succeeded: (\d+), skipped: (\d+)"
-            )
-            .captures(line)?;
-            Some(TestCounts {
-                ran: number_of_group(&groups, 2) + number_of_group(&groups, 3),
-                failed: number_of_group(&groups, 2),
-                skipped: number_of_group(&groups, 4),
-            })
-        })
-    };
-    let old = || {
-        let begins = lines
-            .iter()
-            .rposition(|line| pattern!(r"^Total tests: \d+").is_match(line))?;
-        let figure = |what: &str| {
-            lines[begins..]
-                .iter()
-                .take(5)
-                .find(|line| line.trim_start().starts_with(what))
-                .map_or(0, |l| read_number_after(l, what))
+        let number = number.as_str().parse().unwrap_or(0);
+        let in_parentheses = groups.get(3).is_some_and(|sign| !sign.is_empty());
+        let sum = match word.as_str().to_ascii_lowercase().as_str() {
+            "test" | "tests" | "run" | "runs" | "example" | "examples" | "spec" | "specs"
+            | "doctest" | "doctests" | "property" | "properties" | "total" | "of" => {
+                total.get_or_insert(0)
+            }
+            "warning" | "warnings" if !text.contains("assertion") => continue,
+            "pass" | "passed" | "passing" | "succeeded" | "xfailed" | "xpassed" | "expected"
+            | "flaky" | "measured" | "risky" | "deprecated" | "notice" | "warning" | "warnings"
+                if !in_parentheses =>
+            {
+                &mut passed
+            }
+            "fail" | "failed" | "failing" | "failure" | "failures" | "error" | "errors"
+            | "invalid" | "timed" | "exec" | "cancelled" | "uncaught" => &mut counts.failed,
+            "excluded" if in_parentheses => &mut excluded,
+            "skip" | "skips" | "skipped" | "ignored" | "pending" | "pendings" | "todo"
+            | "todos" | "incomplete" | "excluded" | "omissions" | "did" => &mut counts.skipped,
+            _ => continue,
         };
-        let failed = figure("Failed");
-        Some(Some(TestCounts {
-            ran: failed + figure("Passed"),
-            failed,
-            skipped: figure("Skipped"),
-        }))
-    };
-    by_project.or_else(summary).or_else(old)
+        *sum = sum.saturating_add(number);
+    }
+    let ran = total.map_or(passed.saturating_add(counts.failed), |total| {
+        total.saturating_sub(counts.skipped)
+    });
+    let skipped = counts.skipped.saturating_add(excluded);
+    TestCounts {
+        ran,
+        skipped,
+        ..counts
+    }
 }

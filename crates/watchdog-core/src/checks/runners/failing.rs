@@ -38,7 +38,7 @@ pub(super) fn list_failing_tests(lines: &[&str]) -> Vec<String> {
         pattern!(r"^(?:FAILED|ERROR) (\S+\.py::.+?)(?: - .*)?$"),
         pattern!(r"^(?:FAIL|ERROR): (\S+ \(.+\))$"),
         pattern!(r"^\s*--- FAIL: (\S+) \([\d.]+s\)$"),
-        pattern!(r"^\s*not ok \d+ - (.+)$"),
+        pattern!(r"^\s*not ok \d+ (?:- )?(.+)$"),
         pattern!(r"^✖ (.+) \([\d.]+ms\)$"),
         pattern!(r"^\s+● (.+ › .+)$"),
         pattern!(r"^ FAIL  (\S+ > .+)$"),
@@ -212,7 +212,7 @@ fn find_node_failure(lines: &[&str]) -> Option<TestFailure> {
     lines
         .iter()
         .find(|line| pattern!(r"^(?:#|ℹ) tests \d+$").is_match(line))?;
-    if let Some((name, below)) = find_named(lines, pattern!(r"^\s*not ok \d+ - (.+)$")) {
+    if let Some((name, below)) = find_named(lines, pattern!(r"^\s*not ok \d+ (?:- )?(.+)$")) {
         let error_text = below
             .iter()
             .find_map(|line| line.trim().strip_prefix("error: "))

@@ -1,244 +1,194 @@
-//! The figures of further runners, and of programs that start others and say in their own words that they started none.
+//! The figures of runners whose closing lines depend on other lines.
+
+use serde_json::Value;
 
 use watchdog_facts::evidence::TestCounts;
 
-use super::counts::{
-    NONE, RunnerCounts, number_of_group, pattern, read_before, read_number_after, sum_line_counts,
-    sum_test_counts,
-};
+use super::counts::{NONE, RunnerCounts, pattern, read_figures, sum_test_counts};
 
 /// The runners of this file.
-pub(super) const MORE: &[fn(&[&str]) -> RunnerCounts] = &[
-    count_deno_tests,
-    count_bun_tests,
-    count_playwright_tests,
-    count_phpunit_tests,
-    count_pest_tests,
-    count_minitest_tests,
-    count_exunit_tests,
+pub(super) const READERS: &[fn(&[&str]) -> RunnerCounts] = &[
+    count_cargo_tests,
+    count_go_tests,
+    count_gradle_tasks,
+    count_ctest_tests,
     count_swift_tests,
-    count_starters,
-    count_tox_tests,
-    count_make_tests,
-    count_idle_runs,
+    count_tap_points,
+    count_make_targets,
 ];
 
-fn counts_without_skipped(all: u64, failed: u64, skipped: u64) -> TestCounts {
-    TestCounts {
-        ran: all.saturating_sub(skipped),
-        failed,
-        skipped,
-    }
-}
-
-fn count_deno_tests(lines: &[&str]) -> RunnerCounts {
-    sum_line_counts(lines, |line| {
-        if *line == *"error: No test modules found" {
-            return Some(NONE);
-        }
-        let figures = pattern!(r"^(?:ok|FAILED) \| (\d+ passed.*)$").captures(line)?;
-        let (figures, failed) = (&figures[1], read_before(&figures[1], "failed"));
-        Some(TestCounts {
-            ran: failed + read_before(figures, "passed"),
-            failed,
-            skipped: read_before(figures, "ignored"),
-        })
-    })
-}
-
-/// Bun prints one figure per line, and then how many tests it ran.
-fn count_bun_tests(lines: &[&str]) -> RunnerCounts {
-    let runs = lines.iter().enumerate().filter_map(|(n, line)| {
-        if *line == "No tests found!" {
-            return Some(NONE);
-        }
-        pattern!(r"^Ran \d+ tests? across \d+ files?\.").captures(line)?;
-        let figures = lines[n.saturating_sub(8)..n].iter().rev();
-        let figures = figures.take_while(|line| line.starts_with(' ')).copied();
-        let figures = figures.collect::<Vec<_>>().join(",");
-        let failed = read_before(&figures, "fail");
-        Some(TestCounts {
-            ran: failed + read_before(&figures, "pass"),
-            failed,
-            skipped: read_before(&figures, "skip") + read_before(&figures, "todo"),
-        })
-    });
-    runs.reduce(sum_test_counts).map(Some)
-}
-
-fn count_playwright_tests(lines: &[&str]) -> RunnerCounts {
-    if lines.contains(&"Error: No tests found") {
-        return Some(Some(NONE));
-    }
-    let begins = (lines.iter())
-        .position(|line| pattern!(r"^Running \d+ tests? using \d+ workers?").is_match(line))?;
-    let figure = pattern!(r"^  \d+ (?:passed|failed|flaky|skipped|did not run)(?: \(.*\))?$");
-    let figures = lines[begins..].iter().filter(|line| figure.is_match(line));
-    let figures = figures.copied().collect::<Vec<_>>().join(",");
-    let failed = read_before(&figures, "failed");
-    Some(Some(TestCounts {
-        ran: failed + read_before(&figures, "passed") + read_before(&figures, "flaky"),
-        failed,
-        skipped: read_before(&figures, "skipped") + read_before(&figures, "did"),
-    }))
-}
-
-fn count_phpunit_tests(lines: &[&str]) -> RunnerCounts {
-    sum_line_counts(lines, |line| {
-        if *line == *"No tests executed!" {
-            return Some(NONE);
-        }
-        if let Some(groups) = pattern!(r"^OK \((\d+) tests?, \d+ assertions?\)$").captures(line) {
-            return Some(counts_without_skipped(number_of_group(&groups, 1), 0, 0));
-        }
-        let groups = pattern!(r"^Tests: (\d+), Assertions: \d+(.*)\.$").captures(line)?;
-        let figure = |word| read_number_after(&groups[2], word);
-        let skipped = figure("Skipped") + figure("Incomplete");
-        let failed = figure("Errors") + figure("Failures");
-        Some(counts_without_skipped(
-            number_of_group(&groups, 1),
-            failed,
-            skipped,
-        ))
-    })
-}
-
-/// Pest, and `artisan test` with it.
-fn count_pest_tests(lines: &[&str]) -> RunnerCounts {
-    sum_line_counts(lines, |line| {
-        if pattern!(r"^\s*INFO\s+No tests found\.?$").is_match(line) {
-            return Some(NONE);
-        }
-        let figures = pattern!(r"^\s+Tests:\s+((?:\d+ \w+, )*\d+ \w+) \(\d+ assertions?\)$")
-            .captures(line)?;
-        let sum = |words: &[&str]| {
-            words
-                .iter()
-                .map(|word| read_before(&figures[1], word))
-                .sum()
-        };
-        let failed = read_before(&figures[1], "failed");
-        let ran: u64 = sum(&[
-            "passed",
-            "risky",
-            "warning",
-            "warnings",
-            "deprecated",
-            "notice",
-        ]);
-        let skipped = sum(&["skipped", "todo", "todos", "incomplete"]);
-        Some(TestCounts {
-            ran: failed + ran,
-            failed,
-            skipped,
-        })
-    })
-}
-
-/// Minitest and test-unit.
-fn count_minitest_tests(lines: &[&str]) -> RunnerCounts {
-    sum_line_counts(lines, |line| {
-        let groups = pattern!(
-            r"^(\d+) (?:runs|tests), \d+ assertions, (\d+) failures, (\d+) errors, (\d+) (?:skips|pendings)"
-        )
-        .captures(line)?;
-        let number = |group| number_of_group(&groups, group);
-        Some(counts_without_skipped(
-            number(1),
-            number(2) + number(3),
-            number(4),
-        ))
-    })
-}
-
-/// `ExUnit` counts the skipped ones among all, and excluded ones unless it has them in parentheses.
-fn count_exunit_tests(lines: &[&str]) -> RunnerCounts {
-    sum_line_counts(lines, |line| {
-        if ["There are no tests to run", "All tests have been excluded"]
-            .contains(&line.trim_end_matches('.'))
+/// `cargo test`: each program announces how many tests it has, and ends with its result. Output of
+/// tests in between is not the result.
+fn count_cargo_tests(lines: &[&str]) -> RunnerCounts {
+    let (mut all, mut last, mut begun) = (None, None, false);
+    let add = |all: Option<TestCounts>, last: Option<TestCounts>| match (all, last) {
+        (Some(all), Some(last)) => Some(sum_test_counts(all, last)),
+        (all, last) => all.or(last),
+    };
+    for line in lines {
+        if pattern!(r"^running \d+ tests?$").is_match(line) {
+            all = add(all, last.take());
+            begun = true;
+        } else if begun
+            && pattern!(r"^test result: \w+\. \d+ passed; \d+ failed; \d+ ignored; \d+ measured; \d+ filtered out").is_match(line)
         {
-            return Some(NONE);
+            last = Some(read_figures(line));
         }
-        let figures = pattern!(
-            r"^(?:\d+ doctests?, |\d+ (?:property|properties), )*\d+ tests?, \d+ failures?(?:, \d+ (?:excluded|invalid|skipped))*( \(\d+ excluded\))?$"
-        );
-        figures.captures(line).map(|groups| {
-            let excluded = groups.get(1).map_or("", |parentheses| parentheses.as_str());
-            let line = line.strip_suffix(excluded).unwrap_or(line);
-            let sum = |words: &[&str]| {
-                words
-                    .iter()
-                    .map(|word| read_before(line, word))
-                    .sum::<u64>()
-            };
-            let all = sum(&[
-                "doctest",
-                "doctests",
-                "property",
-                "properties",
-                "test",
-                "tests",
-            ]);
-            let failed = sum(&["failure", "failures", "invalid"]);
-            let counts = counts_without_skipped(all, failed, sum(&["excluded", "skipped"]));
-            let skipped = counts.skipped + read_before(excluded, "excluded");
-            TestCounts { skipped, ..counts }
+    }
+    begun.then(|| add(all, last))
+}
+
+/// `go test` counts nothing itself: with `-json` or `-v` each test has an event or a line, without them each package has one.
+fn count_go_tests(lines: &[&str]) -> RunnerCounts {
+    let events: Vec<Value> = lines
+        .iter()
+        .filter(|line| line.starts_with("{\"") && line.contains("\"Action\":"))
+        .filter_map(|line| serde_json::from_str(line).ok())
+        .collect();
+    if !events.is_empty() {
+        let of_tests = events
+            .iter()
+            .filter(|event| event["Test"].is_string() && event["Package"].is_string());
+        let counts = of_tests
+            .filter_map(|event| count_test_result(event["Action"].as_str()?))
+            .fold(NONE, sum_test_counts);
+        return Some(Some(counts));
+    }
+    let package = |line: &&&str| pattern!(r"^(?:ok  |FAIL|\?   |---)\t\S+|^FAIL\t").is_match(line);
+    let packages: Vec<&&str> = lines.iter().filter(package).collect();
+    if packages.is_empty() {
+        return None;
+    }
+    if lines.iter().any(|line| line.starts_with("=== RUN ")) {
+        let ended = |line: &&str| {
+            count_test_result(
+                pattern!(r"^\s*--- (PASS|FAIL|SKIP): \S+ \(")
+                    .captures(line)?
+                    .get(1)?
+                    .as_str(),
+            )
+        };
+        return Some(Some(
+            lines.iter().filter_map(ended).fold(NONE, sum_test_counts),
+        ));
+    }
+    let ran_none =
+        |line: &&str| line.contains("[no test files]") || line.contains("[no tests to run]");
+    Some(packages.iter().all(|line| ran_none(line)).then_some(NONE))
+}
+
+/// A test of `go test` that ended so.
+fn count_test_result(how: &str) -> Option<TestCounts> {
+    match how {
+        "pass" | "PASS" => Some(TestCounts { ran: 1, ..NONE }),
+        "fail" | "FAIL" => Some(TestCounts {
+            ran: 1,
+            failed: 1,
+            skipped: 0,
+        }),
+        "skip" | "SKIP" => Some(TestCounts { skipped: 1, ..NONE }),
+        _ => None,
+    }
+}
+
+/// Gradle counts only where tests fail, or where a plugin does; that there was nothing to test it always says.
+fn count_gradle_tasks(lines: &[&str]) -> RunnerCounts {
+    let task = pattern!(r"^> Task (?::\S+)*:(?:test|test[A-Z]\w*)(?: (.*))?$");
+    let tasks = lines.iter().filter_map(|line| task.captures(line));
+    let mut tests = tasks
+        .filter(|task| !task[0].contains(":testClasses"))
+        .peekable();
+    tests.peek()?;
+    let is_idle = tests.all(|task| {
+        let how = task.get(1).map(|how| how.as_str());
+        how.is_some_and(|how| ["NO-SOURCE", "SKIPPED"].contains(&how))
+    });
+    let is_counted = || {
+        let counted = pattern!(r"^\d+ tests? completed, |^(?:SUCCESS|FAILURE): Executed \d");
+        lines.iter().any(|line| counted.is_match(line))
+    };
+    Some((is_idle || is_counted()).then_some(NONE))
+}
+
+fn count_ctest_tests(lines: &[&str]) -> RunnerCounts {
+    let count = |how: &str| {
+        let test = pattern!(r"^\s*\d+/\d+ Test\s+#\d+: ");
+        let tests = lines.iter().filter(|line| test.is_match(line));
+        tests.filter(|line| line.contains(how)).count() as u64
+    };
+    let closing = pattern!(r"^\d+% tests passed, \d+ tests? failed out of \d+$");
+    let closing: Vec<&str> = (lines.iter().copied())
+        .filter(|line| closing.is_match(line))
+        .collect();
+    (!closing.is_empty()).then(|| {
+        let run = read_figures(&closing.join(", "));
+        let skipped = count("***Skipped");
+        Some(TestCounts {
+            ran: run.ran.saturating_sub(skipped),
+            skipped: skipped + count("***Not Run (Disabled)"),
+            ..run
         })
     })
 }
 
-/// `XCTest` prints a line per suite, the outermost last; Swift Testing has a line of its own beside it.
+/// `XCTest` prints a line per suite, the outermost last; Swift Testing has a line of its own beside it, which counts skipped tests.
 fn count_swift_tests(lines: &[&str]) -> RunnerCounts {
-    let executed = pattern!(
-        r"^\s*Executed (\d+) tests?, with (?:(\d+) tests? skipped and )?(\d+) failures? \("
-    );
-    let outermost = lines.iter().rev().find_map(|line| executed.captures(line));
-    let by_xctest = outermost.map(|groups| {
-        let number = |group| number_of_group(&groups, group);
-        counts_without_skipped(number(1), number(3), number(2))
+    let last = |pattern: &regex::Regex| lines.iter().rev().find(|line| pattern.is_match(line));
+    let by_xctest = last(pattern!(
+        r"^\s*Executed \d+ tests?, with .*\d+ failures? \("
+    ));
+    let by_testing = last(pattern!(
+        r"^\S+\s+Test run with \d+ tests?\b.* (?:passed|failed) after "
+    ))
+    .map(|line| {
+        let skips = pattern!(r#"^\S+\s+Test (?:\S+\(.*\)|".*") skipped(?:\.|: ".*)$"#);
+        let skipped = lines.iter().filter(|line| skips.is_match(line)).count() as u64;
+        TestCounts {
+            ran: read_figures(line).ran.saturating_sub(skipped),
+            failed: u64::from(line.contains(" failed after ")),
+            skipped,
+        }
     });
-    let by_testing = lines.iter().rev().find_map(|line| {
-        let groups = pattern!(r"^\S+\s+Test run with (\d+) tests?\b.* (passed|failed) after ")
-            .captures(line)?;
-        let failed = u64::from(&groups[2] == "failed");
-        Some(counts_without_skipped(
-            number_of_group(&groups, 1),
-            failed,
-            0,
-        ))
-    });
-    let without = (lines.iter()).any(|line| line.contains("No matching test cases were run"));
-    let runs = by_xctest.into_iter().chain(by_testing);
-    let runs = runs.reduce(sum_test_counts);
-    runs.or(without.then_some(NONE)).map(Some)
+    let runs = by_xctest.map(|line| read_figures(line)).into_iter();
+    runs.chain(by_testing).reduce(sum_test_counts).map(Some)
 }
 
-/// Turborepo, Nx and pnpm, where no package has such a script.
-fn count_starters(lines: &[&str]) -> RunnerCounts {
-    let words = pattern!(
-        r#"^\s*(?:(?:WARNING\s+)?No tasks were executed as part of this run|Tasks:\s+0 successful, 0 total$|(?:>\s+)?NX\s+No (?:tasks|projects)\b.*\brun\b|None of the (?:selected )?packages has a "?test|No projects (?:matched the filters|found in ))"#
-    );
-    lines
+/// TAP, as Bats, tap, tape, `QUnit` and `prove -v` print it: a point that has points of its own before or below it is a suite.
+fn count_tap_points(lines: &[&str]) -> RunnerCounts {
+    if lines
         .iter()
-        .any(|line| words.is_match(line))
-        .then_some(Some(NONE))
-}
-
-/// Tox, where it skipped every environment; what ran in another one has a runner of its own.
-fn count_tox_tests(lines: &[&str]) -> RunnerCounts {
-    let environment = pattern!(r"^\s+\S+: (OK|SKIP|FAIL)\b|^(SKIPPED):\s+\S+: ");
-    let mut states = lines
-        .iter()
-        .filter_map(|line| environment.captures(line))
-        .peekable();
-    states.peek()?;
-    states
-        .all(|groups| groups.get(1).is_none_or(|state| state.as_str() == "SKIP"))
-        .then_some(Some(NONE))
+        .any(|line| pattern!(r"^# cancelled \d+$").is_match(line))
+    {
+        return None;
+    }
+    let (mut counts, mut suite_failed, mut depth) = (NONE, false, 0);
+    let (mut plan_of_none, mut has_plan, mut has_points) = (false, false, false);
+    for line in lines {
+        if let Some(plan) = pattern!(r"^\s*1\.\.(\d+)\b").captures(line) {
+            has_plan = true;
+            plan_of_none |= &plan[1] == "0";
+        } else if line.trim() == "}" {
+            depth = line.len() - 1;
+        } else if let Some(groups) = pattern!(r"^(\s*)(not )?ok \d+\b(.*)$").captures(line) {
+            has_points = true;
+            let (indent, failed) = (groups[1].len(), groups.get(2).is_some());
+            if pattern!(r"(?i)# *(?:skip|todo)\b").is_match(&groups[3]) && !line.ends_with('{') {
+                counts.skipped += 1;
+            } else if depth > indent || line.ends_with('{') {
+                suite_failed |= failed;
+            } else {
+                counts.ran += 1;
+                counts.failed += u64::from(failed);
+            }
+            depth = indent;
+        }
+    }
+    counts.failed = counts.failed.max(u64::from(suite_failed));
+    (plan_of_none || has_plan && has_points).then_some(Some(counts))
 }
 
 /// Make, in any language, where a target of tests has nothing to do and no other line was printed.
-fn count_make_tests(lines: &[&str]) -> RunnerCounts {
+fn count_make_targets(lines: &[&str]) -> RunnerCounts {
     // A folder that it enters begins with a slash, a file of an odd time has a dot.
     let idle = pattern!(
         r#"^\S*make(?:\[\d+\])?: [^*]*?['‘`„“"«]\s?[^\s/.'’“”"»]*(?:test|check|spec)[^\s/.'’“”"»]*\s?['’“”"»]"#
@@ -246,16 +196,4 @@ fn count_make_tests(lines: &[&str]) -> RunnerCounts {
     let all_make = (lines.iter())
         .all(|line| line.trim().is_empty() || pattern!(r"^\S*make(?:\[\d+\])?: ").is_match(line));
     (all_make && lines.iter().any(|line| idle.is_match(line))).then_some(Some(NONE))
-}
-
-/// Further programs, whose figures are not read, where no other line counts something.
-fn count_idle_runs(lines: &[&str]) -> RunnerCounts {
-    let idle = pattern!(
-        r#"^\s*(?:task: Task "[^"]*(?:test|check|spec)[^"]*" is up to date|lerna info No packages found with the lifecycle script '?test|\[info\] No tests to run for |Ran 0 tests containing 0 assertions|(?:INFO: )?No test targets were found|No tests ran\.|Files=0, Tests=0,|✖ Couldn't find any files to test|.*Executed 0 of 0 SUCCESS|0 successes / 0 failures|0 scenarios(?: passed, 0 failed.*)?$|0 tests, 0 passed, 0 failed)"#
-    );
-    let counts = pattern!(
-        r"(?i)\b[1-9]\d* (?:\w+ )?(?:tests?|pass\w*|scenarios|examples|specs?|successe?s?)\b|\b(?:all tests passed|total [1-9]|executed [1-9]|tests=[1-9])"
-    );
-    let is_idle = lines.iter().any(|line| idle.is_match(line));
-    (is_idle && !lines.iter().any(|line| counts.is_match(line))).then_some(Some(NONE))
 }

@@ -4,7 +4,7 @@ use watchdog_facts::evidence::TestCounts;
 
 use super::super::answers::{CapturedStream, CommandOutput};
 use super::counts::{self, sum_test_counts};
-use super::{failing, more_counts};
+use super::failing;
 
 /// The report of a known test runner.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
@@ -50,7 +50,7 @@ fn parse_test_run(captured: &CapturedStream) -> Option<TestRun> {
         .lines()
         .map(|line| line.trim_end_matches('\r'))
         .collect();
-    let counted = counts::sum_runs(&lines, more_counts::MORE)?;
+    let counted = counts::sum_runs(&lines)?;
     // With a gap in the output, runs may be missing from the sum.
     let counts = if captured.dropped == 0 { counted } else { None };
     Some(TestRun {
