@@ -34,7 +34,7 @@ impl CommandCheck {
         CommandCheck { criterion }
     }
 
-    fn title(&self) -> String {
+    fn command_title(&self) -> String {
         let line = cut_feedback(one_line(&self.criterion.run.to_string()), 200);
         match &self.criterion.cwd {
             Some(cwd) => format!("`{line}` in `{}`", one_line(cwd)),
@@ -67,7 +67,7 @@ impl CommandCheck {
     }
 
     /// The feedback of a failed command: one failed test with its message where the runner names one, else the end of the output.
-    fn unmet(
+    fn describe_unmet(
         &self,
         title: &str,
         how: &str,
@@ -103,7 +103,7 @@ impl CommandCheck {
         tree: Option<String>,
         context: &CheckContext<'_>,
     ) -> JudgedCheck {
-        let title = self.title();
+        let title = self.command_title();
         let mut notes = Vec::new();
         let note = |code, why: &str| Degradation {
             code,
@@ -153,19 +153,7 @@ impl CommandCheck {
         }
     }
 
-    /// A package manager that was told to say nothing where it has no such script, and said nothing.
-    fn missing_script(&self, output: &CommandOutput) -> Option<TestRun> {
-        let line = self.criterion.run.to_string();
-        let may_lack = line.contains("--if-present") && line.contains("test");
-        let is_silent = output.stdout.is_blank() && output.stderr.is_blank();
-        (may_lack && is_silent).then(|| TestRun {
-            counts: Some(TestCounts::default()),
-            failure: None,
-            failing: Vec::new(),
-        })
-    }
-
-    fn rule(&self, exit: ProcessExit, output: &CommandOutput) -> SuccessOutcome {
+    fn apply_rule(&self, exit: ProcessExit, output: &CommandOutput) -> SuccessOutcome {
         let wanted = match &self.criterion.success {
             CommandSuccess::Exit(code) => *code,
             CommandSuccess::Empty | CommandSuccess::Contains(_) | CommandSuccess::Regex(_) => 0,
@@ -242,7 +230,7 @@ impl CompletionCheck for CommandCheck {
         let mut request = CommandRequest::new(&self.criterion.run, self.criterion.timeout);
         request.cwd = self.criterion.cwd.as_deref();
         request.clean = self.criterion.clean;
-        let title = self.title();
+        let title = self.command_title();
         let rule = &self.criterion.success;
         if let Some(earlier) = context.capabilities.passed_before(&request, rule) {
             let tree = self.criterion.clean.then_some(earlier.tree);
@@ -295,7 +283,15 @@ impl CompletionCheck for CommandCheck {
             }
             CommandRun::Finished { exit, output } => (exit, output),
         };
-        let run = runners::read_reports(&output).or_else(|| self.missing_script(&output));
+        let line = self.criterion.run.to_string();
+        let is_silent = output.stdout.is_blank() && output.stderr.is_blank();
+        let run = match runners::runs_no_test(&line, is_silent) {
+            true => Some(TestRun {
+                counts: Some(TestCounts::default()),
+                ..TestRun::default()
+            }),
+            false => runners::read_reports(&output),
+        };
         let printed = run.as_ref().and_then(|run| run.counts);
         let tests_known = ran.report.is_some() || run.is_some();
         let counted = ran.report.map_or(Ok(printed), |report| {
@@ -307,9 +303,8 @@ impl CompletionCheck for CommandCheck {
                 })
         });
         let tests = counted.as_ref().ok().copied().flatten();
-        let line = self.criterion.run.to_string();
         let silent_runner = runners::named_runner(&line).filter(|_| !tests_known);
-        let judgement = match (self.rule(exit, &output), counted) {
+        let judgement = match (self.apply_rule(exit, &output), counted) {
             (SuccessOutcome::Met, Err(why)) => CheckJudgement::Failed {
                 why: format!("{title} passed, and how many tests ran is unknown: {why}"),
             },
@@ -345,7 +340,7 @@ impl CompletionCheck for CommandCheck {
                 }
             }
             (SuccessOutcome::Unmet(how), _) => CheckJudgement::Unmet {
-                feedback: self.unmet(&title, &how, run.as_ref(), tests, &output),
+                feedback: self.describe_unmet(&title, &how, run.as_ref(), tests, &output),
             },
             (SuccessOutcome::Unknown(how), _) => CheckJudgement::Failed {
                 why: self.with_output(format!("{title} {how}"), &output),
@@ -360,7 +355,7 @@ impl CompletionCheck for CommandCheck {
     }
 
     fn description(&self) -> String {
-        let title = self.title();
+        let title = self.command_title();
         match &self.criterion.success {
             CommandSuccess::Exit(code) => format!("{title} ends with exit {code}"),
             CommandSuccess::Empty => format!("{title} ends with exit 0 and prints nothing"),
@@ -446,6 +441,10 @@ mod tests {
             ("npm test --if-present", "", CheckOutcome::Unmet),
             ("pnpm -r --if-present test", "\n", CheckOutcome::Unmet),
             ("npm test --if-present", "all good", CheckOutcome::Pass),
+            ("make -q test", "", CheckOutcome::Unmet),
+            ("make -j4 -kn test", "pytest", CheckOutcome::Unmet),
+            ("make -k test", "", CheckOutcome::Pass),
+            ("make -q docs", "", CheckOutcome::Pass),
             ("npm run build --if-present", "", CheckOutcome::Pass),
         ] {
             let run = finished(ProcessExit::Code(0), output.as_bytes(), b"");

@@ -7,15 +7,24 @@ pub(in super::super) fn named_runner(line: &str) -> Option<&str> {
     let runner = pattern!(concat!(
         r"(?:^|[;&|(]\s*)(?:\w+=\S*\s+)*(?:(?:uv|poetry|pipenv|hatch|rye)\s+run\s+(?:-\S+\s+)*|(?:npx|bunx|pnpm|yarn)\s+(?:exec\s+)?|bundle\s+exec\s+)?",
         r"(?:\S*/)?(?:python[\d.]*\s+(?:-\S+\s+)*?-m\s+)?",
-        r"(pytest|py\.test|unittest|go\s+test|cargo\s+(?:\+\S+\s+)?(?:test|nextest\s+run)|node\s+(?:-\S+\s+)*?--test|jest|vitest|mocha|rspec|phpunit|ctest)(?:[\s;&|)]|$)"
+        r"(pytest|py\.test|unittest|go\s+test|cargo\s+(?:\+\S+\s+)?(?:test|nextest\s+run)|node\s+(?:-\S+\s+)*?--test|(?:deno|bun|playwright|mix|swift)\s+test|bats|ava|jasmine|jest|vitest|mocha|rspec|phpunit|ctest)(?:[\s;&|)]|$)"
     ));
     let asks_for_else = pattern!(
-        r"\s--(?:no-run|collect-only|co|listTests|list|show-only|dry-run|version|help)\b|\s-(?:list|N)\b|vitest\s+(?:list|bench)\b"
+        r"\s--(?:no-run|collect-only|co|listTests|list|show-only|dry-run|count|version|help)\b|\s-(?:list|N)\b|vitest\s+(?:list|bench)\b"
     );
     let groups = runner
         .captures(line)
         .filter(|_| !asks_for_else.is_match(line))?;
     groups.get(1).map(|name| name.as_str())
+}
+
+/// Whether a line that names tests ran none: a package manager that may lack the script printed nothing, or make only looked.
+pub(in super::super) fn runs_no_test(line: &str, is_silent: bool) -> bool {
+    let only_looks = pattern!(
+        r"\bg?make\s(?:\S+\s+)*?(?:-[a-zA-Z]*[nqt]|--(?:question|dry-run|just-print|recon|touch)\b)"
+    );
+    line.contains("test")
+        && (is_silent && line.contains("--if-present") || only_looks.is_match(line))
 }
 
 #[cfg(test)]
@@ -38,6 +47,10 @@ mod tests {
             ),
             ("npx vitest run", Some("vitest")),
             ("node_modules/.bin/jest", Some("jest")),
+            ("npx playwright test --ui", Some("playwright test")),
+            ("deno test -A", Some("deno test")),
+            ("bats --count test", None),
+            ("bun run test", None),
             ("pip install pytest", None),
             ("cargo test --no-run", None),
             ("npm test", None),

@@ -12,7 +12,7 @@ mod output;
 #[cfg(test)]
 mod samples;
 
-pub(super) use command_line::named_runner;
+pub(super) use command_line::{named_runner, runs_no_test};
 pub use junit::MAX_REPORT_BYTES;
 pub(super) use junit::counts_in_report;
 pub(super) use output::{TestRun, read_reports};
