@@ -92,6 +92,8 @@ fn helpers_are_no_survivors_and_are_spared() {
     )
     .expect("it is copied");
     let older_agent = older.path().join("gpg-agent").display().to_string();
+    let older_script = older.path().join("biome").display().to_string();
+    std::fs::write(&older_script, "sleep 1000 & echo >up-too; wait").expect("it can be written");
     // The clock of files counts seconds.
     let since = SystemTime::now() + Duration::from_secs(2);
     crate::process_scene::until("it is older", || SystemTime::now() > since);
@@ -101,8 +103,8 @@ fn helpers_are_no_survivors_and_are_spared() {
     let spared = || SparedPrograms::with_known(&["my-*".into()]);
     // The worker is a child of a helper.
     let both = format!(
-        "cp \"$(command -v sh)\" my-server; ({older_agent} 1000 & setsid ./my-server -c './worker 1000 & echo >up; wait' &) >/dev/null 2>&1 </dev/null; \
-         while [ ! -e up ]; do sleep 0.01; done"
+        "cp \"$(command -v sh)\" my-server; ({older_agent} 1000 & setsid ./my-server -c './worker 1000 & echo >up; wait' & setsid sh {older_script} lsp-proxy &) >/dev/null 2>&1 </dev/null; \
+         while [ ! -e up ] || [ ! -e up-too ]; do sleep 0.01; done"
     );
     let scene = Scene::new();
     let outcome = run_with(&scene, &script(&both), true, spared());
@@ -110,17 +112,18 @@ fn helpers_are_no_survivors_and_are_spared() {
         (outcome.survivors, outcome.ended_survivors),
         (vec![], vec![])
     );
-    assert_eq!(scene.left().len(), 3, "{:?}", scene.left());
+    assert_eq!(scene.left().len(), 5, "{:?}", scene.left());
     scene.clear();
     let scene = Scene::new();
-    // One whose file came with the session, and one that borrows a name, are work.
+    // One whose file or link came with the session, and one that borrows a name, are work.
     let beside = script(&format!(
-        "({older_agent} 1000 & until grep -q gpg-agent /proc/$!/comm; do sleep 0.01; done; ./gpg-agent 1000 & bash -c 'exec -a ssh-agent sleep 1000' & ./worker 1000 &) >/dev/null 2>&1 </dev/null"
+        "({older_agent} 1000 & until grep -q gpg-agent /proc/$!/comm; do sleep 0.01; done; ./gpg-agent 1000 & bash -c 'exec -a ssh-agent sleep 1000' & ./worker 1000 & ln -s {older_script} tsserver; sh ./tsserver &) >/dev/null 2>&1 </dev/null; \
+         while [ ! -e up-too ]; do sleep 0.01; done"
     ));
     let outcome = run_with(&scene, &beside, true, spared());
     assert_eq!(
         outcome.ended_survivors.len(),
-        3,
+        5,
         "{:?}",
         outcome.ended_survivors
     );
@@ -130,7 +133,7 @@ fn helpers_are_no_survivors_and_are_spared() {
     let outcome = run(&scene, &script(&both), true);
     assert_eq!(
         (outcome.ended_survivors.len(), scene.left().len()),
-        (3, 0),
+        (5, 0),
         "no helper"
     );
 }

@@ -327,7 +327,7 @@ impl ProcessTree {
         // The table of processes is read for helpers alone: an end must keep up with whatever forks.
         !self.spared.is_empty()
             && tree_registry::list_living(self.id)
-                .is_some_and(|rows| rows.iter().any(|row| self.spared.include(row)))
+                .is_some_and(|rows| rows.iter().any(|row| self.spared.is_helper(row)))
     }
 
     /// Signals the process group of the leader. The unreaped leader keeps the id of the group from being used again.

@@ -18,19 +18,26 @@ use super::command_lines::BYTES;
 
 /// Names of programs and scripts, as globs.
 const NAMES: &str = "
-    gpg-agent ssh-agent keyboxd scdaemon dirmngr gnome-keyring-d* dbus-daemon dbus-launch dbus-broker*
-    git-credential-* *[[]mux[]] watchman adb
-    *-language-server* *langserver* *[a-z-]lsp *-ls tsserver* typingsInstaller.js vtsls* rust-analyzer* gopls clangd* jdtls*
+    gpg-agent ssh-agent keyboxd scdaemon tpm2daemon dirmngr pinentry* gnome-keyring-d* dbus-daemon dbus-launch dbus-broker*
+    dconf-service gvfsd* gvfs-* at-spi* xdg-*-portal* git-credential-* docker-credential-* *[[]mux[]] watchman adb
+    *-language-server* *langserver* *[a-z-]lsp *-ls tsserver* typingsInstaller.js vtsls* rust-analyzer* gopls clangd* jdtls* serve-d
     *org.eclipse.jdt.ls* omnisharp* zls intelephense* svelteserver texlab marksman solargraph nixd ccls metals phpactor fsautocomplete
-    eslint_d* prettierd dmypy sccache *GradleDaemon *KotlinCompileDaemon bazel(*) VBCSCompiler*
+    eslint_d* prettierd dmypy sccache *GradleDaemon *KotlinCompileDaemon *.Mill{Server,Daemon}Main A-server.jar buck2d* VBCSCompiler*
+    **/nx/**/src/daemon/server/start.js **/eslint_d/lib/daemon.js
 ";
-/// A program and its first argument.
+/// A program, or the script that it runs, and its first argument.
 const PAIRS: &str = "
-    git?credential-* git?fsmonitor--daemon git?maintenance git?gc {deno,gleam,pyrefly}?lsp biome?lsp-proxy dart?language-server
-    {ruff,ty}?server
+    git?credential-* git?fsmonitor--daemon git?maintenance git?gc {deno,gleam,pyrefly,taplo,tinymist,dprint}?lsp biome?lsp-proxy
+    biome?__run_server dart?language-server {ruff,ty}?server turbo?daemon
+";
+/// Options of a virtual machine whose value is the next word.
+const MACHINE_OPTIONS: &str = "
+    -cp -classpath --class-path -p --module-path --add-opens --add-exports --add-modules --add-reads --patch-module
 ";
 /// What runs a server of an editor as a script.
 const INTERPRETERS: [&str; 7] = ["node", "bun", "deno", "python", "ruby", "php", "dotnet"];
+/// Scripts that start any other program.
+const STARTERS: [&str; 6] = ["npm", "npx", "pnpm", "yarn", "corepack", "pip"];
 
 /// The helpers that watchdog knows, and those of the configuration.
 #[derive(Debug, Clone, Default)]
@@ -65,7 +72,7 @@ impl SparedPrograms {
 
     /// Removes the helpers and all that descends from one: a server of an editor begins programs of its own.
     pub(super) fn remove_from(&self, rows: &mut Vec<ProcessRow>) {
-        let helpers: HashSet<u32> = (rows.iter().filter(|row| self.include(row)))
+        let helpers: HashSet<u32> = (rows.iter().filter(|row| self.is_helper(row)))
             .map(|row| row.pid)
             .collect();
         if helpers.is_empty() {
@@ -80,7 +87,7 @@ impl SparedPrograms {
     }
 
     /// Whether a process bears such a name.
-    pub(super) fn include(&self, row: &ProcessRow) -> bool {
+    pub(super) fn is_helper(&self, row: &ProcessRow) -> bool {
         if self.is_empty() {
             return false;
         }
@@ -88,22 +95,26 @@ impl SparedPrograms {
         let argv: Vec<_> = argv.iter().map(|word| word.to_string_lossy()).collect();
         let argv: Vec<&str> = argv.iter().map(AsRef::as_ref).collect();
         let called = find_base(argv.first().unwrap_or(&""));
-        if match_name(
-            [&self.configured; 2],
-            &[&row.name, called],
-            called,
-            &argv,
-            |_| true,
-        ) {
+        let bears_configured = |word: &str| self.configured.is_match(find_base(word));
+        let mut words = argv.iter().skip(1).filter(|word| !word.starts_with('-'));
+        if bears_configured(&row.name)
+            || bears_configured(called)
+            || words.next().is_some_and(|word| bears_configured(word))
+        {
             return true;
         }
         let Some(file) = watchdog_system::program_file(row.pid) else {
             // This one hides from other programs of its user, on every system.
             return row.name == "ssh-agent";
         };
+        // A link can give an older file a new name.
         let is_older = |file: &Path| {
-            fs::metadata(file)
-                .is_ok_and(|about| u64::try_from(about.ctime()).is_ok_and(|at| at < self.since))
+            let is_before = |about: fs::Metadata| {
+                !about.is_dir() && u64::try_from(about.ctime()).is_ok_and(|at| at < self.since)
+            };
+            [fs::metadata(file), fs::symlink_metadata(file)]
+                .into_iter()
+                .all(|about| about.is_ok_and(is_before))
         };
         let program = file.file_name().unwrap_or_default().to_string_lossy();
         let is_older_script = |word: &str| {
@@ -114,45 +125,72 @@ impl SparedPrograms {
 
     /// Whether a program is a known helper by its executable's name, or runs one: a script that is `is_older`.
     fn match_program(&self, program: &str, argv: &[&str], is_older: impl Fn(&str) -> bool) -> bool {
+        if program == "java" {
+            return self.match_main_class(argv.get(1..).unwrap_or_default(), is_older);
+        }
         // These have their part in place of a name.
-        let has_title = matches!(program, "git" | "ssh" | "java");
+        let has_title = matches!(program, "git" | "ssh" | "buck2");
         let called = find_base(argv.first().filter(|_| has_title).unwrap_or(&program));
-        let is_script = |word: &str| program == "java" || is_older(word);
-        let globs = [&self.known, &self.pairs];
-        // Any server that speaks with an editor, by an option that such servers have.
-        let speaks = || argv.iter().any(|word| ["--stdio", "--lsp"].contains(word));
-        let is_interpreter = || INTERPRETERS.iter().any(|name| program.starts_with(name));
-        let script = || {
-            let words = argv.get(1..).unwrap_or_default();
-            words.iter().find(|word| !word.starts_with('-'))
+        let is_option = |letter: char| {
+            let options = argv.iter().filter(|word| word.starts_with('-'));
+            let mut options = options.filter(|word| !word.starts_with("-o"));
+            options.any(|word| word.contains(letter))
         };
-        match_name(globs, &[program, called], program, argv, is_script)
-            || speaks() && is_interpreter() && script().is_some_and(|word| is_older(word))
+        // A shared connection that runs no command.
+        if self.known.is_match(program)
+            || self.known.is_match(called)
+            || program == "ssh" && is_option('M') && is_option('N')
+        {
+            return true;
+        }
+        let mut words = argv.iter().skip(1).filter(|word| !word.starts_with('-'));
+        let Some(first) = words.next() else {
+            return false;
+        };
+        let script = find_base(first);
+        let next = words.next().map_or("", |word| find_base(word));
+        // Any server that speaks with an editor, by an option that such servers have; a starter of others has it for them.
+        let speaks = || {
+            INTERPRETERS.iter().any(|name| program.starts_with(name))
+                && argv.iter().any(|word| ["--stdio", "--lsp"].contains(word))
+                && !STARTERS.iter().any(|name| script.starts_with(name))
+        };
+        self.pairs.is_match(format!("{program} {script}"))
+            || is_older(first)
+                && (self.known.is_match(script)
+                    || self.known.is_match(first)
+                    || self.pairs.is_match(format!("{script} {next}"))
+                    || speaks())
+    }
+
+    /// Whether a virtual machine runs a known class, or a jar, and only from files that are `is_older`.
+    fn match_main_class(&self, argv: &[&str], is_older: impl Fn(&str) -> bool) -> bool {
+        let (mut words, mut is_known, mut has_file) = (argv.iter(), false, false);
+        while let Some(word) = words.next() {
+            let is_option = word.starts_with('-');
+            let takes_value = MACHINE_OPTIONS.split_whitespace().any(|name| name == *word);
+            let files = match *word {
+                "-jar" => words.as_slice().first().copied().unwrap_or_default(),
+                _ if takes_value => words.next().copied().unwrap_or_default(),
+                _ => word.strip_prefix("-javaagent:").unwrap_or_default(),
+            };
+            if !word.starts_with("--add-") && !files.is_empty() {
+                has_file = true;
+                if !files.split(':').all(&is_older) {
+                    return false;
+                }
+            }
+            is_known |= self.known.is_match(find_base(word));
+            if !is_option {
+                break;
+            }
+        }
+        is_known && has_file
     }
 }
 
 fn find_base(word: &str) -> &str {
     word.rsplit('/').next().unwrap_or_default()
-}
-
-/// Whether one of the names, or the first argument that is a script, is among the first of `globs`, or the program with it among the second.
-fn match_name(
-    [globs, pairs]: [&GlobSet; 2],
-    names: &[&str],
-    program: &str,
-    argv: &[&str],
-    is_script: impl Fn(&str) -> bool,
-) -> bool {
-    // A virtual machine has the class behind all of its options.
-    let is_machine = program == "java";
-    let mut words = (argv.get(1..).unwrap_or_default().iter())
-        .filter(|word| is_machine || !word.starts_with('-'))
-        .take(if is_machine { usize::MAX } else { 1 });
-    names.iter().any(|name| globs.is_match(name))
-        || words.any(|word| {
-            let base = find_base(word);
-            pairs.is_match(format!("{program} {base}")) || globs.is_match(base) && is_script(word)
-        })
 }
 
 #[cfg(test)]
@@ -209,6 +247,58 @@ mod tests {
                 true,
             ),
             ("java", "java -jar app.jar", false),
+            (
+                "java",
+                "java -cp /g/a.jar:work.jar org.gradle.launcher.daemon.bootstrap.GradleDaemon",
+                false,
+            ),
+            (
+                "java",
+                "java -jar /m/app.jar org.gradle.launcher.daemon.bootstrap.GradleDaemon",
+                false,
+            ),
+            (
+                "java",
+                "bazel(w) --add-opens java.base/java.nio=ALL-UNNAMED -Xverify:none -jar /c/install/5e/A-server.jar --max_idle_secs=9",
+                true,
+            ),
+            ("java", "bazel(w) -jar work.jar", false),
+            (
+                "java",
+                "java -cp /m/a.jar:/m/b.jar mill.daemon.MillDaemonMain /w/out",
+                true,
+            ),
+            // As nx 24, turbo 2.11 and biome 2 start them.
+            (
+                "node",
+                "/usr/bin/node /w/node_modules/nx/dist/src/daemon/server/start.js",
+                true,
+            ),
+            ("node", "node /w/node_modules/nx/bin/nx.js run-many", false),
+            ("turbo", "/m/bin/turbo --skip-infer daemon", true),
+            ("turbo", "/m/bin/turbo run build", false),
+            ("node", "node /m/.bin/biome lsp-proxy", true),
+            ("node", "node ./biome lsp-proxy", false),
+            ("biome", "/m/biome __run_server --stop-on-disconnect", true),
+            ("biome", "/m/biome check", false),
+            ("node", "node /m/npm-cli.js run work --stdio", false),
+            ("buck2", "buck2d[w] --isolation-dir v2 daemon", true),
+            ("buck2", "buck2 --isolation-dir v2 build", false),
+            ("pinentry-curses", "pinentry --display :0", true),
+            (
+                "gvfsd-fuse",
+                "/usr/libexec/gvfsd-fuse /run/user/1/gvfs -f",
+                true,
+            ),
+            ("docker-credential-pass", "docker-credential-pass get", true),
+            ("serve-d", "serve-d --require workspaces", true),
+            ("ssh", "ssh -fNM -S /h/cm host", true),
+            ("ssh", "ssh -M -S /h/cm host sleep 60", false),
+            (
+                "ssh",
+                "ssh -oControlMaster=yes -oNoHostAuthenticationForLocalhost=no host work",
+                false,
+            ),
             ("sleep", "sleep 60", false),
             ("", "", false),
         ] {
