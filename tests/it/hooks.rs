@@ -822,6 +822,47 @@ fn hooks_name_where_they_hold_and_their_switch() {
         let doctor = repo.watchdog(&["doctor"]);
         assert!(doctor.stdout.contains(words), "{doctor}");
     }
+    // Folders that wait for their user's trust; a linked worktree is trusted with the main one.
+    repo.write(".codex/config.toml", "");
+    repo.write(".gemini/settings.json", "{}");
+    let root = repo.path().display();
+    for (agent, file, trust) in [
+        (
+            "codex",
+            "home/.codex/config.toml",
+            format!("[projects.\"{root}\"]\ntrust_level = \"trusted\"\n"),
+        ),
+        (
+            "gemini",
+            "home/.gemini/trustedFolders.json",
+            json!({env.root().to_str().unwrap(): "TRUST_FOLDER"}).to_string(),
+        ),
+    ] {
+        for (text, is_told) in [("", true), (&*trust, false)] {
+            env.write(file, text);
+            let words = format!(
+                "this folder is not trusted in {}",
+                env.root().join(file).display()
+            );
+            for folder in [repo.path(), &side] {
+                let here = folder.display().to_string();
+                let told = repo
+                    .watchdog(&["-C", &here, "hook", "install", "--agent", agent])
+                    .expect(0);
+                assert_eq!(told.stderr.contains(&words), is_told, "{told}");
+                let doctor = repo.watchdog(&["-C", &here, "doctor"]);
+                assert_eq!(doctor.stdout.contains(&words), is_told, "{doctor}");
+            }
+        }
+    }
+    // Two of the same event both run.
+    let by_hand = json!({"hooks": {"Stop": [{"hooks": [{"type": "command", "command": "X=1 watchdog hook stop || true"}]}]}});
+    repo.write(".claude/settings.local.json", by_hand.to_string());
+    let told = repo.watchdog(&["hook", "install"]).expect(0);
+    told.assert_told(&["settings.local.json has hooks of watchdog, too"]);
+    repo.write(".claude/settings.json", by_hand.to_string());
+    let told = repo.watchdog(&["hook", "install"]).expect(0);
+    told.assert_told(&["by hand, and runs beside the new ones: X=1"]);
     // Claude Code passes over a file with a comment, its hooks included.
     let file = repo.path().join(".claude/settings.json");
     let text = fs::read_to_string(&file).unwrap();

@@ -12,8 +12,8 @@ use watchdog_facts::shell_line::shell_word;
 use watchdog_git::{Worktree, worktrees_of};
 use watchdog_judge::hooks::settings_file::{SettingsFile, SettingsFileError};
 use watchdog_judge::hooks::{
-    HeldAgents, HookDialect, HookEntries, HookEvent, HookReply, HookSwitch, find_hook_switch,
-    hook_text, line_diff,
+    HeldAgents, HookDialect, HookEntries, HookEvent, HookReply, find_hook_switch, hook_text,
+    line_diff,
 };
 use watchdog_judge::judge::command_env::CommandEnv;
 use watchdog_judge::modes::hook::{HookHost, HookRequest, answer_hook};
@@ -54,6 +54,7 @@ pub fn run_hook_command(
             let code = edit_settings(&command_env, terminal, install.settings, &wanted, &program)?;
             if !terminal.json {
                 tell_where_hooks_hold(terminal, install.settings, worktree.as_ref(), is_shared);
+                tell_second_hooks(terminal, install.settings, worktree.as_ref(), &program);
             }
             Ok(code)
         }
@@ -202,28 +203,57 @@ fn tell_where_hooks_hold(
     }
 }
 
+/// Names other settings of the agent that have hooks of watchdog, so that each event can be answered twice.
+fn tell_second_hooks(
+    terminal: &CommandTerminal,
+    which: SettingsArgs,
+    worktree: Option<&Worktree>,
+    program: &str,
+) {
+    let agent = which.agent;
+    let projects = worktree.into_iter().flat_map(|worktree| {
+        let names = agent.project_files().into_iter();
+        names.map(|name| worktree.root().join(name))
+    });
+    let own = find_settings_file(which, worktree);
+    let others = projects.chain(agent.user_file(|name| std::env::var_os(name)));
+    for file in others.filter(|file| Some(file) != own.as_ref()) {
+        let text = SettingsFile::from_path(&file)
+            .ok()
+            .and_then(|file| file.text);
+        if text.is_some_and(|text| hook_text::has_own_hooks(agent, &text, program)) {
+            terminal.complain(&format!(
+                "watchdog: {} has hooks of watchdog, too, and the agent may run both; keep them in one file",
+                escape_to_one_line(&file.display().to_string())
+            ));
+        }
+    }
+}
+
+/// The file that the hooks stand in.
+fn find_settings_file(which: SettingsArgs, worktree: Option<&Worktree>) -> Option<PathBuf> {
+    match which.user {
+        true => which.agent.user_file(|name| std::env::var_os(name)),
+        false => worktree.map(|worktree| worktree.root().join(which.agent.project_file())),
+    }
+}
+
 /// The words for what keeps the agent from these hooks here.
 fn find_switch(which: SettingsArgs, worktree: Option<&Worktree>) -> Option<String> {
     let (agent, root) = (which.agent, worktree.map(Worktree::root));
     let user_file = agent.user_file(|name| std::env::var_os(name));
-    let settings = match which.user {
-        true => user_file.clone(),
-        false => root.map(|root| root.join(agent.project_file())),
-    };
-    let text = settings
-        .as_deref()
-        .and_then(|file| SettingsFile::from_path(file).ok()?.text);
+    let text = find_settings_file(which, worktree)
+        .and_then(|file| SettingsFile::from_path(&file).ok()?.text);
     if let Some(fault) = text.and_then(|text| hook_text::find_reading_fault(agent, &text)) {
         return Some(format!("no hook of that file runs: {fault}"));
     }
     let switch = find_hook_switch(agent, root, user_file.as_deref(), which.user)?;
-    let HookSwitch {
-        setting, effect, ..
-    } = &switch;
-    let file = switch.file.display();
-    Some(escape_to_one_line(&format!(
-        "{effect} here: {setting} in {file}; take it out there"
-    )))
+    let (setting, file) = (&switch.setting, switch.file.display());
+    let words = format!(
+        "{} here: {setting} in {file}; {}",
+        switch.effect, switch.mend
+    );
+    Some(escape_to_one_line(&words))
 }
 
 /// How the hooks call this program. Settings in commits are for other machines too, so there its plain name is used where that leads
@@ -316,9 +346,13 @@ fn edit_settings(
     if let Some(needs) = needs {
         terminal.line(needs);
     }
+    let beside = match wanted.is_empty() {
+        true => "",
+        false => ", and runs beside the new ones",
+    };
     for handwritten in &edited.others {
         terminal.complain(&format!(
-            "watchdog: left as it is, because it was written by hand: {}",
+            "watchdog: left as it is, because it was written by hand{beside}: {}",
             escape_to_one_line(handwritten)
         ));
     }
@@ -326,20 +360,17 @@ fn edit_settings(
 }
 
 fn settings_path(command_env: &CommandEnv, which: SettingsArgs) -> Result<PathBuf, CommandFailure> {
-    if which.user {
-        return which
-            .agent
-            .user_file(|name| std::env::var_os(name))
-            .ok_or_else(|| {
-                CommandFailure::usage("there is no home folder, so there are no settings of a user")
-                    .hint("set HOME")
-            });
-    }
-    let worktree = command_env.open_worktree().map_err(|error| {
-        CommandFailure::from(error)
-            .hint("go to the project, name it with -C, or choose your own settings with --user")
-    })?;
-    Ok(worktree.root().join(which.agent.project_file()))
+    let worktree = match which.user {
+        true => None,
+        false => Some(command_env.open_worktree().map_err(|error| {
+            CommandFailure::from(error)
+                .hint("go to the project, name it with -C, or choose your own settings with --user")
+        })?),
+    };
+    find_settings_file(which, worktree.as_ref()).ok_or_else(|| {
+        CommandFailure::usage("there is no home folder, so there are no settings of a user")
+            .hint("set HOME")
+    })
 }
 
 fn refuse_settings_file(error: SettingsFileError) -> CommandFailure {

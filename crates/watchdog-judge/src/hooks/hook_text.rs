@@ -1,5 +1,7 @@
 //! The text of the file in which an agent reads hooks: our entries in, out, or read back. Pure.
 
+use std::collections::BTreeSet;
+
 use super::dialect::HookDialect;
 use super::entry::HookEntries;
 use super::settings_text::{EditError, InstalledHooks, SettingsEdit};
@@ -39,6 +41,21 @@ pub fn read_installed_hooks(
         HookDialect::Opencode => plugin_text::read_installed_hooks(text),
         _ => settings_text::read_installed_hooks(dialect, text, program),
     }
+}
+
+/// Whether a text has hooks of ours, those written by hand included.
+pub fn has_own_hooks(dialect: HookDialect, text: &str, program: &str) -> bool {
+    read_installed_hooks(dialect, text, program).is_some()
+        || !list_by_hand(dialect, text, program).is_empty()
+}
+
+/// The calls of watchdog in a text that were written by hand.
+pub fn list_by_hand(dialect: HookDialect, text: &str, program: &str) -> BTreeSet<String> {
+    let edited = edit_hooks(text, &HookEntries::none(dialect), program);
+    edited.map_or_else(
+        |_| BTreeSet::new(),
+        |edited| edited.others.into_iter().collect(),
+    )
 }
 
 /// Why an agent reads no hook of a settings file; `None` where it reads them.

@@ -6,9 +6,11 @@ use std::path::{Path, PathBuf};
 
 use super::diagnose::DoctorRequest;
 use super::finding::{Findings, SafeMend};
-use crate::hooks::hook_text::{edit_hooks, find_reading_fault, read_installed_hooks};
+use crate::hooks::hook_text::{
+    edit_hooks, find_reading_fault, has_own_hooks, list_by_hand, read_installed_hooks,
+};
 use crate::hooks::settings_file::SettingsFile;
-use crate::hooks::{HookDialect, HookEntries, HookSwitch, find_hook_switch, split_commands};
+use crate::hooks::{HookDialect, HookEntries, find_hook_switch, split_commands};
 use crate::modes::init::is_in_path;
 use watchdog_facts::shell_line::{WorktreeCommands, shell_word};
 use watchdog_git::{Worktree, WorktreeState, worktrees_of};
@@ -81,29 +83,13 @@ fn note_hook_switch(
     let Some(switch) = switch.filter(|switch| named_files.insert(switch.file.clone())) else {
         return;
     };
-    let HookSwitch {
-        key,
-        setting,
-        effect,
-        file,
-    } = switch;
-    let (file, root) = (file.display(), root.display());
+    let (file, root) = (switch.file.display(), root.display());
+    let (setting, effect) = (switch.setting, switch.effect);
     let why = format!("{setting} in {file}: {effect} in {root}");
-    findings.wrong("hooks", why, format!("take {key} out of {file}"));
-}
-
-/// Whether a text has hooks of ours, those written by hand included.
-fn has_own_hooks(dialect: HookDialect, text: &str, program: &str) -> bool {
-    read_installed_hooks(dialect, text, program).is_some()
-        || !list_by_hand(dialect, text, program).is_empty()
-}
-
-fn list_by_hand(dialect: HookDialect, text: &str, program: &str) -> BTreeSet<String> {
-    let edited = edit_hooks(text, &HookEntries::none(dialect), program);
-    edited.map_or_else(
-        |_| BTreeSet::new(),
-        |edited| edited.others.into_iter().collect(),
-    )
+    match switch.is_passable {
+        true => findings.note("hooks", why, switch.mend),
+        false => findings.wrong("hooks", why, switch.mend),
+    }
 }
 
 /// Tells of each program that hooks written by hand call whether it is there, or why that is unknown.
