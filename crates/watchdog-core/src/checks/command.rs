@@ -97,7 +97,7 @@ impl CommandCheck {
     /// A pass with the known facts about its tests. If the session deleted or ignored some, it counts as the agent's claim.
     fn weigh_pass(
         &self,
-        judgement: CheckJudgement,
+        mut judgement: CheckJudgement,
         tests_known: bool,
         tests: Option<TestCounts>,
         tree: Option<String>,
@@ -131,17 +131,12 @@ impl CommandCheck {
             }
             Err(unreadable) => notes.push(note(WarningCode::TestsUnknown, &unreadable.why)),
         }
-        let judgement = match judgement {
-            CheckJudgement::Pass { evidence } if word_only => CheckJudgement::Pass {
-                evidence: evidence.min(Evidence::Claimed),
-            },
-            CheckJudgement::PassedBefore { evidence } if word_only => {
-                CheckJudgement::PassedBefore {
-                    evidence: evidence.min(Evidence::Claimed),
-                }
-            }
-            other => other,
-        };
+        if word_only
+            && let CheckJudgement::Pass { evidence } | CheckJudgement::PassedBefore { evidence } =
+                &mut judgement
+        {
+            *evidence = (*evidence).min(Evidence::Claimed);
+        }
         JudgedCheck {
             judgement,
             tests,
