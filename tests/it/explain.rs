@@ -378,6 +378,8 @@ fn explain_without_records_names_the_next_command() {
     out.assert_told(&["no verdict is recorded", " check"]);
     let outside = env.watchdog(&env.root(), &["explain"]).expect(16);
     outside.assert_told(&["not in a git repository"]);
+    let outside = env.watchdog(&env.root(), &["explain", "never-heard-of"]);
+    outside.assert_told(&["events --all --kind verdict"]);
 }
 
 #[test]

@@ -108,7 +108,10 @@ fn nothing_recorded(command_env: &CommandEnv, named: Option<&str>) -> CommandFai
         ))
         .hint(format!(
             "list the verdicts with: {}",
-            commands.watchdog("events --kind verdict")
+            commands.watchdog(match command_env.open_worktree() {
+                Ok(_) => "events --kind verdict",
+                Err(_) => "events --all --kind verdict",
+            })
         )),
     }
 }
