@@ -594,11 +594,16 @@ fn work_beside_head_is_told_with_its_state() {
             "x merged squash",
         ),
         (format!("{on_x} git switch -q mine"), "x unpushed"),
-        // The commits of a rebase are the same work, whether it was aborted or not.
+        // The commits of a rebase are the same work, whether it was aborted or not, and so are those of two merges.
         (format!("{on_x} {aborted} {back}"), "x deleted"),
         (format!("{on_x} {aborted} git switch -q mine"), "x unpushed"),
         (format!("{on_x} {aborted}"), "mine unpushed"),
         (format!("{on_x} git switch -q mine; {} git rebase -q mine x; {back}", commit("m")), "x deleted"),
+        (
+            format!("{on_x} git switch -q -c i mine; {} git merge -q --no-ff -m a x; git reset -q --hard HEAD~1; git merge -q --no-ff -m b x
+                git switch -q mine; git branch -q -D x i", commit("v")),
+            "i deleted",
+        ),
         (format!("{on_x} git switch -q mine; {} git rebase -q mine x; git switch -q mine", commit("m")), "x unpushed"),
         (
             format!("git switch -q free; {} git switch -q mine", commit("f")),

@@ -441,8 +441,16 @@ impl BesideSearch<'_, '_> {
         let in_head: HashSet<HistoryIndex> = self.new.iter().take(MAX_COMPARED).copied().collect();
         let mut forms: HashMap<String, Vec<HistoryIndex>> = HashMap::new();
         for node in in_head.union(&made.keys().copied().collect()) {
-            let commit = CommitAuthorship::read_commit(self.worktree, self.history.id(*node))?;
-            forms.entry(commit.authored).or_default().push(*node);
+            // A merge that was made once more has its parents and its files.
+            let parents = self.history.parents(*node).to_vec();
+            let name = match parents.len() > 1 {
+                true => format!("{parents:?} {}", self.history.tree(*node)?),
+                false => {
+                    let id = self.history.id(*node);
+                    CommitAuthorship::read_commit(self.worktree, id)?.authored
+                }
+            };
+            forms.entry(name).or_default().push(*node);
         }
         forms.retain(|_, nodes| nodes.len() > 1);
         let mut patches = PatchIds::new(&self.worktree.repo, MAX_PATCH);
