@@ -101,10 +101,7 @@ impl Worktree {
             Some(head) => tree_of(repo, head)?,
             None => ObjectId::empty_tree(repo.object_hash()),
         };
-        let index = nested::read_index(repo).ok_or_else(|| Error::Read {
-            doing: "read the index".into(),
-            why: "it is corrupt".into(),
-        })?;
+        let index = nested::read_index(repo)?;
         let root = self.root();
         let below = FolderWalk::open(root)
             .map_err(|e| Error::read_error(format!("open {}", root.display()), e))?;
@@ -171,10 +168,7 @@ impl Worktree {
         self.refresh()?;
         let repo = &self.repo;
         let head = repo.head().map_err(|e| Error::read_error("read HEAD", e))?;
-        let index = nested::read_index(repo).ok_or_else(|| Error::Read {
-            doing: "read the index".into(),
-            why: "it is corrupt".into(),
-        })?;
+        let index = nested::read_index(repo)?;
         let mut conflicted: Vec<&BStr> = index
             .entries()
             .iter()

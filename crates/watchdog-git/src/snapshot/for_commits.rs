@@ -180,10 +180,7 @@ impl Worktree {
         let doing = "look at the commit that was made";
         self.refresh()?;
         let repo = &self.repo;
-        let index = super::nested::read_index(repo).ok_or_else(|| Error::Read {
-            doing: "read the index".into(),
-            why: "it is corrupt".into(),
-        })?;
+        let index = super::nested::read_index(repo)?;
         let head = self.head_id()?.ok_or_else(|| Error::Read {
             doing: doing.into(),
             why: "HEAD has no commit".into(),

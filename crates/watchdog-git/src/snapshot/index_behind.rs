@@ -39,10 +39,7 @@ impl Worktree {
         let doing = "compare the index with the commits of the rescue";
         self.refresh()?;
         let repo = &self.repo;
-        let index = nested::read_index(repo).ok_or_else(|| Error::Read {
-            doing: "read the index".into(),
-            why: "it is corrupt".into(),
-        })?;
+        let index = nested::read_index(repo)?;
         let head = self.head_tree()?;
         let staged = match snapshot {
             Some(snapshot) => parsed_record(repo, snapshot)?

@@ -53,12 +53,15 @@ pub(super) fn read_head(repo: &gix::Repository) -> Option<ObjectId> {
     repo.head_id().ok().map(gix::Id::detach)
 }
 
-/// The index of a repository inside the worktree; empty where there is none yet.
-pub(super) fn read_index(repo: &gix::Repository) -> Option<gix::index::File> {
+/// The index of a repository; empty where there is none yet.
+pub(super) fn read_index(repo: &gix::Repository) -> Result<gix::index::File, Error> {
     match repo.open_index() {
-        Ok(index) => Some(index),
-        Err(_) if is_absent(&repo.index_path()) => Some(empty_index(repo)),
-        Err(_) => None,
+        Ok(index) => Ok(index),
+        Err(_) if is_absent(&repo.index_path()) => Ok(empty_index(repo)),
+        Err(_) => Err(Error::Read {
+            doing: "read the index".into(),
+            why: "it is corrupt".into(),
+        }),
     }
 }
 

@@ -286,7 +286,7 @@ impl DiskScan<'_, '_> {
         repo: &gix::Repository,
     ) -> Result<(), Error> {
         match (scope.depth < DEEPEST)
-            .then(|| nested::read_index(repo))
+            .then(|| nested::read_index(repo).ok())
             .flatten()
         {
             Some(index) => {
@@ -525,7 +525,7 @@ impl DiskScan<'_, '_> {
             return self.nested_changes(scope, full, repo);
         }
         let Some(index) = (scope.depth < DEEPEST)
-            .then(|| nested::read_index(repo))
+            .then(|| nested::read_index(repo).ok())
             .flatten()
         else {
             self.scanned
