@@ -455,6 +455,26 @@ fn hooks_on_an_unborn_branch_are_told() {
 }
 
 #[test]
+fn broken_index_and_branch_of_a_hook_are_mended() {
+    for script in ["rm .git/index", "echo x > .git/index"] {
+        let repo = ScratchRepo::new();
+        leave_work(&repo);
+        let status = repo.git(["status", "--porcelain"]);
+        repo.hook("pre-commit", &format!("{script}; exit 1"));
+        let outcome = rescued(&repo, |_| {});
+        assert_eq!(outcome.fallback_branch.as_deref(), Some(BRANCH), "{script}");
+        assert_eq!(repo.git(["status", "--porcelain"]), status, "{script}");
+    }
+    // A second attempt makes no commit without a parent on the new branch.
+    let repo = ScratchRepo::new();
+    leave_work(&repo);
+    repo.hook("pre-commit", "git symbolic-ref HEAD refs/heads/more");
+    let outcome = rescued(&repo, |_| {});
+    assert_eq!(outcome.commits, 0, "{outcome:?}");
+    assert!(outcome.failed.unwrap().contains(" switch main"));
+}
+
+#[test]
 fn long_names_pass_a_hook_of_line_lengths() {
     let repo = ScratchRepo::new();
     // In bytes, as awk counts.

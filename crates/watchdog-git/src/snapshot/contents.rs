@@ -272,7 +272,7 @@ impl Worktree {
         }
     }
 
-    /// Puts a saved index back under git's own lock, provided that the index is still `expected`.
+    /// Puts a saved index back under git's own lock, provided that the index is still `expected`, is gone or is corrupt.
     ///
     /// The time of the file comes back with it, as git judges by it which entries to trust. Returns whether it did:
     /// not when another process wrote the index meanwhile.
@@ -292,10 +292,12 @@ impl Worktree {
             SharedModes::for_repository(&self.repo).for_lock(),
         );
         let Ok(mut lock) = lock else { return Ok(false) };
-        if self.save_index()? != *expected {
+        let now = self.save_index()?;
+        let is_whole = || now.content.is_some() && nested::read_index(&self.repo).is_ok();
+        if now != *expected && is_whole() {
             return Ok(false);
         }
-        if saved == expected {
+        if now == *saved {
             return Ok(true);
         }
         match &saved.content {

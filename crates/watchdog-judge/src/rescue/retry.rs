@@ -79,7 +79,9 @@ pub(super) fn commit_with_retry(
             return Ok(());
         };
         let is_safe = outcome.fallback_branch.is_some();
-        if is_safe || attempt == ATTEMPTS || Instant::now() >= deadline {
+        // Another branch than that of the first attempt gets none of the work.
+        let has_moved = worktree.branch() != state.branch;
+        if is_safe || has_moved || attempt == ATTEMPTS || Instant::now() >= deadline {
             return Ok(());
         }
         if let Some(lock) = named_in(why) {
