@@ -17,11 +17,13 @@ const EXPLANATION: usize = 196;
 const LAST_LINES: usize = 4;
 /// The same for a program that printed nothing but errors: its hints may be long.
 const STDERR_LINES: usize = 12;
+/// The lines at the begin of an error in which a page of help begins, if it has one.
+const HELP_LINES: usize = 6;
 /// Bytes of a line that is a program's word about itself, and no prose.
 const LINE: usize = 300;
 
 /// The labels that programs print before a message, and the members of JSON before the one that holds it.
-const LEAD_IN: &str = r#"^(?:\[[^\]]{1,40}\]\s*|[✖✗❌×⚠\s]+|(?:fatal|error|api[ _]?error|apierror|claude|codex|gemini|opencode|qwen|copilot|unexpected status|http|exceeded retry limit|last status|(?:provider|ai_|_|model|config|context)[a-z_]*error)\b[\s:·,-]*|error when talking to gemini api full report available at: \S+\s+|\[?api error[:\s]+|(?:\d{3}\s*)?[\[{]+\s*|"(?:error|detail|message|type|code|status|param)":\s*(?:(?:\d{3}|null|"[a-z0-9_.-]*"),\s*|"|))*"#;
+const LEAD_IN: &str = r#"^(?:\[[^\]]{1,40}\]\s*|[✖✗❌×⚠\s]+|(?:fatal|error|api[ _]?error|apierror|claude|codex|gemini|opencode|qwen|copilot|unexpected status|http|exceeded retry limit|last status|(?:provider|ai_|_|model|config|context)[a-z_]*error)\b[\s:·,-]*|error when talking to gemini api full report available at: \S+\s+|\[?api error[:\s]+|(?:\d{3}\s*)?[\[{]+\s*|"(?:error|detail|message|type|code|status|param|name|data)":\s*(?:(?:\d{3}|null|"[a-z0-9_.-]*"),\s*|"|))*"#;
 
 const LOGIN: &str = r#"(?:not (?:logged|signed) in\b|please run /login|please (?:log|sign) in\b|login required\b|(?:incorrect|invalid) (?:x-)?api[ -]key|api key not valid|failed to authenticate|authentication failed|authentication_error|unauthenticated\b|401\b.{0,40}(?:unauthori[sz]ed|api key|authentication)|401 unauthori[sz]ed|(?:http|status|error|code)[: ]{1,2}401\b|403 forbidden|api error:? 40[13]\b|\{"error":\s*\{"code":\s*40[13]\b|oauth token (?:has )?(?:expired|been revoked)|your (?:session|login|access token|token|authentication) (?:has )?expired|(?:api key|credentials?) (?:is |are |was |were )?(?:missing|not found|not set|expired|revoked)|(?:please )?set an auth method|missing environment variable: `?[a-z0-9_]*(?:key|token)|invalid auth method selected|no auth type is selected|no authentication information found|providerautherror|classic personal access tokens|missing api key for|when using [a-z ]{1,40}, you must specify the [a-z0-9_]*key environment variable)"#;
 
@@ -35,11 +37,13 @@ const MODEL: &str = r#"(?:there['’]s an issue with the selected model|(?:the )
 
 const PROMPT: &str = r"(?:contextoverflowerror|prompt is too long|input is too long|codex ran out of room in the model['’]s context window|context[ _](?:window|length)[ _]exceeded|(?:your input|prompt|request|conversation) exceeds the (?:context|model|maximum)|maximum context length is|request[_ ]too[_ ]large|(?:the )?(?:input token count(?: \([0-9]+\))? )?exceeds the maximum number of tokens|input length and `?max_tokens`? exceed context limit)";
 
-const COMMAND: &str = r"(?:(?:unknown option|unexpected argument|unknown arguments?|unrecognized (?:option|arguments?)|flag provided but not defined):?\s{1,2}['‘`]?-{0,2}\w|input must be provided either through stdin|no (?:prompt|input) provided via stdin|when using --[a-z-]{1,40}, [^ ]{1,80} requires -|option '[^']{1,80}' argument (?:'[^']{0,80}' is invalid|missing)|not enough arguments following:|cannot use both |invalid json provided to -|invalid value '[^']{0,80}' for '-|argument: [a-z-]{1,40}, given:|invalid command format|--dangerously-skip-permissions cannot be used with)";
+const COMMAND: &str = r"(?:(?:unknown option|unexpected argument|unknown arguments?|unrecognized (?:option|arguments?)|flag provided but not defined):?\s{1,2}['‘`]?-{0,2}\w|input must be provided either through stdin|no (?:prompt|input) provided via stdin|when using --[a-z-]{1,40}, [^ ]{1,80} requires -|option '[^']{1,80}' argument (?:'[^']{0,80}' is invalid|missing)|invalid json provided to -|invalid value '[^']{0,80}' for '-|invalid command format|--dangerously-skip-permissions cannot be used with)";
 
 const CONFIG: &str = r#"(?:(?:error loading|failed to load) config(?:uration|\.toml)?\b|error in [^ ]{1,200}settings\.json:|invalid configuration in [^ ]{1,200}:|configuration is invalid at |config file at [^ ]{1,200} is not valid|config(?:invalid|json)error\b|config profile [^ ]{1,80} not found|model provider [^ ]{1,80} not found|(?:settings|mcp config) file not found|invalid mcp configuration|toml parse error at line|unknown variant `|invalid type: [a-z ]{1,40}[^ ]{1,80}, expected)"#;
 
 const REQUEST: &str = r#"(?:\[?api error:? {0,1}(?:400|404|413|422)\b|\{"error": {0,1}\{"code": {0,1}400\b|\{"error":[^}]{0,200}"type": {0,1}"invalid_request_error"|unexpected status (?:400|404|413|422)\b)"#;
+
+const SERVER: &str = "unexpected server error[.] check server logs";
 
 /// A limit of the model's answer: nobody else's fault, and no reason to send the same again.
 const ANSWER_LIMIT: &str = "Incomplete response returned, reason: max_output_tokens";
@@ -130,7 +134,6 @@ static COMMAND_CAUSE: CauseWords = CauseWords::new(
         "stdin",
         "when using --",
         "invalid value",
-        "cannot use both",
         "provided to -",
         "command format",
         "skip-permissions",
@@ -162,7 +165,14 @@ static CAUSES: [&CauseWords; 5] = [
     &MODEL_CAUSE,
 ];
 /// The service refuses this request: the same one fails again, one of a conversation begun anew may not.
-static REQUEST_CAUSES: [&CauseWords; 2] = [&PROMPT_CAUSE, &REQUEST_CAUSE];
+static REQUEST_CAUSES: [&CauseWords; 3] = [&PROMPT_CAUSE, &SERVER_CAUSE, &REQUEST_CAUSE];
+/// opencode says no more of a model that it does not have.
+static SERVER_CAUSE: CauseWords = CauseWords::new(
+    SERVER,
+    &["check server logs"],
+    "its own server failed",
+    "read its log, and check the name of its model",
+);
 
 /// A cause, by its words: anywhere in an error, or as the beginning of a line of plain text.
 pub(super) struct CauseWords {
@@ -286,13 +296,18 @@ pub fn in_last_words(last: &LastWords, exit: ProcessExit) -> Option<String> {
         let end = at + 1 + usize::from(line.ends_with(':'));
         Some(cause.explain(&lines[at..end.min(lines.len())].join(" ")))
     };
-    // A page of help may follow the message.
-    let first = (0..lines.len()).take(2 * usize::from(last.only_stderr));
+    let is_help =
+        |line: &&str| line.starts_with("Usage:") || ["Options:", "Positionals:"].contains(line);
+    let by_help = || {
+        // A page of help from a program that printed nothing else: the message, if any, stands before it.
+        let has_help = last.only_stderr && lines.iter().take(HELP_LINES).any(is_help);
+        has_help.then(|| COMMAND_CAUSE.explain(&lines[..2.min(lines.len())].join(" ")))
+    };
     (0..lines.len())
         .rev()
         .take(most)
-        .chain(first)
         .find_map(cause)
+        .or_else(by_help)
 }
 
 /// Whether a line is a program's word about its own failure.
@@ -332,9 +347,9 @@ mod tests {
         fn no_phrase_is_without_one_of_its_words(
             credit in forms_of(CREDIT), login in forms_of(LOGIN), folder in forms_of(FOLDER), session in forms_of(NO_SESSION),
             model in forms_of(MODEL), prompt in forms_of(PROMPT), request in forms_of(REQUEST), command in forms_of(COMMAND),
-            config in forms_of(CONFIG),
+            config in forms_of(CONFIG), server in forms_of(SERVER),
         ) {
-            let phrases = [credit, login, folder, session, model, prompt, request, command, config];
+            let phrases = [credit, login, folder, session, model, prompt, server, request, command, config];
             for (phrase, cause) in phrases.iter().zip(CAUSES.iter().chain(&REQUEST_CAUSES).chain(&START_CAUSES)) {
                 prop_assert!(contains_any(phrase, cause.words), "{phrase}");
             }
@@ -554,6 +569,16 @@ mod tests {
                 "config.toml:1:9: string values must be quoted",
             ),
             ("Error: config profile `x` not found\n", 1, "its settings"),
+            (
+                "opencode run [message..]\n\nrun opencode with a message\n\nPositionals:\n  message  message to send\n\nOptions:\n  -h, --help  show help\n",
+                1,
+                "its command line: opencode run",
+            ),
+            (
+                "Error: {\n  \"name\": \"UnknownError\",\n  \"data\": {\n    \"message\": \"Unexpected server error. Check server logs for details.\",\n    \"ref\": \"err_1\"\n  }\n}\n",
+                1,
+                "its own server failed",
+            ),
             (
                 "Error: failed to load configuration: x\n",
                 1,
