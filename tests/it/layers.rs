@@ -62,7 +62,7 @@ const CRATES: &[(&str, &[&str])] = &[
     ("clap_complete", &["cli"]),
     ("clap_mangen", &["cli"]),
     ("roff", &["cli"]),
-    ("pulldown_cmark", &["cli"]),
+    ("pulldown_cmark", &["checks", "cli"]),
     ("inquire", &["cli"]),
     ("httparse", &["conformance"]),
     ("ratatui", &["cli"]),
