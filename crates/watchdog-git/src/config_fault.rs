@@ -10,7 +10,7 @@ use gix::config::file::Metadata;
 use watchdog_facts::shell_line::shell_path;
 use watchdog_system::{ask_git, read_regular_file};
 
-use super::discover::linked_git_dir;
+use super::discover::{inspect_dot_git, linked_git_dir};
 use super::error::Error;
 use super::file_state::is_own;
 
@@ -23,17 +23,12 @@ pub(super) const WHOSE: [&str; 2] = ["rev-parse", "--git-dir"];
 /// The question to which git answers where it can read all settings.
 const LIST: [&str; 2] = ["config", "--list"];
 
-/// Extensions of the repository format that we read right, or that change nothing we read.
-const KNOWN_EXTENSIONS: &[&str] = &[
-    "noop",
-    "noop-v1",
-    "preciousobjects",
-    "partialclone",
-    "worktreeconfig",
-    "objectformat",
-    "refstorage",
-    "relativeworktrees",
-];
+/// Extensions of the repository formats that we read right, or that change nothing we read.
+const OLDER_EXTENSIONS: [&str; 4] = ["noop", "preciousobjects", "partialclone", "worktreeconfig"];
+const NEWER_EXTENSIONS: [&str; 4] = ["noop-v1", "objectformat", "refstorage", "relativeworktrees"];
+
+/// The consequence of a file that cannot be parsed when a worktree is opened.
+pub const NO_SNAPSHOT: &str = ", so no snapshot keeps the work here; its files stay as they are";
 
 /// The fault in a repository's own configuration with which git does not work in the work tree `root`.
 pub fn find_config_fault(root: &Path, git_dir: &Path, common_dir: &Path) -> Option<Error> {
@@ -124,6 +119,12 @@ pub fn new_words_fault(words: &str, folder: &Path) -> Error {
             path: folder.to_owned(),
         };
     }
+    // git says so of a damaged one, too.
+    if words.contains("not a git repository")
+        && let Err(fault) = inspect_dot_git(&folder.join(".git"))
+    {
+        return fault;
+    }
     let path_at = |path: &str| folder.join(path.trim_matches('\''));
     let after = |start| words.split_once(start).map(|(_, after): (_, &str)| after);
     let mut why = to_one_line(words);
@@ -182,6 +183,11 @@ fn edit_command(path: &Path) -> String {
 /// The command after which git reads a file, or goes without it.
 fn mend_of_file(path: &Path, is_closed: bool) -> String {
     let file = shell_path(path);
+    let is_named = |name: &&str| std::env::var_os(name).is_some_and(|named| *path == *named);
+    let names = ["GIT_CONFIG_GLOBAL", "GIT_CONFIG_SYSTEM"];
+    if let Some(name) = names.into_iter().find(is_named) {
+        return format!("unset {name}");
+    }
     match is_closed {
         true if is_own(path) => format!("chmod u+r {file}"),
         true => format!("sudo chmod a+r {file}"),
@@ -216,9 +222,7 @@ impl ConfigFile {
         if let Err(error) = gix::config::parse::Events::from_bytes(&bytes, None) {
             let (line, file) = (error.line_number(), path.display());
             return Err(Error::Setting {
-                why: format!(
-                    "bad config line {line} in file {file}, so no snapshot keeps the work here; its files stay as they are"
-                ),
+                why: format!("bad config line {line} in file {file}{NO_SNAPSHOT}"),
                 mend: edit_command(&path),
             });
         }
@@ -238,7 +242,7 @@ impl ConfigFile {
                 return Err(self.new_fault(VERSION, &format!("is '{version}', not 0 or 1")));
             }
         };
-        // git heeds extensions of the newer format alone.
+        // git ignores unknown extensions of the older format.
         let sections = self.settings.sections_by_name("extensions");
         let keys = sections.into_iter().flatten().flat_map(|section| {
             let keys = section
@@ -246,11 +250,17 @@ impl ConfigFile {
                 .map(|key| key.to_string().to_ascii_lowercase());
             keys.collect::<Vec<_>>()
         });
-        for key in keys.filter(|_| version > 0) {
-            if !KNOWN_EXTENSIONS.contains(&key.as_str()) {
-                let why = "is an unknown extension; a newer watchdog may know it";
-                return Err(self.new_fault(&format!("extensions.{key}"), why));
-            }
+        for key in keys {
+            let is_newer = NEWER_EXTENSIONS.contains(&key.as_str());
+            let why = match (
+                version,
+                is_newer || OLDER_EXTENSIONS.contains(&key.as_str()),
+            ) {
+                (0, _) if is_newer => "needs core.repositoryformatversion 1, so git refuses it",
+                (1, false) => "is an unknown extension; a newer watchdog may know it",
+                _ => continue,
+            };
+            return Err(self.new_fault(&format!("extensions.{key}"), why));
         }
         Ok(())
     }

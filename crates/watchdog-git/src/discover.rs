@@ -103,6 +103,12 @@ pub(super) fn inspect_dot_git(dot_git: &Path) -> Result<bool, Error> {
     let Some(why) = missing_part(dot_git) else {
         return Ok(true);
     };
+    let head = dot_git.join("HEAD");
+    if valid_head(&head).is_none() && dot_git.join("objects").is_dir() {
+        let file = shell_path(&head);
+        let mend = format!("rm -f {file} && echo 'ref: refs/heads/BRANCH' > {file}");
+        return Err(Error::Setting { why, mend });
+    }
     // Sandboxes leave an empty `.git` folder behind; git walks past it, and so do we. Anything else
     // was a repository once, and its work must not be judged by the rules of one further up.
     match fs::read_dir(dot_git)

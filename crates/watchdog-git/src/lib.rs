@@ -86,7 +86,7 @@ mod worktrees;
 pub use baseline::HistoryPoint;
 pub use baseline_ref::KeptBaseline;
 pub use born_worktrees::BornWorktree;
-pub use config_fault::{ask_for_broken_settings, find_config_fault, new_words_fault};
+pub use config_fault::{NO_SNAPSHOT, ask_for_broken_settings, find_config_fault, new_words_fault};
 pub use discover::refuse_home_folder;
 pub use dropping_link::DroppingLink;
 pub use error::Error;

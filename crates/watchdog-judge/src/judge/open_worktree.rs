@@ -133,7 +133,8 @@ fn name_removed(command_env: &CommandEnv, mut fact: UnreadableFact) -> Unreadabl
 
 /// The fault with which git does not work in a worktree now, for a verdict whose facts were read without it.
 pub fn unusable_note(fault: git::Error) -> Degradation {
-    let detail = format!("git does not work here: {fault}; {}", fault.hint());
+    let hint = fault.hint();
+    let detail = format!("git does not work here: {fault}; {hint}").replace(git::NO_SNAPSHOT, "");
     Degradation::new(WarningCode::GitUnusable, detail)
 }
 
