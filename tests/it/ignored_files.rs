@@ -155,17 +155,28 @@ fn wanted_ignored_files_come_back_as_typed() {
 #[test]
 fn replaced_repository_is_told_with_its_bundle() {
     let env = TestEnv::new();
-    for (script, words) in [
+    for (script, words, is_shallow) in [
         (
             "rm -rf .git; git init -q; git add .; git commit -qm all",
             "was replaced",
+            false,
         ),
-        ("rm -rf .git; git init -q", "was replaced"),
-        ("rm -rf .git", "was removed"),
+        // Objects of another format have other names.
+        (
+            "rm -rf .git; git init -q --object-format=sha256; git add .; git commit -qm a",
+            "was replaced",
+            false,
+        ),
+        ("rm -rf .git; git init -q", "was replaced", true),
+        ("rm -rf .git", "was removed", false),
     ] {
         let name = script.len().to_string();
         let repo = named(&env, &name, &json!({"mode": "snapshot", "bundle": true}));
         let head = repo.head();
+        if is_shallow {
+            // Its file is all that makes a clone shallow.
+            fs::write(repo.path().join(".git/shallow"), format!("{head}\n")).unwrap();
+        }
         let out = repo.watchdog(&["run", "--json", "--no-probe", "--", "sh", "-c", script]);
         let verdict = out.json();
         assert_ne!(verdict["status"], "complete", "{out}");
@@ -175,23 +186,54 @@ fn replaced_repository_is_told_with_its_bundle() {
         ] {
             let message = out.json()["message"].as_str().unwrap().to_owned();
             assert!(message.contains(words), "{script}: {message}");
-            let (_, line) = message.split_once("git clone ").unwrap();
-            let bundle = line.split(' ').next().unwrap();
-            assert_eq!(
-                fs::metadata(bundle).unwrap().permissions().mode() & 0o777,
-                0o600
-            );
-            let copy = env.root().join("copy");
-            let copy_text = copy.to_str().unwrap();
-            env.command("git", &env.root())
-                .args(["clone", "-q", bundle, copy_text])
-                .run()
-                .expect(0);
-            assert_eq!(Repo::new(&env, copy.clone()).head(), head);
+            let (_, line) = message.split_once("its last bundle: ").unwrap();
+            let line = line.split([')', ';']).next().unwrap();
+            let path = env.state().join("bundles");
+            let bundles = fs::read_dir(path)
+                .unwrap()
+                .map(|entry| entry.unwrap().path());
+            for bundle in bundles.filter(|path| path.extension().unwrap() == "bundle") {
+                let mode = fs::metadata(bundle).unwrap().permissions().mode();
+                assert_eq!(mode & 0o777, 0o600);
+            }
+            let copy = env.root().join("DIR");
+            let typed = env.command("sh", &env.root()).args(["-c", line]);
+            typed.run().expect(0);
+            let copied = Repo::new(&env, copy.clone());
+            assert_eq!(copied.git(&["rev-parse", "main"]).trim(), head);
             fs::remove_dir_all(&copy).unwrap();
         }
         fs::remove_dir_all(repo.path()).unwrap();
     }
+}
+
+#[test]
+fn replaced_linked_worktree_names_its_baseline() {
+    let env = TestEnv::new();
+    let main = named(&env, "repo", &json!({"mode": "snapshot"}));
+    main.git(&["worktree", "add", "-q", "../linked"]);
+    let own = Repo::new(&env, env.root().join("linked"));
+    let baseline = own.head()[..12].to_owned();
+    let script = "rm .git; git init -q; git add .; git commit -qm all";
+    let words = format!("the baseline is at {baseline}, HEAD here");
+    own.watchdog(&["run", "--json", "--no-probe", "--", "sh", "-c", script])
+        .assert_printed(&[&words]);
+    let words = format!("the baseline of 'linked' at {baseline} was recorded; no baseline");
+    own.watchdog(&["check", "--json", "--no-probe"])
+        .assert_printed(&[&words]);
+}
+
+#[test]
+fn nothing_is_kept_beside_missing_objects() {
+    let env = TestEnv::new();
+    let repo = env.repo();
+    let script = "echo a > a; find .git/objects -type f -delete";
+    let out = repo.watchdog(&["run", "--json", "--no-probe", "--", "sh", "-c", script]);
+    let message = out.json()["message"].as_str().unwrap().to_owned();
+    assert!(
+        !message.contains("is kept") && message.contains("is gone"),
+        "{out}"
+    );
 }
 
 #[test]
@@ -217,4 +259,10 @@ fn bundle_is_written_where_refs_changed() {
     assert_ne!(second, first);
     repo.git(&["branch", "-D", "topic"]);
     assert_ne!(bundles(), second);
+    // So is the work that a session finds.
+    repo.write("new", "uncommitted");
+    let (name, _) = bundles().remove(0);
+    let bundle = env.state().join("bundles").join(name);
+    let heads = repo.git(&["bundle", "list-heads", bundle.to_str().unwrap()]);
+    assert!(heads.contains("refs/watchdog/rescue/"), "{heads}");
 }

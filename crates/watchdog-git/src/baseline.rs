@@ -62,7 +62,7 @@ impl Worktree {
             HistoryPoint::Commit(hex) => {
                 let unknown = || Error::UnknownRevision { rev: hex.clone() };
                 let id = ObjectId::from_hex(hex.as_bytes()).map_err(|_| unknown())?;
-                if self.repo.has_object(id) {
+                if self.has_object(id) {
                     Ok(Some(id))
                 } else {
                     Err(unknown())

@@ -6,7 +6,13 @@ use super::open::Worktree;
 impl Worktree {
     /// Whether a commit is in this clone.
     pub fn has_commit(&self, commit: &str) -> bool {
-        gix::ObjectId::from_hex(commit.as_bytes()).is_ok_and(|id| self.repo.find_commit(id).is_ok())
+        gix::ObjectId::from_hex(commit.as_bytes())
+            .is_ok_and(|id| self.has_object(id) && self.repo.find_commit(id).is_ok())
+    }
+
+    /// Whether an object is in this clone. gix panics at the names of another object format.
+    pub(super) fn has_object(&self, id: gix::ObjectId) -> bool {
+        id.kind() == self.repo.object_hash() && self.repo.has_object(id)
     }
 
     /// When a commit was made by its own word, to the second: any program may set it.

@@ -50,7 +50,7 @@ impl Worktree {
         let folder = self.judged_folder(spec);
         let doing = || format!("keep the judged commit {head}");
         let id = ObjectId::from_hex(head.as_bytes()).map_err(|e| Error::read_error(doing(), e))?;
-        if !self.repo.has_object(id) {
+        if !self.has_object(id) {
             return self.keep_in_submodules(id, at);
         }
         let judged_refs = self.refs_below(&folder)?;
@@ -79,7 +79,7 @@ impl Worktree {
     fn keep_in_submodules(&self, id: ObjectId, at: Timestamp) -> Result<(), Error> {
         for git_dir in self.submodule_git_dirs().into_keys() {
             let submodule = Worktree::open_git_dir(&git_dir)?;
-            if submodule.repo.has_object(id) {
+            if submodule.has_object(id) {
                 return submodule.keep_beside(KEPT_FOR_ANOTHER, &id.to_hex().to_string(), at);
             }
         }

@@ -7,6 +7,7 @@ use std::time::{Duration, Instant};
 
 use gix::ObjectId;
 use gix::bstr::{BStr, BString, ByteSlice};
+use gix::objs::Exists as _;
 use gix::refs::Target;
 use gix::refs::transaction::{Change as RefChange, LogChange, PreviousValue, RefEdit};
 
@@ -103,9 +104,16 @@ impl Worktree {
             } else {
                 self.common_dir().join("objects")
             };
-            if !gix::odb::at(objects, repo.object_hash())
-                .map_or(true, |fresh| blobs.has_vanished_objects(&fresh))
+            let fresh = gix::odb::at(objects, repo.object_hash());
+            let head = self.head_id().ok().flatten();
+            if let Some(head) =
+                head.filter(|id| fresh.as_ref().is_ok_and(|fresh| !fresh.exists(id)))
             {
+                let why = format!("commit {head} is gone, and no command could restore it");
+                let doing = "keep a snapshot".into();
+                return Err(Error::Read { doing, why });
+            }
+            if !fresh.map_or(true, |fresh| blobs.has_vanished_objects(&fresh)) {
                 return result;
             }
             match result {

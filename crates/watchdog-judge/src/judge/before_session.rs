@@ -2,12 +2,13 @@
 
 use std::collections::BTreeSet;
 use std::fs::{self, File, Permissions};
-use std::io::{BufRead as _, BufReader, Read as _};
+use std::io::{BufRead as _, BufReader, ErrorKind, Read as _};
 use std::os::unix::fs::PermissionsExt as _;
 use std::path::Path;
 
+use crate::rescue::{BEFORE_SESSION, take_snapshot};
 use crate::session::RecordedBaseline;
-use watchdog_core::config::settings::RescueSettings;
+use watchdog_core::config::settings::{RescueMode, RescueSettings};
 use watchdog_git::HistoryPoint;
 use watchdog_process::git_program::{describe_failure, new_git_run};
 use watchdog_store::uncommitted;
@@ -73,6 +74,14 @@ fn write_bundle(
     if wanted.is_empty() {
         return Ok(());
     }
+    // The session's first snapshot finds this one.
+    if settings.mode != RescueMode::Off {
+        let request = (recorded.spec.as_str(), recorded.at, BEFORE_SESSION);
+        let taken = take_snapshot(&open.worktree, request, settings)
+            .ok()
+            .flatten();
+        wanted.extend(taken.map(|snapshot| (snapshot.name, snapshot.commit)));
+    }
     let present = read_bundled_refs(bundle);
     let is_extra = |(name, _): &&(String, String)| {
         is_ref(name) && !name.starts_with("refs/watchdog/") && !name.ends_with("/HEAD")
@@ -121,7 +130,19 @@ fn write_bundle(
         )
         .map_err(fail)?;
     }
-    fs::rename(&aside, bundle).map_err(fail)
+    fs::rename(&aside, bundle).map_err(fail)?;
+    // A bundle of a shallow clone does not say that it is one.
+    let (shallow, beside) = (
+        open.worktree.common_dir().join("shallow"),
+        bundle.with_extension("shallow"),
+    );
+    match fs::copy(&shallow, &beside) {
+        Err(error) if error.kind() == ErrorKind::NotFound => match fs::remove_file(&beside) {
+            Err(error) if error.kind() != ErrorKind::NotFound => Err(fail(error)),
+            _ => Ok(()),
+        },
+        copied => copied.map(drop).map_err(fail),
+    }
 }
 
 /// The refs in a bundle, each with its object; empty where there is none, or none that can be read.

@@ -6,8 +6,8 @@ use jiff::Timestamp;
 
 use crate::clock::now;
 use crate::session::{
-    AnewBy, RecordedBaseline, UncommittedRule, begin_anew, read_recorded_baseline,
-    record_head_baseline, refuse_other_clone, spec_of_new_session,
+    AnewBy, RecordedBaseline, UncommittedRule, begin_anew, describe_removed_repository,
+    read_recorded_baseline, record_head_baseline, refuse_other_clone, spec_of_new_session,
 };
 use watchdog_core::config::settings::CheckSpec;
 use watchdog_core::decision::machine::{EarlierRounds, MachineSetup};
@@ -272,9 +272,12 @@ fn nothing_recorded(open: &OpenWorktree, spec: Option<&str>) -> UnreadableFact {
             )),
         };
     }
+    let (store, id) = (open.store.as_ref(), open.worktree_id.as_str());
+    let removed = describe_removed_repository(store, open.root(), Some(id));
+    let removed = removed.map_or(String::new(), |removed| format!("{removed}; "));
     UnreadableFact {
         kind: FaultKind::NoBaseline,
-        why: format!("no baseline is recorded{for_spec} in this worktree"),
+        why: format!("{removed}no baseline is recorded{for_spec} in this worktree"),
         hint: Some(format!(
             "name a revision with --baseline REV, or record one before the session with: {record}"
         )),

@@ -123,8 +123,8 @@ impl OpenWorktree {
 /// Says first that the repository is gone in which a baseline was recorded, where one was.
 fn name_removed(command_env: &CommandEnv, mut fact: UnreadableFact) -> UnreadableFact {
     let store = open_store_to_read(&command_env.state).ok();
-    let removed =
-        store.and_then(|store| describe_removed_repository(store.as_ref(), &command_env.worktree));
+    let removed = store
+        .and_then(|store| describe_removed_repository(store.as_ref(), &command_env.worktree, None));
     if let Some(removed) = removed {
         fact.why = format!("{removed}; {}", fact.why);
     }

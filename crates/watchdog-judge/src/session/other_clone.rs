@@ -3,7 +3,7 @@
 //! A session can remove or forge the id of its clone. Therefore the id alone gives no credit: without the commits of the records it leads to
 //! an error, and where a session may have removed them, only a person begins anew.
 
-use std::path::Path;
+use std::path::{Path, PathBuf};
 
 use watchdog_facts::evidence::{Degradation, FaultKind, UnreadableFact, WarningCode};
 use watchdog_facts::shell_line::{WorktreeCommands, shell_path};
@@ -59,10 +59,11 @@ pub fn is_another_clone(
 /// Says that the repository was replaced, or may be: a clone that lost its id looks the same. Names the recorded one, the present one, and
 /// the last bundle.
 pub fn describe_other_clone(store: &dyn LocalStore, worktree: &Worktree) -> String {
+    // The `.git` of a linked worktree can lead to another place by now.
+    let worktree_id = worktree.worktree_id();
     // One that was opened before knows objects of the repository that is gone.
     let opened = Worktree::open(worktree.root()).ok();
     let worktree = opened.as_ref().unwrap_or(worktree);
-    let worktree_id = worktree.worktree_id();
     let latest = baseline::read_latest_baseline(store, &worktree_id)
         .ok()
         .flatten();
@@ -96,16 +97,23 @@ fn shorten(commit: &str) -> String {
     commit.get(..12).unwrap_or(commit).to_owned()
 }
 
-/// Says that the repository was removed in which the latest baseline of this folder, or of one around it, was recorded; `None` where none
-/// was.
-pub fn describe_removed_repository(store: &dyn LocalStore, folder: &Path) -> Option<String> {
+/// Says that the repository was removed in which the latest baseline of this folder, or of one around it, was recorded, or that this folder
+/// is another worktree by now, with the id `present`; `None` where none was.
+pub fn describe_removed_repository(
+    store: &dyn LocalStore,
+    folder: &Path,
+    present: Option<&str>,
+) -> Option<String> {
     let folder = std::fs::canonicalize(folder).ok()?;
     let baselines = baseline::list_all_baselines(store).ok()?;
     let read_records = (baselines.into_iter())
         .filter_map(|(worktree_id, spec, baseline)| Some((worktree_id, spec, baseline.ok()?)));
+    // A damaged one is still there.
+    let is_gone = |root: &Path| !root.join(".git/objects").exists() && why_broken(root).is_some();
     let (worktree_id, spec, baseline) = read_records
-        .filter(|(_, _, baseline)| {
-            folder.starts_with(&baseline.worktree) && why_broken(&baseline.worktree).is_some()
+        .filter(|(id, _, baseline)| match present {
+            Some(present) => folder == baseline.worktree && id != present,
+            None => folder.starts_with(&baseline.worktree) && is_gone(&baseline.worktree),
         })
         .max_by_key(|(_, _, baseline)| (baseline.worktree.components().count(), baseline.at))?;
     let commit = baseline
@@ -124,9 +132,17 @@ pub fn find_bundle(store: &dyn LocalStore, worktree_id: &str, spec: &str) -> Opt
     let work = uncommitted::read_uncommitted(store, worktree_id, spec)
         .ok()??
         .work;
-    let path = work.bundle.filter(|path| Path::new(path).exists())?;
-    let path = shell_path(Path::new(&path));
-    Some(format!("; its last bundle: git clone {path} DIR"))
+    let path = PathBuf::from(work.bundle?);
+    let (shallow, bundle) = (path.with_extension("shallow"), shell_path(&path));
+    let command = match (path.exists(), shallow.exists()) {
+        (false, _) => return None,
+        (true, false) => format!("git clone {bundle} DIR"),
+        (true, true) => format!(
+            "git init DIR && cp {} DIR/.git/shallow && git -C DIR fetch -u {bundle} '+refs/*:refs/*'",
+            shell_path(&shallow)
+        ),
+    };
+    Some(format!("; its last bundle: {command}"))
 }
 
 /// Says which commit the clone lost that the latest baseline names; `None` where it is there, or where another clone is here.

@@ -13,6 +13,7 @@ use watchdog_core::decision::breaker::Breaker;
 use watchdog_core::decision::iteration::record::IterationRecord;
 use watchdog_core::decision::iteration::standing::LoopStanding;
 use watchdog_facts::evidence::{Degradation, read_known_notes};
+use watchdog_facts::ignored_files::LostFile;
 use watchdog_facts::verdict::Reason;
 
 /// A loop as it is recorded.
@@ -67,6 +68,9 @@ pub struct LoopRecord {
         deserialize_with = "read_known_notes"
     )]
     pub losses: Vec<Degradation>,
+    /// The ignored files that are gone since.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub ignored_lost: Vec<LostFile>,
 }
 
 fn is_untouched(breaker: &Breaker) -> bool {
@@ -93,6 +97,7 @@ impl LoopRecord {
             recipe: None,
             breaker: Breaker::default(),
             losses: Vec::new(),
+            ignored_lost: Vec::new(),
         }
     }
 
@@ -208,6 +213,11 @@ mod tests {
                 why: Some("spent".into()),
             },
             losses: vec![Degradation::new(WarningCode::StashLost, "an entry")],
+            ignored_lost: vec![LostFile {
+                path: "notes/p".into(),
+                bytes: 2,
+                snapshot: None,
+            }],
         };
         let bytes = row::encode_row(&looped);
         let key = row::spec_key::<LoopRecord>("w", "s");

@@ -55,6 +55,15 @@ use super::view::{LoopPhase, LoopStatus, LoopView, about_silence, in_words, why_
 mod account_holds;
 mod loop_end;
 
+/// Adds what a list lacks.
+fn add_missing<T: PartialEq>(list: &mut Vec<T>, items: impl IntoIterator<Item = T>) {
+    for item in items {
+        if !list.contains(&item) {
+            list.push(item);
+        }
+    }
+}
+
 /// Repeats sessions until one is judged complete, or something ends the loop.
 pub async fn run_loop(
     command_env: &CommandEnv,
@@ -614,15 +623,15 @@ impl LoopRun {
                 unreadable.why
             ));
         }
-        let losses = judgement.verdict.degraded.iter();
-        let losses: Vec<_> = losses.filter(|note| note.code.is_loss()).cloned().collect();
+        let verdict = &judgement.verdict;
+        let losses = (verdict.degraded.iter()).filter(|note| note.code.is_loss());
         // The next record of the loop has them, too.
         let _ = self.memory.keep(|record| {
-            let new = losses
-                .into_iter()
-                .filter(|note| !record.losses.contains(note));
-            let new: Vec<_> = new.collect();
-            record.losses.extend(new);
+            add_missing(&mut record.losses, losses.cloned());
+            add_missing(
+                &mut record.ignored_lost,
+                verdict.ignored_lost.iter().cloned(),
+            );
         });
         self.last = Some(judgement);
         action

@@ -11,7 +11,7 @@ use watchdog_git::Worktree;
 use watchdog_store::journal::kind;
 
 use super::super::next_prompt::unknown_agent_budget;
-use super::LoopRun;
+use super::{LoopRun, add_missing};
 use crate::clock::{measure_since, now};
 use crate::judge::refusal::about;
 use crate::wire::loop_json::loop_ended_data;
@@ -113,7 +113,12 @@ impl LoopRun {
                 verdict.retry_at = Some(hold.until);
             }
         }
-        for loss in &self.memory.record().losses {
+        let record = self.memory.record();
+        add_missing(
+            &mut verdict.ignored_lost,
+            record.ignored_lost.iter().cloned(),
+        );
+        for loss in &record.losses {
             if !verdict.degraded.contains(loss) {
                 verdict.message = format!("{}; {}", verdict.message, loss.detail);
                 verdict.degraded.push(loss.clone());
