@@ -7,7 +7,7 @@ use serde_json::{Value, json};
 use crate::support::{Repo, TestEnv};
 
 /// The main checkout, a worktree for the session and one beside it, with uncommitted work in the first and the last.
-fn three_worktrees(env: &TestEnv) -> [Repo<'_>; 3] {
+pub fn three_worktrees(env: &TestEnv) -> [Repo<'_>; 3] {
     let main = env.repo();
     main.write("src/a", "one\n");
     main.commit_all("base");
@@ -27,7 +27,7 @@ fn make_dirty(main: &Repo<'_>, sibling: &Repo<'_>) {
     sibling.write("notes", "notes\n");
 }
 
-fn run(own: &Repo<'_>, script: &str) -> Value {
+pub fn run(own: &Repo<'_>, script: &str) -> Value {
     let work = format!("date +%s%N > work; git add work; git commit -q -m work; {script}");
     let line = ["run", "--json", "--no-probe", "--", "sh", "-c", &work];
     own.watchdog(&line).json()

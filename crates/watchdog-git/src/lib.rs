@@ -41,6 +41,7 @@ mod left_behind;
 mod line_hunks;
 mod listing;
 mod local_programs;
+mod lost_branches;
 mod lost_commits;
 mod net_change;
 mod open;

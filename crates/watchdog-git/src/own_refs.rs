@@ -19,6 +19,11 @@ use super::error::Error;
 use super::open::Worktree;
 use super::shared_modes::edit_refs;
 
+/// The messages of the empty commits that keep others, which are their parents.
+pub(super) const STASH_KEEPER: &str = "watchdog: entries of the stash";
+pub(super) const BRANCH_KEEPER: &str = "watchdog: branches before a session";
+pub(super) const KEEPERS: [&str; 2] = [STASH_KEEPER, BRANCH_KEEPER];
+
 /// Prefix of all of them.
 const PREFIX: &str = "refs/watchdog/";
 
@@ -156,7 +161,15 @@ impl Worktree {
     pub fn sole_keepers(&self, refs: &[&OwnRef]) -> Result<HashSet<String>, Error> {
         let mut keepers: HashMap<ObjectId, &OwnRef> = HashMap::new();
         for own in refs {
-            if let Ok(id) = own.object_id() {
+            let Ok(id) = own.object_id() else { continue };
+            let mut ids = vec![id];
+            if KEEPERS.contains(&self.stash_message(&own.object).as_str()) {
+                let commit = self.repo.find_commit(id);
+                ids = commit.map_or(ids, |commit| {
+                    commit.parent_ids().map(gix::Id::detach).collect()
+                });
+            }
+            for id in ids {
                 let keeper = keepers.entry(id).or_insert(own);
                 *keeper = if own.kind > keeper.kind { own } else { keeper };
             }
@@ -175,7 +188,7 @@ impl Worktree {
         without: Option<&str>,
     ) -> Result<Vec<ObjectId>, Error> {
         let doing = || "look for commits that only watchdog keeps".to_string();
-        let commits: HashSet<ObjectId> = commits.filter(|id| self.repo.has_object(*id)).collect();
+        let commits: HashSet<ObjectId> = commits.filter(|id| self.has_object(*id)).collect();
         if commits.is_empty() {
             return Ok(Vec::new());
         }

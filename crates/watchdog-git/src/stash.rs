@@ -1,6 +1,6 @@
 //! The entries of the stash: recorded and kept with a baseline, and compared at the end.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, HashSet};
 
 use gix::ObjectId;
 use gix::bstr::{BString, ByteSlice};
@@ -10,6 +10,7 @@ use super::content_ids::content_hash;
 use super::error::Error;
 use super::known_refs::RefTip;
 use super::open::Worktree;
+use super::own_refs::STASH_KEEPER;
 use super::path_text::escape_path;
 use super::reflog;
 use super::snapshot::delete_ref;
@@ -34,9 +35,6 @@ const STASH: &str = "refs/stash";
 
 /// The spec of the judged refs that keep entries of the stash. No other spec has its name.
 const KEPT_AS: &str = "%stash";
-
-/// The message of the commits that keep them.
-pub(super) const STASH_KEEPER: &str = "watchdog: entries of the stash";
 
 impl Worktree {
     /// The commits of the stash's entries, newest first.
@@ -70,13 +68,13 @@ impl Worktree {
     /// # Errors
     /// When refs or objects cannot be read or written.
     pub fn keep_stashes(&self, entries: &[String], at: Timestamp) -> Result<(), Error> {
-        self.keep_stashes_as(KEPT_AS, entries, at)
+        self.keep_commits_as((KEPT_AS, STASH_KEEPER), entries, at)
     }
 
-    /// The same in refs of another spec.
-    pub(super) fn keep_stashes_as(
+    /// The same for other commits, or in refs of another spec.
+    pub(super) fn keep_commits_as(
         &self,
-        spec: &str,
+        (spec, message): (&str, &str),
         entries: &[String],
         at: Timestamp,
     ) -> Result<(), Error> {
@@ -85,16 +83,17 @@ impl Worktree {
         }
         let entries: Vec<ObjectId> = (entries.iter())
             .filter_map(|hex| ObjectId::from_hex(hex.as_bytes()).ok())
-            .filter(|id| self.repo.has_object(*id))
+            .filter(|id| self.has_object(*id))
             .collect();
-        let keeper = self.write_empty_commit(STASH_KEEPER, &entries, Timestamp::UNIX_EPOCH)?;
+        let keeper = self.write_empty_commit(message, &entries, Timestamp::UNIX_EPOCH)?;
         self.keep_judged(spec, &keeper, at)?;
+        let mut reached: HashSet<ObjectId> = self.newest_commits(entries.clone()).collect();
+        reached.extend(entries);
         let keeps_no_other = |id: ObjectId| {
             self.repo.find_commit(id).is_ok_and(|commit| {
-                commit.message_raw_sloppy() == STASH_KEEPER
-                    && commit
-                        .parent_ids()
-                        .all(|parent| entries.contains(&parent.detach()))
+                let mut parents = commit.parent_ids();
+                commit.message_raw_sloppy() == message
+                    && parents.all(|parent| reached.contains(&parent.detach()))
             })
         };
         for (name, id) in self.refs_below(&self.judged_folder(spec))? {
@@ -181,7 +180,7 @@ impl Worktree {
         let now = self.stash_commits()?;
         let lost = (recorded.iter().rev()).filter(|entry| !now.contains(entry));
         let is_there =
-            |hex: &str| ObjectId::from_hex(hex.as_bytes()).is_ok_and(|id| self.repo.has_object(id));
+            |hex: &str| ObjectId::from_hex(hex.as_bytes()).is_ok_and(|id| self.has_object(id));
         let new = (now.iter()).filter(|entry| !recorded.contains(entry) && is_there(entry));
         Ok((lost.cloned().collect(), new.cloned().collect()))
     }

@@ -4,7 +4,7 @@
 use std::collections::{BTreeMap, HashSet};
 use std::fs;
 use std::os::unix::ffi::OsStrExt as _;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
 use gix::ObjectId;
 use gix::index::entry::Mode;
@@ -14,12 +14,11 @@ use super::error::Error;
 use super::judged_ref::KEPT_FOR_ANOTHER;
 use super::open::Worktree;
 use super::origin_evidence::OriginEvidence;
-use super::own_refs::{OwnRef, OwnRefKind};
+use super::own_refs::{KEEPERS, OwnRef, OwnRefKind, STASH_KEEPER};
 use super::path_text::escape_path;
 use super::ref_owner::MAIN_HEAD;
 use super::rescued::CommitAuthorship;
 use super::staged::tree_of;
-use super::stash::STASH_KEEPER;
 use super::worktrees::{FoundWorktree, git_dirs, worktrees_of};
 
 /// More folders are not looked through for the repositories of submodules.
@@ -31,12 +30,12 @@ const MAX_OUTER: usize = 8;
 /// More branches of one submodule are not kept.
 const MAX_BRANCHES: usize = 32;
 
-/// A commit of a submodule that no ref of it but ours reaches.
+/// A commit that no ref of its repository but ours reaches.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct LeftCommit {
-    /// The submodule's path, percent-escaped where not UTF-8; its name where it has no folder.
-    pub submodule: String,
-    /// Its folder, where that is there.
+    /// Its branch, or the submodule with its path, percent-escaped where not UTF-8, or its name where it has no folder.
+    pub origin: String,
+    /// The folder of its worktree, where that is there.
     pub folder: Option<PathBuf>,
     /// Its repository.
     pub git_dir: PathBuf,
@@ -63,7 +62,7 @@ impl Worktree {
             });
             match commits {
                 Ok((ids, folder)) => left_commits.extend(ids.into_iter().map(|id| LeftCommit {
-                    submodule: name.clone(),
+                    origin: format!("submodule {name}"),
                     folder: folder.clone(),
                     git_dir: git_dir.clone(),
                     id: id.to_hex().to_string(),
@@ -109,6 +108,23 @@ impl Worktree {
             Some((folder, (name, tips.unwrap_or_default())))
         });
         with_heads.collect()
+    }
+
+    /// Whether a recorded repository of a submodule is gone, where git did not take it to its place beneath the outer one: no other
+    /// has its heads.
+    pub fn is_submodule_gone(dot_git: &Path, heads: &[String]) -> bool {
+        let Ok((git_dir, _)) = git_dirs(dot_git) else {
+            return true;
+        };
+        let has_head = |there: &Worktree, head: &String| {
+            let id = head.split(' ').next().unwrap_or_default();
+            there.repo.rev_parse_single(id).is_ok()
+        };
+        match Worktree::open_git_dir(&git_dir) {
+            Ok(there) => !heads.iter().all(|head| has_head(&there, head)),
+            // Settings that git refuses remove no commit.
+            Err(_) => !git_dir.join("HEAD").exists(),
+        }
     }
 
     /// HEAD and the first branches, each commit once.
@@ -219,11 +235,11 @@ impl Worktree {
             Some(_) => Vec::new(),
             None => self.stash_commits()?,
         };
-        self.keep_stashes_as(KEPT_FOR_ANOTHER, &stashes, at)?;
+        self.keep_commits_as((KEPT_FOR_ANOTHER, STASH_KEEPER), &stashes, at)?;
         let own_refs = self.own_refs()?;
         let judged_heads = (own_refs.iter())
             .filter(|own| own.kind == OwnRefKind::JudgedHead)
-            .filter(|own| self.stash_message(&own.object) != STASH_KEEPER)
+            .filter(|own| !KEEPERS.contains(&self.stash_message(&own.object).as_str()))
             .filter_map(|own| ObjectId::from_hex(own.object.as_bytes()).ok());
         let candidates = by_reflog.iter().map(|(id, _)| *id).chain(judged_heads);
         // The next checkout moves HEAD of a submodule without a folder.
@@ -259,7 +275,7 @@ impl Worktree {
 
     /// Drops the commits that a squash or a rebase made anew: a commit that is there has the same tree, or for each of theirs one has the same
     /// author, date and subject.
-    fn drop_replaced(
+    pub(super) fn drop_replaced(
         &self,
         mut left_commits: Vec<ObjectId>,
         tips: &[ObjectId],

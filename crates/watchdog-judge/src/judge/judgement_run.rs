@@ -238,8 +238,8 @@ impl JudgementRun {
             let unread = input.work.unread_siblings.iter();
             let note = |sentence: &String| Degradation::new(WarningCode::SiblingsUnread, sentence);
             verdict.degraded.extend(unread.map(note));
-            let siblings = (&input.work.siblings, since);
-            let sentences = describe_vanished(&worktree, store, siblings, &input.commands);
+            let recorded = (&input.work.siblings, since, &input.evidence);
+            let sentences = describe_vanished(&worktree, store, recorded, &input.commands);
             let detail = join_names(&sentences);
             let note = (!sentences.is_empty())
                 .then(|| Degradation::new(WarningCode::SiblingWorkGone, detail));

@@ -234,9 +234,9 @@ fn submodule_words(root: &Path, submodule: &UnsettledSubmodule) -> String {
     format!("submodule {path} has {unsaved_work}{keep}")
 }
 
-/// A sentence about a commit that a submodule left, with the command that brings it back.
+/// A sentence about a commit that its branches left, with the command that brings it back.
 pub fn left_commit_words(commit: &LeftCommit) -> String {
-    let path = escape_to_one_line(&commit.submodule);
+    let origin = escape_to_one_line(&commit.origin);
     let id: String = commit.id.chars().take(12).collect();
     let branch = format!("branch watchdog-{id} {}", commit.id);
     let bring_back = match &commit.folder {
@@ -248,7 +248,7 @@ pub fn left_commit_words(commit: &LeftCommit) -> String {
         ),
     };
     format!(
-        "submodule {path}: no branch reaches commit {id} any more, and watchdog keeps it (bring it back with: {bring_back})"
+        "{origin}: no branch reaches commit {id} any more, and watchdog keeps it (bring it back with: {bring_back})"
     )
 }
 

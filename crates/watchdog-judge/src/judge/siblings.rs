@@ -166,18 +166,24 @@ fn keep_sibling(
     })
 }
 
-/// A sentence about each of the other worktrees in which work of the beginning is gone. A session of its own answers for what it did there.
+/// A sentence about each commit that its branches left, and each of the other worktrees in which work of the beginning is gone. A session
+/// of its own answers for what it did there.
 pub fn describe_vanished(
     worktree: &Worktree,
     store: &dyn LocalStore,
-    (siblings, since): (&BTreeMap<String, SiblingWork>, Timestamp),
+    (siblings, since, evidence): (&BTreeMap<String, SiblingWork>, Timestamp, &OriginEvidence),
     commands: &WorktreeCommands,
 ) -> Vec<String> {
+    let mut sentences = match worktree.find_lost_branches(evidence, now()) {
+        Ok(lost) => lost.iter().map(left_commit_words).collect(),
+        Err(error) => vec![format!(
+            "cannot tell whether commits of branches are gone: {error}"
+        )],
+    };
     if siblings.is_empty() {
-        return Vec::new();
+        return sentences;
     }
     let listing = worktree.list_neighbours();
-    let mut sentences = Vec::new();
     for (id, work) in siblings {
         let is_own = *id == worktree.worktree_id();
         let had_session = session::of_worktree(store, id).map_or(true, |sessions| {

@@ -152,8 +152,12 @@ pub fn record_head_baseline(
     {
         notes.push(Degradation::new(WarningCode::BaselineRefUnwritten, error));
     }
-    // Without that ref the entries are still told where they vanish.
-    if let Err(error) = worktree.keep_stashes(work.stashes.as_deref().unwrap_or_default(), now) {
+    // Without these refs stash entries and commits are still told where they vanish.
+    let stashes = work.stashes.as_deref().unwrap_or_default();
+    if let Err(error) = worktree
+        .keep_stashes(stashes, now)
+        .and_then(|()| worktree.keep_branches(&tips, now))
+    {
         notes.push(Degradation::new(WarningCode::BaselineRefUnwritten, error));
     }
     baseline::record_baseline(store, &worktree.worktree_id(), &spec, &record)?;

@@ -92,11 +92,11 @@ pub fn end_session(
         );
         let lost = find_lost_ignored(&open.worktree, &work.ignored, session, &open.commands);
         sentences.extend(lost.map(|(_, note)| note.detail));
-        let siblings = (&recorded_baseline.work.siblings, recorded_baseline.at);
+        let recorded = (&work.siblings, recorded_baseline.at, &evidence);
         sentences.extend(describe_vanished(
             &open.worktree,
             store,
-            siblings,
+            recorded,
             &open.commands,
         ));
         sentences.iter().for_each(|line| command_env.tell(line));

@@ -1,0 +1,103 @@
+//! Keeps the commits of branches and of other HEADs when a session begins, and finds those that it took from every ref: git removes the
+//! reflog with a branch.
+
+use std::collections::HashSet;
+
+use gix::ObjectId;
+use jiff::Timestamp;
+
+use super::error::Error;
+use super::known_refs::RefTip;
+use super::open::Worktree;
+use super::origin_evidence::OriginEvidence;
+use super::own_refs::BRANCH_KEEPER;
+use super::ref_owner::head_name;
+use super::reflog;
+use super::submodule_commits::LeftCommit;
+
+/// The name that these refs have in place of a spec's.
+const KEPT_AS: &str = "%branches";
+
+/// More commits are not kept.
+const MAX_KEPT: usize = 1_000;
+
+const HEADS: &str = "refs/heads/";
+
+impl Worktree {
+    /// Keeps the commits of branches and other HEADs among these refs in one ref, like a judged head. Remotes keep pushed ones.
+    ///
+    /// # Errors
+    /// When refs or objects cannot be read or written.
+    pub fn keep_branches(&self, tips: &[RefTip], at: Timestamp) -> Result<(), Error> {
+        let remote_tips = tips
+            .iter()
+            .filter(|(name, _)| name.starts_with("refs/remotes/"));
+        let mut passed: HashSet<&str> = remote_tips.map(|(_, id)| id.as_str()).collect();
+        let local_tips = self.list_local_tips(tips).map(|(_, id)| id);
+        let unpushed = local_tips
+            .filter(|id| passed.insert(id.as_str()))
+            .take(MAX_KEPT);
+        let unpushed: Vec<String> = unpushed.cloned().collect();
+        self.keep_commits_as((KEPT_AS, BRANCH_KEEPER), &unpushed, at)
+    }
+
+    /// The branches and HEADs among these refs that are not at the commit of HEAD here, which the baseline's ref keeps.
+    fn list_local_tips<'a>(&self, tips: &'a [RefTip]) -> impl Iterator<Item = &'a RefTip> {
+        let own = head_name(self.git_dir(), self.common_dir());
+        let head = tips.iter().find(|(name, _)| *name == own);
+        tips.iter().filter(move |(name, id)| {
+            let is_local = name.starts_with(HEADS) || !name.starts_with("refs/");
+            is_local && head.is_none_or(|(_, head)| head != id)
+        })
+    }
+
+    /// The commits of recorded branches and HEADs that no ref but ours reaches now, and no amended or rebased commit took the place of. Keeps
+    /// them.
+    ///
+    /// # Errors
+    /// When refs or commits cannot be read or written.
+    pub fn find_lost_branches(
+        &self,
+        evidence: &OriginEvidence,
+        at: Timestamp,
+    ) -> Result<Vec<LeftCommit>, Error> {
+        let Some(recorded) = &evidence.refs else {
+            return Ok(Vec::new());
+        };
+        let present = self.ref_tips()?;
+        let moved_tips: Vec<&RefTip> = (self.list_local_tips(recorded.tips()?))
+            .filter(|tip| present.binary_search(tip).is_err())
+            .collect();
+        let parse = |(_, hex): &RefTip| ObjectId::from_hex(hex.as_bytes()).ok();
+        let moved_ids = moved_tips.iter().filter_map(|tip| parse(tip));
+        let mut lost_ids = self.find_unreached(moved_ids, None)?;
+        if lost_ids.is_empty() {
+            return Ok(Vec::new());
+        }
+        let mut amended = HashSet::new();
+        for (_, log) in self.all_logs()? {
+            let entries = reflog::read_entries(&log)?.into_iter();
+            amended.extend(entries.filter(|entry| entry.amends).map(|entry| entry.old));
+        }
+        lost_ids.retain(|id| !amended.contains(id));
+        let branches = present.iter().filter(|(name, _)| name.starts_with(HEADS));
+        let branches: Vec<ObjectId> = branches.filter_map(parse).collect();
+        let lost_ids = self.drop_replaced(lost_ids, &branches)?;
+        let lost_ids: Vec<String> = lost_ids.iter().map(ToString::to_string).collect();
+        self.keep_commits_as((KEPT_AS, BRANCH_KEEPER), &lost_ids, at)?;
+        let describe = |id: String| {
+            let named = moved_tips.iter().filter(|(_, hex)| *hex == id);
+            let (name, _) = named.max_by_key(|(name, _)| name.starts_with(HEADS))?;
+            Some(LeftCommit {
+                origin: match name.strip_prefix(HEADS) {
+                    Some(branch) => format!("branch {branch}"),
+                    None => name.clone(),
+                },
+                folder: Some(self.root.clone()),
+                git_dir: self.git_dir.clone(),
+                id,
+            })
+        };
+        Ok(lost_ids.into_iter().filter_map(describe).collect())
+    }
+}
