@@ -217,12 +217,28 @@ fn work_around_a_submodule_is_named_and_restored() {
         fs::read_to_string(outer.path().join("notes")).unwrap(),
         "notes\n"
     );
-    // The objects of a submodule go with its repository.
+    let verdict = run(&outer, "cd sub; echo s >> README.md; git stash -q");
+    let message = verdict["message"].as_str().unwrap();
+    let (_, command) = message
+        .split_once(" of submodule sub (take it with: ")
+        .unwrap();
+    let (command, _) = command.split_once(')').unwrap();
+    outer.env_command("sh", &["-c", command]).run().expect(0);
+    // The objects of a submodule go with its repository, also where another comes to its place.
+    own.commit_all("unpushed");
+    own.git(&["switch", "-q", "-c", "aside"]);
+    let anew = "rm -r -f sub .git/modules/sub; git -c protocol.file.allow=always submodule -q update --init";
+    let verdict = run(&outer, anew);
+    let expected = "submodule sub is gone since the session began";
+    assert!(
+        verdict["message"].as_str().unwrap().contains(expected),
+        "{verdict:#}"
+    );
     let head = own.head();
     let verdict = run(&outer, "rm -r -f .git/modules/sub");
     let message = verdict["message"].as_str().unwrap();
     let expected = format!(
-        "submodule sub is gone since the session began, with each commit that was nowhere else; it had '{} work'",
+        "submodule sub is gone since the session began, with each commit that was nowhere else; it had '{} start'",
         &head[..12]
     );
     assert!(message.contains(&expected), "{verdict:#}");
@@ -263,4 +279,81 @@ fn loop_names_losses_of_all_its_iterations() {
         verdict["message"].as_str().unwrap().contains(&expected),
         "{verdict:#}"
     );
+}
+
+#[test]
+fn lost_ignored_files_of_siblings_are_named() {
+    let env = TestEnv::new();
+    let [main, own, sibling] = three_worktrees(&env);
+    let name = main.path().file_name().unwrap().to_str().unwrap();
+    fs::write(main.path().join(".git/info/exclude"), "/hand/\n.env\n").unwrap();
+    for (script, harmed) in [
+        ("git -C MAIN clean -q -f -d -x", &main),
+        ("git worktree remove --force ../sibling", &sibling),
+    ] {
+        harmed.write("hand/plan", "plan");
+        harmed.write(".env", "KEY=1\n");
+        let verdict = run(&own, &script.replace("MAIN", &format!("../{name}")));
+        let message = verdict["message"].as_str().unwrap();
+        let folder = harmed.path().display().to_string();
+        let expected = format!("in {folder}, 2 ignored files from before the session are gone");
+        assert!(
+            message.contains(&expected) && message.contains("'hand/plan' (4 bytes)"),
+            "{verdict:#}"
+        );
+        let (_, command) = message
+            .split_once("bring 1 of them back with: watchdog ")
+            .unwrap();
+        let line = command.split([';', ')']).next().unwrap();
+        own.watchdog(&line.split(' ').collect::<Vec<_>>()).expect(0);
+        assert_eq!(
+            fs::read_to_string(harmed.path().join(".env")).unwrap(),
+            "KEY=1\n"
+        );
+    }
+}
+
+#[test]
+fn sibling_without_repository_is_restored_beside_it() {
+    let env = TestEnv::new();
+    let [main, own, sibling] = three_worktrees(&env);
+    let admin = main.path().join(".git/worktrees/sibling");
+    let script = format!("rm -r -f {} ../sibling/*", admin.display());
+    let verdict = run(&own, &script);
+    let message = verdict["message"].as_str().unwrap();
+    let (_, command) = message.split_once("bring it back with: watchdog ").unwrap();
+    let line = command.split([';', ')']).next().unwrap();
+    own.watchdog(&line.split(' ').collect::<Vec<_>>()).expect(0);
+    let beside = sibling.path().with_file_name("sibling-restored");
+    assert_eq!(fs::read_to_string(beside.join("notes")).unwrap(), "notes\n");
+}
+
+#[test]
+fn home_folder_beside_keeps_tracked_files_alone() {
+    let env = TestEnv::new();
+    let home = Repo::new(&env, env.home());
+    home.git(&["init", "-q"]);
+    home.write(".profile", "one\n");
+    home.git(&["add", ".profile"]);
+    home.git(&["commit", "-q", "-m", "dotfiles"]);
+    home.write(".profile", "two\n");
+    home.write(".cache/big", "x".repeat(100_000));
+    home.git(&[
+        "worktree",
+        "add",
+        "-q",
+        env.root().join("linked").to_str().unwrap(),
+    ]);
+    let own = Repo::new(&env, env.root().join("linked"));
+    let verdict = run(&own, "git -C ~ checkout -q -f .");
+    let message = verdict["message"].as_str().unwrap();
+    assert!(
+        message.contains("is gone since the session began: '.profile' "),
+        "{verdict:#}"
+    );
+    let names = home.git(&["for-each-ref", "--format=%(refname)", "refs/watchdog"]);
+    for name in names.lines() {
+        let files = home.git(&["ls-tree", "-r", "--name-only", name]);
+        assert!(!files.contains(".cache"), "{name}: {files}");
+    }
 }

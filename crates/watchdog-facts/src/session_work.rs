@@ -54,6 +54,12 @@ pub struct SiblingWork {
     pub outer: Option<String>,
     /// The commits that its submodules had left behind.
     pub left_behind: Vec<String>,
+    /// Its folder; empty where an older version recorded it.
+    #[serde(default)]
+    pub root: String,
+    /// The first of its ignored files that no tool made.
+    #[serde(default, skip_serializing_if = "IgnoredFiles::is_empty")]
+    pub ignored: IgnoredFiles,
     /// The repositories of its submodules by their folders, each with its name and the commits of its HEAD and branches.
     #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
     pub submodules: BTreeMap<String, (String, Vec<String>)>,

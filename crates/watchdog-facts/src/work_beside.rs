@@ -3,6 +3,7 @@
 use serde::{Deserialize, Serialize};
 
 use super::display::{escape_to_one_line, plural};
+use super::shell_line::shell_word;
 
 /// Commits of a session that lie beside HEAD.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
@@ -70,7 +71,14 @@ impl WorkBeside {
             }
             BesideState::Stashed => {
                 let subject = escape_to_one_line(&self.subject);
-                format!("stash entry '{subject}' (take it with: git stash apply {short})")
+                let (inner, git) = match on.split_once("submodule ") {
+                    Some((_, path)) => (
+                        format!(" of submodule {path}"),
+                        format!("git -C {}", shell_word(path)),
+                    ),
+                    None => (String::new(), "git".to_owned()),
+                };
+                format!("stash entry '{subject}'{inner} (take it with: {git} stash apply {short})")
             }
         }
     }

@@ -33,8 +33,17 @@ impl Worktree {
     /// # Errors
     /// As [`Worktree::changes`].
     pub fn contents_at_begin(&self) -> Result<(ContentIds, IgnoredFiles), Error> {
+        let (paths, ignored) = self.changed_and_hand_made()?;
+        Ok((self.content_ids(paths), ignored))
+    }
+
+    /// The same without contents.
+    ///
+    /// # Errors
+    /// As [`Worktree::changes`].
+    pub fn changed_and_hand_made(&self) -> Result<(Vec<String>, IgnoredFiles), Error> {
         let (paths, ignored) = self.changed_and_ignored()?;
-        Ok((self.content_ids(paths), self.list_hand_made(ignored)))
+        Ok((paths, self.list_hand_made(ignored)))
     }
 
     fn content_ids(&self, paths: Vec<String>) -> ContentIds {

@@ -12,6 +12,7 @@ use super::ignore_rules::join_path;
 use super::private::work_entry;
 use super::proof::entry_at;
 use super::recorded_rules::is_tools_folder;
+use crate::file_state::is_absent;
 use crate::{Error, Worktree, escape_path, unescape_path};
 use watchdog_facts::ignored_files::{FileMark, IgnoredFiles, LostFile, is_made_by_hand};
 use watchdog_facts::session_work::BULK_FOLDERS;
@@ -59,51 +60,53 @@ impl Worktree {
         walk.recorded
     }
 
-    /// The recorded files that are gone or empty, were not moved, and are not tracked, each with the newest snapshot of the spec that has
-    /// its content.
+    /// The recorded files at `root`, which may be gone, that are gone or empty, were not moved, and are not tracked, each with the newest
+    /// snapshot that has its content.
     ///
     /// # Errors
     /// When HEAD, the index or snapshots cannot be read.
     pub fn find_lost_ignored(
         &self,
+        root: &Path,
         recorded: &IgnoredFiles,
-        (spec, since): (&str, Timestamp),
+        since: Timestamp,
     ) -> Result<Vec<LostFile>, Error> {
-        let doing = || format!("open {}", self.root().display());
-        let mut disk = FolderWalk::open(self.root()).map_err(|e| Error::read_error(doing(), e))?;
         let mut missing: BTreeMap<BString, FileMark> = (recorded.files.iter())
             .map(|(path, mark)| (BString::from(unescape_path(path)), *mark))
             .collect();
-        missing.retain(|path, mark| is_missing(self.root(), &mut disk, path.as_bstr(), mark));
-        if missing.is_empty() {
-            return Ok(Vec::new());
+        if !is_absent(root) {
+            let doing = || format!("open {}", root.display());
+            let mut disk = FolderWalk::open(root).map_err(|e| Error::read_error(doing(), e))?;
+            missing.retain(|path, mark| is_missing(root, &mut disk, path.as_bstr(), mark));
+            if missing.is_empty() {
+                return Ok(Vec::new());
+            }
+            let index = self.index()?;
+            let head_tree = self.head_tree()?;
+            let is_tracked = |path: &BString| {
+                let path = path.as_bstr();
+                let is_committed =
+                    entry_at(&self.repo, head_tree, path).is_ok_and(|entry| entry.is_some());
+                index.entry_by_path(path).is_some() || is_committed
+            };
+            missing.retain(|path, _| !is_tracked(path));
+            drop_moved(&mut disk, &mut missing, recorded, since);
         }
-        let index = self.index()?;
-        let head_tree = self.head_tree()?;
-        let is_tracked = |path: &BString| {
-            let path = path.as_bstr();
-            let is_committed =
-                entry_at(&self.repo, head_tree, path).is_ok_and(|entry| entry.is_some());
-            index.entry_by_path(path).is_some() || is_committed
-        };
-        missing.retain(|path, _| !is_tracked(path));
-        drop_moved(&mut disk, &mut missing, recorded, since);
         let lost = missing.iter().map(|(path, mark)| LostFile {
             path: escape_path(path),
             bytes: mark.bytes,
             snapshot: None,
         });
         let mut lost: Vec<LostFile> = lost.collect();
-        self.name_snapshots(spec, &mut lost)?;
+        self.name_snapshots(&root.to_string_lossy(), &mut lost)?;
         Ok(lost)
     }
 
-    fn name_snapshots(&self, spec: &str, lost: &mut [LostFile]) -> Result<(), Error> {
+    fn name_snapshots(&self, root: &str, lost: &mut [LostFile]) -> Result<(), Error> {
         if lost.is_empty() {
             return Ok(());
         }
-        let root = self.root().to_string_lossy();
-        let mut snapshots = self.snapshots(Some(spec))?;
+        let mut snapshots = self.snapshots(None)?;
         snapshots.retain(|info| info.private_files > 0 && info.worktree == root);
         for info in snapshots.into_iter().take(MOST_SNAPSHOTS) {
             let Ok(commit) = gix::ObjectId::from_hex(info.commit.as_bytes()) else {

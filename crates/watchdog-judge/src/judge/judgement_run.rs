@@ -225,8 +225,8 @@ impl JudgementRun {
             return verdict;
         };
         let worktree = input.worktree();
-        let (mut notes, session) = (Vec::new(), (input.spec.as_str(), since));
-        let lost = find_lost_ignored(&worktree, &input.work.ignored, session, &input.commands);
+        let mut notes = Vec::new();
+        let lost = find_lost_ignored(&worktree, &input.work.ignored, since, &input.commands);
         if let Some((files, note)) = lost {
             verdict.ignored_lost = files;
             notes.push(note);

@@ -1,6 +1,7 @@
 //! Ignored files that no tool made, and that are gone at the end of a session: which, how large, and which snapshot has them.
 
 use std::collections::BTreeMap;
+use std::path::Path;
 
 use jiff::Timestamp;
 
@@ -18,13 +19,24 @@ const LISTED: usize = 100;
 pub fn find_lost_ignored(
     worktree: &Worktree,
     recorded: &IgnoredFiles,
-    (spec, since): (&str, Timestamp),
+    since: Timestamp,
     commands: &WorktreeCommands,
 ) -> Option<(Vec<LostFile>, Degradation)> {
-    let detail = match worktree.find_lost_ignored(recorded, (spec, since)) {
+    let restore = |id: &str| commands.watchdog(&format!("rescue restore {}", shell_word(id)));
+    find_lost_at(worktree, worktree.root(), (recorded, since), restore)
+}
+
+/// The same for a worktree at `root`, which may be gone; `restore` writes the command for a snapshot.
+pub fn find_lost_at(
+    worktree: &Worktree,
+    root: &Path,
+    (recorded, since): (&IgnoredFiles, Timestamp),
+    restore: impl Fn(&str) -> String,
+) -> Option<(Vec<LostFile>, Degradation)> {
+    let detail = match worktree.find_lost_ignored(root, recorded, since) {
         Ok(lost) if lost.is_empty() => return None,
         Ok(mut lost) => {
-            let detail = describe_lost(&lost, recorded, commands);
+            let detail = describe_lost(&lost, recorded, restore);
             lost.truncate(LISTED);
             return Some((lost, Degradation::new(WarningCode::IgnoredLost, detail)));
         }
@@ -39,7 +51,7 @@ pub fn find_lost_ignored(
 fn describe_lost(
     lost: &[LostFile],
     recorded: &IgnoredFiles,
-    commands: &WorktreeCommands,
+    restore: impl Fn(&str) -> String,
 ) -> String {
     let named: Vec<String> = lost.iter().take(NAMED).map(LostFile::describe).collect();
     let more = match lost.len() - named.len() {
@@ -57,10 +69,7 @@ fn describe_lost(
     };
     let copies: Vec<String> = (by_snapshot.iter().rev())
         .map(|(snapshot, count)| match snapshot {
-            Some(id) => {
-                let restore = commands.watchdog(&format!("rescue restore {}", shell_word(id)));
-                format!("bring {} back with: {restore}", pronoun(*count))
-            }
+            Some(id) => format!("bring {} back with: {}", pronoun(*count), restore(id)),
             None => format!(
                 "no snapshot has {}, see rescue.keep_ignored",
                 pronoun(*count)

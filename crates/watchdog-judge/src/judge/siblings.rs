@@ -17,11 +17,13 @@ use watchdog_facts::display::escape_to_one_line;
 use watchdog_facts::session_work::SiblingWork;
 use watchdog_facts::shell_line::{WorktreeCommands, shell_path, shell_word};
 use watchdog_git::{
-    ContentAtBaseline, Error, FoundWorktree, OriginEvidence, Worktree, WorktreeState,
+    ContentAtBaseline, Error, FoundWorktree, OriginEvidence, Worktree, WorktreeState, is_absent,
+    refuse_home_folder,
 };
 use watchdog_store::{LocalStore, baseline, session};
 
 use super::command_env::CommandEnv;
+use super::lost_ignored::find_lost_at;
 use super::open_worktree::OpenWorktree;
 
 /// More worktrees than this are not looked at.
@@ -30,8 +32,9 @@ const MOST: usize = 20;
 /// How long a session waits for them to be looked at.
 const PATIENCE: Duration = Duration::from_secs(5);
 
-/// How many files of one are named.
+/// How many files of one are named, and how many of its ignored files are recorded.
 const NAMED: usize = 3;
+const MOST_IGNORED: usize = 200;
 
 /// Keeps what is uncommitted in the other worktrees that are there and have no live session. Tells and records which it did not look at;
 /// nothing depends on it.
@@ -53,6 +56,9 @@ pub fn keep_siblings(
     };
     let mut siblings = open.worktree.list_neighbours();
     let mut unread: Vec<String> = siblings.iter().filter_map(describe_unreadable).collect();
+    let roots: Vec<PathBuf> = (siblings.iter())
+        .map(|sibling| sibling.root.clone())
+        .collect();
     siblings.retain(is_sibling);
     // No other worktree may take the time of this one.
     siblings.sort_by_key(|sibling| !is_own(sibling));
@@ -95,9 +101,21 @@ pub fn keep_siblings(
         };
         answers += 1;
         missed.remove(&sibling.root);
+        // Worktrees inside of this one are listed by themselves.
+        let is_inside = |path: &str, root: &PathBuf| {
+            *root != sibling.root && sibling.root.join(path).starts_with(root)
+        };
+        let work = work.map(|mut work| {
+            let files = &mut work.ignored.files;
+            files.retain(|path, _| {
+                !is_own(&sibling) && !roots.iter().any(|root| is_inside(path, root))
+            });
+            work
+        });
         match work {
             Ok(work) if work == SiblingWork::default() => {}
             Ok(mut work) => {
+                work.root = sibling.root.to_string_lossy().into_owned();
                 let outer = Some(sibling.common_dir.as_path());
                 let outer = outer.filter(|outer| *outer != open.worktree.common_dir());
                 work.outer = outer.map(|outer| outer.to_string_lossy().into_owned());
@@ -154,13 +172,24 @@ fn keep_sibling(
         .or_else(|| there.branch())
         .unwrap_or_else(|| format!("detached/{name}"));
     let (left_commits, _) = there.keep_submodule_commits(None, at);
-    let snapshot = match there.changes()?.any() {
-        true => take_snapshot(&there, (&spec, at, why), settings)?,
-        false => None,
+    let (changed, mut ignored) = there.changed_and_hand_made()?;
+    while ignored.files.len() > MOST_IGNORED {
+        ignored.beyond = ignored.files.pop_last().map(|(path, _)| path);
+    }
+    let mut settings = settings.clone();
+    // A home folder has caches beside the files that a repository tracks.
+    if refuse_home_folder(&sibling.root, None).is_err() {
+        settings.max_snapshot_bytes = Some(0);
+    }
+    let snapshot = match changed.is_empty() {
+        false => take_snapshot(&there, (&spec, at, why), &settings)?,
+        true => None,
     };
     Ok(SiblingWork {
         snapshot: snapshot.map(|snapshot| snapshot.name),
         outer: None,
+        ignored,
+        root: String::new(),
         left_behind: left_commits.into_iter().map(|commit| commit.id).collect(),
         submodules: there.list_submodule_heads(),
     })
@@ -203,23 +232,33 @@ pub fn describe_vanished(
             ..ContentAtBaseline::default()
         });
         let opened = root.as_deref().filter(|_| !is_own);
-        if let Some(there) = opened.and_then(|root| Worktree::open(root).ok()) {
+        let opened = opened.and_then(|root| Worktree::open(root).ok());
+        if let Some(there) = &opened {
             let (mut left_commits, _) = there.keep_submodule_commits(Some(&evidence), now());
             left_commits.retain(|commit| commit.git_dir != worktree.common_dir());
             sentences.extend(left_commits.iter().map(left_commit_words));
         }
+        let is_outer = |listed: &&FoundWorktree| {
+            let outer = work.outer.as_deref().map(Path::new);
+            outer == Some(listed.common_dir.as_path())
+        };
+        let outer =
+            (listing.iter().filter(is_outer)).find_map(|listed| Worktree::open(&listed.root).ok());
+        let commands = match &outer {
+            Some(outer) => &commands.clone().with_worktree(outer.root()),
+            None => commands,
+        };
+        let keeper = outer.as_ref().unwrap_or(worktree);
+        if !work.ignored.is_empty() {
+            let folder = root.as_deref().unwrap_or(Path::new(&work.root));
+            let folder_state = (folder, root.is_some());
+            let restore = |id: &str| restore_command(commands, folder_state, id, false);
+            let there = opened.as_ref().unwrap_or(keeper);
+            let lost = find_lost_at(there, folder, (&work.ignored, since), restore);
+            let name = escape_to_one_line(&folder.display().to_string());
+            sentences.extend(lost.map(|(_, note)| format!("in {name}, {}", note.detail)));
+        }
         let sentence = (work.snapshot.as_deref()).and_then(|snapshot| {
-            let is_outer = |listed: &&FoundWorktree| {
-                let outer = work.outer.as_deref().map(Path::new);
-                outer == Some(listed.common_dir.as_path())
-            };
-            let outer = (listing.iter().filter(is_outer))
-                .find_map(|listed| Worktree::open(&listed.root).ok());
-            let commands = match &outer {
-                Some(outer) => &commands.clone().with_worktree(outer.root()),
-                None => commands,
-            };
-            let keeper = outer.as_ref().unwrap_or(worktree);
             let own_folder = worktree.root();
             describe_files(keeper, (root, is_own, own_folder), snapshot, commands).transpose()
         });
@@ -254,32 +293,42 @@ fn describe_files(
     if vanished.is_empty() {
         return Ok(None);
     }
-    let mut restore = format!("rescue restore {}", shell_word(&info.id));
     // Files of a submodule come back where its repository is checked out.
     let has_submodule = |path: &str| {
         let folders = Path::new(path).ancestors().skip(1);
         let mut inside = folders.filter(|folder| !folder.as_os_str().is_empty());
         inside.any(|folder| root.join(folder).join(".git").exists())
     };
-    if is_there
-        && vanished
-            .iter()
-            .any(|(path, in_submodule)| *in_submodule && !has_submodule(path))
-    {
-        let name = root.file_name().unwrap_or_default().to_string_lossy();
-        let beside = root.with_file_name(format!("{name}-restored"));
-        restore = format!("{restore} --to {}", shell_path(&beside));
-    }
-    let restore = match is_there {
-        true => commands.clone().with_worktree(&root).watchdog(&restore),
-        false => commands.watchdog(&format!("{restore} --worktree {}", shell_path(&root))),
-    };
+    let is_aside =
+        (vanished.iter()).any(|(path, in_submodule)| *in_submodule && !has_submodule(path));
+    let restore = restore_command(commands, (&root, is_there), &info.id, is_aside);
     let named: Vec<String> = vanished.into_iter().map(|(path, _)| path).collect();
     Ok(Some(format!(
         "uncommitted work in the worktree {} is gone since the session began: {} (bring it back with: {restore})",
         escape_to_one_line(&root.display().to_string()),
         name_first(&named)
     )))
+}
+
+/// The command that restores a snapshot of the worktree at `root`, or beside that folder where another thing is there than a worktree.
+fn restore_command(
+    commands: &WorktreeCommands,
+    (root, is_there): (&Path, bool),
+    id: &str,
+    is_aside: bool,
+) -> String {
+    let mut restore = format!("rescue restore {}", shell_word(id));
+    if is_aside && is_there || !is_there && !is_absent(root) {
+        let name = root.file_name().unwrap_or_default().to_string_lossy();
+        let beside = root.with_file_name(format!("{name}-restored"));
+        restore = format!("{restore} --to {}", shell_path(&beside));
+    } else if !is_there {
+        restore = format!("{restore} --worktree {}", shell_path(root));
+    }
+    match is_there {
+        true => commands.clone().with_worktree(root).watchdog(&restore),
+        false => commands.watchdog(&restore),
+    }
 }
 
 /// The sentence about a submodule's repository that is gone. Its objects went with it, so that only their names are left.
@@ -290,9 +339,7 @@ fn describe_repository(
         true => String::new(),
         false => format!("; it had {} then", name_first(commits)),
     };
-    // A file is there where git took the repository to its place beneath the outer one.
-    let is_gone = |folder: &Path| !folder.join("HEAD").exists() && !folder.is_file();
-    is_gone(Path::new(git_dir)).then(|| {
+    Worktree::is_submodule_gone(Path::new(git_dir), commits).then(|| {
         format!(
             "the repository {} of submodule {} is gone since the session began, with each commit that was nowhere else{had}",
             escape_to_one_line(git_dir),

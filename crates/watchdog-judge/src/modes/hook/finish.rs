@@ -86,13 +86,10 @@ pub fn end_session(
             .with_content(recorded_baseline.content());
         let (left_commits, _) = (open.worktree).keep_submodule_commits(Some(&evidence), at);
         let mut sentences: Vec<String> = left_commits.iter().map(left_commit_words).collect();
-        let (work, session) = (
-            &recorded_baseline.work,
-            (spec.as_str(), recorded_baseline.at),
-        );
-        let lost = find_lost_ignored(&open.worktree, &work.ignored, session, &open.commands);
+        let (work, since) = (&recorded_baseline.work, recorded_baseline.at);
+        let lost = find_lost_ignored(&open.worktree, &work.ignored, since, &open.commands);
         sentences.extend(lost.map(|(_, note)| note.detail));
-        let recorded = (&work.siblings, recorded_baseline.at, &evidence);
+        let recorded = (&work.siblings, since, &evidence);
         sentences.extend(describe_vanished(
             &open.worktree,
             store,

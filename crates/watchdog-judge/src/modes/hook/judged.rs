@@ -174,8 +174,12 @@ impl<'a> JudgedStop<'a> {
         let of_stash = commits.iter().flat_map(|commits| &commits.degraded);
         let session = input.recorded_at.filter(|_| self.is_stop());
         let lost = session.and_then(|since| {
-            let (spec, recorded) = (input.spec.as_str(), &input.work.ignored);
-            find_lost_ignored(&input.worktree(), recorded, (spec, since), &input.commands)
+            find_lost_ignored(
+                &input.worktree(),
+                &input.work.ignored,
+                since,
+                &input.commands,
+            )
         });
         let lost = lost.map(|(_, note)| note);
         let is_shown = |note: &&Degradation| {
