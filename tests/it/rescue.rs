@@ -221,6 +221,40 @@ fn files_and_folders_may_change_places() {
 }
 
 #[test]
+fn folder_replaced_by_a_link_is_committed() {
+    for (protect, exclude, uncommitted) in [
+        (&[][..], &[][..], ""),
+        (&["main"], &[], ""),
+        (&[], &["dir"], "D dir/deep/file\n D dir/inner\n?? dir"),
+    ] {
+        let repo = ScratchRepo::new();
+        repo.write("dir/deep/file", "deep\n");
+        repo.git(["add", "-A"]);
+        repo.git(["commit", "-qm", "deep"]);
+        std::fs::rename(repo.path("dir"), repo.beside("moved")).unwrap();
+        repo.symlink("../moved", "dir");
+        repo.write("new", "n");
+        let outcome = rescued(&repo, |settings| {
+            let own = |list: &[&str]| list.iter().map(ToString::to_string).collect::<Vec<_>>();
+            settings.protect = own(protect);
+            settings.exclude.extend(own(exclude));
+        });
+        if let Some(branch) = &outcome.fallback_branch {
+            repo.git(["reset", "-q", branch]);
+        } else {
+            assert_eq!((outcome.commits, &outcome.failed), (1, &None));
+        }
+        assert_eq!(outcome.fallback_branch.is_some(), !protect.is_empty());
+        let status = repo.git(["status", "--porcelain"]);
+        assert_eq!(status.trim(), uncommitted);
+        let out = left_out(&outcome)
+            .into_iter()
+            .any(|(path, _)| path == "dir/deep/file");
+        assert_eq!(out, !exclude.is_empty());
+    }
+}
+
+#[test]
 fn rescue_can_make_the_first_commit() {
     let repo = ScratchRepo::unborn();
     repo.write("a", "1");

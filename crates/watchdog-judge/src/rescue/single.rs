@@ -278,38 +278,43 @@ fn update_index(
     Ok(after.added)
 }
 
-/// Drops deleted files that a folder replaced: git commits their deletion along with the folder's files, and fails
-/// when the command names them. If nothing in the folder is committed, the deletion is left out.
+/// Drops deleted files whose place a folder took, or whose folder's place a link took: git commits their deletion along with the
+/// replacement, and fails or skips it when the command names them. Without the replacement, the deletion is left out.
 pub(super) fn without_replaced<'p>(
-    paths: Vec<&'p SnapshotPath>,
+    mut paths: Vec<&'p SnapshotPath>,
     root: &Path,
     left_out: &mut Vec<LeftOut>,
 ) -> Vec<&'p SnapshotPath> {
     let all: BTreeSet<&[u8]> = paths.iter().map(|path| path.path.as_slice()).collect();
-    let stays = |path: &&SnapshotPath| {
-        if path.kind != SnapshotPathKind::Deleted
-            || !root
-                .join(OsStr::from_bytes(&path.path))
-                .symlink_metadata()
-                .is_ok_and(|m| m.is_dir())
-        {
+    let on_disk = |path: &[u8]| root.join(OsStr::from_bytes(path)).symlink_metadata();
+    let has_below = |path: &[u8]| {
+        let below = [path, b"/"].concat();
+        let mut later = all.range(below.as_slice()..);
+        later.next().is_some_and(|p| p.starts_with(&below))
+    };
+    paths.retain(|path| {
+        let name = path.path.as_slice();
+        let mut folders = (0..name.len())
+            .filter(|&at| name[at] == b'/')
+            .map(|at| &name[..at]);
+        let is_link = |folder: &&[u8]| on_disk(folder).is_ok_and(|m| m.is_symlink());
+        let is_replaced = if path.kind != SnapshotPathKind::Deleted {
             return true;
-        }
-        let below = [path.path.as_slice(), b"/"].concat();
-        if !all
-            .range(below.as_slice()..)
-            .next()
-            .is_some_and(|p| p.starts_with(&below))
-        {
+        } else if let Some(link) = folders.find(is_link) {
+            all.contains(link)
+        } else if on_disk(name).is_ok_and(|m| m.is_dir()) {
+            has_below(name)
+        } else {
+            return true;
+        };
+        if !is_replaced {
             left_out.push(LeftOut {
                 path: path.text.clone(),
                 why: LeftOutReason::Excluded,
             });
         }
         false
-    };
-    let mut paths = paths;
-    paths.retain(stays);
+    });
     paths
 }
 
