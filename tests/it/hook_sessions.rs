@@ -195,6 +195,21 @@ fn session_end_snapshots_uncommitted_work() {
 }
 
 #[test]
+fn session_end_keeps_commits_of_deleted_branches() {
+    let env = TestEnv::new();
+    let repo = env.repo();
+    start(&repo, "a", "startup");
+    repo.git(&["switch", "-qc", "feature"]);
+    let commit = work(&repo, "one");
+    repo.git(&["switch", "-q", "main"]);
+    repo.git(&["branch", "-qD", "feature"]);
+    let end = json!({"session_id": "a", "reason": "other"});
+    hook(&repo, "session-end", &end);
+    let refs = repo.git(&["for-each-ref", "--contains", &commit]);
+    assert!(refs.contains("refs/watchdog/"), "{refs}");
+}
+
+#[test]
 fn hooked_session_begins_with_a_snapshot() {
     let env = TestEnv::new();
     let repo = env.repo();

@@ -178,7 +178,8 @@ impl JudgementRun {
     pub fn settle(&self, verdict: Verdict) -> Judgement {
         let _within = self.span.enter();
         if self.input().overrides.from_inside {
-            keep_judged_head(self.input(), verdict.commits.as_ref());
+            let input = self.input();
+            keep_judged_head(&input.worktree(), &input.spec, verdict.commits.as_ref());
             return self.build_unrecorded_judgement(verdict);
         }
         let concluded = verdict.reason;
@@ -199,7 +200,7 @@ impl JudgementRun {
     fn note_beside(&self, verdict: Verdict) -> Verdict {
         let (input, store) = (self.input(), self.executor.store.as_ref());
         let verdict = name_open_breaker(input.open_breaker.as_ref(), verdict);
-        keep_judged_head(input, verdict.commits.as_ref());
+        keep_judged_head(&input.worktree(), &input.spec, verdict.commits.as_ref());
         // A sweep judges many worktrees, and searches for helpers only after a `complete`.
         if !input.overrides.once || verdict.status() == Status::Complete {
             self.executor.snapshot_helpers("at the end of a judgement");

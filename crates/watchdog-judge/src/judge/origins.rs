@@ -279,17 +279,16 @@ fn helper_words(helper: &UnmergedWork) -> String {
 
 /// Keeps the judged head and the session's work elsewhere in refs, where the session made anything and the repository is writable.
 /// No result depends on it.
-pub fn keep_judged_head(input: &JudgementInput, commits: Option<&Commits>) {
+pub fn keep_judged_head(worktree: &Worktree, spec: &str, commits: Option<&Commits>) {
     let Some(commits) = commits else { return };
-    let worktree = input.worktree();
     let beside = (commits.beside.iter())
         .filter(|work| work.state != BesideState::Stashed)
         .map(|work| &work.commit);
     // A repository that only others may write is judged all the same.
     for commit in beside {
-        worktree.keep_beside(&input.spec, commit, now()).ok();
+        worktree.keep_beside(spec, commit, now()).ok();
     }
     if let Some(head) = commits.head.as_ref().filter(|_| commits.new_commits > 0) {
-        worktree.keep_judged(&input.spec, head, now()).ok();
+        worktree.keep_judged(spec, head, now()).ok();
     }
 }

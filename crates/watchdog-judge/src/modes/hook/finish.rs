@@ -10,7 +10,7 @@ use crate::clock::now;
 use crate::judge::command_env::CommandEnv;
 use crate::judge::configuration::load_effective;
 use crate::judge::lost_ignored::find_lost_ignored;
-use crate::judge::origins::{left_commit_words, origin_evidence};
+use crate::judge::origins::{keep_judged_head, left_commit_words, origin_evidence};
 use crate::judge::settle_anchor;
 use crate::judge::siblings::describe_vanished;
 use crate::judge::snapshots::snapshot_helpers;
@@ -84,6 +84,9 @@ pub fn end_session(
     if let Some(recorded_baseline) = &baseline {
         let evidence = origin_evidence(&open.store, &open.worktree, Some(&recorded_baseline.refs))
             .with_content(recorded_baseline.content());
+        // No verdict may come before git collects what the session left on no branch.
+        let commits = (open.worktree).session_commits(&recorded_baseline.point, &evidence);
+        keep_judged_head(&open.worktree, &spec, commits.ok().as_ref());
         let (left_commits, _) = (open.worktree).keep_submodule_commits(Some(&evidence), at);
         let mut sentences: Vec<String> = left_commits.iter().map(left_commit_words).collect();
         let (work, since) = (&recorded_baseline.work, recorded_baseline.at);

@@ -170,7 +170,7 @@ impl<'a> JudgedStop<'a> {
         let commits = (self.is_stop())
             .then(|| (input.worktree()).session_commits(&input.baseline, &input.evidence));
         let commits = commits.and_then(Result::ok);
-        keep_judged_head(input, commits.as_ref());
+        keep_judged_head(&input.worktree(), &input.spec, commits.as_ref());
         let of_stash = commits.iter().flat_map(|commits| &commits.degraded);
         let session = input.recorded_at.filter(|_| self.is_stop());
         let lost = session.and_then(|since| {
