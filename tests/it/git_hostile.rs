@@ -509,10 +509,30 @@ fn gate_is_off_however_it_was_switched() {
         (husky, "rm .husky/pre-commit", "removed"),
         (husky, "echo exit 0 > .husky/pre-commit", "emptied"),
         (husky, "echo exit 0 > .husky/_/h", "changed"),
+        ("", "echo exit 0 > tools/lint.sh", "changed"),
+        ("", "rm tools/own.sh", "changed"),
+        (husky, "echo '// nothing' > tools/types.js", "changed"),
+        ("", "sed -i 's/node .*js/true/' package.json", "changed"),
+        ("", "sed -i 's/sh tools/: tools/' Makefile", "changed"),
+        (
+            "",
+            "echo more >> base.txt; echo 'more: base.txt' >> Makefile; sed -i s/1/2/ package.json",
+            "",
+        ),
     ];
     for (folder, session, expected) in rows {
         let repo = Repo::init();
         repo.commit_file("base.txt", "base\n", "base");
+        repo.commit_file("tools/lint.sh", "grep -q x base.txt\n", "base");
+        repo.commit_file("tools/own.sh", "#!/bin/sh\ngrep -q y base.txt\n", "base");
+        repo.commit_file("tools/types.js", "process.exit(1)\n", "base");
+        repo.commit_file(
+            "Makefile",
+            "test: lint\nlint:\n\t@sh tools/lint.sh\n",
+            "base",
+        );
+        let package = r#"{"dependencies":{"a":"1"},"scripts":{"types":"node tools/types.js"}}"#;
+        repo.commit_file("package.json", package, "base");
         let run = |line: &str| {
             let mut command = Command::new("sh");
             command.args(["-ec", line]).current_dir(repo.root());
@@ -524,7 +544,10 @@ fn gate_is_off_however_it_was_switched() {
             _ => ".husky/pre-commit",
         };
         run("mkdir -p .git/hooks .husky/_; touch .husky/_/h");
-        repo.write(hook, "#!/bin/sh\nmake test\n");
+        repo.write(
+            hook,
+            "#!/bin/sh\nmake -s test\nnpm run types\n\"$(pwd)/tools/own.sh\"\n",
+        );
         run(&format!("chmod +x {hook}"));
         if folder == husky {
             run(

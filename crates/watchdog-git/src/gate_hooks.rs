@@ -1,10 +1,11 @@
 //! The hooks of git that can refuse a commit or a push: recorded with a baseline, and compared at the end. Runs none of them.
 
+use std::collections::BTreeSet;
 use std::fs;
 use std::io::{self, ErrorKind};
 use std::os::unix::ffi::OsStrExt as _;
 use std::os::unix::fs::MetadataExt as _;
-use std::path::{Path, PathBuf};
+use std::path::{Component, Path, PathBuf};
 
 use gix::ObjectId;
 use gix::bstr::ByteSlice as _;
@@ -15,6 +16,7 @@ use super::harden;
 use super::open::Worktree;
 use super::path_text::escape_path;
 use super::reflog::{self, ReflogAction, ReflogEntry};
+use super::tree_change::find_file;
 use watchdog_facts::display::escape_to_one_line;
 use watchdog_facts::gate_hooks::{
     GATE_HOOKS, GateHook, GateHooks, GateOff, GateOffKind, does_nothing,
@@ -42,6 +44,18 @@ const MANAGERS: [(&str, &[&str]); 2] = [
         ],
     ),
 ];
+
+/// How many texts are searched for what a hook runs.
+const MOST_CALLED: usize = 32;
+
+/// Programs that run the file that is named next.
+const INTERPRETERS: [&str; 11] = [
+    ".", "source", "sh", "bash", "dash", "zsh", "python", "python3", "node", "ruby", "perl",
+];
+
+/// Programs that run what a file of the root calls by a word.
+const MAKE: (&[&str], &[&str]) = (&["make"], &["GNUmakefile", "makefile", "Makefile"]);
+const PACKAGE: (&[&str], &[&str]) = (&["npm", "pnpm", "yarn", "bun"], &["package.json"]);
 
 /// A commit as its hooks would have seen it.
 #[derive(Debug, Clone)]
@@ -191,11 +205,76 @@ impl Worktree {
         {
             paths.extend(lists.iter().map(|list| self.root.join(list)));
         }
+        let called = self.list_called(parts.clone())?;
         for path in paths {
             parts.extend(read_file(&path)?.map(|(_, _, text)| text));
         }
+        parts.extend(called);
         let digest = content_hash(&parts.join(&b'\0'));
         Ok(Some((GateHook { size, mode, digest }, idle)))
+    }
+
+    /// What the texts of a hook run in the work tree: tracked scripts, rules of make, scripts of `package.json`, and what these run.
+    fn list_called(&self, mut texts: Vec<Vec<u8>>) -> io::Result<Vec<Vec<u8>>> {
+        let (of_hook, mut at) = (texts.len(), 0);
+        let mut programs = BTreeSet::new();
+        let root = format!("{}/", self.root.display());
+        while let Some(text) = texts.get(at).filter(|_| at < MOST_CALLED) {
+            at += 1;
+            if text.contains(&0) {
+                continue;
+            }
+            let text = String::from_utf8_lossy(text).replace(&root, "");
+            let is_end = |c: char| !c.is_alphanumeric() && !"._-+/".contains(c);
+            let words: Vec<&str> = text.split(is_end).filter(|word| !word.is_empty()).collect();
+            programs.extend(words.iter().map(|word| (*word).to_owned()));
+            let mut called = Vec::new();
+            for (nth, word) in words.iter().enumerate() {
+                let is_run = nth > 0 && INTERPRETERS.contains(&words[nth - 1]);
+                called.extend(self.read_script(word, is_run)?);
+            }
+            for ((names, lists), find) in [
+                (MAKE, find_rule as fn(&str, &str) -> Option<String>),
+                (PACKAGE, find_package_script),
+            ] {
+                if !names.iter().any(|name| programs.contains(*name)) {
+                    continue;
+                }
+                for list in lists {
+                    let Some((_, _, list)) = read_file(&self.root.join(list))? else {
+                        continue;
+                    };
+                    let list = String::from_utf8_lossy(&list);
+                    let entries = words.iter().filter_map(|word| find(&list, word));
+                    called.extend(entries.map(String::into_bytes));
+                }
+            }
+            for text in called {
+                if !texts.contains(&text) {
+                    texts.push(text);
+                }
+            }
+        }
+        Ok(texts.split_off(of_hook))
+    }
+
+    /// The text of a tracked file that runs: after an interpreter, or as a program of its own.
+    fn read_script(&self, word: &str, is_run: bool) -> io::Result<Option<Vec<u8>>> {
+        let name = word.trim_start_matches("./").trim_start_matches('/');
+        let is_inside = |part| matches!(part, Component::Normal(_));
+        let path = self.root.join(name);
+        if name.is_empty() || !Path::new(name).components().all(is_inside) || !path.is_file() {
+            return Ok(None);
+        }
+        let tracked = (self.head_tree()).and_then(|tree| find_file(self, tree, name.into()));
+        if !matches!(tracked, Ok(Some(_))) {
+            return Ok(None);
+        }
+        let file = read_file(&path)?;
+        let runs = |(_, mode, text): &(u64, u32, Vec<u8>)| {
+            is_run || mode & 0o111 != 0 || text.starts_with(b"#!")
+        };
+        Ok(file.filter(runs).map(|(_, _, text)| text))
     }
 
     /// A commit as its hooks would have seen it; `None` for a merge.
@@ -226,6 +305,34 @@ impl Worktree {
             made_on_branch,
         }))
     }
+}
+
+/// The first rule of a makefile for a target.
+fn find_rule(makefile: &str, target: &str) -> Option<String> {
+    let is_head = |line: &&str| {
+        let targets = line.split_once(':').map(|(targets, _)| targets);
+        targets.is_some_and(|targets| targets.split_whitespace().any(|word| word == target))
+    };
+    let mut lines = makefile.lines().skip_while(|line| !is_head(line));
+    let head = lines.next()?;
+    let recipe = lines.take_while(|line| line.starts_with('\t'));
+    Some(
+        [head]
+            .into_iter()
+            .chain(recipe)
+            .collect::<Vec<_>>()
+            .join("\n"),
+    )
+}
+
+/// The line of a script in a `package.json`.
+fn find_package_script(package: &str, name: &str) -> Option<String> {
+    let (_, scripts) = package.split_once("\"scripts\"")?;
+    let (_, value) = scripts.split_once(&format!("\"{name}\":"))?;
+    let value = value.trim_start().strip_prefix('"')?;
+    let is_end = |at: usize| !value[..at].ends_with('\\');
+    let (end, _) = value.match_indices('"').find(|(at, _)| is_end(*at))?;
+    Some(value[..end].to_owned())
 }
 
 fn is_executable(hook: &GateHook) -> bool {
