@@ -280,6 +280,26 @@ fn hooks_run_as_for_a_person() {
 }
 
 #[test]
+fn branch_that_hooks_move_back_is_told() {
+    for (hook, end) in [("pre-commit", "exit 1"), ("post-commit", "")] {
+        let repo = ScratchRepo::new();
+        repo.write("second", "2");
+        repo.git(["add", "second"]);
+        repo.git(["commit", "-qm", "second"]);
+        let tip = repo.git(["rev-parse", "HEAD"]);
+        repo.hook(
+            hook,
+            &format!("git reset -q --hard HEAD~2 2>/dev/null || git reset -q --hard HEAD~1; {end}"),
+        );
+        repo.write("new", "n");
+        let outcome = rescued(&repo, |_| {});
+        let failed = outcome.failed.unwrap_or_default();
+        let back = format!("reset --keep {}", &tip[..12]);
+        assert!(failed.contains(&back), "{hook} {end}: {failed}");
+    }
+}
+
+#[test]
 fn uncommittable_states_are_told_and_left_alone() {
     let repo = ScratchRepo::new();
     repo.git(["switch", "-qc", "other"]);

@@ -150,13 +150,15 @@ fn describe_moved_head(
     let Some(from) = &state.branch else {
         return Ok(None);
     };
+    let git = WorktreeCommands::at(worktree.root());
     if now.branch.as_ref() == Some(from) {
         let is_ahead =
             |head: &&String| (now.head.as_ref()).is_some_and(|now| worktree.is_ancestor(head, now));
         let head = committed.made.last().or(state.head.as_ref());
-        return Ok(head
-            .filter(|head| !is_ahead(head))
-            .map(|head| format!("a hook took the branch {from} back from {head:.12}")));
+        return Ok(head.filter(|head| !is_ahead(head)).map(|head| {
+            let back = git.git(&format!("reset --keep {head:.12}"));
+            format!("a hook took the branch {from} back from {head:.12}; go back with: {back}")
+        }));
     }
     let way = match (&state.head, &now.head) {
         (Some(_), _) => "switch",
@@ -167,7 +169,7 @@ fn describe_moved_head(
     Ok(Some(format!(
         "a hook switched from the branch {from} to {}; go back with: {}",
         now.branch.as_deref().unwrap_or("a commit without one"),
-        WorktreeCommands::at(worktree.root()).git(&format!("{way} {}", shell_word(from)))
+        git.git(&format!("{way} {}", shell_word(from)))
     )))
 }
 

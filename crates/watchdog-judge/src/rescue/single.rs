@@ -121,7 +121,8 @@ pub(super) fn commit_group(
         Ok(HistoryPoint::Unborn) | Err(_) => None,
     };
     let before = read_tip();
-    let is_new = |tip: &String| Some(tip) != before.as_ref();
+    // A hook may move the branch back to an older commit.
+    let is_new = |tip: &String| (before.as_ref()).is_none_or(|b| !worktree.is_ancestor(tip, b));
     let saved = worktree.save_index()?;
     let begun = std::time::Instant::now();
     // The kernel stamps files by a coarser clock.
