@@ -45,6 +45,10 @@ const REQUEST: &str = r#"(?:\[?api error:? {0,1}(?:400|404|413|422)\b|\{"error":
 
 const SERVER: &str = "unexpected server error[.] check server logs";
 
+const CERTIFICATE: &str = r"(?:(?:unable to connect to api due to )?ssl certificate error|self[_ -]signed[_ ]cert|unable[_ ]to[_ ](?:verify[_ ]the[_ ]first[_ ]cert|verify_leaf_signature|get[_ ](?:local[_ ])?issuer[_ ]cert)|cert(?:ificate)?[_ ]has[_ ]expired)";
+
+const INTERPRETER: &str = r"(?:(?:/[a-z/]{1,40}/)?env: (?:['‘`]{0,1})[a-z0-9._+-]{1,40}(?:['’`]{0,1}): no such file or directory|(?:[a-z]{1,10}: )?[^ ]{1,80}: [^ ]{1,80}: bad interpreter)";
+
 /// A limit of the model's answer: nobody else's fault, and no reason to send the same again.
 const ANSWER_LIMIT: &str = "Incomplete response returned, reason: max_output_tokens";
 
@@ -105,6 +109,18 @@ static MODEL_CAUSE: CauseWords = CauseWords::new(
     "its model cannot be used",
     "choose another",
 );
+static CERTIFICATE_CAUSE: CauseWords = CauseWords::new(
+    CERTIFICATE,
+    &["cert", "leaf_signature"],
+    "its connection is not trusted",
+    "correct the certificate or the proxy",
+);
+static INTERPRETER_CAUSE: CauseWords = CauseWords::new(
+    INTERPRETER,
+    &["env: ", "bad interpreter"],
+    "its program cannot start",
+    "install what it lacks, or correct PATH",
+);
 static PROMPT_CAUSE: CauseWords = CauseWords::new(
     PROMPT,
     &[
@@ -155,14 +171,15 @@ static CONFIG_CAUSE: CauseWords = CauseWords::new(
     "its settings cannot be used",
     "correct them",
 );
-static START_CAUSES: [&CauseWords; 2] = [&COMMAND_CAUSE, &CONFIG_CAUSE];
+static START_CAUSES: [&CauseWords; 3] = [&COMMAND_CAUSE, &CONFIG_CAUSE, &INTERPRETER_CAUSE];
 /// The program can serve no request.
-static CAUSES: [&CauseWords; 5] = [
+static CAUSES: [&CauseWords; 6] = [
     &CREDIT_CAUSE,
     &LOGIN_CAUSE,
     &FOLDER_CAUSE,
     &SESSION_CAUSE,
     &MODEL_CAUSE,
+    &CERTIFICATE_CAUSE,
 ];
 /// The service refuses this request: the same one fails again, one of a conversation begun anew may not.
 static REQUEST_CAUSES: [&CauseWords; 3] = [&PROMPT_CAUSE, &SERVER_CAUSE, &REQUEST_CAUSE];
@@ -347,9 +364,11 @@ mod tests {
         fn no_phrase_is_without_one_of_its_words(
             credit in forms_of(CREDIT), login in forms_of(LOGIN), folder in forms_of(FOLDER), session in forms_of(NO_SESSION),
             model in forms_of(MODEL), prompt in forms_of(PROMPT), request in forms_of(REQUEST), command in forms_of(COMMAND),
-            config in forms_of(CONFIG), server in forms_of(SERVER),
+            config in forms_of(CONFIG), server in forms_of(SERVER), certificate in forms_of(CERTIFICATE), interpreter in forms_of(INTERPRETER),
         ) {
-            let phrases = [credit, login, folder, session, model, prompt, server, request, command, config];
+            let phrases = [
+                credit, login, folder, session, model, certificate, prompt, server, request, command, config, interpreter,
+            ];
             for (phrase, cause) in phrases.iter().zip(CAUSES.iter().chain(&REQUEST_CAUSES).chain(&START_CAUSES)) {
                 prop_assert!(contains_any(phrase, cause.words), "{phrase}");
             }
@@ -505,6 +524,21 @@ mod tests {
         for (stderr, exit, named) in [
             (gemini, 147, "its login is not valid"),
             (copilot, 1, "its login is not valid"),
+            (
+                "/usr/bin/env: 'node': No such file or directory\n",
+                127,
+                "its program cannot start",
+            ),
+            (
+                "env: node: No such file or directory\n",
+                127,
+                "its program cannot start",
+            ),
+            (
+                "bash: /usr/bin/claude: /opt/node: bad interpreter: No such file or directory\n",
+                126,
+                "its program cannot start",
+            ),
             (
                 "Invalid auth method selected.\n",
                 41,
@@ -707,6 +741,10 @@ mod tests {
             (
                 "API Error: 404 {\"type\":\"error\",\"error\":{\"type\":\"not_found_error\",\"message\":\"model: claude-9\"}}",
                 "its model",
+            ),
+            (
+                "API Error: Unable to connect to API due to SSL certificate error: SELF_SIGNED_CERT_IN_CHAIN",
+                "its connection",
             ),
             ("Prompt is too long", "its prompt"),
             (
