@@ -53,7 +53,7 @@ impl LastWords {
             Regex::new(
                 r"(?x)^(?: API\ Error(?::|\ \() | Failed\ to\ authenticate\.\ API\ Error | Request\ too\ large\ \(max
                 | (?:Prompt\ is\ too\ long|Credit\ balance\ is\ too\ low)$ | There['’]s\ an\ issue\ with\ the\ selected\ model\ \(
-                | (?:Invalid\ API\ key|Not\ logged\ in|OAuth\ token\ [a-z\ ]{1,20})\ ·\  | \[API\ Error: | [Ee]rror:\ 
+                | (?:Invalid\ API\ key|Not\ logged\ in|OAuth\ token\ [a-z\ ]{1,20})\ ·\  | \[API\ Error: | (?:Error|error):\ 
                 | (?:Provider|Context|Config|AI_|API)\w*Error\b )",
             )
             .expect("the pattern is a constant")
