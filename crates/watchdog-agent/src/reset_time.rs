@@ -39,7 +39,7 @@ const CUE: &str = r"(?:resets?(?:\stime)?|try\sagain|retry|retrying|wait|availab
 const AMOUNT: &str = r"(?:\d+(?:\.\d+)?|\ban?\b)\s*(?:weeks?|w|days?|d|hours?|hrs?|hr|h|minutes?|mins?|min|m|seconds?|secs?|sec|s|ms)";
 static DURATION: LazyLock<Regex> = LazyLock::new(|| {
     compile_regex(&format!(
-        r#"(?i)(?:\b|quota){CUE}"?(?:[-_ ]?(?:after|in|delay|for|about|approximately|(?:in_)?seconds|at))*\\?"?\s*[:=~]?\s*\\?"?((?:{AMOUNT}[\s,]*(?:and\s+)?)*{AMOUNT})\b"#
+        r#"(?i)(?:\b|quota){CUE}"?(?:[-_ ]?(?:after|in|delay|for|about|approximately|(?:in_)?seconds|at))*\\?"?\s*[:=~]?\s*\\?"?P?T?((?:{AMOUNT}[\s,T]*(?:and\s+)?)*{AMOUNT})\b"#
     ))
 });
 static PART: LazyLock<Regex> =
@@ -64,6 +64,7 @@ static WHEN: LazyLock<Regex> = LazyLock::new(|| {
 
 /// Reads the instant from the text of a limit. `local` is the zone of times that name none.
 pub(super) fn reset_at(text: &str, now: Timestamp, local: &TimeZone) -> Option<Timestamp> {
+    let text = &text.replace("midnight", "00:00");
     parse_instant(text)
         .or_else(|| parse_duration(text, now))
         .or_else(|| parse_clock_time(text, now, local))
@@ -392,6 +393,8 @@ mod tests {
             ),
             ("resets in 2h 5m", "2026-08-19T18:33:34Z"),
             ("will reset after 2h52m39s.", "2026-08-19T19:21:13Z"),
+            ("retry after PT2H5M", "2026-08-19T18:33:34Z"),
+            ("resets at midnight UTC", "2026-08-20T00:00:00Z"),
             (
                 "will reset after 5s.. Retrying after 6173ms...",
                 "2026-08-19T16:28:39Z",

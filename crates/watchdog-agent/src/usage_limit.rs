@@ -41,7 +41,7 @@ const LEAD_IN: &str = r"(?:\[[^\]]{1,40}\]\s*|sorry[,.!]\s+|error when talking t
 const PLAN_LIMIT: &str = r"(?:you(?:['’]ve| have)(?: just)? (?:hit|reached|exceeded|used up) (?:your|the) (?:[\w$-]+ ){0,4}?(?:limits?|quota|allowance)|you(?:['’]ve| have) exhausted your (?:[\w-]+ ){0,3}?(?:quota|capacity)(?: on this model)?|you(?:['’]re| are) out of (?:extra )?usage|(?:(?:claude|ai|opus|sonnet|fable|haiku|your|the|\d+[- ]hour|five[- ]hour|weekly|daily|monthly|hourly|session|usage|message|spend(?:ing)?|plan|individual|account)[ -]){1,5}limit (?:has been |was )?(?:reached|exceeded|hit)|limit reached\s*[|∙·]|(?:> )?\d\. stop and wait for (?:the )?limit to reset)";
 
 /// The words of a service that refuses for the rate or the quota.
-const RATE_LIMIT: &str = r#"(?:(?:(?:api|account|organi[sz]ation|org|model|tokens?|requests?|user|project|input|output|your|the|github|secondary|daily|monthly|free|tier) ){0,3}?rate[- ]limit (?:has been |was )?(?:reached|exceeded|hit|error)|(?:you (?:have been|are|were) )?rate[- ]limited|rate[- ]limit[.:]\s*(?:please )?(?:retry|try again|wait)\b.*|you(?:['’]ve| have) (?:hit|reached|exceeded) a rate limit that restricts\b.*|free usage exceeded|this request would exceed your (?:[\w'’-]+ ){0,3}rate limit|too many requests|(?:(?:api|account|organi[sz]ation|org|model|tokens?|requests?|user|project|input|output|your|the|github|secondary|daily|monthly|free|tier|qwen|oauth) ){0,3}?quota[- ]exceeded|(?:you )?(?:have )?exceeded (?:your |the )?(?:[\w-]+ ){0,4}?(?:quota|limit)|(?:tokens|requests) per (?:second|minute|hour|day) limit (?:exceeded|reached)|request limit (?:exceeded|reached)|request throttled|throttl(?:ed|ing)(?: request)?|(?:http(?:/[\d.]+)?|status(?: code)?|error(?: code)?|api[- ]error|code|\(|request rejected \()[\s:]*429\)?|resource[ _]exhausted|rate_limit_(?:error|exceeded)|usage_limit_reached|insufficient_quota)"#;
+const RATE_LIMIT: &str = r#"(?:(?:(?:api|account|organi[sz]ation|org|model|tokens?|requests?|user|project|input|output|your|the|github|secondary|daily|monthly|free|tier) ){0,3}?rate[- ]limit (?:has been |was )?(?:reached|exceeded|hit|error)|(?:you (?:have been|are|were) )?rate[- ]limited|rate[- ]limit[.:]\s*(?:please )?(?:retry|try again|wait)\b.*|you(?:['’]ve| have) (?:hit|reached|exceeded) a rate limit that restricts\b.*|free usage exceeded|this request would exceed your (?:[\w'’-]+ ){0,3}rate limit|too many requests|(?:(?:api|account|organi[sz]ation|org|model|tokens?|requests?|user|project|input|output|your|the|github|secondary|daily|monthly|free|tier|qwen|oauth) ){0,3}?quota[- ](?:exceeded|reached)|(?:you )?(?:have )?exceeded (?:your |the )?(?:[\w-]+ ){0,4}?(?:quota|limit)|(?:tokens|requests) per (?:second|minute|hour|day) limit (?:exceeded|reached)|request limit (?:exceeded|reached)|request throttled|throttl(?:ed|ing)(?: request)?|(?:http(?:/[\d.]+)?|status(?: code)?|error(?: code)?|api[- ]error|code|\(|request rejected \()[\s:]*429\)?|resource[ _]exhausted|rate_limit_(?:error|exceeded)|usage_limit_reached|insufficient_quota)"#;
 
 /// The end of such a phrase: "rate limit exceeded errors are retried" continues, and is prose.
 const END: &str = r#"(?:\s*$|\s*[.!|:;,∙·•—–()\[\]"{}-]|\s+(?:for|by|until|in|at|and|or|please|try|retry|resets?|today|this|wait|again|response|error|rate_limit_error|too many requests|upgrade|run|/)(?:\b|\s|$))"#;
@@ -340,6 +340,10 @@ mod tests {
                 Some("2026-08-22T20:28:34Z"),
             ),
             ("Error: HTTP 429 Too Many Requests: quota exceeded", None),
+            (
+                "Daily quota reached. Resets at midnight UTC.",
+                Some("2026-08-20T00:00:00Z"),
+            ),
             (
                 "API Error: 429 Usage limit reached for 5 hour. Your limit will reset at 2026-08-19 18:23:16",
                 Some("2026-08-19T18:23:16Z"),
