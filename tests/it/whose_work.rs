@@ -398,10 +398,10 @@ fn links_in_place_of_ignored_folders_are_droppings() {
     repo.commit_all("rules");
     repo.write(".git/info/exclude", "vendor/\n");
     let links = "mkdir -p app/web docs; ln -s ../shared node_modules; ln -s /opt/venv app/web/.venv; ln -s docs vendor; \
-                 ln -s ../../other app/cache";
+                 ln -s ../../other app/cache; ln -s node_modules/react react";
     let out = repo.watchdog(&["run", "--json", "--no-probe", "--", "sh", "-c", links]);
     assert_eq!(out.verdict(), "incomplete/unfinished", "{out}");
-    assert_eq!(&out.json()["changes"]["untracked"], &json!(4), "{out}");
+    assert_eq!(&out.json()["changes"]["untracked"], &json!(5), "{out}");
     assert_eq!(out.json()["rescued"], json!(false), "{out}");
     let name = |paths: &[&str]| -> Vec<Value> {
         let left_out = paths
@@ -409,7 +409,13 @@ fn links_in_place_of_ignored_folders_are_droppings() {
             .map(|path| json!({"path": path, "why": "excluded"}));
         left_out.collect()
     };
-    let droppings = name(&["app/cache", "app/web/.venv", "node_modules", "vendor"]);
+    let droppings = name(&[
+        "app/cache",
+        "app/web/.venv",
+        "node_modules",
+        "react",
+        "vendor",
+    ]);
     assert_eq!(out.json()["rescue"]["left_out"], json!(droppings), "{out}");
     let work = "git add node_modules; ln -s web app/link; ln -s $PWD/app/web app/within; echo work > work.txt";
     let out = repo.watchdog(&["run", "--json", "--max-probes", "0", "--", "sh", "-c", work]);

@@ -12,6 +12,9 @@ use super::path_text::{escape_path, unescape_path};
 use super::snapshot::{FolderRules, FolderWalk, as_path};
 use watchdog_facts::session_work::is_dropping;
 
+/// As many links as Linux follows on the way of one path.
+const MOST_LINKS: usize = 40;
+
 /// Why a new link is no work.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum DroppingLink {
@@ -60,8 +63,7 @@ impl Worktree {
         if !target.is_file() && self.ignores_folder(path) {
             return Some(DroppingLink::Ignored);
         }
-        let leaves = !normalize_path(&target).starts_with(self.root());
-        leaves.then_some(DroppingLink::LeavesRoot)
+        leads_out(self.root(), &target, MOST_LINKS).then_some(DroppingLink::LeavesRoot)
     }
 
     fn ignores_folder(&self, path: &BStr) -> bool {
@@ -78,6 +80,25 @@ impl Worktree {
         }
         rules.ignores(path, true)
     }
+}
+
+/// Whether a path leaves a folder, by itself or by the links on its way.
+fn leads_out(root: &Path, path: &Path, links: usize) -> bool {
+    let path = normalize_path(path);
+    let Ok(below) = path.strip_prefix(root) else {
+        return true;
+    };
+    let mut parts = below.components();
+    let mut folder = root.to_owned();
+    while let Some(part) = parts.next() {
+        let at = folder.join(part);
+        if let Ok(target) = fs::read_link(&at) {
+            let path = folder.join(target).join(parts.as_path());
+            return links > 0 && leads_out(root, &path, links - 1);
+        }
+        folder = at;
+    }
+    false
 }
 
 /// A path without `.` and `..`, by its words alone.
