@@ -106,6 +106,11 @@ fn weakened_test_is_never_complete() {
             WEAKENED,
         ),
         (
+            "name forged as gone",
+            "sed -i 's/return a - b/raise AttributeError(\"has no attribute add\")/' calc.py; sed -i 's/assertEqual(add(2, 2), 4)/assertRaises(AttributeError, add, 2, 2)/' tests/test_calc.py",
+            "review/tests_weakened none fail fail",
+        ),
+        (
             "assertion patched away",
             "echo 'T.assertEqual = lambda *a: None' >> tests/test_calc.py; echo '# x' >> calc.py",
             WEAKENED,

@@ -108,24 +108,24 @@ const PYTHON: &[&str] = &["pytest", "py.test", "python", "python3", "tox", "nox"
 
 /// Every form that is known; of those of one language the first counts whose sign is there.
 const FORMS: &[TestForm] = &[
+    TestForm {
+        programs: PYTHON,
+        extensions: &["py"],
+        sign: r"\bTestCase\b",
+        head: "import unittest\n\n\nclass Added(unittest.TestCase):\n",
+        compared: UNITTEST_COMPARED,
+        raised: "    def test_{mark}_raised(self):\n        assert 1 == 2\n",
+        end: "",
+        file: TestFile::New,
+    },
     // A plain function, which `unittest` does not run: pytest has a way of its own to run each kind.
     TestForm {
         programs: PYTHON,
         extensions: &["py"],
-        sign: r"^(?:async )?def test|^class Test\w*(?:\(\))?:",
+        sign: r"^\s*(?:async )?def test",
         head: "",
         compared: "def test_{mark}_compared():\n    assert 1 == 2\n\n\n",
         raised: "def test_{mark}_raised():\n    raise ValueError('must fail')\n",
-        end: "",
-        file: TestFile::New,
-    },
-    TestForm {
-        programs: PYTHON,
-        extensions: &["py"],
-        sign: r"^\s*(?:async )?def test",
-        head: "import unittest\n\n\nclass Added(unittest.TestCase):\n",
-        compared: UNITTEST_COMPARED,
-        raised: "    def test_{mark}_raised(self):\n        assert 1 == 2\n",
         end: "",
         file: TestFile::New,
     },

@@ -16,7 +16,7 @@ fn canary(command: &str, files: &[(&str, &str)]) -> Option<Canary> {
 #[test]
 fn canary_is_named_and_written_as_its_neighbour() {
     let node = "import test from 'node:test'";
-    let python = "class T:\n    def test_a(self): pass\n";
+    let python = "class T(TestCase):\n    def test_a(self): pass\n";
     for (command, files, path, text) in [
         (
             "make",

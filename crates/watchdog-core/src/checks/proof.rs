@@ -32,11 +32,11 @@ pub enum RerunTree {
     WithoutCode,
 }
 
-/// The words of languages that load each name as they run.
-static LACKS_NAME: LazyLock<Regex> = LazyLock::new(|| {
+/// The words for a name that is gone, of languages that look for each as they run.
+static MISSING_NAME: LazyLock<Regex> = LazyLock::new(|| {
     Regex::new(concat!(
-        r"_FailedTest|\b(?:AttributeError|ImportError|ModuleNotFoundError|NameError|NoMethodError|ReferenceError)\b",
-        r"|has no attribute|cannot import name|is not (?:defined|a function|a constructor)|uninitialized constant|undefined method"
+        r"(?:has no attribute|cannot import name|[Nn]ame|uninitialized constant (?:\w+::)*|undefined (?:local variable or )?method)",
+        r"\s*[`'‘]?(\w+)|(\w+)\)? is not (?:defined|a function|a constructor)"
     ))
     .expect("it is tested")
 });
@@ -52,8 +52,8 @@ pub struct SuiteRun {
     pub tests: Option<TestCounts>,
     /// Why there is no outcome, for a person.
     pub why: Option<String>,
-    /// Whether its first failure is that of a name that is gone, or of a file that does not load.
-    pub lacks_name: bool,
+    /// The name that its first failure misses.
+    pub missing_name: Option<String>,
 }
 
 impl SuiteRun {
@@ -84,7 +84,10 @@ impl SuiteRun {
             failing: judged.failing.clone(),
             tests: judged.tests,
             why: None,
-            lacks_name: LACKS_NAME.is_match(judged.judgement.feedback()),
+            missing_name: MISSING_NAME
+                .captures(judged.judgement.feedback())
+                .and_then(|name| name.get(1).or(name.get(2)))
+                .map(|name| name.as_str().to_owned()),
         }
     }
 
@@ -116,8 +119,14 @@ pub trait SuiteRunner {
     /// The tests inside of files of code that the spec's work changed, sorted.
     fn changed_inner_tests(&self, criterion: &CommandCriterion) -> ReadFact<Vec<ChangedInnerTest>>;
 
-    /// The first line that names a test: before, in the judging files that the spec's work changed, and now.
-    fn find_places(&self, criterion: &CommandCriterion, test: &str) -> Option<String>;
+    /// The first line with a name of a test in the judging files that the spec's work changed, or with one of the code in its other
+    /// files: before, and now.
+    fn find_places(
+        &self,
+        criterion: &CommandCriterion,
+        name: &str,
+        in_tests: bool,
+    ) -> (Option<String>, Option<String>);
 
     /// Runs the check on a tree. The same rerun gives its first outcome, unless it is to be run `again`.
     fn run_suite(&self, criterion: &CommandCriterion, tree: RerunTree, again: bool) -> SuiteRun;
@@ -320,11 +329,12 @@ impl Reruns<'_> {
     /// The tests that fail as they were, with their places, as many as a sentence names.
     fn name_failing(&self) -> Vec<String> {
         let named = self.failing.iter().enumerate().map(|(n, test)| {
-            let places = (n < 2).then(|| self.runner.find_places(self.criterion, test));
-            let places = places
-                .flatten()
-                .map_or(String::new(), |places| format!(" ({places})"));
-            format!("`{test}`{places}")
+            let places = (n < 2).then(|| self.runner.find_places(self.criterion, test, true));
+            match places {
+                Some((Some(before), Some(now))) => format!("`{test}` ({before}, now {now})"),
+                Some((Some(before), None)) => format!("`{test}` ({before}, gone now)"),
+                Some((None, _)) | None => format!("`{test}`"),
+            }
         });
         named.collect()
     }
@@ -464,6 +474,23 @@ impl Reruns<'_> {
         }
     }
 
+    /// Whether green tests failed and went with a name that the code has no more. Its message alone could be the work's own.
+    fn are_dropped(&mut self, run: &SuiteRun) -> bool {
+        let Some(name) = &run.missing_name else {
+            return false;
+        };
+        let (before, now) = self.runner.find_places(self.criterion, name, false);
+        if before.is_none() || now.is_some() || run.failing.is_empty() {
+            return false;
+        }
+        let begin = self.try_begin();
+        run.failing.iter().all(|test| {
+            let is_gone = || (self.runner.find_places(self.criterion, test, true).1).is_none();
+            // unittest's name for a file that does not load.
+            test.contains("_FailedTest") || (!begin.failing.contains(test) && is_gone())
+        })
+    }
+
     /// A failure counts where the judged tree passes in the same place, and where it repeats.
     fn try_old_tests(&mut self) -> RerunOutcome {
         let run = self.run_once(RerunTree::OldTests);
@@ -474,7 +501,7 @@ impl Reruns<'_> {
         if run.ran_no_test() && self.try_begin().ran_no_test() {
             return RerunOutcome::Pass;
         }
-        if run.lacks_name || !run.has_failed_test(self.names_tests) {
+        if !run.has_failed_test(self.names_tests) || self.are_dropped(&run) {
             self.why = Some("the tests as they were do not build or load on this work".to_owned());
             return RerunOutcome::Unknown;
         }

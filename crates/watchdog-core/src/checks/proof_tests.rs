@@ -14,7 +14,7 @@ use super::inner_tests::ChangedInnerTest;
 use super::proof::{CanaryRun, RerunTree, SuiteRun, SuiteRunner, prove_pass};
 use crate::config::settings::{CommandCriterion, CommandLine};
 
-/// Ends each rerun as its row says; `-` is an unknown end, and names after `fail` are those of tests.
+/// Ends each rerun as its row says; `-` is an unknown end, and names after `fail` or `gone` are those of tests.
 struct TableRunner {
     ends: Vec<(RerunTree, &'static str)>,
     /// The ends with tests that must fail, by how many of them there are.
@@ -52,8 +52,13 @@ impl SuiteRunner for TableRunner {
         Ok(is_inner.then_some(test).into_iter().collect())
     }
 
-    fn find_places(&self, _: &CommandCriterion, test: &str) -> Option<String> {
-        Some(format!("{test}:1"))
+    fn find_places(
+        &self,
+        _: &CommandCriterion,
+        name: &str,
+        _: bool,
+    ) -> (Option<String>, Option<String>) {
+        (Some(format!("{name}:1")), None)
     }
 
     fn run_suite(&self, _: &CommandCriterion, tree: RerunTree, again: bool) -> SuiteRun {
@@ -97,11 +102,12 @@ fn read_end(end: &str) -> SuiteRun {
     SuiteRun {
         outcome: match word {
             "pass" => RerunOutcome::Pass,
-            "fail" | "none" => RerunOutcome::Fail,
+            "fail" | "gone" | "none" => RerunOutcome::Fail,
             _ => RerunOutcome::Unknown,
         },
         failing: names.split_whitespace().map(str::to_owned).collect(),
         tests: (word == "none").then(TestCounts::default),
+        missing_name: (word == "gone").then(|| "mul".to_owned()),
         ..SuiteRun::default()
     }
 }
@@ -236,6 +242,25 @@ fn each_outcome_needs_its_control() {
         (
             vec![(OldTests, "fail"), (Judged, "pass"), (NewTests, "fail a")],
             "Unknown Fail 3 ",
+        ),
+        // A function that went with its green test, and one whose test was red.
+        (
+            vec![
+                (OldTests, "gone a"),
+                (Begin, "pass"),
+                (Judged, "pass"),
+                (NewTests, "fail a"),
+            ],
+            "Unknown Fail 4 ",
+        ),
+        (
+            vec![
+                (OldTests, "gone a"),
+                (Begin, "fail a"),
+                (Judged, "pass"),
+                (NewTests, "fail a"),
+            ],
+            "Fail Fail 5 a",
         ),
         // The scratch checkout lacks something.
         (

@@ -105,21 +105,25 @@ impl SuiteRunner for SystemCapabilities<'_> {
             .map_err(|path| unknown(format!("the tests of {path} cannot be told from its code")))
     }
 
-    fn find_places(&self, criterion: &CommandCriterion, test: &str) -> Option<String> {
-        let trees = self.session_trees().ok()?;
-        let judging = judging_files(criterion).ok()?;
+    fn find_places(
+        &self,
+        criterion: &CommandCriterion,
+        name: &str,
+        in_tests: bool,
+    ) -> (Option<String>, Option<String>) {
+        let (Ok(trees), Ok(judging)) = (self.session_trees(), judging_files(criterion)) else {
+            return (None, None);
+        };
         let worktree = self.input.worktree();
         let find = |tree: &str| {
-            let paths = trees.changed.iter().filter(|path| judging.judges(path));
-            let mut texts = paths.filter_map(|path| {
+            let is_such = |path: &&String| judging.judges(path) == in_tests;
+            let mut texts = trees.changed.iter().filter(is_such).filter_map(|path| {
                 let text = worktree.text_in_tree(tree, path).ok().flatten()?;
-                Some((path, find_test_line(&text, test)?))
+                Some((path, find_test_line(&text, name)?))
             });
             texts.next().map(|(path, line)| format!("{path}:{line}"))
         };
-        let before = find(&trees.begin)?;
-        let now = find(&trees.judged).map_or("gone now".to_owned(), |now| format!("now {now}"));
-        Some(format!("{before}, {now}"))
+        (find(&trees.begin), find(&trees.judged))
     }
 
     fn run_suite(&self, criterion: &CommandCriterion, tree: RerunTree, again: bool) -> SuiteRun {
@@ -298,9 +302,10 @@ impl SystemCapabilities<'_> {
         part.is_some_and(|part| {
             let read = |tree: &str| {
                 let text = worktree.text_in_tree(tree, path).ok().flatten();
-                text.map(|text| part.extract_part(text.as_bytes()))
+                text.and_then(|text| part.extract_part(text.as_bytes()))
             };
-            read(&trees.begin) != read(&trees.judged)
+            let begin = read(&trees.begin);
+            begin.is_none() || begin != read(&trees.judged)
         })
     }
 
@@ -324,7 +329,7 @@ impl SystemCapabilities<'_> {
     fn record_rerun(&self, check: String, tree: String, run: &SuiteRun) {
         let outcome = match run.outcome {
             RerunOutcome::Pass => OutcomeBeforeWork::Passed,
-            RerunOutcome::Fail if !run.lacks_name => OutcomeBeforeWork::Failed,
+            RerunOutcome::Fail if run.missing_name.is_none() => OutcomeBeforeWork::Failed,
             RerunOutcome::Fail | RerunOutcome::Unknown | RerunOutcome::NotRun => return,
         };
         let mark = OutcomeRecord {
