@@ -21,7 +21,7 @@ pub(in super::super) fn named_runner(line: &str) -> Option<&str> {
 /// Whether a line that names tests ran none: a package manager that may lack the script printed nothing, or make only looked.
 pub(in super::super) fn runs_no_test(line: &str, is_silent: bool) -> bool {
     let only_looks = pattern!(
-        r"\bg?make\s(?:\S+\s+)*?(?:-[a-zA-Z]*[nqt]|--(?:question|dry-run|just-print|recon|touch)\b)"
+        r"(?:^|[;&|(]\s*)g?make\s+(?:[^\s;&|]+\s+)*?(?:-[bBeikrsSRwd]*[nqt][bBeikrsSRwdnqt]*|--(?:question|dry-run|just-print|recon|touch))(?:[\s;&|)]|$)"
     );
     line.contains("test")
         && (is_silent && line.contains("--if-present") || only_looks.is_match(line))
@@ -30,6 +30,27 @@ pub(in super::super) fn runs_no_test(line: &str, is_silent: bool) -> bool {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn make_that_only_looks_runs_no_test() {
+        for line in [
+            "make -n test",
+            "make -kn test",
+            "cd a && make --dry-run test",
+        ] {
+            assert!(runs_no_test(line, false), "{line}");
+        }
+        for line in [
+            "make build && pytest -n auto tests",
+            "make deps; go test -timeout 30s ./...",
+            "make install && npm test -- -t a",
+            "make -Otarget test",
+            "make -Ctests test",
+            "make -j4 -Oline test",
+        ] {
+            assert!(!runs_no_test(line, false), "{line}");
+        }
+    }
 
     #[test]
     fn runner_is_one_that_the_line_starts() {
