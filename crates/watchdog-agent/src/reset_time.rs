@@ -49,6 +49,7 @@ static BARE_SECONDS: LazyLock<Regex> = LazyLock::new(|| {
         r#"(?i)\b(?:retry[-_ ]?after(?:[-_]seconds)?|resets?_(?:in_seconds|after_seconds|in|after))\\?"?\s*[:=]?\s*\\?"?(\d+(?:\.\d+)?)(?:[^\d.\w:]|$)"#,
     )
 });
+static MIDNIGHT: LazyLock<Regex> = LazyLock::new(|| compile_regex(r"(?i)\b(?:12 )?midnight\b"));
 const MONTH: &str = r"(?:jan|feb|mar|apr|may|jun|jul|aug|sep|oct|nov|dec)[a-z]*";
 /// A date or weekday, a clock time, and a zone, each optional, after a cue.
 static WHEN: LazyLock<Regex> = LazyLock::new(|| {
@@ -64,7 +65,7 @@ static WHEN: LazyLock<Regex> = LazyLock::new(|| {
 
 /// Reads the instant from the text of a limit. `local` is the zone of times that name none.
 pub(super) fn reset_at(text: &str, now: Timestamp, local: &TimeZone) -> Option<Timestamp> {
-    let text = &text.replace("midnight", "00:00");
+    let text = &MIDNIGHT.replace_all(text, "00:00");
     parse_instant(text)
         .or_else(|| parse_duration(text, now))
         .or_else(|| parse_clock_time(text, now, local))
