@@ -225,29 +225,40 @@ impl Worktree {
                 continue;
             }
             let text = String::from_utf8_lossy(text).replace(&root, "");
+            let lines = text
+                .lines()
+                .filter(|line| !line.trim_start().starts_with('#'));
+            let text = lines.collect::<Vec<_>>().join("\n");
             let is_end = |c: char| !c.is_alphanumeric() && !"._-+/".contains(c);
             let words: Vec<&str> = text.split(is_end).filter(|word| !word.is_empty()).collect();
             programs.extend(words.iter().map(|word| (*word).to_owned()));
             let mut called = Vec::new();
-            for (nth, word) in words.iter().enumerate() {
-                let is_run = nth > 0 && INTERPRETERS.contains(&words[nth - 1]);
+            let is_run = |nth: usize| nth > 0 && INTERPRETERS.contains(&words[nth - 1]);
+            let runs: BTreeSet<(&str, bool)> = (words
+                .iter()
+                .enumerate()
+                .map(|(nth, word)| (*word, is_run(nth))))
+            .collect();
+            for (word, is_run) in runs {
                 called.extend(self.read_script(word, is_run)?);
             }
+            let words: BTreeSet<&str> = words.into_iter().collect();
             for ((names, lists), find) in [
-                (MAKE, find_rule as fn(&str, &str) -> Option<String>),
-                (PACKAGE, find_package_script),
+                (MAKE, find_rules as fn(&str, &str) -> Option<String>),
+                (PACKAGE, find_package_scripts),
             ] {
                 if !names.iter().any(|name| programs.contains(*name)) {
                     continue;
                 }
-                for list in lists {
-                    let Some((_, _, list)) = read_file(&self.root.join(list))? else {
-                        continue;
-                    };
-                    let list = String::from_utf8_lossy(&list);
-                    let entries = words.iter().filter_map(|word| find(&list, word));
-                    called.extend(entries.map(String::into_bytes));
-                }
+                // Make reads the first of them that is there.
+                let list = lists.iter().find(|list| self.root.join(list).is_file());
+                let Some(name) = list else { continue };
+                let Some((_, _, list)) = read_file(&self.root.join(name))? else {
+                    continue;
+                };
+                let list = String::from_utf8_lossy(&list);
+                let entries = words.iter().filter_map(|word| find(&list, word));
+                called.extend(entries.map(|entry| format!("{name}\n{entry}").into_bytes()));
             }
             for text in called {
                 if !texts.contains(&text) {
@@ -258,7 +269,7 @@ impl Worktree {
         Ok(texts.split_off(of_hook))
     }
 
-    /// The text of a tracked file that runs: after an interpreter, or as a program of its own.
+    /// The text of a tracked file that runs, behind its name and whether it may: after an interpreter, or as a program of its own.
     fn read_script(&self, word: &str, is_run: bool) -> io::Result<Option<Vec<u8>>> {
         let name = word.trim_start_matches("./").trim_start_matches('/');
         let is_inside = |part| matches!(part, Component::Normal(_));
@@ -274,7 +285,10 @@ impl Worktree {
         let runs = |(_, mode, text): &(u64, u32, Vec<u8>)| {
             is_run || mode & 0o111 != 0 || text.starts_with(b"#!")
         };
-        Ok(file.filter(runs).map(|(_, _, text)| text))
+        Ok(file.filter(runs).map(|(_, mode, text)| {
+            let head = format!("{name} {}\n", mode & 0o111 != 0);
+            [head.as_bytes(), &text].concat()
+        }))
     }
 
     /// A commit as its hooks would have seen it; `None` for a merge.
@@ -307,32 +321,49 @@ impl Worktree {
     }
 }
 
-/// The first rule of a makefile for a target.
-fn find_rule(makefile: &str, target: &str) -> Option<String> {
-    let is_head = |line: &&str| {
-        let targets = line.split_once(':').map(|(targets, _)| targets);
-        targets.is_some_and(|targets| targets.split_whitespace().any(|word| word == target))
-    };
-    let mut lines = makefile.lines().skip_while(|line| !is_head(line));
-    let head = lines.next()?;
-    let recipe = lines.take_while(|line| line.starts_with('\t'));
-    Some(
-        [head]
-            .into_iter()
-            .chain(recipe)
-            .collect::<Vec<_>>()
-            .join("\n"),
-    )
+/// All that a makefile says of a target: its rules, those of a pattern, and the lines that choose how every recipe runs.
+fn find_rules(makefile: &str, target: &str) -> Option<String> {
+    const FOR_ALL: [&str; 5] = ["SHELL", "MAKEFLAGS", ".SHELLFLAGS", "include", "-include"];
+    let (mut is_in_rule, mut rules) = (false, Vec::new());
+    for line in makefile.lines() {
+        let is_head = !line.starts_with(['\t', '#', ' ']) && !line.is_empty();
+        if is_head {
+            let (targets, _) = line.split_once(':').unwrap_or_default();
+            is_in_rule = (targets.split_whitespace())
+                .any(|word| word == target || word.contains('%'))
+                || FOR_ALL.iter().any(|word| line.starts_with(word));
+        }
+        if is_in_rule {
+            rules.push(line);
+        }
+    }
+    let is_target = |line: &&str| line.contains(target);
+    rules.iter().any(is_target).then(|| rules.join("\n"))
 }
 
-/// The line of a script in a `package.json`.
-fn find_package_script(package: &str, name: &str) -> Option<String> {
+/// The scripts of a name in a `package.json`, with those that run before and behind it: the last of one name counts, a text may hide it.
+fn find_package_scripts(package: &str, name: &str) -> Option<String> {
     let (_, scripts) = package.split_once("\"scripts\"")?;
-    let (_, value) = scripts.split_once(&format!("\"{name}\":"))?;
-    let value = value.trim_start().strip_prefix('"')?;
-    let is_end = |at: usize| !value[..at].ends_with('\\');
-    let (end, _) = value.match_indices('"').find(|(at, _)| is_end(*at))?;
-    Some(value[..end].to_owned())
+    let mut values = Vec::new();
+    for key in [name, &format!("pre{name}"), &format!("post{name}")] {
+        for (_, value) in scripts
+            .match_indices(&format!("\"{key}\""))
+            .map(|(at, key)| scripts.split_at(at + key.len()))
+        {
+            let value = value.trim_start().strip_prefix(':').map(str::trim_start);
+            let Some(value) = value.and_then(|value| value.strip_prefix('"')) else {
+                continue;
+            };
+            let is_end = |at: usize| !value[..at].ends_with('\\');
+            values.extend(
+                value
+                    .match_indices('"')
+                    .find(|(at, _)| is_end(*at))
+                    .map(|(end, _)| &value[..end]),
+            );
+        }
+    }
+    (!values.is_empty()).then(|| values.join("\n"))
 }
 
 fn is_executable(hook: &GateHook) -> bool {
