@@ -132,14 +132,24 @@ impl SparedPrograms {
         let has_title = matches!(program, "git" | "ssh" | "buck2");
         let called = find_base(argv.first().filter(|_| has_title).unwrap_or(&program));
         let is_option = |letter: char| {
-            let options = argv.iter().filter(|word| word.starts_with('-'));
-            let mut options = options.filter(|word| !word.starts_with("-o"));
-            options.any(|word| word.contains(letter))
+            let mut options = argv.iter().filter_map(|word| word.strip_prefix('-'));
+            // The letters before the first that takes a value.
+            options.any(|word| {
+                let letters = word.split(|c: char| "BbcDEeFIiJLlmOopQRSWw".contains(c));
+                letters.take(1).any(|letters| letters.contains(letter))
+            })
+        };
+        let runs_command = |word: &&str| {
+            let word = word.to_lowercase();
+            word.contains("proxycommand") || word.contains("localcommand")
         };
         // A shared connection that runs no command.
         if self.known.is_match(program)
             || self.known.is_match(called)
-            || program == "ssh" && is_option('M') && is_option('N')
+            || program == "ssh"
+                && is_option('M')
+                && is_option('N')
+                && !argv.iter().any(runs_command)
         {
             return true;
         }
@@ -168,6 +178,18 @@ impl SparedPrograms {
         let (mut words, mut is_known, mut has_file) = (argv.iter(), false, false);
         while let Some(word) = words.next() {
             let is_option = word.starts_with('-');
+            // Code by another way than a file that is looked at.
+            let brings_code = [
+                "@",
+                "--class-path=",
+                "--module-path=",
+                "--patch-module",
+                "-Xbootclasspath",
+                "-agent",
+            ];
+            if brings_code.iter().any(|begin| word.starts_with(begin)) {
+                return false;
+            }
             let takes_value = MACHINE_OPTIONS.split_whitespace().any(|name| name == *word);
             let files = match *word {
                 "-jar" => words.as_slice().first().copied().unwrap_or_default(),
@@ -180,7 +202,8 @@ impl SparedPrograms {
                     return false;
                 }
             }
-            is_known |= self.known.is_match(find_base(word));
+            let names_main = !is_option || word.starts_with("-Declipse.application=");
+            is_known |= names_main && self.known.is_match(find_base(word));
             if !is_option {
                 break;
             }
