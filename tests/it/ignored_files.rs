@@ -231,7 +231,7 @@ fn nothing_is_kept_beside_missing_objects() {
     let out = repo.watchdog(&["run", "--json", "--no-probe", "--", "sh", "-c", script]);
     let message = out.json()["message"].as_str().unwrap().to_owned();
     assert!(
-        !message.contains("is kept") && message.contains("is gone"),
+        !message.contains("is kept") && message.contains("is not in this repository"),
         "{out}"
     );
 }

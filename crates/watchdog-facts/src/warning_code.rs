@@ -123,7 +123,8 @@ word_table! {
     SensorUnread = "sensor_unread",
     /// A session that hooks or a killed watchdog left on record runs, and has been silent for too long.
     SessionStalled = "session_stalled",
-    /// Work that was uncommitted in another worktree of the repository when the session began is gone; a snapshot has it.
+    /// Work that was uncommitted in another worktree of the repository when the session began is gone, or commits that a branch had; a
+    /// snapshot or a ref has it.
     SiblingWorkGone = "sibling_work_gone",
     /// Another worktree of the repository could not be looked at before the session, so that work that is gone there is not told.
     SiblingsUnread = "siblings_unread",

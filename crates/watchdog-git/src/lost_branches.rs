@@ -67,6 +67,7 @@ impl Worktree {
         let present = self.ref_tips()?;
         let moved_tips: Vec<&RefTip> = (self.list_local_tips(recorded.tips()?))
             .filter(|tip| present.binary_search(tip).is_err())
+            .take(MAX_KEPT)
             .collect();
         let parse = |(_, hex): &RefTip| ObjectId::from_hex(hex.as_bytes()).ok();
         let moved_ids = moved_tips.iter().filter_map(|tip| parse(tip));

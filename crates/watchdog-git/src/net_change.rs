@@ -93,7 +93,10 @@ pub(super) fn compute_change(
         let git = WorktreeCommands::at(worktree.root());
         let detail = format!(
             "links in place of ignored folders, or out of the worktree, are committed; take them out with: {}",
-            git.git(&format!("rm --cached -- {}", links.join(" ")))
+            git.git(&format!(
+                "--literal-pathspecs rm --cached -- {}",
+                links.join(" ")
+            ))
         );
         degraded.push(Degradation::new(WarningCode::LinkCommitted, detail));
     }

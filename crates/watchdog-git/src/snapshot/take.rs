@@ -109,7 +109,7 @@ impl Worktree {
             if let Some(head) =
                 head.filter(|id| fresh.as_ref().is_ok_and(|fresh| !fresh.exists(id)))
             {
-                let why = format!("commit {head} is gone, and no command could restore it");
+                let why = format!("commit {head} of HEAD is not in this repository");
                 let doing = "keep a snapshot".into();
                 return Err(Error::Read { doing, why });
             }

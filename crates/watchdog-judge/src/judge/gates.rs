@@ -148,7 +148,7 @@ impl HookRuns<'_> {
             }
         }
         if Instant::now() >= deadline {
-            unknown = Some(format!("its hooks, run once more, took over {PATIENCE:?}"));
+            unknown.get_or_insert(format!("its hooks, run once more, took over {PATIENCE:?}"));
         }
         unknown.map_or(Ok(None), |why| {
             Err(format!(

@@ -84,10 +84,14 @@ pub fn end_session(
     if let Some(recorded_baseline) = &baseline {
         let evidence = origin_evidence(&open.store, &open.worktree, Some(&recorded_baseline.refs))
             .with_content(recorded_baseline.content());
-        // No verdict may come before git collects what the session left on no branch.
-        let commits = (open.worktree).session_commits(&recorded_baseline.point, &evidence);
-        keep_judged_head(&open.worktree, &spec, commits.ok().as_ref());
         let (left_commits, _) = (open.worktree).keep_submodule_commits(Some(&evidence), at);
+        // No verdict may come before git collects what the session left on no branch.
+        match (open.worktree).session_commits(&recorded_baseline.point, &evidence) {
+            Ok(commits) => keep_judged_head(&open.worktree, &spec, Some(&commits)),
+            Err(error) => command_env.tell(&format!(
+                "cannot keep the commits that the session left on no branch: {error}"
+            )),
+        }
         let mut sentences: Vec<String> = left_commits.iter().map(left_commit_words).collect();
         let (work, since) = (&recorded_baseline.work, recorded_baseline.at);
         let lost = find_lost_ignored(&open.worktree, &work.ignored, since, &open.commands);
