@@ -19,16 +19,17 @@ fn settings() -> RescueSettings {
     }
 }
 
-/// A hook that ends the git that runs it at the moment at which the branch has moved: once, by this signal.
-fn killer(signal: &str) -> String {
+/// A hook that ends the git that runs it at the moment at which the branch has moved: once, by this signal, after
+/// this command. Git's end is what the rescue waits for, so nothing of the hook may matter after it.
+fn killer(signal: &str, before: &str) -> String {
     format!(
         "[ \"$1\" = committed ] || exit 0\ngrep -q refs/heads/main || exit 0\n[ -e ../killed ] && exit 0\ntouch ../killed\n\
-         kill -{signal} $PPID\nwhile kill -0 $PPID 2>/dev/null; do sleep 0.01; done"
+         {before}\nkill -{signal} $PPID\nwhile kill -0 $PPID 2>/dev/null; do sleep 0.01; done"
     )
 }
 
-/// A lock that no git of ours left.
-const FOREIGN_LOCK: &str = "; rm .git/index.lock; mkdir .git/index.lock";
+/// Lays a lock that no git of ours left.
+const FOREIGN_LOCK: &str = "rm .git/index.lock; mkdir .git/index.lock";
 
 /// Work that is changed, staged and changed again, new and deleted.
 fn leave_work(repo: &ScratchRepo) {
@@ -74,7 +75,7 @@ fn killed_git_gets_its_index_mended() {
     for signal in ["TERM", "KILL"] {
         let repo = ScratchRepo::new();
         leave_work(&repo);
-        repo.hook("reference-transaction", &killer(signal));
+        repo.hook("reference-transaction", &killer(signal, ":"));
         let outcome = rescued(&repo);
         assert!(repo.beside("killed").exists(), "the hook had its chance");
         assert_eq!(
@@ -91,7 +92,7 @@ fn killed_git_gets_its_index_mended() {
 fn an_index_that_cannot_be_mended_is_told() {
     let repo = ScratchRepo::new();
     leave_work(&repo);
-    repo.hook("reference-transaction", &(killer("KILL") + FOREIGN_LOCK));
+    repo.hook("reference-transaction", &killer("KILL", FOREIGN_LOCK));
     let outcome = rescued(&repo);
     let failed = outcome.failed.clone().unwrap_or_default();
     assert!(
@@ -156,7 +157,7 @@ fn rescue_with_an_outdated_index_ends_in_review() {
     std::fs::create_dir_all(hook.parent().expect("a folder")).expect("a folder");
     std::fs::write(
         &hook,
-        format!("#!/bin/sh\n{}{FOREIGN_LOCK}\n", killer("KILL")),
+        format!("#!/bin/sh\n{}\n", killer("KILL", FOREIGN_LOCK)),
     )
     .expect("a hook");
     std::fs::set_permissions(&hook, std::os::unix::fs::PermissionsExt::from_mode(0o755))
