@@ -19,8 +19,7 @@ fn settings() -> RescueSettings {
     }
 }
 
-/// A hook that ends the git that runs it at the moment at which the branch has moved: once, by this signal, after
-/// this command. Git's end is what the rescue waits for, so nothing of the hook may matter after it.
+/// A hook that ends the git that runs it once the branch has moved: once, by this signal, after this command. The rescue waits for no more.
 fn killer(signal: &str, before: &str) -> String {
     format!(
         "[ \"$1\" = committed ] || exit 0\ngrep -q refs/heads/main || exit 0\n[ -e ../killed ] && exit 0\ntouch ../killed\n\
@@ -155,11 +154,8 @@ fn rescue_with_an_outdated_index_ends_in_review() {
     repo.write("new.txt", "n");
     let hook = repo.path().join(".git/hooks/reference-transaction");
     std::fs::create_dir_all(hook.parent().expect("a folder")).expect("a folder");
-    std::fs::write(
-        &hook,
-        format!("#!/bin/sh\n{}\n", killer("KILL", FOREIGN_LOCK)),
-    )
-    .expect("a hook");
+    let script = killer("KILL", FOREIGN_LOCK);
+    std::fs::write(&hook, format!("#!/bin/sh\n{script}\n")).expect("a hook");
     std::fs::set_permissions(&hook, std::os::unix::fs::PermissionsExt::from_mode(0o755))
         .expect("a hook");
     let config = env.config_asking(
