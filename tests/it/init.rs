@@ -468,7 +468,8 @@ fn init_says_when_other_worktrees_have_the_file() {
     repo.git(&["worktree", "add", "-q", "../side"]);
     let told = repo.watchdog(&["init", "--yes", "--force"]).expect(0);
     told.assert_printed(&[
-        "other worktrees of this repository have it once it is committed and merged there",
+        "  proof: reruns prove a pass",
+        "other worktrees have it once it is merged there",
     ]);
 }
 

@@ -178,7 +178,7 @@ fn try_written(
     Ok(0)
 }
 
-/// Refuses a place that is taken, before anybody is asked anything.
+/// Refuses a taken place before any question.
 fn refuse_taken(
     path: &Path,
     force: bool,
@@ -214,7 +214,7 @@ fn write_file(
     force: bool,
     commands: &WorktreeCommands,
 ) -> Result<(), CommandFailure> {
-    // Without --force nothing that is there is written to, not even if it came a moment ago.
+    // Without --force no file is overwritten, not even a new one.
     let target = if force {
         path.with_extension(format!("json.watchdog-{}", std::process::id()))
     } else {
@@ -304,8 +304,7 @@ fn as_privileged(
     })
 }
 
-/// Notes that watchdog wrote this file itself, so that it is no session's work. Without the note it
-/// counts like any other file.
+/// Notes that watchdog itself wrote this file, which would else count as a session's work.
 pub(super) fn note_own_file(command_env: &CommandEnv, worktree: &Worktree, path: &str) {
     let Ok(store) = open_store(&command_env.state) else {
         return;
@@ -351,13 +350,14 @@ fn show_written(
         return terminal.print_answer(report);
     }
     terminal.sentence(&format!(
-        "wrote {}, and trusts it as it is",
+        "wrote {}, and trusts it",
         escape_to_one_line(report.written.unwrap_or_default())
     ));
     for entry in proposed.entries.iter().filter(|entry| entry.is_chosen) {
         terminal.line(&format!("  {}", escape_to_one_line(&entry.shown)));
     }
     terminal.line("  limits: 10 iterations, 2 h for a session, 30 min of silence");
+    terminal.line("  proof: reruns prove a pass");
     for line in report.offered {
         terminal.sentence(&format!("not in it: {}", escape_to_one_line(line)));
     }
@@ -365,13 +365,11 @@ fn show_written(
         terminal.sentence(&format!("note: {}", escape_to_one_line(note)));
     }
     terminal.sentence(&format!(
-        "edit it as you like and commit it; allow the new bytes with: {}",
+        "edit and commit it; allow the new bytes with: {}",
         commands.watchdog("trust")
     ));
     if has_other_worktrees {
-        terminal.sentence(
-            "other worktrees of this repository have it once it is committed and merged there",
-        );
+        terminal.sentence("other worktrees have it once it is merged there");
     }
     terminal.sentence(&format!("next: {}", report.next));
 }
