@@ -257,6 +257,31 @@ fn forking_tree_is_killed_completely() {
 }
 
 #[test]
+fn folder_mounted_is_seen_by_its_program_alone() {
+    let scene = Scene::new();
+    for (folder, text) in [("real", "real"), ("copy", "copy")] {
+        std::fs::create_dir_all(scene.path(folder).join("below")).expect("ours");
+        std::fs::write(scene.path(folder).join("below/file"), text).expect("ours");
+    }
+    let mut program =
+        scene.sh("cat file; pwd; id -u; grep -c '^CapEff:.*[1-9a-f]' /proc/self/status");
+    program.cwd = scene.path("real/below");
+    let plain = program.run().expect("it starts").stdout.bytes;
+    program.mounted = Some((scene.path("copy"), scene.path("real")));
+    match program.run() {
+        Ok(finished) => {
+            let seen = String::from_utf8_lossy(&finished.stdout.bytes).into_owned();
+            let expected = String::from_utf8_lossy(&plain).replacen("real", "copy", 1);
+            assert_eq!(seen, expected);
+        }
+        // A machine that makes no such namespace says just that.
+        Err(error) => assert!(error.is_not_mounted(), "{error}"),
+    }
+    let file = std::fs::read_to_string(scene.path("real/below/file"));
+    assert_eq!(file.expect("ours"), "real");
+}
+
+#[test]
 fn daemon_holding_the_output_survives_without_delaying_us() {
     let scene = Scene::new();
     let program =

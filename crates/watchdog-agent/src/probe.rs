@@ -443,15 +443,15 @@ fn build_program_run(
     cwd: Option<PathBuf>,
     deadline: Duration,
 ) -> ProgramRun {
+    let cwd = cwd.unwrap_or_else(|| request.worktree.to_owned());
     ProgramRun {
-        argv: invocation.argv(),
-        cwd: cwd.unwrap_or_else(|| request.worktree.to_owned()),
         env: invocation.env.clone(),
         stdin: invocation.stdin.clone(),
         deadline,
         grace: GRACE,
         keep: KEEP,
         purpose: ProgramPurpose::Agent,
+        ..ProgramRun::new(invocation.argv(), cwd)
     }
 }
 

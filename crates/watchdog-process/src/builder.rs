@@ -53,6 +53,8 @@ pub(super) struct LaunchPlan<'a> {
     pub cwd: &'a Path,
     pub env: &'a BTreeMap<OsString, Option<OsString>>,
     pub stdin: StdinSource,
+    /// A folder, and the path that it has for this process and its children alone.
+    pub mounted: Option<&'a (PathBuf, PathBuf)>,
 }
 
 /// A process that runs.
@@ -164,8 +166,10 @@ fn build_expression(
     // Started by its path, it is still told the name that was asked for.
     let name = path_program.is_some().then(|| plan.argv[0].clone());
     let program = path_program.unwrap_or_else(|| locate_program(&plan.argv[0], plan.cwd));
+    let mounted = plan.mounted.cloned();
+    let cwd = plan.cwd.to_owned();
     let mut expression = duct::cmd(program, &plan.argv[1..])
-        .dir(plan.cwd)
+        .dir(mounted.as_ref().map_or(plan.cwd, |(folder, _)| folder))
         .stdout_file(stdout)
         .stderr_file(stderr)
         .unchecked()
@@ -174,7 +178,12 @@ fn build_expression(
                 command.arg0(name);
             }
             command.process_group(0);
-            Ok(())
+            match &mounted {
+                Some((folder, target)) => {
+                    watchdog_system::mount_folder(command, (folder, target), &cwd)
+                }
+                None => Ok(()),
+            }
         });
     expression = match (stdin, &plan.stdin) {
         (Some(pipe), _) => expression.stdin_file(pipe),
@@ -308,7 +317,7 @@ fn explain_start_failure(source: io::Error, program: &str, plan: &LaunchPlan<'_>
         source: io::Error::new(source.kind(), why),
     };
     let cwd = plan.cwd.display();
-    if !plan.cwd.is_dir() {
+    if plan.mounted.is_none() && !plan.cwd.is_dir() {
         return because(format!(
             "the folder '{cwd}' that it should run in does not exist or is no folder"
         ));

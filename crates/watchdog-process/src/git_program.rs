@@ -129,8 +129,6 @@ pub fn new_git_run(
     }
     env.insert("GPG_TTY".into(), None);
     ProgramRun {
-        argv: fixed.iter().chain(args).map(OsString::from).collect(),
-        cwd: root.to_owned(),
         env,
         stdin: paths
             .iter()
@@ -140,6 +138,7 @@ pub fn new_git_run(
         grace: GRACE,
         keep: KEEP,
         purpose: ProgramPurpose::Git,
+        ..ProgramRun::new(fixed.iter().chain(args), root)
     }
 }
 
@@ -162,16 +161,13 @@ pub fn new_user_run(
     for (name, value) in extra {
         env.insert(name.into(), Some((*value).to_owned()));
     }
-    let purpose = ProgramPurpose::Rescue;
     ProgramRun {
-        argv,
-        cwd: root.to_owned(),
         env,
-        stdin: Vec::new(),
         deadline,
         grace: GRACE,
         keep: KEEP,
-        purpose,
+        purpose: ProgramPurpose::Rescue,
+        ..ProgramRun::new(argv, root)
     }
 }
 

@@ -78,6 +78,7 @@ impl LineProgram {
             cwd: &cwd,
             env,
             stdin: StdinSource::Open,
+            mounted: None,
         };
         let StartedProcess {
             tree,

@@ -36,6 +36,8 @@ pub struct ProgramRun {
     pub keep: usize,
     /// Its purpose, for the log.
     pub purpose: ProgramPurpose,
+    /// A folder, and the path in whose place it and its children see it: in a mount namespace, where `cwd` is looked up, too.
+    pub mounted: Option<(PathBuf, PathBuf)>,
 }
 
 /// Output of which at most a bounded part was kept.
@@ -107,6 +109,12 @@ impl StartError {
         StartError::short("a thread of watchdog itself".into(), source)
     }
 
+    /// Whether this system cannot show a program a folder in the place of another.
+    pub fn is_not_mounted(&self) -> bool {
+        let refusal = Some(watchdog_system::NOT_MOUNTED.raw_os_error());
+        matches!(self, StartError::System { source, .. } if source.raw_os_error() == refusal)
+    }
+
     pub(super) fn short(program: String, source: io::Error) -> Self {
         let what = source
             .raw_os_error()
@@ -135,6 +143,7 @@ impl ProgramRun {
             grace: Duration::from_secs(5),
             keep: 1 << 20,
             purpose: ProgramPurpose::default(),
+            mounted: None,
         }
     }
 
@@ -199,6 +208,7 @@ impl ProgramRun {
             cwd: &self.cwd,
             env: &self.env,
             stdin,
+            mounted: self.mounted.as_ref(),
         };
         let drain = |stdout, stderr| {
             OutputDrain::start(stdout, stderr, HeadTailPair::new(self.keep), [None, None])

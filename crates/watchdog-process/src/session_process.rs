@@ -153,6 +153,7 @@ impl SessionProcess {
             cwd: &spec.cwd,
             env: &spec.env,
             stdin: spec.stdin.clone(),
+            mounted: None,
         };
         let take_output = |stdout, stderr| {
             OutputDrain::start(

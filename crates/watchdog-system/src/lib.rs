@@ -24,6 +24,7 @@
 //! | [`list_folder`] | `getdents64` into a buffer that is reused | `readdir` |
 //! | [`FOLDER_TO_ENTER`] | `O_PATH` | `O_RDONLY`: a folder that may be entered but not listed is unreadable |
 //! | [`reopen_stream`], [`enlarge_pipe`], [`PIPE_PIECE`] | `/proc/self/fd`, `F_SETPIPE_SZ`, 4096 bytes | no reopening, the size as it is, 512 bytes |
+//! | [`mount_folder`] | namespaces of mounts and users | no start: a scratch checkout runs at its own path |
 //! | [`host_name`] | `/proc/sys/kernel/hostname` | `/etc/hostname`, where it is |
 
 #![warn(missing_docs)]
@@ -46,13 +47,13 @@ pub use git_settings::{
     GitQuestion, ask_git, ask_git_with, distrust_git_settings, read_git_settings,
 };
 pub use here::{
-    FOLDER_TO_ENTER, PIPE_PIECE, address_space_limit, adopt_orphans, boot_reading,
+    FOLDER_TO_ENTER, NOT_MOUNTED, PIPE_PIECE, address_space_limit, adopt_orphans, boot_reading,
     children_of_main_thread, command_line, control_group, enlarge_pipe, file_system_kind,
     find_holder, flush_file_system, folder_of, handles_signal, hold_process, host_name,
     limit_arenas, limits_leave_plenty, list_children, list_folder, lower_thread_priority, mark_of,
-    of_ticks, process_life, program_file, program_words, read_all, read_one, read_uptime,
-    read_variable, reopen_stream, signal_held, signal_process, start_with_mark, stdin_of,
-    time_awake, time_since_boot, wait_for_held, with_variable,
+    mount_folder, of_ticks, process_life, program_file, program_words, read_all, read_one,
+    read_uptime, read_variable, reopen_stream, signal_held, signal_process, start_with_mark,
+    stdin_of, time_awake, time_since_boot, wait_for_held, with_variable,
 };
 pub use regular_file::{open_regular_file, read_entries, read_regular_file};
 pub use system_facts::{

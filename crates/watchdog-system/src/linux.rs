@@ -3,6 +3,7 @@
 mod arenas;
 mod control_groups;
 mod file_system;
+mod mount_namespace;
 mod pidfd;
 mod proc_files;
 mod process_table;
@@ -18,6 +19,7 @@ use crate::BootReading;
 pub use arenas::limit_arenas;
 pub use control_groups::{address_space_limit, control_group, limits_leave_plenty};
 pub use file_system::{FOLDER_TO_ENTER, file_system_kind, flush_file_system, list_folder};
+pub use mount_namespace::{NOT_MOUNTED, mount_folder};
 pub use pidfd::{hold_process, signal_held, wait_for_held};
 pub use proc_files::{
     find_holder, folder_of, handles_signal, host_name, program_words, reopen_stream, stdin_of,

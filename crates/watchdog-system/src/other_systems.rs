@@ -5,6 +5,7 @@ use std::collections::HashSet;
 use std::ffi::OsString;
 use std::io;
 use std::path::{Path, PathBuf};
+use std::process::Command;
 use std::time::Duration;
 
 use rustix::fd::{AsFd, BorrowedFd, OwnedFd};
@@ -17,6 +18,9 @@ use crate::{BootReading, ListingBuffer, NamedProcess, ProcessHandle, ProcessLife
 
 /// How a folder is opened that is only entered.
 pub const FOLDER_TO_ENTER: OFlags = OFlags::RDONLY;
+
+/// The error of a start that failed for want of a namespace.
+pub const NOT_MOUNTED: Errno = Errno::NOSYS;
 
 /// The most that a pipe which is ready for writing takes at once for sure: what POSIX grants.
 pub const PIPE_PIECE: usize = 512;
@@ -113,6 +117,14 @@ pub fn process_life(pid: u32) -> ProcessLife {
         None | Some(Err(Errno::SRCH)) => ProcessLife::Gone,
         Some(_) => ProcessLife::Running { began: None },
     }
+}
+
+/// Refuses to start a command where another folder stands in a place.
+///
+/// # Errors
+/// Always [`NOT_MOUNTED`].
+pub fn mount_folder(_command: &mut Command, _pair: (&Path, &Path), _cwd: &Path) -> io::Result<()> {
+    Err(NOT_MOUNTED.into())
 }
 
 /// Orphans are not adopted.
@@ -238,6 +250,7 @@ mod tests {
     use super::*;
 
     #[test]
+    #[expect(clippy::disallowed_methods, reason = "it is not started")]
     fn facts_missing_on_other_systems_are_never_wrong() {
         let own = std::process::id();
         let row = ProcessRow {
@@ -286,6 +299,10 @@ mod tests {
             "nothing is signalled that is not known for the right one"
         );
         assert_eq!(start_with_mark(1, 2, || 3), (None, 3));
+        let here = Path::new("/");
+        let refused = mount_folder(&mut Command::new("true"), (here, here), here);
+        let refusal = refused.expect_err("no namespace").raw_os_error();
+        assert_eq!(refusal, Some(NOT_MOUNTED.raw_os_error()));
         assert!(!adopt_orphans() && !limits_leave_plenty(1) && handles_signal(own, Signal::TERM));
         assert_eq!(find_holder(Path::new("/"), Path::new("/"), |_| true), None);
         assert_eq!(
