@@ -23,6 +23,12 @@ pub fn program_in_path(name: &str) -> Option<PathBuf> {
         .find(runs)
 }
 
+/// Whether programs are looked up in this folder or below.
+pub fn searches_below(folder: &Path) -> bool {
+    let search_path = std::env::var_os("PATH").unwrap_or_default();
+    std::env::split_paths(&search_path).any(|entry| entry.starts_with(folder))
+}
+
 /// The file that `search_path` leads to for this name, where the system surely starts it as it is.
 /// Returns `None` to leave the search to `exec`, which knows what to do if a folder may not be
 /// read, or a script does not say what runs it.

@@ -4,14 +4,18 @@ use std::fs;
 use std::os::unix::fs::MetadataExt;
 use std::path::Path;
 
-use super::copied_dependencies::CopiedDependencies;
+use super::copied_dependencies::{CopiedDependencies, plain_folder};
+use super::granted::{describe_end, prepare_below};
 use super::scratch_checkout::ScratchCheckout;
-use super::{SystemCapabilities, worktree_files};
+use super::{SystemCapabilities, own_path, worktree_files};
 use crate::clock::now;
 use crate::judge::session_work;
 use crate::rescue;
-use watchdog_core::checks::{CheckCommandRun, CommandRequest, CommandRun, MAX_REPORT_BYTES};
+use watchdog_core::checks::{
+    Capabilities as _, CheckCommandRun, CommandRequest, CommandRun, MAX_REPORT_BYTES,
+};
 use watchdog_core::config::settings::RescueMode;
+use watchdog_process::{StartError, SurvivorRule, searches_below};
 
 /// Runs the command, in a scratch checkout where it is to be clean.
 pub(super) fn run_criterion_command(
@@ -20,7 +24,8 @@ pub(super) fn run_criterion_command(
     report: Option<&str>,
 ) -> CheckCommandRun {
     if !request.clean {
-        return run_in(capabilities, &capabilities.input.root, request, report);
+        let run = || capabilities.run_command(request);
+        return run_in(&capabilities.input.root, report, run);
     }
     let unrunnable = |why| CheckCommandRun {
         run: CommandRun::Unrunnable { why },
@@ -49,9 +54,10 @@ pub(super) fn run_criterion_command(
                     (parent, capabilities.cancel),
                 )
             });
+            let run = || run_in_scratch(capabilities, scratch.folder(), request);
             CheckCommandRun {
                 tree: Some(tree),
-                ..run_in(capabilities, scratch.folder(), request, report)
+                ..run_in(scratch.folder(), report, run)
             }
         }
         Err(why) => unrunnable(why),
@@ -99,14 +105,47 @@ pub(super) fn work_tree_id(capabilities: &SystemCapabilities<'_>) -> Result<Stri
     }
 }
 
-fn run_in(
+/// Runs a command in a scratch checkout, at the worktree's own path where the system can show it there.
+fn run_in_scratch(
     capabilities: &SystemCapabilities<'_>,
-    root: &Path,
+    scratch: &Path,
     request: &CommandRequest<'_>,
-    report: Option<&str>,
-) -> CheckCommandRun {
+) -> CommandRun {
+    let (root, cancel) = (&capabilities.input.root, capabilities.cancel);
+    let mut variables = capabilities.variables();
+    // A checkout has no repository, and one above it is not its own.
+    let above = [root.parent(), scratch.parent()].into_iter().flatten();
+    let ceilings = std::env::join_paths(above).ok();
+    variables.insert("GIT_CEILING_DIRECTORIES".into(), ceilings);
+    let mut program = match prepare_below(scratch, request, variables, cancel) {
+        Ok(program) => program,
+        Err(why) => return CommandRun::Unrunnable { why },
+    };
+    let has_copies = capabilities.shared_copies.is_some();
+    let (line, cwd) = (request.line, request.cwd);
+    if !own_path::is_served(line, &program.cwd) && (has_copies || !searches_below(root)) {
+        // A place for temporary files is in no tree.
+        if let Ok(inside) = std::env::temp_dir().strip_prefix(root) {
+            let _ = fs::create_dir_all(scratch.join(inside));
+        }
+        let folder = std::mem::replace(&mut program.cwd, root.join(plain_folder(cwd)));
+        program.mounted = Some((scratch.to_owned(), root.clone()));
+        let ended = program.run_with(cancel, SurvivorRule::End);
+        if !ended.as_ref().is_err_and(StartError::is_not_mounted) {
+            return describe_end(ended, cancel);
+        }
+        (program.cwd, program.mounted) = (folder, None);
+    }
+    if has_copies && let Some(way) = own_path::find_way_into(root, cwd, line) {
+        let why = format!("{way} leads a scratch checkout into the worktree");
+        return CommandRun::Unrunnable { why };
+    }
+    describe_end(program.run_with(cancel, SurvivorRule::End), cancel)
+}
+
+fn run_in(root: &Path, report: Option<&str>, run: impl FnOnce() -> CommandRun) -> CheckCommandRun {
     let before = report.map(|path| read_stamp(root, path));
-    let run = capabilities.run_at(root, request);
+    let run = run();
     let report = report.map(|path| {
         let after = read_stamp(root, path);
         if after.is_none() {

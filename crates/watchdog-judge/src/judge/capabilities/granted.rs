@@ -23,7 +23,8 @@ use watchdog_facts::verdict::ProbeUsage;
 use watchdog_git as git;
 use watchdog_git::{HistoryPoint, Worktree};
 use watchdog_process::{
-    BoundedOutput, CancelFlag, ProgramPurpose, ProgramRun, StartError, SurvivorRule,
+    BoundedOutput, CancelFlag, FinishedProgram, ProgramPurpose, ProgramRun, StartError,
+    SurvivingProcess, SurvivorRule,
 };
 use watchdog_store::LocalStore;
 
@@ -105,7 +106,7 @@ impl<'a> SystemCapabilities<'a> {
     }
 
     /// The environment variables for every program of a check.
-    fn variables(&self) -> BTreeMap<OsString, Option<OsString>> {
+    pub(super) fn variables(&self) -> BTreeMap<OsString, Option<OsString>> {
         BTreeMap::from([(
             "WATCHDOG_SPEC".into(),
             Some(OsString::from(&self.input.spec)),
@@ -114,11 +115,6 @@ impl<'a> SystemCapabilities<'a> {
 
     fn worktree<T>(&self, read: impl FnOnce(&Worktree) -> T) -> T {
         read(&self.input.worktree())
-    }
-
-    /// Runs a command below a folder.
-    pub(super) fn run_at(&self, root: &Path, request: &CommandRequest<'_>) -> CommandRun {
-        run_below(root, request, self.variables(), self.cancel)
     }
 }
 
@@ -129,20 +125,36 @@ pub fn run_below(
     variables: BTreeMap<OsString, Option<OsString>>,
     cancel: &CancelFlag,
 ) -> CommandRun {
-    let folder = match resolve_folder(root, request.cwd) {
-        Ok(folder) => folder,
-        Err(why) => return CommandRun::Unrunnable { why },
-    };
-    let (argv, env) = match hosted_or_own(request, root, &folder, variables, cancel) {
-        Ok(argv_and_env) => argv_and_env,
-        Err(why) => return CommandRun::Unrunnable { why },
-    };
-    let mut program = ProgramRun::new(argv, folder);
-    program.purpose = ProgramPurpose::Check;
-    program.deadline = request.timeout;
-    program.stdin = request.stdin.to_vec();
-    program.env = env;
-    match program.run_with(cancel, SurvivorRule::End) {
+    match prepare_below(root, request, variables, cancel) {
+        Ok(program) => describe_end(program.run_with(cancel, SurvivorRule::End), cancel),
+        Err(why) => CommandRun::Unrunnable { why },
+    }
+}
+
+/// The program of a check, below a folder.
+pub(super) fn prepare_below(
+    root: &Path,
+    request: &CommandRequest<'_>,
+    variables: EnvChanges,
+    cancel: &CancelFlag,
+) -> Result<ProgramRun, String> {
+    let folder = resolve_folder(root, request.cwd)?;
+    let (argv, env) = hosted_or_own(request, root, &folder, variables, cancel)?;
+    Ok(ProgramRun {
+        env,
+        stdin: request.stdin.to_vec(),
+        deadline: request.timeout,
+        purpose: ProgramPurpose::Check,
+        ..ProgramRun::new(argv, folder)
+    })
+}
+
+/// The end of a check's program, for the check.
+pub(super) fn describe_end(
+    ended: Result<(FinishedProgram, Vec<SurvivingProcess>), StartError>,
+    cancel: &CancelFlag,
+) -> CommandRun {
+    match ended {
         Ok((finished, _)) => {
             let output = CommandOutput {
                 stdout: capture_stream(finished.stdout),
@@ -191,7 +203,7 @@ impl Capabilities for SystemCapabilities<'_> {
     }
 
     fn run_command(&self, request: &CommandRequest<'_>) -> CommandRun {
-        self.run_at(&self.input.root, request)
+        run_below(&self.input.root, request, self.variables(), self.cancel)
     }
 
     fn run_check(&self, request: &CommandRequest<'_>, report: Option<&str>) -> CheckCommandRun {

@@ -1,0 +1,94 @@
+//! Whether a scratch checkout may stand at the worktree's own path, which builds, caches and installed packages name; and what leads into the
+//! worktree where it stands elsewhere.
+
+use std::fs;
+use std::io::Read;
+use std::path::{Path, PathBuf};
+
+use watchdog_core::config::settings::CommandLine;
+use watchdog_process::program_in_path;
+use watchdog_system::open_regular_file;
+
+use super::copied_dependencies::plain_folder;
+
+/// Programs that have a server do the work, which sees the worktree itself at its path.
+const SERVED: &str = "bazel bazelisk buck2 ddev devcontainer dmypy docker dotnet gradle gradlew lando mvnd nerdctl nx pants podman sail sbt \
+                      turbo vagrant watchman";
+
+/// Programs that load no module of Python.
+const NOT_PYTHON: &str = "bun cargo deno go node npm npx pnpm yarn";
+
+/// Files in which commands stand.
+const RECIPES: [&str; 4] = ["Makefile", "justfile", "package.json", "tox.ini"];
+
+/// The most bytes that are read of a file.
+const LONGEST: u64 = 64 << 10;
+
+fn texts(line: &CommandLine) -> &[String] {
+    match line {
+        CommandLine::Shell(text) => std::slice::from_ref(text),
+        CommandLine::Argv(argv) => argv,
+    }
+}
+
+fn has_word(text: &str, list: &str) -> bool {
+    let mut words = text.split(|c: char| !c.is_alphanumeric());
+    words.any(|word| list.split(' ').any(|listed| listed == word))
+}
+
+/// Whether a server that runs already may do the work of a command in this folder, by its words and those of the files that it may read.
+pub(super) fn is_served(line: &CommandLine, folder: &Path) -> bool {
+    let is_separator = |c: char| c.is_whitespace() || "'\";|&()".contains(c);
+    let words = texts(line).iter().flat_map(|text| text.split(is_separator));
+    words
+        .chain(RECIPES)
+        .any(|word| has_word(word, SERVED) || has_word(&read_begin(&folder.join(word)), SERVED))
+}
+
+/// The begin of a regular file; empty where there is none.
+fn read_begin(file: &Path) -> String {
+    let mut text = Vec::new();
+    let _ = open_regular_file(file).map(|file| file.take(LONGEST).read_to_end(&mut text));
+    String::from_utf8_lossy(&text).into_owned()
+}
+
+/// A dependency that names the worktree itself, from where a run in another place would load its code.
+pub(super) fn find_way_into(root: &Path, cwd: Option<&str>, line: &CommandLine) -> Option<String> {
+    let folders = [root.to_owned(), root.join(plain_folder(cwd))];
+    let below = |name| folders.each_ref().map(|folder| folder.join(name));
+    let program = program_in_path("python3");
+    let own = program.and_then(|program| Some(program.parent()?.parent()?.to_owned()));
+    let environments = [below(".venv"), below("venv")]
+        .concat()
+        .into_iter()
+        .chain(own);
+    let installed = environments
+        .filter(|_| !texts(line).iter().any(|text| has_word(text, NOT_PYTHON)))
+        .flat_map(|environment| list(&environment.join("lib")))
+        .flat_map(|version| list(&version.join("site-packages")));
+    let packages = (below("node_modules").into_iter())
+        .flat_map(|packages| list(&packages))
+        .flat_map(|package| list(&package).into_iter().chain([package]));
+    let way = installed
+        .chain(packages)
+        .find(|file| names_folder(file, root))?;
+    Some(way.strip_prefix(root).unwrap_or(&way).display().to_string())
+}
+
+/// Whether a link leads into this folder, or a file with which an editable install names its code names it.
+fn names_folder(file: &Path, root: &Path) -> bool {
+    if let Ok(target) = fs::read_link(file) {
+        return target.starts_with(root);
+    }
+    let name = file.file_name().unwrap_or_default().to_string_lossy();
+    let is_such = name.starts_with("__editable__")
+        || [".pth", ".egg-link"]
+            .into_iter()
+            .any(|end| name.ends_with(end));
+    is_such && read_begin(file).contains(&*root.to_string_lossy())
+}
+
+fn list(folder: &Path) -> Vec<PathBuf> {
+    let entries = fs::read_dir(folder).into_iter().flatten().flatten();
+    entries.map(|entry| entry.path()).collect()
+}
