@@ -195,7 +195,7 @@ mod older_state;
 mod one_system;
 // Another clone at the place of the recorded one.
 mod other_clone;
-// Scratch checkouts stand at the worktree's own path; what leads into the worktree otherwise.
+// Scratch checkouts stand at the worktree's own path; what leads into the worktree otherwise; how much space they take.
 mod own_path;
 // Presets of the user's own, in the configuration folder and in the repository.
 mod own_preset;

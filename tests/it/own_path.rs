@@ -131,6 +131,44 @@ fn way_into_the_worktree_is_named_as_unknown() {
 }
 
 #[test]
+fn checkout_leaves_half_of_the_free_space() {
+    let env = TestEnv::new();
+    let place = env.state().join("scratch");
+    std::fs::create_dir_all(&place).expect("the state directory is ours");
+    let mount = format!("mount -t tmpfs -o size=512k small '{}'", place.display());
+    // With a larger disk the same sessions are complete.
+    let is_small = succeeds(&env, &format!("unshare -rm sh -c \"{mount}\""));
+    for (name, file) in [("dependencies", ".venv/large"), ("tree", "large")] {
+        let repo = installed(&env, name, "");
+        repo.write(file, "x".repeat(300_000));
+        let script = format!("{FIX}; {NEW_TEST}; git add -A; git commit -qm work");
+        let mut line = vec![
+            env!("CARGO_BIN_EXE_watchdog"),
+            "run",
+            "--json",
+            "--no-probe",
+            "--",
+            "sh",
+            "-c",
+            &script,
+        ];
+        let mount = format!("{mount} && exec \"$@\"");
+        if is_small {
+            line.splice(0..0, ["unshare", "-rm", "sh", "-c", &mount, "sh"]);
+        }
+        let out = repo.env_command(line[0], &line[1..]).run().expect(0);
+        let proof = &out.json()["checks"][0]["proof"];
+        let why = proof["why"].as_str().unwrap_or_default();
+        assert_eq!(
+            why.contains("more than half of the free space"),
+            is_small,
+            "{out}"
+        );
+        assert!(!is_small || proof["new_tests"] == "unknown", "{out}");
+    }
+}
+
+#[test]
 fn timeout_ends_all_that_a_clean_check_began() {
     let env = TestEnv::new();
     let repo = env.repo();

@@ -207,19 +207,27 @@ impl Worktree {
     /// tree may hold.
     ///
     /// # Errors
-    /// If an object cannot be read, or a file cannot be written.
-    pub fn write_tree(&self, tree: &str, folder: &Path) -> Result<(), Error> {
+    /// If an object cannot be read, or a file cannot be written; if all take more than `space` bytes, before any is.
+    pub fn write_tree(&self, tree: &str, folder: &Path, space: u64) -> Result<(), Error> {
         let doing = |path: &str| format!("write {path} of tree {tree}");
         let id = ObjectId::from_hex(tree.as_bytes())
             .map_err(|e| Error::read_error(format!("read tree {tree}"), e))?;
         let below =
             FolderWalk::open(folder).map_err(|e| Error::read_error(doing("the files"), e))?;
         let mut writer = DiskWriter::new(&self.repo, below);
-        for entry in diff::diff_trees(
-            &self.repo,
-            ObjectId::empty_tree(self.repo.object_hash()),
-            id,
-        )? {
+        let empty = ObjectId::empty_tree(self.repo.object_hash());
+        let entries = diff::diff_trees(&self.repo, empty, id)?;
+        let sizes = (entries.iter().filter_map(|entry| entry.after))
+            .filter_map(|(_, id)| self.repo.find_header(id).ok());
+        let bytes: u64 = sizes.map(|header| header.size()).sum();
+        if bytes > space {
+            let why = format!("its {bytes} bytes take more than half of the free space");
+            return Err(Error::read_error(
+                doing("the files"),
+                std::io::Error::other(why),
+            ));
+        }
+        for entry in entries {
             let Some((mode, id)) = entry.after.filter(|_| is_safe(entry.path.as_bstr())) else {
                 continue;
             };

@@ -46,7 +46,7 @@ pub(super) fn run_criterion_command(
     match scratch {
         Ok(scratch) => {
             let folders = (capabilities.input.root.as_path(), request.cwd);
-            let _copied = capabilities.shared_copies.as_ref().map(|supplies| {
+            let moved = capabilities.shared_copies.as_ref().map(|supplies| {
                 CopiedDependencies::move_into(
                     supplies,
                     folders,
@@ -54,6 +54,10 @@ pub(super) fn run_criterion_command(
                     (parent, capabilities.cancel),
                 )
             });
+            let _copied = match moved.transpose() {
+                Ok(copied) => copied,
+                Err(why) => return unrunnable(why),
+            };
             let run = || run_in_scratch(capabilities, scratch.folder(), request);
             CheckCommandRun {
                 tree: Some(tree),

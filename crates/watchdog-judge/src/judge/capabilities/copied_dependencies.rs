@@ -6,11 +6,14 @@ use std::path::{Component, Path, PathBuf};
 use std::sync::{Mutex, OnceLock, PoisonError};
 use std::time::Instant;
 
-use super::scratch_checkout::ScratchCheckout;
+use super::scratch_checkout::{ScratchCheckout, usable_space};
 use watchdog_process::CancelFlag;
 
 /// Ignored folders and files that a suite needs, and that no tree has.
 const DEPENDENCIES: [&str; 6] = ["node_modules", ".venv", "venv", "vendor", "target", ".env"];
+
+/// How many bytes are copied at most.
+const MOST_BYTES: u64 = 2 << 30;
 
 /// How many folders are looked into for such a file, at one place.
 const MOST_PACKAGES: usize = 200;
@@ -54,20 +57,21 @@ pub(super) struct CopiedDependencies<'a> {
 }
 
 impl<'a> CopiedDependencies<'a> {
-    /// Moves the copies into a checkout; the first rerun makes them. What cannot be copied is missing there, as its control shows.
+    /// Moves the copies into a checkout; the first rerun makes them. What cannot be copied is missing there, as its control shows. The error
+    /// is for a person: there is no space for them.
     pub(super) fn move_into(
         supplies: &'a RerunSupplies,
         (root, cwd): (&Path, Option<&str>),
         checkout: &ScratchCheckout,
         (parent, cancel): (&Path, &CancelFlag),
-    ) -> Self {
+    ) -> Result<Self, String> {
         let mut copies = (supplies.dependencies.lock())
             .unwrap_or_else(PoisonError::into_inner)
             .take();
         if copies.is_none() {
             copies = ScratchCheckout::empty(parent).ok();
             if let Some(copies) = &copies {
-                copy_dependencies(root, cwd, copies.folder(), cancel);
+                copy_dependencies(root, cwd, copies.folder(), cancel)?;
             }
         }
         let mut shared_copies = CopiedDependencies {
@@ -77,7 +81,7 @@ impl<'a> CopiedDependencies<'a> {
             moved: Vec::new(),
         };
         shared_copies.move_in(root, cwd);
-        shared_copies
+        Ok(shared_copies)
     }
 
     fn move_in(&mut self, root: &Path, cwd: Option<&str>) {
@@ -142,22 +146,37 @@ fn dependency_paths(root: &Path, cwd: Option<&str>) -> Vec<PathBuf> {
     paths
 }
 
-fn copy_dependencies(root: &Path, cwd: Option<&str>, copies: &Path, cancel: &CancelFlag) {
+fn copy_dependencies(
+    root: &Path,
+    cwd: Option<&str>,
+    copies: &Path,
+    cancel: &CancelFlag,
+) -> Result<(), String> {
+    let space = usable_space(copies);
     let mut room = CopyRoom {
         files: 100_000,
-        bytes: 2 << 30,
+        bytes: space.min(MOST_BYTES),
         cancel,
     };
     for path in dependency_paths(root, cwd) {
-        let copy = copies.join(&path);
+        let (copy, unused) = (copies.join(&path), room.bytes);
         if let Some(parent) = copy.parent() {
             let _ = fs::create_dir_all(parent);
         }
         if copy_tree(&root.join(&path), &copy, &mut room).is_none() {
             let _ = fs::remove_dir_all(&copy);
             let _ = fs::remove_file(&copy);
+            if room.bytes == 0 && space < MOST_BYTES {
+                return Err(format!(
+                    "{} takes more than half of the free space in {}",
+                    path.display(),
+                    copies.display()
+                ));
+            }
+            room.bytes = unused;
         }
     }
+    Ok(())
 }
 
 /// Copies a file, link or folder with its times, which builds compare; `None` where there is none, or no room for all of it.
@@ -178,7 +197,9 @@ pub(in crate::judge) fn copy_tree(from: &Path, to: &Path, room: &mut CopyRoom<'_
     if !stat.is_file() {
         return Some(());
     }
-    room.bytes = room.bytes.checked_sub(stat.len())?;
+    let unused = room.bytes.checked_sub(stat.len());
+    room.bytes = unused.unwrap_or_default();
+    unused?;
     // The kernel shares the blocks where the file system can.
     fs::copy(from, to).ok()?;
     let times = fs::FileTimes::new().set_modified(stat.modified().ok()?);

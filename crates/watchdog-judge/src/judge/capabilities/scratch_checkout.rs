@@ -23,7 +23,7 @@ impl ScratchCheckout {
     ) -> Result<Self, String> {
         let scratch = Self::empty(parent)?;
         worktree
-            .write_tree(tree, &scratch.folder)
+            .write_tree(tree, &scratch.folder, usable_space(&scratch.folder))
             .map_err(|error| format!("no scratch checkout can be made: {error}"))?;
         Ok(scratch)
     }
@@ -70,6 +70,11 @@ impl Drop for ScratchCheckout {
         // The next scratch checkout removes the rest.
         let _ = fs::remove_dir_all(&self.folder);
     }
+}
+
+/// The bytes that may be written to a folder: half of what is free there; a system that does not tell it ends the writing itself.
+pub(super) fn usable_space(folder: &Path) -> u64 {
+    rustix::fs::statvfs(folder).map_or(u64::MAX, |space| space.f_bavail * space.f_frsize / 2)
 }
 
 /// Removes the checkouts of processes that do not run any more.
