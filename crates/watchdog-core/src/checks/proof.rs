@@ -298,6 +298,10 @@ impl Reruns<'_> {
             } else {
                 self.failing.iter().any(|name| begin.failing.contains(name))
             };
+            // A server may have run the worktree in place of the checkout, and so with the old tests.
+            if old_tests == RerunOutcome::Pass && begin.outcome == RerunOutcome::Pass {
+                self.before = OutcomeBeforeWork::Passed;
+            }
         }
         (old_tests, new_tests)
     }

@@ -12,6 +12,7 @@ use watchdog_facts::verdict::Evidence;
 use super::canary::CanaryTest;
 use super::inner_tests::ChangedInnerTest;
 use super::proof::{CanaryRun, RerunTree, SuiteRun, SuiteRunner, prove_pass};
+use super::proof_worth::ProofWorth;
 use crate::config::settings::{CommandCriterion, CommandLine};
 
 /// Ends each rerun as its row says; `-` is an unknown end, and names after `fail` or `gone` are those of tests.
@@ -270,6 +271,30 @@ fn each_outcome_needs_its_control() {
     ] {
         assert_eq!(prove(&ends), outcome, "{ends:?}");
     }
+}
+
+#[test]
+fn green_begin_outweighs_a_recorded_failure() {
+    use RerunTree::{Begin, NewTests, OldTests, WithoutCode};
+    let pass_at = |tree| (tree, "pass");
+    let runner = TableRunner {
+        ends: [OldTests, NewTests, WithoutCode, Begin]
+            .map(pass_at)
+            .to_vec(),
+        canaries: Vec::new(),
+        tried: RefCell::default(),
+        may_try: true,
+    };
+    let passed = CheckResult {
+        before: OutcomeBeforeWork::Failed,
+        ..pass(Some(TestCounts::default()))
+    };
+    let proven = prove_pass(&criterion(), &passed, &runner).expect("a test changed");
+    assert_eq!(proven.before, OutcomeBeforeWork::Passed);
+    assert!(matches!(
+        proven.worth,
+        ProofWorth::AtMost(Evidence::Committed, ..)
+    ));
 }
 
 #[test]
