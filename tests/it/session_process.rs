@@ -85,6 +85,32 @@ fn session_output_is_kept_in_tails_and_log() {
 }
 
 #[test]
+fn sample_of_a_session_reads_no_strangers() {
+    let scene = Scene::new();
+    // Strangers: their parent ends before this process adopts orphans.
+    let strangers = "for n in $(seq 100); do sleep 1000 & done; echo $$ >strangers";
+    let begin_them = std::process::Command::new("setsid")
+        .args(["sh", "-c", strangers])
+        .current_dir(scene.path("."))
+        .status();
+    assert!(begin_them.expect("it starts").success());
+    let session = SessionProcess::start(&spec(&scene, "echo begun; exec sleep 1000")).unwrap();
+    let meter = session.meter();
+    until("the session runs", || meter.output() > 0);
+    let read_calls = || {
+        let io = std::fs::read_to_string("/proc/thread-self/io").expect("a table");
+        let calls = io.lines().find_map(|line| line.strip_prefix("syscr: "));
+        calls.expect("a figure").parse::<u64>().expect("a number")
+    };
+    let before = read_calls();
+    let sample = meter.processes();
+    let calls = read_calls() - before;
+    let group = Pid::from_raw(i32::try_from(scene.number("strangers")).expect("a pid"));
+    rustix::process::kill_process_group(group.expect("a pid"), Signal::KILL).expect("they run");
+    assert!(sample.is_some() && calls < 100, "{calls}");
+}
+
+#[test]
 fn timeout_ends_the_session_tree() {
     let scene = Scene::new();
     let script = "(setsid sh -c 'echo $$ > daemon; exec sleep 1000' &); while [ ! -s daemon ]; do sleep 0.01; done; echo last words; : >said; sleep 1000";

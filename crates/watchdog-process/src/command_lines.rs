@@ -66,21 +66,9 @@ impl CommandLineReader {
 
 /// The living processes below `leader`, itself included; `None` where the system does not show them.
 pub(super) fn rows_below(leader: u32) -> Option<Vec<ProcessRow>> {
-    let table = watchdog_system::read_all().ok()?;
-    let mut rows: Vec<&ProcessRow> = table.iter().filter(|row| row.pid == leader).collect();
-    let mut next = 0;
-    while let Some(parent) = rows.get(next).map(|row| row.pid) {
-        rows.extend(
-            table
-                .iter()
-                .filter(|row| row.parent == parent && row.pid != leader),
-        );
-        next += 1;
-        if next > table.len() {
-            break;
-        }
-    }
-    Some(rows.into_iter().filter(|row| !row.dead).cloned().collect())
+    let mut rows = watchdog_system::read_below(leader)?;
+    rows.retain(|row| !row.dead);
+    Some(rows)
 }
 
 #[cfg(test)]

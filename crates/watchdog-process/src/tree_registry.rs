@@ -144,9 +144,16 @@ pub(super) fn start_tree<T>(
     Ok((id, started_thing))
 }
 
-/// Looks at the table once: the living members of a tree; `None` where there is no table to read.
+/// Looks once: the living members of a tree; `None` where the system does not show processes. It costs what this process started, whatever
+/// else runs.
 pub(super) fn list_living(id: u64) -> Option<Vec<ProcessRow>> {
-    scan_tree(&mut lock_registry(), id).map(|scan| scan.alive)
+    let mut registry = lock_registry();
+    let table = if become_subreaper() {
+        read_own(&registry)?
+    } else {
+        read_whole_table()?
+    };
+    Some(scan_table(&mut registry, id, &table).alive)
 }
 
 /// The living members of a tree whose leader has ended. It is empty only once two scans in a row found no member, neither alive nor
@@ -173,12 +180,7 @@ pub(super) fn left_by_ended_leader(id: u64) -> Option<Vec<ProcessRow>> {
 /// Scans once, quick in the common case that this process has no children but leaders.
 fn scan_orphans(id: u64) -> Option<TreeScanResult> {
     let mut registry = lock_registry();
-    if become_subreaper()
-        && let Some(children) = watchdog_system::list_children()
-        && children
-            .iter()
-            .all(|pid| registry.process_trees.is_leader(*pid))
-    {
+    if become_subreaper() && has_leaders_alone(&registry) == Some(true) {
         return Some(TreeScanResult {
             alive: Vec::new(),
             ended: Vec::new(),
@@ -223,33 +225,58 @@ pub(super) fn forget_tree<T>(id: u64, reap: impl FnOnce() -> T) -> T {
 /// Reaps the orphans that ended since the last scan. Every scan of a tree does this too; call it where no tree may run for long.
 pub fn reap_orphans() {
     let registry = lock_registry();
-    let leaders_alone = watchdog_system::list_children().is_none_or(|children| {
-        children
-            .iter()
-            .all(|pid| registry.process_trees.is_leader(*pid))
-    });
-    if !leaders_alone && let Ok(table) = watchdog_system::read_all() {
+    if has_leaders_alone(&registry) == Some(false)
+        && let Ok(table) = watchdog_system::read_all()
+    {
         reap_dead_children(&registry, &table);
     }
 }
 
-fn scan_tree(registry: &mut TreeRegistry, id: u64) -> Option<TreeScanResult> {
+/// Whether leaders are the only children of this process; `None` where the system does not show them.
+fn has_leaders_alone(registry: &TreeRegistry) -> Option<bool> {
+    let mut children = watchdog_system::list_children()?.into_iter();
+    Some(children.all(|pid| registry.process_trees.is_leader(pid)))
+}
+
+/// The processes below this one, which adopts their orphans. A list of children may miss those whose siblings end meanwhile: members that
+/// were seen before are read by themselves.
+fn read_own(registry: &TreeRegistry) -> Option<Vec<ProcessRow>> {
+    let mut table = watchdog_system::read_below(std::process::id())?;
+    let pids: HashSet<u32> = table.iter().map(|row| row.pid).collect();
+    let trees = registry.process_trees.trees.values();
+    let members = trees.flat_map(|tree| tree.members.keys());
+    let missing = members.chain(registry.process_trees.left.keys());
+    let missing = missing.filter(|pid| !pids.contains(pid));
+    table.extend(missing.filter_map(|pid| watchdog_system::read_one(*pid)));
+    Some(table)
+}
+
+fn read_whole_table() -> Option<Vec<ProcessRow>> {
     let mut table = watchdog_system::read_all().ok()?;
     catch_up(&mut table);
+    Some(table)
+}
+
+fn scan_tree(registry: &mut TreeRegistry, id: u64) -> Option<TreeScanResult> {
+    let table = read_whole_table()?;
+    Some(scan_table(registry, id, &table))
+}
+
+fn scan_table(registry: &mut TreeRegistry, id: u64, table: &[ProcessRow]) -> TreeScanResult {
     let leader = registry
         .process_trees
         .trees
         .get(&id)
         .map(|tree| tree.leader);
-    let members = with_sight(|sight| registry.process_trees.members(id, &table, sight));
-    reap_dead_children(registry, &table);
+    let members = with_sight(|sight| registry.process_trees.members(id, table, sight));
+    reap_dead_children(registry, table);
     let (ended, alive) = members.into_iter().partition(|row| row.dead);
     let own = std::process::id();
     // A living parent reaps its own children; only a process that was handed to this one shows that children were handed on.
     let ended: Vec<ProcessRow> = Vec::into_iter(ended)
         .filter(|row| Some(row.pid) != leader && row.parent == own)
         .collect();
-    Some(TreeScanResult { alive, ended })
+    TreeScanResult { alive, ended }
 }
 
 /// The names of all processes are listed before the first is read, so one that was born and handed to this process meanwhile is missing, and a

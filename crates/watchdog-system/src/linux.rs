@@ -27,7 +27,7 @@ pub use proc_files::{
 };
 pub use process_table::{
     children_of_main_thread, command_line, list_children, of_ticks, process_life, program_file,
-    read_all, read_one, read_uptime, read_variable, signal_process,
+    read_all, read_below, read_one, read_uptime, read_variable, signal_process,
 };
 pub use tree_mark::{mark_of, start_with_mark};
 

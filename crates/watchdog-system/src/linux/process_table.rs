@@ -1,10 +1,10 @@
 //! Reads the system's table of processes, and signals one of them without PID-reuse races (pidfd).
 
 use std::collections::HashSet;
-use std::ffi::{OsStr, OsString};
+use std::ffi::OsString;
 use std::fs::File;
 use std::io::{self, Read as _};
-use std::os::unix::ffi::{OsStrExt, OsStringExt as _};
+use std::os::unix::ffi::OsStringExt as _;
 use std::path::PathBuf;
 use std::time::Duration;
 
@@ -30,6 +30,30 @@ pub fn read_all() -> io::Result<Vec<ProcessRow>> {
         return Err(io::Error::other("/proc shows no process"));
     }
     Ok(rows)
+}
+
+/// A process and all below it, parents before children; `None` where it is gone. A child that is born or handed on meanwhile may be missing.
+pub fn read_below(root: u32) -> Option<Vec<ProcessRow>> {
+    let mut rows = vec![read_one(root)?];
+    let whole_table = match children_of(root) {
+        Some(_) => Vec::new(),
+        // This kernel does not list children.
+        None => read_all().ok()?,
+    };
+    let mut seen = HashSet::from([root]);
+    let mut next = 0;
+    while let Some(parent) = rows.get(next).map(|row| row.pid) {
+        let children = children_of(parent).into_iter().flatten();
+        rows.extend(
+            children
+                .filter(|pid| seen.insert(*pid))
+                .filter_map(read_one),
+        );
+        let children = whole_table.iter().filter(|row| row.parent == parent);
+        rows.extend(children.filter(|row| seen.insert(row.pid)).cloned());
+        next += 1;
+    }
+    Some(rows)
 }
 
 /// A process; none if it is gone.
@@ -121,31 +145,29 @@ pub fn program_file(pid: u32) -> Option<PathBuf> {
 /// The children of this process that its main thread holds; `None` where the kernel does not show them.
 pub fn children_of_main_thread() -> Option<HashSet<u32>> {
     let own = std::process::id();
-    children_of_thread(OsStr::new(&own.to_string()))
+    children_of_thread(own, &own.to_string())
 }
 
 /// All children of this process; `None` where the kernel does not show them.
 pub fn list_children() -> Option<HashSet<u32>> {
+    children_of(std::process::id())
+}
+
+fn children_of(pid: u32) -> Option<HashSet<u32>> {
     let mut all = HashSet::new();
-    for thread in std::fs::read_dir("/proc/self/task").ok()? {
+    for thread in std::fs::read_dir(format!("/proc/{pid}/task")).ok()? {
         let thread = thread.ok()?.file_name();
         // A thread that ended meanwhile has handed its children on; the main thread is read last to meet them.
-        all.extend(children_of_thread(&thread).unwrap_or_default());
+        all.extend(children_of_thread(pid, thread.to_str()?).unwrap_or_default());
     }
-    all.extend(children_of_main_thread()?);
+    all.extend(children_of_thread(pid, &pid.to_string())?);
     Some(all)
 }
 
-fn children_of_thread(thread: &OsStr) -> Option<HashSet<u32>> {
-    let mut path = b"/proc/self/task/".to_vec();
-    path.extend_from_slice(thread.as_bytes());
-    path.extend_from_slice(b"/children");
-    let text = std::fs::read_to_string(OsStr::from_bytes(&path)).ok()?;
-    Some(
-        text.split_ascii_whitespace()
-            .filter_map(|pid| pid.parse().ok())
-            .collect(),
-    )
+fn children_of_thread(pid: u32, thread: &str) -> Option<HashSet<u32>> {
+    let text = std::fs::read_to_string(format!("/proc/{pid}/task/{thread}/children")).ok()?;
+    let pids = text.split_ascii_whitespace();
+    Some(pids.filter_map(|pid| pid.parse().ok()).collect())
 }
 
 /// Signals the process that `row` describes; says whether it took the signal.
