@@ -22,7 +22,7 @@ fn installed<'env>(env: &'env TestEnv, name: &str, before: &str) -> Repo<'env> {
     main.write("src/calc.py", CALC);
     main.write("tests/__init__.py", "");
     main.write("tests/test_calc.py", TESTS);
-    let run = format!("{before} .venv/bin/python -B -m unittest -q");
+    let run = format!("{before} .venv/bin/python -m unittest -q");
     let config =
         json!({"completion_check": {"max_probes": 0}, "checks": [{"type": "command", "run": run}]});
     main.write("completion.json", config.to_string());
@@ -57,11 +57,15 @@ fn succeeds(env: &TestEnv, probe: &str) -> bool {
 
 #[test]
 fn editable_install_loads_code_of_the_checkout() {
-    let env = TestEnv::new();
+    let mut env = TestEnv::new();
+    // Code that is compiled of another tree has the same size and second.
+    env.set("PYTHONPYCACHEPREFIX", env.root().join("compiled"));
+    env.set("CARGO_TARGET_DIR", env.root().join("builds"));
+    let env = env;
     let has_namespaces = has_namespaces(&env);
     let seen = env.root().join("seen");
     let look = format!(
-        "{{ pwd; id -u; id -g; git rev-parse --git-dir 2>/dev/null; ls -a | grep -x .git; }} > '{}'; ",
+        "{{ pwd; id -u; id -g; git rev-parse --git-dir 2>/dev/null; ls -a | grep -x .git; echo $CARGO_TARGET_DIR; }} > '{}'; ",
         seen.display()
     );
     for (name, script, expected) in [
@@ -82,7 +86,9 @@ fn editable_install_loads_code_of_the_checkout() {
         let proof = &verdict["checks"][0]["proof"];
         if has_namespaces {
             assert_eq!(out.verdict(), expected, "{out}");
-            let ids = repo.env_command("sh", &["-c", "pwd; id -u; id -g"]).run();
+            let ids = repo
+                .env_command("sh", &["-c", "pwd; id -u; id -g; echo $PWD/target"])
+                .run();
             let last = std::fs::read_to_string(&seen).expect("the suite ran");
             assert_eq!(
                 last, ids.stdout,
@@ -170,11 +176,12 @@ fn checkout_leaves_half_of_the_free_space() {
 
 #[test]
 fn timeout_ends_all_that_a_clean_check_began() {
-    let env = TestEnv::new();
+    let mut env = TestEnv::new();
+    env.set("CARGO_TARGET_DIR", env.root().join("builds"));
     let repo = env.repo();
     let seen = env.root().join("seen");
     let hang = format!(
-        "pwd > '{}'; setsid sleep 1000 & exec sleep 1000",
+        "pwd > '{0}'; echo $CARGO_TARGET_DIR >> '{0}'; setsid sleep 1000 & exec sleep 1000",
         seen.display()
     );
     let check = json!({"type": "command", "run": hang, "clean": true, "timeout_seconds": 1});
@@ -186,8 +193,14 @@ fn timeout_ends_all_that_a_clean_check_began() {
     repo.watchdog(&["trust"]).expect(0);
     let out = run(&repo, "echo > work").expect(12);
     assert_eq!(out.verdict(), "review/verify_timeout", "{out}");
-    let is_here =
-        std::fs::read_to_string(&seen).expect("it ran").trim_end() == repo.path().to_string_lossy();
+    let seen = std::fs::read_to_string(&seen).expect("it ran");
+    let here = seen.lines().next().unwrap_or_default();
+    assert_eq!(
+        seen,
+        format!("{here}\n{here}/target\n"),
+        "builds stay in it"
+    );
+    let is_here = here == repo.path().to_string_lossy();
     assert_eq!(is_here, has_namespaces(&env), "{out}");
     env.assert_nothing_left();
 }

@@ -5,7 +5,7 @@ use std::os::unix::fs::MetadataExt;
 use std::path::Path;
 
 use super::copied_dependencies::{CopiedDependencies, plain_folder};
-use super::granted::{describe_end, prepare_below};
+use super::granted::{EnvChanges, describe_end, prepare_below};
 use super::scratch_checkout::ScratchCheckout;
 use super::{SystemCapabilities, own_path, worktree_files};
 use crate::clock::now;
@@ -121,24 +121,39 @@ fn run_in_scratch(
     let above = [root.parent(), scratch.parent()].into_iter().flatten();
     let ceilings = std::env::join_paths(above).ok();
     variables.insert("GIT_CEILING_DIRECTORIES".into(), ceilings);
-    let mut program = match prepare_below(scratch, request, variables, cancel) {
+    // Builds that trees share outside of them pass for those of another tree: cargo goes by paths below the root and times, Python by size and
+    // second.
+    variables.insert("PYTHONPYCACHEPREFIX".into(), None);
+    let (line, cwd, inside) = (request.line, request.cwd, plain_folder(request.cwd));
+    let builds = inside.join("target");
+    let builds = if scratch.join(&builds).is_dir() {
+        builds
+    } else {
+        "target".into()
+    };
+    let set_builds = |variables: &mut EnvChanges, checkout: &Path| {
+        let builds = Some(checkout.join(&builds).into());
+        variables.insert("CARGO_TARGET_DIR".into(), builds);
+    };
+    set_builds(&mut variables, scratch);
+    let program = match prepare_below(scratch, request, variables, cancel) {
         Ok(program) => program,
         Err(why) => return CommandRun::Unrunnable { why },
     };
     let has_copies = capabilities.shared_copies.is_some();
-    let (line, cwd) = (request.line, request.cwd);
-    if !own_path::is_served(line, &program.cwd) && (has_copies || !searches_below(root)) {
+    if !own_path::escapes_checkout(line, &program.cwd) && (has_copies || !searches_below(root)) {
         // A place for temporary files is in no tree.
         if let Ok(inside) = std::env::temp_dir().strip_prefix(root) {
             let _ = fs::create_dir_all(scratch.join(inside));
         }
-        let folder = std::mem::replace(&mut program.cwd, root.join(plain_folder(cwd)));
+        let mut program = program.clone();
+        program.cwd = root.join(inside);
         program.mounted = Some((scratch.to_owned(), root.clone()));
+        set_builds(&mut program.env, root);
         let ended = program.run_with(cancel, SurvivorRule::End);
         if !ended.as_ref().is_err_and(StartError::is_not_mounted) {
             return describe_end(ended, cancel);
         }
-        (program.cwd, program.mounted) = (folder, None);
     }
     if has_copies && let Some(way) = own_path::find_way_into(root, cwd, line) {
         let why = format!("{way} leads a scratch checkout into the worktree");

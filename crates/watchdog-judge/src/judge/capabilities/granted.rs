@@ -106,7 +106,7 @@ impl<'a> SystemCapabilities<'a> {
     }
 
     /// The environment variables for every program of a check.
-    pub(super) fn variables(&self) -> BTreeMap<OsString, Option<OsString>> {
+    pub(super) fn variables(&self) -> EnvChanges {
         BTreeMap::from([(
             "WATCHDOG_SPEC".into(),
             Some(OsString::from(&self.input.spec)),
@@ -414,7 +414,7 @@ impl Capabilities for SystemCapabilities<'_> {
 }
 
 /// The environment variables of a program: those to set, and those to take away.
-type EnvChanges = BTreeMap<OsString, Option<OsString>>;
+pub(super) type EnvChanges = BTreeMap<OsString, Option<OsString>>;
 
 /// The arguments and variables of a command: its own, or those of what runs its TypeScript.
 fn hosted_or_own(

@@ -11,9 +11,16 @@ use watchdog_system::open_regular_file;
 
 use super::copied_dependencies::plain_folder;
 
-/// Programs that have a server do the work, which sees the worktree itself at its path.
-const SERVED: &str = "bazel bazelisk buck2 ddev devcontainer dmypy docker dotnet gradle gradlew lando mvnd nerdctl nx pants podman sail sbt \
-                      turbo vagrant watchman";
+/// Programs that work outside of the checkout by its path: by a server, which sees the worktree itself, or in a folder of builds that may be
+/// elsewhere, where the worktree's older files would then pass for built.
+const ESCAPING: &str = "bazel bazelisk buck2 cmake ctest ddev devcontainer dmypy docker dotnet gradle gradlew hatch lando meson mvnd \
+                       nerdctl ninja nx pants podman sail sbt turbo vagrant watchman";
+
+/// Programs whose environments lie elsewhere, by the path of the project.
+const HOMES: &str = "pipenv poetry";
+
+/// A program that asks watchman for changed files where it is installed.
+const WATCHED: &str = "jest";
 
 /// Programs that load no module of Python.
 const NOT_PYTHON: &str = "bun cargo deno go node npm npx pnpm yarn";
@@ -33,16 +40,21 @@ fn texts(line: &CommandLine) -> &[String] {
 
 fn has_word(text: &str, list: &str) -> bool {
     let mut words = text.split(|c: char| !c.is_alphanumeric());
-    words.any(|word| list.split(' ').any(|listed| listed == word))
+    words.any(|word| list.split_whitespace().any(|listed| listed == word))
 }
 
-/// Whether a server that runs already may do the work of a command in this folder, by its words and those of the files that it may read.
-pub(super) fn is_served(line: &CommandLine, folder: &Path) -> bool {
+/// Whether a command in this folder may work outside of its checkout, by its words and those of the files that it may read.
+pub(super) fn escapes_checkout(line: &CommandLine, folder: &Path) -> bool {
+    let watched = program_in_path("watchman").map_or("", |_| WATCHED);
+    let is_escaping = |text: String| {
+        let installs = has_word(&text, HOMES) && has_word(&text, "install sync update");
+        installs || has_word(&text, ESCAPING) || has_word(&text, watched)
+    };
+    let line = texts(line).join(" ");
     let is_separator = |c: char| c.is_whitespace() || "'\";|&()".contains(c);
-    let words = texts(line).iter().flat_map(|text| text.split(is_separator));
-    words
-        .chain(RECIPES)
-        .any(|word| has_word(word, SERVED) || has_word(&read_begin(&folder.join(word)), SERVED))
+    let names = line.split(is_separator).chain(RECIPES);
+    let files = names.map(|name| read_begin(&folder.join(name)));
+    files.chain([line.clone()]).any(is_escaping)
 }
 
 /// The begin of a regular file; empty where there is none.
@@ -91,4 +103,37 @@ fn names_folder(file: &Path, root: &Path) -> bool {
 fn list(folder: &Path) -> Vec<PathBuf> {
     let entries = fs::read_dir(folder).into_iter().flatten().flatten();
     entries.map(|entry| entry.path()).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn command_that_escapes_is_seen_behind_files() {
+        let folder = tempfile::tempdir().expect("a folder");
+        fs::write(folder.path().join("run.sh"), "set -e\npodman run app\n").expect("ours");
+        let escapes_checkout =
+            |line: &str| escapes_checkout(&CommandLine::Shell(line.to_owned()), folder.path());
+        for line in [
+            "docker-compose run app pytest",
+            "./gradlew test",
+            "cd x && sh ./run.sh",
+            "poetry install && poetry run pytest",
+        ] {
+            assert!(escapes_checkout(line), "{line}");
+        }
+        for line in [
+            "pytest -q",
+            "cargo test",
+            "poetry run pytest",
+            "npm test",
+            "make check",
+            "go test ./...",
+        ] {
+            assert!(!escapes_checkout(line), "{line}");
+        }
+        fs::write(folder.path().join("Makefile"), "check:\n\tdocker run app\n").expect("ours");
+        assert!(escapes_checkout("make check"));
+    }
 }
