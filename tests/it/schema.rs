@@ -52,6 +52,29 @@ fn resolved_configuration_has_every_default_and_no_dialect() {
         (&found["checks"][0]["type"], &found["checks"][0]["run"]),
         (&"command".into(), &"make test".into())
     );
+    assert!(
+        found["checks"][0]["tests_are"]
+            .to_string()
+            .contains("_test.go")
+    );
+    repo.write(
+        "completion.json",
+        r#"{"completion": {"verify": "cd py && pytest -q"}}"#,
+    );
+    let out = (env.watchdog(repo.path(), &["schema", "config", "--resolved"])).expect(0);
+    assert!(
+        out.stderr
+            .contains("runner pytest; gate files **/conftest.py,"),
+        "{out}"
+    );
+    assert!(
+        out.stderr.contains("py/setup.cfg (sections pytest)"),
+        "{out}"
+    );
+    assert!(!out.stdout.contains("_test.go"), "{out}");
+    repo.write("completion.json", &out.stdout);
+    let again = (env.watchdog(repo.path(), &["schema", "config", "--resolved"])).expect(0);
+    assert_eq!(again.stdout, out.stdout, "it is a configuration");
     repo.write("completion.json", r#"{"completion_chek": {}}"#);
     let out = env
         .watchdog(repo.path(), &["schema", "config", "--resolved"])

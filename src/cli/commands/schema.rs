@@ -5,6 +5,7 @@ use serde_json::Value;
 
 use crate::cli::failure::CommandFailure;
 use crate::cli::terminal::CommandTerminal;
+use watchdog_core::checks::resolve_judging_files;
 use watchdog_core::config::{build_config_schema as config_schema, parse_bytes, to_json};
 use watchdog_facts::display::escape_to_one_line;
 use watchdog_git::Worktree;
@@ -34,7 +35,7 @@ pub struct SchemaArgs {
     /// Of what
     #[arg(value_enum)]
     pub of: SchemaSubject,
-    /// Instead of the schema, print what this worktree's configuration comes to: every default filled in, every dialect lowered
+    /// Instead of the schema, print what this worktree's configuration comes to: every default filled in, every dialect lowered; notes on stderr tell the runners of its checks
     #[arg(long)]
     pub resolved: bool,
 }
@@ -99,11 +100,12 @@ fn resolve_configuration(
         .unwrap_or_else(|| top.join(CONFIGURATION_FILE));
     match read_named(&path, &top) {
         Ok(bytes) => {
-            let parsed = parse_bytes(&bytes, &path).map_err(|error| bad_configuration(&error))?;
-            parsed
-                .notes
-                .iter()
-                .for_each(|note| terminal.complain(&format!("note: {}", escape_to_one_line(note))));
+            let mut parsed =
+                parse_bytes(&bytes, &path).map_err(|error| bad_configuration(&error))?;
+            let judging = resolve_judging_files(&mut parsed.settings.checks);
+            for note in parsed.notes.iter().chain(&judging) {
+                terminal.complain(&format!("note: {}", escape_to_one_line(note)));
+            }
             Ok(to_json(&parsed.settings))
         }
         Err(error)

@@ -5,6 +5,7 @@ use std::sync::LazyLock;
 
 use regex::Regex;
 
+use super::runners::{RUNNER_TABLE, RunnerGroup, TestFile, TestForm};
 use super::test_files::is_test_file;
 use crate::config::settings::CommandLine;
 
@@ -42,156 +43,6 @@ pub struct Canary {
     pub text: String,
 }
 
-/// The form of a test file. `{mark}` is in the name of each test, `{package}` is the one of its neighbour.
-struct TestForm {
-    /// The programs that run it, as a command line names them.
-    programs: &'static [&'static str],
-    /// The extensions of its files.
-    extensions: &'static [&'static str],
-    /// In the text of each file of this form.
-    sign: &'static str,
-    /// Above the tests.
-    head: &'static str,
-    compared: &'static str,
-    raised: &'static str,
-    /// Below the tests.
-    end: &'static str,
-    /// The file that the tests stand in.
-    file: TestFile,
-}
-
-/// The file of tests that must fail, beside that of their neighbour.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum TestFile {
-    /// A file of their own.
-    New,
-    /// The end of a copy: each file runs in a process of its own, which has to load the work.
-    Copy,
-    /// The end of the neighbour: a new file belongs to no module.
-    Neighbour,
-}
-
-const SCRIPTS: &[&str] = &["js", "mjs", "cjs", "ts", "mts", "cts", "jsx", "tsx"];
-const NODE: &[&str] = &[
-    "node", "npm", "npx", "pnpm", "yarn", "bun", "jest", "vitest", "mocha",
-];
-
-/// Passes where one of the assertions does, of the strict ones, too.
-const NODE_COMPARED: &str = "addedTest('{mark} compared', () => {
-  for (const assert of [addedAssert, addedAssert.strict]) {
-    for (const name of ['equal', 'strictEqual', 'deepEqual', 'deepStrictEqual']) {
-      try { assert[name](1, 2) } catch { continue }
-      return
-    }
-  }
-  throw new Error('must fail')
-})
-";
-
-/// Passes where one of the assertions does.
-const UNITTEST_COMPARED: &str = "    def test_{mark}_compared(self):
-        for name, values in [
-            ('assertEqual', (1, 2)), ('assertNotEqual', (1, 1)), ('assertTrue', (0,)), ('assertFalse', (1,)),
-            ('assertIs', (1, 2)), ('assertIsNone', (1,)), ('assertIsNotNone', (None,)), ('assertIn', (1, [])),
-            ('assertIsInstance', (1, str)), ('assertGreater', (1, 2)), ('assertLess', (2, 1)), ('assertRaises', (OSError, int)),
-            ('assertAlmostEqual', (1, 2)), ('assertRegex', ('a', 'b')), ('assertCountEqual', ([], [1])),
-            ('assertListEqual', ([], [1])), ('assertDictEqual', ({}, {1: 1})), ('assertMultiLineEqual', ('a', 'b')),
-        ]:
-            try:
-                getattr(self, name)(*values)
-            except Exception:
-                continue
-            return
-        self.fail('must fail')
-";
-const PYTHON: &[&str] = &["pytest", "py.test", "python", "python3", "tox", "nox", "uv"];
-
-/// Every form that is known; of those of one language the first counts whose sign is there.
-const FORMS: &[TestForm] = &[
-    TestForm {
-        programs: PYTHON,
-        extensions: &["py"],
-        sign: r"\bTestCase\b",
-        head: "import unittest\n\n\nclass Added(unittest.TestCase):\n",
-        compared: UNITTEST_COMPARED,
-        raised: "    def test_{mark}_raised(self):\n        assert 1 == 2\n",
-        end: "",
-        file: TestFile::New,
-    },
-    // A plain function, which `unittest` does not run: pytest has a way of its own to run each kind.
-    TestForm {
-        programs: PYTHON,
-        extensions: &["py"],
-        sign: r"^\s*(?:async )?def test",
-        head: "",
-        compared: "def test_{mark}_compared():\n    assert 1 == 2\n\n\n",
-        raised: "def test_{mark}_raised():\n    raise ValueError('must fail')\n",
-        end: "",
-        file: TestFile::New,
-    },
-    TestForm {
-        programs: &["go", "gotestsum"],
-        extensions: &["go"],
-        sign: "^package ",
-        head: "package {package}\n\nimport \"testing\"\n\n",
-        compared: "func Test_{mark}_compared(t *testing.T) { t.Error(\"must fail\") }\n",
-        raised: "func Test_{mark}_raised(t *testing.T) { t.Fatal(\"must fail\") }\n",
-        end: "",
-        file: TestFile::New,
-    },
-    TestForm {
-        programs: &["cargo", "cargo-nextest"],
-        extensions: &["rs"],
-        sign: r"^\s*#\[(?:\w+::)*test\b",
-        head: "\n#[cfg(test)]\nmod added_{mark} {\n",
-        compared: "    #[test]\n    fn compared() {\n        assert_eq!(1, 2);\n    }\n",
-        raised: "    #[test]\n    fn raised() {\n        panic!(\"must fail\");\n    }\n",
-        end: "}\n",
-        file: TestFile::Neighbour,
-    },
-    TestForm {
-        programs: NODE,
-        extensions: SCRIPTS,
-        sign: r#"from ['"](?:node:)?test['"]"#,
-        head: "\nimport addedTest from 'node:test'\nimport addedAssert from 'node:assert'\n",
-        compared: NODE_COMPARED,
-        raised: "addedTest('{mark} raised', () => { throw new Error('must fail') })\n",
-        end: "",
-        file: TestFile::Copy,
-    },
-    TestForm {
-        programs: NODE,
-        extensions: SCRIPTS,
-        sign: r#"require\(['"](?:node:)?test['"]\)"#,
-        head: "\nconst addedTest = require('node:test')\nconst addedAssert = require('node:assert')\n",
-        compared: NODE_COMPARED,
-        raised: "addedTest('{mark} raised', () => { throw new Error('must fail') })\n",
-        end: "",
-        file: TestFile::Copy,
-    },
-    TestForm {
-        programs: NODE,
-        extensions: SCRIPTS,
-        sign: r#"from ['"]vitest['"]"#,
-        head: "\nimport { describe as addedSuite, expect as addedExpect, test as addedTest } from 'vitest'\naddedSuite('added', () => {\n",
-        compared: "  addedTest('{mark} compared', () => { addedExpect(1).toBe(2) })\n",
-        raised: "  addedTest('{mark} raised', () => { throw new Error('must fail') })\n",
-        end: "})\n",
-        file: TestFile::Copy,
-    },
-    // Jest and Mocha give their words to every file; an `expect` without `toBe` fails, too.
-    TestForm {
-        programs: NODE,
-        extensions: SCRIPTS,
-        sign: r"\b(?:it|test)(?:\.\w+)*\(",
-        head: "\ndescribe('added', () => {\n",
-        compared: "  it('{mark} compared', () => {\n    if (typeof expect === 'function') expect(1).toBe(2)\n    else require('assert').strictEqual(1, 2)\n  })\n",
-        raised: "  it('{mark} raised', () => { throw new Error('must fail') })\n",
-        end: "})\n",
-        file: TestFile::Copy,
-    },
-];
-
 /// Writes a test that must fail, beside one of these files, which may hold tests. `None` where none of them has a form that is known.
 pub fn write_canary(
     files: &[String],
@@ -211,20 +62,16 @@ pub fn write_canary(
         let Some(form) = form_of(neighbour, &text) else {
             continue;
         };
-        let mut canary = form.head.to_owned();
-        for test in tests {
-            canary.push_str(match test {
-                CanaryTest::Compared => form.compared,
-                CanaryTest::Raised => form.raised,
-            });
-        }
-        canary.push_str(form.end);
-        let package = find_package(&text).unwrap_or_default();
-        let canary = canary.replace("{mark}", mark).replace("{package}", package);
-        let own_path = || name_like(neighbour, &format!("added_{mark}"));
+        let own_path = name_like(neighbour, &format!("added_{mark}"));
+        let name = own_path.rsplit('/').next().unwrap_or(&own_path);
+        let name = name.split('.').next().unwrap_or(name);
+        let canary = write_tests(form, tests)
+            .replace("{mark}", mark)
+            .replace("{name}", name)
+            .replace("{package}", find_package(&text));
         let (path, text) = match form.file {
-            TestFile::New => (own_path(), canary),
-            TestFile::Copy => (own_path(), text + &canary),
+            TestFile::New => (own_path, canary),
+            TestFile::Copy => (own_path, text + &canary),
             TestFile::Neighbour => (neighbour.clone(), text + &canary),
         };
         return Some(Canary { path, text });
@@ -232,76 +79,84 @@ pub fn write_canary(
     None
 }
 
+/// The parts of a form, with these of its tests.
+fn write_tests(form: &TestForm, tests: &[CanaryTest]) -> String {
+    let [head, compared, raised, end] = form.split_text();
+    let tests = tests.iter().map(|test| match test {
+        CanaryTest::Compared => compared,
+        CanaryTest::Raised => raised,
+    });
+    let parts = std::iter::once(head).chain(tests).chain([end]);
+    parts.collect()
+}
+
 /// The test files: those of the language that the command names first, then those that it names itself, then those with the most beside them.
 fn order_neighbours<'a>(files: &'a [String], command: &CommandLine) -> Vec<&'a String> {
     let line = command.to_string();
     let ends_word = |c: char| !c.is_alphanumeric() && c != '-' && c != '.';
     let programs: Vec<&str> = line.split(ends_word).collect();
-    let is_named = |extension: &str| {
-        let mut forms = (FORMS.iter()).filter(|form| form.extensions.contains(&extension));
-        forms.any(|form| {
-            let mut names = form.programs.iter();
-            names.any(|name| programs.contains(name))
-        })
-    };
-    let tests: Vec<(&String, &str, &str)> = files
+    let is_named = |name: &String| programs.contains(&name.as_str());
+    let tests: Vec<(&String, &str, &RunnerGroup)> = files
         .iter()
         .filter_map(|path| {
-            let (folder, name) = path.rsplit_once('/').unwrap_or(("", path));
-            let extension = name.rsplit_once('.')?.1;
-            let has_form = FORMS
-                .iter()
-                .any(|form| form.extensions.contains(&extension));
-            has_form.then_some((path, folder, extension))
+            let folder = path.rsplit_once('/').map_or("", |(folder, _)| folder);
+            Some((path, folder, group_of(path)?))
         })
         .collect();
     let mut beside = BTreeMap::new();
-    for (_, folder, extension) in &tests {
-        *beside.entry((*folder, *extension)).or_insert(0_usize) += 1;
+    for (_, folder, group) in &tests {
+        *beside
+            .entry((*folder, &group.extensions))
+            .or_insert(0_usize) += 1;
     }
     let mut ordered: Vec<_> = tests
         .into_iter()
-        .map(|(path, folder, extension)| {
+        .map(|(path, folder, group)| {
             let is_in_line =
                 line.contains(path.as_str()) || !folder.is_empty() && line.contains(folder);
-            let count = beside[&(folder, extension)];
+            let count = beside[&(folder, &group.extensions)];
             // No runner takes a module of fixtures.
             let name = path.rsplit('/').next().unwrap_or(path);
-            let is_beside = extension == "py" && !is_test_file(name);
-            (
-                (
-                    !is_named(extension),
-                    is_beside,
-                    !is_in_line,
-                    usize::MAX - count,
-                ),
-                path,
-            )
+            let is_new = group.forms.iter().any(|form| form.file == TestFile::New);
+            let rank = (
+                !group.programs.iter().any(is_named),
+                is_new && !is_test_file(name),
+                !is_in_line,
+                usize::MAX - count,
+            );
+            (rank, path)
         })
         .collect();
     ordered.sort();
     ordered.into_iter().map(|(_, path)| path).collect()
 }
 
-fn form_of(path: &str, text: &str) -> Option<&'static TestForm> {
-    static SIGNS: LazyLock<Vec<Regex>> = LazyLock::new(|| {
-        let signs = FORMS.iter().map(|form| format!("(?m){}", form.sign));
-        signs
-            .map(|sign| Regex::new(&sign).expect("it is tested"))
-            .collect()
-    });
-    let extension = path.rsplit_once('.')?.1;
-    let mut forms = FORMS.iter().zip(SIGNS.iter());
-    let form =
-        forms.find(|(form, sign)| form.extensions.contains(&extension) && sign.is_match(text));
-    form.map(|(form, _)| form)
+fn group_of(path: &str) -> Option<&'static RunnerGroup> {
+    let extension = path.rsplit('/').next()?.rsplit_once('.')?.1;
+    let mut groups = RUNNER_TABLE.groups.iter();
+    groups.find(|group| group.extensions.iter().any(|word| word == extension))
 }
 
-fn find_package(text: &str) -> Option<&str> {
-    let mut lines = text.lines();
-    lines
-        .find_map(|line| line.strip_prefix("package "))
-        .map(str::trim)
+fn form_of(path: &str, text: &str) -> Option<&'static TestForm> {
+    static SIGNS: LazyLock<Vec<(&str, Regex)>> = LazyLock::new(|| {
+        let forms = RUNNER_TABLE.groups.iter().flat_map(|group| &group.forms);
+        let compile =
+            |form: &TestForm| Regex::new(&format!("(?m){}", form.sign)).expect("it is tested");
+        forms
+            .map(|form| (form.sign.as_str(), compile(form)))
+            .collect()
+    });
+    let mut forms = group_of(path)?.forms.iter();
+    forms.find(|form| {
+        let mut signs = SIGNS.iter();
+        signs.any(|(sign, pattern)| *sign == form.sign && pattern.is_match(text))
+    })
+}
+
+/// The line that names the package or the namespace of a file.
+fn find_package(text: &str) -> &str {
+    let is_such = |line: &&str| line.starts_with("package ") || line.starts_with("namespace ");
+    text.lines().find(is_such).unwrap_or_default().trim_end()
 }
 
 /// A path in the folder of another, whose name begins and ends alike.
@@ -315,10 +170,11 @@ fn name_like(neighbour: &str, stem: &str) -> String {
         .map_or(("", neighbour), |(folder, name)| (folder, name));
     let is_dashed =
         name.starts_with("test-") || name.starts_with("test.") && !name.ends_with(".py");
-    let begin = match name.starts_with("test") {
-        true if is_dashed => "test-",
-        true => "test_",
-        false => "",
+    let begin = match name {
+        _ if is_dashed => "test-",
+        name if name.starts_with("test") => "test_",
+        name if name.starts_with("Test") => "Test",
+        _ => "",
     };
     let end = END.find(name).map_or("", |end| end.as_str());
     let slash = if folder.is_empty() { "" } else { "/" };

@@ -2,44 +2,17 @@
 
 use std::sync::LazyLock;
 
+use globset::GlobSet;
 use regex::Regex;
+use watchdog_facts::patterns::path_globs;
+
+use super::runners::list_all_test_globs;
 
 /// Whether a path is that of a file of tests, by the habits of the runners that are known.
 pub fn is_test_file(path: &str) -> bool {
-    let (folders, name) = path.rsplit_once('/').unwrap_or(("", path));
-    let in_folder = folders.split('/').any(|folder| {
-        matches!(
-            folder,
-            "test"
-                | "tests"
-                | "__tests__"
-                | "__snapshots__"
-                | "spec"
-                | "specs"
-                | "testing"
-                | "testdata"
-                | "golden"
-                | "goldens"
-                | "__fixtures__"
-        )
-    });
-    let stem = name.rsplit_once('.').map_or(name, |(stem, _)| stem);
-    let by_name = ["test", "tests"].contains(&stem) && stem != name
-        || stem.starts_with("test_")
-        || stem.starts_with("test-")
-        || stem.ends_with("_test")
-        || stem.ends_with("_tests")
-        || stem.ends_with("_spec")
-        || stem.ends_with(".test")
-        || stem.ends_with(".spec")
-        || ["Test", "Tests", "TestCase", "IT", "Spec"]
-            .iter()
-            .any(|end| {
-                stem.strip_suffix(end).is_some_and(|before_end| {
-                    before_end.ends_with(|c: char| c.is_ascii_lowercase() || c.is_ascii_digit())
-                })
-            });
-    in_folder || by_name || name.ends_with(".snap")
+    static GLOBS: LazyLock<GlobSet> =
+        LazyLock::new(|| path_globs(&list_all_test_globs()).expect("they are tested"));
+    GLOBS.is_match(path)
 }
 
 /// The number of the first line that names a test, as its runner calls it: by the last word of its path.

@@ -294,14 +294,19 @@ fn changed_gates(
     };
     changed.retain(|path| {
         gates.iter().filter(|gate| is_of(gate, path)).any(|gate| {
-            gate.part == GateFilePart::Whole || part_changed(worktree, point, path, gate.part)
+            *gate.part == GateFilePart::Whole || part_changed(worktree, point, path, gate.part)
         })
     });
     Ok(changed)
 }
 
 /// Whether the relevant part of a file differs from the anchor's commit, in HEAD or on disk. A file that cannot be read counts as changed.
-fn part_changed(worktree: &Worktree, point: &HistoryPoint, path: &str, part: GateFilePart) -> bool {
+fn part_changed(
+    worktree: &Worktree,
+    point: &HistoryPoint,
+    path: &str,
+    part: &GateFilePart,
+) -> bool {
     let at = |point: &HistoryPoint| match point {
         HistoryPoint::Commit(commit) => worktree.blob_at(commit, path).ok().flatten(),
         HistoryPoint::Unborn => None,

@@ -1,21 +1,100 @@
 //! The test runner that a command line starts itself, rather than by a script or a file of targets.
 
-use super::counts::pattern;
+use std::collections::BTreeSet;
+use std::sync::LazyLock;
 
-/// The runner that a line starts; `None` where it starts none that is known, or only asks it for something else than a run.
+use regex::Regex;
+
+use super::counts::pattern;
+use super::table::{RUNNER_TABLE, Runner};
+use crate::config::settings::CommandLine;
+
+/// The begin of a command, before the words of its runner.
+const BEGIN: &str = concat!(
+    r"(?:^|[;&|(]\s*)(?:\w+=\S*\s+)*(?:(?:uv|poetry|pipenv|hatch|rye)\s+run\s+(?:-\S+\s+)*|(?:npx|bunx|pnpm|yarn)\s+(?:exec\s+)?|bundle\s+exec\s+)?",
+    r"(?:\S*/)?(?:python[\d.]*\s+(?:-\S+\s+)*?-m\s+)?",
+);
+
+fn all_runners() -> impl Iterator<Item = &'static Runner> {
+    let groups = RUNNER_TABLE.groups.iter();
+    groups.flat_map(|group| &group.runners)
+}
+
+/// The runners that a line starts, with its words for each.
+fn list_started(line: &str) -> Vec<(&'static Runner, &str)> {
+    static STARTS: LazyLock<Regex> = LazyLock::new(|| {
+        let groups: Vec<String> = all_runners()
+            .map(|runner| format!("({})", runner.starts))
+            .collect();
+        let starts = format!(r"{BEGIN}(?:{})(?:[\s;&|)]|$)", groups.join("|"));
+        Regex::new(&starts).expect("it is tested")
+    });
+    let commands = STARTS.captures_iter(line);
+    let runner_of = |groups: regex::Captures<'_>| {
+        let mut runners = all_runners().zip(groups.iter().skip(1).collect::<Vec<_>>());
+        let (runner, words) = runners.find(|(_, words)| words.is_some())?;
+        Some((runner, &line[words?.range()]))
+    };
+    commands.filter_map(runner_of).collect()
+}
+
+/// The runner that a line starts and that prints a closing line; `None` where it starts none, or only asks it for something else than a
+/// run.
 pub(in super::super) fn named_runner(line: &str) -> Option<&str> {
-    let runner = pattern!(concat!(
-        r"(?:^|[;&|(]\s*)(?:\w+=\S*\s+)*(?:(?:uv|poetry|pipenv|hatch|rye)\s+run\s+(?:-\S+\s+)*|(?:npx|bunx|pnpm|yarn)\s+(?:exec\s+)?|bundle\s+exec\s+)?",
-        r"(?:\S*/)?(?:python[\d.]*\s+(?:-\S+\s+)*?-m\s+)?",
-        r"(pytest|py\.test|unittest|go\s+test|cargo\s+(?:\+\S+\s+)?(?:test|nextest\s+run)|node\s+(?:-\S+\s+)*?--test|(?:deno|bun|playwright|mix|swift)\s+test|bats|ava|jasmine|jest|vitest|mocha|rspec|phpunit|ctest)(?:[\s;&|)]|$)"
-    ));
     let asks_for_else = pattern!(
         r"\s--(?:no-run|collect-only|co|listTests|list|show-only|dry-run|count|version|help)\b|\s-(?:list|N)\b|vitest\s+(?:list|bench)\b"
     );
-    let groups = runner
-        .captures(line)
-        .filter(|_| !asks_for_else.is_match(line))?;
-    groups.get(1).map(|name| name.as_str())
+    let mut started = list_started(line).into_iter();
+    let named = started.find(|(runner, _)| !runner.is_quiet)?;
+    (!asks_for_else.is_match(line)).then_some(named.1)
+}
+
+/// The runners of a line that starts nothing else; empty where a part of it is not known.
+pub(in super::super) fn list_runners(line: &CommandLine) -> Vec<&'static str> {
+    read_runners(line)
+        .iter()
+        .map(|runner| runner.name.as_str())
+        .collect()
+}
+
+fn read_runners(line: &CommandLine) -> Vec<&'static Runner> {
+    let line = line.to_string();
+    let mut runners = Vec::new();
+    for command in line.split([';', '&', '|', '(', ')', '\n']) {
+        let command = command.trim();
+        let only_prepares = command.is_empty()
+            || ["cd ", "export ", "set "]
+                .iter()
+                .any(|word| command.starts_with(word));
+        match list_started(command).first() {
+            Some((runner, _)) => runners.push(*runner),
+            None if only_prepares => {}
+            None => return Vec::new(),
+        }
+    }
+    runners.dedup_by_key(|runner| &runner.name);
+    runners
+}
+
+/// The globs of the test files of a line: those of its runners; those of all where it starts something that is not known.
+pub(in super::super) fn list_test_globs(line: &CommandLine) -> Vec<String> {
+    let runners = read_runners(line);
+    if runners.is_empty() || runners.iter().any(|runner| runner.tests.is_empty()) {
+        return list_all_test_globs();
+    }
+    collect_globs(runners.iter().map(|runner| &runner.tests))
+}
+
+/// The globs of the test files of all runners, and the names that the field uses.
+pub(in super::super) fn list_all_test_globs() -> Vec<String> {
+    collect_globs(
+        std::iter::once(&RUNNER_TABLE.names).chain(all_runners().map(|runner| &runner.tests)),
+    )
+}
+
+fn collect_globs(tests: impl Iterator<Item = &'static Vec<String>>) -> Vec<String> {
+    let globs: BTreeSet<&String> = tests.flatten().chain(&RUNNER_TABLE.folders).collect();
+    globs.into_iter().cloned().collect()
 }
 
 /// Whether a line that names tests ran none: a package manager that may lack the script printed nothing, or make only looked.
@@ -30,6 +109,36 @@ pub(in super::super) fn runs_no_test(line: &str, is_silent: bool) -> bool {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn test_files_are_those_of_the_runners() {
+        let all = list_all_test_globs();
+        for (line, runners, has, lacks) in [
+            (
+                "cd a && CI=1 pytest -q",
+                &["pytest"][..],
+                "test_*.py",
+                ".go",
+            ),
+            (
+                "go test ./... && npx jest",
+                &["go test", "jest"],
+                "test.go",
+                ".py",
+            ),
+            ("mvn -q test", &["maven"], "Test*.{java", "_spec"),
+            ("bundle exec rspec | tee log", &[], "_test.go", "none"),
+            ("ctest", &["ctest"], "_test.go", "none"),
+            ("make test", &[], "_test.go", "none"),
+        ] {
+            let line = CommandLine::Shell(line.into());
+            assert_eq!(list_runners(&line), runners, "{line}");
+            let globs = list_test_globs(&line);
+            let holds = |part: &str| globs.iter().any(|glob| glob.contains(part));
+            assert!(holds(has) && !holds(lacks), "{line}: {globs:?}");
+            assert!(globs.iter().all(|glob| all.contains(glob)), "{line}");
+        }
+    }
 
     #[test]
     fn make_that_only_looks_runs_no_test() {

@@ -297,7 +297,7 @@ impl SystemCapabilities<'_> {
     }
 
     /// Whether the part of a manifest that configures the runner differs between the begin and what is judged.
-    fn changes_part(&self, trees: &SessionTrees, path: &str, part: Option<GateFilePart>) -> bool {
+    fn changes_part(&self, trees: &SessionTrees, path: &str, part: Option<&GateFilePart>) -> bool {
         let worktree = self.input.worktree();
         part.is_some_and(|part| {
             let read = |tree: &str| {
