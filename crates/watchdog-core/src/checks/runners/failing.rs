@@ -8,7 +8,7 @@ const NEAR: usize = 40;
 
 /// The first test that failed, of whichever runner names one.
 pub(super) fn find_first_failure(lines: &[&str]) -> Option<TestFailure> {
-    [
+    let finders = [
         find_pytest_failure,
         find_unittest_failure,
         find_go_failure,
@@ -23,20 +23,51 @@ pub(super) fn find_first_failure(lines: &[&str]) -> Option<TestFailure> {
         find_gradle_failure,
         find_ctest_failure,
         find_dotnet_failure,
-    ]
-    .iter()
-    .find_map(|runner| runner(lines))
+    ];
+    finders.iter().find_map(|find| find(lines)).or_else(|| {
+        let (name, n) = list_named_lines(lines).next()?;
+        let message = lines.get(n + 1..).map_or("", find_text_line);
+        Some(new_failure(name, message))
+    })
 }
 
-/// The names of all tests that failed, sorted, of the runners that write one line for each. A file that does not build or load is none.
+/// The names of all tests that failed, sorted, of the runners that name each. A file that does not build or load is none.
 pub(super) fn list_failing_tests(lines: &[&str]) -> Vec<String> {
+    let names_file = pattern!(r"_FailedTest|# (?:SKIP|TODO)|^\S*/\S*\.[cm]?[jt]sx?$");
+    let mocha = list_mocha_failures(lines).into_iter();
+    let mut names: Vec<String> = list_named_lines(lines)
+        .chain(mocha)
+        .map(|(name, _)| name)
+        .filter(|name| !names_file.is_match(name))
+        .collect();
+    names.sort();
+    names.dedup();
+    names
+}
+
+/// The failed tests that have a line each, with the places of these lines.
+fn list_named_lines(lines: &[&str]) -> impl Iterator<Item = (String, usize)> {
+    // A line that begins a list of tests of one kind, and the lines below it: of failed ones, too, where the first names these.
+    let listed = [
+        // Minitest
+        (
+            pattern!(r"^\s*(?:\d+\) )?(?:Failure|Error|Skipped):$"),
+            pattern!(r"^([A-Z]\S*#test_.+?)(?: \[[^\]]*\])?:$"),
+        ),
+        // PHPUnit
+        (
+            pattern!(r"^There (?:was|were) \d+ .*:$"),
+            pattern!(r"^\d+\) (\S+::\S.*)$"),
+        ),
+    ];
     let patterns = [
         pattern!(r"^test (.+?)(?: - should panic)? \.\.\. FAILED$"),
         pattern!(
             r"^\s+(?:FAIL|TIMEOUT|SIGABRT|SIGSEGV) \[\s*[\d.]+s\] (?:\(\s*\d+/\d+\) )?(\S.*)$"
         ),
         pattern!(r"^(?:FAILED|ERROR) (\S+\.py::.+?)(?: - .*)?$"),
-        pattern!(r"^(?:FAIL|ERROR): (\S+ \(.+\))$"),
+        pattern!(r"^(SUBFAIL.*? \S+\.py::.+?)(?: - .*)?$"),
+        pattern!(r"^(?:FAIL|ERROR): (\S+ \(.+[)\]])$"),
         pattern!(r"^\s*--- FAIL: (\S+) \([\d.]+s\)$"),
         pattern!(r"^\s*not ok \d+ (?:- )?(.+)$"),
         pattern!(r"^✖ (.+) \([\d.]+ms\)$"),
@@ -44,19 +75,23 @@ pub(super) fn list_failing_tests(lines: &[&str]) -> Vec<String> {
         pattern!(r"^ FAIL  (\S+ > .+)$"),
         pattern!(r"^rspec \S+ # (.+)$"),
         pattern!(r"^(\S.* > .+) FAILED$"),
+        pattern!(r"^(?:\[ERROR\] )?(\S+)\s+(?:-- )?Time elapsed: .* <<< (?:FAILURE|ERROR)!$"),
         pattern!(r"^\s+\d+ - (\S+) \((?:Failed|Timeout|SEGFAULT|Subprocess aborted)\)"),
         pattern!(r"^\s+Failed (\S.*?) \[[^\]]+\]$"),
     ];
-    let names_file = pattern!(r"_FailedTest|# (?:SKIP|TODO)|^\S*/\S*\.[cm]?[jt]sx?$");
-    let mut names: Vec<String> = lines
-        .iter()
-        .filter_map(|line| patterns.iter().find_map(|pattern| pattern.captures(line)))
-        .map(|groups| groups[1].trim().to_owned())
-        .filter(|name| !names_file.is_match(name))
-        .collect();
-    names.sort();
-    names.dedup();
-    names
+    let fails = pattern!(r"(?i)\b(?:failures?|errors?):$");
+    let mut is_failed = [false; 2];
+    let named = lines.iter().enumerate().filter_map(move |(n, line)| {
+        let mut groups = patterns.iter().find_map(|pattern| pattern.captures(line));
+        for ((begin, name), is_failed) in listed.iter().zip(&mut is_failed) {
+            if begin.is_match(line) {
+                *is_failed = fails.is_match(line);
+            }
+            groups = groups.or_else(|| name.captures(line).filter(|_| *is_failed));
+        }
+        Some((groups?[1].trim().to_owned(), n))
+    });
+    named.collect::<Vec<_>>().into_iter()
 }
 
 /// The first line that names a failed test, its name, and the lines below it.
@@ -186,26 +221,34 @@ fn find_vitest_failure(lines: &[&str]) -> Option<TestFailure> {
     Some(new_failure(name, find_text_line(below)))
 }
 
-/// Mocha writes the suites and the name one below the other, and ends them with a colon.
-fn find_mocha_failure(lines: &[&str]) -> Option<TestFailure> {
-    let end = lines
-        .iter()
-        .position(|line| pattern!(r"^  \d+ failing$").is_match(line))?;
-    let (first, below) = find_named(&lines[end..], pattern!(r"^  1\) (.+)$"))?;
-    if let Some(name) = first.strip_suffix(':') {
-        return Some(new_failure(name.to_owned(), find_text_line(below)));
+/// Mocha writes the suites and the name one below the other, and ends them with a colon: the tests, with the places of these ends.
+fn list_mocha_failures(lines: &[&str]) -> Vec<(String, usize)> {
+    let heading = pattern!(r"^  \d+ failing$");
+    let begin = lines.iter().position(|line| heading.is_match(line));
+    let mut failures = Vec::new();
+    let mut words: Vec<&str> = Vec::new();
+    for (n, line) in lines.iter().enumerate().skip(begin.unwrap_or(lines.len())) {
+        if let Some(first) = pattern!(r"^  \d+\) (.+)$")
+            .captures(line)
+            .and_then(|groups| groups.get(1))
+        {
+            words = vec![first.as_str()];
+        } else if !words.is_empty() {
+            words.push(line.trim());
+        }
+        if let Some(last) = words.last().and_then(|word| word.strip_suffix(':')) {
+            words.pop();
+            words.push(last);
+            failures.push((words.join(" "), n));
+            words.clear();
+        }
     }
-    let last = below
-        .iter()
-        .position(|line| line.trim_end().ends_with(':'))?;
-    let name = std::iter::once(first.as_str())
-        .chain(below[..=last].iter().map(|line| line.trim()))
-        .collect::<Vec<_>>()
-        .join(" ");
-    Some(new_failure(
-        name.trim_end_matches(':').to_owned(),
-        find_text_line(&below[last + 1..]),
-    ))
+    failures
+}
+
+fn find_mocha_failure(lines: &[&str]) -> Option<TestFailure> {
+    let (name, end) = list_mocha_failures(lines).into_iter().next()?;
+    Some(new_failure(name, find_text_line(&lines[end + 1..])))
 }
 
 fn find_node_failure(lines: &[&str]) -> Option<TestFailure> {

@@ -440,3 +440,56 @@ fn whole_runs_as_they_were_printed_are_read() {
         check_failure(name, text, test, message);
     }
 }
+
+#[test]
+fn every_failed_test_is_named() {
+    for (name, text, failing) in [
+        (
+            "minitest",
+            "  1) Failure:\nTextTest#test_empty [test/text_test.rb:10]:\nExpected: \"untitled\"\n  Actual: \"\"\n\n  2) Skipped:\nTextTest#test_later [test/text_test.rb:12]:\nlater\n\n  \
+             3) Error:\nTextTest#test_raised:\nRuntimeError: must fail\n\n4 runs, 2 assertions, 1 failures, 1 errors, 1 skips\n",
+            &["TextTest#test_empty", "TextTest#test_raised"][..],
+        ),
+        (
+            "phpunit",
+            "There was 1 error:\n\n1) TextTest::testRaised\nException: must fail\n\n--\n\nThere was 1 failure:\n\n1) TextTest::testEmpty with data set #0 ('')\n\
+             Failed asserting.\n\n--\n\nThere was 1 risky test:\n\n1) TextTest::testRisky\nNo assertions.\n\nERRORS!\nTests: 4, Assertions: 2, Errors: 1, Failures: 1, Risky: 1.\n",
+            &[
+                "TextTest::testEmpty with data set #0 ('')",
+                "TextTest::testRaised",
+            ],
+        ),
+        (
+            "surefire",
+            "[ERROR] Tests run: 3, Failures: 1, Errors: 1, Skipped: 0, Time elapsed: 0.1 s <<< FAILURE! - in TextTest\n[ERROR] empty(TextTest)  Time elapsed: 0.02 s  <<< FAILURE!\n\
+             [ERROR] TextTest.raised -- Time elapsed: 0.01 s <<< ERROR!\n[ERROR] Tests run: 3, Failures: 1, Errors: 1, Skipped: 0\n",
+            &["TextTest.raised", "empty(TextTest)"],
+        ),
+        (
+            "mocha",
+            "\n\n  1 passing (5ms)\n  2 failing\n\n  1) text\n       of none\n         is named:\n     Error: a:\n      at x\n\n  2) is lower:\n     Error\n",
+            &["is lower", "text of none is named"],
+        ),
+        (
+            "unittest",
+            "FAIL: test_a (t.T.test_a) [first] (i=1)\nFAIL: test_a (t.T.test_a) [last]\nFAIL: test_b (t.T.test_b) (i=1)\n\nRan 2 tests in 0.001s\n\nFAILED (failures=3)\n",
+            &[
+                "test_a (t.T.test_a) [first] (i=1)",
+                "test_a (t.T.test_a) [last]",
+                "test_b (t.T.test_b) (i=1)",
+            ],
+        ),
+        (
+            "pytest",
+            "SUBFAILED[first] (i=1) t.py::T::test_a - assert 0\nSUBFAIL t.py::T::test_b - assert 0\nFAILED t.py::T::test_a - contains 1 failed subtest\n3 failed in 0.01s\n",
+            &[
+                "SUBFAIL t.py::T::test_b",
+                "SUBFAILED[first] (i=1) t.py::T::test_a",
+                "t.py::T::test_a",
+            ],
+        ),
+    ] {
+        let run = read_reports(&wrap_stdout(text)).unwrap_or_else(|| panic!("{name}: not read"));
+        assert_eq!(run.failing, failing, "{name}");
+    }
+}
