@@ -2,6 +2,8 @@
 import collections
 import concurrent.futures
 import json
+import pathlib
+import shutil
 import sys
 import time
 import tomllib
@@ -12,7 +14,8 @@ from nightly_played import Late, begin_repository, judge, must, scratch_work, sh
 
 def read_runners():
     with open(rounds.ROOT / "scripts/proof_sessions.toml", "rb") as file:
-        return tomllib.load(file)["runners"]
+        runners = tomllib.load(file)["runners"]
+    return {name: about for name, about in runners.items() if all(shutil.which(of) or pathlib.Path(of).exists() for of in about.get("needs", []))}
 
 
 def sessions(args):

@@ -72,6 +72,70 @@ fn canary_is_named_and_written_as_its_neighbour() {
             "app/test_added_3fa9.py",
             "Added",
         ),
+        (
+            "bundle exec rspec",
+            &[("spec/a_spec.rb", "RSpec.describe 'a' do\n")],
+            "spec/added_3fa9_spec.rb",
+            "it '3fa9 compared' do",
+        ),
+        (
+            "rake",
+            &[("test/test_a.rb", "class A < Minitest::Test\n")],
+            "test/test_added_3fa9.rb",
+            "class Added3fa9 < Minitest::Test",
+        ),
+        (
+            "vendor/bin/phpunit",
+            &[(
+                "tests/ATest.php",
+                "<?php\nnamespace A;\nclass ATest extends TestCase {}\n",
+            )],
+            "tests/added_3fa9Test.php",
+            "namespace A;\n\nclass added_3fa9Test extends",
+        ),
+        // A helper's name would be one that no runner takes.
+        (
+            "mvn test",
+            &[
+                ("src/test/java/p/Help.java", "import org.junit.Assert;\n"),
+                (
+                    "src/test/java/p/TestA.java",
+                    "package p;\nimport org.junit.jupiter.api.Test;\n",
+                ),
+            ],
+            "src/test/java/p/Testadded_3fa9.java",
+            "package p;\n\nimport org.junit.jupiter.api.Assertions;",
+        ),
+        (
+            "./gradlew test",
+            &[("src/test/java/ATest.java", "import org.junit.Test;\n")],
+            "src/test/java/added_3fa9Test.java",
+            "public class added_3fa9Test {",
+        ),
+        (
+            "dotnet test",
+            &[("A.Tests/UnitTest1.cs", "    [Fact]\n")],
+            "A.Tests/added_3fa9.cs",
+            "Xunit.Assert.Equal(1, 2)",
+        ),
+        (
+            "dotnet test",
+            &[("A.Tests/ATests.cs", "    [TestMethod]\n")],
+            "A.Tests/added_3fa9Tests.cs",
+            "TestClass]\npublic class Added_3fa9",
+        ),
+        (
+            "dotnet test",
+            &[("A.Tests/ATests.cs", "using NUnit.Framework;\n")],
+            "A.Tests/added_3fa9Tests.cs",
+            "Is.EqualTo(2)",
+        ),
+        (
+            "bats tests",
+            &[("tests/a.bats", "load work\n@test \"a\" { true; }\n")],
+            "tests/added_3fa9.bats",
+            "load work\n",
+        ),
         // The language of the command, then its words, then the fuller folder.
         (
             "node --test",
