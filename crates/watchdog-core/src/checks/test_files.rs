@@ -8,11 +8,15 @@ use watchdog_facts::patterns::path_globs;
 
 use super::runners::list_all_test_globs;
 
+/// Folders of other people's code, with tests of their own.
+const THIRD_PARTY: [&str; 3] = ["vendor", "third_party", "node_modules"];
+
 /// Whether a path is that of a file of tests, by the habits of the runners that are known.
 pub fn is_test_file(path: &str) -> bool {
     static GLOBS: LazyLock<GlobSet> =
         LazyLock::new(|| path_globs(&list_all_test_globs()).expect("they are tested"));
-    GLOBS.is_match(path)
+    let mut folders = path.split('/');
+    !folders.any(|folder| THIRD_PARTY.contains(&folder)) && GLOBS.is_match(path)
 }
 
 /// The number of the first line that names a test, as its runner calls it: by the last word of its path.
@@ -36,39 +40,81 @@ pub fn find_test_line(text: &str, test: &str) -> Option<usize> {
         .map(|n| n + 1)
 }
 
-/// How many more definitions of tests a difference removes than it adds, and how many more marks that skip a test it adds than it
+static DEFINES: LazyLock<Regex> = LazyLock::new(|| {
+    Regex::new(concat!(
+        r"^\s*(?:#\[(?:\w+::)*(?:test|rstest|test_case)\b|(?:async )?def test\w*\(|func Test\w*\(|@(?:Parameterized)?Test\b",
+        r"|\[(?:Fact|Theory|Test|TestMethod)\b|(?:x|f)?(?:it|test|specify)(?:\.\w+)*\()"
+    ))
+    .expect("it is tested")
+});
+
+/// Marks that skip a test in every run: one that depends on the machine takes nothing away.
+static SKIPS: LazyLock<Regex> = LazyLock::new(|| {
+    Regex::new(concat!(
+        r"^\s*(?:#\[ignore\b|@(?:pytest\.mark\.(?:skip\b|skipif\(\s*(?:True|1|not False)\b|xfail)",
+        r"|unittest\.(?:skip\b|skipIf\(\s*(?:True|1)\b|skipUnless\(\s*(?:False|0)\b|expectedFailure)|Disabled\b|Ignore\b)",
+        r"|(?:x(?:it|test|describe)|(?:it|test|describe|context)\.(?:skip|todo))\(|\[Ignore\b|t\.Skip(?:f|Now)?\(|pytest\.skip\()",
+        r"|^\s*\[(?:Fact|Theory)\(Skip\b"
+    ))
+    .expect("it is tested")
+});
+
+/// How many more definitions of tests a difference removes than it adds, and how many more marks that skip an old test it adds than it
 /// removes.
 pub fn test_lines(diff: &str) -> (u64, u64) {
-    static DEFINES: LazyLock<Regex> = LazyLock::new(|| {
-        Regex::new(concat!(
-            r"^\s*(?:#\[(?:\w+::)*(?:test|rstest|test_case)\b|(?:async )?def test\w*\(|func Test\w*\(|@(?:Parameterized)?Test\b",
-            r"|\[(?:Fact|Theory|Test|TestMethod)\b|(?:x|f)?(?:it|test|specify)(?:\.\w+)*\()"
-        ))
-        .expect("it is tested")
-    });
-    static SKIPS: LazyLock<Regex> = LazyLock::new(|| {
-        Regex::new(concat!(
-            r"^\s*(?:#\[ignore\b|@(?:pytest\.mark\.(?:skip|xfail)|unittest\.(?:skip|expectedFailure)|Disabled\b|Ignore\b)",
-            r"|(?:x(?:it|test|describe)|(?:it|test|describe|context)\.(?:skip|todo))\(|\[Ignore\b|t\.Skip(?:f|Now)?\(|pytest\.skip\()",
-            r"|^\s*\[(?:Fact|Theory)\(Skip\b"
-        ))
-        .expect("it is tested")
-    });
     let (mut defines, mut skips) = (0_i64, 0_i64);
-    for line in diff.lines() {
-        let (sign, text) = match line.split_at_checked(1) {
-            // The names of the files, behind `+++` and `---`, begin like no definition and no mark.
-            Some(("+", text)) => (1, text),
-            Some(("-", text)) => (-1, text),
+    // The names of the files, behind `+++` and `---`, begin like no definition and no mark.
+    let lines: Vec<(&str, &str)> = (diff.lines())
+        .filter_map(|line| line.split_at_checked(1))
+        .collect();
+    let (mut removed, mut skipped_new) = (0, 0);
+    for (n, (sign, text)) in lines.iter().enumerate() {
+        let count = match *sign {
+            "+" => 1,
+            "-" => -1,
             _ => continue,
         };
-        defines += if DEFINES.is_match(text) { sign } else { 0 };
-        skips += if SKIPS.is_match(text) { sign } else { 0 };
+        if DEFINES.is_match(text) {
+            defines += count;
+            removed += i64::from(count < 0);
+        }
+        if SKIPS.is_match(text) {
+            let is_new = count > 0 && is_on_new_test(&lines, n);
+            *(if is_new { &mut skipped_new } else { &mut skips }) += count;
+        }
     }
+    // A new name may be that of an old test.
+    skips += skipped_new.min(removed);
     (
         u64::try_from(-defines).unwrap_or(0),
         u64::try_from(skips).unwrap_or(0),
     )
+}
+
+/// Whether the mark of a line stands on a test whose name no removed line has.
+fn is_on_new_test(lines: &[(&str, &str)], mark: usize) -> bool {
+    static NAME: LazyLock<Regex> = LazyLock::new(|| {
+        Regex::new(r#"\b(?:def|fn|func|void|fun)\s+(\w+)|\(\s*(['"`].+?['"`])"#)
+            .expect("it is tested")
+    });
+    let is_attribute = |text: &str| text.trim_start().starts_with(['@', '#', '[']);
+    let text = lines[mark].1;
+    let mut below = lines[mark..].iter().filter(|(sign, _)| *sign != "-");
+    let mut above = lines[..=mark].iter().rev().filter(|(sign, _)| *sign != "-");
+    let test = if is_attribute(text) {
+        below.find(|(_, text)| !is_attribute(text))
+    } else {
+        above.find(|(_, text)| DEFINES.is_match(text))
+    };
+    let named = test.and_then(|(sign, text)| Some((sign, NAME.captures(text)?)));
+    named.is_some_and(|(sign, groups)| {
+        let name = groups
+            .get(1)
+            .or(groups.get(2))
+            .map_or("", |name| name.as_str());
+        let mut removed = lines.iter().filter(|(sign, _)| *sign == "-");
+        *sign == "+" && !removed.any(|(_, text)| text.contains(name))
+    })
 }
 
 #[cfg(test)]
@@ -104,6 +150,8 @@ mod tests {
             "latest.py",
             "contest/a.rs",
             "src/testament.rs",
+            "vendor/github.com/a/b_test.go",
+            "web/node_modules/a/test/a.js",
             "Test.md",
             "attest.go",
             "UNIT",
@@ -145,6 +193,27 @@ mod tests {
             ("-it('adds', () => {\n+it.skip('adds', () => {\n", 0, 1),
             ("-  test('a', f)\n+  xtest('a', f)\n", 0, 1),
             ("+@pytest.mark.skipif(True, reason='x')\n", 0, 1),
+            (
+                "+@pytest.mark.skipif(sys.platform == 'win32', reason='x')\n def test_a():\n",
+                0,
+                0,
+            ),
+            (
+                "+@unittest.skipUnless(HAS_DB, 'x')\n+@unittest.skip('x')\n     def test_a(self):\n",
+                0,
+                1,
+            ),
+            ("+@pytest.mark.skip\n+def test_new():\n", 0, 0),
+            (
+                "-def test_a():\n+@pytest.mark.skip\n+def test_a(x):\n",
+                0,
+                1,
+            ),
+            ("-def test_a():\n+@pytest.mark.skip\n+def test_b():\n", 0, 1),
+            ("+it.skip('new', () => {\n", 0, 0),
+            ("+func TestNew(t *testing.T) {\n+\tt.Skip()\n", 0, 0),
+            (" func TestA(t *testing.T) {\n+\tt.Skip()\n", 0, 1),
+            ("+#[test]\n+#[ignore]\n+fn added() {}\n", 0, 0),
             ("-@Test\n", 1, 0),
             ("+    @Disabled\n", 0, 1),
             ("-    [Fact]\n+    [Fact(Skip = \"x\")]\n", 0, 1),
