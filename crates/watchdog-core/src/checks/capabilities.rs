@@ -11,7 +11,7 @@ use super::answers::{
     JudgeAnswer, JudgeRequest, LineOutcome, MatchedFile, PushState, ResultBeforeWork, TestEdits,
     TouchedPaths,
 };
-use super::proof::SuiteRunner;
+use super::suite_runs::SuiteRunner;
 
 /// The outside, as checks see it.
 ///

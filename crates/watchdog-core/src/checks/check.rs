@@ -4,10 +4,13 @@ use std::sync::LazyLock;
 
 use watchdog_facts::context::SessionContext;
 use watchdog_facts::evidence::{CheckOutcome, CheckResult, Degradation, TestCounts};
+use watchdog_facts::proof::RerunOutcome;
 use watchdog_facts::verdict::Evidence;
 
 use super::capabilities::Capabilities;
+use super::feedback::one_line;
 use super::proof::ProvenPass;
+use super::suite_runs::{SuiteRun, find_missing_name};
 
 /// A configured criterion of completion.
 ///
@@ -136,6 +139,29 @@ impl From<CheckJudgement> for JudgedCheck {
             failing: Vec::new(),
             tree: None,
             notes: Vec::new(),
+        }
+    }
+}
+
+impl JudgedCheck {
+    /// How its suite ended, where it ran on a tree.
+    pub fn as_suite_run(&self) -> SuiteRun {
+        let outcome = match self.judgement.outcome() {
+            CheckOutcome::Pass => RerunOutcome::Pass,
+            CheckOutcome::Unmet => RerunOutcome::Fail,
+            CheckOutcome::Waiting
+            | CheckOutcome::Unrunnable
+            | CheckOutcome::Failed
+            | CheckOutcome::TimedOut => {
+                return SuiteRun::unknown(one_line(self.judgement.feedback()));
+            }
+        };
+        SuiteRun {
+            outcome,
+            failing: self.failing.clone(),
+            tests: self.tests,
+            why: None,
+            missing_name: find_missing_name(self.judgement.feedback()),
         }
     }
 }

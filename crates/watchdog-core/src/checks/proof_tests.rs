@@ -11,8 +11,9 @@ use watchdog_facts::verdict::Evidence;
 
 use super::canary::CanaryTest;
 use super::inner_tests::ChangedInnerTest;
-use super::proof::{CanaryRun, RerunTree, SuiteRun, SuiteRunner, prove_pass};
+use super::proof::prove_pass;
 use super::proof_worth::ProofWorth;
+use super::suite_runs::{CanaryRun, RerunTree, SuiteRun, SuiteRunner};
 use crate::config::settings::{CommandCriterion, CommandLine};
 
 /// Ends each rerun as its row says; `-` is an unknown end, and names after `fail` or `gone` are those of tests.

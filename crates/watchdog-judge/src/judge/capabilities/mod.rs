@@ -5,6 +5,7 @@ mod copied_dependencies;
 mod earlier_results;
 mod granted;
 mod judge;
+mod mixed_trees;
 mod own_path;
 mod reruns;
 mod scratch_checkout;

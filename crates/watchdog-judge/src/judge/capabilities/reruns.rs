@@ -11,8 +11,8 @@ use crate::clock::now;
 use crate::judge::criteria_files::changed_scripts;
 use watchdog_core::checks::{
     CanaryRun, CanaryTest, ChangedInnerTest, CheckContext, CheckDefinition, CommandCheck,
-    CompletionCheck as _, GateFilePart, JudgingFiles, RerunTree, SuiteRun, SuiteRunner,
-    changed_inner_tests, find_test_line, write_canary,
+    CompletionCheck as _, JudgingFiles, RerunTree, SuiteRun, SuiteRunner, changed_inner_tests,
+    find_test_line, write_canary,
 };
 use watchdog_core::config::settings::{CheckKind, CommandCriterion};
 use watchdog_facts::evidence::{FaultKind, OutcomeBeforeWork, ReadFact, UnreadableFact};
@@ -23,11 +23,6 @@ use watchdog_store::{LocalStore, check_cache};
 
 /// How many times `proof_seconds` all reruns of a judgement may take.
 const LONGEST_PROOF: u32 = 4;
-
-/// Files that say how to build rather than what to do: a suite without them fails for another reason.
-const MANIFESTS: [&str; 10] = [
-    "json", "toml", "lock", "mod", "sum", "cfg", "ini", "yml", "yaml", "xml",
-];
 
 impl SuiteRunner for SystemCapabilities<'_> {
     fn may_try(&self) -> bool {
@@ -214,14 +209,14 @@ impl SystemCapabilities<'_> {
         capabilities.at_tree = Some(tree.clone());
         capabilities.shared_copies = Some(Arc::clone(&self.supplies));
         let judged = CommandCheck::new(clean).judge(&CheckContext::new(&capabilities));
-        let run = SuiteRun::from_judged(&judged);
+        let run = judged.as_suite_run();
         self.record_rerun(check, tree, &run);
         run
     }
 
     /// The trees of what is judged and of where the spec's work began, with the session's changes: an earlier session's count until they are
     /// accepted.
-    fn session_trees(&self) -> Result<&SessionTrees, String> {
+    pub(super) fn session_trees(&self) -> Result<&SessionTrees, String> {
         let trees = self.supplies.trees.get_or_init(|| {
             let judged = work_tree_id(self)?;
             let (begin, refs) = self.input.tests_point();
@@ -243,70 +238,6 @@ impl SystemCapabilities<'_> {
             })
         });
         trees.as_ref().map_err(String::clone)
-    }
-
-    fn mix_tree(&self, criterion: &CommandCriterion, tree: RerunTree) -> Result<String, String> {
-        let SessionTrees {
-            judged,
-            begin,
-            changed,
-            ..
-        } = self.session_trees()?;
-        let judging = judging_files(criterion).map_err(|unreadable| unreadable.why)?;
-        let (tests, code): (Vec<&String>, Vec<&String>) =
-            changed.iter().partition(|path| judging.judges(path));
-        let worktree = self.input.worktree();
-        let replace = |tree: &str, paths: &[&String]| {
-            worktree.replace_in_tree(tree, paths.iter().copied(), begin)
-        };
-        let (mixed, gates) = match tree {
-            RerunTree::Judged => return Ok(judged.clone()),
-            RerunTree::Begin => return Ok(begin.clone()),
-            RerunTree::OldTests => (replace(judged, &tests), begin),
-            RerunTree::NewTests => (replace(judged, &code), judged),
-            RerunTree::WithoutCode => {
-                let mixed = replace(judged, &code).and_then(|mixed| {
-                    let files = code.iter().copied().filter(|path| !is_manifest(path));
-                    worktree.empty_in_tree(&mixed, files)
-                });
-                (mixed, judged)
-            }
-        };
-        let mut mixed = mixed.map_err(|error| error.to_string())?;
-        // Of a manifest only the part counts that configures the runner.
-        for path in code {
-            let Some(part) = judging.part_of(path) else {
-                continue;
-            };
-            let text = |tree: &str| {
-                let text = worktree.text_in_tree(tree, path);
-                text.map_err(|error| error.to_string())
-            };
-            let source = text(gates)?.unwrap_or_default();
-            let whole = text(&mixed)?
-                .map_or(Some(source.clone()), |base| {
-                    part.replace_part(&base, &source)
-                })
-                .ok_or_else(|| {
-                    format!("the part of {path} that configures the runner cannot be taken alone")
-                })?;
-            mixed = (worktree.put_in_tree(&mixed, path, whole.as_bytes()))
-                .map_err(|error| error.to_string())?;
-        }
-        Ok(mixed)
-    }
-
-    /// Whether the part of a manifest that configures the runner differs between the begin and what is judged.
-    fn changes_part(&self, trees: &SessionTrees, path: &str, part: Option<&GateFilePart>) -> bool {
-        let worktree = self.input.worktree();
-        part.is_some_and(|part| {
-            let read = |tree: &str| {
-                let text = worktree.text_in_tree(tree, path).ok().flatten();
-                text.and_then(|text| part.extract_part(text.as_bytes()))
-            };
-            let begin = read(&trees.begin);
-            begin.is_none() || begin != read(&trees.judged)
-        })
     }
 
     fn find_rerun(&self, check: &str, tree: &str) -> Option<SuiteRun> {
@@ -356,13 +287,6 @@ fn rerun_id(clean: &CommandCriterion) -> String {
     check_cache::fingerprint_inputs(&[b"rerun", definition.text.as_bytes()])
 }
 
-fn judging_files(criterion: &CommandCriterion) -> ReadFact<JudgingFiles> {
+pub(super) fn judging_files(criterion: &CommandCriterion) -> ReadFact<JudgingFiles> {
     JudgingFiles::new(criterion, plain_folder(criterion.cwd.as_deref()))
-}
-
-fn is_manifest(path: &str) -> bool {
-    Path::new(path)
-        .extension()
-        .and_then(|end| end.to_str())
-        .is_none_or(|end| MANIFESTS.contains(&end))
 }
