@@ -16,10 +16,15 @@ class T(unittest.TestCase):
         self.assertEqual(mul(2, 3), 6)
 ";
 /// The honest repair of the code.
-const FIX: &str = "sed -i 's/a - b/a + b/' calc.py";
+pub(crate) const FIX: &str = "sed -i 's/a - b/a + b/' calc.py";
 
 /// A repository of these files, and this command as its check.
-fn suite<'env>(env: &'env TestEnv, name: &str, files: &[(&str, &str)], check: Value) -> Repo<'env> {
+pub(crate) fn suite<'env>(
+    env: &'env TestEnv,
+    name: &str,
+    files: &[(&str, &str)],
+    check: Value,
+) -> Repo<'env> {
     let repo = env.repo_named(name);
     for (path, text) in files {
         repo.write(path, text);
@@ -37,7 +42,7 @@ fn suite<'env>(env: &'env TestEnv, name: &str, files: &[(&str, &str)], check: Va
     repo
 }
 
-fn python_suite<'env>(env: &'env TestEnv, name: &str, keys: Value) -> Repo<'env> {
+pub(crate) fn python_suite<'env>(env: &'env TestEnv, name: &str, keys: Value) -> Repo<'env> {
     let mut check = json!({"run": "python3 -B -m unittest -q"});
     check
         .as_object_mut()
@@ -51,7 +56,7 @@ fn python_suite<'env>(env: &'env TestEnv, name: &str, keys: Value) -> Repo<'env>
     suite(env, name, &files, check)
 }
 
-fn run(repo: &Repo<'_>, script: &str) -> CommandOutput {
+pub(crate) fn run(repo: &Repo<'_>, script: &str) -> CommandOutput {
     let script = format!("{script}; git add -A; git commit -qm work");
     repo.watchdog(&["run", "--json", "--no-probe", "--", "sh", "-c", &script])
 }

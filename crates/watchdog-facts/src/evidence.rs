@@ -455,6 +455,9 @@ pub struct CheckResult {
     /// Whether an earlier pass with the same inputs answered.
     #[serde(default)]
     pub cached: bool,
+    /// The tests that fail beside a pass, all of which failed when the work began.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub baseline_failures: Vec<String>,
     /// Wall time that it took.
     #[serde(rename = "duration_ms", with = "super::millis")]
     pub duration: Duration,

@@ -269,12 +269,14 @@ type VerdictChecksItemTests struct {
 
 // VerdictChecksItem is a part of what its name begins with.
 type VerdictChecksItem struct {
-	Name       string                    `json:"name"`
-	Type       string                    `json:"type"`
-	Outcome    VerdictChecksItemOutcome  `json:"outcome"`
-	Evidence   VerdictChecksItemEvidence `json:"evidence"`
-	Feedback   *string                   `json:"feedback"`
-	DurationMs int64                     `json:"duration_ms"`
+	Name     string                    `json:"name"`
+	Type     string                    `json:"type"`
+	Outcome  VerdictChecksItemOutcome  `json:"outcome"`
+	Evidence VerdictChecksItemEvidence `json:"evidence"`
+	Feedback *string                   `json:"feedback"`
+	// the tests that fail beside a pass, all of which failed when the work began
+	BaselineFailures []string `json:"baseline_failures,omitempty"`
+	DurationMs       int64    `json:"duration_ms"`
 	// whether an earlier pass with the same inputs answered
 	Cached *bool `json:"cached,omitempty"`
 	// its outcome when the work began; one that passed before gives no evidence of the work
@@ -802,6 +804,15 @@ type ConfigSignal struct {
 	Type string `json:"type"`
 }
 
+// ConfigCommandBaselineFailures is: whether it passes where all that failed did before
+type ConfigCommandBaselineFailures string
+
+// The values of ConfigCommandBaselineFailures that this version knows.
+const (
+	ConfigCommandBaselineFailuresRefuse ConfigCommandBaselineFailures = "refuse"
+	ConfigCommandBaselineFailuresAllow  ConfigCommandBaselineFailures = "allow"
+)
+
 // ConfigInsidePath is: inside the worktree, relative to its root
 type ConfigInsidePath = string
 
@@ -828,6 +839,8 @@ const (
 
 // ConfigCommand is: A program decides.
 type ConfigCommand struct {
+	// whether it passes where all that failed did before
+	BaselineFailures *ConfigCommandBaselineFailures `json:"baseline_failures,omitempty"`
 	// it runs in a scratch checkout of HEAD with the session's work, where nothing is that git ignores
 	Clean *bool `json:"clean,omitempty"`
 	// the folder it runs in, inside the worktree; null is the root

@@ -242,6 +242,8 @@ class _VerdictChecksItemRequired(TypedDict):
 
 
 class VerdictChecksItem(_VerdictChecksItemRequired, total=False):
+    # the tests that fail beside a pass, all of which failed when the work began
+    baseline_failures: List[str]
     # whether an earlier pass with the same inputs answered
     cached: bool
     # its outcome when the work began; one that passed before gives no evidence of the work
@@ -726,6 +728,12 @@ class ConfigSignal(_ConfigSignalRequired, total=False):
     # the element's name, for the match `tag`
     tag: str
 
+# whether it passes where all that failed did before
+ConfigCommandBaselineFailures = Literal[
+    "refuse",
+    "allow",
+]
+
 # inside the worktree, relative to its root
 ConfigInsidePath = str
 
@@ -751,6 +759,8 @@ class _ConfigCommandRequired(TypedDict):
 
 class ConfigCommand(_ConfigCommandRequired, total=False):
     """A program decides."""
+    # whether it passes where all that failed did before
+    baseline_failures: ConfigCommandBaselineFailures
     # it runs in a scratch checkout of HEAD with the session's work, where nothing is that git ignores
     clean: bool
     # the folder it runs in, inside the worktree; null is the root

@@ -212,6 +212,8 @@ export interface VerdictChecksItem {
   outcome: VerdictChecksItemOutcome;
   evidence: VerdictChecksItemEvidence;
   feedback: string | null;
+  /** the tests that fail beside a pass, all of which failed when the work began */
+  baseline_failures?: string[];
   duration_ms: number;
   /** whether an earlier pass with the same inputs answered */
   cached?: boolean;
@@ -667,6 +669,11 @@ export interface ConfigSignal {
   type: "signal";
 }
 
+/** whether it passes where all that failed did before */
+export type ConfigCommandBaselineFailures =
+  | "refuse"
+  | "allow";
+
 /** inside the worktree, relative to its root */
 export type ConfigInsidePath = string;
 
@@ -683,6 +690,8 @@ export type ConfigCommandTestChanges1 =
 
 /** A program decides. */
 export interface ConfigCommand {
+  /** whether it passes where all that failed did before */
+  baseline_failures?: ConfigCommandBaselineFailures;
   /** it runs in a scratch checkout of HEAD with the session's work, where nothing is that git ignores */
   clean?: boolean;
   /** the folder it runs in, inside the worktree; null is the root */

@@ -121,6 +121,8 @@ pub struct JudgedCheck {
     pub tests_uncounted: bool,
     /// The names of the tests that failed, sorted, as far as its runner tells them.
     pub failing: Vec<String>,
+    /// Whether these are all that failed; a pass has failed tests where all of them failed when the work began.
+    pub names_all: bool,
     /// The tree that it ran on, where that was a scratch checkout.
     pub tree: Option<String>,
     /// Warnings that weaken the judgement.
@@ -137,6 +139,7 @@ impl From<CheckJudgement> for JudgedCheck {
             tests: None,
             tests_uncounted: false,
             failing: Vec::new(),
+            names_all: false,
             tree: None,
             notes: Vec::new(),
         }
@@ -159,6 +162,7 @@ impl JudgedCheck {
         SuiteRun {
             outcome,
             failing: self.failing.clone(),
+            names_all: self.names_all,
             tests: self.tests,
             why: None,
             missing_name: find_missing_name(self.judgement.feedback()),

@@ -7,8 +7,9 @@ use watchdog_facts::patterns::output_regex;
 use watchdog_facts::verdict::Evidence;
 
 use super::answers::{CommandOutput, CommandRequest, CommandRun};
+use super::baseline_failures::excuse_failures;
 use super::check::{CheckContext, CheckJudgement, CompletionCheck, JudgedCheck};
-use super::feedback::{MAX_CHARS, cut_feedback, one_line, take_last_lines};
+use super::feedback::{MAX_CHARS, cut_feedback, first_three, one_line, take_last_lines};
 use super::mentions::has_text;
 use super::named_files::shown_by_program;
 use super::proof::{ProvenPass, prove_pass};
@@ -132,8 +133,9 @@ impl CommandCheck {
             Err(unreadable) => notes.push(note(WarningCode::TestsUnknown, &unreadable.why)),
         }
         if word_only
-            && let CheckJudgement::Pass { evidence } | CheckJudgement::PassedBefore { evidence } =
-                &mut judgement
+            && let CheckJudgement::Pass { evidence }
+            | CheckJudgement::PassWith { evidence, .. }
+            | CheckJudgement::PassedBefore { evidence } = &mut judgement
         {
             *evidence = (*evidence).min(Evidence::Claimed);
         }
@@ -142,9 +144,43 @@ impl CommandCheck {
             tests,
             tests_uncounted: tests_known && tests.is_none(),
             failing: Vec::new(),
+            names_all: false,
             tree,
             notes,
             proven,
+        }
+    }
+
+    /// A pass whose failures were all there when the work began.
+    fn weigh_excused(
+        &self,
+        evidence: Evidence,
+        (failing, tests): (Vec<String>, Option<TestCounts>),
+        tree: Option<String>,
+        context: &CheckContext<'_>,
+    ) -> JudgedCheck {
+        let names: Vec<&str> = failing.iter().map(String::as_str).collect();
+        let count = plural(failing.len() as u64, "test");
+        let verb = if failing.len() == 1 { "fails" } else { "fail" };
+        let summary = format!(
+            "{count} {verb} as when the work began: {}",
+            first_three(&names)
+        );
+        let judgement = CheckJudgement::PassWith {
+            evidence: evidence.min(Evidence::Committed),
+            summary: summary.clone(),
+        };
+        let others = tests.map(|tests| TestCounts { failed: 0, ..tests });
+        let mut judged = self.weigh_pass(judgement, true, others, tree, context);
+        judged.notes.push(Degradation {
+            code: WarningCode::TestsFailed,
+            detail: format!("{}: {summary}", self.command_title()),
+        });
+        JudgedCheck {
+            tests,
+            failing,
+            proven: Evidence::Committed,
+            ..judged
         }
     }
 
@@ -298,6 +334,19 @@ impl CompletionCheck for CommandCheck {
                 })
         });
         let tests = counted.as_ref().ok().copied().flatten();
+        let (failing, gap) = run
+            .as_ref()
+            .map_or_else(Default::default, |run| (run.failing.clone(), run.gap));
+        let gap = gap.map(str::to_owned).or_else(|| {
+            let is_exit = *rule == CommandSuccess::Exit(0);
+            let named =
+                runners::find_unnamed_failure(&line, exit, (&failing, printed.filter(|_| is_exit)));
+            named.or_else(|| {
+                (tests != printed).then(|| "its JUnit file counts other tests".to_owned())
+            })
+        });
+        let names_all = gap.is_none();
+        let runner = context.capabilities.suite_runner();
         let silent_runner = runners::named_runner(&line).filter(|_| !tests_known);
         let judgement = match (self.apply_rule(exit, &output), counted) {
             (SuccessOutcome::Met, Err(why)) => CheckJudgement::Failed {
@@ -334,16 +383,42 @@ impl CompletionCheck for CommandCheck {
                     Err(unknown) => unknown,
                 }
             }
-            (SuccessOutcome::Unmet(how), _) => CheckJudgement::Unmet {
-                feedback: self.describe_unmet(&title, &how, run.as_ref(), tests, &output),
-            },
+            (SuccessOutcome::Unmet(how), _) => {
+                let mut feedback = self.describe_unmet(&title, &how, run.as_ref(), tests, &output);
+                if let (true, Some(runner)) = (self.criterion.allows_begin_failures, runner) {
+                    match gap.map_or_else(
+                        || excuse_failures(&self.criterion, (&failing, tests), runner),
+                        Err,
+                    ) {
+                        Ok(()) => match self.find_evidence(context) {
+                            Ok(evidence) => {
+                                return self.weigh_excused(
+                                    evidence,
+                                    (failing, tests),
+                                    tree,
+                                    context,
+                                );
+                            }
+                            Err(unknown) => {
+                                return JudgedCheck {
+                                    tree,
+                                    ..unknown.into()
+                                };
+                            }
+                        },
+                        Err(why) => feedback = format!("{why} (baseline_failures); {feedback}"),
+                    }
+                }
+                CheckJudgement::Unmet { feedback }
+            }
             (SuccessOutcome::Unknown(how), _) => CheckJudgement::Failed {
                 why: self.with_output(format!("{title} {how}"), &output),
             },
         };
         JudgedCheck {
             tests,
-            failing: run.map_or_else(Vec::new, |run| run.failing),
+            failing,
+            names_all,
             tree,
             ..JudgedCheck::from(judgement)
         }

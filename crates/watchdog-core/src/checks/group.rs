@@ -221,10 +221,22 @@ impl CheckTree {
                 let duration = context.capabilities.clock().saturating_sub(began);
                 let mut result = build_check_result(name, kind, check.as_ref(), &judged, duration);
                 let (mut notes, mut proven) = (judged.notes, judged.proven);
+                let has_excused =
+                    result.outcome == CheckOutcome::Pass && !judged.failing.is_empty();
+                // Whoever repairs these failures later shows work.
+                let suite_outcome = match has_excused {
+                    true => CheckOutcome::Unmet,
+                    false => result.outcome,
+                };
                 let begin = context
                     .capabilities
-                    .at_begin(definition, result.outcome, result.tests);
+                    .at_begin(definition, suite_outcome, result.tests);
                 result.before = begin.before;
+                if has_excused {
+                    // With these failures it passes on what was there, too.
+                    result.before = OutcomeBeforeWork::Passed;
+                    result.baseline_failures = judged.failing;
+                }
                 // Rule 15 of the contract: the check made a part of what it judged.
                 if result.outcome == CheckOutcome::Pass
                     && context.capabilities.head() != head_before
@@ -598,6 +610,7 @@ fn build_check_result(
         outcome,
         evidence: judgement.evidence(),
         feedback,
+        baseline_failures: Vec::new(),
         duration,
         cached,
         before: OutcomeBeforeWork::Unknown,

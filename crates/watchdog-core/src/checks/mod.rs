@@ -8,6 +8,7 @@ mod agent_json;
 mod agent_words;
 mod always;
 mod answers;
+mod baseline_failures;
 mod canary;
 mod capabilities;
 mod check;

@@ -41,6 +41,7 @@ pub fn prove_pass(
         runner,
         names_tests: result.tests.is_some() || result.tests_uncounted,
         before: result.before,
+        excused: &result.baseline_failures,
         failing: Vec::new(),
         was_red: false,
         passes_here: None,

@@ -19,6 +19,8 @@ pub(super) struct Reruns<'a> {
     /// Whether the runner names the tests that fail.
     pub(super) names_tests: bool,
     pub(super) before: OutcomeBeforeWork,
+    /// The failures that the pass may have.
+    pub(super) excused: &'a [String],
     /// The tests that fail as they were.
     pub(super) failing: Vec<String>,
     pub(super) was_red: bool,
@@ -91,11 +93,18 @@ impl Reruns<'_> {
         named.collect()
     }
 
+    fn run_anew(&self, tree: RerunTree, again: bool) -> SuiteRun {
+        let run = self.runner.run_suite(self.criterion, tree, again);
+        let mut run = run.excusing(self.excused);
+        run.failing.retain(|name| !self.excused.contains(name));
+        run
+    }
+
     fn run_once(&mut self, tree: RerunTree) -> SuiteRun {
         if let Some((_, run)) = self.runs.iter().find(|(of, _)| *of == tree) {
             return run.clone();
         }
-        let run = self.runner.run_suite(self.criterion, tree, false);
+        let run = self.run_anew(tree, false);
         self.runs.push((tree, run.clone()));
         if self.why.is_none() {
             self.why.clone_from(&run.why);
@@ -171,7 +180,11 @@ impl Reruns<'_> {
 
     /// Tests that must fail: those that pass are tried again alone, and count where they fail on the tree of the begin.
     fn try_canary(&mut self, passing: &mut Vec<String>) -> RerunOutcome {
-        let run = |tree, tests: &[CanaryTest]| self.runner.run_canary(self.criterion, tree, tests);
+        let run = |tree, tests: &[CanaryTest]| {
+            let mut canary = self.runner.run_canary(self.criterion, tree, tests)?;
+            canary.run = canary.run.excusing(self.excused);
+            Ok::<_, String>(canary)
+        };
         let all = CanaryTest::ALL;
         let first = match run(RerunTree::Judged, &all) {
             Ok(first) => first,
@@ -260,9 +273,7 @@ impl Reruns<'_> {
         if !self.passes_here() {
             return RerunOutcome::Unknown;
         }
-        let again = self
-            .runner
-            .run_suite(self.criterion, RerunTree::OldTests, true);
+        let again = self.run_anew(RerunTree::OldTests, true);
         let is_named = !run.failing.is_empty();
         let (repeated, flaky): (Vec<String>, Vec<String>) = run
             .failing

@@ -9,6 +9,7 @@ use watchdog_facts::evidence::{
 use watchdog_facts::proof::RerunOutcome;
 use watchdog_facts::verdict::Evidence;
 
+use super::baseline_failures::excuse_failures;
 use super::canary::CanaryTest;
 use super::inner_tests::ChangedInnerTest;
 use super::proof::prove_pass;
@@ -75,6 +76,15 @@ impl SuiteRunner for TableRunner {
         read_end(end)
     }
 
+    fn find_begin_failures(&self, criterion: &CommandCriterion) -> Result<SuiteRun, String> {
+        let tests = Some(TestCounts {
+            ran: 9,
+            ..TestCounts::default()
+        });
+        let run = self.run_suite(criterion, RerunTree::Begin, false);
+        Ok(SuiteRun { tests, ..run })
+    }
+
     fn run_canary(
         &self,
         _: &CommandCriterion,
@@ -108,6 +118,7 @@ fn read_end(end: &str) -> SuiteRun {
             _ => RerunOutcome::Unknown,
         },
         failing: names.split_whitespace().map(str::to_owned).collect(),
+        names_all: true,
         tests: (word == "none").then(TestCounts::default),
         missing_name: (word == "gone").then(|| "mul".to_owned()),
         ..SuiteRun::default()
@@ -117,6 +128,7 @@ fn read_end(end: &str) -> SuiteRun {
 fn pass(tests: Option<TestCounts>) -> CheckResult {
     CheckResult {
         before: OutcomeBeforeWork::Unknown,
+        baseline_failures: Vec::new(),
         cached: false,
         duration: Duration::from_secs(1),
         evidence: Evidence::Verified,
@@ -296,6 +308,82 @@ fn green_begin_outweighs_a_recorded_failure() {
         proven.worth,
         ProofWorth::AtMost(Evidence::Committed, ..)
     ));
+}
+
+#[test]
+fn excused_failure_is_one_of_the_begin() {
+    use RerunTree::{Begin, Judged};
+    let counts = |ran| {
+        Some(TestCounts {
+            ran,
+            failed: 1,
+            skipped: 0,
+        })
+    };
+    for (begin, here, ran, words) in [
+        ("fail a b", "fail a", 9, ""),
+        ("fail b", "fail a", 9, "a did not fail when the work began"),
+        ("pass", "fail a", 9, "a did not fail when the work began"),
+        (
+            "fail a",
+            "fail a",
+            8,
+            "8 tests ran, and 9 when the work began",
+        ),
+        (
+            "fail a",
+            "fail a b",
+            9,
+            "the suite fails in another way: a, b",
+        ),
+        ("fail a", "pass", 9, "the suite fails in another way"),
+    ] {
+        let runner = TableRunner {
+            ends: vec![(Begin, begin), (Judged, here)],
+            canaries: Vec::new(),
+            tried: RefCell::default(),
+            may_try: true,
+        };
+        let run = (&["a".to_owned()][..], counts(ran));
+        let excused = excuse_failures(&criterion(), run, &runner);
+        let why = excused.err().unwrap_or_default();
+        assert!(
+            why.contains(words) && why.is_empty() == words.is_empty(),
+            "{begin} {here}: {why}"
+        );
+    }
+}
+
+#[test]
+fn excused_failure_weakens_nothing_and_hides_nothing() {
+    use RerunTree::{Begin, Judged, NewTests, OldTests, WithoutCode};
+    for (old_tests, expected) in [("fail red", "Pass Pass "), ("fail a red", "Fail Pass a")] {
+        let runner = TableRunner {
+            ends: vec![
+                (OldTests, old_tests),
+                (Judged, "fail red"),
+                (NewTests, "fail red"),
+                (WithoutCode, "fail b red"),
+                (Begin, "fail red"),
+            ],
+            canaries: Vec::new(),
+            tried: RefCell::default(),
+            may_try: true,
+        };
+        let result = CheckResult {
+            before: OutcomeBeforeWork::Passed,
+            baseline_failures: vec!["red".to_owned()],
+            ..pass(Some(TestCounts::default()))
+        };
+        let proof = prove_pass(&criterion(), &result, &runner)
+            .expect("a test changed")
+            .proof;
+        let (old, new) = (proof.old_tests, proof.new_tests);
+        assert_eq!(
+            format!("{old:?} {new:?} {}", proof.weakened.join(",")),
+            expected
+        );
+    }
 }
 
 #[test]

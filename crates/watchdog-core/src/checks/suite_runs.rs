@@ -48,6 +48,8 @@ pub struct SuiteRun {
     pub outcome: RerunOutcome,
     /// The tests that failed, as the runner names them, sorted.
     pub failing: Vec<String>,
+    /// Whether these are all that failed.
+    pub names_all: bool,
     /// The test counts of its runner.
     pub tests: Option<TestCounts>,
     /// Why there is no outcome, for a person.
@@ -64,6 +66,17 @@ impl SuiteRun {
             why: Some(why.into()),
             ..SuiteRun::default()
         }
+    }
+
+    /// The same, and a pass where all failures are among these.
+    pub(super) fn excusing(mut self, names: &[String]) -> Self {
+        let is_excused = self.names_all
+            && !self.failing.is_empty()
+            && self.failing.iter().all(|name| names.contains(name));
+        if self.outcome == RerunOutcome::Fail && is_excused {
+            self.outcome = RerunOutcome::Pass;
+        }
+        self
     }
 
     /// Whether a known runner found no test.
@@ -105,6 +118,10 @@ pub trait SuiteRunner {
 
     /// Runs the check on a tree. The same rerun gives its first outcome, unless it is to be run `again`.
     fn run_suite(&self, criterion: &CommandCriterion, tree: RerunTree, again: bool) -> SuiteRun;
+
+    /// How it ended when the work began, with each failure that repeats, where the session can have written nothing that the run reads. The
+    /// error says why that is unknown.
+    fn find_begin_failures(&self, criterion: &CommandCriterion) -> Result<SuiteRun, String>;
 
     /// Runs the check on the judged tree, or on that of the begin, with tests that must fail. The error says why there are none.
     fn run_canary(

@@ -487,6 +487,8 @@ pub struct CommandCriterion {
     pub proof_limit: Duration,
     /// Its owner's word about changed expectations.
     pub test_changes: Option<TestChanges>,
+    /// Whether it passes with failures that were there when the work began.
+    pub allows_begin_failures: bool,
 }
 
 /// A command as the user wrote it.

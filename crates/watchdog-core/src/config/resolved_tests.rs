@@ -114,7 +114,7 @@ fn command() -> impl Strategy<Value = CheckKind> {
         success,
         0..=1000_usize,
         path(),
-        any::<(bool, bool, bool)>(),
+        any::<(bool, bool, bool, bool)>(),
         (
             prop::collection::vec("[a-z*]{1,5}(/[a-z]{1,4})?", 0..3),
             seconds(1),
@@ -127,7 +127,7 @@ fn command() -> impl Strategy<Value = CheckKind> {
     )
         .prop_map(
             |(run, cwd, timeout, success, tail_lines, junit, flags, proof)| {
-                let (must_fail_first, clean, proves) = flags;
+                let (must_fail_first, clean, proves, allows_begin_failures) = flags;
                 let (tests_are, proof_limit, test_changes) = proof;
                 CheckKind::Command(CommandCriterion {
                     run,
@@ -142,6 +142,7 @@ fn command() -> impl Strategy<Value = CheckKind> {
                     proves,
                     proof_limit,
                     test_changes,
+                    allows_begin_failures,
                 })
             },
         )

@@ -42,6 +42,9 @@ pub struct OutcomeRecord {
     /// The tests that failed, by name.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub failing: Vec<String>,
+    /// Whether these are all that failed.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub names_all: bool,
     /// When it was found.
     pub at: Timestamp,
 }
@@ -158,6 +161,7 @@ mod tests {
             before,
             tests,
             failing: Vec::new(),
+            names_all: false,
             at: "2026-03-04T05:06:07Z".parse().unwrap(),
         }
     }

@@ -81,7 +81,15 @@ fn list_named_lines(lines: &[&str]) -> impl Iterator<Item = (String, usize)> {
     ];
     let fails = pattern!(r"(?i)\b(?:failures?|errors?):$");
     let mut is_failed = [false; 2];
+    // node's word for a group of tests, which fails with each of them.
+    let is_suite = |n: usize| {
+        let mut below = lines.iter().skip(n + 1).take(4);
+        lines[n].contains("not ok ") && below.any(|line| line.trim() == "type: 'suite'")
+    };
     let named = lines.iter().enumerate().filter_map(move |(n, line)| {
+        if is_suite(n) {
+            return None;
+        }
         let mut groups = patterns.iter().find_map(|pattern| pattern.captures(line));
         for ((begin, name), is_failed) in listed.iter().zip(&mut is_failed) {
             if begin.is_match(line) {

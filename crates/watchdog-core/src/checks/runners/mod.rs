@@ -13,6 +13,7 @@ mod output;
 #[cfg(test)]
 mod samples;
 mod table;
+mod whole;
 
 pub(super) use command_line::{
     list_all_test_globs, list_runners, list_test_globs, named_runner, runs_no_test,
@@ -22,3 +23,4 @@ pub use junit::MAX_REPORT_BYTES;
 pub(super) use junit::counts_in_report;
 pub(super) use output::{TestRun, read_reports};
 pub(super) use table::{RUNNER_TABLE, RunnerGroup, TestFile, TestForm};
+pub(super) use whole::find_unnamed_failure;

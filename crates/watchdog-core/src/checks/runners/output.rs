@@ -4,7 +4,7 @@ use watchdog_facts::evidence::TestCounts;
 
 use super::super::answers::{CapturedStream, CommandOutput};
 use super::counts::{self, sum_test_counts};
-use super::failing;
+use super::{failing, whole};
 
 /// The report of a known test runner.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
@@ -15,6 +15,8 @@ pub(in super::super) struct TestRun {
     pub(in super::super) failure: Option<TestFailure>,
     /// The names of all that failed, sorted.
     pub(in super::super) failing: Vec<String>,
+    /// Why these may not be all.
+    pub(in super::super) gap: Option<&'static str>,
 }
 
 /// A test that failed.
@@ -39,6 +41,7 @@ pub(in super::super) fn read_reports(output: &CommandOutput) -> Option<TestRun> 
         },
         failure: all.failure.or(next.failure),
         failing: [all.failing, next.failing].concat(),
+        gap: all.gap.or(next.gap),
     })
 }
 
@@ -53,9 +56,11 @@ fn parse_test_run(captured: &CapturedStream) -> Option<TestRun> {
     let counted = counts::sum_runs(&lines)?;
     // With a gap in the output, runs may be missing from the sum.
     let counts = if captured.dropped == 0 { counted } else { None };
+    let failing = failing::list_failing_tests(&lines);
     Some(TestRun {
         counts,
         failure: failing::find_first_failure(&lines),
-        failing: failing::list_failing_tests(&lines),
+        gap: whole::find_gap(&lines, &failing),
+        failing,
     })
 }

@@ -3,8 +3,8 @@
 //! threads.
 
 use super::super::answers::{CapturedStream, CommandOutput};
-use super::read_reports;
-use watchdog_facts::evidence::TestCounts;
+use super::{find_unnamed_failure, read_reports};
+use watchdog_facts::evidence::{ProcessExit, TestCounts};
 
 fn wrap_stdout(stdout: &str) -> CommandOutput {
     CommandOutput {
@@ -491,5 +491,71 @@ fn every_failed_test_is_named() {
     ] {
         let run = read_reports(&wrap_stdout(text)).unwrap_or_else(|| panic!("{name}: not read"));
         assert_eq!(run.failing, failing, "{name}");
+    }
+}
+
+#[test]
+fn failures_are_whole_by_line_end_and_names() {
+    let pytest_cut = PYTEST.replace(
+        "==================== 1 failed",
+        "!!!!!!! stopping after 1 failures !!!!!!!\n==== 1 failed",
+    );
+    let pytest_case = PYTEST.replace("::test_bad - ", "::test_bad[a - b] - ");
+    let pytest_error = PYTEST.replace("1 failed,", "1 failed, 1 error,");
+    let class = UNITTEST.replace(
+        "FAIL: test_bad (test_a.T.test_bad)",
+        "ERROR: setUpClass (test_a.T)",
+    );
+    let success = UNITTEST.replace("skipped=1", "unexpected successes=1");
+    let nextest_cut = NEXTEST.replace("71 tests run", "71/90 tests run");
+    let cargo_abort = CARGO.replace("running 3 tests", "running 4 tests");
+    let cargo_twice = CARGO.replace("tests::ok ... ok", "tests::bad ... ok");
+    let go_build = GO_V.replace(
+        "?   \tex/none\t[no test files]",
+        "FAIL\tex/none [build failed]",
+    );
+    let go_exit = GO_V.replace("?   \tex/none\t[no test files]", "FAIL\tex/none\t0.1s");
+    let go_panic = GO_V.replace("=== RUN   TestSkip", "panic: nil");
+    for (line, code, text, is_whole) in [
+        ("pytest -q", 1, PYTEST, true),
+        ("cd a && pytest", 1, PYTEST, true),
+        ("pytest -q", 2, PYTEST, false),
+        ("pytest -qx", 1, PYTEST, false),
+        ("pytest --maxfail=1", 1, PYTEST, false),
+        ("pytest; true", 1, PYTEST, false),
+        ("make && pytest", 1, PYTEST, false),
+        ("npm test", 1, PYTEST, false),
+        ("pytest", 1, &pytest_cut, false),
+        ("pytest", 1, &pytest_case, false),
+        ("pytest", 1, &pytest_error, false),
+        ("python3 -m unittest", 1, UNITTEST, true),
+        ("python3 -m unittest -f", 1, UNITTEST, false),
+        ("python3 -m unittest", 1, &class, false),
+        ("python3 -m unittest", 1, &success, false),
+        ("cargo nextest run", 100, NEXTEST, true),
+        ("cargo nextest run", 101, NEXTEST, false),
+        ("cargo nextest run", 100, &nextest_cut, false),
+        ("cargo test --no-fail-fast", 101, CARGO, true),
+        ("cargo test", 101, CARGO, false),
+        ("cargo test --no-fail-fast", 101, &cargo_abort, false),
+        ("cargo test --no-fail-fast", 101, &cargo_twice, false),
+        ("go test -v ./...", 1, GO_V, true),
+        ("go test ./...", 1, GO, false),
+        ("go test -v ./...", 1, &go_build, false),
+        ("go test -v ./...", 1, &go_exit, false),
+        ("go test -v ./...", 1, &go_panic, false),
+        ("node --test", 1, NODE_TAP, true),
+        ("node --test", 1, NODE_SPEC, true),
+        ("npx jest", 1, JEST, false),
+    ] {
+        let run = read_reports(&wrap_stdout(text)).expect("it is recognised");
+        let unnamed = (run.gap.map(str::to_owned)).or_else(|| {
+            find_unnamed_failure(line, ProcessExit::Code(code), (&run.failing, run.counts))
+        });
+        assert_eq!(
+            unnamed.is_none(),
+            is_whole,
+            "{line} {code}: {unnamed:?} {text}"
+        );
     }
 }

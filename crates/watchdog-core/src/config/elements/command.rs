@@ -36,6 +36,7 @@ impl CommandCriterion {
             proves: true,
             proof_limit: Duration::from_secs(120),
             test_changes: None,
+            allows_begin_failures: false,
         }
     }
 }
@@ -84,6 +85,8 @@ pub(super) static COMMAND: CheckType<CommandCriterion> = CheckType {
             "proof_seconds" => proof_limit: seconds(1), "the longest pass that is tried so";
             "test_changes" => test_changes: nullable(word_of(&[("expected", TestChanges::Expected), ("refused", TestChanges::Refused)])),
                 "what an old test that fails on the work means: the task changes it, or nothing may";
+            "baseline_failures" => allows_begin_failures: word_of(&[("refuse", false), ("allow", true)]),
+                "whether it passes where [all that failed did before](proof.md#failures-that-were-there)";
         },
         rules: no_rules,
     },

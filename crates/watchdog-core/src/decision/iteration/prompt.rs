@@ -329,6 +329,7 @@ mod tests {
 
     fn unmet() -> Verdict {
         let check = |name: &str, outcome| CheckResult {
+            baseline_failures: Vec::new(),
             cached: false,
             before: OutcomeBeforeWork::Unknown,
             proof: None,

@@ -81,6 +81,9 @@ pub fn bound_check(check: &CheckResult) -> CheckResult {
     CheckResult {
         name: shorten_text(&check.name, ITEM),
         feedback: shorten_text(&check.feedback, SAID),
+        baseline_failures: (check.baseline_failures.iter().take(LISTED))
+            .map(|name| shorten_text(name, ITEM))
+            .collect(),
         ..check.clone()
     }
 }

@@ -42,6 +42,7 @@ fn check_name_and_feedback_are_truncated() {
         evidence: Evidence::None,
         feedback,
         duration: Duration::ZERO,
+        baseline_failures: Vec::new(),
         cached: false,
         before: OutcomeBeforeWork::Unknown,
         proof: None,

@@ -166,6 +166,7 @@ fn check(name: &str, outcome: CheckOutcome, feedback: &str) -> CheckResult {
         evidence: Evidence::Verified,
         feedback: feedback.into(),
         duration: Duration::from_millis(12),
+        baseline_failures: Vec::new(),
         cached: outcome == CheckOutcome::Pass,
         before: OutcomeBeforeWork::Unknown,
         proof: None,

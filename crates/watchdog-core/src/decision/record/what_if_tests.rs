@@ -72,6 +72,7 @@ fn judged(outcome: CheckOutcome) -> ChecksResult {
         evidence: Evidence::Verified,
         feedback: String::new(),
         duration: Duration::ZERO,
+        baseline_failures: Vec::new(),
         cached: false,
         before: OutcomeBeforeWork::Failed,
         proof: None,

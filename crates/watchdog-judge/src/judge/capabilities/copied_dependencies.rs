@@ -2,9 +2,12 @@
 
 use std::collections::BTreeSet;
 use std::fs;
+use std::os::unix::fs::MetadataExt;
 use std::path::{Component, Path, PathBuf};
 use std::sync::{Mutex, OnceLock, PoisonError};
 use std::time::Instant;
+
+use jiff::Timestamp;
 
 use super::scratch_checkout::{ScratchCheckout, usable_space};
 use watchdog_process::CancelFlag;
@@ -14,6 +17,9 @@ const DEPENDENCIES: [&str; 6] = ["node_modules", ".venv", "venv", "vendor", "tar
 
 /// How many bytes are copied at most.
 const MOST_BYTES: u64 = 2 << 30;
+
+/// How many files are copied at most.
+const MOST_FILES: u64 = 100_000;
 
 /// How many folders are looked into for such a file, at one place.
 const MOST_PACKAGES: usize = 200;
@@ -44,8 +50,20 @@ pub struct RerunSupplies {
     pub(super) trees: OnceLock<Result<SessionTrees, String>>,
     /// When no further rerun begins.
     pub(super) deadline: OnceLock<Instant>,
+    /// Dependencies that are not copied.
+    left_out: Vec<PathBuf>,
     /// The copied dependencies, where no rerun uses them.
     dependencies: Mutex<Option<ScratchCheckout>>,
+}
+
+impl RerunSupplies {
+    /// Those of a run that lacks some dependencies.
+    pub(super) fn without(left_out: Vec<PathBuf>) -> Self {
+        RerunSupplies {
+            left_out,
+            ..RerunSupplies::default()
+        }
+    }
 }
 
 /// Dependencies of the worktree that stand in a scratch checkout while a rerun runs.
@@ -71,7 +89,9 @@ impl<'a> CopiedDependencies<'a> {
         if copies.is_none() {
             copies = ScratchCheckout::empty(parent).ok();
             if let Some(copies) = &copies {
-                copy_dependencies(root, cwd, copies.folder(), cancel)?;
+                let paths = dependency_paths(root, cwd).into_iter();
+                let paths = paths.filter(|path| !supplies.left_out.contains(path));
+                copy_dependencies(root, paths, copies.folder(), cancel)?;
             }
         }
         let mut shared_copies = CopiedDependencies {
@@ -146,19 +166,41 @@ fn dependency_paths(root: &Path, cwd: Option<&str>) -> Vec<PathBuf> {
     paths
 }
 
+/// The dependencies of which something changed after a moment, or cannot be looked at. No program sets the time of a status change.
+pub(super) fn list_changed(root: &Path, cwd: Option<&str>, since: Timestamp) -> Vec<PathBuf> {
+    fn is_older(path: &Path, since: Timestamp, files: &mut u64) -> Option<()> {
+        *files = files.checked_sub(1)?;
+        let stat = path.symlink_metadata().ok()?;
+        let changed = Timestamp::new(stat.ctime(), stat.ctime_nsec().try_into().ok()?).ok()?;
+        if changed > since {
+            return None;
+        }
+        if stat.is_dir() {
+            for entry in fs::read_dir(path).ok()? {
+                is_older(&entry.ok()?.path(), since, files)?;
+            }
+        }
+        Some(())
+    }
+    let mut files = MOST_FILES;
+    let mut paths = dependency_paths(root, cwd);
+    paths.retain(|path| is_older(&root.join(path), since, &mut files).is_none());
+    paths
+}
+
 fn copy_dependencies(
     root: &Path,
-    cwd: Option<&str>,
+    paths: impl Iterator<Item = PathBuf>,
     copies: &Path,
     cancel: &CancelFlag,
 ) -> Result<(), String> {
     let space = usable_space(copies);
     let mut room = CopyRoom {
-        files: 100_000,
+        files: MOST_FILES,
         bytes: space.min(MOST_BYTES),
         cancel,
     };
-    for path in dependency_paths(root, cwd) {
+    for path in paths {
         let (copy, unused) = (copies.join(&path), room.bytes);
         if let Some(parent) = copy.parent() {
             let _ = fs::create_dir_all(parent);

@@ -65,6 +65,7 @@ pub(super) fn find(
             before,
             tests: ended.tests,
             failing: Vec::new(),
+            names_all: false,
             at: now(),
         })
     };

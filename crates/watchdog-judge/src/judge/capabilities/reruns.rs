@@ -6,7 +6,7 @@ use std::time::Instant;
 
 use super::SystemCapabilities;
 use super::check_run::work_tree_id;
-use super::copied_dependencies::{SessionTrees, plain_folder};
+use super::copied_dependencies::{RerunSupplies, SessionTrees, list_changed, plain_folder};
 use crate::clock::now;
 use crate::judge::criteria_files::changed_scripts;
 use watchdog_core::checks::{
@@ -18,7 +18,7 @@ use watchdog_core::config::settings::{CheckKind, CommandCriterion};
 use watchdog_facts::evidence::{FaultKind, OutcomeBeforeWork, ReadFact, UnreadableFact};
 use watchdog_facts::proof::RerunOutcome;
 use watchdog_git::HistoryPoint;
-use watchdog_store::before::{self, OutcomeRecord};
+use watchdog_store::before::{self, ChecksBeforeRecord, OutcomeRecord};
 use watchdog_store::{LocalStore, check_cache};
 
 /// How many times `proof_seconds` all reruns of a judgement may take.
@@ -128,6 +128,51 @@ impl SuiteRunner for SystemCapabilities<'_> {
         }
     }
 
+    fn find_begin_failures(&self, criterion: &CommandCriterion) -> Result<SuiteRun, String> {
+        let begin = self.input.tests_point().0;
+        let tree = self
+            .input
+            .worktree()
+            .tree_at(&begin)
+            .map_err(|error| error.to_string())?;
+        let clean = clean_criterion(criterion);
+        let definition = CheckDefinition::from_criterion(&CheckKind::Command(clean.clone()));
+        let check = check_cache::fingerprint_inputs(&[b"begin", definition.text.as_bytes()]);
+        if let Some(run) = self.read_outcome(|record| record.first_outcome(&check), &tree) {
+            return Ok(run);
+        }
+        if !self.may_try() {
+            return Err("what failed when the work began is not found out in a hook".to_owned());
+        }
+        let since = self
+            .input
+            .anchor
+            .as_ref()
+            .map(|anchor| anchor.at)
+            .or(self.input.recorded_at);
+        let since = since.ok_or("when the work began is unknown")?;
+        // A build begins anew; what else the session could have written is no part of the begin.
+        let left_out = list_changed(&self.input.root, criterion.cwd.as_deref(), since);
+        if let Some(path) = left_out.iter().find(|path| !path.ends_with("target")) {
+            return Err(format!(
+                "{} changed since the work began, so that what failed then is unknown",
+                path.display()
+            ));
+        }
+        let supplies = Arc::new(RerunSupplies::without(left_out));
+        let run = || self.judge_at(clean.clone(), tree.clone(), &supplies);
+        let mut first = run();
+        if first.outcome == RerunOutcome::Unknown {
+            return Err(first.why.unwrap_or_default());
+        }
+        if !first.failing.is_empty() {
+            let again = run();
+            first.failing.retain(|name| again.failing.contains(name));
+        }
+        self.record_outcome(check, tree, &first, ChecksBeforeRecord::begin);
+        Ok(first)
+    }
+
     fn run_canary(
         &self,
         criterion: &CommandCriterion,
@@ -194,24 +239,31 @@ impl SystemCapabilities<'_> {
         if self.cancel.is_cancelled() || Instant::now() > *deadline {
             return SuiteRun::unknown("no time was left to run the suite again");
         }
-        let clean = CommandCriterion {
-            clean: true,
-            must_fail_first: false,
-            timeout: criterion.timeout.min(criterion.proof_limit),
-            ..criterion.clone()
-        };
+        let clean = clean_criterion(criterion);
         let check = rerun_id(&clean);
-        if !again && let Some(run) = self.find_rerun(&check, &tree) {
+        let seen = || self.read_outcome(|record| record.outcome_on_tree(&check, &tree), &tree);
+        if !again && let Some(run) = seen() {
             return run;
         }
+        let run = self.judge_at(clean, tree.clone(), &self.supplies);
+        if run.missing_name.is_none() {
+            self.record_outcome(check, tree, &run, ChecksBeforeRecord::record_outcome);
+        }
+        run
+    }
+
+    fn judge_at(
+        &self,
+        clean: CommandCriterion,
+        tree: String,
+        supplies: &Arc<RerunSupplies>,
+    ) -> SuiteRun {
         let mut capabilities = SystemCapabilities::new(self.input, self.cancel);
         capabilities.scratch.clone_from(&self.scratch);
-        capabilities.at_tree = Some(tree.clone());
-        capabilities.shared_copies = Some(Arc::clone(&self.supplies));
+        capabilities.at_tree = Some(tree);
+        capabilities.shared_copies = Some(Arc::clone(supplies));
         let judged = CommandCheck::new(clean).judge(&CheckContext::new(&capabilities));
-        let run = judged.as_suite_run();
-        self.record_rerun(check, tree, &run);
-        run
+        judged.as_suite_run()
     }
 
     /// The trees of what is judged and of where the spec's work began, with the session's changes: an earlier session's count until they are
@@ -240,10 +292,14 @@ impl SystemCapabilities<'_> {
         trees.as_ref().map_err(String::clone)
     }
 
-    fn find_rerun(&self, check: &str, tree: &str) -> Option<SuiteRun> {
+    fn read_outcome(
+        &self,
+        find: impl FnOnce(&ChecksBeforeRecord) -> Option<&OutcomeRecord>,
+        tree: &str,
+    ) -> Option<SuiteRun> {
         let (worktree_id, spec) = (&self.input.worktree_id, &self.input.spec);
         let record = before::read_checks_before(self.store.as_deref()?, worktree_id, spec).ok()?;
-        let mark = record.outcome_on_tree(check, tree)?;
+        let mark = find(&record).filter(|mark| mark.tree == tree)?;
         Some(SuiteRun {
             outcome: match mark.before {
                 OutcomeBeforeWork::Passed => RerunOutcome::Pass,
@@ -251,17 +307,24 @@ impl SystemCapabilities<'_> {
                 OutcomeBeforeWork::Unknown => return None,
             },
             failing: mark.failing.clone(),
+            names_all: mark.names_all,
             tests: mark.tests,
             ..SuiteRun::default()
         })
     }
 
     /// Keeps an outcome, so that the next judgement of the same trees runs nothing. An unsaved one is found again.
-    fn record_rerun(&self, check: String, tree: String, run: &SuiteRun) {
+    fn record_outcome(
+        &self,
+        check: String,
+        tree: String,
+        run: &SuiteRun,
+        add: impl Fn(&mut ChecksBeforeRecord, OutcomeRecord),
+    ) {
         let outcome = match run.outcome {
             RerunOutcome::Pass => OutcomeBeforeWork::Passed,
-            RerunOutcome::Fail if run.missing_name.is_none() => OutcomeBeforeWork::Failed,
-            RerunOutcome::Fail | RerunOutcome::Unknown | RerunOutcome::NotRun => return,
+            RerunOutcome::Fail => OutcomeBeforeWork::Failed,
+            RerunOutcome::Unknown | RerunOutcome::NotRun => return,
         };
         let mark = OutcomeRecord {
             check,
@@ -269,15 +332,26 @@ impl SystemCapabilities<'_> {
             before: outcome,
             tests: run.tests,
             failing: run.failing.clone(),
+            names_all: run.names_all,
             at: now(),
         };
         let store: Option<&dyn LocalStore> = self.store.as_deref();
         let (worktree_id, spec) = (&self.input.worktree_id, &self.input.spec);
         if let Some(store) = store {
             let _ = before::update_checks_before(store, worktree_id, spec, |record| {
-                record.record_outcome(mark.clone());
+                add(record, mark.clone());
             });
         }
+    }
+}
+
+/// A check as it runs in a scratch checkout.
+fn clean_criterion(criterion: &CommandCriterion) -> CommandCriterion {
+    CommandCriterion {
+        clean: true,
+        must_fail_first: false,
+        timeout: criterion.timeout.min(criterion.proof_limit),
+        ..criterion.clone()
     }
 }
 

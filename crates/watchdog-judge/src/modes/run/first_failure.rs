@@ -1,11 +1,12 @@
 //! Finds out before a session how checks end without its work. Checks that must fail first run once in a scratch checkout of the commit
-//! where the work begins; where one passes, it would prove nothing, so that no session starts. Checks that read files and git alone are
-//! judged where they are.
+//! where the work begins; where one passes, it would prove nothing, so that no session starts. So do checks that may fail as they did.
+//! Checks that read files and git alone are judged where they are.
 
 use std::sync::Arc;
 
 use watchdog_core::checks::{
-    CheckContext, CheckDefinition, CommandCheck, CompletionCheck as _, evaluate_checks,
+    CheckContext, CheckDefinition, CommandCheck, CompletionCheck as _, SuiteRunner as _,
+    evaluate_checks,
 };
 use watchdog_core::config::settings::{
     CheckKind, CheckSpec, CommandCriterion, ConfigSettings, Mode,
@@ -46,7 +47,7 @@ pub async fn refuse_what_passes(
                 &prepared.input,
                 &wanted,
                 &prepared.command_env,
-                prepared.store.as_ref(),
+                &prepared.store,
                 &cancel,
             );
             (prepared, objection)
@@ -65,7 +66,7 @@ pub async fn refuse_what_passes(
     Ok(prepared)
 }
 
-/// The checks that must fail first, of trusted criteria.
+/// The checks that run before the work, of trusted criteria.
 fn list_wanted_checks(input: &JudgementInput) -> Vec<(String, CommandCriterion)> {
     fn add_checks(check: &CheckSpec, commands: &mut Vec<(String, CommandCriterion)>) {
         match check {
@@ -75,7 +76,7 @@ fn list_wanted_checks(input: &JudgementInput) -> Vec<(String, CommandCriterion)>
             CheckSpec::Single {
                 name,
                 criterion: CheckKind::Command(command),
-            } if command.must_fail_first => {
+            } if command.must_fail_first || command.allows_begin_failures => {
                 commands.push((name.clone(), command.clone()));
             }
             CheckSpec::Single { .. } => {}
@@ -166,11 +167,26 @@ fn first_pass(
     input: &JudgementInput,
     wanted: &[(String, CommandCriterion)],
     command_env: &CommandEnv,
-    store: &dyn LocalStore,
+    shared: &Arc<dyn LocalStore>,
     cancel: &CancelFlag,
 ) -> Result<Option<Verdict>, UnreadableFact> {
+    let store = shared.as_ref();
     let tree = input.worktree().tree_at(&input.origin.0)?;
     for (name, command) in wanted {
+        if command.allows_begin_failures {
+            command_env.tell(&format!(
+                "a scratch checkout shows what fails in '{name}' before the work begins"
+            ));
+            let mut capabilities =
+                SystemCapabilities::new(input, cancel).with_earlier_passes(Arc::clone(shared));
+            capabilities.scratch = Some(command_env.state.scratch());
+            capabilities.tries_tests = true;
+            // A pass needs no names, and a later failure says why there are none.
+            let _ = capabilities.find_begin_failures(command);
+        }
+        if !command.must_fail_first {
+            continue;
+        }
         let check = check_id(&CheckKind::Command(command.clone()));
         if before::read_checks_before(store, &input.worktree_id, &input.spec)?
             .first_outcome(&check)
@@ -206,6 +222,7 @@ fn first_pass(
                     before: OutcomeBeforeWork::Failed,
                     tests: judged.tests,
                     failing: judged.failing,
+                    names_all: judged.names_all,
                     at: now(),
                 };
                 before::update_checks_before(store, &input.worktree_id, &input.spec, |record| {

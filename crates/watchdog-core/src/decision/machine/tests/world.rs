@@ -498,6 +498,7 @@ impl World {
             evidence,
             feedback: feedback.clone(),
             duration: Duration::ZERO,
+            baseline_failures: Vec::new(),
             cached: false,
             before: if all_passed_before {
                 OutcomeBeforeWork::Passed

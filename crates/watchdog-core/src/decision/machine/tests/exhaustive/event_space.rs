@@ -284,6 +284,7 @@ pub(super) fn judged(
         evidence,
         feedback: feedback.into(),
         duration: Duration::ZERO,
+        baseline_failures: Vec::new(),
         cached: false,
         before: if passed_before {
             OutcomeBeforeWork::Passed
