@@ -6,6 +6,7 @@
 
 #![warn(missing_docs)]
 
+mod assertions;
 pub mod envelope;
 mod failure;
 pub mod last_words;
@@ -35,5 +36,6 @@ pub mod transcript_source;
 pub mod transcript_turn;
 pub mod unrunnable;
 pub mod usage_limit;
+pub mod work_claims;
 
 pub use session_command::{ConversationChoice, SessionAgent, SessionCommand};
