@@ -11,20 +11,9 @@ struct InnerTest {
     name: String,
     /// Its marks, parameters and body.
     tokens: String,
-    /// Whether a runner runs it by a mark of its own.
-    is_marked: bool,
 }
 
-/// The tests inside of files of code that changed, each kind sorted and each once.
-#[derive(Debug, Clone, PartialEq, Eq, Default)]
-pub struct InnerTests {
-    /// Those that no file has any more as they were.
-    pub changed: Vec<ChangedInnerTest>,
-    /// Those that no file had.
-    pub added: Vec<ChangedInnerTest>,
-}
-
-/// A test inside of a file of code.
+/// A test inside of a file of code that no file has any more as it was.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
 pub struct ChangedInnerTest {
     /// The file that held it.
@@ -33,13 +22,13 @@ pub struct ChangedInnerTest {
     pub name: String,
 }
 
-/// Compares the tests of all files that changed, before and after.
+/// The tests of files that changed: those of each file before, of which no file has the same any more. Sorted, each once.
 ///
 /// # Errors
 /// The path of a file of which that cannot be told.
 pub fn changed_inner_tests<'a>(
     files: impl Iterator<Item = (&'a str, Option<String>, Option<String>)>,
-) -> Result<InnerTests, String> {
+) -> Result<Vec<ChangedInnerTest>, String> {
     let (mut before, mut after) = (Vec::new(), Vec::new());
     for (path, old, new) in files {
         for (text, tests) in [(old, &mut before), (new, &mut after)] {
@@ -47,64 +36,21 @@ pub fn changed_inner_tests<'a>(
                 continue;
             };
             let stream: TokenStream = text.parse().map_err(|_| path.to_owned())?;
-            let read = read_tests(stream).into_iter();
-            tests.extend(read.map(|test| (path, test)));
+            let mut reader = TestReader::default();
+            reader.read_items(stream, &[]);
+            tests.extend(reader.tests.into_iter().map(|test| (path, test)));
         }
     }
-    let list_missing = |of: &[(&str, InnerTest)], among: &[(&str, InnerTest)]| {
-        let missing: BTreeSet<ChangedInnerTest> = (of.iter())
-            .filter(|(_, test)| !among.iter().any(|(_, other)| other.tokens == test.tokens))
-            .map(|(path, test)| ChangedInnerTest {
-                file: (*path).to_owned(),
-                name: test.name.clone(),
-            })
-            .collect();
-        missing.into_iter().collect()
-    };
-    let changed = list_missing(&before, &after);
-    after.retain(|(_, test)| test.is_marked);
-    Ok(InnerTests {
-        changed,
-        added: list_missing(&after, &before),
-    })
-}
-
-/// The old code with the test modules of the new: where that holds all tests of the new, else `None`. Its tokens alone count.
-pub fn put_test_modules(old: &str, new: &str) -> Option<String> {
-    let (old, new): (TokenStream, TokenStream) = (old.parse().ok()?, new.parse().ok()?);
-    let wanted = read_tests(new.clone());
-    let (mut code, _) = split_test_modules(old);
-    code.extend(split_test_modules(new).1);
-    let mixed: TokenStream = code.into_iter().collect();
-    let tests = read_tests(mixed.clone());
-    let is_there = |test: &InnerTest| tests.iter().any(|other| other.tokens == test.tokens);
-    let mut marked = wanted.iter().filter(|test| test.is_marked).peekable();
-    (marked.peek().is_some() && marked.all(is_there)).then(|| mixed.to_string())
-}
-
-/// The tokens of a file's code, and those of its modules for tests.
-fn split_test_modules(stream: TokenStream) -> (Vec<TokenTree>, Vec<TokenTree>) {
-    let (mut code, mut modules, mut item) = (Vec::new(), Vec::new(), Vec::new());
-    for token in stream {
-        let ends = is_end(&token);
-        item.push(token);
-        if ends {
-            let is_gated = |token: &TokenTree| matches!(token, TokenTree::Group(gate) if gate.to_string() == "[cfg (test)]");
-            let is_mod =
-                |token: &TokenTree| matches!(token, TokenTree::Ident(word) if word == "mod");
-            let is_module = item.iter().any(is_gated) && item.iter().any(is_mod);
-            let part = if is_module { &mut modules } else { &mut code };
-            part.append(&mut item);
-        }
-    }
-    code.append(&mut item);
-    (code, modules)
-}
-
-fn read_tests(stream: TokenStream) -> Vec<InnerTest> {
-    let mut reader = TestReader::default();
-    reader.read_items(stream, &[]);
-    reader.tests
+    let is_there = |test: &InnerTest| after.iter().any(|(_, new)| new.tokens == test.tokens);
+    let changed: BTreeSet<ChangedInnerTest> = before
+        .into_iter()
+        .filter(|(_, test)| !is_there(test))
+        .map(|(path, test)| ChangedInnerTest {
+            file: path.to_owned(),
+            name: test.name,
+        })
+        .collect();
+    Ok(changed.into_iter().collect())
 }
 
 fn may_hold_tests(text: &str) -> bool {
@@ -176,7 +122,6 @@ impl TestReader {
             self.tests.push(InnerTest {
                 name: name.to_owned(),
                 tokens: format!("{gates:?} {:?} {body}", self.marks),
-                is_marked: is_test,
             });
         }
         self.end_item();
@@ -198,7 +143,6 @@ impl TestReader {
                 Some(lines) => self.tests.push(InnerTest {
                     name: format!("example {}", lines.last().map_or("", String::as_str)),
                     tokens: lines.join("\n"),
-                    is_marked: false,
                 }),
                 None => example = Some(vec![text.to_owned()]),
             }
@@ -249,68 +193,18 @@ mod tests {
             assert_ne!(new, OLD, "{from}");
             let files = [("src/lib.rs", Some(OLD.to_owned()), Some(new))];
             let tests = changed_inner_tests(files.into_iter()).expect("it is read");
-            let list = |tests: &[ChangedInnerTest]| -> Vec<String> {
-                tests.iter().map(|test| test.name.clone()).collect()
-            };
-            assert_eq!(list(&tests.changed), changed, "{from} {to}");
-            let added = if to.contains("fn more") {
-                &["more"][..]
-            } else {
-                &[]
-            };
-            if changed.is_empty() {
-                assert_eq!(list(&tests.added), added, "{from} {to}");
-            }
+            let names: Vec<&str> = tests.iter().map(|test| test.name.as_str()).collect();
+            assert_eq!(names, changed, "{from} {to}");
         }
         let moved = [
             ("src/a.rs", Some(OLD.to_owned()), None),
             ("src/b.rs", None, Some(OLD.to_owned())),
         ];
-        assert_eq!(
-            changed_inner_tests(moved.into_iter()),
-            Ok(InnerTests::default())
-        );
+        assert_eq!(changed_inner_tests(moved.into_iter()), Ok(Vec::new()));
         let broken = [("src/a.rs", Some("#[test] fn a() {".to_owned()), None)];
         assert_eq!(
             changed_inner_tests(broken.into_iter()),
             Err("src/a.rs".to_owned())
         );
-    }
-
-    #[test]
-    fn new_test_module_stands_beside_old_code() {
-        const TESTS: &str =
-            "#[cfg(test)] mod tests { use super::*; #[test] fn a() { assert_eq!(add(), r\"x\") } }";
-        let code = |name: &str| {
-            format!("//! Adds.\n#![warn(unused)]\nuse a::{{b, c}};\npub fn {name}() {{}}\n")
-        };
-        let new = code("sum") + TESTS;
-        for old in [
-            code("add"),
-            code("add") + "#[cfg(test)]\nmod tests { #[test] fn b() {} }",
-        ] {
-            let mixed = put_test_modules(&old, &new).expect("it is put");
-            assert!(
-                mixed.contains("fn add") && mixed.contains("fn a ()"),
-                "{mixed}"
-            );
-            assert!(
-                !mixed.contains("fn sum") && !mixed.contains("fn b"),
-                "{mixed}"
-            );
-        }
-        assert!(put_test_modules("", &new).is_some());
-        for (old, new) in [
-            // A test beside the code, one in a module of the code, no test, and no Rust.
-            (code("add"), code("add") + "#[test] fn a() {}"),
-            (
-                code("add"),
-                code("add") + "mod deep { #[cfg(test)] mod tests { #[test] fn a() {} } }",
-            ),
-            (code("add"), code("sum")),
-            ("fn {".to_owned(), new.clone()),
-        ] {
-            assert_eq!(put_test_modules(&old, &new), None, "{old} {new}");
-        }
     }
 }

@@ -3,7 +3,7 @@
 use watchdog_facts::evidence::{CheckResult, OutcomeBeforeWork, ReadFact, TestCounts};
 use watchdog_facts::proof::{CheckProof, RerunOutcome};
 
-use super::inner_tests::InnerTests;
+use super::inner_tests::ChangedInnerTest;
 use super::proof_reruns::Reruns;
 use super::proof_worth::{ProofFacts, ProofWorth, weigh_proof};
 use super::suite_runs::SuiteRunner;
@@ -28,7 +28,7 @@ pub fn prove_pass(
     result: &CheckResult,
     runner: &dyn SuiteRunner,
 ) -> Option<ProvenPass> {
-    let read = || -> ReadFact<(Vec<String>, InnerTests)> {
+    let read = || -> ReadFact<(Vec<String>, Vec<ChangedInnerTest>)> {
         let files = runner.changed_judging_files(criterion)?;
         Ok((files, runner.changed_inner_tests(criterion)?))
     };
@@ -50,35 +50,25 @@ pub fn prove_pass(
     };
     let is_slow = result.duration > criterion.proof_limit;
     let may_try = criterion.proves && runner.may_try();
-    // All tests inside of code are there as they were, beside new ones.
-    let has_added = inner.changed.is_empty() && !inner.added.is_empty();
-    let is_unchanged = files.is_empty() && inner.changed.is_empty() && unread.is_none();
-    if is_unchanged && !has_added {
+    if files.is_empty() && inner.is_empty() && unread.is_none() {
         let is_open = reruns.names_tests && reruns.before != OutcomeBeforeWork::Passed;
         return (may_try && is_open && !is_slow)
             .then(|| reruns.confirm(ProofWorth::Unproven, CheckProof::default()));
     }
-    let untried = if is_unchanged {
-        RerunOutcome::Pass
-    } else {
-        RerunOutcome::NotRun
-    };
     let (old_tests, new_tests) = if !may_try {
-        (untried, RerunOutcome::NotRun)
+        (RerunOutcome::NotRun, RerunOutcome::NotRun)
     } else if is_slow {
         let seconds = criterion.proof_limit.as_secs();
         reruns.why = Some(format!(
             "the pass took longer than proof_seconds, {seconds}"
         ));
-        (untried, RerunOutcome::NotRun)
+        (RerunOutcome::NotRun, RerunOutcome::NotRun)
     } else if unread.is_some() {
         (RerunOutcome::Unknown, RerunOutcome::Unknown)
-    } else if is_unchanged {
-        reruns.run_added(result.tests, inner.added.len() as u64)
-    } else if inner.changed.is_empty() {
+    } else if inner.is_empty() {
         reruns.run()
     } else {
-        reruns.run_beside(&inner.changed, !files.is_empty())
+        reruns.run_beside(&inner, !files.is_empty())
     };
     let worth = weigh_proof(&ProofFacts {
         old_tests,
@@ -94,8 +84,7 @@ pub fn prove_pass(
         (ProofWorth::Verified | ProofWorth::Unproven | ProofWorth::AtMost(..), _) => Vec::new(),
     };
     let mut judging_files = files;
-    let inner = inner.changed.into_iter().chain(inner.added);
-    judging_files.extend(inner.map(|test| test.file));
+    judging_files.extend(inner.into_iter().map(|test| test.file));
     judging_files.sort();
     judging_files.dedup();
     weakened.truncate(CheckProof::LISTED);

@@ -2,7 +2,7 @@
 //!
 //! Each outcome has its control in the same place. One without it is unknown: a scratch checkout may lack what the suite needs.
 
-use watchdog_facts::evidence::{OutcomeBeforeWork, TestCounts};
+use watchdog_facts::evidence::OutcomeBeforeWork;
 use watchdog_facts::proof::{CheckProof, RerunOutcome};
 
 use super::canary::CanaryTest;
@@ -54,24 +54,6 @@ impl Reruns<'_> {
             }
         }
         (old_tests, new_tests)
-    }
-
-    /// New tests inside of files of code: the old ones are there, and hold where they ran.
-    pub(super) fn run_added(
-        &mut self,
-        tests: Option<TestCounts>,
-        added: u64,
-    ) -> (RerunOutcome, RerunOutcome) {
-        let begin = self.try_begin();
-        let new_tests = self.try_new_tests();
-        let counts = tests.zip(begin.tests);
-        let have_run = counts.is_some_and(|(now, then)| now.ran >= then.ran.saturating_add(added));
-        if have_run {
-            (RerunOutcome::Pass, new_tests)
-        } else {
-            self.why = Some("not all tests inside of the code ran".to_owned());
-            (RerunOutcome::Unknown, new_tests)
-        }
     }
 
     /// A test inside of a file of code cannot be taken as it was: whether it holds is unknown.

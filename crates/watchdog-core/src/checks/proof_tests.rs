@@ -11,7 +11,7 @@ use watchdog_facts::verdict::Evidence;
 
 use super::baseline_failures::excuse_failures;
 use super::canary::CanaryTest;
-use super::inner_tests::{ChangedInnerTest, InnerTests};
+use super::inner_tests::ChangedInnerTest;
 use super::proof::prove_pass;
 use super::proof_worth::ProofWorth;
 use super::suite_runs::{CanaryRun, RerunTree, SuiteRun, SuiteRunner};
@@ -46,19 +46,13 @@ impl SuiteRunner for TableRunner {
         true
     }
 
-    fn changed_inner_tests(&self, criterion: &CommandCriterion) -> ReadFact<InnerTests> {
-        let list = |word: &str| -> Vec<ChangedInnerTest> {
-            let has_test = criterion.tests_are.contains(&word.to_owned());
-            let test = ChangedInnerTest {
-                file: "src/lib.rs".to_owned(),
-                name: "adds".to_owned(),
-            };
-            has_test.then_some(test).into_iter().collect()
+    fn changed_inner_tests(&self, criterion: &CommandCriterion) -> ReadFact<Vec<ChangedInnerTest>> {
+        let is_inner = criterion.tests_are.contains(&"inner".to_owned());
+        let test = ChangedInnerTest {
+            file: "src/lib.rs".to_owned(),
+            name: "adds".to_owned(),
         };
-        Ok(InnerTests {
-            changed: list("inner"),
-            added: list("added"),
-        })
+        Ok(is_inner.then_some(test).into_iter().collect())
     }
 
     fn find_places(
@@ -119,20 +113,13 @@ fn read_end(end: &str) -> SuiteRun {
     let (word, names) = end.split_once(' ').unwrap_or((end, ""));
     SuiteRun {
         outcome: match word {
-            "pass" | "counted" => RerunOutcome::Pass,
+            "pass" => RerunOutcome::Pass,
             "fail" | "gone" | "none" => RerunOutcome::Fail,
             _ => RerunOutcome::Unknown,
         },
         failing: names.split_whitespace().map(str::to_owned).collect(),
         names_all: true,
-        tests: match word {
-            "none" => Some(TestCounts::default()),
-            "counted" => Some(TestCounts {
-                ran: 9,
-                ..TestCounts::default()
-            }),
-            _ => None,
-        },
+        tests: (word == "none").then(TestCounts::default),
         missing_name: (word == "gone").then(|| "mul".to_owned()),
         ..SuiteRun::default()
     }
@@ -396,77 +383,6 @@ fn excused_failure_weakens_nothing_and_hides_nothing() {
             format!("{old:?} {new:?} {}", proof.weakened.join(",")),
             expected
         );
-    }
-}
-
-#[test]
-fn new_test_inside_of_code_needs_its_place_and_its_run() {
-    use RerunTree::{Begin, Judged, NewTests, WithoutCode};
-    let counts = |ran| TestCounts {
-        ran,
-        failed: 0,
-        skipped: 0,
-    };
-    let criterion = CommandCriterion {
-        tests_are: vec!["none".to_owned(), "added".to_owned()],
-        ..criterion()
-    };
-    for (new_tests, ran, before, expected) in [
-        (
-            "fail a",
-            10,
-            OutcomeBeforeWork::Passed,
-            "Pass Fail Verified",
-        ),
-        ("pass", 10, OutcomeBeforeWork::Passed, "Pass Pass AtMost"),
-        (
-            "unknown",
-            10,
-            OutcomeBeforeWork::Passed,
-            "Pass Unknown AtMost",
-        ),
-        (
-            "unknown",
-            10,
-            OutcomeBeforeWork::Failed,
-            "Pass Unknown Verified",
-        ),
-        // The file with the tests is no part of the build any more.
-        (
-            "fail a",
-            9,
-            OutcomeBeforeWork::Passed,
-            "Unknown Fail AtMost",
-        ),
-    ] {
-        let runner = |may_try| TableRunner {
-            ends: vec![
-                (Begin, "counted"),
-                (NewTests, new_tests),
-                (Judged, "pass"),
-                (WithoutCode, "fail"),
-            ],
-            canaries: vec![BOTH_FAIL],
-            tried: RefCell::default(),
-            may_try,
-        };
-        let result = CheckResult {
-            before,
-            ..pass(Some(counts(ran)))
-        };
-        let worth = |may_try| {
-            let proven = prove_pass(&criterion, &result, &runner(may_try)).expect("a test is new");
-            let worth = format!("{:?}", proven.worth);
-            let word = worth.split('(').next().unwrap_or_default().to_owned();
-            let proof = proven.proof;
-            format!("{:?} {:?} {word}", proof.old_tests, proof.new_tests)
-        };
-        assert_eq!(worth(true), expected, "{new_tests} {ran} {before:?}");
-        let untried = match before {
-            OutcomeBeforeWork::Failed => "Pass NotRun Verified",
-            _ => "Pass NotRun AtMost",
-        };
-        assert_eq!(worth(false), untried);
     }
 }
 

@@ -5,7 +5,7 @@ use std::path::Path;
 use super::SystemCapabilities;
 use super::copied_dependencies::SessionTrees;
 use super::reruns::judging_files;
-use watchdog_core::checks::{GateFilePart, RerunTree, SuiteRunner as _, put_test_modules};
+use watchdog_core::checks::{GateFilePart, RerunTree};
 use watchdog_core::config::settings::CommandCriterion;
 
 /// Files that say how to build rather than what to do: a suite without them fails for another reason.
@@ -28,7 +28,7 @@ impl SystemCapabilities<'_> {
         let judging = judging_files(criterion).map_err(|unreadable| unreadable.why)?;
         let (tests, code): (Vec<&String>, Vec<&String>) =
             changed.iter().partition(|path| judging.judges(path));
-        let mut worktree = self.input.worktree();
+        let worktree = self.input.worktree();
         let replace = |tree: &str, paths: &[&String]| {
             worktree.replace_in_tree(tree, paths.iter().copied(), begin)
         };
@@ -46,12 +46,6 @@ impl SystemCapabilities<'_> {
             }
         };
         let mut mixed = mixed.map_err(|error| error.to_string())?;
-        if matches!(tree, RerunTree::NewTests | RerunTree::WithoutCode) {
-            let keeps_code = tree == RerunTree::NewTests;
-            drop(worktree);
-            mixed = self.add_inner_tests(criterion, mixed, (keeps_code, tests.is_empty()))?;
-            worktree = self.input.worktree();
-        }
         // Of a manifest only the part counts that configures the runner.
         for path in code {
             let Some(part) = judging.part_of(path) else {
@@ -73,44 +67,6 @@ impl SystemCapabilities<'_> {
                 .map_err(|error| error.to_string())?;
         }
         Ok(mixed)
-    }
-
-    /// Puts the new tests inside of code into the code as it was, or into none.
-    fn add_inner_tests(
-        &self,
-        criterion: &CommandCriterion,
-        tree: String,
-        (keeps_code, must_add): (bool, bool),
-    ) -> Result<String, String> {
-        let trees = self.session_trees()?;
-        let inner = self.changed_inner_tests(criterion);
-        let added = inner.map_err(|unreadable| unreadable.why)?.added;
-        let mut files: Vec<String> = added.into_iter().map(|test| test.file).collect();
-        files.dedup();
-        let read = |tree: &str, path: &str| {
-            let text = self.input.worktree().text_in_tree(tree, path);
-            text.map_err(|error| error.to_string())
-        };
-        let (mut mixed, mut unfit, mut is_added) = (tree, None, false);
-        for path in files {
-            let (old, new) = (read(&trees.begin, &path)?, read(&trees.judged, &path)?);
-            let old = old.map(|old| if keeps_code { old } else { String::new() });
-            let text = (old.zip(new)).and_then(|(old, new)| put_test_modules(&old, &new));
-            let Some(text) = text else {
-                unfit.get_or_insert(path);
-                continue;
-            };
-            let worktree = self.input.worktree();
-            mixed = (worktree.put_in_tree(&mixed, &path, text.as_bytes()))
-                .map_err(|error| error.to_string())?;
-            is_added = true;
-        }
-        match unfit {
-            Some(path) if must_add && !is_added => Err(format!(
-                "the new tests of {path} cannot be put beside the code as it was"
-            )),
-            Some(_) | None => Ok(mixed),
-        }
     }
 
     /// Whether the part of a manifest that configures the runner differs between the begin and what is judged.

@@ -10,8 +10,8 @@ use super::copied_dependencies::{RerunSupplies, SessionTrees, list_changed, plai
 use crate::clock::now;
 use crate::judge::criteria_files::changed_scripts;
 use watchdog_core::checks::{
-    CanaryRun, CanaryTest, CheckContext, CheckDefinition, CommandCheck, CompletionCheck as _,
-    InnerTests, JudgingFiles, RerunTree, SuiteRun, SuiteRunner, changed_inner_tests,
+    CanaryRun, CanaryTest, ChangedInnerTest, CheckContext, CheckDefinition, CommandCheck,
+    CompletionCheck as _, JudgingFiles, RerunTree, SuiteRun, SuiteRunner, changed_inner_tests,
     find_test_line, write_canary,
 };
 use watchdog_core::config::settings::{CheckKind, CommandCriterion};
@@ -75,14 +75,14 @@ impl SuiteRunner for SystemCapabilities<'_> {
         scripts.is_ok_and(|scripts| scripts.iter().all(is_reverted))
     }
 
-    fn changed_inner_tests(&self, criterion: &CommandCriterion) -> ReadFact<InnerTests> {
+    fn changed_inner_tests(&self, criterion: &CommandCriterion) -> ReadFact<Vec<ChangedInnerTest>> {
         let judging = judging_files(criterion)?;
         let folder = plain_folder(criterion.cwd.as_deref());
         let may_hold = |path: &str| {
             path.ends_with(".rs") && !judging.judges(path) && Path::new(path).starts_with(&folder)
         };
         if self.input.tests_point().0 == HistoryPoint::unknown() || !self.may_differ(&may_hold)? {
-            return Ok(InnerTests::default());
+            return Ok(Vec::new());
         }
         let unknown = |why| UnreadableFact::new(FaultKind::Git, why);
         let trees = self.session_trees().map_err(unknown)?;
