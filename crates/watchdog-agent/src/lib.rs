@@ -6,9 +6,6 @@
 
 #![warn(missing_docs)]
 
-mod assertions;
-pub mod claim_facts;
-mod command_parts;
 pub mod envelope;
 mod failure;
 pub mod last_words;
@@ -30,7 +27,6 @@ mod reply_scan;
 mod reset_time;
 pub mod running_list;
 pub mod session_command;
-pub mod session_history;
 pub mod session_id;
 pub mod stream;
 pub mod transcript;
@@ -39,6 +35,5 @@ pub mod transcript_source;
 pub mod transcript_turn;
 pub mod unrunnable;
 pub mod usage_limit;
-pub mod work_claims;
 
 pub use session_command::{ConversationChoice, SessionAgent, SessionCommand};

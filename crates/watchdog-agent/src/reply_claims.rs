@@ -1,7 +1,8 @@
 //! Finds claims in an agent's `complete` that git can check: names of files, commits and pushes. Pure: the caller checks them
 //! with git.
 //!
-//! Only assertions count, and none that describe a removal, since removed files need not exist.
+//! Only sentences that claim an action of this session count, and none that deny one or describe a removal, since removed files need not
+//! exist.
 
 use std::sync::LazyLock;
 
@@ -9,15 +10,23 @@ use regex::Regex;
 
 use watchdog_facts::evidence::Reply;
 
-use super::assertions::{compile_regex, list_assertions};
-
 /// So many names of a kind are looked up at most.
 const NAMES: usize = 20;
 
-/// Files that were removed need not be there.
-static REMOVED: LazyLock<Regex> = LazyLock::new(|| {
+fn compile_regex(text: &str) -> Regex {
+    Regex::new(text).expect("the pattern is a constant")
+}
+
+/// The end of a sentence or a clause.
+static ENDS: LazyLock<Regex> = LazyLock::new(|| {
     compile_regex(
-        r"(?i)\b(?:remov\w*|delet\w*|dropp\w*|renam\w*|mov(?:ed|es|ing)|replac\w*|ignor\w*|gitignored|untracked)\b",
+        r"[.!?;](?:\s|$)|\n|,\s+(?:but|then|and (?:then )?(?:pushed|committed|created|added|wrote))\b",
+    )
+});
+/// Phrases for actions that were not done here, or files that were removed.
+static NO_CLAIM: LazyLock<Regex> = LazyLock::new(|| {
+    compile_regex(
+        r"(?i)\b(?:not|no|never|nothing|none|without|already|before|previous(?:ly)?|earlier|would|will|should|could|may|might|can|if|when|once|instead|remov\w*|delet\w*|dropp\w*|renam\w*|mov(?:ed|es|ing)|replac\w*|ignor\w*|gitignored|temporary|untracked|to be|ready to|needs?|asked|wants?|let me|you)\b|n['’]t\b",
     )
 });
 static MADE: LazyLock<Regex> = LazyLock::new(|| {
@@ -84,16 +93,19 @@ impl ReplyClaims {
             ..ReplyClaims::default()
         };
         for text in std::iter::once(&reply.message).chain(&reply.tasks_completed) {
-            for assertion in list_assertions(text) {
-                claims.sentence(assertion.raw);
+            let mut from = 0;
+            for end in ENDS.find_iter(text) {
+                claims.sentence(&text[from..end.start()]);
+                from = end.start();
             }
+            claims.sentence(&text[from..]);
         }
         claims
     }
 
     fn sentence(&mut self, text: &str) {
         // The words of a name say nothing.
-        if REMOVED.is_match(&PATH.replace_all(text, " ")) {
+        if NO_CLAIM.is_match(&PATH.replace_all(text, " ")) {
             return;
         }
         for captures in COMMIT_ID.captures_iter(text) {

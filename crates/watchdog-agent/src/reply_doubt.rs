@@ -11,12 +11,14 @@ use regex::Regex;
 
 use watchdog_facts::evidence::{Reply, ReplyStatus};
 
-use super::assertions::compile_regex;
-
 /// How many bytes of prose before and after an answer are read.
 const PROSE: usize = 4000;
 /// Bytes of the sentence that leads to an answer.
 const SENTENCE: usize = 400;
+
+fn compile_regex(text: &str) -> Regex {
+    Regex::new(text).expect("the pattern is a constant")
+}
 
 static EXAMPLE: LazyLock<Regex> = LazyLock::new(|| {
     compile_regex(
@@ -163,7 +165,7 @@ fn find_continuation(after: &str) -> &str {
 }
 
 /// Whether prose denies a `complete`.
-pub(super) fn find_denial(prose: &str, status: ReplyStatus) -> Option<String> {
+fn find_denial(prose: &str, status: ReplyStatus) -> Option<String> {
     if status != ReplyStatus::Complete {
         return None;
     }

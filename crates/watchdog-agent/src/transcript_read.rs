@@ -22,22 +22,9 @@ const CHUNK: usize = 64 << 10;
 /// # Errors
 /// When the file cannot be read.
 pub fn read_transcript(path: &Path, window: u64) -> io::Result<SessionSummary> {
-    let mut reader = StreamReader::of_events();
-    Ok(if push_window(path, window, |bytes| reader.push(bytes))? {
-        reader.finish_part()
-    } else {
-        reader.finish()
-    })
-}
-
-/// Hands over those bytes, and returns whether the file is longer.
-pub(super) fn push_window(
-    path: &Path,
-    window: u64,
-    mut push: impl FnMut(&[u8]),
-) -> io::Result<bool> {
     let mut file = open_regular_file(path)?;
     let size = file.metadata()?.len();
+    let mut reader = StreamReader::of_events();
     let part = size > window;
     let mut within_line = part;
     if part {
@@ -62,9 +49,13 @@ pub(super) fn push_window(
             }
             within_line = false;
         }
-        push(bytes);
+        reader.push(bytes);
     }
-    Ok(part)
+    Ok(if part {
+        reader.finish_part()
+    } else {
+        reader.finish()
+    })
 }
 
 /// The last tool calls of a transcript that have no result yet.

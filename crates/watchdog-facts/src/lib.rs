@@ -2,7 +2,7 @@
 //!
 //! Reading order: [`evidence`] (facts, and unreadable facts), [`gate_hooks`] (a repository's own gates), [`verdict`] (the conclusion), [`session_work`] (whose work
 //! a change is), [`reply`], [`context`] and [`session_event`] (the agent's own report), [`phase_words`] (the phase that its words name), [`warning_code`] and [`shortage`] (warnings about a verdict),
-//! [`left_out_reason`] (why a path was left out), [`refused_tool`] (what the agent was not let do), [`work_claim`] (its last words beside the facts), [`display`], [`secret_shapes`], [`secret_members`] and [`shell_line`] (safe display, without secrets; commands to
+//! [`left_out_reason`] (why a path was left out), [`refused_tool`] (what the agent was not let do), [`display`], [`secret_shapes`], [`secret_members`] and [`shell_line`] (safe display, without secrets; commands to
 //! paste).
 
 #![warn(missing_docs, unreachable_pub)]
@@ -36,7 +36,6 @@ pub mod verdict;
 pub mod warning_code;
 mod word_table;
 pub mod work_beside;
-pub mod work_claim;
 
 /// The address of a page of the documentation, which a package of the binary alone does not have.
 #[macro_export]

@@ -43,4 +43,3 @@ pub(crate) mod sightings;
 pub mod signals;
 pub(crate) mod snapshots;
 pub mod spawn_io;
-pub(crate) mod weighed_claims;

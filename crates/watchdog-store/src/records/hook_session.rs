@@ -6,8 +6,6 @@ use std::time::Duration;
 use jiff::Timestamp;
 use serde::{Deserialize, Serialize};
 
-use watchdog_facts::work_claim::{ClaimState, WorkClaim};
-
 use super::row::{self, RecordType};
 use crate::codec::path_form;
 use crate::engine::LocalStore;
@@ -41,9 +39,6 @@ pub struct HookedAgent {
     /// When its last turn ended, as its stop hook reported.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub turn_over_at: Option<Timestamp>,
-    /// The claims that it, or the person, heard facts about.
-    #[serde(default, skip_serializing_if = "Vec::is_empty")]
-    pub answered_claims: Vec<(WorkClaim, ClaimState)>,
 }
 
 impl RecordType for HookedAgent {
@@ -131,7 +126,6 @@ mod tests {
             accepted: Some(("p".into(), "t".into())),
             last_event_at,
             turn_over_at: None,
-            answered_claims: Vec::new(),
         };
         record_session(&store, "a", None, &session(1, now)).unwrap();
         record_session(&store, "a", Some("sub"), &session(2, now)).unwrap();

@@ -98,8 +98,6 @@ pub fn begin_session(
     }
     if let Some(id) = &input.session_id {
         hook_session::expire_sessions(store, at)?;
-        // A resumed session has heard of its claims.
-        let resumed = hook_session::read_hook_session(store, id, None)?;
         let hooked_agent = HookedAgent {
             worktree: open.root().to_owned(),
             spec: Some(recorded.spec.clone()),
@@ -110,7 +108,6 @@ pub fn begin_session(
             accepted: None,
             last_event_at: at,
             turn_over_at: None,
-            answered_claims: resumed.map_or_else(Vec::new, |session| session.answered_claims),
         };
         hook_session::record_session(store, id, None, &hooked_agent)?;
     }

@@ -2,7 +2,7 @@
 
 use jiff::Timestamp;
 
-use crate::hooks::{AnsweredClaim, HoldCountChange, HoldPoint, HoldStreak, HookEvent, HookInput};
+use crate::hooks::{HoldCountChange, HoldPoint, HoldStreak, HookEvent, HookInput};
 use watchdog_facts::evidence::UnreadableFact;
 use watchdog_store::LocalStore;
 use watchdog_store::hook_session::{self, HookedAgent};
@@ -87,25 +87,6 @@ impl<'a> HoldTally<'a> {
         }
     }
 
-    /// The claims of the session that were answered already.
-    pub fn answered_claims(&self) -> &[AnsweredClaim] {
-        &self.hooked_agent.answered_claims
-    }
-
-    /// Stores that these are answered.
-    pub fn record_claims(
-        &mut self,
-        claims: impl Iterator<Item = AnsweredClaim>,
-        now: Timestamp,
-    ) -> Result<(), UnreadableFact> {
-        for claim in claims {
-            if !self.hooked_agent.answered_claims.contains(&claim) {
-                self.hooked_agent.answered_claims.push(claim);
-            }
-        }
-        self.write_record(now)
-    }
-
     /// Stores the new count.
     pub fn count(
         mut self,
@@ -138,12 +119,7 @@ impl<'a> HoldTally<'a> {
         {
             return Ok(());
         }
-        self.write_record(now)
-    }
-
-    fn write_record(&mut self, now: Timestamp) -> Result<(), UnreadableFact> {
         self.hooked_agent.last_event_at = now;
-        self.was_stored = true;
         hook_session::record_session(
             self.store,
             &self.session_id,

@@ -6,12 +6,11 @@ use jiff::Timestamp;
 
 use crate::hooks::{
     HoldCountChange, HoldPoint, HoldStreak, HookAction, HookDecision, HookEvent, HookInput,
-    HookReply, StopFacts, build_context, decide_claims, decide_hold, judge_criteria,
+    HookReply, StopFacts, build_context, decide_hold, judge_criteria,
 };
 use crate::rescue::take_snapshot;
 use crate::session::record_lives;
 use watchdog_agent::transcript_read;
-use watchdog_agent::work_claims::read_work_claims;
 use watchdog_core::checks::{self, CheckContext, GroupOutcome, read_sensors};
 use watchdog_core::config::settings::{CheckSpec, Limits, RescueMode};
 use watchdog_core::decision::beside_claim::join_names;
@@ -25,7 +24,6 @@ use watchdog_facts::evidence::{
 };
 use watchdog_facts::shell_line::WorktreeCommands;
 use watchdog_facts::verdict::Reason;
-use watchdog_facts::work_claim::ClaimState;
 use watchdog_process::CancelFlag;
 use watchdog_store::hook_session::HookedAgent;
 use watchdog_store::journal::kind;
@@ -44,7 +42,6 @@ use crate::judge::judgement_input::{JudgementInput, Overrides};
 use crate::judge::lost_ignored::find_lost_ignored;
 use crate::judge::origins::keep_judged_head;
 use crate::judge::snapshots::describe_gaps;
-use crate::judge::weighed_claims::weigh_claims;
 use crate::judge::{criteria_files, machine_log, session_work};
 use crate::wire::hook_events::StopAnswer;
 use crate::wire::judgement_events::check_data;
@@ -64,7 +61,7 @@ pub fn judge_stop(
     if stop.is_unheld() {
         return Ok(stop.with_notes(HookReply::quiet()));
     }
-    let mut tally = HoldTally::read_count(
+    let tally = HoldTally::read_count(
         stop.store.as_ref(),
         event,
         hook_input,
@@ -92,11 +89,6 @@ pub fn judge_stop(
     machine_log::log_inputs(&stop.input);
     let (facts, results) = stop.facts(&context, cancel);
     let mut decision = decide_hold(holding, &facts, streak);
-    if facts == StopFacts::Nothing
-        && let Some(answer) = stop.answer_claims(&mut tally, streak)?
-    {
-        decision = answer;
-    }
     if let Err(unreadable) = tally.count(decision.counted, holding, hook_input, stop.at) {
         // An unsaved count could hold the agent without end.
         decision = decide_hold(
@@ -242,7 +234,6 @@ impl<'a> JudgedStop<'a> {
             accepted: None,
             last_event_at: self.at,
             turn_over_at: None,
-            answered_claims: Vec::new(),
         }
     }
 
@@ -358,39 +349,6 @@ impl<'a> JudgedStop<'a> {
         judge_criteria(setup, judge, || {
             criteria_files::compare_criteria_files(input)
         })
-    }
-
-    /// The answer to the claims of the agent's last words, where there are no criteria and the session changed something.
-    fn answer_claims(
-        &self,
-        tally: &mut HoldTally<'_>,
-        streak: HoldStreak,
-    ) -> Result<Option<HookDecision>, UnreadableFact> {
-        let (input, dialect) = (&self.input, self.request.dialect);
-        let words = self.hook_input.last_message.as_deref().unwrap_or_default();
-        let is_due = self.event == HookEvent::Stop && dialect.has_known_transcript();
-        if !is_due || input.recorded_at.is_none() || self.is_working() {
-            return Ok(None);
-        }
-        let claims = read_work_claims(words);
-        if claims.is_empty() || !changed_something(input) {
-            return Ok(None);
-        }
-        let path = self.hook_input.transcript_path.as_deref();
-        let weighed = weigh_claims(input, claims, path)?;
-        let decision = decide_claims(&weighed, tally.answered_claims(), streak);
-        if decision.is_some() {
-            let open = (weighed.iter())
-                .map(|(_, weighed)| (weighed.claim, weighed.state))
-                .filter(|(_, state)| *state != ClaimState::Held);
-            tally.record_claims(open, self.at)?;
-        }
-        Ok(decision)
-    }
-
-    /// Whether something still runs in the background, so that the words are not the last ones.
-    fn is_working(&self) -> bool {
-        !self.hook_input.running_tasks().is_empty()
     }
 
     /// Records the answer in the log and the journal; the journal has nothing where nothing was judged.
