@@ -76,7 +76,8 @@ fn read_runners(line: &CommandLine) -> Vec<&'static Runner> {
     runners
 }
 
-/// The globs of the test files of a line: those of its runners; those of all where it starts something that is not known.
+/// The globs of the test files of a line: those of its runners and the names that the field uses, for helpers of tests have those, too; those
+/// of all where it starts something that is not known.
 pub(in super::super) fn list_test_globs(line: &CommandLine) -> Vec<String> {
     let runners = read_runners(line);
     if runners.is_empty() || runners.iter().any(|runner| runner.tests.is_empty()) {
@@ -87,13 +88,12 @@ pub(in super::super) fn list_test_globs(line: &CommandLine) -> Vec<String> {
 
 /// The globs of the test files of all runners, and the names that the field uses.
 pub(in super::super) fn list_all_test_globs() -> Vec<String> {
-    collect_globs(
-        std::iter::once(&RUNNER_TABLE.names).chain(all_runners().map(|runner| &runner.tests)),
-    )
+    collect_globs(all_runners().map(|runner| &runner.tests))
 }
 
 fn collect_globs(tests: impl Iterator<Item = &'static Vec<String>>) -> Vec<String> {
-    let globs: BTreeSet<&String> = tests.flatten().chain(&RUNNER_TABLE.folders).collect();
+    let always = RUNNER_TABLE.folders.iter().chain(&RUNNER_TABLE.names);
+    let globs: BTreeSet<&String> = tests.flatten().chain(always).collect();
     globs.into_iter().cloned().collect()
 }
 

@@ -12,7 +12,7 @@ use super::gate_part::GateFilePart;
 pub(in super::super) struct RunnerTable {
     /// Globs of folders of tests, and of the texts that tests compare with, for any runner.
     pub(super) folders: Vec<String>,
-    /// Globs of the names that the field uses, for a runner that is not known.
+    /// Globs of the names that the field uses, for any runner.
     pub(super) names: Vec<String>,
     /// Every runner that is known.
     pub(in super::super) groups: Vec<RunnerGroup>,
