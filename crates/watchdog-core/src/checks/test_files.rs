@@ -15,8 +15,13 @@ const THIRD_PARTY: [&str; 3] = ["vendor", "third_party", "node_modules"];
 pub fn is_test_file(path: &str) -> bool {
     static GLOBS: LazyLock<GlobSet> =
         LazyLock::new(|| path_globs(&list_all_test_globs()).expect("they are tested"));
-    let mut folders = path.split('/');
-    !folders.any(|folder| THIRD_PARTY.contains(&folder)) && GLOBS.is_match(path)
+    let folders: Vec<&str> = path.split('/').collect();
+    let third_party = folders
+        .iter()
+        .position(|folder| THIRD_PARTY.contains(folder));
+    // Below a folder of tests the name is the project's own.
+    let is_own = |depth| GLOBS.is_match(folders[..depth].join("/") + "/any");
+    third_party.is_none_or(is_own) && GLOBS.is_match(path)
 }
 
 /// The number of the first line that names a test, as its runner calls it: by the last word of its path.
@@ -100,21 +105,27 @@ fn is_on_new_test(lines: &[(&str, &str)], mark: usize) -> bool {
     let is_attribute = |text: &str| text.trim_start().starts_with(['@', '#', '[']);
     let text = lines[mark].1;
     let mut below = lines[mark..].iter().filter(|(sign, _)| *sign != "-");
-    let mut above = lines[..=mark].iter().rev().filter(|(sign, _)| *sign != "-");
+    // Lines that the difference leaves out may hold another test.
+    let mut above = (lines[..=mark].iter().rev())
+        .take_while(|(sign, text)| !(*sign == "@" || text.starts_with("++ ")))
+        .filter(|(sign, _)| *sign != "-");
+    let marks_of_many = ["describe.", "xdescribe(", "context.", "pytest.skip("];
+    let is_of_many = marks_of_many.iter().any(|mark| text.starts_with(mark));
     let test = if is_attribute(text) {
         below.find(|(_, text)| !is_attribute(text))
     } else {
         above.find(|(_, text)| DEFINES.is_match(text))
     };
     let named = test.and_then(|(sign, text)| Some((sign, NAME.captures(text)?)));
-    named.is_some_and(|(sign, groups)| {
-        let name = groups
-            .get(1)
-            .or(groups.get(2))
-            .map_or("", |name| name.as_str());
-        let mut removed = lines.iter().filter(|(sign, _)| *sign == "-");
-        *sign == "+" && !removed.any(|(_, text)| text.contains(name))
-    })
+    !is_of_many
+        && named.is_some_and(|(sign, groups)| {
+            let name = groups
+                .get(1)
+                .or(groups.get(2))
+                .map_or("", |name| name.as_str());
+            let mut removed = lines.iter().filter(|(sign, _)| *sign == "-");
+            *sign == "+" && !removed.any(|(_, text)| text.contains(name))
+        })
 }
 
 #[cfg(test)]
@@ -141,6 +152,9 @@ mod tests {
             "app/tests.py",
             "test.js",
             "test-adds.js",
+            "adds-test.js",
+            "pkg/test_helpers.go",
+            "spec/models/vendor/order_spec.rb",
             "pkg/testdata/want.txt",
         ] {
             assert!(is_test_file(path), "{path}");
@@ -214,6 +228,21 @@ mod tests {
             ("+func TestNew(t *testing.T) {\n+\tt.Skip()\n", 0, 0),
             (" func TestA(t *testing.T) {\n+\tt.Skip()\n", 0, 1),
             ("+#[test]\n+#[ignore]\n+fn added() {}\n", 0, 0),
+            (
+                "+func TestNew(t *testing.T) {\n@@ -9 +9 @@\n+\tt.Skip()\n",
+                0,
+                1,
+            ),
+            (
+                "+def test_new():\n+++ b/test_b.py\n+pytest.skip('x')\n",
+                0,
+                1,
+            ),
+            (
+                "+it('new', () => {})\n+describe.skip('old', () => {\n",
+                0,
+                1,
+            ),
             ("-@Test\n", 1, 0),
             ("+    @Disabled\n", 0, 1),
             ("-    [Fact]\n+    [Fact(Skip = \"x\")]\n", 0, 1),
