@@ -1,5 +1,6 @@
 //! Runs the command of a check, in a scratch checkout where it is to be clean.
 
+use std::ffi::OsString;
 use std::fs;
 use std::os::unix::fs::MetadataExt;
 use std::path::Path;
@@ -124,6 +125,9 @@ fn run_in_scratch(
     // Builds that trees share outside of them pass for those of another tree: cargo goes by paths below the root and times, Python by size and
     // second.
     variables.insert("PYTHONPYCACHEPREFIX".into(), None);
+    // A server behind it would compile the worktree's own files.
+    variables.insert("RUSTC_WRAPPER".into(), Some(OsString::new()));
+    let has_copies = capabilities.shared_copies.is_some();
     let (line, cwd, inside) = (request.line, request.cwd, plain_folder(request.cwd));
     let builds = inside.join("target");
     let builds = if scratch.join(&builds).is_dir() {
@@ -132,7 +136,7 @@ fn run_in_scratch(
         "target".into()
     };
     let set_builds = |variables: &mut EnvChanges, checkout: &Path| {
-        let builds = Some(checkout.join(&builds).into());
+        let builds = has_copies.then(|| checkout.join(&builds).into());
         variables.insert("CARGO_TARGET_DIR".into(), builds);
     };
     set_builds(&mut variables, scratch);
@@ -140,7 +144,6 @@ fn run_in_scratch(
         Ok(program) => program,
         Err(why) => return CommandRun::Unrunnable { why },
     };
-    let has_copies = capabilities.shared_copies.is_some();
     if !own_path::escapes_checkout(line, &program.cwd) && (has_copies || !searches_below(root)) {
         // A place for temporary files is in no tree.
         if let Ok(inside) = std::env::temp_dir().strip_prefix(root) {

@@ -13,8 +13,8 @@ use super::copied_dependencies::plain_folder;
 
 /// Programs that work outside of the checkout by its path: by a server, which sees the worktree itself, or in a folder of builds that may be
 /// elsewhere, where the worktree's older files would then pass for built.
-const ESCAPING: &str = "bazel bazelisk buck2 cmake ctest ddev devcontainer dmypy docker dotnet gradle gradlew hatch lando meson mvnd \
-                       nerdctl ninja nx pants podman sail sbt turbo vagrant watchman";
+const ESCAPING: &str = "bazel bazelisk bloop buck2 cmake ctest ddev devcontainer dmypy docker dotnet gradle gradlew hatch lando meson mvnd \
+                       nerdctl ninja nx pants podman sail sbt spring turbo vagrant watchman";
 
 /// Programs whose environments lie elsewhere, by the path of the project.
 const HOMES: &str = "pipenv poetry";
