@@ -4,6 +4,8 @@ use watchdog_facts::display::plural;
 use watchdog_facts::evidence::TestCounts;
 
 use super::feedback::first_three;
+use super::inner_tests::TestIdentity;
+use super::runners::list_runners;
 use super::suite_runs::{RerunTree, SuiteRunner};
 use crate::config::settings::CommandCriterion;
 
@@ -16,6 +18,22 @@ pub(super) fn excuse_failures(
     (names, tests): (&[String], Option<TestCounts>),
     runner: &dyn SuiteRunner,
 ) -> Result<(), String> {
+    // Names say nothing where they may have moved to other tests.
+    let runners = list_runners(&criterion.run);
+    let is_rust = runners
+        .iter()
+        .any(|name| ["cargo test", "nextest"].contains(name));
+    let inner = || runner.changed_inner_tests(criterion, TestIdentity::NamedSource);
+    let inner = is_rust.then(inner).transpose();
+    let inner = inner
+        .map_err(|unreadable| unreadable.why)?
+        .unwrap_or_default();
+    if let Some(test) = inner.first() {
+        return Err(format!(
+            "the test {} of {} is another now",
+            test.name, test.file
+        ));
+    }
     let begin = runner.find_begin_failures(criterion)?;
     let new: Vec<&str> = (names.iter().map(String::as_str))
         .filter(|name| !begin.failing.iter().any(|test| test == name))

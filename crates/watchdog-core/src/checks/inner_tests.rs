@@ -22,12 +22,22 @@ pub struct ChangedInnerTest {
     pub name: String,
 }
 
+/// By what a test inside of code is the same as before.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum TestIdentity {
+    /// Its marks, parameters and body: a renamed test is the same.
+    Source,
+    /// These and its name.
+    NamedSource,
+}
+
 /// The tests of files that changed: those of each file before, of which no file has the same any more. Sorted, each once.
 ///
 /// # Errors
 /// The path of a file of which that cannot be told.
 pub fn changed_inner_tests<'a>(
     files: impl Iterator<Item = (&'a str, Option<String>, Option<String>)>,
+    identity: TestIdentity,
 ) -> Result<Vec<ChangedInnerTest>, String> {
     let (mut before, mut after) = (Vec::new(), Vec::new());
     for (path, old, new) in files {
@@ -41,7 +51,10 @@ pub fn changed_inner_tests<'a>(
             tests.extend(reader.tests.into_iter().map(|test| (path, test)));
         }
     }
-    let is_there = |test: &InnerTest| after.iter().any(|(_, new)| new.tokens == test.tokens);
+    let is_same = |new: &InnerTest, old: &InnerTest| {
+        new.tokens == old.tokens && (identity == TestIdentity::Source || new.name == old.name)
+    };
+    let is_there = |test: &InnerTest| after.iter().any(|(_, new)| is_same(new, test));
     let changed: BTreeSet<ChangedInnerTest> = before
         .into_iter()
         .filter(|(_, test)| !is_there(test))
@@ -192,7 +205,8 @@ mod tests {
             let new = OLD.replace(from, to);
             assert_ne!(new, OLD, "{from}");
             let files = [("src/lib.rs", Some(OLD.to_owned()), Some(new))];
-            let tests = changed_inner_tests(files.into_iter()).expect("it is read");
+            let tests =
+                changed_inner_tests(files.into_iter(), TestIdentity::Source).expect("it is read");
             let names: Vec<&str> = tests.iter().map(|test| test.name.as_str()).collect();
             assert_eq!(names, changed, "{from} {to}");
         }
@@ -200,10 +214,22 @@ mod tests {
             ("src/a.rs", Some(OLD.to_owned()), None),
             ("src/b.rs", None, Some(OLD.to_owned())),
         ];
-        assert_eq!(changed_inner_tests(moved.into_iter()), Ok(Vec::new()));
+        for identity in [TestIdentity::Source, TestIdentity::NamedSource] {
+            let moved = moved.clone().into_iter();
+            assert_eq!(changed_inner_tests(moved, identity), Ok(Vec::new()));
+        }
+        let renamed = OLD.replace("fn adds", "fn sums");
+        let renamed = [("src/a.rs", Some(OLD.to_owned()), Some(renamed))];
+        let names = |identity| {
+            let tests = changed_inner_tests(renamed.clone().into_iter(), identity);
+            let tests = tests.expect("it is read").into_iter();
+            tests.map(|test| test.name).collect::<Vec<_>>()
+        };
+        assert_eq!(names(TestIdentity::Source), [""; 0]);
+        assert_eq!(names(TestIdentity::NamedSource), ["adds"]);
         let broken = [("src/a.rs", Some("#[test] fn a() {".to_owned()), None)];
         assert_eq!(
-            changed_inner_tests(broken.into_iter()),
+            changed_inner_tests(broken.into_iter(), TestIdentity::Source),
             Err("src/a.rs".to_owned())
         );
     }

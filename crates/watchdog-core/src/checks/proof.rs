@@ -3,7 +3,7 @@
 use watchdog_facts::evidence::{CheckResult, OutcomeBeforeWork, ReadFact, TestCounts};
 use watchdog_facts::proof::{CheckProof, RerunOutcome};
 
-use super::inner_tests::ChangedInnerTest;
+use super::inner_tests::{ChangedInnerTest, TestIdentity};
 use super::proof_reruns::Reruns;
 use super::proof_worth::{ProofFacts, ProofWorth, weigh_proof};
 use super::suite_runs::SuiteRunner;
@@ -30,7 +30,10 @@ pub fn prove_pass(
 ) -> Option<ProvenPass> {
     let read = || -> ReadFact<(Vec<String>, Vec<ChangedInnerTest>)> {
         let files = runner.changed_judging_files(criterion)?;
-        Ok((files, runner.changed_inner_tests(criterion)?))
+        Ok((
+            files,
+            runner.changed_inner_tests(criterion, TestIdentity::Source)?,
+        ))
     };
     let ((files, inner), unread) = match read() {
         Ok(changes) => (changes, None),

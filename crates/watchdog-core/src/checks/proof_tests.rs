@@ -11,7 +11,7 @@ use watchdog_facts::verdict::Evidence;
 
 use super::baseline_failures::excuse_failures;
 use super::canary::CanaryTest;
-use super::inner_tests::ChangedInnerTest;
+use super::inner_tests::{ChangedInnerTest, TestIdentity};
 use super::proof::prove_pass;
 use super::proof_worth::ProofWorth;
 use super::suite_runs::{CanaryRun, RerunTree, SuiteRun, SuiteRunner};
@@ -46,7 +46,11 @@ impl SuiteRunner for TableRunner {
         true
     }
 
-    fn changed_inner_tests(&self, criterion: &CommandCriterion) -> ReadFact<Vec<ChangedInnerTest>> {
+    fn changed_inner_tests(
+        &self,
+        criterion: &CommandCriterion,
+        _identity: TestIdentity,
+    ) -> ReadFact<Vec<ChangedInnerTest>> {
         let is_inner = criterion.tests_are.contains(&"inner".to_owned());
         let test = ChangedInnerTest {
             file: "src/lib.rs".to_owned(),

@@ -7,7 +7,7 @@ use watchdog_facts::evidence::{ReadFact, TestCounts};
 use watchdog_facts::proof::RerunOutcome;
 
 use super::canary::CanaryTest;
-use super::inner_tests::ChangedInnerTest;
+use super::inner_tests::{ChangedInnerTest, TestIdentity};
 use crate::config::settings::CommandCriterion;
 
 /// A tree that a suite is tried on.
@@ -105,7 +105,11 @@ pub trait SuiteRunner {
     fn reverts_scripts(&self, criterion: &CommandCriterion) -> bool;
 
     /// The tests inside of files of code that the spec's work changed, sorted.
-    fn changed_inner_tests(&self, criterion: &CommandCriterion) -> ReadFact<Vec<ChangedInnerTest>>;
+    fn changed_inner_tests(
+        &self,
+        criterion: &CommandCriterion,
+        identity: TestIdentity,
+    ) -> ReadFact<Vec<ChangedInnerTest>>;
 
     /// The first line with a name of a test in the judging files that the spec's work changed, or with one of the code in its other
     /// files: before, and now.

@@ -11,8 +11,8 @@ use crate::clock::now;
 use crate::judge::criteria_files::changed_scripts;
 use watchdog_core::checks::{
     CanaryRun, CanaryTest, ChangedInnerTest, CheckContext, CheckDefinition, CommandCheck,
-    CompletionCheck as _, JudgingFiles, RerunTree, SuiteRun, SuiteRunner, changed_inner_tests,
-    find_test_line, write_canary,
+    CompletionCheck as _, JudgingFiles, RerunTree, SuiteRun, SuiteRunner, TestIdentity,
+    changed_inner_tests, find_test_line, write_canary,
 };
 use watchdog_core::config::settings::{CheckKind, CommandCriterion};
 use watchdog_facts::evidence::{FaultKind, OutcomeBeforeWork, ReadFact, UnreadableFact};
@@ -75,7 +75,11 @@ impl SuiteRunner for SystemCapabilities<'_> {
         scripts.is_ok_and(|scripts| scripts.iter().all(is_reverted))
     }
 
-    fn changed_inner_tests(&self, criterion: &CommandCriterion) -> ReadFact<Vec<ChangedInnerTest>> {
+    fn changed_inner_tests(
+        &self,
+        criterion: &CommandCriterion,
+        identity: TestIdentity,
+    ) -> ReadFact<Vec<ChangedInnerTest>> {
         let judging = judging_files(criterion)?;
         let folder = plain_folder(criterion.cwd.as_deref());
         let may_hold = |path: &str| {
@@ -96,7 +100,7 @@ impl SuiteRunner for SystemCapabilities<'_> {
                 worktree.text_in_tree(&trees.judged, path)?,
             ));
         }
-        changed_inner_tests(files.into_iter())
+        changed_inner_tests(files.into_iter(), identity)
             .map_err(|path| unknown(format!("the tests of {path} cannot be told from its code")))
     }
 
