@@ -184,7 +184,7 @@ fn timeout_ends_all_that_a_clean_check_began() {
         "pwd > '{0}'; echo $CARGO_TARGET_DIR >> '{0}'; setsid sleep 1000 & exec sleep 1000",
         seen.display()
     );
-    let check = json!({"type": "command", "run": hang, "clean": true, "timeout_seconds": 1});
+    let check = json!({"type": "command", "run": hang, "clean": true, "timeout_seconds": 4});
     repo.write(
         "completion.json",
         json!({"completion_check": {"max_probes": 0}, "checks": [check]}).to_string(),
@@ -195,11 +195,7 @@ fn timeout_ends_all_that_a_clean_check_began() {
     assert_eq!(out.verdict(), "review/verify_timeout", "{out}");
     let seen = std::fs::read_to_string(&seen).expect("it ran");
     let here = seen.lines().next().unwrap_or_default();
-    assert_eq!(
-        seen,
-        format!("{here}\n{here}/target\n"),
-        "builds stay in it"
-    );
+    assert_eq!(seen, format!("{here}\n\n"), "builds stay in it");
     let is_here = here == repo.path().to_string_lossy();
     assert_eq!(is_here, has_namespaces(&env), "{out}");
     env.assert_nothing_left();
