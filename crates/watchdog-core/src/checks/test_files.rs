@@ -109,15 +109,15 @@ fn is_on_new_test(lines: &[(&str, &str)], mark: usize) -> bool {
     let mut above = (lines[..=mark].iter().rev())
         .take_while(|(sign, text)| !(*sign == "@" || text.starts_with("++ ")))
         .filter(|(sign, _)| *sign != "-");
-    let marks_of_many = ["describe.", "xdescribe(", "context.", "pytest.skip("];
-    let is_of_many = marks_of_many.iter().any(|mark| text.starts_with(mark));
+    let many = ["describe", "context", "pytest."];
+    let is_many = |text: &str| many.iter().any(|word| text.starts_with(word));
     let test = if is_attribute(text) {
         below.find(|(_, text)| !is_attribute(text))
     } else {
         above.find(|(_, text)| DEFINES.is_match(text))
     };
     let named = test.and_then(|(sign, text)| Some((sign, NAME.captures(text)?)));
-    !is_of_many
+    !is_many(text.trim_start_matches('x'))
         && named.is_some_and(|(sign, groups)| {
             let name = groups
                 .get(1)
