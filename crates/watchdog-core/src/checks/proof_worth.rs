@@ -76,7 +76,7 @@ pub(super) fn weigh_proof(facts: &ProofFacts<'_>) -> ProofWorth {
             "{names} on this work as it was when the work began, and the changed tests pass without the work"
         )),
         (Fail, _) if facts.was_red => ProofWorth::Weakened(format!(
-            "{names} as it was when the work began, when it failed, too: it was what the session had to make pass"
+            "{names} as it was when the work began, and it failed then: the session had to make it pass"
         )),
         (Fail, _) if facts.changes == Some(TestChanges::Refused) => ProofWorth::Weakened(format!(
             "{names} as it was when the work began, and test_changes refuses that"
