@@ -1,6 +1,6 @@
 //! `watchdog doctor`: what is wrong and how to mend it; with `--rebuild`, records brought back from git.
 
-use super::hook::{choose_hook_program, is_shared};
+use super::hook_settings::{choose_hook_program, is_shared};
 use crate::cli::args::DoctorArgs;
 use crate::cli::failure::CommandFailure;
 use crate::cli::terminal::CommandTerminal;

@@ -21,7 +21,7 @@ use watchdog_judge::wire::forget_json::{KeptEntry, LeftEntry, LeftWorktree, Left
 use watchdog_process::own_stdin::stdin_is_terminal;
 
 use super::from_session::PrivilegedCommand;
-use super::hook::choose_hook_program;
+use super::hook_settings::choose_hook_program;
 
 /// Shows what is left; removes it where that was said.
 pub fn run_forget_command(

@@ -27,6 +27,7 @@ mod fleet_words;
 pub mod forget;
 mod from_session;
 pub mod hook;
+mod hook_settings;
 pub mod init;
 mod init_choice;
 pub mod judging;
