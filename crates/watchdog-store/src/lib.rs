@@ -26,6 +26,7 @@ pub mod event_kinds;
 mod file;
 mod key;
 mod open;
+mod original_settings;
 mod records;
 
 pub mod engine;
@@ -52,6 +53,7 @@ pub use file::replace_file as replace_private_file;
 pub use key::RowKey;
 pub use notes::{StoreNotes, is_first_note, take_unread_notes};
 pub use open::{open_store, open_store_to_read};
+pub use original_settings::OriginalSettings;
 pub use records::{
     RowsByWorktree, account, anchor, answer, baseline, before, breaker, check_cache, conversation,
     copied, expiry, figures, hook_session, left_rows, looped, notice_record, outbox, progress,

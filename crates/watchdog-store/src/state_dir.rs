@@ -106,6 +106,11 @@ impl StateDir {
         self.root.join("fleet.json")
     }
 
+    /// The file with the texts of settings before watchdog's hooks came in.
+    pub fn hook_settings(&self) -> PathBuf {
+        self.root.join("hook-settings.json")
+    }
+
     /// The file with the id under which the server of a fleet that this machine left still lists it.
     pub fn left_fleet_machine(&self) -> PathBuf {
         self.root.join("fleet-left")

@@ -3,6 +3,8 @@
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
+use serde_json::Value;
+
 use crate::cli::args_hook::{InstallArgs, SettingsArgs};
 use crate::cli::failure::CommandFailure;
 use crate::cli::terminal::CommandTerminal;
@@ -15,6 +17,7 @@ use watchdog_judge::hooks::{
 };
 use watchdog_judge::judge::command_env::CommandEnv;
 use watchdog_judge::wire::setup_json::hook_settings_json;
+use watchdog_store::OriginalSettings;
 
 /// Writes the hooks of an agent into its settings, and says where they hold.
 pub(super) fn install_hooks(
@@ -40,12 +43,12 @@ pub(super) fn install_hooks(
         all_sessions: install.all_sessions,
     };
     let wanted = HookEntries::usual(dialect, &program, check_hook_timeout(install)?, holds);
-    let code = edit_settings(command_env, terminal, install.settings, &wanted, &program)?;
+    let change = edit_settings(command_env, terminal, install.settings, &wanted, &program)?;
     if !terminal.json {
         tell_where_hooks_hold(terminal, install.settings, worktree.as_ref(), is_shared);
-        tell_second_hooks(terminal, install.settings, worktree.as_ref(), &program);
+        change.tell_obstacles(terminal, worktree.as_ref());
     }
-    Ok(code)
+    Ok(0)
 }
 
 /// Takes the hooks of an agent out again.
@@ -54,13 +57,15 @@ pub(super) fn uninstall_hooks(
     terminal: &CommandTerminal,
     which: SettingsArgs,
 ) -> Result<u8, CommandFailure> {
+    let wanted = HookEntries::none(which.agent);
     edit_settings(
         command_env,
         terminal,
         which,
-        &HookEntries::none(which.agent),
+        &wanted,
         &choose_hook_program(true)?,
-    )
+    )?;
+    Ok(0)
 }
 
 fn check_hook_timeout(install: &InstallArgs) -> Result<Duration, CommandFailure> {
@@ -79,7 +84,7 @@ pub(super) fn is_shared(worktree: &Worktree, dialect: HookDialect) -> bool {
     worktree.head_has(dialect.project_file()).unwrap_or(false)
 }
 
-/// Says which worktrees the hooks are for, and what switches them off.
+/// Says which worktrees the hooks are for.
 fn tell_where_hooks_hold(
     terminal: &CommandTerminal,
     which: SettingsArgs,
@@ -100,9 +105,6 @@ fn tell_where_hooks_hold(
             plural(others, "other worktree")
         ),
     });
-    if let Some(switch) = find_switch(which, worktree) {
-        terminal.complain(&format!("watchdog: {switch}"));
-    }
 }
 
 /// Names other settings of the agent that have hooks of watchdog, so that each event can be answered twice.
@@ -185,80 +187,156 @@ pub(super) fn choose_hook_program(whole_path: bool) -> Result<String, CommandFai
     Ok(shell_word(text))
 }
 
+/// A change of a settings file, planned or done.
+pub(super) struct SettingsChange {
+    which: SettingsArgs,
+    pub(super) file: SettingsFile,
+    after: Option<String>,
+    others: Vec<String>,
+    /// What the hooks call, as a shell word.
+    program: String,
+    takes_out: bool,
+}
+
+impl SettingsChange {
+    /// Plans the change after which exactly the wanted hooks stand in the settings.
+    pub(super) fn plan(
+        command_env: &CommandEnv,
+        which: SettingsArgs,
+        wanted: &HookEntries,
+        program: &str,
+    ) -> Result<Self, CommandFailure> {
+        let path = settings_path(command_env, which)?;
+        let file = SettingsFile::from_path(&path).map_err(refuse_settings_file)?;
+        let before = file.text.as_deref().unwrap_or_default();
+        let edited = hook_text::edit_hooks(before, wanted, program).map_err(|error| {
+            CommandFailure::configuration(format!(
+                "{} was not changed: {error}",
+                file.path.display()
+            ))
+            .hint("repair it, then try again; nothing was written")
+        })?;
+        let originals = OriginalSettings::read(&command_env.state);
+        let original = (originals.original_text(&file.path, file.text.as_deref()))
+            .filter(|_| wanted.is_empty());
+        let after = match original {
+            Some(text) => text.clone(),
+            None if edited.text == before => file.text.clone(),
+            None => file.text_after(&edited),
+        };
+        Ok(SettingsChange {
+            which,
+            after,
+            others: edited.others,
+            program: program.to_owned(),
+            takes_out: wanted.is_empty(),
+            file,
+        })
+    }
+
+    /// Whether there is anything to change.
+    pub(super) fn is_needed(&self) -> bool {
+        self.after != self.file.text
+    }
+
+    /// The file's name for a person.
+    fn name(&self) -> String {
+        escape_to_one_line(&self.file.path.display().to_string())
+    }
+
+    /// The lines that change.
+    pub(super) fn format_diff(&self) -> String {
+        let text = |text: &Option<String>| text.clone().unwrap_or_default();
+        let name = self.file.path.display().to_string();
+        line_diff::format_unified_diff(&text(&self.file.text), &text(&self.after), &name)
+    }
+
+    /// Writes it, after a note of how to give back every byte.
+    pub(super) fn write(&self, command_env: &CommandEnv) -> Result<(), CommandFailure> {
+        let after = self.after.as_deref();
+        let before = self.file.text.as_deref();
+        OriginalSettings::read(&command_env.state).note_change(&self.file.path, before, after)?;
+        self.file.replace(after).map_err(refuse_settings_file)?;
+        if !self.which.user
+            && let Ok(worktree) = command_env.open_worktree()
+        {
+            super::init::note_own_file(command_env, &worktree, self.which.agent.project_file());
+        }
+        Ok(())
+    }
+
+    /// A person's further steps so that the agent runs the hooks.
+    fn needs(&self) -> Option<&'static str> {
+        let needs = self.which.agent.what_it_needs(!self.which.user);
+        needs.filter(|_| !self.takes_out)
+    }
+
+    /// The change as JSON.
+    pub(super) fn to_json(&self, command_env: &CommandEnv) -> Value {
+        let worktree = Worktree::open(&command_env.worktree).ok();
+        let switched_off = find_switch(self.which, worktree.as_ref());
+        hook_settings_json(
+            self.which.agent.as_str(),
+            &self.file.path.display().to_string(),
+            self.is_needed(),
+            self.which.dry_run,
+            &self.others,
+            (self.needs(), switched_off.as_deref()),
+            &self.format_diff(),
+        )
+    }
+
+    /// Names the setting with which no hook runs, and other hooks of watchdog for the same events.
+    pub(super) fn tell_obstacles(&self, terminal: &CommandTerminal, worktree: Option<&Worktree>) {
+        if let Some(switch) = find_switch(self.which, worktree) {
+            terminal.complain(&format!("watchdog: {switch}"));
+        }
+        tell_second_hooks(terminal, self.which, worktree, &self.program);
+    }
+
+    /// Says what was changed, or would be.
+    pub(super) fn tell(&self, terminal: &CommandTerminal) {
+        let name = self.name();
+        match (self.is_needed(), self.which.dry_run) {
+            (false, _) => terminal.line(&format!("nothing to change in {name}")),
+            (true, true) => terminal.line(escape_for_display(&self.format_diff()).trim_end()),
+            (true, false) if self.after.is_none() => terminal.line(&format!("removed {name}")),
+            (true, false) => terminal.line(&format!(
+                "changed {name}; sessions that start from now on use it"
+            )),
+        }
+        if let Some(needs) = self.needs() {
+            terminal.line(needs);
+        }
+        let beside = match self.takes_out {
+            true => "",
+            false => ", and runs beside the new ones",
+        };
+        for handwritten in &self.others {
+            terminal.complain(&format!(
+                "watchdog: left as it is, because it was written by hand{beside}: {}",
+                escape_to_one_line(handwritten)
+            ));
+        }
+    }
+}
+
 fn edit_settings(
     command_env: &CommandEnv,
     terminal: &CommandTerminal,
     which: SettingsArgs,
     wanted: &HookEntries,
     program: &str,
-) -> Result<u8, CommandFailure> {
-    let path = settings_path(command_env, which)?;
-    let file = SettingsFile::from_path(&path).map_err(refuse_settings_file)?;
-    let before = file.text.as_deref().unwrap_or_default();
-    let edited = hook_text::edit_hooks(before, wanted, program).map_err(|error| {
-        CommandFailure::configuration(format!("{} was not changed: {error}", file.path.display()))
-            .hint("repair it, then try again; nothing was written")
-    })?;
-    let text = file.text_after(&edited);
-    let changed = text != before;
-    let name = file.path.display().to_string();
-    if changed && !which.dry_run {
-        file.replace(text).map_err(refuse_settings_file)?;
-        if !which.user
-            && let Ok(worktree) = command_env.open_worktree()
-        {
-            super::init::note_own_file(command_env, &worktree, which.agent.project_file());
-        }
+) -> Result<SettingsChange, CommandFailure> {
+    let change = SettingsChange::plan(command_env, which, wanted, program)?;
+    if change.is_needed() && !which.dry_run {
+        change.write(command_env)?;
     }
-    let needs = which
-        .agent
-        .what_it_needs(!which.user)
-        .filter(|_| !wanted.is_empty());
-    if terminal.json {
-        let diff = line_diff::format_unified_diff(before, text, &name);
-        let worktree = Worktree::open(&command_env.worktree).ok();
-        let switched_off = find_switch(which, worktree.as_ref());
-        terminal.value(&hook_settings_json(
-            which.agent.as_str(),
-            &name,
-            changed,
-            which.dry_run,
-            &edited.others,
-            (needs, switched_off.as_deref()),
-            &diff,
-        ));
-        return Ok(0);
+    match terminal.json {
+        true => terminal.value(&change.to_json(command_env)),
+        false => change.tell(terminal),
     }
-    match (changed, which.dry_run) {
-        (false, _) => terminal.line(&format!(
-            "nothing to change in {}",
-            escape_to_one_line(&name)
-        )),
-        (true, true) => terminal.line(
-            escape_for_display(&line_diff::format_unified_diff(before, text, &name)).trim_end(),
-        ),
-        (true, false) if text.is_empty() => {
-            terminal.line(&format!("removed {}", escape_to_one_line(&name)))
-        }
-        (true, false) => terminal.line(&format!(
-            "changed {}; sessions that start from now on use it",
-            escape_to_one_line(&name)
-        )),
-    }
-    if let Some(needs) = needs {
-        terminal.line(needs);
-    }
-    let beside = match wanted.is_empty() {
-        true => "",
-        false => ", and runs beside the new ones",
-    };
-    for handwritten in &edited.others {
-        terminal.complain(&format!(
-            "watchdog: left as it is, because it was written by hand{beside}: {}",
-            escape_to_one_line(handwritten)
-        ));
-    }
-    Ok(0)
+    Ok(change)
 }
 
 fn settings_path(command_env: &CommandEnv, which: SettingsArgs) -> Result<PathBuf, CommandFailure> {

@@ -100,19 +100,16 @@ impl SettingsFile {
     }
 
     /// The text to put in its place after an edit: none where only an empty object is left. A file that a link leads to stays.
-    pub fn text_after<'e>(&self, edited: &'e SettingsEdit) -> &'e str {
-        if edited.is_emptied && !self.is_linked {
-            ""
-        } else {
-            &edited.text
-        }
+    pub fn text_after(&self, edited: &SettingsEdit) -> Option<String> {
+        let is_gone = edited.text.is_empty() || (edited.is_emptied && !self.is_linked);
+        (!is_gone).then(|| edited.text.clone())
     }
 
-    /// Puts another text in its place, with the same rights, at once or not at all. An empty text in place of one removes the file.
+    /// Puts another text in its place, with the same rights, at once or not at all; without a text it removes the file.
     ///
     /// # Errors
     /// When the system refuses, or the file has changed since it was read.
-    pub fn replace(&self, text: &str) -> Result<(), SettingsFileError> {
+    pub fn replace(&self, text: Option<&str>) -> Result<(), SettingsFileError> {
         let failed = |what| {
             move |source| SettingsFileError::Io {
                 what,
@@ -120,15 +117,15 @@ impl SettingsFile {
                 source,
             }
         };
-        if text.is_empty() && self.text.is_some() {
-            return if Self::from_path(&self.path)?.text == self.text {
-                fs::remove_file(&self.path).map_err(failed("remove"))
-            } else {
-                Err(SettingsFileError::Changed {
+        let Some(text) = text else {
+            return match Self::from_path(&self.path)?.text {
+                None => Ok(()),
+                text if text == self.text => fs::remove_file(&self.path).map_err(failed("remove")),
+                Some(_) => Err(SettingsFileError::Changed {
                     path: self.path.clone(),
-                })
+                }),
             };
-        }
+        };
         let folder = self.path.parent().unwrap_or(Path::new("/"));
         fs::create_dir_all(folder).map_err(failed("make the folder of"))?;
         let draft = self
@@ -178,7 +175,7 @@ mod tests {
         symlink(&real, &link).unwrap();
         SettingsFile::from_path(&link)
             .unwrap()
-            .replace("{\"a\": 1}")
+            .replace(Some("{\"a\": 1}"))
             .unwrap();
         assert_eq!(fs::read_to_string(&real).unwrap(), "{\"a\": 1}");
         assert!(fs::symlink_metadata(&link).unwrap().is_symlink());
@@ -201,10 +198,13 @@ mod tests {
         let file = SettingsFile::from_path(&path).unwrap();
         fs::write(&path, "theirs").unwrap();
         assert!(matches!(
-            file.replace(""),
+            file.replace(None),
             Err(SettingsFileError::Changed { .. })
         ));
-        SettingsFile::from_path(&path).unwrap().replace("").unwrap();
+        SettingsFile::from_path(&path)
+            .unwrap()
+            .replace(None)
+            .unwrap();
         assert!(!path.exists());
     }
 
@@ -214,7 +214,7 @@ mod tests {
         let path = folder.path().join(".claude/settings.json");
         let file = SettingsFile::from_path(&path).unwrap();
         assert_eq!(file.text, None);
-        file.replace("{}\n").unwrap();
+        file.replace(Some("{}\n")).unwrap();
         assert_eq!(fs::read_to_string(&path).unwrap(), "{}\n");
     }
 
@@ -225,7 +225,7 @@ mod tests {
         let missing = SettingsFile::from_path(&path).unwrap();
         fs::write(&path, "{\"theirs\": 1}").unwrap();
         assert!(matches!(
-            missing.replace("{}"),
+            missing.replace(Some("{}")),
             Err(SettingsFileError::Changed { .. })
         ));
         assert_eq!(fs::read_to_string(&path).unwrap(), "{\"theirs\": 1}");

@@ -56,7 +56,8 @@ fn apply_mend(command_env: &CommandEnv, safe: &SafeMend) -> Result<String, Strin
             Ok(format!("removed {}", plural(removed, "lock file")))
         }
         SafeMend::WriteHooks { file, text } => {
-            file.replace(text).map_err(|error| error.to_string())?;
+            file.replace(Some(text))
+                .map_err(|error| error.to_string())?;
             note_own_file(command_env, &file.path);
             Ok(format!(
                 "wrote the hooks of this version into {}",

@@ -131,7 +131,7 @@ fn remove_hooks(leftovers: &mut Leftovers, program: &str) {
         let edited = hook_text::edit_hooks(text, &HookEntries::none(*dialect), program)
             .map_err(|error| error.to_string());
         if let Err(why) = edited.and_then(|edited| {
-            file.replace(file.text_after(&edited))
+            file.replace(file.text_after(&edited).as_deref())
                 .map_err(|error| error.to_string())
         }) {
             entries_left += hook_text::own_entries(*dialect, text, program);
