@@ -13,6 +13,7 @@ use super::args_loop::LoopArgs;
 use super::args_rescue::RescueArgs;
 use super::args_session::SessionArgs;
 use super::args_sweep::SweepArgs;
+use super::args_switch::SwitchArgs;
 use super::commands::evaluate::{self, EvaluateArgs};
 use super::commands::schema::SchemaArgs;
 use super::examples;
@@ -82,6 +83,10 @@ pub enum Command {
     Task(super::args_task::TaskArgs),
     /// Let several machines share a server
     Fleet(super::args_fleet::FleetArgs),
+    /// Let agents hear what git says: install the hooks of each that is here
+    On(SwitchArgs),
+    /// Take the hooks out again, and give back every byte
+    Off(SwitchArgs),
     /// Answer agents' hooks, or install them
     Hook(HookArgs),
     /// Show the whole flow in a scratch repository; needs no agent

@@ -17,7 +17,7 @@ use watchdog_facts::page_address;
 const FIRST: [(&str, &[&str]); 1] = [(
     "Commands",
     &[
-        "run", "loop", "check", "status", "explain", "rescue", "init", "doctor", "hook", "sweep",
+        "on", "run", "loop", "check", "status", "explain", "rescue", "init", "doctor", "sweep",
         "demo", "help",
     ],
 )];
@@ -37,6 +37,7 @@ const GROUPS: [(&str, &[&str]); 5] = [
         "Set up",
         &[
             "demo",
+            "on, off",
             "init",
             "doctor",
             "trust, untrust",
@@ -82,7 +83,11 @@ const RARE: &[&str] = &[
 ];
 
 /// The shared help lines of two commands.
-const TOGETHER: [(&str, &str); 5] = [
+const TOGETHER: [(&str, &str); 6] = [
+    (
+        "on, off",
+        "Install the hooks of every agent that is here, or take them out",
+    ),
     (
         "agent, notify",
         "Show the agents that watchdog knows, or send a test notice",

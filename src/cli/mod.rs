@@ -17,6 +17,7 @@ mod args_rescue;
 mod args_session;
 mod args_status;
 mod args_sweep;
+mod args_switch;
 mod args_task;
 mod args_watch;
 mod command_line;

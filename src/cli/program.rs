@@ -22,10 +22,11 @@ use watchdog_store::{StateDir, StoreError, take_unread_notes};
 use super::args::{Cli, Command};
 use super::args_global::{ColorWhen, GlobalArgs};
 use super::command_line::{calls_a_hook, parse_command_line};
+use super::commands::switch::SwitchPosition;
 use super::commands::{
     agent, breaker, completions, demo, doctor, evaluate, events, explain, fleet, forget, hook,
     init, judging, logs, looping, manual, notify_test, probe, report, rescue, schema, snapshot,
-    status, sweep, task, trust, watch,
+    status, sweep, switch, task, trust, watch,
 };
 use super::exit::{answer_all_the_same, finish_with_code, report_failure, without_room};
 use super::failure::{BUG, CommandFailure, USAGE};
@@ -214,6 +215,12 @@ fn dispatch_command(cli: Cli, terminal: &CommandTerminal) -> Result<u8, CommandF
         Command::Schema(args) => schema::run_schema_command(around, terminal, args),
         Command::Watch(args) => watch::run_watch_command(&around()?, terminal, args),
         Command::Task(args) => task::run_task_command(&around()?, terminal, args),
+        Command::On(args) => {
+            switch::run_switch_command(&around()?, terminal, args, SwitchPosition::On)
+        }
+        Command::Off(args) => {
+            switch::run_switch_command(&around()?, terminal, args, SwitchPosition::Off)
+        }
         Command::Hook(args) => hook::run_hook_command(global, around, terminal, args),
         Command::Demo => demo::run_demo_command(terminal),
         Command::Completions { shell } => completions::run_completions_command(shell),

@@ -133,6 +133,8 @@ mod agent_hooks;
 mod agent_test;
 // The agent's hooks: held by unmet checks alone, answered whatever happens; and the settings that name them.
 mod hooks;
+// `watchdog on` and `off`: the hooks of every agent here, and every byte back.
+mod hook_switch;
 // Commits of branches that a session deleted or reset.
 mod lost_branches;
 // Ignored files that a session cleans away, and a repository that it replaces.

@@ -25,7 +25,7 @@ pub struct OriginalSettings<'a> {
 
 impl<'a> OriginalSettings<'a> {
     /// Reads them.
-    pub fn read(state: &'a StateDir) -> Self {
+    pub fn from_state(state: &'a StateDir) -> Self {
         let bytes = fs::read(state.hook_settings()).unwrap_or_default();
         let texts = serde_json::from_slice(&bytes).unwrap_or_default();
         OriginalSettings { state, texts }

@@ -3,8 +3,6 @@
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
-use serde_json::Value;
-
 use crate::cli::args_hook::{InstallArgs, SettingsArgs};
 use crate::cli::failure::CommandFailure;
 use crate::cli::terminal::CommandTerminal;
@@ -16,7 +14,7 @@ use watchdog_judge::hooks::{
     HeldAgents, HookDialect, HookEntries, find_hook_switch, hook_text, line_diff,
 };
 use watchdog_judge::judge::command_env::CommandEnv;
-use watchdog_judge::wire::setup_json::hook_settings_json;
+use watchdog_judge::wire::setup_json::EditedSettings;
 use watchdog_store::OriginalSettings;
 
 /// Writes the hooks of an agent into its settings, and says where they hold.
@@ -216,7 +214,7 @@ impl SettingsChange {
             ))
             .hint("repair it, then try again; nothing was written")
         })?;
-        let originals = OriginalSettings::read(&command_env.state);
+        let originals = OriginalSettings::from_state(&command_env.state);
         let original = (originals.original_text(&file.path, file.text.as_deref()))
             .filter(|_| wanted.is_empty());
         let after = match original {
@@ -255,7 +253,11 @@ impl SettingsChange {
     pub(super) fn write(&self, command_env: &CommandEnv) -> Result<(), CommandFailure> {
         let after = self.after.as_deref();
         let before = self.file.text.as_deref();
-        OriginalSettings::read(&command_env.state).note_change(&self.file.path, before, after)?;
+        OriginalSettings::from_state(&command_env.state).note_change(
+            &self.file.path,
+            before,
+            after,
+        )?;
         self.file.replace(after).map_err(refuse_settings_file)?;
         if !self.which.user
             && let Ok(worktree) = command_env.open_worktree()
@@ -271,19 +273,19 @@ impl SettingsChange {
         needs.filter(|_| !self.takes_out)
     }
 
-    /// The change as JSON.
-    pub(super) fn to_json(&self, command_env: &CommandEnv) -> Value {
+    /// The change for programs.
+    pub(super) fn report(&self, command_env: &CommandEnv) -> EditedSettings {
         let worktree = Worktree::open(&command_env.worktree).ok();
-        let switched_off = find_switch(self.which, worktree.as_ref());
-        hook_settings_json(
-            self.which.agent.as_str(),
-            &self.file.path.display().to_string(),
-            self.is_needed(),
-            self.which.dry_run,
-            &self.others,
-            (self.needs(), switched_off.as_deref()),
-            &self.format_diff(),
-        )
+        EditedSettings {
+            agent: self.which.agent.as_str(),
+            file: self.file.path.display().to_string(),
+            changed: self.is_needed(),
+            dry_run: self.which.dry_run,
+            others: self.others.clone(),
+            needs: self.needs(),
+            switched_off: find_switch(self.which, worktree.as_ref()),
+            diff: self.format_diff(),
+        }
     }
 
     /// Names the setting with which no hook runs, and other hooks of watchdog for the same events.
@@ -333,7 +335,7 @@ fn edit_settings(
         change.write(command_env)?;
     }
     match terminal.json {
-        true => terminal.value(&change.to_json(command_env)),
+        true => terminal.print_answer(&change.report(command_env)),
         false => change.tell(terminal),
     }
     Ok(change)

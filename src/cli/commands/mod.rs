@@ -45,6 +45,7 @@ pub mod snapshot;
 pub(super) mod snapshots;
 pub mod status;
 pub mod sweep;
+pub mod switch;
 pub mod task;
 mod task_work;
 pub mod trust;

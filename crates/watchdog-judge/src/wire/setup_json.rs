@@ -48,16 +48,30 @@ pub fn cron_json(crontab: &str, service: &str, timer: &str, notes: &[String]) ->
     json!({"schema": 1, "crontab": crontab, "service": service, "timer": timer, "notes": notes})
 }
 
-/// An edit of the settings that name hooks. `others` = entries of other people, which stay as they are; `needs` = what a person must do
-/// besides; `switched_off` = the setting with which no hook runs.
-pub fn hook_settings_json(
-    agent: &str,
-    file: &str,
-    changed: bool,
-    dry_run: bool,
-    others: &[String],
-    (needs, switched_off): (Option<&str>, Option<&str>),
-    diff: &str,
-) -> Value {
-    json!({"schema": 1, "agent": agent, "file": file, "changed": changed, "dry_run": dry_run, "others": others, "needs": needs, "switched_off": switched_off, "diff": diff})
+/// An edit of the settings that name an agent's hooks.
+#[derive(Debug, Clone, Serialize)]
+pub struct EditedSettings {
+    /// The agent.
+    pub agent: &'static str,
+    /// The settings file.
+    pub file: String,
+    /// Whether there was anything to change.
+    pub changed: bool,
+    /// Whether it was only shown.
+    pub dry_run: bool,
+    /// The entries of other people, which stay as they are.
+    pub others: Vec<String>,
+    /// A person's further step.
+    pub needs: Option<&'static str>,
+    /// The setting with which no hook runs.
+    pub switched_off: Option<String>,
+    /// The lines that change.
+    pub diff: String,
+}
+
+/// The edits of the settings of several agents.
+#[derive(Debug, Clone, Serialize)]
+pub struct EditedAgents {
+    /// The edits, by agent.
+    pub agents: Vec<EditedSettings>,
 }
