@@ -251,6 +251,11 @@ fn honest_tests_keep_their_worth() {
         let repo = python_suite(&env, &name.replace(' ', "-"), keys);
         let out = run(&repo, &format!("{FIX}; {script}"));
         assert_eq!(worth(&out), expected, "{name}: {out}");
+        if name == "expectation of green" {
+            let place = "`test_mul (tests.test_calc.T.test_mul)` (tests/test_calc.py:8";
+            out.assert_has("message", place);
+            out.assert_has("feedback", place);
+        }
     }
 }
 

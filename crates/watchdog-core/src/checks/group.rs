@@ -320,6 +320,7 @@ impl SubtreeResult<'_> {
             {
                 result.evidence = evaluated.proven;
             }
+            let mut reasons = Vec::new();
             match proven.worth {
                 ProofWorth::Verified => is_shown = true,
                 ProofWorth::Unproven => {}
@@ -327,13 +328,20 @@ impl SubtreeResult<'_> {
                     result.evidence = result.evidence.min(most);
                     let cause = (proven.proof.why.as_ref())
                         .map_or(String::new(), |cause| format!(" ({cause})"));
-                    let detail = format!("{}: {why}{cause}", one_line(&result.name));
-                    self.notes.push(Degradation { code, detail });
+                    reasons.push((code, why + &cause));
                 }
                 ProofWorth::Weakened(why) => {
                     result.evidence = Evidence::None;
                     result.feedback = why;
                 }
+            }
+            for (code, why) in reasons {
+                let detail = format!("{}: {why}", one_line(&result.name));
+                self.notes.push(Degradation { code, detail });
+                if !result.feedback.is_empty() {
+                    result.feedback.push_str("; ");
+                }
+                result.feedback.push_str(&why);
             }
             weakest = weakest.min(result.evidence);
             result.proof = Some(proven.proof);

@@ -87,14 +87,14 @@ impl CheckMachine {
         })
     }
 
-    /// The findings of the passed checks, one line each.
-    fn join_findings(&self) -> Option<String> {
+    /// The findings of such passed checks, one line each.
+    fn join_findings(&self, is_such: fn(&CheckResult) -> bool) -> Option<String> {
         let results = self
             .judged
             .as_ref()?
             .results
             .iter()
-            .filter(|result| result.outcome == CheckOutcome::Pass);
+            .filter(|result| result.outcome == CheckOutcome::Pass && is_such(result));
         let lines: Vec<String> = results
             .map(|result| first_line(&result.feedback))
             .filter(|line| !line.is_empty())
@@ -176,7 +176,7 @@ impl CheckMachine {
                 (judged.evidence, judged.all_passed_before)
             });
         let mut message = "every check passed".to_string();
-        if let Some(findings) = self.join_findings() {
+        if let Some(findings) = self.join_findings(|_| true) {
             message.push_str(&format!(" ({findings})"));
         }
         if passed_before {
@@ -207,6 +207,8 @@ impl CheckMachine {
         }
         self.conclude(Verdict {
             evidence,
+            // They say why a pass is worth less.
+            feedback: self.join_findings(|result| result.proof.is_some()),
             ..Verdict::new(Reason::ChecksPassed, message)
         })
     }
