@@ -406,7 +406,7 @@ fn untried_pass_says_why() {
     let (none, unknown) = (RerunOutcome::NotRun, RerunOutcome::Unknown);
     assert_eq!(not_run(&criterion(), &runner(false)).0, (none, none));
     let off = CommandCriterion {
-        proves: false,
+        proof: None,
         ..criterion()
     };
     assert_eq!(not_run(&off, &runner(true)).0, (none, none));

@@ -481,8 +481,8 @@ pub struct CommandCriterion {
     pub clean: bool,
     /// Globs of its test files, below its folder; empty = the conventions of all known runners.
     pub tests_are: Vec<String>,
-    /// Whether a pass is tried on mixed trees where the session changed its tests.
-    pub proves: bool,
+    /// The hidden checks of a pass, which is tried on mixed trees where the session changed its tests; `None`: it is not tried.
+    pub proof: Option<Box<[CommandLine]>>,
     /// The longest pass that is tried so.
     pub proof_limit: Duration,
     /// Its owner's word about changed expectations.

@@ -114,8 +114,9 @@ fn command() -> impl Strategy<Value = CheckKind> {
         success,
         0..=1000_usize,
         path(),
-        any::<(bool, bool, bool, bool)>(),
+        any::<(bool, bool, bool)>(),
         (
+            prop::option::of(prop::collection::vec(run(), 0..3)),
             prop::collection::vec("[a-z*]{1,5}(/[a-z]{1,4})?", 0..3),
             seconds(1),
             prop::sample::select(vec![
@@ -127,8 +128,8 @@ fn command() -> impl Strategy<Value = CheckKind> {
     )
         .prop_map(
             |(run, cwd, timeout, success, tail_lines, junit, flags, proof)| {
-                let (must_fail_first, clean, proves, allows_begin_failures) = flags;
-                let (tests_are, proof_limit, test_changes) = proof;
+                let (must_fail_first, clean, allows_begin_failures) = flags;
+                let (proof, tests_are, proof_limit, test_changes) = proof;
                 CheckKind::Command(CommandCriterion {
                     run,
                     cwd,
@@ -139,7 +140,7 @@ fn command() -> impl Strategy<Value = CheckKind> {
                     must_fail_first,
                     clean,
                     tests_are,
-                    proves,
+                    proof: proof.map(Vec::into_boxed_slice),
                     proof_limit,
                     test_changes,
                     allows_begin_failures,

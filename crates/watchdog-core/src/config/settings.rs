@@ -451,7 +451,15 @@ fn collect_commands(checks: &[CheckSpec], commands: &mut Vec<String>) {
         match check {
             CheckSpec::Group { checks, .. } => collect_commands(checks, commands),
             CheckSpec::Single { name, criterion } => {
-                commands.extend(criterion.run().map(|run| format!("check {name}: {run}")))
+                let hidden = match criterion {
+                    CheckKind::Command(command) => command.proof.as_deref(),
+                    _ => None,
+                };
+                let lines = criterion
+                    .run()
+                    .into_iter()
+                    .chain(hidden.into_iter().flatten());
+                commands.extend(lines.map(|run| format!("check {name}: {run}")));
             }
         }
     }

@@ -2,11 +2,11 @@
 
 use std::time::Duration;
 
-use serde_json::json;
+use serde_json::{Value, json};
 
 use super::super::key_kinds::{
-    COMMAND_LINE, FLAG, INSIDE_GLOB, INSIDE_PATH, TEXT, ValueForm, list_of, nullable, seconds,
-    whole, word_of,
+    COMMAND_LINE, FLAG, INSIDE_GLOB, INSIDE_PATH, KeyKind as _, ListOf, TEXT, ValueForm,
+    filled_list_of, list_of, nullable, seconds, whole, word_of,
 };
 use super::super::key_table::{KeyBlock, keys, no_rules};
 use super::super::nearest::format_nearest_hint;
@@ -33,7 +33,7 @@ impl CommandCriterion {
             must_fail_first: false,
             clean: false,
             tests_are: Vec::new(),
-            proves: true,
+            proof: Some(Box::default()),
             proof_limit: Duration::from_secs(120),
             test_changes: None,
             allows_begin_failures: false,
@@ -44,14 +44,42 @@ impl CommandCriterion {
 const SUCCESS: ValueForm<CommandSuccess> = ValueForm {
     read: read_success_rule,
     write: |rule| match rule {
-        CommandSuccess::Exit(code) => json!(format!("exit:{code}")),
-        CommandSuccess::Empty => json!("empty"),
-        CommandSuccess::Contains(text) => json!(format!("contains:{text}")),
-        CommandSuccess::Regex(pattern) => json!(format!("regex:{pattern}")),
+        CommandSuccess::Exit(code) => format!("exit:{code}").into(),
+        CommandSuccess::Empty => "empty".into(),
+        CommandSuccess::Contains(text) => format!("contains:{text}").into(),
+        CommandSuccess::Regex(pattern) => format!("regex:{pattern}").into(),
     },
     schema: || json!({"type": "string", "pattern": "^(exit:[0-9]{1,3}|empty|contains:.+|regex:.+)$"}),
     words: "rule",
 };
+
+/// Whether a pass is tried, and its hidden checks.
+const PROOF: ValueForm<Option<Box<[CommandLine]>>> = ValueForm {
+    read: |node| {
+        if node.members().is_none() {
+            let tries = node.word(&[("auto", true), ("off", false)])?;
+            return Some(tries.then(Box::default));
+        }
+        let why = "they are what tries a pass";
+        let hidden = node.section(&["hidden"])?.get_required("hidden", why)?;
+        HIDDEN.read_value(&hidden).map(|lines| Some(lines.into()))
+    },
+    write: |hidden| match hidden {
+        None => "off".into(),
+        Some(lines) if lines.is_empty() => "auto".into(),
+        Some(lines) => Value::from_iter([("hidden", HIDDEN.write(&lines.to_vec()))]),
+    },
+    schema: || {
+        json!({"oneOf": [
+            {"enum": ["auto", "off"]},
+            {"type": "object", "additionalProperties": false, "required": ["hidden"], "properties": {"hidden": HIDDEN.schema()}}
+        ]})
+    },
+    words: "`auto`, `off`, or `{\"hidden\": [commands]}`",
+};
+
+const HIDDEN: ListOf<ValueForm<CommandLine>> =
+    filled_list_of(COMMAND_LINE, "name a command, or write `auto`");
 
 /// The schema of this path has always been wider than its reader: it leaves to the program whether the path stays inside the worktree.
 const REPORT_PATH: ValueForm<String> = ValueForm {
@@ -80,8 +108,7 @@ pub(super) static COMMAND: CheckType<CommandCriterion> = CheckType {
                 "it runs when the work begins, in a scratch checkout of the baseline; a pass there starts no session";
             "clean" => clean: FLAG, "it runs in a scratch checkout of HEAD with the session's work, where nothing is that git ignores";
             "tests_are" => tests_are: list_of(INSIDE_GLOB), "its test files, below `cwd`; empty: by the names that runners know";
-            "proof" => proves: word_of(&[("auto", true), ("off", false)]),
-                "whether a pass is tried in scratch checkouts";
+            "proof" => proof: PROOF, "whether a pass is tried in scratch checkouts, with [hidden checks](proof.md#hidden-checks)";
             "proof_seconds" => proof_limit: seconds(1), "the longest pass that is tried so";
             "test_changes" => test_changes: nullable(word_of(&[("expected", TestChanges::Expected), ("refused", TestChanges::Refused)])),
                 "what an old test that fails on the work means: the task changes it, or nothing may";
