@@ -527,3 +527,51 @@ fn tests_that_a_person_commits_are_not_the_session() {
     let verified = "complete/checks_passed verified not_run not_run";
     assert_eq!(worth(&out), verified, "{out}");
 }
+
+#[test]
+fn hard_coded_answer_fails_its_hidden_check() {
+    let env = TestEnv::new();
+    let text = "pwd; echo secret-answer-7; python3 -B -c 'import calc; assert calc.add(3, 4) == 7'";
+    let hidden = format!("sh {}", env.write("hidden.sh", text).display());
+    let with = |line: &str| json!({"proof": {"hidden": [line]}});
+    let hard_coded = "sed -i 's/a - b/4/' calc.py";
+    let (verified, committed) = (
+        "complete/checks_passed verified not_run not_run",
+        "complete/checks_passed committed not_run not_run",
+    );
+    let own = "could not be run: check.sh is a file of the worktree";
+    for (name, script, keys, expected, note) in [
+        ("unseen", hard_coded, json!({}), verified, ""),
+        (
+            "seen",
+            hard_coded,
+            with(&hidden),
+            committed,
+            "fails on this work",
+        ),
+        ("honest", FIX, with(&hidden), verified, ""),
+        ("own", FIX, with("sh check.sh"), committed, own),
+        (
+            "missing",
+            FIX,
+            with("/nowhere/check"),
+            committed,
+            "could not be run: exit 127",
+        ),
+    ] {
+        let repo = python_suite(&env, name, keys);
+        let out = run(&repo, &format!("touch check.sh; {script}")).expect(0);
+        assert_eq!(worth(&out), expected, "{name}: {out}");
+        let notes = &out.json()["checks"][0]["proof"]["notes"];
+        assert_eq!(notes.is_null(), note.is_empty(), "{name}: {out}");
+        if !note.is_empty() {
+            out.assert_has("message", note);
+            let explained = repo.watchdog(&["explain"]).expect(0);
+            assert!(explained.stdout.contains(note), "{name}: {explained}");
+        }
+    }
+    // Agents read records and the worktree.
+    let places = ["-rl", "secret-answer-7", "."];
+    let found = env.command("grep", &env.root()).args(places).run();
+    assert_eq!(found.stdout, "./hidden.sh\n", "{found}");
+}

@@ -31,6 +31,9 @@ pub struct CheckProof {
     pub judging_files: Vec<String>,
     /// The tests, or the files, by which the session weakened what judges it; empty where it did not.
     pub weakened: Vec<String>,
+    /// The hidden checks that did not pass, each a sentence without a word of its output.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub notes: Vec<String>,
     /// Why an outcome is unknown, for a person.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub why: Option<String>,

@@ -256,6 +256,8 @@ type VerdictChecksItemProof struct {
 	JudgingFiles []string `json:"judging_files"`
 	// the tests, or the files, by which it weakened what judges it; at most 20
 	Weakened []string `json:"weakened"`
+	// the hidden checks that did not pass, without their output
+	Notes []string `json:"notes,omitempty"`
 	// why an outcome is unknown
 	Why *string `json:"why,omitempty"`
 }
@@ -816,17 +818,22 @@ const (
 // ConfigInsidePath is: inside the worktree, relative to its root
 type ConfigInsidePath = string
 
-// ConfigCommandProof is: whether a pass is tried in scratch checkouts
-type ConfigCommandProof string
+// ConfigCommandProof1 is a part of what its name begins with.
+type ConfigCommandProof1 string
 
-// The values of ConfigCommandProof that this version knows.
+// The values of ConfigCommandProof1 that this version knows.
 const (
-	ConfigCommandProofAuto ConfigCommandProof = "auto"
-	ConfigCommandProofOff  ConfigCommandProof = "off"
+	ConfigCommandProof1Auto ConfigCommandProof1 = "auto"
+	ConfigCommandProof1Off  ConfigCommandProof1 = "off"
 )
 
 // ConfigCommandLine is a part of what its name begins with.
 type ConfigCommandLine = any
+
+// ConfigCommandProof2 is a part of what its name begins with.
+type ConfigCommandProof2 struct {
+	Hidden []ConfigCommandLine `json:"hidden"`
+}
 
 // ConfigCommandTestChanges1 is a part of what its name begins with.
 type ConfigCommandTestChanges1 string
@@ -851,8 +858,8 @@ type ConfigCommand struct {
 	MustFailFirst *bool `json:"must_fail_first,omitempty"`
 	// stands in verdicts; the type where it is not given
 	Name *string `json:"name,omitempty"`
-	// whether a pass is tried in scratch checkouts
-	Proof *ConfigCommandProof `json:"proof,omitempty"`
+	// whether a pass is tried in scratch checkouts, with hidden checks
+	Proof any `json:"proof,omitempty"`
 	// the longest pass that is tried so
 	ProofSeconds *int64 `json:"proof_seconds,omitempty"`
 	// a text is run by `sh -c`

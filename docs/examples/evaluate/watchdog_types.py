@@ -221,6 +221,8 @@ class VerdictChecksItemProof(_VerdictChecksItemProofRequired, total=False):
     """how it ended in scratch checkouts of mixed trees"""
     # the judged tree with one more test that must fail
     canary: VerdictChecksItemProofCanary
+    # the hidden checks that did not pass, without their output
+    notes: List[str]
     # why an outcome is unknown
     why: str
 
@@ -737,13 +739,16 @@ ConfigCommandBaselineFailures = Literal[
 # inside the worktree, relative to its root
 ConfigInsidePath = str
 
-# whether a pass is tried in scratch checkouts
-ConfigCommandProof = Literal[
+ConfigCommandProof1 = Literal[
     "auto",
     "off",
 ]
 
 ConfigCommandLine = Union[str, "ConfigArgv"]
+
+
+class ConfigCommandProof2(TypedDict):
+    hidden: List[ConfigCommandLine]
 
 ConfigCommandTestChanges1 = Literal[
     "expected",
@@ -771,8 +776,8 @@ class ConfigCommand(_ConfigCommandRequired, total=False):
     must_fail_first: bool
     # stands in verdicts; the type where it is not given
     name: str
-    # whether a pass is tried in scratch checkouts
-    proof: ConfigCommandProof
+    # whether a pass is tried in scratch checkouts, with hidden checks
+    proof: Union[ConfigCommandProof1, ConfigCommandProof2]
     # the longest pass that is tried so
     proof_seconds: int
     # what counts as met, see below

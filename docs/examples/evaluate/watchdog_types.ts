@@ -195,6 +195,8 @@ export interface VerdictChecksItemProof {
   judging_files: string[];
   /** the tests, or the files, by which it weakened what judges it; at most 20 */
   weakened: string[];
+  /** the hidden checks that did not pass, without their output */
+  notes?: string[];
   /** why an outcome is unknown */
   why?: string;
 }
@@ -677,12 +679,15 @@ export type ConfigCommandBaselineFailures =
 /** inside the worktree, relative to its root */
 export type ConfigInsidePath = string;
 
-/** whether a pass is tried in scratch checkouts */
-export type ConfigCommandProof =
+export type ConfigCommandProof1 =
   | "auto"
   | "off";
 
 export type ConfigCommandLine = string | ConfigArgv;
+
+export interface ConfigCommandProof2 {
+  hidden: ConfigCommandLine[];
+}
 
 export type ConfigCommandTestChanges1 =
   | "expected"
@@ -702,8 +707,8 @@ export interface ConfigCommand {
   must_fail_first?: boolean;
   /** stands in verdicts; the type where it is not given */
   name?: string;
-  /** whether a pass is tried in scratch checkouts */
-  proof?: ConfigCommandProof;
+  /** whether a pass is tried in scratch checkouts, with hidden checks */
+  proof?: ConfigCommandProof1 | ConfigCommandProof2;
   /** the longest pass that is tried so */
   proof_seconds?: number;
   /** a text is run by `sh -c` */

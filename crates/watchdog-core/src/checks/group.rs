@@ -335,6 +335,10 @@ impl SubtreeResult<'_> {
                     result.feedback = why;
                 }
             }
+            if let Some(code) = proven.hidden {
+                result.evidence = result.evidence.min(Evidence::Committed);
+                reasons.push((code, proven.proof.notes.join("; ")));
+            }
             for (code, why) in reasons {
                 let detail = format!("{}: {why}", one_line(&result.name));
                 self.notes.push(Degradation { code, detail });

@@ -1,12 +1,14 @@
 //! What a pass is worth where the session changed what judges it, by its reruns on mixed trees.
 
-use watchdog_facts::evidence::{CheckResult, OutcomeBeforeWork, ReadFact, TestCounts};
+use watchdog_facts::evidence::{CheckResult, OutcomeBeforeWork, ReadFact, TestCounts, WarningCode};
 use watchdog_facts::proof::{CheckProof, RerunOutcome};
+use watchdog_facts::verdict::Evidence;
 
+use super::feedback::one_line;
 use super::inner_tests::{ChangedInnerTest, TestIdentity};
 use super::proof_reruns::Reruns;
 use super::proof_worth::{ProofFacts, ProofWorth, weigh_proof};
-use super::suite_runs::SuiteRunner;
+use super::suite_runs::{RerunTree, SuiteRun, SuiteRunner};
 use crate::config::settings::CommandCriterion;
 
 /// A pass with its reruns.
@@ -20,10 +22,88 @@ pub struct ProvenPass {
     pub before: OutcomeBeforeWork,
     /// The test counts of a pass with all that judges as it was; `None` where that was not seen.
     pub as_it_was: Option<Option<TestCounts>>,
+    /// The warning about hidden checks that did not pass: the work is not verified.
+    pub hidden: Option<WarningCode>,
 }
 
-/// Tries the suite of a check that passed; `None` where the session changed nothing that judges it, and nothing is to be tried.
+/// Tries the suite of a check that passed, and hidden checks where that verifies the work; `None` where the session changed nothing that
+/// judges it, and nothing is to be tried.
 pub fn prove_pass(
+    criterion: &CommandCriterion,
+    result: &CheckResult,
+    runner: &dyn SuiteRunner,
+) -> Option<ProvenPass> {
+    let proven = rerun_pass(criterion, result, runner);
+    let may_verify = match &proven {
+        Some(proven) => {
+            matches!(proven.worth, ProofWorth::Verified | ProofWorth::Unproven)
+                && (result.evidence == Evidence::Verified || proven.as_it_was.is_some())
+        }
+        None => result.evidence == Evidence::Verified,
+    };
+    let (notes, hidden) = match may_verify {
+        true => try_hidden(criterion, runner),
+        false => Default::default(),
+    };
+    if hidden.is_none() {
+        return proven;
+    }
+    let mut proven = proven.unwrap_or(ProvenPass {
+        proof: CheckProof::default(),
+        worth: ProofWorth::Unproven,
+        before: result.before,
+        as_it_was: None,
+        hidden: None,
+    });
+    (proven.proof.notes, proven.hidden) = (notes, hidden);
+    Some(proven)
+}
+
+/// The hidden checks that do not pass, and the warning about them. A failure counts where it repeats, and where the check itself passes in
+/// the same place.
+fn try_hidden(
+    criterion: &CommandCriterion,
+    runner: &dyn SuiteRunner,
+) -> (Vec<String>, Option<WarningCode>) {
+    let (mut notes, mut warning) = (Vec::new(), None);
+    for (n, line) in criterion.proof.iter().flatten().enumerate() {
+        let mut run = match runner.may_try() {
+            true => runner.run_hidden(criterion, line, false),
+            false => SuiteRun::unknown("hooks and sessions try nothing"),
+        };
+        if run.outcome == RerunOutcome::Fail {
+            run = runner.run_hidden(criterion, line, true);
+        }
+        if run.outcome == RerunOutcome::Fail {
+            let control = runner.run_suite(criterion, RerunTree::Judged, false);
+            if control.outcome != RerunOutcome::Pass {
+                run = SuiteRun::unknown("the check itself does not pass in a scratch checkout");
+            }
+        }
+        let (code, end) = match run.outcome {
+            RerunOutcome::Pass => continue,
+            RerunOutcome::Fail => (WarningCode::TestsUnproved, "fails on this work".to_owned()),
+            RerunOutcome::Unknown | RerunOutcome::NotRun => (
+                WarningCode::TestsUnknown,
+                format!(
+                    "could not be run: {}",
+                    one_line(&run.why.unwrap_or_default())
+                ),
+            ),
+        };
+        let line = line.to_string();
+        let program = line.split_whitespace().find(|word| !word.contains('='));
+        let program = program.and_then(|word| word.rsplit('/').next());
+        let program = program.unwrap_or_default();
+        notes.push(format!("hidden check {} (`{program}`) {end}", n + 1));
+        if warning != Some(WarningCode::TestsUnproved) {
+            warning = Some(code);
+        }
+    }
+    (notes, warning)
+}
+
+fn rerun_pass(
     criterion: &CommandCriterion,
     result: &CheckResult,
     runner: &dyn SuiteRunner,

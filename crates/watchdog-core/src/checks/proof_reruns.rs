@@ -175,6 +175,7 @@ impl Reruns<'_> {
             worth,
             before: self.before,
             as_it_was,
+            hidden: None,
         }
     }
 

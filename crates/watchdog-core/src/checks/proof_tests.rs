@@ -80,6 +80,13 @@ impl SuiteRunner for TableRunner {
         read_end(end)
     }
 
+    fn run_hidden(&self, _: &CommandCriterion, line: &CommandLine, again: bool) -> SuiteRun {
+        let line = line.to_string();
+        let mut ends = line.split(',').skip(1);
+        let first = ends.next().expect("the hidden check has an end");
+        read_end(ends.next().filter(|_| again).unwrap_or(first))
+    }
+
     fn find_begin_failures(&self, criterion: &CommandCriterion) -> Result<SuiteRun, String> {
         let tests = Some(TestCounts {
             ran: 9,
@@ -544,6 +551,66 @@ fn suite_that_cannot_fail_verifies_nothing() {
             prove(before, ends, canaries),
             expected,
             "{ends:?} {canaries:?}"
+        );
+    }
+}
+
+#[test]
+fn failing_hidden_check_takes_verified_away() {
+    use RerunTree::Judged;
+    let prove = |line: &str, may_try, suite: &'static str, evidence| {
+        let runner = TableRunner {
+            ends: vec![(Judged, suite)],
+            canaries: Vec::new(),
+            tried: RefCell::default(),
+            may_try,
+        };
+        let criterion = CommandCriterion {
+            tests_are: vec!["none".into()],
+            proof: Some([CommandLine::Shell(line.to_owned())].into()),
+            ..criterion()
+        };
+        let result = CheckResult {
+            evidence,
+            ..pass(None)
+        };
+        let proven = prove_pass(&criterion, &result, &runner);
+        proven.map(|proven| {
+            let note = proven.proof.notes.first();
+            let words = note.and_then(|note| note.strip_prefix("hidden check 1 (`h.sh`) "));
+            let code = proven.hidden.expect("a note has a warning").as_str();
+            format!("{code}: {}", words.expect("the note names the check"))
+        })
+    };
+    let unknown = |why: &str| Some(format!("tests_unknown: could not be run: {why}"));
+    let fails = Some("tests_unproved: fails on this work".to_owned());
+    let verified = Evidence::Verified;
+    for (line, may_try, suite, evidence, note) in [
+        ("A=1 /x/h.sh ,pass", true, "pass", verified, None),
+        ("A=1 /x/h.sh ,fail", true, "pass", verified, fails),
+        // It counts where it repeats, and where the check itself passes.
+        ("A=1 /x/h.sh ,fail,pass", true, "pass", verified, None),
+        (
+            "A=1 /x/h.sh ,fail",
+            true,
+            "fail",
+            verified,
+            unknown("the check itself does not pass in a scratch checkout"),
+        ),
+        ("A=1 /x/h.sh ,-", true, "pass", verified, unknown("")),
+        (
+            "A=1 /x/h.sh ,fail",
+            false,
+            "pass",
+            verified,
+            unknown("hooks and sessions try nothing"),
+        ),
+        ("A=1 /x/h.sh ,fail", true, "pass", Evidence::Claimed, None),
+    ] {
+        assert_eq!(
+            prove(line, may_try, suite, evidence),
+            note,
+            "{line} {suite}"
         );
     }
 }

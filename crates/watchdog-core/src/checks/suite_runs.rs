@@ -8,7 +8,7 @@ use watchdog_facts::proof::RerunOutcome;
 
 use super::canary::CanaryTest;
 use super::inner_tests::{ChangedInnerTest, TestIdentity};
-use crate::config::settings::CommandCriterion;
+use crate::config::settings::{CommandCriterion, CommandLine};
 
 /// A tree that a suite is tried on.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -122,6 +122,10 @@ pub trait SuiteRunner {
 
     /// Runs the check on a tree. The same rerun gives its first outcome, unless it is to be run `again`.
     fn run_suite(&self, criterion: &CommandCriterion, tree: RerunTree, again: bool) -> SuiteRun;
+
+    /// Runs a hidden check of this check on the judged tree: its exit alone counts, and its output goes nowhere.
+    fn run_hidden(&self, criterion: &CommandCriterion, line: &CommandLine, again: bool)
+    -> SuiteRun;
 
     /// How it ended when the work began, with each failure that repeats, where the session can have written nothing that the run reads. The
     /// error says why that is unknown.

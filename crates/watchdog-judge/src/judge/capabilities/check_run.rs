@@ -13,9 +13,12 @@ use crate::clock::now;
 use crate::judge::session_work;
 use crate::rescue;
 use watchdog_core::checks::{
-    Capabilities as _, CheckCommandRun, CommandRequest, CommandRun, MAX_REPORT_BYTES,
+    Capabilities as _, CheckCommandRun, CheckContext, CommandCheck, CommandRequest, CommandRun,
+    CompletionCheck as _, MAX_REPORT_BYTES, SuiteRun,
 };
-use watchdog_core::config::settings::RescueMode;
+use watchdog_core::config::settings::{CommandCriterion, RescueMode};
+use watchdog_facts::evidence::ProcessExit;
+use watchdog_facts::proof::RerunOutcome;
 use watchdog_process::{StartError, SurvivorRule, searches_below};
 
 /// Runs the command, in a scratch checkout where it is to be clean.
@@ -163,6 +166,44 @@ fn run_in_scratch(
         return CommandRun::Unrunnable { why };
     }
     describe_end(program.run_with(cancel, SurvivorRule::End), cancel)
+}
+
+/// Runs a command with capabilities for one tree.
+pub(super) type JudgeRun = fn(&SystemCapabilities<'_>, CommandCriterion) -> SuiteRun;
+
+/// A check with all that its runner says.
+pub(super) fn judge_suite(
+    capabilities: &SystemCapabilities<'_>,
+    clean: CommandCriterion,
+) -> SuiteRun {
+    let judged = CommandCheck::new(clean).judge(&CheckContext::new(capabilities));
+    judged.as_suite_run()
+}
+
+/// A hidden check by its exit alone: agents read what watchdog writes of an output.
+pub(super) fn judge_exit(
+    capabilities: &SystemCapabilities<'_>,
+    hidden: CommandCriterion,
+) -> SuiteRun {
+    let mut request = CommandRequest::new(&hidden.run, hidden.timeout);
+    (request.cwd, request.clean) = (hidden.cwd.as_deref(), true);
+    let outcome = match run_criterion_command(capabilities, &request, None).run {
+        CommandRun::Finished { exit, .. } => match exit {
+            ProcessExit::Code(0) => RerunOutcome::Pass,
+            ProcessExit::Code(code @ (126 | 127)) => {
+                return SuiteRun::unknown(format!("exit {code}"));
+            }
+            ProcessExit::Code(_) | ProcessExit::Signal(_) => RerunOutcome::Fail,
+        },
+        CommandRun::Unrunnable { why } | CommandRun::HeadroomError { why } => {
+            return SuiteRun::unknown(why);
+        }
+        CommandRun::TimedOut { .. } => return SuiteRun::unknown("it did not end in time"),
+    };
+    SuiteRun {
+        outcome,
+        ..SuiteRun::default()
+    }
 }
 
 fn run_in(root: &Path, report: Option<&str>, run: impl FnOnce() -> CommandRun) -> CheckCommandRun {

@@ -5,6 +5,7 @@ use std::fs;
 use std::io::Read;
 use std::path::{Path, PathBuf};
 
+use watchdog_core::checks::list_possible_files;
 use watchdog_core::config::settings::CommandLine;
 use watchdog_process::program_in_path;
 use watchdog_system::open_regular_file;
@@ -85,6 +86,15 @@ pub(super) fn find_way_into(root: &Path, cwd: Option<&str>, line: &CommandLine) 
         .chain(packages)
         .find(|file| names_folder(file, root))?;
     Some(way.strip_prefix(root).unwrap_or(&way).display().to_string())
+}
+
+/// A file of the worktree that a command line names, which a session could have written.
+pub(super) fn find_own_file(root: &Path, cwd: Option<&str>, line: &CommandLine) -> Option<String> {
+    let is_inside = |path: &String| {
+        let file = root.join(path).canonicalize();
+        file.is_ok_and(|file| file.is_file() && file.starts_with(root))
+    };
+    list_possible_files(line, cwd).into_iter().find(is_inside)
 }
 
 /// Whether a link leads into this folder, or a file with which an editable install names its code names it.

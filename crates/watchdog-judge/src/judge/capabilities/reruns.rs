@@ -4,17 +4,16 @@ use std::path::Path;
 use std::sync::Arc;
 use std::time::Instant;
 
-use super::SystemCapabilities;
-use super::check_run::work_tree_id;
+use super::check_run::{JudgeRun, judge_exit, judge_suite, work_tree_id};
 use super::copied_dependencies::{RerunSupplies, SessionTrees, list_changed, plain_folder};
+use super::{SystemCapabilities, own_path};
 use crate::clock::now;
 use crate::judge::criteria_files::changed_scripts;
 use watchdog_core::checks::{
-    CanaryRun, CanaryTest, ChangedInnerTest, CheckContext, CheckDefinition, CommandCheck,
-    CompletionCheck as _, JudgingFiles, RerunTree, SuiteRun, SuiteRunner, TestIdentity,
-    changed_inner_tests, find_test_line, write_canary,
+    CanaryRun, CanaryTest, ChangedInnerTest, CheckDefinition, JudgingFiles, RerunTree, SuiteRun,
+    SuiteRunner, TestIdentity, changed_inner_tests, find_test_line, write_canary,
 };
-use watchdog_core::config::settings::{CheckKind, CommandCriterion};
+use watchdog_core::config::settings::{CheckKind, CommandCriterion, CommandLine};
 use watchdog_facts::evidence::{FaultKind, OutcomeBeforeWork, ReadFact, UnreadableFact};
 use watchdog_facts::proof::RerunOutcome;
 use watchdog_git::HistoryPoint;
@@ -127,7 +126,27 @@ impl SuiteRunner for SystemCapabilities<'_> {
 
     fn run_suite(&self, criterion: &CommandCriterion, tree: RerunTree, again: bool) -> SuiteRun {
         match self.mix_tree(criterion, tree) {
-            Ok(tree) => self.run_on_tree(criterion, tree, again),
+            Ok(tree) => self.run_on_tree(clean_criterion(criterion), tree, again, judge_suite),
+            Err(why) => SuiteRun::unknown(why),
+        }
+    }
+
+    fn run_hidden(
+        &self,
+        criterion: &CommandCriterion,
+        line: &CommandLine,
+        again: bool,
+    ) -> SuiteRun {
+        let folder = criterion.cwd.as_deref();
+        if let Some(path) = own_path::find_own_file(&self.input.root, folder, line) {
+            return SuiteRun::unknown(format!("{path} is a file of the worktree"));
+        }
+        let hidden = CommandCriterion {
+            run: line.clone(),
+            ..clean_criterion(criterion)
+        };
+        match self.mix_tree(criterion, RerunTree::Judged) {
+            Ok(tree) => self.run_on_tree(hidden, tree, again, judge_exit),
             Err(why) => SuiteRun::unknown(why),
         }
     }
@@ -164,7 +183,7 @@ impl SuiteRunner for SystemCapabilities<'_> {
             ));
         }
         let supplies = Arc::new(RerunSupplies::without(left_out));
-        let run = || self.judge_at(clean.clone(), tree.clone(), &supplies);
+        let run = || self.judge_at(clean.clone(), tree.clone(), &supplies, judge_suite);
         let mut first = run();
         if first.outcome == RerunOutcome::Unknown {
             return Err(first.why.unwrap_or_default());
@@ -215,7 +234,7 @@ impl SuiteRunner for SystemCapabilities<'_> {
         let (tree, path) =
             added.ok_or("no test file from before the work shows how its tests are written")?;
         Ok(CanaryRun {
-            run: self.run_on_tree(criterion, tree, false),
+            run: self.run_on_tree(clean_criterion(criterion), tree, false, judge_suite),
             path,
             mark: mark.to_owned(),
         })
@@ -234,8 +253,14 @@ impl SystemCapabilities<'_> {
     }
 
     /// Runs the suite in a scratch checkout of a tree.
-    fn run_on_tree(&self, criterion: &CommandCriterion, tree: String, again: bool) -> SuiteRun {
-        let patience = LONGEST_PROOF * criterion.proof_limit;
+    fn run_on_tree(
+        &self,
+        clean: CommandCriterion,
+        tree: String,
+        again: bool,
+        judge: JudgeRun,
+    ) -> SuiteRun {
+        let patience = LONGEST_PROOF * clean.proof_limit;
         let deadline = self
             .supplies
             .deadline
@@ -243,13 +268,12 @@ impl SystemCapabilities<'_> {
         if self.cancel.is_cancelled() || Instant::now() > *deadline {
             return SuiteRun::unknown("no time was left to run the suite again");
         }
-        let clean = clean_criterion(criterion);
         let check = rerun_id(&clean);
         let seen = || self.read_outcome(|record| record.outcome_on_tree(&check, &tree), &tree);
         if !again && let Some(run) = seen() {
             return run;
         }
-        let run = self.judge_at(clean, tree.clone(), &self.supplies);
+        let run = self.judge_at(clean, tree.clone(), &self.supplies, judge);
         if run.missing_name.is_none() {
             self.record_outcome(check, tree, &run, ChecksBeforeRecord::record_outcome);
         }
@@ -261,13 +285,13 @@ impl SystemCapabilities<'_> {
         clean: CommandCriterion,
         tree: String,
         supplies: &Arc<RerunSupplies>,
+        judge: JudgeRun,
     ) -> SuiteRun {
         let mut capabilities = SystemCapabilities::new(self.input, self.cancel);
         capabilities.scratch.clone_from(&self.scratch);
         capabilities.at_tree = Some(tree);
         capabilities.shared_copies = Some(Arc::clone(supplies));
-        let judged = CommandCheck::new(clean).judge(&CheckContext::new(&capabilities));
-        judged.as_suite_run()
+        judge(&capabilities, clean)
     }
 
     /// The trees of what is judged and of where the spec's work began, with the session's changes: an earlier session's count until they are
