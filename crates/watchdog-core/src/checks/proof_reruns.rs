@@ -316,6 +316,10 @@ impl Reruns<'_> {
                         || begin.has_failed_test(self.names_tests)
                         || begin.ran_no_test()
                 };
+                if !is_failed_test {
+                    let why = "without the work no failed test is named: the suite may not build there, or is quiet";
+                    self.why.get_or_insert_with(|| why.to_owned());
+                }
                 is_failed_test && self.passes_here()
             }
             RerunOutcome::Unknown | RerunOutcome::NotRun => false,

@@ -170,6 +170,8 @@ fn prove(ends: &[(RerunTree, &'static str)]) -> String {
     let proven = prove_pass(&criterion(), &counted, &runner).expect("a test changed");
     let (old, new) = (proven.proof.old_tests, proven.proof.new_tests);
     let reruns = runner.tried.borrow().len();
+    let has_unknown = [old, new].contains(&RerunOutcome::Unknown);
+    assert!(!has_unknown || proven.proof.why.is_some(), "{ends:?}");
     format!(
         "{old:?} {new:?} {reruns} {}",
         proven.proof.weakened.join(",")
