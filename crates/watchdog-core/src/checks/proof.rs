@@ -36,8 +36,11 @@ pub fn prove_pass(
     let proven = rerun_pass(criterion, result, runner);
     let may_verify = match &proven {
         Some(proven) => {
-            matches!(proven.worth, ProofWorth::Verified | ProofWorth::Unproven)
-                && (result.evidence == Evidence::Verified || proven.as_it_was.is_some())
+            use ProofWorth::{AtMost, Unproven, Verified};
+            matches!(
+                proven.worth,
+                Verified | Unproven | AtMost(Evidence::Verified, ..)
+            ) && (result.evidence == Evidence::Verified || proven.as_it_was.is_some())
         }
         None => result.evidence == Evidence::Verified,
     };
@@ -48,15 +51,20 @@ pub fn prove_pass(
     if hidden.is_none() {
         return proven;
     }
-    let mut proven = proven.unwrap_or(ProvenPass {
+    let mut proven = proven.unwrap_or_else(|| build_untried(result, ProofWorth::Unproven));
+    (proven.proof.notes, proven.hidden) = (notes, hidden);
+    Some(proven)
+}
+
+/// A pass that no rerun tried.
+fn build_untried(result: &CheckResult, worth: ProofWorth) -> ProvenPass {
+    ProvenPass {
         proof: CheckProof::default(),
-        worth: ProofWorth::Unproven,
+        worth,
         before: result.before,
         as_it_was: None,
         hidden: None,
-    });
-    (proven.proof.notes, proven.hidden) = (notes, hidden);
-    Some(proven)
+    }
 }
 
 /// The hidden checks that do not pass, and the warning about them. A failure counts where it repeats, and where the check itself passes in
@@ -132,19 +140,24 @@ fn rerun_pass(
         runs: Vec::new(),
     };
     let is_slow = result.duration > criterion.proof_limit;
+    let seconds = criterion.proof_limit.as_secs();
+    let slow = format!("the pass took longer than proof_seconds, {seconds}");
     let may_try = criterion.proof.is_some() && runner.may_try();
     if files.is_empty() && inner.is_empty() && unread.is_none() {
         let is_open = reruns.names_tests && reruns.before != OutcomeBeforeWork::Passed;
-        return (may_try && is_open && !is_slow)
-            .then(|| reruns.confirm(ProofWorth::Unproven, CheckProof::default()));
+        if !may_try || !is_open {
+            return None;
+        }
+        if !is_slow {
+            return Some(reruns.confirm(ProofWorth::Unproven, CheckProof::default()));
+        }
+        let worth = ProofWorth::AtMost(Evidence::Verified, WarningCode::TestsUnknown, slow);
+        return (reruns.before == OutcomeBeforeWork::Unknown).then(|| build_untried(result, worth));
     }
     let (old_tests, new_tests) = if !may_try {
         (RerunOutcome::NotRun, RerunOutcome::NotRun)
     } else if is_slow {
-        let seconds = criterion.proof_limit.as_secs();
-        reruns.why = Some(format!(
-            "the pass took longer than proof_seconds, {seconds}"
-        ));
+        reruns.why = Some(slow);
         (RerunOutcome::NotRun, RerunOutcome::NotRun)
     } else if unread.is_some() {
         (RerunOutcome::Unknown, RerunOutcome::Unknown)

@@ -436,6 +436,16 @@ fn untried_pass_says_why() {
         prove_pass(&with_globs("none"), &pass(None), &runner(true)),
         None
     );
+    let slow = CommandCriterion {
+        proof_limit: Duration::ZERO,
+        ..with_globs("none")
+    };
+    let counted = pass(Some(TestCounts::default()));
+    let untried = prove_pass(&slow, &counted, &runner(true)).expect("a reason");
+    assert!(
+        matches!(&untried.worth, ProofWorth::AtMost(Evidence::Verified, _, why) if why.contains("proof_seconds")),
+        "{untried:?}"
+    );
     let inner = CommandCriterion {
         tests_are: vec!["none".to_owned(), "inner".to_owned()],
         ..criterion()
