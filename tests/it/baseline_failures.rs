@@ -101,13 +101,21 @@ fn new_or_nameless_failure_holds_the_session() {
             "two commands",
             HARMLESS,
             json!({"baseline_failures": "allow", "run": "true; python3 -B -m unittest -q"}),
-            "not one runner alone",
+            "name one runner alone",
         ),
     ] {
         let repo = python_suite(&env, &name.replace(' ', "-"), keys);
         let out = run(&repo, script);
         assert_eq!(out.json()["status"], "incomplete", "{name}: {out}");
         out.assert_has("feedback", words);
+        if name == "broken" {
+            let accept = "snapshot --accept-criteria";
+            out.assert_has("feedback", accept);
+            let accept: Vec<&str> = accept.split(' ').collect();
+            repo.watchdog(&accept).expect(0);
+            let out = run(&repo, HARMLESS).expect(0);
+            assert_eq!(end(&out), "complete/checks_passed committed", "{out}");
+        }
     }
 }
 

@@ -9,6 +9,9 @@ use super::runners::list_runners;
 use super::suite_runs::{RerunTree, SuiteRunner};
 use crate::config::settings::CommandCriterion;
 
+/// How a refusal ends.
+const WAY_ON: &str = "mend that, or let a person type `watchdog snapshot --accept-criteria`";
+
 /// Whether all failures of a run were there when the work began.
 ///
 /// # Errors
@@ -30,7 +33,7 @@ pub(super) fn excuse_failures(
         .unwrap_or_default();
     if let Some(test) = inner.first() {
         return Err(format!(
-            "the test {} of {} is another now",
+            "the test {} of {} is another now; {WAY_ON}",
             test.name, test.file
         ));
     }
@@ -40,13 +43,15 @@ pub(super) fn excuse_failures(
         .collect();
     if !new.is_empty() {
         let names = first_three(&new);
-        return Err(format!("{names} did not fail when the work began"));
+        return Err(format!(
+            "{names} did not fail when the work began; {WAY_ON}"
+        ));
     }
     // A run that ended early, or a test that was taken away, hides a new failure.
     let ran = |tests: Option<TestCounts>| tests.map_or(0, |tests| tests.ran);
     if ran(tests) < ran(begin.tests) || begin.tests.is_none() {
         return Err(format!(
-            "{} ran, and {} when the work began",
+            "{} ran, and {} when the work began; {WAY_ON}",
             plural(ran(tests), "test"),
             ran(begin.tests)
         ));

@@ -38,15 +38,17 @@ pub(in super::super) fn find_unnamed_failure(
     let row = (NAMING.iter()).find(|(name, ..)| is_alone && *name == runner);
     let Some((_, code, option, early)) = row else {
         return Some(
-            "its command is not one runner alone that names its tests for sure".to_owned(),
+            "name one runner alone: pytest, unittest, `go test -v`, `node --test`, `cargo test --no-fail-fast` or nextest".to_owned(),
         );
     };
     let has_option = |option: &str| line.split_whitespace().any(|word| word == option);
     if !option.is_empty() && !has_option(option) {
-        return Some(format!("without {option} not every failed test is named"));
+        return Some(format!(
+            "without {option} not every failed test is named; add it to the command"
+        ));
     }
     if !early.is_empty() && regex::Regex::new(early).is_ok_and(|early| early.is_match(line)) {
-        return Some("an option of its command leaves out tests".to_owned());
+        return Some("an option of its command leaves out tests; take it out".to_owned());
     }
     if exit != ProcessExit::Code(*code) {
         return Some("it ended in another way than with failed tests".to_owned());

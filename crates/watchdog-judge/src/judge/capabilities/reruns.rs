@@ -165,7 +165,10 @@ impl SuiteRunner for SystemCapabilities<'_> {
             return Ok(run);
         }
         if !self.may_try() {
-            return Err("what failed when the work began is not found out in a hook".to_owned());
+            return Err(
+                "no hook finds out what failed when the work began; `watchdog check` does"
+                    .to_owned(),
+            );
         }
         let since = self
             .input
@@ -173,12 +176,12 @@ impl SuiteRunner for SystemCapabilities<'_> {
             .as_ref()
             .map(|anchor| anchor.at)
             .or(self.input.recorded_at);
-        let since = since.ok_or("when the work began is unknown")?;
+        let since = since.ok_or("when the work began is unknown; type `watchdog snapshot`")?;
         // A build begins anew; what else the session could have written is no part of the begin.
         let left_out = list_changed(&self.input.root, criterion.cwd.as_deref(), since);
         if let Some(path) = left_out.iter().find(|path| !path.ends_with("target")) {
             return Err(format!(
-                "{} changed since the work began, so that what failed then is unknown",
+                "{} changed since the work began; type `watchdog snapshot --accept-criteria`",
                 path.display()
             ));
         }
@@ -383,7 +386,7 @@ fn clean_criterion(criterion: &CommandCriterion) -> CommandCriterion {
     }
 }
 
-/// The name of a check in the record of its reruns: a worktree has files that a scratch checkout lacks.
+/// The name of a check in the records of reruns: a scratch checkout lacks files of a worktree.
 fn rerun_id(clean: &CommandCriterion) -> String {
     let definition = CheckDefinition::from_criterion(&CheckKind::Command(clean.clone()));
     check_cache::fingerprint_inputs(&[b"rerun", definition.text.as_bytes()])
