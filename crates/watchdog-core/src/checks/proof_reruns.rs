@@ -141,6 +141,10 @@ impl Reruns<'_> {
         if is_begun {
             if self.names_tests {
                 proof.canary = self.try_canary(&mut proof.weakened);
+                if proof.canary == RerunOutcome::Unknown {
+                    let why = "the suite shows no test that must fail, by its name or its count";
+                    self.why.get_or_insert_with(|| why.to_owned());
+                }
             }
             worth = match proof.canary {
                 RerunOutcome::Pass => {

@@ -480,6 +480,8 @@ fn suite_that_cannot_fail_verifies_nothing() {
             let worth = format!("{:?}", proven.worth);
             let word = worth.split('(').next().unwrap_or_default();
             let reruns = runner.tried.borrow().len();
+            let is_unknown = proven.proof.canary == RerunOutcome::Unknown;
+            assert!(!is_unknown || proven.proof.why.is_some(), "{ends:?}");
             format!(
                 "{word} {:?} {:?} {reruns}",
                 proven.proof.canary, proven.before
