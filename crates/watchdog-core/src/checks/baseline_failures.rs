@@ -5,7 +5,7 @@ use watchdog_facts::evidence::TestCounts;
 
 use super::feedback::first_three;
 use super::inner_tests::TestIdentity;
-use super::runners::list_runners;
+use super::runners::runs_examples;
 use super::suite_runs::{RerunTree, SuiteRunner};
 use crate::config::settings::CommandCriterion;
 
@@ -22,11 +22,8 @@ pub(super) fn excuse_failures(
     runner: &dyn SuiteRunner,
 ) -> Result<(), String> {
     // Names say nothing where they may have moved to other tests.
-    let runners = list_runners(&criterion.run);
-    let is_rust = runners
-        .iter()
-        .any(|name| ["cargo test", "nextest"].contains(name));
     let inner = || runner.changed_inner_tests(criterion, TestIdentity::NamedSource);
+    let is_rust = runs_examples(&criterion.run).is_some();
     let inner = is_rust.then(inner).transpose();
     let inner = inner
         .map_err(|unreadable| unreadable.why)?

@@ -6,12 +6,17 @@ use std::sync::LazyLock;
 use proc_macro2::{Delimiter, Group, TokenStream, TokenTree};
 use regex::Regex;
 
+use super::runners::runs_examples;
+use crate::config::settings::CommandLine;
+
 /// How deep groups of tokens may stand in each other: their readers, which call themselves, would overflow the stack.
 const DEEPEST: usize = 256;
 
 /// A test, a helper of tests, or an example of the documentation.
 struct InnerTest {
     name: String,
+    /// Whether it is an example.
+    is_example: bool,
     /// Its marks, parameters and body.
     tokens: String,
 }
@@ -34,24 +39,31 @@ pub enum TestIdentity {
     NamedSource,
 }
 
-/// The tests of files that changed: those of each file before, of which no file has the same any more. Sorted, each once.
+/// The path of a file, and its text before and after.
+pub type ChangedText = (String, Option<String>, Option<String>);
+
+/// The tests of files that changed and that a command may run: those of each file before, of which no file has the same any more. Sorted, each
+/// once.
 ///
 /// # Errors
 /// The path of a file of which that cannot be told.
-pub fn changed_inner_tests<'a>(
-    files: impl Iterator<Item = (&'a str, Option<String>, Option<String>)>,
+pub fn changed_inner_tests(
+    files: &[ChangedText],
+    line: &CommandLine,
     identity: TestIdentity,
 ) -> Result<Vec<ChangedInnerTest>, String> {
+    let runs_examples = runs_examples(line) != Some(false);
     let (mut before, mut after) = (Vec::new(), Vec::new());
     for (path, old, new) in files {
         for (text, tests) in [(old, &mut before), (new, &mut after)] {
-            let Some(text) = text.filter(|text| may_hold_tests(text)) else {
+            let Some(text) = text.as_ref().filter(|text| may_hold_tests(text)) else {
                 continue;
             };
             let stream: Option<TokenStream> = text.parse().ok();
             let stream = stream.filter(|tokens| !is_too_deep(tokens));
             let mut reader = TestReader::default();
-            reader.read_items(stream.ok_or_else(|| path.to_owned())?, &[]);
+            reader.read_items(stream.ok_or_else(|| path.clone())?, &[]);
+            (reader.tests).retain(|test| runs_examples || !test.is_example);
             tests.extend(reader.tests.into_iter().map(|test| (path, test)));
         }
     }
@@ -63,7 +75,7 @@ pub fn changed_inner_tests<'a>(
         .into_iter()
         .filter(|(_, test)| !is_there(test))
         .map(|(path, test)| ChangedInnerTest {
-            file: path.to_owned(),
+            file: path.clone(),
             name: test.name,
         })
         .collect();
@@ -153,6 +165,7 @@ impl TestReader {
             let body: TokenStream = tokens.iter().cloned().collect();
             self.tests.push(InnerTest {
                 name: name.to_owned(),
+                is_example: false,
                 tokens: format!("{gates:?} {:?} {body}", self.marks),
             });
         }
@@ -174,6 +187,7 @@ impl TestReader {
             match example.take() {
                 Some(lines) => self.tests.push(InnerTest {
                     name: format!("example {}", lines.last().map_or("", String::as_str)),
+                    is_example: true,
                     tokens: lines.join("\n"),
                 }),
                 None => example = Some(vec![text.to_owned()]),
@@ -223,29 +237,32 @@ mod tests {
         ] {
             let new = OLD.replace(from, to);
             assert_ne!(new, OLD, "{from}");
-            let files = [("src/lib.rs", Some(OLD.to_owned()), Some(new))];
-            let tests =
-                changed_inner_tests(files.into_iter(), TestIdentity::Source).expect("it is read");
-            let names: Vec<&str> = tests.iter().map(|test| test.name.as_str()).collect();
-            assert_eq!(names, changed, "{from} {to}");
+            let files = [("src/lib.rs".to_owned(), Some(OLD.to_owned()), Some(new))];
+            let tests = compare(&files, "cargo test", TestIdentity::Source);
+            assert_eq!(list_names(&tests), changed, "{from} {to}");
+            assert_eq!(compare(&files, "sh check", TestIdentity::Source), tests);
+            let without = compare(&files, "cargo nextest run", TestIdentity::Source);
+            let is_example = changed.iter().any(|name| name.starts_with("example"));
+            let others = if is_example { &[] } else { changed };
+            assert_eq!(list_names(&without), others, "{from} {to}");
         }
         let moved = [
-            ("src/a.rs", Some(OLD.to_owned()), None),
-            ("src/b.rs", None, Some(OLD.to_owned())),
+            ("src/a.rs".to_owned(), Some(OLD.to_owned()), None),
+            ("src/b.rs".to_owned(), None, Some(OLD.to_owned())),
         ];
         for identity in [TestIdentity::Source, TestIdentity::NamedSource] {
-            let moved = moved.clone().into_iter();
-            assert_eq!(changed_inner_tests(moved, identity), Ok(Vec::new()));
+            let tests = compare(&moved, "cargo test", identity);
+            assert_eq!(tests, []);
         }
         let renamed = OLD.replace("fn adds", "fn sums");
-        let renamed = [("src/a.rs", Some(OLD.to_owned()), Some(renamed))];
-        let names = |identity| {
-            let tests = changed_inner_tests(renamed.clone().into_iter(), identity);
-            let tests = tests.expect("it is read").into_iter();
-            tests.map(|test| test.name).collect::<Vec<_>>()
-        };
-        assert_eq!(names(TestIdentity::Source), [""; 0]);
-        assert_eq!(names(TestIdentity::NamedSource), ["adds"]);
+        let renamed = [("src/a.rs".to_owned(), Some(OLD.to_owned()), Some(renamed))];
+        for (identity, names) in [
+            (TestIdentity::Source, &[][..]),
+            (TestIdentity::NamedSource, &["adds"]),
+        ] {
+            let tests = compare(&renamed, "cargo test", identity);
+            assert_eq!(list_names(&tests), names);
+        }
     }
 
     #[test]
@@ -264,12 +281,22 @@ mod tests {
             (nest("([", "])", 100_000), false),
             (nest("#[cfg(test)] mod a {", "}", 100_000), false),
         ] {
-            let files = [("src/a.rs", Some(text), None)];
-            let tests = changed_inner_tests(files.into_iter(), TestIdentity::Source);
+            let files = [("src/a.rs".to_owned(), Some(text), None)];
+            let line = CommandLine::Shell("cargo test".into());
+            let tests = changed_inner_tests(&files, &line, TestIdentity::Source);
             assert_eq!(tests.is_ok(), is_read);
             if !is_read {
                 assert_eq!(tests, Err("src/a.rs".to_owned()));
             }
         }
+    }
+
+    fn compare(files: &[ChangedText], line: &str, identity: TestIdentity) -> Vec<ChangedInnerTest> {
+        let line = CommandLine::Shell(line.into());
+        changed_inner_tests(files, &line, identity).expect("it is read")
+    }
+
+    fn list_names(tests: &[ChangedInnerTest]) -> Vec<&str> {
+        tests.iter().map(|test| test.name.as_str()).collect()
     }
 }

@@ -79,7 +79,7 @@ pub use files::FilesCheck;
 pub use gate_files::{GateFile, JudgingFiles, gate_files, resolve_judging_files};
 pub use git::GitCheck;
 pub use group::{CheckCost, CheckTree, GroupOutcome, describe_checks, evaluate_checks};
-pub use inner_tests::{ChangedInnerTest, TestIdentity, changed_inner_tests};
+pub use inner_tests::{ChangedInnerTest, ChangedText, TestIdentity, changed_inner_tests};
 pub use issue::IssueCheck;
 pub use iterations::IterationsCheck;
 pub use judge::JudgeCheck;

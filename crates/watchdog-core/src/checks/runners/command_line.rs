@@ -59,7 +59,17 @@ pub(in super::super) fn list_runners(line: &CommandLine) -> Vec<&'static str> {
 
 fn read_runners(line: &CommandLine) -> Vec<&'static Runner> {
     let line = line.to_string();
-    let mut runners = Vec::new();
+    let mut runners: Vec<&Runner> = list_commands(&line)
+        .into_iter()
+        .map(|(runner, _)| runner)
+        .collect();
+    runners.dedup_by_key(|runner| &runner.name);
+    runners
+}
+
+/// The runners of a line that starts nothing else, each with its command.
+fn list_commands(line: &str) -> Vec<(&'static Runner, &str)> {
+    let mut commands = Vec::new();
     for command in line.split([';', '&', '|', '(', ')', '\n']) {
         let command = command.trim();
         let only_prepares = command.is_empty()
@@ -67,13 +77,24 @@ fn read_runners(line: &CommandLine) -> Vec<&'static Runner> {
                 .iter()
                 .any(|word| command.starts_with(word));
         match list_started(command).first() {
-            Some((runner, _)) => runners.push(*runner),
+            Some((runner, _)) => commands.push((*runner, command)),
             None if only_prepares => {}
             None => return Vec::new(),
         }
     }
-    runners.dedup_by_key(|runner| &runner.name);
-    runners
+    commands
+}
+
+/// Whether a line runs the examples of the documentation, too; `None` where it starts anything but runners of tests inside of code.
+pub(in super::super) fn runs_examples(line: &CommandLine) -> Option<bool> {
+    let line = line.to_string();
+    let commands = list_commands(&line).into_iter().map(|(runner, command)| {
+        let words = Regex::new(runner.no_examples.as_ref()?).expect("it is tested");
+        let own = command.split(" -- ").next().unwrap_or(command);
+        Some(!words.is_match(own))
+    });
+    let examples: Vec<bool> = commands.collect::<Option<_>>()?;
+    (!examples.is_empty()).then(|| examples.contains(&true))
 }
 
 /// The globs of the test files of a line: those of its runners and the names that the field uses, for helpers of tests have those, too; those
@@ -137,6 +158,30 @@ mod tests {
             let holds = |part: &str| globs.iter().any(|glob| glob.contains(part));
             assert!(holds(has) && !holds(lacks), "{line}: {globs:?}");
             assert!(globs.iter().all(|glob| all.contains(glob)), "{line}");
+        }
+    }
+
+    #[test]
+    fn examples_run_without_a_chosen_target() {
+        for (line, expected) in [
+            ("cargo test", Some(true)),
+            (
+                "cargo test --workspace -- --test-threads 1 --test",
+                Some(true),
+            ),
+            ("cd a && cargo +nightly test --test-threads", Some(true)),
+            ("cargo test --lib", Some(false)),
+            ("cargo test --lib && cargo test --doc", Some(true)),
+            ("A=1 /usr/bin/cargo test -q --test=it", Some(false)),
+            ("cargo test --all-targets", Some(false)),
+            ("cargo nextest run; cargo test --bins", Some(false)),
+            ("cargo clippy", None),
+            ("cargo fmt --check && cargo test", None),
+            ("pytest && cargo test", None),
+            ("cd a", None),
+        ] {
+            let line = CommandLine::Shell(line.into());
+            assert_eq!(runs_examples(&line), expected, "{line}");
         }
     }
 

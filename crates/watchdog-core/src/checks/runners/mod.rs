@@ -16,7 +16,7 @@ mod table;
 mod whole;
 
 pub(super) use command_line::{
-    list_all_test_globs, list_runners, list_test_globs, named_runner, runs_no_test,
+    list_all_test_globs, list_runners, list_test_globs, named_runner, runs_examples, runs_no_test,
 };
 pub use gate_part::GateFilePart;
 pub use junit::MAX_REPORT_BYTES;

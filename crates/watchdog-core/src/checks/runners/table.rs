@@ -45,6 +45,8 @@ pub(super) struct Runner {
     /// Whether it can be told to print nothing.
     #[serde(default)]
     pub(super) is_quiet: bool,
+    /// The words with which it runs no example of the documentation, as a regular expression; of a runner of tests inside of code.
+    pub(super) no_examples: Option<String>,
     /// The names of its test files, as globs. Empty: it runs programs of any language.
     pub(super) tests: Vec<String>,
 }
@@ -109,6 +111,12 @@ mod tests {
         for group in &table.groups {
             for runner in &group.runners {
                 assert!(Regex::new(&runner.starts).is_ok(), "{}", runner.name);
+                let words = runner.no_examples.iter();
+                assert!(
+                    words
+                        .map(|words| Regex::new(words))
+                        .all(|words| words.is_ok())
+                );
                 assert!(path_globs(&runner.tests).is_ok(), "{}", runner.name);
             }
             for row in &group.gates {
