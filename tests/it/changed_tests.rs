@@ -36,7 +36,7 @@ pub(crate) fn suite<'env>(
         .extend(check.as_object().expect("an object").clone());
     let config = json!({"completion_check": {"max_probes": 0}, "checks": [command]});
     repo.write("completion.json", config.to_string());
-    repo.write(".gitignore", "__pycache__/\n");
+    repo.write(".gitignore", "__pycache__/\ntarget/\nCargo.lock\n");
     repo.commit_all("the suite");
     repo.watchdog(&["trust"]).expect(0);
     repo
@@ -505,6 +505,74 @@ fn changed_test_in_code_is_only_claimed() {
             worth(&out),
             format!("complete/checks_passed {expected}"),
             "{out}"
+        );
+    }
+}
+
+#[test]
+fn new_test_in_code_is_tried_on_old_code() {
+    let env = TestEnv::new();
+    let manifest = "[package]\nname = \"sums\"\nversion = \"0.1.0\"\nedition = \"2021\"\n";
+    let code = "pub fn sign(a: i32) -> i32 { if a < 0 { -1 } else { 1 } }\n#[cfg(test)]\nmod tests {\n    use super::*;\n    #[test]\n    fn below() { assert_eq!(sign(-2), -1); }\n}\n";
+    let files = [("Cargo.toml", manifest), ("src/lib.rs", code)];
+    // The environment of a test has neither on its path.
+    let cargo = std::path::Path::new(env!("CARGO"));
+    let rustc = cargo.with_file_name("rustc");
+    let line = format!(
+        "RUSTC={} {} test --offline --lib",
+        rustc.display(),
+        cargo.display()
+    );
+    let add = |test: &str| {
+        format!("s/    use super/    #[test]\\n    fn nought() {{ {test} }}\\n    use super/")
+    };
+    let fix = "s/else { 1 }/else { (a > 0) as i32 }/";
+    let lines = "s/^pub fn/\\n\\npub fn/";
+    for (name, change, test, expected) in [
+        (
+            "fixed",
+            fix,
+            "assert_eq!(sign(0), 0);",
+            "verified pass fail",
+        ),
+        (
+            "new",
+            "s/^pub fn/pub fn two() -> i32 { 2 }\\npub fn/",
+            "assert_eq!(two(), 2);",
+            "verified pass fail",
+        ),
+        (
+            "green before",
+            "s/-> i32 { if/-> i32 {  if/",
+            "assert_eq!(sign(3), 1);",
+            "committed pass pass",
+        ),
+        (
+            "lines",
+            lines,
+            "assert_eq!(line!(), 7);",
+            "committed pass unknown",
+        ),
+        (
+            "own text",
+            lines,
+            "assert_eq!(include_str!(\"lib.rs\").lines().count(), 11);",
+            "committed pass unknown",
+        ),
+        (
+            "nothing else",
+            "s/x/x/",
+            "assert_eq!(sign(5), 1);",
+            "committed pass pass",
+        ),
+    ] {
+        let repo = suite(&env, &name.replace(' ', "-"), &files, json!({"run": line}));
+        let script = format!("sed -i '{change}; {}' src/lib.rs", add(test));
+        let out = run(&repo, &script).expect(0);
+        assert_eq!(
+            worth(&out),
+            format!("complete/checks_passed {expected}"),
+            "{name}: {out}"
         );
     }
 }

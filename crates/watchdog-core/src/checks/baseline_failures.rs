@@ -28,7 +28,7 @@ pub(super) fn excuse_failures(
     let inner = inner
         .map_err(|unreadable| unreadable.why)?
         .unwrap_or_default();
-    if let Some(test) = inner.first() {
+    if let Some(test) = inner.changed.first() {
         return Err(format!(
             "the test {} of {} is another now; {WAY_ON}",
             test.name, test.file

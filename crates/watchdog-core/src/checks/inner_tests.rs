@@ -13,15 +13,36 @@ use crate::config::settings::CommandLine;
 const DEEPEST: usize = 256;
 
 /// A test, a helper of tests, or an example of the documentation.
-struct InnerTest {
+pub(super) struct InnerTest {
+    pub(super) kind: InnerKind,
     name: String,
-    /// Whether it is an example.
-    is_example: bool,
     /// Its marks, parameters and body.
-    tokens: String,
+    pub(super) tokens: String,
 }
 
-/// A test inside of a file of code that no file has any more as it was.
+/// How a part of the code is one of its tests.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum InnerKind {
+    /// By a mark for a runner, which does not skip it.
+    Marked,
+    /// By its module.
+    Helper,
+    /// By a mark that leaves it out of other builds.
+    Gated,
+    /// By its documentation.
+    Example,
+}
+
+/// The tests inside of files of code that changed, each kind sorted and each once.
+#[derive(Debug, Clone, PartialEq, Eq, Default)]
+pub struct InnerTests {
+    /// Those that no file has any more as they were.
+    pub changed: Vec<ChangedInnerTest>,
+    /// Those that no file had, where the command runs them.
+    pub added: Vec<ChangedInnerTest>,
+}
+
+/// A test inside of a file of code that changed.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
 pub struct ChangedInnerTest {
     /// The file that held it.
@@ -42,8 +63,7 @@ pub enum TestIdentity {
 /// The path of a file, and its text before and after.
 pub type ChangedText = (String, Option<String>, Option<String>);
 
-/// The tests of files that changed and that a command may run: those of each file before, of which no file has the same any more. Sorted, each
-/// once.
+/// Compares the tests that a command runs, of all files that changed, before and after.
 ///
 /// # Errors
 /// The path of a file of which that cannot be told.
@@ -51,35 +71,51 @@ pub fn changed_inner_tests(
     files: &[ChangedText],
     line: &CommandLine,
     identity: TestIdentity,
-) -> Result<Vec<ChangedInnerTest>, String> {
-    let runs_examples = runs_examples(line) != Some(false);
+) -> Result<InnerTests, String> {
+    let runs_examples = runs_examples(line);
     let (mut before, mut after) = (Vec::new(), Vec::new());
     for (path, old, new) in files {
         for (text, tests) in [(old, &mut before), (new, &mut after)] {
             let Some(text) = text.as_ref().filter(|text| may_hold_tests(text)) else {
                 continue;
             };
-            let stream: Option<TokenStream> = text.parse().ok();
-            let stream = stream.filter(|tokens| !is_too_deep(tokens));
-            let mut reader = TestReader::default();
-            reader.read_items(stream.ok_or_else(|| path.clone())?, &[]);
-            (reader.tests).retain(|test| runs_examples || !test.is_example);
-            tests.extend(reader.tests.into_iter().map(|test| (path, test)));
+            let all = read_source(text, read_tests).ok_or_else(|| path.clone())?;
+            let judges = |test: &InnerTest| match test.kind {
+                InnerKind::Marked | InnerKind::Helper => true,
+                InnerKind::Gated => false,
+                InnerKind::Example => runs_examples != Some(false),
+            };
+            tests.extend(all.into_iter().filter(judges).map(|test| (path, test)));
         }
     }
-    let is_same = |new: &InnerTest, old: &InnerTest| {
-        new.tokens == old.tokens && (identity == TestIdentity::Source || new.name == old.name)
+    let list_missing = |of: &[(&String, InnerTest)], among: &[(&String, InnerTest)], identity| {
+        let is_same = |new: &InnerTest, old: &InnerTest| {
+            new.tokens == old.tokens && (identity == TestIdentity::Source || new.name == old.name)
+        };
+        let missing: BTreeSet<ChangedInnerTest> = (of.iter())
+            .filter(|(_, test)| !among.iter().any(|(_, same)| is_same(same, test)))
+            .map(|(path, test)| ChangedInnerTest {
+                file: (*path).clone(),
+                name: test.name.clone(),
+            })
+            .collect();
+        missing.into_iter().collect()
     };
-    let is_there = |test: &InnerTest| after.iter().any(|(_, new)| is_same(new, test));
-    let changed: BTreeSet<ChangedInnerTest> = before
-        .into_iter()
-        .filter(|(_, test)| !is_there(test))
-        .map(|(path, test)| ChangedInnerTest {
-            file: path.clone(),
-            name: test.name,
-        })
-        .collect();
-    Ok(changed.into_iter().collect())
+    let changed = list_missing(&before, &after, identity);
+    after.retain(|(_, test)| runs_examples.is_some() && test.kind == InnerKind::Marked);
+    Ok(InnerTests {
+        changed,
+        added: list_missing(&after, &before, TestIdentity::Source),
+    })
+}
+
+/// Reads the tokens of a source; `None` where it is no Rust, or too deep.
+pub(super) fn read_source<T>(text: &str, read: impl FnOnce(TokenStream) -> T) -> Option<T> {
+    let tokens: Option<TokenStream> = text.parse().ok();
+    let result = tokens.filter(|tokens| !is_too_deep(tokens)).map(read);
+    // proc-macro2 keeps every text for its spans, and no token is left.
+    proc_macro2::extra::invalidate_current_thread_spans();
+    result
 }
 
 fn is_too_deep(tokens: &TokenStream) -> bool {
@@ -95,6 +131,28 @@ fn is_too_deep(tokens: &TokenStream) -> bool {
         }
     }
     false
+}
+
+pub(super) fn read_tests(tokens: TokenStream) -> Vec<InnerTest> {
+    let mut reader = TestReader::default();
+    reader.read_items(tokens, &[]);
+    reader.tests
+}
+
+/// Whether a mark makes a function a test.
+pub(super) fn is_test_mark(mark: &str) -> bool {
+    static TEST: LazyLock<Regex> = LazyLock::new(|| {
+        Regex::new(r"^(?:\w+ :: )*(?:test|rstest|test_case|quickcheck|\w+_test)\b")
+            .expect("it is tested")
+    });
+    TEST.is_match(mark)
+}
+
+/// Whether a mark leaves its item out of builds that are no test.
+pub(super) fn is_test_gate(mark: &str) -> bool {
+    static GATE: LazyLock<Regex> =
+        LazyLock::new(|| Regex::new(r"^cfg \(.*\btest\b").expect("it is tested"));
+    GATE.is_match(mark)
 }
 
 fn may_hold_tests(text: &str) -> bool {
@@ -156,16 +214,21 @@ impl TestReader {
     }
 
     fn add_function(&mut self, name: &str, tokens: &[TokenTree], gates: &[String]) {
-        static TEST: LazyLock<Regex> = LazyLock::new(|| {
-            Regex::new(r"^(?:\w+ :: )*(?:test|rstest|test_case|quickcheck|\w+_test)\b")
-                .expect("it is tested")
-        });
-        let is_test = self.marks.iter().any(|mark| TEST.is_match(mark));
-        if is_test || gates.iter().any(|gate| gate == "cfg (test)") {
+        let has_mark = |is_such: &dyn Fn(&str) -> bool| self.marks.iter().any(|mark| is_such(mark));
+        let is_test = has_mark(&is_test_mark);
+        let is_inside = gates.iter().any(|gate| gate == "cfg (test)");
+        let kind = if is_test && !has_mark(&|mark| mark.starts_with("ignore")) {
+            Some(InnerKind::Marked)
+        } else if is_test || is_inside {
+            Some(InnerKind::Helper)
+        } else {
+            has_mark(&is_test_gate).then_some(InnerKind::Gated)
+        };
+        if let Some(kind) = kind {
             let body: TokenStream = tokens.iter().cloned().collect();
             self.tests.push(InnerTest {
+                kind,
                 name: name.to_owned(),
-                is_example: false,
                 tokens: format!("{gates:?} {:?} {body}", self.marks),
             });
         }
@@ -186,8 +249,8 @@ impl TestReader {
             }
             match example.take() {
                 Some(lines) => self.tests.push(InnerTest {
+                    kind: InnerKind::Example,
                     name: format!("example {}", lines.last().map_or("", String::as_str)),
-                    is_example: true,
                     tokens: lines.join("\n"),
                 }),
                 None => example = Some(vec![text.to_owned()]),
@@ -197,7 +260,7 @@ impl TestReader {
 }
 
 /// Whether an item ends with this token.
-fn is_end(token: &TokenTree) -> bool {
+pub(super) fn is_end(token: &TokenTree) -> bool {
     match token {
         TokenTree::Group(group) => group.delimiter() == Delimiter::Brace,
         TokenTree::Punct(sign) => sign.as_char() == ';',
@@ -239,12 +302,22 @@ mod tests {
             assert_ne!(new, OLD, "{from}");
             let files = [("src/lib.rs".to_owned(), Some(OLD.to_owned()), Some(new))];
             let tests = compare(&files, "cargo test", TestIdentity::Source);
-            assert_eq!(list_names(&tests), changed, "{from} {to}");
-            assert_eq!(compare(&files, "sh check", TestIdentity::Source), tests);
+            assert_eq!(list_names(&tests.changed), changed, "{from} {to}");
+            let added = to.contains("fn more").then_some("more");
+            if changed.is_empty() {
+                let added: Vec<&str> = added.into_iter().collect();
+                assert_eq!(list_names(&tests.added), added, "{from} {to}");
+            }
+            // Scripts may run the examples, and nobody knows whether they run the tests.
+            let unknown = compare(&files, "sh check", TestIdentity::Source);
+            assert_eq!(
+                (unknown.changed, unknown.added),
+                (tests.changed, Vec::new())
+            );
             let without = compare(&files, "cargo nextest run", TestIdentity::Source);
             let is_example = changed.iter().any(|name| name.starts_with("example"));
             let others = if is_example { &[] } else { changed };
-            assert_eq!(list_names(&without), others, "{from} {to}");
+            assert_eq!(list_names(&without.changed), others, "{from} {to}");
         }
         let moved = [
             ("src/a.rs".to_owned(), Some(OLD.to_owned()), None),
@@ -252,7 +325,7 @@ mod tests {
         ];
         for identity in [TestIdentity::Source, TestIdentity::NamedSource] {
             let tests = compare(&moved, "cargo test", identity);
-            assert_eq!(tests, []);
+            assert_eq!(tests, InnerTests::default());
         }
         let renamed = OLD.replace("fn adds", "fn sums");
         let renamed = [("src/a.rs".to_owned(), Some(OLD.to_owned()), Some(renamed))];
@@ -261,7 +334,7 @@ mod tests {
             (TestIdentity::NamedSource, &["adds"]),
         ] {
             let tests = compare(&renamed, "cargo test", identity);
-            assert_eq!(list_names(&tests), names);
+            assert_eq!(list_names(&tests.changed), names);
         }
     }
 
@@ -291,7 +364,7 @@ mod tests {
         }
     }
 
-    fn compare(files: &[ChangedText], line: &str, identity: TestIdentity) -> Vec<ChangedInnerTest> {
+    fn compare(files: &[ChangedText], line: &str, identity: TestIdentity) -> InnerTests {
         let line = CommandLine::Shell(line.into());
         changed_inner_tests(files, &line, identity).expect("it is read")
     }

@@ -48,6 +48,7 @@ mod strict_json;
 mod structured;
 mod suite_runs;
 mod test_files;
+mod test_modules;
 
 #[cfg(test)]
 mod canary_tests;
@@ -79,7 +80,7 @@ pub use files::FilesCheck;
 pub use gate_files::{GateFile, JudgingFiles, gate_files, resolve_judging_files};
 pub use git::GitCheck;
 pub use group::{CheckCost, CheckTree, GroupOutcome, describe_checks, evaluate_checks};
-pub use inner_tests::{ChangedInnerTest, ChangedText, TestIdentity, changed_inner_tests};
+pub use inner_tests::{ChangedText, InnerTests, TestIdentity, changed_inner_tests};
 pub use issue::IssueCheck;
 pub use iterations::IterationsCheck;
 pub use judge::JudgeCheck;
@@ -94,5 +95,6 @@ pub use sensors::read_sensors;
 pub use signal::SignalCheck;
 pub use sql_result::SqlResultCheck;
 pub use structured::StructuredOutputCheck;
-pub use suite_runs::{CanaryRun, RerunTree, SuiteRun, SuiteRunner};
+pub use suite_runs::{CanaryRun, CodeBase, RerunTree, SuiteRun, SuiteRunner};
 pub use test_files::{find_test_line, is_test_file, test_lines};
+pub use test_modules::put_test_modules;

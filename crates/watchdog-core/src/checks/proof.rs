@@ -5,10 +5,10 @@ use watchdog_facts::proof::{CheckProof, RerunOutcome};
 use watchdog_facts::verdict::Evidence;
 
 use super::feedback::one_line;
-use super::inner_tests::{ChangedInnerTest, TestIdentity};
+use super::inner_tests::{ChangedInnerTest, InnerTests, TestIdentity};
 use super::proof_reruns::Reruns;
 use super::proof_worth::{ProofFacts, ProofWorth, weigh_proof};
-use super::suite_runs::{RerunTree, SuiteRun, SuiteRunner};
+use super::suite_runs::{CodeBase, RerunTree, SuiteRun, SuiteRunner};
 use crate::config::settings::CommandCriterion;
 
 /// A pass with its reruns.
@@ -116,7 +116,7 @@ fn rerun_pass(
     result: &CheckResult,
     runner: &dyn SuiteRunner,
 ) -> Option<ProvenPass> {
-    let read = || -> ReadFact<(Vec<String>, Vec<ChangedInnerTest>)> {
+    let read = || -> ReadFact<(Vec<String>, InnerTests)> {
         let files = runner.changed_judging_files(criterion)?;
         Ok((
             files,
@@ -143,8 +143,29 @@ fn rerun_pass(
     let seconds = criterion.proof_limit.as_secs();
     let slow = format!("the pass took longer than proof_seconds, {seconds}");
     let may_try = criterion.proof.is_some() && runner.may_try();
-    if files.is_empty() && inner.is_empty() && unread.is_none() {
-        let is_open = reruns.names_tests && reruns.before != OutcomeBeforeWork::Passed;
+    let tries = may_try && !is_slow;
+    let is_unchanged = files.is_empty() && inner.changed.is_empty() && unread.is_none();
+    let (old_tests, mut new_tests) = if is_unchanged {
+        (RerunOutcome::Pass, RerunOutcome::NotRun)
+    } else if !tries {
+        reruns.why = may_try.then(|| slow.clone()).or(reruns.why);
+        (RerunOutcome::NotRun, RerunOutcome::NotRun)
+    } else if unread.is_some() {
+        (RerunOutcome::Unknown, RerunOutcome::Unknown)
+    } else if inner.changed.is_empty() {
+        reruns.run()
+    } else {
+        reruns.run_beside(&inner.changed, !files.is_empty())
+    };
+    let is_open = tries && old_tests == RerunOutcome::Pass && new_tests != RerunOutcome::Fail;
+    if is_open
+        && let Some(outcome) = reruns.try_added(&inner.added, result)
+        && (is_unchanged || outcome == RerunOutcome::Fail)
+    {
+        new_tests = outcome;
+    }
+    if is_unchanged && new_tests == RerunOutcome::NotRun {
+        let is_open = reruns.names_tests && result.before != OutcomeBeforeWork::Passed;
         if !may_try || !is_open {
             return None;
         }
@@ -152,21 +173,9 @@ fn rerun_pass(
             return Some(reruns.confirm(ProofWorth::Unproven, CheckProof::default()));
         }
         let worth = ProofWorth::AtMost(Evidence::Verified, WarningCode::TestsUnknown, slow);
-        return (reruns.before == OutcomeBeforeWork::Unknown).then(|| build_untried(result, worth));
+        return (result.before == OutcomeBeforeWork::Unknown).then(|| build_untried(result, worth));
     }
-    let (old_tests, new_tests) = if !may_try {
-        (RerunOutcome::NotRun, RerunOutcome::NotRun)
-    } else if is_slow {
-        reruns.why = Some(slow);
-        (RerunOutcome::NotRun, RerunOutcome::NotRun)
-    } else if unread.is_some() {
-        (RerunOutcome::Unknown, RerunOutcome::Unknown)
-    } else if inner.is_empty() {
-        reruns.run()
-    } else {
-        reruns.run_beside(&inner, !files.is_empty())
-    };
-    let worth = weigh_proof(&ProofFacts {
+    let mut worth = weigh_proof(&ProofFacts {
         old_tests,
         new_tests,
         before: reruns.before,
@@ -174,13 +183,18 @@ fn rerun_pass(
         failing: &reruns.name_failing(),
         changes: criterion.test_changes,
     });
+    // No test was taken away: beside other checks it is worth what it was without new ones.
+    if is_unchanged && let ProofWorth::AtMost(most, ..) = &mut worth {
+        *most = Evidence::Verified;
+    }
     let mut weakened = match (&worth, reruns.failing.is_empty()) {
         (ProofWorth::Weakened(_), false) => reruns.failing.clone(),
         (ProofWorth::Weakened(_), true) => files.clone(),
         (ProofWorth::Verified | ProofWorth::Unproven | ProofWorth::AtMost(..), _) => Vec::new(),
     };
     let mut judging_files = files;
-    judging_files.extend(inner.into_iter().map(|test| test.file));
+    let inner = inner.changed.into_iter().chain(inner.added);
+    judging_files.extend(inner.map(|test| test.file));
     judging_files.sort();
     judging_files.dedup();
     weakened.truncate(CheckProof::LISTED);
@@ -193,4 +207,49 @@ fn rerun_pass(
         ..CheckProof::default()
     };
     Some(reruns.confirm(worth, proof))
+}
+
+impl Reruns<'_> {
+    /// New tests inside of files of code, of a suite that was green before them; `None` where it is not seen that they ran.
+    fn try_added(
+        &mut self,
+        added: &[ChangedInnerTest],
+        result: &CheckResult,
+    ) -> Option<RerunOutcome> {
+        if added.is_empty() || self.before == OutcomeBeforeWork::Failed {
+            return None;
+        }
+        let begin = self.try_begin();
+        let least = begin.tests?.ran + added.len() as u64;
+        // A file with tests may be no part of the build any more.
+        if begin.outcome != RerunOutcome::Pass || result.tests?.ran < least {
+            return None;
+        }
+        let run = self.run_once(RerunTree::InnerTests(CodeBase::Begin));
+        let is_added = |name: &String| {
+            let mut words = name.split(|c: char| !c.is_alphanumeric() && c != '_');
+            words.any(|word| added.iter().any(|test| test.name == word))
+        };
+        let is_counted = run.tests.is_some_and(|tests| tests.ran >= least);
+        let is_new = run.failing.is_empty() || run.failing.iter().any(is_added);
+        use RerunOutcome::{Fail, Pass};
+        let (control, fault) = match run.outcome {
+            Pass if is_counted => (
+                Some((CodeBase::Empty, Fail)),
+                "the suite passes without the changed code, too",
+            ),
+            Fail if is_new => (
+                Some((CodeBase::Judged, Pass)),
+                "the new tests depend on their lines",
+            ),
+            _ => (None, "without the work, other tests ran or failed"),
+        };
+        if let Some((base, outcome)) = control
+            && self.run_once(RerunTree::InnerTests(base)).outcome == outcome
+        {
+            return Some(run.outcome);
+        }
+        self.why.get_or_insert_with(|| fault.to_owned());
+        Some(RerunOutcome::Unknown)
+    }
 }

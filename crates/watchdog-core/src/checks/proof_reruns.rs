@@ -100,7 +100,7 @@ impl Reruns<'_> {
         run
     }
 
-    fn run_once(&mut self, tree: RerunTree) -> SuiteRun {
+    pub(super) fn run_once(&mut self, tree: RerunTree) -> SuiteRun {
         if let Some((_, run)) = self.runs.iter().find(|(of, _)| *of == tree) {
             return run.clone();
         }
@@ -336,7 +336,7 @@ impl Reruns<'_> {
     }
 
     /// The begin; a failure there counts where the judged tree passes in the same place.
-    fn try_begin(&mut self) -> SuiteRun {
+    pub(super) fn try_begin(&mut self) -> SuiteRun {
         let run = self.run_once(RerunTree::Begin);
         if self.before == OutcomeBeforeWork::Unknown {
             self.before = match run.outcome {

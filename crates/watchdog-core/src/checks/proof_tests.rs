@@ -11,10 +11,10 @@ use watchdog_facts::verdict::Evidence;
 
 use super::baseline_failures::excuse_failures;
 use super::canary::CanaryTest;
-use super::inner_tests::{ChangedInnerTest, TestIdentity};
+use super::inner_tests::{ChangedInnerTest, InnerTests, TestIdentity};
 use super::proof::prove_pass;
 use super::proof_worth::ProofWorth;
-use super::suite_runs::{CanaryRun, RerunTree, SuiteRun, SuiteRunner};
+use super::suite_runs::{CanaryRun, CodeBase, RerunTree, SuiteRun, SuiteRunner};
 use crate::config::settings::{CommandCriterion, CommandLine};
 
 /// Ends each rerun as its row says; `-` is an unknown end, and names after `fail` or `gone` are those of tests.
@@ -50,13 +50,19 @@ impl SuiteRunner for TableRunner {
         &self,
         criterion: &CommandCriterion,
         _identity: TestIdentity,
-    ) -> ReadFact<Vec<ChangedInnerTest>> {
-        let is_inner = criterion.tests_are.contains(&"inner".to_owned());
-        let test = ChangedInnerTest {
-            file: "src/lib.rs".to_owned(),
-            name: "adds".to_owned(),
+    ) -> ReadFact<InnerTests> {
+        let list = |word: &str| {
+            let has_test = criterion.tests_are.contains(&word.to_owned());
+            let test = ChangedInnerTest {
+                file: "src/lib.rs".to_owned(),
+                name: "adds".to_owned(),
+            };
+            has_test.then_some(test).into_iter().collect()
         };
-        Ok(is_inner.then_some(test).into_iter().collect())
+        Ok(InnerTests {
+            changed: list("inner"),
+            added: list("added"),
+        })
     }
 
     fn find_places(
@@ -88,10 +94,7 @@ impl SuiteRunner for TableRunner {
     }
 
     fn find_begin_failures(&self, criterion: &CommandCriterion) -> Result<SuiteRun, String> {
-        let tests = Some(TestCounts {
-            ran: 9,
-            ..TestCounts::default()
-        });
+        let tests = Some(count_tests(9));
         let run = self.run_suite(criterion, RerunTree::Begin, false);
         Ok(SuiteRun { tests, ..run })
     }
@@ -124,15 +127,27 @@ fn read_end(end: &str) -> SuiteRun {
     let (word, names) = end.split_once(' ').unwrap_or((end, ""));
     SuiteRun {
         outcome: match word {
-            "pass" => RerunOutcome::Pass,
+            "pass" | "counted" | "more" => RerunOutcome::Pass,
             "fail" | "gone" | "none" => RerunOutcome::Fail,
             _ => RerunOutcome::Unknown,
         },
         failing: names.split_whitespace().map(str::to_owned).collect(),
         names_all: true,
-        tests: (word == "none").then(TestCounts::default),
+        tests: match word {
+            "none" => Some(TestCounts::default()),
+            "counted" => Some(count_tests(9)),
+            "more" => Some(count_tests(10)),
+            _ => None,
+        },
         missing_name: (word == "gone").then(|| "mul".to_owned()),
         ..SuiteRun::default()
+    }
+}
+
+fn count_tests(ran: u64) -> TestCounts {
+    TestCounts {
+        ran,
+        ..TestCounts::default()
     }
 }
 
@@ -396,6 +411,154 @@ fn excused_failure_weakens_nothing_and_hides_nothing() {
             format!("{old:?} {new:?} {}", proof.weakened.join(",")),
             expected
         );
+    }
+}
+
+#[test]
+fn new_test_inside_of_code_needs_its_controls() {
+    use OutcomeBeforeWork::{Failed, Passed, Unknown};
+    use RerunTree::{Begin, InnerTests as Put};
+    let row = |end: &'static str, judged: &'static str, empty: &'static str| {
+        let [begin, without, control] =
+            [CodeBase::Begin, CodeBase::Empty, CodeBase::Judged].map(Put);
+        vec![(begin, end), (without, empty), (control, judged)]
+    };
+    let criterion = |words: &[&str]| CommandCriterion {
+        tests_are: words.iter().map(|word| (*word).to_owned()).collect(),
+        ..criterion()
+    };
+    for (begin, ends, (ran, before), expected) in [
+        (
+            "counted",
+            row("fail t::adds", "pass", "-"),
+            (10, Passed),
+            "Pass Fail Verified 3",
+        ),
+        (
+            "counted",
+            row("fail t::adds", "pass", "-"),
+            (10, Unknown),
+            "Pass Fail Verified 3",
+        ),
+        // It does not build without the work.
+        (
+            "counted",
+            row("fail", "pass", "-"),
+            (10, Passed),
+            "Pass Fail Verified 3",
+        ),
+        (
+            "counted",
+            row("more", "-", "fail"),
+            (10, Passed),
+            "Pass Pass AtMost 3",
+        ),
+        (
+            "counted",
+            row("more", "-", "pass"),
+            (10, Passed),
+            "Pass Unknown AtMost 3",
+        ),
+        (
+            "counted",
+            row("unknown", "-", "-"),
+            (10, Passed),
+            "Pass Unknown AtMost 2",
+        ),
+        // It was not run, fails by its lines, and an old test fails by those.
+        (
+            "counted",
+            row("counted", "-", "fail"),
+            (10, Passed),
+            "Pass Unknown AtMost 2",
+        ),
+        (
+            "counted",
+            row("fail t::adds", "fail t::adds", "-"),
+            (10, Passed),
+            "Pass Unknown AtMost 3",
+        ),
+        (
+            "counted",
+            row("fail t::tidy", "pass", "-"),
+            (10, Passed),
+            "Pass Unknown AtMost 2",
+        ),
+        // As before: its file is no part of the build any more, the begin is not green, or has no counts.
+        (
+            "counted",
+            row("fail t::adds", "pass", "-"),
+            (9, Passed),
+            "- 1",
+        ),
+        (
+            "counted",
+            row("fail t::adds", "pass", "-"),
+            (9, Unknown),
+            "NotRun NotRun Unproven 1",
+        ),
+        (
+            "pass",
+            row("fail t::adds", "pass", "-"),
+            (10, Passed),
+            "- 1",
+        ),
+        (
+            "fail b",
+            row("fail t::adds", "pass", "-"),
+            (10, Passed),
+            "- 1",
+        ),
+        (
+            "counted",
+            row("fail t::adds", "pass", "-"),
+            (10, Failed),
+            "NotRun NotRun Verified 0",
+        ),
+    ] {
+        let prove = |words: &[&str], may_try| {
+            let runner = TableRunner {
+                ends: [
+                    (Begin, begin),
+                    (RerunTree::OldTests, "pass"),
+                    (RerunTree::NewTests, "pass"),
+                ]
+                .into_iter()
+                .chain([(RerunTree::WithoutCode, "fail")])
+                .chain(ends.clone())
+                .collect(),
+                canaries: vec![BOTH_FAIL],
+                tried: RefCell::default(),
+                may_try,
+            };
+            let result = CheckResult {
+                before,
+                ..pass(Some(count_tests(ran)))
+            };
+            let proven = prove_pass(&criterion(words), &result, &runner);
+            let reruns = runner.tried.borrow().len();
+            let worth = proven.map_or("-".to_owned(), |proven| {
+                let worth = format!("{:?}", proven.worth);
+                let word = worth.split('(').next().unwrap_or_default();
+                assert!(
+                    !worth.contains("Committed"),
+                    "it lowers no other check: {worth}"
+                );
+                let proof = proven.proof;
+                format!("{:?} {:?} {word}", proof.old_tests, proof.new_tests)
+            });
+            format!("{worth} {reruns}")
+        };
+        assert_eq!(
+            prove(&["none", "added"], true),
+            expected,
+            "{begin} {ends:?}"
+        );
+        assert_eq!(prove(&["none", "added"], false), "- 0");
+        // Beside changed files of tests a failure counts, too.
+        if expected.starts_with("Pass Fail") {
+            assert_eq!(prove(&["files", "added"], true), "Pass Fail Verified 6");
+        }
     }
 }
 

@@ -7,7 +7,7 @@ use watchdog_facts::evidence::{ReadFact, TestCounts};
 use watchdog_facts::proof::RerunOutcome;
 
 use super::canary::CanaryTest;
-use super::inner_tests::{ChangedInnerTest, TestIdentity};
+use super::inner_tests::{InnerTests, TestIdentity};
 use crate::config::settings::{CommandCriterion, CommandLine};
 
 /// A tree that a suite is tried on.
@@ -23,6 +23,19 @@ pub enum RerunTree {
     NewTests,
     /// The same, and every other file that the session changed is empty.
     WithoutCode,
+    /// New tests inside of files of code, in this code.
+    InnerTests(CodeBase),
+}
+
+/// The code of a tree, as far as the session changed it.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum CodeBase {
+    /// That of where the work began.
+    Begin,
+    /// No code.
+    Empty,
+    /// The judged one.
+    Judged,
 }
 
 /// The words for a name that is gone, of languages that look for each as they run.
@@ -104,12 +117,12 @@ pub trait SuiteRunner {
     /// Whether all changed files that the command line names or its runner reads are judging files.
     fn reverts_scripts(&self, criterion: &CommandCriterion) -> bool;
 
-    /// The tests inside of files of code that the spec's work changed, sorted.
+    /// The tests inside of files of code that the spec's work changed or added.
     fn changed_inner_tests(
         &self,
         criterion: &CommandCriterion,
         identity: TestIdentity,
-    ) -> ReadFact<Vec<ChangedInnerTest>>;
+    ) -> ReadFact<InnerTests>;
 
     /// The first line with a name of a test in the judging files that the spec's work changed, or with one of the code in its other
     /// files: before, and now.

@@ -3,10 +3,12 @@
 use std::path::Path;
 
 use super::SystemCapabilities;
-use super::copied_dependencies::SessionTrees;
+use super::copied_dependencies::{SessionTrees, plain_folder};
 use super::reruns::judging_files;
-use watchdog_core::checks::{GateFilePart, RerunTree};
+use watchdog_core::checks::{ChangedText, CodeBase, GateFilePart, RerunTree, put_test_modules};
 use watchdog_core::config::settings::CommandCriterion;
+use watchdog_facts::evidence::{FaultKind, ReadFact, UnreadableFact};
+use watchdog_git::HistoryPoint;
 
 /// Files that say how to build rather than what to do: a suite without them fails for another reason.
 const MANIFESTS: [&str; 10] = [
@@ -19,6 +21,9 @@ impl SystemCapabilities<'_> {
         criterion: &CommandCriterion,
         tree: RerunTree,
     ) -> Result<String, String> {
+        if let RerunTree::InnerTests(base) = tree {
+            return self.put_inner_tests(criterion, base);
+        }
         let SessionTrees {
             judged,
             begin,
@@ -37,7 +42,7 @@ impl SystemCapabilities<'_> {
             RerunTree::Begin => return Ok(begin.clone()),
             RerunTree::OldTests => (replace(judged, &tests), begin),
             RerunTree::NewTests => (replace(judged, &code), judged),
-            RerunTree::WithoutCode => {
+            RerunTree::WithoutCode | RerunTree::InnerTests(_) => {
                 let mixed = replace(judged, &code).and_then(|mixed| {
                     let files = code.iter().copied().filter(|path| !is_manifest(path));
                     worktree.empty_in_tree(&mixed, files)
@@ -67,6 +72,68 @@ impl SystemCapabilities<'_> {
                 .map_err(|error| error.to_string())?;
         }
         Ok(mixed)
+    }
+
+    /// Puts the new tests inside of files of code into this code.
+    fn put_inner_tests(
+        &self,
+        criterion: &CommandCriterion,
+        base: CodeBase,
+    ) -> Result<String, String> {
+        let tree = match base {
+            CodeBase::Begin => RerunTree::NewTests,
+            CodeBase::Empty => RerunTree::WithoutCode,
+            CodeBase::Judged => RerunTree::Judged,
+        };
+        let mut mixed = self.mix_tree(criterion, tree)?;
+        let dependencies = GateFilePart::Sections("dev-dependencies".to_owned());
+        let trees = self.session_trees()?;
+        let gives_more = |path: &&String| {
+            path.ends_with("Cargo.toml") && self.changes_part(trees, path, Some(&dependencies))
+        };
+        if let Some(path) = trees.changed.iter().find(gives_more) {
+            return Err(format!("new tests may need what {path} now has"));
+        }
+        let files = self.read_inner_files(criterion);
+        for (path, old, new) in files.map_err(|unreadable| unreadable.why)? {
+            // The work is all of a new file.
+            let Some((old, new)) = old.zip(new) else {
+                continue;
+            };
+            let text = put_test_modules(&old, &new, base)
+                .ok_or_else(|| format!("the new tests of {path} cannot be taken alone"))?;
+            let added = (self.input.worktree()).put_in_tree(&mixed, &path, text.as_bytes());
+            mixed = added.map_err(|error| error.to_string())?;
+        }
+        Ok(mixed)
+    }
+
+    /// The files of code that the spec's work changed and that may hold tests.
+    pub(super) fn read_inner_files(
+        &self,
+        criterion: &CommandCriterion,
+    ) -> ReadFact<Vec<ChangedText>> {
+        let judging = judging_files(criterion)?;
+        let folder = plain_folder(criterion.cwd.as_deref());
+        let may_hold = |path: &str| {
+            path.ends_with(".rs") && !judging.judges(path) && Path::new(path).starts_with(&folder)
+        };
+        if self.input.tests_point().0 == HistoryPoint::unknown() || !self.may_differ(&may_hold)? {
+            return Ok(Vec::new());
+        }
+        let trees =
+            (self.session_trees()).map_err(|why| UnreadableFact::new(FaultKind::Git, why))?;
+        let worktree = self.input.worktree();
+        let mut files = Vec::new();
+        for path in trees.changed.iter().filter(|path| may_hold(path)) {
+            let old = worktree.text_in_tree(&trees.begin, path)?;
+            files.push((
+                path.clone(),
+                old,
+                worktree.text_in_tree(&trees.judged, path)?,
+            ));
+        }
+        Ok(files)
     }
 
     /// Whether the part of a manifest that configures the runner differs between the begin and what is judged.

@@ -10,8 +10,8 @@ use super::{SystemCapabilities, own_path};
 use crate::clock::now;
 use crate::judge::criteria_files::changed_scripts;
 use watchdog_core::checks::{
-    CanaryRun, CanaryTest, ChangedInnerTest, ChangedText, CheckDefinition, JudgingFiles, RerunTree,
-    SuiteRun, SuiteRunner, TestIdentity, changed_inner_tests, find_test_line, write_canary,
+    CanaryRun, CanaryTest, CheckDefinition, InnerTests, JudgingFiles, RerunTree, SuiteRun,
+    SuiteRunner, TestIdentity, changed_inner_tests, find_test_line, write_canary,
 };
 use watchdog_core::config::settings::{CheckKind, CommandCriterion, CommandLine};
 use watchdog_facts::evidence::{FaultKind, OutcomeBeforeWork, ReadFact, UnreadableFact};
@@ -78,7 +78,7 @@ impl SuiteRunner for SystemCapabilities<'_> {
         &self,
         criterion: &CommandCriterion,
         identity: TestIdentity,
-    ) -> ReadFact<Vec<ChangedInnerTest>> {
+    ) -> ReadFact<InnerTests> {
         let files = self.read_inner_files(criterion)?;
         changed_inner_tests(&files, &criterion.run, identity).map_err(|path| {
             let why = format!("the tests of {path} cannot be told from its code");
@@ -228,33 +228,8 @@ impl SuiteRunner for SystemCapabilities<'_> {
 }
 
 impl SystemCapabilities<'_> {
-    /// The files of code that the spec's work changed and that may hold tests.
-    fn read_inner_files(&self, criterion: &CommandCriterion) -> ReadFact<Vec<ChangedText>> {
-        let judging = judging_files(criterion)?;
-        let folder = plain_folder(criterion.cwd.as_deref());
-        let may_hold = |path: &str| {
-            path.ends_with(".rs") && !judging.judges(path) && Path::new(path).starts_with(&folder)
-        };
-        if self.input.tests_point().0 == HistoryPoint::unknown() || !self.may_differ(&may_hold)? {
-            return Ok(Vec::new());
-        }
-        let trees =
-            (self.session_trees()).map_err(|why| UnreadableFact::new(FaultKind::Git, why))?;
-        let worktree = self.input.worktree();
-        let mut files = Vec::new();
-        for path in trees.changed.iter().filter(|path| may_hold(path)) {
-            let old = worktree.text_in_tree(&trees.begin, path)?;
-            files.push((
-                path.clone(),
-                old,
-                worktree.text_in_tree(&trees.judged, path)?,
-            ));
-        }
-        Ok(files)
-    }
-
     /// Whether the session can have changed such a file, without a snapshot of the worktree.
-    fn may_differ(&self, is_such: &dyn Fn(&str) -> bool) -> ReadFact<bool> {
+    pub(super) fn may_differ(&self, is_such: &dyn Fn(&str) -> bool) -> ReadFact<bool> {
         let (begin, refs) = self.input.tests_point();
         let worktree = self.input.worktree();
         let head = worktree.head().and_then(|head| worktree.tree_at(&head))?;
