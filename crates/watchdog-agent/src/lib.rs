@@ -6,6 +6,8 @@
 
 #![warn(missing_docs)]
 
+mod assertions;
+mod claim_words;
 pub mod envelope;
 mod failure;
 pub mod last_words;
@@ -35,5 +37,6 @@ pub mod transcript_source;
 pub mod transcript_turn;
 pub mod unrunnable;
 pub mod usage_limit;
+pub mod work_claims;
 
 pub use session_command::{ConversationChoice, SessionAgent, SessionCommand};
