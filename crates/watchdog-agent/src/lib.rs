@@ -8,6 +8,7 @@
 
 mod assertions;
 mod claim_words;
+mod command_parts;
 pub mod envelope;
 mod failure;
 pub mod last_words;
@@ -29,6 +30,7 @@ mod reply_scan;
 mod reset_time;
 pub mod running_list;
 pub mod session_command;
+pub mod session_history;
 pub mod session_id;
 pub mod stream;
 pub mod transcript;

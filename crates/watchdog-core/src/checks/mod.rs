@@ -90,7 +90,7 @@ pub use plan::PlanCheck;
 pub use proof::{ProvenPass, prove_pass};
 pub use proof_worth::ProofWorth;
 pub use registry::{CheckRegistry, build_check_tree};
-pub use runners::{GateFilePart, MAX_REPORT_BYTES};
+pub use runners::{GateFilePart, MAX_REPORT_BYTES, named_runner};
 pub use sensors::read_sensors;
 pub use signal::SignalCheck;
 pub use sql_result::SqlResultCheck;

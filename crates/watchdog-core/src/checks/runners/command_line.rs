@@ -40,7 +40,7 @@ fn list_started(line: &str) -> Vec<(&'static Runner, &str)> {
 
 /// The runner that a line starts and that prints a closing line; `None` where it starts none, or only asks it for something else than a
 /// run.
-pub(in super::super) fn named_runner(line: &str) -> Option<&str> {
+pub fn named_runner(line: &str) -> Option<&str> {
     let asks_for_else = pattern!(
         r"\s--(?:no-run|collect-only|co|listTests|list|show-only|dry-run|count|version|help)\b|\s-(?:list|N)\b|vitest\s+(?:list|bench)\b"
     );

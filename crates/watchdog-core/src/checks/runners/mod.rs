@@ -15,8 +15,9 @@ mod samples;
 mod table;
 mod whole;
 
+pub use command_line::named_runner;
 pub(super) use command_line::{
-    list_all_test_globs, list_runners, list_test_globs, named_runner, runs_examples, runs_no_test,
+    list_all_test_globs, list_runners, list_test_globs, runs_examples, runs_no_test,
 };
 pub use gate_part::GateFilePart;
 pub use junit::MAX_REPORT_BYTES;

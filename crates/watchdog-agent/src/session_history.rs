@@ -1,0 +1,298 @@
+//! The tool calls of a session by its transcript (Claude Code's): commands with their outcome, and edits, in order.
+
+use std::io::Read;
+use std::path::{Path, PathBuf};
+use std::sync::LazyLock;
+
+use memchr::memmem;
+use regex::Regex;
+use serde_json::Value;
+
+use watchdog_core::checks::named_runner;
+use watchdog_facts::display::escape_to_one_line;
+use watchdog_system::open_regular_file;
+
+use super::claim_words::{COMMANDS, compile_words};
+use super::command_parts::{CommandParts, split_line};
+use super::work_claims::WorkClaim;
+
+/// Bytes of a transcript that is read; a longer one shows nothing.
+const MOST: u64 = 64 << 20;
+/// Tools that change no file.
+const READING_TOOLS: &str = "Read Grep Glob TodoWrite TaskUpdate";
+/// Tools that write the file they name.
+const WRITING_TOOLS: &str = "Write Edit";
+
+/// Commands that change no file of the work tree, but for what they print into.
+static READS: LazyLock<Regex> = LazyLock::new(|| {
+    compile_words(
+        r"^(?:git (?:status|log|diff|show|add|commit|push|branch|remote)|cd|ls|cat|head|tail|grep|rg|pwd|wc|echo|printf|true)\b",
+    )
+});
+/// Words of commands that run in another folder than the one they stand in.
+const MOVES: [&str; 5] = [" -C ", "--manifest-path", "--prefix", "--cwd", "../"];
+/// The id of a commit as git prints it.
+static COMMIT_ID: LazyLock<Regex> =
+    LazyLock::new(|| compile_words(r"(?m)^\[\S[^\]\n]* ([0-9a-f]{7,40})\] "));
+
+/// The end of a command.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub enum CommandEnd {
+    /// It succeeded.
+    Passed,
+    /// It failed with this exit code.
+    Failed(u32),
+    /// The call does not show it; says why.
+    Unclear(&'static str),
+}
+
+/// Changes behind a command, the weakest first.
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+pub enum LaterChange {
+    /// No file can have changed.
+    Absent,
+    /// A command or a tool may have changed files.
+    Possible,
+    /// A tool edited a file.
+    Edit,
+}
+
+/// A command that a claim is about: without those around it, with its end and the changes behind it.
+pub type ClaimedRun = (String, CommandEnd, LaterChange);
+
+struct CommandCall {
+    line: CommandParts,
+    folder: String,
+    end: CommandEnd,
+    output: String,
+}
+
+enum Call {
+    Command(CommandCall),
+    Edit(PathBuf),
+    Unknown,
+}
+
+/// The calls of a session.
+#[derive(Default)]
+pub struct SessionHistory {
+    calls: Vec<(String, Call)>,
+    /// Whether there may be more calls: what this history lacks may have happened.
+    pub is_partial: bool,
+}
+
+impl SessionHistory {
+    /// Reads a transcript. One that cannot be read shows nothing.
+    pub fn read_from(path: Option<&Path>) -> Self {
+        let (mut history, mut text) = (SessionHistory::default(), Vec::new());
+        let file = path.and_then(|path| open_regular_file(path).ok());
+        let read = file.and_then(|file| file.take(MOST).read_to_end(&mut text).ok());
+        history.is_partial = read.is_none_or(|bytes| bytes as u64 == MOST);
+        text.split(|byte| *byte == b'\n')
+            .for_each(|line| history.push_line(line));
+        history
+    }
+
+    fn push_line(&mut self, line: &[u8]) {
+        let is_whole = line.is_empty() || line.starts_with(b"{") && line.ends_with(b"}");
+        if is_whole && memmem::find(line, b"\"tool_use").is_none() {
+            return;
+        }
+        let Ok(event) = serde_json::from_slice::<Value>(line) else {
+            self.is_partial = true;
+            return;
+        };
+        for block in event["message"]["content"].as_array().into_iter().flatten() {
+            let text = |key: &str| block[key].as_str().unwrap_or_default();
+            match text("type") {
+                "tool_use" => {
+                    let call = read_call(block, event["cwd"].as_str().unwrap_or_default());
+                    self.calls
+                        .extend(call.map(|call| (text("id").to_owned(), call)));
+                }
+                "tool_result" => {
+                    self.push_result(text("tool_use_id"), block, &event["toolUseResult"])
+                }
+                _ => {}
+            }
+        }
+    }
+
+    fn push_result(&mut self, id: &str, block: &Value, details: &Value) {
+        let has_failed = block["is_error"] == true;
+        let Some(at) = self.calls.iter().rposition(|(call_id, _)| call_id == id) else {
+            return;
+        };
+        match &mut self.calls[at].1 {
+            Call::Edit(_) if has_failed => drop(self.calls.remove(at)),
+            Call::Command(command) => {
+                let content = &block["content"];
+                let text = content
+                    .as_str()
+                    .or(content[0]["text"].as_str())
+                    .unwrap_or_default();
+                let code = text.strip_prefix("Exit code ").and_then(|text| {
+                    text.split(|c: char| !c.is_ascii_digit())
+                        .next()?
+                        .parse()
+                        .ok()
+                });
+                let is_over = details["backgroundTaskId"].is_null();
+                command.end = match (has_failed, code) {
+                    // Further codes say that no test ran, or that the command did not.
+                    (true, Some(code @ (1..=3 | 6..=125))) => CommandEnd::Failed(code),
+                    (false, _) if is_over => CommandEnd::Passed,
+                    _ => command.end,
+                };
+                text.clone_into(&mut command.output);
+            }
+            _ => {}
+        }
+    }
+
+    /// The commands that a claim is about, the newest first. `root` is the folder of the work.
+    pub fn list_runs(&self, claim: WorkClaim, root: &Path) -> Vec<ClaimedRun> {
+        let (mut runs, mut later) = (Vec::new(), LaterChange::Absent);
+        for (_, call) in self.calls.iter().rev() {
+            match call {
+                Call::Edit(_) => later = LaterChange::Edit,
+                Call::Unknown => later = later.max(LaterChange::Possible),
+                Call::Command(command) => match command.find_part(claim) {
+                    Some(index) => {
+                        let line = escape_to_one_line(&command.line.parts[index].0);
+                        runs.push((line, command.attribute_end(index, root), later));
+                    }
+                    None if command.only_reads() => {}
+                    None => later = later.max(LaterChange::Possible),
+                },
+            }
+        }
+        runs
+    }
+
+    /// The last commit that a command of the session made: its place, and its id where git printed it.
+    pub fn find_last_commit(&self) -> Option<(usize, Option<String>)> {
+        self.calls
+            .iter()
+            .enumerate()
+            .rev()
+            .find_map(|(at, (_, call))| {
+                let Call::Command(command) = call else {
+                    return None;
+                };
+                command.find_part(WorkClaim::Committed)?;
+                let id = COMMIT_ID
+                    .captures_iter(&command.output)
+                    .last()
+                    .map(|id| id[1].to_owned());
+                (id.is_some() || !matches!(command.end, CommandEnd::Failed(_))).then_some((at, id))
+            })
+    }
+
+    /// Whether commits were perhaps pushed behind this place: by a push that did not fail, or by a tool that is not known.
+    pub fn may_push_after(&self, place: usize) -> bool {
+        self.calls[place..].iter().any(|(_, call)| match call {
+            Call::Command(command) => {
+                let mut failures = ["fatal:", "error:", "rejected]"].iter();
+                command.find_part(WorkClaim::Pushed).is_some()
+                    && !failures.any(|word| command.output.contains(word))
+            }
+            call => matches!(call, Call::Unknown),
+        })
+    }
+
+    /// The last place where the session wrote this path, by a tool or a command that prints into it.
+    pub fn find_last_write(&self, path: &Path) -> Option<usize> {
+        self.calls.iter().rposition(|(_, call)| match call {
+            Call::Edit(edited) => edited == path,
+            Call::Command(command) => command.line.parts.iter().any(|(part, _)| {
+                let prints = ["cat ", "echo ", "printf "]
+                    .iter()
+                    .any(|word| part.starts_with(word));
+                let target = part.rsplit_once('>').filter(|_| prints);
+                let target = target.and_then(|(_, target)| target.split_whitespace().next());
+                target.is_some_and(|target| Path::new(&command.folder).join(target) == path)
+            }),
+            Call::Unknown => false,
+        })
+    }
+}
+
+/// A call; `None` of one that changes no file.
+fn read_call(block: &Value, folder: &str) -> Option<Call> {
+    let text = |key: &str| block["input"][key].as_str();
+    let is_in = |names: &str| names.split(' ').any(|name| block["name"] == name);
+    if block["name"] == "Bash" {
+        return Some(Call::Command(CommandCall {
+            line: split_line(text("command")?),
+            folder: folder.to_owned(),
+            end: CommandEnd::Unclear("its end is not recorded"),
+            output: String::new(),
+        }));
+    }
+    let path = text("file_path").filter(|_| is_in(WRITING_TOOLS));
+    let call = path.map_or(Call::Unknown, |path| {
+        Call::Edit(Path::new(folder).join(path))
+    });
+    (!is_in(READING_TOOLS)).then_some(call)
+}
+
+fn bears_out(part: &str, claim: WorkClaim) -> bool {
+    claim == WorkClaim::TestsPassed && named_runner(part).is_some()
+        || claim.is_named(COMMANDS, part)
+}
+
+impl CommandCall {
+    fn find_part(&self, claim: WorkClaim) -> Option<usize> {
+        let mut parts = self.line.parts.iter();
+        parts.rposition(|(part, _)| bears_out(part, claim))
+    }
+
+    fn only_reads(&self) -> bool {
+        let reads = |part: &str| {
+            let mut checks = [WorkClaim::TestsPassed, WorkClaim::LintPassed].into_iter();
+            READS.is_match(part)
+                || !part.contains("fix") && checks.any(|claim| bears_out(part, claim))
+        };
+        let mut parts = self.line.parts.iter();
+        !self.line.is_opaque && parts.all(|(part, _)| reads(part) && !part.contains('>'))
+    }
+
+    /// How one command of a line ended, by the end of the whole line.
+    fn attribute_end(&self, index: usize, root: &Path) -> CommandEnd {
+        let parts = &self.line.parts;
+        let (before, (command, behind)) = (&parts[..index], &parts[index]);
+        let mut moves = before
+            .iter()
+            .rev()
+            .filter_map(|(part, _)| part.strip_prefix("cd "));
+        let folder = moves.next().unwrap_or(&self.folder);
+        if Path::new(folder) != root || MOVES.iter().any(|word| command.contains(word)) {
+            return CommandEnd::Unclear("it ran in another folder");
+        }
+        // The operators before the last command.
+        let is_first_to_fail = parts[index..]
+            .iter()
+            .all(|(_, operator)| ["&&", ""].contains(&operator.as_str()));
+        let prepares = |(part, operator): &(String, String)| {
+            operator == ";" || operator == "&&" && part.starts_with("cd ")
+        };
+        let is_shown = !self.line.is_opaque
+            && match self.end {
+                CommandEnd::Passed => {
+                    is_first_to_fail && before.iter().all(|(_, operator)| operator != "||")
+                }
+                CommandEnd::Failed(_) => behind.is_empty() && before.iter().all(prepares),
+                CommandEnd::Unclear(_) => true,
+            };
+        if is_shown {
+            self.end
+        } else {
+            CommandEnd::Unclear("a pipe or other commands hide its end")
+        }
+    }
+}
+
+#[cfg(test)]
+#[path = "session_history_tests.rs"]
+pub(crate) mod tests;

@@ -1,0 +1,134 @@
+//! Commands of a transcript and their ends.
+
+use std::io::Write;
+
+use serde_json::json;
+
+use super::*;
+
+/// The transcript of Bash calls in `/w`: a command and its result; `!N` is an exit code, `edit` an edit, `agent` a sub-agent.
+pub(crate) fn transcript_of(calls: &[(&str, &str)]) -> String {
+    let mut text = String::new();
+    for (at, (line, result)) in calls.iter().enumerate() {
+        let (name, input) = match line.split_once(' ') {
+            Some(("edit", path)) => ("Edit", json!({"file_path": path})),
+            Some(("agent", task)) => ("Task", json!({"prompt": task})),
+            _ => ("Bash", json!({"command": line})),
+        };
+        let (is_error, output) = match result.strip_prefix('!') {
+            Some(code) => (true, format!("Exit code {}", code.replacen(' ', "\n", 1))),
+            None => (false, (*result).to_owned()),
+        };
+        let id = format!("toolu_{at}");
+        let call = json!({"type": "tool_use", "id": id, "name": name, "input": input});
+        let answer = json!({"type": "tool_result", "tool_use_id": id, "is_error": is_error, "content": output});
+        for (kind, block) in [("assistant", call), ("user", answer)] {
+            let event = json!({"type": kind, "cwd": "/w", "message": {"content": [block]}});
+            text.push_str(&format!("{event}\n"));
+        }
+    }
+    text
+}
+
+pub(crate) fn read_text(text: &str) -> SessionHistory {
+    let mut file = tempfile::NamedTempFile::new().expect("a scratch file");
+    file.write_all(text.as_bytes()).expect("it can be written");
+    SessionHistory::read_from(Some(file.path()))
+}
+
+fn find_end(line: &str, result: &str) -> Option<CommandEnd> {
+    let history = read_text(&transcript_of(&[(line, result)]));
+    assert!(!history.is_partial);
+    let runs = history.list_runs(WorkClaim::TestsPassed, Path::new("/w"));
+    runs.first().map(|(_, end, _)| *end)
+}
+
+#[test]
+fn exit_code_counts_where_it_is_the_command_s() {
+    use CommandEnd::{Failed, Passed};
+    for (line, result, end) in [
+        ("cargo test", "ok", Some(Passed)),
+        ("cargo test 2>&1", "!101", Some(Failed(101))),
+        ("cargo test > /dev/null", "!101", Some(Failed(101))),
+        ("cd /w && CI=1 pytest -q", "!1", Some(Failed(1))),
+        ("git status; pytest", "!1", Some(Failed(1))),
+        ("cargo build && cargo test && echo OK", "ok", Some(Passed)),
+        ("npm test", "!1", Some(Failed(1))),
+        ("# don't stop\npytest", "!1", Some(Failed(1))),
+        ("echo $V # it's\npytest -k 'a;b'", "!1", Some(Failed(1))),
+        ("echo \"a\\\"b\" && pytest", "ok", Some(Passed)),
+        ("cat > a.sh <<'EOF'\npytest\nit's\nEOF", "", None),
+        ("cat <<-END > a\nx\n\tEND\npytest", "ok", Some(Passed)),
+        ("python -c 'print(1 << 3)'\npytest", "ok", Some(Passed)),
+        ("echo 1 << x\npytest", "ok", Some(Passed)),
+        ("cat <<< word\npytest", "ok", Some(Passed)),
+        ("git commit -m 'make; cargo test'", "", None),
+        (
+            "git commit -m \"$(cat <<'EOF'\nIt's \"pytest\"\npytest\nEOF\n)\"",
+            "",
+            None,
+        ),
+        ("echo \"pytest && x\"", "", None),
+        ("cargo test --no-run", "", None),
+    ] {
+        assert_eq!(find_end(line, result), end, "{line}");
+    }
+    for (line, result) in [
+        ("cargo test | tail -5", "ok"),
+        ("pytest || true", "ok"),
+        ("pytest; echo done", "ok"),
+        ("cargo build && cargo test", "!101"),
+        ("cargo test && git commit -m x", "!1"),
+        ("cd /elsewhere && pytest", "!1"),
+        ("cd sub && pytest", "!1"),
+        ("pytest ../other", "!1"),
+        ("make -C sub test", "!2"),
+        ("npm test --prefix web", "!1"),
+        ("true || pytest", "ok"),
+        ("(cd sub; pytest)", "!1"),
+        ("x=$(pytest); pytest", "!1"),
+        ("pytest", "!127"),
+        ("pytest", "!5"),
+        ("pytest 'a", "!1"),
+    ] {
+        let end = find_end(line, result);
+        assert!(
+            matches!(end, Some(CommandEnd::Unclear(_))),
+            "{line}: {end:?}"
+        );
+    }
+}
+
+#[test]
+fn unread_part_of_a_transcript_is_known() {
+    let whole = transcript_of(&[("pytest", "ok")]);
+    assert!(!read_text(&whole).is_partial);
+    let noise = json!({"type": "user", "message": {"content": "not \"tool\""}});
+    assert!(!read_text(&format!("{whole}{noise}\n")).is_partial);
+    let cut = &whole[..whole.len() - 5];
+    for text in [
+        cut,
+        &whole[3..],
+        &whole.replace("\"content\":[", "\"content\":[}"),
+    ] {
+        assert!(read_text(text).is_partial, "{text}");
+    }
+    assert!(SessionHistory::read_from(None).is_partial);
+    assert!(SessionHistory::read_from(Some(Path::new("/nowhere"))).is_partial);
+}
+
+#[test]
+fn long_transcript_is_read_quickly() {
+    let noise = json!({"type": "user", "message": {"content": "x".repeat(1 << 20)}});
+    let text = format!(
+        "{}{}",
+        transcript_of(&[("pytest", "ok")]),
+        format!("{noise}\n").repeat(50)
+    );
+    let began = std::time::Instant::now();
+    assert_eq!(read_text(&text).calls.len(), 1);
+    assert!(
+        began.elapsed().as_secs() < 5,
+        "lines without calls are not parsed"
+    );
+}
