@@ -7,6 +7,7 @@
 #![warn(missing_docs)]
 
 mod assertions;
+pub mod claim_facts;
 mod claim_words;
 mod command_parts;
 pub mod envelope;

@@ -1,0 +1,235 @@
+//! The states of claims beside facts, and whole replies beside the facts of their session.
+
+use std::path::Path;
+
+use super::*;
+use crate::session_history::tests::{read_text, transcript_of};
+use WorkClaim::{BuildPassed, Committed, LintPassed, Pushed, TestsPassed};
+
+/// New commits, uncommitted paths of the session, unpushed commits.
+type Git<'a> = (u64, &'a [&'a str], Option<u64>);
+type Calls<'a> = &'a [(&'a str, &'a str)];
+
+const CLEAN: Git<'_> = (1, &[], Some(0));
+/// HEAD, as git prints it behind a commit.
+const MADE: &str = "[main abc1234] work\n 1 file changed";
+
+/// A git whose HEAD is abc1234, and has `done.rs` of the commits since the baseline.
+fn weigh_beside(claim: WorkClaim, git: Git<'_>, history: &SessionHistory) -> ClaimState {
+    let (new_commits, paths, unpushed) = git;
+    let commits = Commits {
+        new_commits,
+        head: Some("abc1234def".to_owned()),
+        ..Commits::default()
+    };
+    let changes = Changes {
+        work: paths.len() as u64,
+        work_paths: paths.iter().map(|path| (*path).to_owned()).collect(),
+        ..Changes::default()
+    };
+    let facts = WorkFacts {
+        root: Path::new("/w"),
+        commits: &commits,
+        is_at_baseline: new_commits == 0,
+        changes: &changes,
+        unpushed,
+        history,
+        is_committed: &|path| path == "done.rs",
+    };
+    weigh_claim(claim, &facts).0
+}
+
+fn weigh(claim: WorkClaim, git: Git<'_>, calls: Calls<'_>) -> ClaimState {
+    weigh_beside(claim, git, &read_text(&transcript_of(calls)))
+}
+
+const EDIT_A: (&str, &str) = ("edit /w/a.rs", "");
+const EDIT_NEW: (&str, &str) = ("edit /w/new.rs", "");
+const COMMIT: (&str, &str) = ("git commit -am x", MADE);
+
+#[test]
+fn commit_is_contradicted_by_own_uncommitted_work() {
+    for (git, calls, state) in [
+        (CLEAN, &[][..], Held),
+        ((0, &["a.rs"][..], None), &[EDIT_A], Contradicted),
+        ((0, &["new.rs"], None), &[EDIT_NEW], Contradicted),
+        (
+            (0, &["new.rs"], None),
+            &[("echo x > new.rs", "")],
+            Contradicted,
+        ),
+        (
+            (0, &["new.rs"], None),
+            &[EDIT_NEW, ("git commit -m x", "!1 hook failed")],
+            Contradicted,
+        ),
+        ((1, &["a.rs"], None), &[EDIT_A, COMMIT], Contradicted),
+        ((1, &["new.rs"], None), &[EDIT_NEW, COMMIT], Contradicted),
+        (
+            (1, &["done.rs"], None),
+            &[COMMIT, ("edit /w/done.rs", "")],
+            Contradicted,
+        ),
+        // A person's edits, a person's reset and amend, files of programs, a sub-agent, other folders.
+        ((0, &["a.rs"], None), &[], Unproved),
+        (
+            (0, &["a.rs"], None),
+            &[("git diff a.rs; cat a.rs", "")],
+            Unproved,
+        ),
+        (
+            (1, &["done.rs"], None),
+            &[("edit /w/done.rs", ""), COMMIT],
+            Unproved,
+        ),
+        ((0, &["a.rs"], None), &[EDIT_A, COMMIT], Contradicted),
+        (
+            (0, &["a.rs"], None),
+            &[EDIT_A, ("git commit -am x", "[main 1111111] x")],
+            Unproved,
+        ),
+        (
+            (1, &["a.rs"], None),
+            &[EDIT_A, ("git commit -am x", "[main 1111111] x")],
+            Unproved,
+        ),
+        (
+            (1, &["a.rs"], None),
+            &[EDIT_A, ("git commit -qm x", "")],
+            Unproved,
+        ),
+        ((1, &["a.rs"], None), &[EDIT_A], Unproved),
+        (
+            (1, &["report.xml"], None),
+            &[("pytest --junitxml=report.xml", "ok"), COMMIT],
+            Unproved,
+        ),
+        (
+            (0, &["new.rs"], None),
+            &[EDIT_NEW, ("git -C ../x commit -m x", "[main 2222222] x")],
+            Unproved,
+        ),
+        (
+            (0, &["new.rs"], None),
+            &[("agent write new.rs", "")],
+            Unproved,
+        ),
+        (
+            (0, &["new.rs"], None),
+            &[("edit /other/new.rs", "")],
+            Unproved,
+        ),
+        (
+            (0, &["new.rs"], None),
+            &[("edit /w/sub/new.rs", "")],
+            Unproved,
+        ),
+        (
+            (0, &["new.rs"], None),
+            &[("edit /w/new.rs", "!1")],
+            Unproved,
+        ),
+    ] {
+        assert_eq!(weigh(Committed, git, calls), state, "{git:?} {calls:?}");
+    }
+}
+
+#[test]
+fn push_is_contradicted_by_commits_without_a_remote() {
+    let pushed = ("git push", " a..b main -> main");
+    let rejected = (
+        "git push 2>&1 | tail -3",
+        " ! [rejected] main -> main (fetch first)",
+    );
+    for (git, calls, state) in [
+        (CLEAN, &[][..], Held),
+        ((1, &[][..], None), &[COMMIT], Unproved),
+        ((1, &[], Some(2)), &[COMMIT], Contradicted),
+        ((1, &[], Some(1)), &[pushed, COMMIT], Contradicted),
+        ((1, &[], Some(1)), &[COMMIT, rejected], Contradicted),
+        (
+            (1, &[], Some(1)),
+            &[(
+                "git commit -am x && git push",
+                "!128 [main abc1234] x\nfatal: no",
+            )],
+            Contradicted,
+        ),
+        ((0, &[], Some(2)), &[], Unproved),
+        ((1, &[], Some(2)), &[], Unproved),
+        (
+            (2, &[], Some(1)),
+            &[("git commit -am x", "[main 1111111] x")],
+            Unproved,
+        ),
+        ((1, &[], Some(1)), &[COMMIT, pushed], Unproved),
+        (
+            (1, &[], Some(1)),
+            &[COMMIT, ("git push -q || true", "")],
+            Unproved,
+        ),
+        (
+            (1, &[], Some(1)),
+            &[COMMIT, ("agent push it", "")],
+            Unproved,
+        ),
+    ] {
+        assert_eq!(weigh(Pushed, git, calls), state, "{git:?} {calls:?}");
+    }
+}
+
+#[test]
+fn run_is_contradicted_only_by_its_last_failure() {
+    let failed = ("pytest", "!1");
+    for (calls, state) in [
+        (&[][..], Unproved),
+        (&[("pytest", "ok")], Held),
+        (&[failed], Contradicted),
+        (
+            &[EDIT_A, failed, ("git add -A && git commit -m x", "")],
+            Contradicted,
+        ),
+        (&[failed, EDIT_A], Unproved),
+        (&[failed, ("sed -i s/a/b/ a.py", "")], Unproved),
+        (&[failed, ("echo x > a.py", "")], Unproved),
+        (&[failed, ("agent mend it", "")], Unproved),
+        (&[failed, ("pytest", "ok")], Held),
+        (&[("npm test", "ok"), failed], Unproved),
+        (&[("npm test | tail -3", "ok"), failed], Unproved),
+        (&[("npm test", "ok"), EDIT_A, failed], Contradicted),
+        (&[("pytest", "ok"), EDIT_A], Unproved),
+        (&[("pytest", "ok"), ("edit /w/a.py", "!1")], Held),
+        (&[("pytest | tail -1", "ok")], Unproved),
+    ] {
+        assert_eq!(weigh(TestsPassed, CLEAN, calls), state, "{calls:?}");
+    }
+    assert_eq!(weigh(LintPassed, CLEAN, &[failed]), Unproved);
+    assert_eq!(
+        weigh(LintPassed, CLEAN, &[("cargo clippy", "!101")]),
+        Contradicted
+    );
+    assert_eq!(
+        weigh(BuildPassed, CLEAN, &[("npx tsc --noEmit", "!2")]),
+        Unproved
+    );
+    assert_eq!(
+        weigh(BuildPassed, CLEAN, &[("go build ./...", "!1")]),
+        Contradicted
+    );
+}
+
+#[test]
+fn partial_transcript_contradicts_nothing() {
+    let text = transcript_of(&[EDIT_NEW]);
+    let weigh = |text: &str| weigh_beside(Committed, (0, &["new.rs"], None), &read_text(text));
+    assert_eq!(weigh(&text), Contradicted);
+    for part in [
+        format!("{{\"type\":\n{text}"),
+        text[..text.len() - 2].to_owned(),
+    ] {
+        assert_eq!(weigh(&part), Unproved);
+    }
+}
+
+#[path = "claim_replies_tests.rs"]
+mod replies;
