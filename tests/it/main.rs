@@ -29,6 +29,8 @@ mod breaker_and_trust;
 mod changed_tests;
 // What judging costs: remembered passes, checks side by side.
 mod check_cost;
+// Claims of last words at a stop without criteria.
+mod claim_hooks;
 // The two commands for a fresh machine, in a clean clone.
 mod clean_clone;
 // Commands as a newcomer types them.

@@ -20,6 +20,27 @@ fn watched<'env>(claude: &'env Claude, configuration: &Value) -> Repo<'env> {
     repo
 }
 
+#[test]
+fn false_commit_claim_is_held_without_criteria() {
+    let claude = Claude::answering([
+        Rule::bash("echo x > work.txt").when_last_user("MAIN TASK"),
+        Rule::bash("git add work.txt && git commit -qm work")
+            .when_last_user("work.txt` is not committed"),
+        Rule::text("Wrote the file. All changes are committed.").always(),
+    ]);
+    claude
+        .env
+        .install("watchdog", Path::new(env!("CARGO_BIN_EXE_watchdog")));
+    let repo = claude.env.repo();
+    repo.watchdog(&["hook", "install"]).expect(0);
+    repo.commit_all("chore: hooks");
+    session(&claude, &repo, &[]).expect(0);
+    assert_eq!(answers(&repo), ["held review"]);
+    assert!(repo.git(&["log", "--format=%s"]).starts_with("work"));
+    assert_eq!(repo.git(&["status", "--porcelain"]), "");
+    claude.env.assert_nothing_left();
+}
+
 fn wants_a_file() -> Value {
     json!({"checks": [{"type": "files", "paths": ["done.txt"]}]})
 }

@@ -43,3 +43,4 @@ pub(crate) mod sightings;
 pub mod signals;
 pub(crate) mod snapshots;
 pub mod spawn_io;
+pub(crate) mod weighed_claims;

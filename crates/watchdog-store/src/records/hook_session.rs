@@ -39,6 +39,9 @@ pub struct HookedAgent {
     /// When its last turn ended, as its stop hook reported.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub turn_over_at: Option<Timestamp>,
+    /// The facts about its claims that it, or the person, heard.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub answered_facts: Vec<String>,
 }
 
 impl RecordType for HookedAgent {
@@ -47,6 +50,8 @@ impl RecordType for HookedAgent {
 
 /// The agent that a person talks to; sub-agents have ids.
 const MAIN: &str = "-";
+/// The name of the row of the claims of a session, which outlives its end: a resumed session hears no fact twice.
+pub const CLAIMS: &str = "claims";
 
 fn session_key(session_id: &str, agent_id: Option<&str>) -> RowKey {
     row::spec_key::<HookedAgent>(session_id, agent_id.unwrap_or(MAIN))
@@ -84,10 +89,14 @@ pub fn end_turn(store: &dyn LocalStore, session_id: &str, at: Timestamp) -> Resu
     record_session(store, session_id, None, &session)
 }
 
-/// Forgets a session with its sub-agents.
+/// Forgets a session with its sub-agents, but for the facts that it heard.
 pub fn forget_session(store: &dyn LocalStore, session_id: &str) -> Result<(), StoreError> {
     let mut keys = Vec::new();
-    row::visit_rows::<HookedAgent>(store, &[session_id], |key, _| keys.push(key.clone()))?;
+    row::visit_rows::<HookedAgent>(store, &[session_id], |key, _| {
+        if key.last_part() != CLAIMS {
+            keys.push(key.clone());
+        }
+    })?;
     keys.iter()
         .try_for_each(|key| row::remove_row::<HookedAgent>(store, key))
 }
@@ -126,6 +135,7 @@ mod tests {
             accepted: Some(("p".into(), "t".into())),
             last_event_at,
             turn_over_at: None,
+            answered_facts: Vec::new(),
         };
         record_session(&store, "a", None, &session(1, now)).unwrap();
         record_session(&store, "a", Some("sub"), &session(2, now)).unwrap();

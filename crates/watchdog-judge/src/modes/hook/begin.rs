@@ -108,6 +108,7 @@ pub fn begin_session(
             accepted: None,
             last_event_at: at,
             turn_over_at: None,
+            answered_facts: Vec::new(),
         };
         hook_session::record_session(store, id, None, &hooked_agent)?;
     }

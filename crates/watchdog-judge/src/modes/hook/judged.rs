@@ -6,11 +6,13 @@ use jiff::Timestamp;
 
 use crate::hooks::{
     HoldCountChange, HoldPoint, HoldStreak, HookAction, HookDecision, HookEvent, HookInput,
-    HookReply, StopFacts, build_context, decide_hold, judge_criteria,
+    HookReply, StopFacts, build_context, decide_claims, decide_hold, judge_criteria,
 };
 use crate::rescue::take_snapshot;
 use crate::session::record_lives;
+use watchdog_agent::claim_facts::ClaimState;
 use watchdog_agent::transcript_read;
+use watchdog_agent::work_claims::read_work_claims;
 use watchdog_core::checks::{self, CheckContext, GroupOutcome, read_sensors};
 use watchdog_core::config::settings::{CheckSpec, Limits, RescueMode};
 use watchdog_core::decision::beside_claim::join_names;
@@ -25,7 +27,7 @@ use watchdog_facts::evidence::{
 use watchdog_facts::shell_line::WorktreeCommands;
 use watchdog_facts::verdict::Reason;
 use watchdog_process::CancelFlag;
-use watchdog_store::hook_session::HookedAgent;
+use watchdog_store::hook_session::{self, HookedAgent};
 use watchdog_store::journal::kind;
 use watchdog_store::{LocalStore, session};
 
@@ -42,6 +44,7 @@ use crate::judge::judgement_input::{JudgementInput, Overrides};
 use crate::judge::lost_ignored::find_lost_ignored;
 use crate::judge::origins::keep_judged_head;
 use crate::judge::snapshots::describe_gaps;
+use crate::judge::weighed_claims::weigh_claims;
 use crate::judge::{criteria_files, machine_log, session_work};
 use crate::wire::hook_events::StopAnswer;
 use crate::wire::judgement_events::check_data;
@@ -89,6 +92,11 @@ pub fn judge_stop(
     machine_log::log_inputs(&stop.input);
     let (facts, results) = stop.facts(&context, cancel);
     let mut decision = decide_hold(holding, &facts, streak);
+    if facts == StopFacts::Nothing
+        && let Some(answer) = stop.answer_claims(streak)?
+    {
+        decision = answer;
+    }
     if let Err(unreadable) = tally.count(decision.counted, holding, hook_input, stop.at) {
         // An unsaved count could hold the agent without end.
         decision = decide_hold(
@@ -234,6 +242,7 @@ impl<'a> JudgedStop<'a> {
             accepted: None,
             last_event_at: self.at,
             turn_over_at: None,
+            answered_facts: Vec::new(),
         }
     }
 
@@ -349,6 +358,43 @@ impl<'a> JudgedStop<'a> {
         judge_criteria(setup, judge, || {
             criteria_files::compare_criteria_files(input)
         })
+    }
+
+    /// The answer to the claims of the agent's last words, where the session changed something.
+    fn answer_claims(&self, streak: HoldStreak) -> Result<Option<HookDecision>, UnreadableFact> {
+        let (input, hook_input) = (&self.input, self.hook_input);
+        let (Some(id), Some(words)) = (&hook_input.session_id, &hook_input.last_message) else {
+            return Ok(None);
+        };
+        // Words before the end of something in the background are not the last ones.
+        let is_due = self.event == HookEvent::Stop
+            && self.request.dialect.has_known_transcript()
+            && input.recorded_at.is_some()
+            && hook_input.running_tasks().is_empty();
+        let claims = if is_due {
+            read_work_claims(words)
+        } else {
+            Vec::new()
+        };
+        if claims.is_empty() || !changed_something(input) {
+            return Ok(None);
+        }
+        let mut weighed = weigh_claims(input, claims, hook_input.transcript_path.as_deref())?;
+        let (store, row) = (self.store.as_ref(), Some(hook_session::CLAIMS));
+        let record = hook_session::read_hook_session(store, id, row)?;
+        let mut record = record.unwrap_or_else(|| self.new_session());
+        // Each fact is said once.
+        weighed.retain(|(_, state, fact)| {
+            *state != ClaimState::Held && !record.answered_facts.contains(fact)
+        });
+        let decision = decide_claims(&weighed, record.held, streak);
+        if let Some(decision) = &decision {
+            record.held += u32::from(decision.counted == HoldCountChange::OneMore);
+            (record.answered_facts).extend(weighed.into_iter().map(|(_, _, fact)| fact));
+            record.last_event_at = self.at;
+            hook_session::record_session(store, id, row, &record)?;
+        }
+        Ok(decision)
     }
 
     /// Records the answer in the log and the journal; the journal has nothing where nothing was judged.

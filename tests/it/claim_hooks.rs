@@ -1,0 +1,169 @@
+//! The claims of last words at a stop without criteria: held once where git excludes them, shown where nothing decides, else silence.
+
+use serde_json::{Value, json};
+
+use crate::support::{Repo, TestEnv};
+
+#[track_caller]
+fn hook(repo: &Repo<'_>, event: &str, input: Value) -> Value {
+    let command = repo.watchdog_command(&["hook", event]);
+    command.stdin(input.to_string()).run().expect(0).json()
+}
+
+/// A repository without criteria, in which a session began.
+fn begun(env: &TestEnv) -> Repo<'_> {
+    let repo = env.repo();
+    repo.write("mine.txt", "of the user");
+    hook(
+        &repo,
+        "session-start",
+        json!({"session_id": "s", "source": "startup", "cwd": repo.path()}),
+    );
+    repo
+}
+
+/// The answer to these last words, behind a transcript of these commands with their results.
+#[track_caller]
+fn stop((env, repo): (&TestEnv, &Repo<'_>), words: &str, calls: &[(&str, &str)]) -> Value {
+    let mut transcript = String::new();
+    for (line, result) in calls {
+        let call =
+            json!({"type": "tool_use", "id": line, "name": "Bash", "input": {"command": line}});
+        let result = json!({"type": "tool_result", "tool_use_id": line, "content": result, "is_error": result.starts_with("Exit code")});
+        for (kind, block) in [("assistant", call), ("user", result)] {
+            let event = json!({"type": kind, "cwd": repo.path(), "message": {"content": [block]}});
+            transcript.push_str(&format!("{event}\n"));
+        }
+    }
+    let transcript = env.write("transcript.jsonl", transcript);
+    hook(
+        repo,
+        "stop",
+        json!({"session_id": "s", "prompt_id": "p", "hook_event_name": "Stop", "stop_hook_active": false,
+               "last_assistant_message": words, "transcript_path": transcript, "background_tasks": []}),
+    )
+}
+
+fn reason(answer: &Value) -> &str {
+    assert_eq!(answer["decision"], "block", "{answer}");
+    answer["reason"].as_str().unwrap_or_default()
+}
+
+const WRITES: (&str, &str) = ("echo x > work.txt", "");
+const SAID: &str = "All changes are committed.";
+
+#[test]
+fn contradicted_commit_holds_once() {
+    let env = TestEnv::new();
+    let repo = begun(&env);
+    assert_eq!(
+        stop((&env, &repo), SAID, &[]),
+        json!({}),
+        "it changed nothing"
+    );
+    repo.write("work.txt", "x");
+    assert_eq!(
+        stop((&env, &repo), "I did not commit.", &[WRITES]),
+        json!({})
+    );
+    let sentence = "You said \"All changes are committed\": HEAD is still the baseline; `work.txt` is not committed. Do it, or correct what you said.";
+    assert_eq!(reason(&stop((&env, &repo), SAID, &[WRITES])), sentence);
+    assert_eq!(stop((&env, &repo), SAID, &[WRITES]), json!({}), "once");
+    repo.git(&["add", "work.txt"]);
+    repo.git(&["commit", "-qm", "work"]);
+    assert_eq!(
+        stop((&env, &repo), SAID, &[WRITES]),
+        json!({}),
+        "the user's file is no work"
+    );
+}
+
+#[test]
+fn claims_hold_thrice_also_after_a_resume() {
+    let env = TestEnv::new();
+    let repo = begun(&env);
+    let name = |round: u8| format!("work{round}.txt");
+    (0..5).for_each(|round| repo.write(&name(round), "x"));
+    for round in 0..5 {
+        let line = format!("echo x > {}", name(round));
+        let answer = stop((&env, &repo), SAID, &[(&line, "")]);
+        if round < 3 {
+            assert!(
+                answer["reason"]
+                    .as_str()
+                    .is_some_and(|why| why.starts_with("You said")),
+                "{round} {answer}"
+            );
+        } else {
+            let shown = answer["systemMessage"].as_str().unwrap_or_default();
+            assert!(shown.starts_with("watchdog: contradicted"), "{answer}");
+        }
+        let id =
+            json!({"session_id": "s", "cwd": repo.path(), "source": "resume", "reason": "other"});
+        hook(&repo, "session-end", id.clone());
+        hook(&repo, "session-start", id);
+    }
+}
+
+#[test]
+fn failed_tests_hold_and_piped_tests_are_shown() {
+    let env = TestEnv::new();
+    let repo = begun(&env);
+    repo.write("work.txt", "x");
+    let said = "All tests pass.";
+    let piped = stop((&env, &repo), said, &[("pytest | tail -1", "1 passed")]);
+    let shown = piped["systemMessage"].as_str().unwrap_or_default();
+    assert!(
+        shown.starts_with("watchdog: unproved: \"All tests pass\""),
+        "{piped}"
+    );
+    assert_eq!(piped["decision"], Value::Null, "{piped}");
+    let failed = stop((&env, &repo), said, &[("pytest", "Exit code 1\n1 failed")]);
+    assert!(
+        reason(&failed).contains("'pytest', failed (exit code 1)"),
+        "{failed}"
+    );
+    assert_eq!(
+        stop((&env, &repo), said, &[("pytest", "1 passed")]),
+        json!({})
+    );
+}
+
+#[test]
+fn moves_of_a_person_hold_nobody() {
+    let env = TestEnv::new();
+    let repo = begun(&env);
+    repo.write("work.txt", "x");
+    repo.git(&["add", "work.txt"]);
+    let printed = repo.git(&["commit", "-m", "work"]);
+    repo.git(&["reset", "-q", "--soft", "HEAD~1"]);
+    let calls = [
+        WRITES,
+        ("git add work.txt && git commit -m work", printed.as_str()),
+    ];
+    let answer = stop((&env, &repo), SAID, &calls);
+    assert_eq!(answer["decision"], Value::Null, "{answer}");
+    let shown = answer["systemMessage"].as_str().unwrap_or_default();
+    assert!(shown.starts_with("watchdog: unproved"), "{answer}");
+}
+
+#[test]
+fn push_claim_is_compared_with_the_remote() {
+    let env = TestEnv::new();
+    let repo = begun(&env);
+    repo.git(&["init", "-q", "--bare", "../remote.git"]);
+    repo.git(&["remote", "add", "origin", "../remote.git"]);
+    repo.git(&["push", "-q", "origin", "HEAD:main"]);
+    repo.write("work.txt", "x");
+    repo.git(&["add", "work.txt"]);
+    let printed = repo.git(&["commit", "-m", "work"]);
+    let calls = [("git commit -m work", printed.as_str())];
+    let said = "Committed and pushed.";
+    let held = stop((&env, &repo), said, &calls);
+    assert!(
+        reason(&held).contains("no remote-tracking branch has 1 commit of HEAD"),
+        "{held}"
+    );
+    repo.git(&["push", "-q", "origin", "HEAD:main"]);
+    assert_eq!(stop((&env, &repo), said, &calls), json!({}));
+}
