@@ -139,6 +139,8 @@ pub struct EventCursor(pub i64);
 impl EventCursor {
     /// Before the first event.
     pub const START: EventCursor = EventCursor(0);
+    /// Behind the newest event.
+    pub const END: EventCursor = EventCursor(i64::MAX);
 }
 
 /// How an append ended.

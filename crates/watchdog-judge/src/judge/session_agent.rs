@@ -16,6 +16,7 @@ use watchdog_agent::stream::{SessionSummary, SessionTokens};
 use watchdog_core::config::settings::{AgentSettings, PresetName};
 use watchdog_facts::agent_source::AgentSource;
 use watchdog_store::account::AccountLimit;
+use watchdog_store::engine::{EventCursor, StoredEvent};
 use watchdog_store::journal::kind;
 use watchdog_store::{LocalStore, account, session};
 
@@ -114,8 +115,8 @@ pub fn settings_for(configured: &AgentSettings, ran: Option<&str>) -> AgentSetti
     configured.about_session(ran.and_then(PresetName::parse).as_ref())
 }
 
-/// How many events are searched for the run before.
-const HISTORY: usize = 500;
+/// How many events of a worktree are searched for the run before.
+const HISTORY: usize = 100;
 
 /// The cost of this run in US dollars: the session's cost, less its cost at the last end that watchdog saw. The total cost if watchdog saw
 /// no end: a budget should rather overcount than undercount.
@@ -141,12 +142,8 @@ pub fn cost_beyond_the_last_end(
     session_id: &str,
     whole: f64,
 ) -> Option<f64> {
-    let events = store.newest(HISTORY).unwrap_or_default();
-    let ended = events
-        .iter()
-        .rev()
-        .filter(|event| event.kind == kind::SESSION_ENDED && event.worktree == worktree_id);
-    let before = ended
+    let events = list_ends(store, worktree_id);
+    let before = (events.iter().rev())
         .filter(|event| event.data["session_id"] == session_id)
         .find_map(|event| event.data["usage"]["session_cost_usd"].as_f64());
     // A lower total than before means that the agent started its count again.
@@ -155,13 +152,18 @@ pub fn cost_beyond_the_last_end(
         .map(|before| whole - before)
 }
 
+/// The newest ends of sessions in a worktree, oldest first.
+fn list_ends(store: &dyn LocalStore, worktree_id: &str) -> Vec<StoredEvent> {
+    let newest = store.read_back(EventCursor::END, Some(worktree_id), HISTORY);
+    let mut events = newest.map_or_else(|_| Vec::new(), |(events, _)| events);
+    events.retain(|event| event.kind == kind::SESSION_ENDED);
+    events
+}
+
 /// Tokens of the sessions whose ends watchdog saw in this worktree, by their ids: what a session that is resumed had spent before.
 pub fn earlier_tokens(store: &dyn LocalStore, worktree_id: &str) -> HashMap<String, SessionTokens> {
-    let events = store.newest(HISTORY).unwrap_or_default();
-    let ended = events
-        .iter()
-        .filter(|event| event.kind == kind::SESSION_ENDED && event.worktree == worktree_id);
-    let tokens = ended.filter_map(|event| {
+    let ends = list_ends(store, worktree_id);
+    let tokens = ends.iter().filter_map(|event| {
         let (input, output) = session_tokens_of(&event.data)?;
         Some((
             event.data["session_id"].as_str()?.to_owned(),

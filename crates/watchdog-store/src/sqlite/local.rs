@@ -102,7 +102,7 @@ impl LocalStore for SqliteStore {
     }
 
     fn newest(&self, n: usize) -> Result<Vec<StoredEvent>, StoreError> {
-        self.read_back(EventCursor(i64::MAX), None, n)
+        self.read_back(EventCursor::END, None, n)
             .map(|(events, _)| events)
     }
 

@@ -4,8 +4,6 @@ use std::path::PathBuf;
 use std::sync::Arc;
 use std::time::Duration;
 
-use jiff::Timestamp;
-
 use crate::clock::now;
 use crate::judge::command_env::CommandEnv;
 use crate::judge::judgement_input::Overrides;
@@ -21,6 +19,7 @@ use watchdog_facts::evidence::{FaultKind, UnreadableFact};
 use watchdog_facts::verdict::Reason;
 use watchdog_git::{HistoryPoint, Worktree, is_absent};
 use watchdog_store::LocalStore;
+use watchdog_store::engine::EventCursor;
 use watchdog_store::journal::kind;
 use watchdog_store::lock::{LockAttempt, LockHolder, WorktreeLock};
 
@@ -234,7 +233,7 @@ fn was_judged(
     id: &str,
     head: Option<&HistoryPoint>,
 ) -> Result<bool, UnreadableFact> {
-    let (events, _) = store.read_back(store.cursor_at(Timestamp::MAX)?, Some(id), 1)?;
+    let (events, _) = store.read_back(EventCursor::END, Some(id), 1)?;
     let busy = |reason: &str| {
         [Reason::Locked, Reason::SessionActive]
             .iter()
