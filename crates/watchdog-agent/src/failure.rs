@@ -6,7 +6,6 @@
 use std::sync::LazyLock;
 
 use jiff::Timestamp;
-use jiff::tz::TimeZone;
 use regex::Regex;
 
 use super::envelope::ReplyEnvelope;
@@ -42,13 +41,9 @@ pub(super) fn unknown_option(stderr: &str) -> Option<&str> {
 }
 
 /// The outcome of an envelope's error.
-pub(super) fn of_envelope(
-    reply_envelope: &ReplyEnvelope,
-    now: Timestamp,
-    local: &TimeZone,
-) -> ProbeOutcome {
+pub(super) fn of_envelope(reply_envelope: &ReplyEnvelope, now: Timestamp) -> ProbeOutcome {
     let error_text = reply_envelope.error_text();
-    if let Some(limit) = usage_limit::in_envelope(reply_envelope, now, local) {
+    if let Some(limit) = usage_limit::in_envelope(reply_envelope, now, None) {
         return ProbeOutcome::RateLimited {
             why: limit.why,
             retry_at: limit.retry_at,
@@ -72,11 +67,11 @@ pub(super) fn of_envelope(
     {
         return ProbeOutcome::Unreadable { why };
     }
-    of_text(&error_text, now, local).unwrap_or(ProbeOutcome::Failed { why })
+    of_text(&error_text, now).unwrap_or(ProbeOutcome::Failed { why })
 }
 
 /// The outcome of an error text; `None` where it fits no known one.
-pub(super) fn of_text(text: &str, now: Timestamp, local: &TimeZone) -> Option<ProbeOutcome> {
+pub(super) fn of_text(text: &str, now: Timestamp) -> Option<ProbeOutcome> {
     let line_of = |cause: &CauseWords| Some(cut_text(cause.find_line(text)?, WHY));
     if let Some(why) = line_of(&CREDIT_CAUSE).or_else(|| line_of(&LOGIN_CAUSE)) {
         return Some(ProbeOutcome::NotLoggedIn { why });
@@ -84,7 +79,7 @@ pub(super) fn of_text(text: &str, now: Timestamp, local: &TimeZone) -> Option<Pr
     if let Some(why) = line_of(&SESSION_CAUSE) {
         return Some(ProbeOutcome::NoConversation { why });
     }
-    if let Some(limit) = usage_limit::read_in(text, now, local) {
+    if let Some(limit) = usage_limit::read_usage_limit(text, now) {
         return Some(ProbeOutcome::RateLimited {
             why: limit.why,
             retry_at: limit.retry_at,
@@ -97,14 +92,10 @@ pub(super) fn of_text(text: &str, now: Timestamp, local: &TimeZone) -> Option<Pr
 }
 
 /// The outcome of prose after a good exit. Only whole answers that are such a message count, since the agent may talk about anything.
-pub(super) fn of_short_answer(
-    text: &str,
-    now: Timestamp,
-    local: &TimeZone,
-) -> Option<ProbeOutcome> {
+pub(super) fn of_short_answer(text: &str, now: Timestamp) -> Option<ProbeOutcome> {
     const SHORT: usize = 400;
     (text.len() <= SHORT && text.trim().lines().count() <= 3)
-        .then(|| of_text(text, now, local))
+        .then(|| of_text(text, now))
         .flatten()
 }
 
@@ -114,7 +105,7 @@ mod tests {
 
     fn word(text: &str) -> Option<&'static str> {
         let now = "2026-08-19T16:28:34Z".parse().expect("an instant");
-        of_text(text, now, &TimeZone::UTC).map(|outcome| outcome.as_str())
+        of_text(text, now).map(|outcome| outcome.as_str())
     }
 
     #[test]

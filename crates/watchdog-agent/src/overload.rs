@@ -1,7 +1,6 @@
 //! Tells from the end of a session's output that the service had no room or could not be reached, so that the session could not work. Pure.
 
 use jiff::Timestamp;
-use jiff::tz::TimeZone;
 
 use super::failure;
 use super::last_words::LastWords;
@@ -16,7 +15,7 @@ const STDERR_LINES: usize = 30;
 pub fn ended_in_overload(last: &LastWords, exit: ProcessExit, now: Timestamp) -> Option<String> {
     let outcome = match &last.found {
         Some(reply_envelope) if reply_envelope.is_error => {
-            failure::of_envelope(reply_envelope, now, &TimeZone::system())
+            failure::of_envelope(reply_envelope, now)
         }
         Some(_) => return None,
         None if !last.has_failed(exit) => return None,
@@ -31,11 +30,7 @@ pub fn ended_in_overload(last: &LastWords, exit: ProcessExit, now: Timestamp) ->
             } else {
                 LAST_WORDS
             };
-            failure::of_text(
-                &lines[lines.len().saturating_sub(most)..].join("\n"),
-                now,
-                &TimeZone::system(),
-            )?
+            failure::of_text(&lines[lines.len().saturating_sub(most)..].join("\n"), now)?
         }
     };
     match outcome {

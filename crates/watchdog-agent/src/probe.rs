@@ -14,7 +14,6 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::Duration;
 
-use jiff::tz::TimeZone;
 use jiff::{SignedDuration, Timestamp};
 use serde_json::{Map, Value};
 
@@ -217,14 +216,14 @@ pub fn ask_for_plan(
     let answered = send_question(request, QuestionKind::Plan, run)?;
     *spent = spent.plus(summarize_answer(request, request.probed.tokens, &answered).1);
     let mut plan = None;
-    let judged = judge_outcome(request, &answered, |reply_envelope, stdout, now, local| {
+    let judged = judge_outcome(request, &answered, |reply_envelope, stdout, now| {
         match reply::object_with("commits", reply_envelope.as_ref(), stdout) {
             Ok(object) => {
                 plan = Some(object);
                 // A placeholder for "usable" until the answering session is checked.
                 ProbeOutcome::Reply(Reply::bare(ReplyStatus::Complete))
             }
-            Err(reading) => classify_unusable_answer(*reading, reply_envelope, stdout, now, local),
+            Err(reading) => classify_unusable_answer(*reading, reply_envelope, stdout, now),
         }
     });
     match (judged, plan) {
@@ -256,13 +255,13 @@ pub fn ask_to_judge(
     let judged = judge_outcome(
         &stranger_is_welcome,
         &answered,
-        |reply_envelope, stdout, now, local| {
+        |reply_envelope, stdout, now| {
             let answer_text = match reply_envelope {
                 Some(structured) => structured.text.unwrap_or_default(),
                 None => plain_text(stdout).text,
             };
             // A word about a usage limit in the place of an answer.
-            match failure::of_short_answer(&answer_text, now, local) {
+            match failure::of_short_answer(&answer_text, now) {
                 _ if answer_text.trim().is_empty() => ProbeOutcome::Empty,
                 Some(failure) => failure,
                 None => {
@@ -477,7 +476,7 @@ fn not_started(request: &ProbeRequest<'_>, error: &StartError) -> ProbeOutcome {
 fn judge_outcome(
     request: &ProbeRequest<'_>,
     answered: &FinishedQuestion,
-    read: impl FnOnce(Option<ReplyEnvelope>, &[u8], Timestamp, &TimeZone) -> ProbeOutcome,
+    read: impl FnOnce(Option<ReplyEnvelope>, &[u8], Timestamp) -> ProbeOutcome,
 ) -> ProbeOutcome {
     match classify_outcome(request, answered, read) {
         // The user's own home may well be logged in.
@@ -493,7 +492,7 @@ fn judge_outcome(
 fn classify_outcome(
     request: &ProbeRequest<'_>,
     answered: &FinishedQuestion,
-    read: impl FnOnce(Option<ReplyEnvelope>, &[u8], Timestamp, &TimeZone) -> ProbeOutcome,
+    read: impl FnOnce(Option<ReplyEnvelope>, &[u8], Timestamp) -> ProbeOutcome,
 ) -> ProbeOutcome {
     let FinishedQuestion {
         finished,
@@ -509,23 +508,22 @@ fn classify_outcome(
         .now
         .saturating_add(SignedDuration::try_from(*spent).unwrap_or_default())
         .unwrap_or(request.now);
-    let local = TimeZone::system();
     let reply_envelope = found_in(request, finished);
     if let Some(error_envelope) = reply_envelope
         .as_ref()
         .filter(|candidate| candidate.is_error)
     {
-        return match failure::of_envelope(error_envelope, now, &local) {
+        return match failure::of_envelope(error_envelope, now) {
             ProbeOutcome::Failed { why } => build_failure(finished.exit, &[&why, stderr]),
             other => other,
         };
     }
     if !finished.exit.success() {
         let printed = plain_text(&finished.stdout.bytes).text;
-        return classify_failed_program(request, finished.exit, &printed, stderr, now, &local);
+        return classify_failed_program(request, finished.exit, &printed, stderr, now);
     }
     let stranger = reject_other_session(request, reply_envelope.as_ref());
-    match read(reply_envelope, &finished.stdout.bytes, now, &local) {
+    match read(reply_envelope, &finished.stdout.bytes, now) {
         ProbeOutcome::Reply(reply) => stranger.unwrap_or(ProbeOutcome::Reply(reply)),
         other => other,
     }
@@ -551,12 +549,11 @@ fn found_in(request: &ProbeRequest<'_>, finished: &FinishedProgram) -> Option<Re
 
 /// Parses the output of a successful agent, as a probe would: for output that exists already.
 pub fn read_output(stdout: &[u8], now: Timestamp) -> ProbeOutcome {
-    let local = TimeZone::system();
     match envelope::read_envelope(stdout) {
         Some(error_envelope) if error_envelope.is_error => {
-            failure::of_envelope(&error_envelope, now, &local)
+            failure::of_envelope(&error_envelope, now)
         }
-        found => read_answer(found, stdout, now, &local),
+        found => read_answer(found, stdout, now),
     }
 }
 
@@ -564,7 +561,6 @@ fn read_answer(
     reply_envelope: Option<ReplyEnvelope>,
     stdout: &[u8],
     now: Timestamp,
-    local: &TimeZone,
 ) -> ProbeOutcome {
     let reading = match &reply_envelope {
         Some(structured) => reply::from_envelope(structured),
@@ -572,7 +568,7 @@ fn read_answer(
     };
     match reading {
         ParsedReply::Reply(reply) => ProbeOutcome::Reply(reply),
-        other => classify_unusable_answer(other, reply_envelope, stdout, now, local),
+        other => classify_unusable_answer(other, reply_envelope, stdout, now),
     }
 }
 
@@ -582,7 +578,6 @@ fn classify_unusable_answer(
     reply_envelope: Option<ReplyEnvelope>,
     stdout: &[u8],
     now: Timestamp,
-    local: &TimeZone,
 ) -> ProbeOutcome {
     match reading {
         ParsedReply::Reply(_) | ParsedReply::Empty => ProbeOutcome::Empty,
@@ -591,8 +586,7 @@ fn classify_unusable_answer(
                 Some(structured) => structured.text.unwrap_or_default(),
                 None => plain_text(stdout).text,
             };
-            failure::of_short_answer(&answer_text, now, local)
-                .unwrap_or(ProbeOutcome::Unreadable { why })
+            failure::of_short_answer(&answer_text, now).unwrap_or(ProbeOutcome::Unreadable { why })
         }
     }
 }
@@ -622,7 +616,6 @@ fn classify_failed_program(
     stdout: &str,
     stderr: &str,
     now: Timestamp,
-    local: &TimeZone,
 ) -> ProbeOutcome {
     // A shell's way to say that there is no such program, or that it may not be executed.
     if request.settings.probe.is_some() && matches!(exit, ProcessExit::Code(126 | 127)) {
@@ -637,7 +630,6 @@ fn classify_failed_program(
             failure::of_text(
                 &text[text.ceil_char_boundary(text.len().saturating_sub(WHY))..],
                 now,
-                local,
             )
         })
         .unwrap_or_else(|| build_failure(exit, &[stderr, stdout]))

@@ -63,8 +63,9 @@ static WHEN: LazyLock<Regex> = LazyLock::new(|| {
     ))
 });
 
-/// Reads the instant from the text of a limit. `local` is the zone of times that name none.
-pub(super) fn reset_at(text: &str, now: Timestamp, local: &TimeZone) -> Option<Timestamp> {
+/// Reads the instant from the text of a limit. `local` is the zone of times that name none; `None`
+/// is the system's, which is read only for such a time: that walks a database of zones.
+pub(super) fn reset_at(text: &str, now: Timestamp, local: Option<&TimeZone>) -> Option<Timestamp> {
     let text = &MIDNIGHT.replace_all(text, "00:00");
     parse_instant(text)
         .or_else(|| parse_duration(text, now))
@@ -111,16 +112,20 @@ fn parse_duration(text: &str, now: Timestamp) -> Option<Timestamp> {
     (wait.is_positive() && wait <= FARTHEST).then(|| now + wait)
 }
 
-fn parse_clock_time(text: &str, now: Timestamp, local: &TimeZone) -> Option<Timestamp> {
+fn parse_clock_time(text: &str, now: Timestamp, local: Option<&TimeZone>) -> Option<Timestamp> {
     WHEN.captures_iter(text)
         .find_map(|time_match| named_time(&time_match, now, local))
 }
 
-fn named_time(time_match: &Captures<'_>, now: Timestamp, local: &TimeZone) -> Option<Timestamp> {
+fn named_time(
+    time_match: &Captures<'_>,
+    now: Timestamp,
+    local: Option<&TimeZone>,
+) -> Option<Timestamp> {
     let zone = match (time_match.name("zone"), time_match.name("short")) {
         (Some(name), _) => zone_named(name.as_str())?,
         (None, Some(short)) => zone_named(short.as_str())?,
-        (None, None) => local.clone(),
+        (None, None) => local.cloned().unwrap_or_else(TimeZone::system),
     };
     let today = now.to_zoned(zone.clone()).date();
     let time = time_of(time_match)?;
@@ -261,7 +266,7 @@ mod tests {
     #[track_caller]
     fn check(text: &str, now: &str, zone: &str, expected: Option<&str>) {
         let zone = TimeZone::get(zone).expect("a known zone");
-        let at = reset_at(text, now.parse().expect("an instant"), &zone);
+        let at = reset_at(text, now.parse().expect("an instant"), Some(&zone));
         assert_eq!(at.map(|t| t.to_string()).as_deref(), expected, "{text}");
     }
 

@@ -117,11 +117,11 @@ enum LimitStrength {
 
 /// Recognises a limit in the text of an error, and when it ends. Times without a zone are in the system's.
 pub fn read_usage_limit(text: &str, now: Timestamp) -> Option<UsageLimit> {
-    read_in(text, now, &TimeZone::system())
+    read_in(text, now, None)
 }
 
 /// The same, with times without a zone in `local`.
-pub fn read_in(text: &str, now: Timestamp, local: &TimeZone) -> Option<UsageLimit> {
+pub fn read_in(text: &str, now: Timestamp, local: Option<&TimeZone>) -> Option<UsageLimit> {
     let text = fold_json(text);
     let lines = last_lines(&text);
     // The last one announced is the one in force.
@@ -136,14 +136,14 @@ pub fn read_in(text: &str, now: Timestamp, local: &TimeZone) -> Option<UsageLimi
 /// In structured output the last result decides. Of plain text only the last lines count, and after a good exit only the
 /// words of a plan's limit: a session that mentions limits and continues met none.
 pub fn ended_in_limit(last: &LastWords, exit: ProcessExit, now: Timestamp) -> Option<UsageLimit> {
-    ended_in_limit_in(last, exit, now, &TimeZone::system())
+    ended_in_limit_in(last, exit, now, None)
 }
 
 fn ended_in_limit_in(
     last: &LastWords,
     exit: ProcessExit,
     now: Timestamp,
-    local: &TimeZone,
+    local: Option<&TimeZone>,
 ) -> Option<UsageLimit> {
     if let Some(reply_envelope) = &last.found {
         return in_envelope(reply_envelope, now, local);
@@ -173,7 +173,7 @@ fn ended_in_limit_in(
 pub(super) fn in_envelope(
     reply_envelope: &ReplyEnvelope,
     now: Timestamp,
-    local: &TimeZone,
+    local: Option<&TimeZone>,
 ) -> Option<UsageLimit> {
     let error_text = reply_envelope.error_text();
     if reply_envelope.is_error {
@@ -211,7 +211,7 @@ fn last_lines(text: &str) -> Vec<&str> {
     lines
 }
 
-fn limit_at(lines: &[&str], at: usize, now: Timestamp, local: &TimeZone) -> UsageLimit {
+fn limit_at(lines: &[&str], at: usize, now: Timestamp, local: Option<&TimeZone>) -> UsageLimit {
     let following = lines[at..lines.len().min(at + 1 + FOLLOWING)].join("\n");
     UsageLimit {
         why: cut_text(strip_decoration(lines[at]), LINE),
@@ -292,7 +292,8 @@ mod tests {
     }
 
     fn read_limit(text: &str) -> Option<Option<String>> {
-        read_in(text, now(), &TimeZone::UTC).map(|limit| limit.retry_at.map(|at| at.to_string()))
+        read_in(text, now(), Some(&TimeZone::UTC))
+            .map(|limit| limit.retry_at.map(|at| at.to_string()))
     }
 
     #[test]
@@ -486,7 +487,7 @@ mod tests {
                 &LastWords::of_stdout(output.as_bytes()),
                 exit,
                 now(),
-                &TimeZone::UTC,
+                Some(&TimeZone::UTC),
             )
             .is_some()
         };
@@ -609,7 +610,7 @@ mod tests {
     fn members_of_an_error_tell_its_end() {
         let gemini = b"TerminalQuotaError: You exceeded your current quota, please check your plan.\nPlease retry in 34s.\n  cause: {\n    code: 429,\n  },\n  status: 429\n}\n";
         let last = LastWords::from_tails(b"", gemini);
-        let limit = ended_in_limit_in(&last, ProcessExit::Code(1), now(), &TimeZone::UTC);
+        let limit = ended_in_limit_in(&last, ProcessExit::Code(1), now(), Some(&TimeZone::UTC));
         assert!(
             limit.is_some_and(|limit| limit.retry_at.is_some() && limit.why.contains("quota")),
             "the status behind the words tells less"
@@ -620,7 +621,7 @@ mod tests {
             json!({"type": "error", "error": {"type": "usage_limit_reached", "resets_in_seconds": 34}}),
         ] {
             let last = LastWords::of_stdout(error.to_string().as_bytes());
-            let limit = ended_in_limit_in(&last, ProcessExit::Code(1), now(), &TimeZone::UTC);
+            let limit = ended_in_limit_in(&last, ProcessExit::Code(1), now(), Some(&TimeZone::UTC));
             let retry_at = limit
                 .and_then(|limit| limit.retry_at)
                 .map(|at| at.to_string());
@@ -642,9 +643,9 @@ mod tests {
             "🦀",
         ] {
             let text = soup.repeat(1_000_000 / soup.len());
-            let _ = read_in(&text, now(), &TimeZone::UTC);
+            let _ = read_in(&text, now(), Some(&TimeZone::UTC));
             let last = LastWords::of_stdout(text.replace(' ', "\n").as_bytes());
-            let _ = ended_in_limit_in(&last, ProcessExit::Code(1), now(), &TimeZone::UTC);
+            let _ = ended_in_limit_in(&last, ProcessExit::Code(1), now(), Some(&TimeZone::UTC));
         }
     }
 }
