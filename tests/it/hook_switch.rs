@@ -118,5 +118,5 @@ fn repository_switch_needs_repository_and_agents() {
     assert!(!repo.path().join(CLAUDE).exists());
     let none = TestEnv::new();
     let none = none.watchdog(&none.root(), &["on"]).expect(2);
-    none.assert_told(&["no agent with hooks is in PATH", "watchdog loop"]);
+    none.assert_told(&["no agent with hooks is in PATH", " loop` runs any agent"]);
 }

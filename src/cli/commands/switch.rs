@@ -6,6 +6,7 @@ use crate::cli::failure::CommandFailure;
 use crate::cli::prompts::{ask_confirmation, can_ask};
 use crate::cli::terminal::CommandTerminal;
 use watchdog_facts::display::escape_for_display;
+use watchdog_facts::shell_line::WorktreeCommands;
 use watchdog_judge::hooks::{HeldAgents, HookDialect, HookEntries};
 use watchdog_judge::judge::command_env::CommandEnv;
 use watchdog_judge::wire::setup_json::EditedAgents;
@@ -95,8 +96,10 @@ fn list_agents(to: SwitchPosition) -> Result<Vec<HookDialect>, CommandFailure> {
         .collect();
     if agents.is_empty() {
         let names = HookDialect::ALL.map(HookDialect::as_str).join(", ");
-        return Err(CommandFailure::usage(format!("no agent with hooks is in PATH ({names})"))
-            .hint("install one, or name its settings with watchdog hook install --agent NAME; watchdog loop runs any agent"));
+        return Err(
+            CommandFailure::usage(format!("no agent with hooks is in PATH ({names})"))
+                .hint("install one; `watchdog loop` runs any agent"),
+        );
     }
     Ok(agents)
 }
@@ -148,9 +151,13 @@ fn tell_result(
     if args.dry_run || (changes.is_empty() && to == SwitchPosition::On) {
         return;
     }
-    let back = if args.repo { " --repo" } else { "" };
+    let of_user = WorktreeCommands::default().with_state_dir(command_env.state.explicit_dir());
+    let off = match args.repo {
+        true => command_env.commands_here().watchdog("off --repo"),
+        false => of_user.watchdog("off"),
+    };
     terminal.line(&match to {
-        SwitchPosition::On => format!("watchdog is on; watchdog off{back} gives back every byte"),
+        SwitchPosition::On => format!("watchdog is on; {off} gives back every byte"),
         SwitchPosition::Off if changes.is_empty() => {
             "watchdog is off: no hook of it stands there".into()
         }
