@@ -161,7 +161,7 @@ fn push_claim_is_compared_with_the_remote() {
     let said = "Committed and pushed.";
     let held = stop((&env, &repo), said, &calls);
     assert!(
-        reason(&held).contains("no remote-tracking branch has 1 commit of HEAD"),
+        reason(&held).contains("1 commit of HEAD is on no remote-tracking branch"),
         "{held}"
     );
     repo.git(&["push", "-q", "origin", "HEAD:main"]);

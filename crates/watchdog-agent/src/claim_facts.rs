@@ -7,7 +7,7 @@ use std::path::Path;
 use watchdog_facts::display::plural;
 use watchdog_facts::evidence::{Changes, Commits};
 
-use super::session_history::{CommandEnd, LaterChange, SessionHistory};
+use super::session_history::{CommandEnd, SessionHistory};
 use super::work_claims::WorkClaim;
 
 /// The state of a claim beside the facts.
@@ -36,8 +36,6 @@ pub struct WorkFacts<'a> {
     pub unpushed: Option<u64>,
     /// The calls of the session.
     pub history: &'a SessionHistory,
-    /// Whether commits since the baseline changed a path, or that cannot be read.
-    pub is_committed: &'a dyn Fn(&str) -> bool,
 }
 
 /// The state of a claim, with the fact that decides: a sentence without an end.
@@ -54,31 +52,13 @@ pub fn weigh_claim(claim: WorkClaim, facts: &WorkFacts<'_>) -> (ClaimState, Stri
     (if is_open { Unproved } else { state }, fact)
 }
 
-impl WorkFacts<'_> {
-    /// Whether the session itself put HEAD where it is: a person may move it at any time.
-    fn is_own_head(&self) -> bool {
-        match self.history.find_last_commit() {
-            None => self.is_at_baseline,
-            Some((_, id)) => id.is_some_and(|id| {
-                self.commits
-                    .head
-                    .as_ref()
-                    .is_some_and(|head| head.starts_with(&id))
-            }),
-        }
-    }
-}
-
 fn weigh_commit(facts: &WorkFacts<'_>) -> (ClaimState, String) {
     let Some(fact) = facts.changes.not_committed(facts.commits) else {
         return (Held, String::new());
     };
-    let last_commit = facts.history.find_last_commit().map(|(place, _)| place);
-    // A change may be a person's, unless the session wrote the path and did not commit it.
-    let is_own = |path: &&String| {
-        let written = facts.history.find_last_write(&facts.root.join(path));
-        written.is_some_and(|place| Some(place) > last_commit || !(facts.is_committed)(path))
-    };
+    // Beside a commit the claim may be about that one, and each leftover a person's, a program's or wanted.
+    let has_no_commit = facts.is_at_baseline && facts.history.find_last_commit().is_none();
+    let is_own = |path: &&String| facts.history.has_written(&facts.root.join(path));
     let own: Vec<String> = facts
         .changes
         .work_paths
@@ -92,7 +72,7 @@ fn weigh_commit(facts: &WorkFacts<'_>) -> (ClaimState, String) {
         ..Changes::default()
     };
     match own.not_committed(facts.commits) {
-        Some(fact) if facts.is_own_head() => (Contradicted, fact),
+        Some(fact) if has_no_commit => (Contradicted, fact),
         _ => (Unproved, fact),
     }
 }
@@ -104,37 +84,37 @@ fn weigh_push(facts: &WorkFacts<'_>) -> (ClaimState, String) {
         None => return (Unproved, "there is no remote-tracking branch".to_owned()),
     };
     let fact = format!(
-        "no remote-tracking branch has {} of HEAD",
-        plural(ahead, "commit")
+        "{} of HEAD {} on no remote-tracking branch",
+        plural(ahead, "commit"),
+        if ahead == 1 { "is" } else { "are" }
     );
-    let own_commit = facts
-        .history
-        .find_last_commit()
-        .filter(|_| facts.is_own_head());
-    let is_unpushed = own_commit.is_some_and(|(place, _)| !facts.history.may_push_after(place));
+    let head = facts.commits.head.as_deref().unwrap_or_default();
+    let own_commit = facts.history.find_last_commit();
+    // A person may move HEAD at any time.
+    let is_unpushed = own_commit.is_some_and(|(place, id)| {
+        id.is_some_and(|id| head.starts_with(&id)) && !facts.history.may_push_after(place)
+    });
     (if is_unpushed { Contradicted } else { Unproved }, fact)
 }
 
 fn weigh_run(claim: WorkClaim, thing: &str, facts: &WorkFacts<'_>) -> (ClaimState, String) {
     let runs = facts.history.list_runs(claim, facts.root);
     let last = format!("the last {thing} command");
-    let Some((line, end, later)) = runs.first() else {
+    let Some((line, end, is_edited)) = runs.iter().find(|(line, ..)| !line.is_empty()) else {
         return (Unproved, format!("the transcript shows no {thing} command"));
     };
     // Another suite may have passed since the last edit.
-    let mut since_edit = runs
-        .iter()
-        .filter(|(_, _, later)| *later < LaterChange::Edit);
+    let mut since_edit = runs.iter().filter(|(.., is_edited)| !is_edited);
     let all_failed = since_edit.all(|(_, end, _)| matches!(end, CommandEnd::Failed(_)));
-    match (end, later) {
+    match (end, is_edited) {
         (CommandEnd::Unclear(why), _) => (Unproved, format!("{last} shows no result: {why}")),
-        (_, LaterChange::Edit) => (Unproved, format!("{last} ran before the last edit")),
+        (_, true) => (Unproved, format!("{last} ran before the last edit")),
         (CommandEnd::Passed, _) => (Held, String::new()),
-        (CommandEnd::Failed(code), LaterChange::Absent) if all_failed => (
+        (CommandEnd::Failed(code), _) if all_failed => (
             Contradicted,
             format!("{last}, '{line}', failed (exit code {code}), and nothing was edited since"),
         ),
-        _ => (Unproved, format!("{last} failed, others did not")),
+        _ => (Unproved, format!("{last} failed, others may have passed")),
     }
 }
 

@@ -14,7 +14,7 @@ const CLEAN: Git<'_> = (1, &[], Some(0));
 /// HEAD, as git prints it behind a commit.
 const MADE: &str = "[main abc1234] work\n 1 file changed";
 
-/// A git whose HEAD is abc1234, and has `done.rs` of the commits since the baseline.
+/// A git whose HEAD is abc1234.
 fn weigh_beside(claim: WorkClaim, git: Git<'_>, history: &SessionHistory) -> ClaimState {
     let (new_commits, paths, unpushed) = git;
     let commits = Commits {
@@ -34,7 +34,6 @@ fn weigh_beside(claim: WorkClaim, git: Git<'_>, history: &SessionHistory) -> Cla
         changes: &changes,
         unpushed,
         history,
-        is_committed: &|path| path == "done.rs",
     };
     weigh_claim(claim, &facts).0
 }
@@ -63,13 +62,15 @@ fn commit_is_contradicted_by_own_uncommitted_work() {
             &[EDIT_NEW, ("git commit -m x", "!1 hook failed")],
             Contradicted,
         ),
-        ((1, &["a.rs"], None), &[EDIT_A, COMMIT], Contradicted),
-        ((1, &["new.rs"], None), &[EDIT_NEW, COMMIT], Contradicted),
+        // Beside a commit: drafts of an earlier turn, files left out, persons and programs.
+        ((1, &["a.rs"], None), &[EDIT_A, COMMIT], Unproved),
+        ((1, &["new.rs"], None), &[EDIT_NEW, COMMIT], Unproved),
         (
             (1, &["done.rs"], None),
             &[COMMIT, ("edit /w/done.rs", "")],
-            Contradicted,
+            Unproved,
         ),
+        ((0, &["a.rs"], None), &[EDIT_A, COMMIT], Unproved),
         // A person's edits, a person's reset and amend, files of programs, a sub-agent, other folders.
         ((0, &["a.rs"], None), &[], Unproved),
         (
@@ -78,18 +79,7 @@ fn commit_is_contradicted_by_own_uncommitted_work() {
             Unproved,
         ),
         (
-            (1, &["done.rs"], None),
-            &[("edit /w/done.rs", ""), COMMIT],
-            Unproved,
-        ),
-        ((0, &["a.rs"], None), &[EDIT_A, COMMIT], Contradicted),
-        (
             (0, &["a.rs"], None),
-            &[EDIT_A, ("git commit -am x", "[main 1111111] x")],
-            Unproved,
-        ),
-        (
-            (1, &["a.rs"], None),
             &[EDIT_A, ("git commit -am x", "[main 1111111] x")],
             Unproved,
         ),
@@ -173,6 +163,22 @@ fn push_is_contradicted_by_commits_without_a_remote() {
             &[COMMIT, ("agent push it", "")],
             Unproved,
         ),
+        ((1, &[], Some(1)), &[COMMIT, ("./ship.sh", "")], Unproved),
+        (
+            (1, &[], Some(1)),
+            &[COMMIT, ("cargo test && git log 2>&1", "")],
+            Contradicted,
+        ),
+        (
+            (1, &[], Some(1)),
+            &[COMMIT, ("git push", "remote: error: a hook's word")],
+            Unproved,
+        ),
+        (
+            (1, &[], Some(1)),
+            &[COMMIT, ("git push", "!1 error: failed to push")],
+            Contradicted,
+        ),
     ] {
         assert_eq!(weigh(Pushed, git, calls), state, "{git:?} {calls:?}");
     }
@@ -190,6 +196,12 @@ fn run_is_contradicted_only_by_its_last_failure() {
             Contradicted,
         ),
         (&[failed, EDIT_A], Unproved),
+        (&[EDIT_A, ("./check.sh", "ok"), failed], Unproved),
+        (&[("./check.sh", "ok"), EDIT_A, failed], Contradicted),
+        (&[("./check.sh; pytest", "!1")], Unproved),
+        (&[failed, ("./check.sh", "ok")], Unproved),
+        (&[("pytest 2>&1", "!1")], Contradicted),
+        (&[("pytest", "!2"), failed], Unproved),
         (&[failed, ("sed -i s/a/b/ a.py", "")], Unproved),
         (&[failed, ("echo x > a.py", "")], Unproved),
         (&[failed, ("agent mend it", "")], Unproved),

@@ -15,10 +15,21 @@ const CALLS: Calls<'_> = &[
 ];
 
 fn find_contradicted(text: &str) -> Vec<WorkClaim> {
-    let history = read_text(&transcript_of(CALLS));
+    let (history, mut calls) = (read_text(&transcript_of(CALLS)), CALLS.to_vec());
+    // The same session without its commit.
+    calls.remove(2);
+    let (git, earlier) = (
+        (0, &["a.rs", "new.rs"][..], None),
+        read_text(&transcript_of(&calls)),
+    );
     let claims = read_work_claims(text).into_iter().map(|(claim, _)| claim);
     claims
-        .filter(|claim| weigh_beside(*claim, GIT, &history) == Contradicted)
+        .filter(|claim| {
+            let states = [(GIT, &history), (git, &earlier)];
+            states
+                .iter()
+                .any(|(git, history)| weigh_beside(*claim, *git, history) == Contradicted)
+        })
         .collect()
 }
 
@@ -95,6 +106,20 @@ fn honest_replies_are_not_contradicted() {
         "Created `src/parser/lexer.rs`; `application/json` is now accepted.",
     ] {
         assert_eq!(find_contradicted(text), [], "{text}");
+    }
+}
+
+/// A claim of a commit may be about any commit that there is.
+#[test]
+fn commit_beside_leftovers_is_unproved() {
+    let history = read_text(&transcript_of(CALLS));
+    for text in [
+        "Fixed the typo. Committed.",
+        "I committed all the changes to a.rs.",
+        "All changes are committed.",
+    ] {
+        assert_eq!(read_work_claims(text)[0].0, Committed, "{text}");
+        assert_eq!(weigh_beside(Committed, GIT, &history), Unproved, "{text}");
     }
 }
 

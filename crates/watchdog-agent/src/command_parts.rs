@@ -24,10 +24,9 @@ fn drop_documents(text: &str) -> String {
         commands.push_str(line);
         commands.push('\n');
         let document = BEGINS.captures(line);
-        let length =
-            document.and_then(|begin| lines.clone().position(|line| line.trim() == &begin[1]));
-        if let Some(length) = length {
-            lines.nth(length);
+        if document.is_some_and(|begin| !lines.any(|line| line.trim() == &begin[1])) {
+            // The end that is missing may be in a quotation: the lines may be commands. A bracket makes them opaque.
+            commands.push('(');
         }
     }
     commands

@@ -14,7 +14,7 @@ use watchdog_system::open_regular_file;
 
 use super::claim_words::{COMMANDS, compile_words};
 use super::command_parts::{CommandParts, split_line};
-use super::work_claims::WorkClaim;
+use super::work_claims::WorkClaim::{self, BuildPassed, LintPassed, TestsPassed};
 
 /// Bytes of a transcript that is read; a longer one shows nothing.
 const MOST: u64 = 64 << 20;
@@ -35,6 +35,9 @@ const MOVES: [&str; 5] = [" -C ", "--manifest-path", "--prefix", "--cwd", "../"]
 static COMMIT_ID: LazyLock<Regex> =
     LazyLock::new(|| compile_words(r"(?m)^\[\S[^\]\n]* ([0-9a-f]{7,40})\] "));
 
+/// Words of runners that found nothing to run.
+const NO_RUN: [&str; 4] = ["no test", "No test", "issing script", "\"test\" not found"];
+
 /// The end of a command.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub enum CommandEnd {
@@ -46,19 +49,9 @@ pub enum CommandEnd {
     Unclear(&'static str),
 }
 
-/// Changes behind a command, the weakest first.
-#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
-pub enum LaterChange {
-    /// No file can have changed.
-    Absent,
-    /// A command or a tool may have changed files.
-    Possible,
-    /// A tool edited a file.
-    Edit,
-}
-
-/// A command that a claim is about: without those around it, with its end and the changes behind it.
-pub type ClaimedRun = (String, CommandEnd, LaterChange);
+/// A command that a claim is about: without those around it, with its end, and whether a tool edited a file behind it. Without a line,
+/// commands that are not known: they may have changed files, or be such runs.
+pub type ClaimedRun = (String, CommandEnd, bool);
 
 struct CommandCall {
     line: CommandParts,
@@ -71,6 +64,16 @@ enum Call {
     Command(CommandCall),
     Edit(PathBuf),
     Unknown,
+}
+
+impl Call {
+    /// Whether it is none of the commands that are known to change no file.
+    fn may_do_anything(&self) -> bool {
+        match self {
+            Call::Command(command) => !command.only_reads(),
+            call => matches!(call, Call::Unknown),
+        }
+    }
 }
 
 /// The calls of a session.
@@ -138,9 +141,14 @@ impl SessionHistory {
                         .ok()
                 });
                 let is_over = details["backgroundTaskId"].is_null();
+                let names = |word: &&str| text.contains(*word);
+                // Further codes and words say that no test ran, or that the command did not. Of a failed rule make gives 2.
+                let is_run = match code {
+                    Some(2) => names(&"] Error 1") && !names(&"] Error 12"),
+                    code => matches!(code, Some(1 | 6..=125)) && !NO_RUN.iter().any(names),
+                };
                 command.end = match (has_failed, code) {
-                    // Further codes say that no test ran, or that the command did not.
-                    (true, Some(code @ (1..=3 | 6..=125))) => CommandEnd::Failed(code),
+                    (true, Some(code)) if is_run => CommandEnd::Failed(code),
                     (false, _) if is_over => CommandEnd::Passed,
                     _ => command.end,
                 };
@@ -152,19 +160,17 @@ impl SessionHistory {
 
     /// The commands that a claim is about, the newest first. `root` is the folder of the work.
     pub fn list_runs(&self, claim: WorkClaim, root: &Path) -> Vec<ClaimedRun> {
-        let (mut runs, mut later) = (Vec::new(), LaterChange::Absent);
+        let (mut runs, mut is_edited) = (Vec::new(), false);
         for (_, call) in self.calls.iter().rev() {
-            match call {
-                Call::Edit(_) => later = LaterChange::Edit,
-                Call::Unknown => later = later.max(LaterChange::Possible),
-                Call::Command(command) => match command.find_part(claim) {
-                    Some(index) => {
-                        let line = escape_to_one_line(&command.line.parts[index].0);
-                        runs.push((line, command.attribute_end(index, root), later));
-                    }
-                    None if command.only_reads() => {}
-                    None => later = later.max(LaterChange::Possible),
-                },
+            if let Call::Command(command) = call {
+                runs.extend(command.find_part(claim).map(|index| {
+                    let line = escape_to_one_line(&command.line.parts[index].0);
+                    (line, command.attribute_end(index, root), is_edited)
+                }));
+            }
+            is_edited |= matches!(call, Call::Edit(_));
+            if call.may_do_anything() {
+                runs.push((String::new(), CommandEnd::Unclear(""), is_edited));
             }
         }
         runs
@@ -189,21 +195,23 @@ impl SessionHistory {
             })
     }
 
-    /// Whether commits were perhaps pushed behind this place: by a push that did not fail, or by a tool that is not known.
+    /// Whether commits were perhaps pushed behind this place: by a push that did not fail, or by a command or a tool that is not known.
     pub fn may_push_after(&self, place: usize) -> bool {
-        self.calls[place..].iter().any(|(_, call)| match call {
-            Call::Command(command) => {
-                let mut failures = ["fatal:", "error:", "rejected]"].iter();
-                command.find_part(WorkClaim::Pushed).is_some()
-                    && !failures.any(|word| command.output.contains(word))
-            }
-            call => matches!(call, Call::Unknown),
+        let may_push = |command: &CommandCall| {
+            let names = |word| command.output.contains(word);
+            let is_refused = names("fatal:")
+                || names("rejected]")
+                || names("error:") && matches!(command.end, CommandEnd::Failed(_));
+            command.find_part(WorkClaim::Pushed).is_some() && !is_refused
+        };
+        self.calls[place..].iter().any(|(_, call)| {
+            call.may_do_anything() || matches!(call, Call::Command(command) if may_push(command))
         })
     }
 
-    /// The last place where the session wrote this path, by a tool or a command that prints into it.
-    pub fn find_last_write(&self, path: &Path) -> Option<usize> {
-        self.calls.iter().rposition(|(_, call)| match call {
+    /// Whether the session wrote this path, by a tool or a command that prints into it.
+    pub fn has_written(&self, path: &Path) -> bool {
+        self.calls.iter().any(|(_, call)| match call {
             Call::Edit(edited) => edited == path,
             Call::Command(command) => command.line.parts.iter().any(|(part, _)| {
                 let prints = ["cat ", "echo ", "printf "]
@@ -226,7 +234,7 @@ fn read_call(block: &Value, folder: &str) -> Option<Call> {
         return Some(Call::Command(CommandCall {
             line: split_line(text("command")?),
             folder: folder.to_owned(),
-            end: CommandEnd::Unclear("its end is not recorded"),
+            end: CommandEnd::Unclear("the transcript records no whole run"),
             output: String::new(),
         }));
     }
@@ -238,8 +246,7 @@ fn read_call(block: &Value, folder: &str) -> Option<Call> {
 }
 
 fn bears_out(part: &str, claim: WorkClaim) -> bool {
-    claim == WorkClaim::TestsPassed && named_runner(part).is_some()
-        || claim.is_named(COMMANDS, part)
+    claim == TestsPassed && named_runner(part).is_some() || claim.is_named(COMMANDS, part)
 }
 
 impl CommandCall {
@@ -250,12 +257,13 @@ impl CommandCall {
 
     fn only_reads(&self) -> bool {
         let reads = |part: &str| {
-            let mut checks = [WorkClaim::TestsPassed, WorkClaim::LintPassed].into_iter();
+            let mut checks = [TestsPassed, BuildPassed, LintPassed].into_iter();
             READS.is_match(part)
                 || !part.contains("fix") && checks.any(|claim| bears_out(part, claim))
         };
         let mut parts = self.line.parts.iter();
-        !self.line.is_opaque && parts.all(|(part, _)| reads(part) && !part.contains('>'))
+        !self.line.is_opaque
+            && parts.all(|(part, _)| reads(part) && !part.replace("2>&1", "").contains('>'))
     }
 
     /// How one command of a line ended, by the end of the whole line.

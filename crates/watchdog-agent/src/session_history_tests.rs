@@ -40,7 +40,8 @@ fn find_end(line: &str, result: &str) -> Option<CommandEnd> {
     let history = read_text(&transcript_of(&[(line, result)]));
     assert!(!history.is_partial);
     let runs = history.list_runs(WorkClaim::TestsPassed, Path::new("/w"));
-    runs.first().map(|(_, end, _)| *end)
+    let run = runs.iter().find(|(line, ..)| !line.is_empty());
+    run.map(|(_, end, _)| *end)
 }
 
 #[test]
@@ -54,13 +55,18 @@ fn exit_code_counts_where_it_is_the_command_s() {
         ("git status; pytest", "!1", Some(Failed(1))),
         ("cargo build && cargo test && echo OK", "ok", Some(Passed)),
         ("npm test", "!1", Some(Failed(1))),
+        (
+            "make test",
+            "!2 make: *** [Makefile:2: test] Error 1",
+            Some(Failed(2)),
+        ),
         ("# don't stop\npytest", "!1", Some(Failed(1))),
         ("echo $V # it's\npytest -k 'a;b'", "!1", Some(Failed(1))),
         ("echo \"a\\\"b\" && pytest", "ok", Some(Passed)),
         ("cat > a.sh <<'EOF'\npytest\nit's\nEOF", "", None),
         ("cat <<-END > a\nx\n\tEND\npytest", "ok", Some(Passed)),
         ("python -c 'print(1 << 3)'\npytest", "ok", Some(Passed)),
-        ("echo 1 << x\npytest", "ok", Some(Passed)),
+        ("echo 1 << x\npytest", "ok", None),
         ("cat <<< word\npytest", "ok", Some(Passed)),
         ("git commit -m 'make; cargo test'", "", None),
         (
@@ -83,6 +89,18 @@ fn exit_code_counts_where_it_is_the_command_s() {
         ("cd sub && pytest", "!1"),
         ("pytest ../other", "!1"),
         ("make -C sub test", "!2"),
+        (
+            "make test",
+            "!2 make: *** No rule to make target 'test'.  Stop.",
+        ),
+        ("make test", "!2 make: *** [Makefile:2: test] Error 127"),
+        ("npm test", "!1 npm error Missing script: \"test\""),
+        (
+            "cargo test --test x",
+            "!101 error: no test target named `x`",
+        ),
+        ("pytest", "!2"),
+        ("pytest", "!4"),
         ("npm test --prefix web", "!1"),
         ("true || pytest", "ok"),
         ("(cd sub; pytest)", "!1"),
@@ -97,6 +115,14 @@ fn exit_code_counts_where_it_is_the_command_s() {
             "{line}: {end:?}"
         );
     }
+}
+
+#[test]
+fn documents_without_an_end_are_read_quickly() {
+    let began = std::time::Instant::now();
+    let text = "cat << EOF\n".repeat(200_000);
+    assert!(split_line(&text).is_opaque, "what follows may be commands");
+    assert!(began.elapsed().as_secs() < 5);
 }
 
 #[test]

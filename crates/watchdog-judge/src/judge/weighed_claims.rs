@@ -20,11 +20,6 @@ pub fn weigh_claims(
     let worktree = input.worktree();
     let commits = worktree.session_commits(&input.baseline, &input.evidence)?;
     let work = session_work::read_uncommitted(&worktree, &input.work)?;
-    let is_committed = |path: &str| {
-        let blob_at = |commit| worktree.blob_at(commit, path);
-        let head = commits.head.as_deref().unwrap_or_default();
-        !matches!((blob_at(head), blob_at(input.baseline.as_str())), (Ok(now), Ok(before)) if now == before)
-    };
     let facts = WorkFacts {
         root: &input.root,
         commits: &commits,
@@ -36,7 +31,6 @@ pub fn weigh_claims(
             RemoteState::NoRemote | RemoteState::Unborn => None,
         },
         history: &SessionHistory::read_from(transcript),
-        is_committed: &is_committed,
     };
     let weigh = |(claim, quote)| {
         let (state, fact) = weigh_claim(claim, &facts);
