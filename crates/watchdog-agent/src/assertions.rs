@@ -21,8 +21,8 @@ static NO_CLAIM: LazyLock<Regex> = LazyLock::new(|| {
         r"|already|before|previous(?:ly)?|earlier|ago",
         r"|would|will|shall|should|could|may|might|must|can|if|when|once|unless|until|whether|assuming|instead|except|apart from|other than|almost|part(?:ial)?ly|half",
         r"|likely|probably|seems?|appears?|think|believe|expect\w*|sa(?:id|ys?)|states?|claim\w*|report\w*|according|example|by \w+",
-        r"|to be|makes?|get|so that|going to|about to|ready|tr(?:y|ied|ying)|need\w*|required?|ask\w*|wants?|let|you|next|to-?do|remaining|plan\w*|criteria|steps|ensure|sure|verify)\b|n['’]t\b|['’]ll\b",
-        r"|^\W*(?:in|for|inside|within|under|on|at|run|push|open|create|write|add|fix|commit (?:and|the|your|this|it|all))\b",
+        r"|to be|makes?|get|so that|going to|about to|ready|tr(?:y|ied|ying)|need\w*|require[ds]?|goals?|aims?|task|policy|acceptance|definition|checklist|message|ask\w*|wants?|let|you|next|to-?do|remaining|plan\w*|criteria|steps|ensure|sure|verify)\b|n['’]t\b|['’]ll\b",
+        r"|^\W*(?:in|for|with|inside|within|under|on|at|run|push|open|create|write|add|fix|commit (?:and|the|your|this|it|all))\b",
     ))
 });
 /// Texts that are put in the place of others before the words are read: names, code and quotations say nothing themselves, and some
@@ -80,11 +80,13 @@ pub(super) fn read_sentences(text: &str) -> Sentences<'_> {
             || bare.starts_with(|c: char| c.is_ascii_digit()) && bare.contains(". ");
         if !bare.is_empty() && !is_item {
             // The items below a doubtful line share its doubt.
-            let leads = bare.starts_with('#') || bare.trim_end_matches(['*', ' ']).ends_with(':');
+            let leads = !bare.trim_end_matches(['*', ' ']).ends_with('.');
             in_doubt = leads && NO_CLAIM.is_match(&bare.to_ascii_lowercase());
         }
-        let is_silent =
-            in_fence || bare.starts_with('>') || is_item && (in_doubt || bare.contains("[ ]"));
+        let is_silent = in_fence
+            || bare.starts_with('>')
+            || line.starts_with("    ")
+            || is_item && (in_doubt || bare.contains("[ ]"));
         let mut from = 0;
         let ends = ENDS.find_iter(line).map(|end| (end.start(), end.as_str()));
         for (end, mark) in ends.chain([(line.len(), "")]) {

@@ -103,6 +103,29 @@ fn honest_replies_are_not_contradicted() {
         "Todos los cambios están confirmados y todas las pruebas pasan.",
         "すべてのテストに合格し、コミットしました。",
         "I opened a pull request: it already existed.",
+        // Files that the reply names as left out.
+        "All changes are committed. I did not include new.rs, as you asked.",
+        "Committed everything aside from the draft. All work is committed, minus new.rs.",
+        "Everything is committed, only new.rs waits for you.",
+        "All work is committed.\n\n- [ ] new.rs",
+        "All work is committed; `new.rs` stays out. Committed: `new.rs` is on purpose not part of it.",
+        "Committed.\n\nYou told me: do not commit new.rs.",
+        // Goals that are quoted.
+        "The goal: all tests pass. The policy: everything is committed and pushed.",
+        "Acceptance criteria (from your ticket)\n- All tests pass\n- Everything is committed",
+        "Definition of done\n\n1. Tests pass\n2. Lint clean\n3. Committed and pushed",
+        "Your commit message, \"x\", is used. The checklist says: lint is clean.",
+        "The hook prints:\n\n    All tests pass. Committed and pushed.\n    Lint: clean\n",
+        "The task requires: all tests pass.",
+        // Exceptions behind the claim.
+        "All tests pass. test_billing times out.",
+        "All tests pass; the billing one is red.",
+        "All tests pass. Billing breaks, and its teardown raises.",
+        "All tests pass. It broke upstream; reverting it helps.",
+        "All tests pass, bar two in billing.",
+        "All tests pass. Billing could not start.",
+        "All tests pass; two are xfailed.",
+        "With billing deselected, all tests pass. With the network on, lint is clean.",
         "Created `src/parser/lexer.rs`; `application/json` is now accepted.",
     ] {
         assert_eq!(find_contradicted(text), [], "{text}");

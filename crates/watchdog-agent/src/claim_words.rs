@@ -16,7 +16,7 @@ pub(super) fn compile_words(text: &str) -> Regex {
 }
 
 /// Parts of the phrases.
-const PARTS: [(&str, &str); 10] = [
+const PARTS: [(&str, &str); 11] = [
     // The beginning of a clause whose verb is the session's own.
     (
         "<did>",
@@ -50,7 +50,11 @@ const PARTS: [(&str, &str); 10] = [
     // Failures that the claim leaves out, and parts that it is about.
     (
         "<others>",
-        r"\b(?:fails?|failed|failures?|broken|skip\w*|flak\w*|crash\w*|hangs?|timed? out|complains?|pre-?existing|unrelated|elsewhere|ci|unit|integration|e2e|end-to-end|smoke)\b|\b(?:still|is|are) failing\b|\d ?(?:/|of) ?\d|\b[1-9]\d* (?:errors?|warnings?)|\b(?:some|most|many|few|several|other|only)(?: of)?(?: the)? tests?\b|(?:n['’]t|\bnot|\bcannot|\bto) (?:yet )?(?:be )?r[ua]n\b",
+        r"\b(?:fails?|failed|failures?|broken?|breaks?|red|raises|xfail\w*|flak\w*|crash\w*|hangs?|time[ds]? out|complains?|pre-?existing|unrelated|upstream|reverting|elsewhere|ci|unit|integration|e2e|end-to-end|smoke)\b|<but>|\bcould(?: not|n['’]t)\b|\b(?:still|is|are) failing\b|\d ?(?:/|of) ?\d|\b[1-9]\d* (?:errors?|warnings?)|\b(?:some|most|many|few|several|other|only)(?: of)?(?: the)? tests?\b|(?:n['’]t|\bnot|\bcannot|\bto) (?:yet )?(?:be )?r[ua]n\b",
+    ),
+    (
+        "<but>",
+        r"\b(?:aside from|apart from|other than|besides|minus|bar|skip\w*|omit\w*|exclude\w*|excluding|except\w*|only)\b|\[ \]",
     ),
     ("<npm>", "(?:npm|pnpm|yarn|bun)"),
     // The begin of a command.
@@ -68,8 +72,8 @@ const VOCABULARY: [[&str; 3]; 5] = [
         ),
         concat!(
             r"(?:\b(?:un|not |without |to |be |only )|n['’]t )(?:yet |be |been |being )*(?:commit|stag)",
-            r"|\b(?:left|leav\w+|kept|keep\w*|remain\w*)\b",
-            r"|\b(?:untracked|(?:git)?ignored?|stash\w*|except|excluding|apart from|other than|submodules?|scratch)\b",
+            r"|\b(?:left|leav\w+|kept|keep\w*|remain\w*|stay\w*|untracked|(?:git)?ignored?|stash\w*|submodules?|scratch)\b",
+            r"|<but>|(?:\bnot|n['’]t) (?:\w+ ){1,3}snippet|snippet (?:\w+ ){1,3}not\b",
         ),
         r"<run>git (?:-\S+(?: \S+)? )*commit\b",
     ],
@@ -78,7 +82,7 @@ const VOCABULARY: [[&str; 3]; 5] = [
             r"(?:<did>|\bcommit(?:s|ted) (?:and|then|&) |(?:<whole>|\b(?:the|my|all) (?:changes|commits?))<be>)pushed(?: (?:up|it|them|this|everything|it all|<whole>|(?:(?:all|the|my|both) )*(?:changes|commits?)))*",
             r"(?:\W*$| (?:to|on) (?:the )?(?:origin|remote|upstream|github|gitlab|main|master)\b)",
         ),
-        r"(?:\b(?:un|not |never |ready to |to be |without )|n['’]t )(?:yet |be |been )*push|\blocal(?:ly)?\b|\bpush\w*\b.{0,40}\b(?:fail|reject|refus|den)|\bahead of\b",
+        r"(?:\b(?:un|not |never |ready to |to be |without )|n['’]t )(?:yet |be |been )*push|\blocal(?:ly)?\b|\bpush\w*\b.{0,40}\b(?:fail|reject|refus|den)|\bahead of\b|<but>",
         r"<run>git (?:-\S+(?: \S+)? )*push\b",
     ],
     [
