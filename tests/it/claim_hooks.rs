@@ -66,6 +66,9 @@ fn contradicted_commit_holds_once() {
         stop((&env, &repo), "I did not commit.", &[WRITES]),
         json!({})
     );
+    let shown = stop((&env, &repo), SAID, &[]);
+    assert_eq!(shown["decision"], Value::Null, "a person's file: {shown}");
+    // The same fact, now about its own work.
     let sentence = "You said \"All changes are committed\": HEAD is still the baseline; `work.txt` is not committed. Do it, or correct what you said.";
     assert_eq!(reason(&stop((&env, &repo), SAID, &[WRITES])), sentence);
     assert_eq!(stop((&env, &repo), SAID, &[WRITES]), json!({}), "once");

@@ -383,14 +383,16 @@ impl<'a> JudgedStop<'a> {
         let (store, row) = (self.store.as_ref(), Some(hook_session::CLAIMS));
         let record = hook_session::read_hook_session(store, id, row)?;
         let mut record = record.unwrap_or_else(|| self.new_session());
-        // Each fact is said once.
+        // Each fact is said once in each state; its words name its kind of claim.
+        let key = |state: ClaimState, fact: &str| format!("{state:?}: {fact}");
         weighed.retain(|(_, state, fact)| {
-            *state != ClaimState::Held && !record.answered_facts.contains(fact)
+            *state != ClaimState::Held && !record.answered_facts.contains(&key(*state, fact))
         });
         let decision = decide_claims(&weighed, record.held, streak);
         if let Some(decision) = &decision {
             record.held += u32::from(decision.counted == HoldCountChange::OneMore);
-            (record.answered_facts).extend(weighed.into_iter().map(|(_, _, fact)| fact));
+            (record.answered_facts)
+                .extend(weighed.iter().map(|(_, state, fact)| key(*state, fact)));
             record.last_event_at = self.at;
             hook_session::record_session(store, id, row, &record)?;
         }
