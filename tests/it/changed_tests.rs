@@ -607,7 +607,8 @@ fn hard_coded_answer_fails_its_hidden_check() {
         "complete/checks_passed verified not_run not_run",
         "complete/checks_passed committed not_run not_run",
     );
-    let own = "could not be run: check.sh is a file of the worktree";
+    let own = "could not be run: check.sh is in the worktree";
+    let runner = "it names a runner and no path outside of the worktree";
     for (name, script, keys, expected, note) in [
         ("unseen", hard_coded, json!({}), verified, ""),
         (
@@ -619,6 +620,7 @@ fn hard_coded_answer_fails_its_hidden_check() {
         ),
         ("honest", FIX, with(&hidden), verified, ""),
         ("own", FIX, with("sh check.sh"), committed, own),
+        ("make", FIX, with("make -s hid"), committed, runner),
         (
             "missing",
             FIX,
@@ -638,6 +640,13 @@ fn hard_coded_answer_fails_its_hidden_check() {
             assert!(explained.stdout.contains(note), "{name}: {explained}");
         }
     }
+    // A pass of the same work with other hidden code says nothing.
+    let repo = python_suite(&env, "anew", with(&hidden));
+    assert_eq!(worth(&run(&repo, FIX).expect(0)), verified);
+    repo.write("calc.py", CALC);
+    repo.commit_all("broken again");
+    env.write("hidden.sh", "exit 1 # secret-answer-7");
+    assert_eq!(worth(&run(&repo, FIX).expect(0)), committed);
     // Agents read records and the worktree.
     let places = ["-rl", "secret-answer-7", "."];
     let found = env.command("grep", &env.root()).args(places).run();

@@ -161,7 +161,7 @@ word_table! {
     TestsFailed = "tests_failed",
     /// Fewer tests ran than when the work began.
     TestsShrunk = "tests_shrunk",
-    /// The worth of the session's changes to tests is unknown.
+    /// The worth of a pass or of the session's changes to tests is unknown: untried, or a hidden check cannot run.
     TestsUnknown = "tests_unknown",
     /// The changed tests pass without the session's other work.
     TestsUnproved = "tests_unproved",

@@ -76,16 +76,17 @@ fn try_hidden(
     let (mut notes, mut warning) = (Vec::new(), None);
     for (n, line) in criterion.proof.iter().flatten().enumerate() {
         let mut run = match runner.may_try() {
-            true => runner.run_hidden(criterion, line, false),
+            true => runner.run_hidden(criterion, line),
             false => SuiteRun::unknown("hooks and sessions try nothing"),
         };
         if run.outcome == RerunOutcome::Fail {
-            run = runner.run_hidden(criterion, line, true);
+            run = runner.run_hidden(criterion, line);
         }
         if run.outcome == RerunOutcome::Fail {
             let control = runner.run_suite(criterion, RerunTree::Judged, false);
             if control.outcome != RerunOutcome::Pass {
-                run = SuiteRun::unknown("the check itself does not pass in a scratch checkout");
+                let why = "the check itself does not pass in a scratch checkout";
+                run = SuiteRun::unknown(control.why.unwrap_or_else(|| why.to_owned()));
             }
         }
         let (code, end) = match run.outcome {

@@ -86,11 +86,12 @@ impl SuiteRunner for TableRunner {
         read_end(end)
     }
 
-    fn run_hidden(&self, _: &CommandCriterion, line: &CommandLine, again: bool) -> SuiteRun {
+    fn run_hidden(&self, _: &CommandCriterion, line: &CommandLine) -> SuiteRun {
         let line = line.to_string();
-        let mut ends = line.split(',').skip(1);
-        let first = ends.next().expect("the hidden check has an end");
-        read_end(ends.next().filter(|_| again).unwrap_or(first))
+        let mut tried = self.tried.borrow_mut();
+        let mut ends: Vec<&str> = line.split(',').skip(1).take(tried.len() + 1).collect();
+        tried.push(RerunTree::Judged);
+        read_end(ends.pop().expect("the hidden check has an end"))
     }
 
     fn find_begin_failures(&self, criterion: &CommandCriterion) -> Result<SuiteRun, String> {

@@ -136,9 +136,8 @@ pub trait SuiteRunner {
     /// Runs the check on a tree. The same rerun gives its first outcome, unless it is to be run `again`.
     fn run_suite(&self, criterion: &CommandCriterion, tree: RerunTree, again: bool) -> SuiteRun;
 
-    /// Runs a hidden check of this check on the judged tree: its exit alone counts, and its output goes nowhere.
-    fn run_hidden(&self, criterion: &CommandCriterion, line: &CommandLine, again: bool)
-    -> SuiteRun;
+    /// Runs a hidden check of this check on the judged tree, always anew: its exit alone counts, and its output goes nowhere.
+    fn run_hidden(&self, criterion: &CommandCriterion, line: &CommandLine) -> SuiteRun;
 
     /// How it ended when the work began, with each failure that repeats, where the session can have written nothing that the run reads. The
     /// error says why that is unknown.

@@ -5,7 +5,7 @@ use std::fs;
 use std::io::Read;
 use std::path::{Path, PathBuf};
 
-use watchdog_core::checks::list_possible_files;
+use watchdog_core::checks::{gate_files, list_possible_files, named_runner};
 use watchdog_core::config::settings::CommandLine;
 use watchdog_process::program_in_path;
 use watchdog_system::open_regular_file;
@@ -88,13 +88,30 @@ pub(super) fn find_way_into(root: &Path, cwd: Option<&str>, line: &CommandLine) 
     Some(way.strip_prefix(root).unwrap_or(&way).display().to_string())
 }
 
-/// A file of the worktree that a command line names, which a session could have written.
-pub(super) fn find_own_file(root: &Path, cwd: Option<&str>, line: &CommandLine) -> Option<String> {
+/// Why a session could have written what a command line runs: it names a path of the worktree, or a runner and nothing outside.
+pub(super) fn refuse_own_files(
+    root: &Path,
+    cwd: Option<&str>,
+    line: &CommandLine,
+) -> Result<(), String> {
     let is_inside = |path: &String| {
-        let file = root.join(path).canonicalize();
-        file.is_ok_and(|file| file.is_file() && file.starts_with(root))
+        // A pattern such as `tests/...` names its folder.
+        let path = root.join(path);
+        let mut paths = path.ancestors().take_while(|path| *path != root);
+        paths.any(|path| path.canonicalize().is_ok_and(|path| path.starts_with(root)))
     };
-    list_possible_files(line, cwd).into_iter().find(is_inside)
+    if let Some(path) = list_possible_files(line, cwd).into_iter().find(is_inside) {
+        return Err(format!("{path} is in the worktree"));
+    }
+    let text = texts(line).join(" ");
+    let is_runner = !gate_files(line, cwd).is_empty() || named_runner(&text).is_some();
+    let ends = |c: char| c.is_whitespace() || "='\"".contains(c);
+    let mut words = text.split(ends).skip(1);
+    let leads_out = |word: &str| word.starts_with(['/', '~', '$']) || word.starts_with("..");
+    match is_runner && !words.any(leads_out) {
+        true => Err("it names a runner and no path outside of the worktree".to_owned()),
+        false => Ok(()),
+    }
 }
 
 /// Whether a link leads into this folder, or a file with which an editable install names its code names it.
@@ -118,6 +135,39 @@ fn list(folder: &Path) -> Vec<PathBuf> {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn hidden_command_names_nothing_of_the_worktree() {
+        let folder = tempfile::tempdir().expect("a folder");
+        let root = folder.path().canonicalize().expect("it is there");
+        fs::create_dir(root.join("hid")).expect("ours");
+        fs::write(root.join("hid/test_h.py"), "").expect("ours");
+        let is_refused = |line: &str| {
+            refuse_own_files(&root, None, &CommandLine::Shell(line.to_owned())).is_err()
+        };
+        for line in [
+            "sh hid/test_h.py",
+            "python3 -B -m unittest discover -s hid",
+            "hid-check ./hid/...",
+            "hid-check 'hid/*.py'",
+            "make -s hidden",
+            "cargo test hidden",
+            "go test",
+            &format!("sh {}/new.sh", root.join("hid").display()),
+        ] {
+            assert!(is_refused(line), "{line}");
+        }
+        for line in [
+            "/srv/hidden.sh",
+            "sh -eu /srv/hidden.sh",
+            "hid-check",
+            "pytest -q ../hidden",
+            "make -f /srv/hidden.mk all",
+            "cargo test --manifest-path=/srv/hidden/Cargo.toml",
+        ] {
+            assert!(!is_refused(line), "{line}");
+        }
+    }
 
     #[test]
     fn command_that_escapes_is_seen_behind_files() {

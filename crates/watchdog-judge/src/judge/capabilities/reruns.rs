@@ -109,27 +109,28 @@ impl SuiteRunner for SystemCapabilities<'_> {
 
     fn run_suite(&self, criterion: &CommandCriterion, tree: RerunTree, again: bool) -> SuiteRun {
         match self.mix_tree(criterion, tree) {
-            Ok(tree) => self.run_on_tree(clean_criterion(criterion), tree, again, judge_suite),
+            Ok(tree) => self.run_on_tree(clean_criterion(criterion), tree, again),
             Err(why) => SuiteRun::unknown(why),
         }
     }
 
-    fn run_hidden(
-        &self,
-        criterion: &CommandCriterion,
-        line: &CommandLine,
-        again: bool,
-    ) -> SuiteRun {
+    fn run_hidden(&self, criterion: &CommandCriterion, line: &CommandLine) -> SuiteRun {
         let folder = criterion.cwd.as_deref();
-        if let Some(path) = own_path::find_own_file(&self.input.root, folder, line) {
-            return SuiteRun::unknown(format!("{path} is a file of the worktree"));
-        }
+        let find_tree = || {
+            own_path::refuse_own_files(&self.input.root, folder, line)?;
+            let changed = changed_scripts(self.input, line, folder);
+            match changed.map_err(|unreadable| unreadable.why)?.first() {
+                Some(path) => Err(format!("{path} changed")),
+                None => self.mix_tree(criterion, RerunTree::Judged),
+            }
+        };
         let hidden = CommandCriterion {
             run: line.clone(),
             ..clean_criterion(criterion)
         };
-        match self.mix_tree(criterion, RerunTree::Judged) {
-            Ok(tree) => self.run_on_tree(hidden, tree, again, judge_exit),
+        // No outcome is kept, as the command may change outside; nor does it share the time of the reruns before it.
+        match find_tree() {
+            Ok(tree) => self.judge_at(hidden, tree, &self.supplies, judge_exit),
             Err(why) => SuiteRun::unknown(why),
         }
     }
@@ -220,7 +221,7 @@ impl SuiteRunner for SystemCapabilities<'_> {
         let (tree, path) =
             added.ok_or("no test file from before the work shows how its tests are written")?;
         Ok(CanaryRun {
-            run: self.run_on_tree(clean_criterion(criterion), tree, false, judge_suite),
+            run: self.run_on_tree(clean_criterion(criterion), tree, false),
             path,
             mark: mark.to_owned(),
         })
@@ -239,13 +240,7 @@ impl SystemCapabilities<'_> {
     }
 
     /// Runs the suite in a scratch checkout of a tree.
-    fn run_on_tree(
-        &self,
-        clean: CommandCriterion,
-        tree: String,
-        again: bool,
-        judge: JudgeRun,
-    ) -> SuiteRun {
+    fn run_on_tree(&self, clean: CommandCriterion, tree: String, again: bool) -> SuiteRun {
         let patience = LONGEST_PROOF * clean.proof_limit;
         let deadline = self
             .supplies
@@ -259,7 +254,7 @@ impl SystemCapabilities<'_> {
         if !again && let Some(run) = seen() {
             return run;
         }
-        let run = self.judge_at(clean, tree.clone(), &self.supplies, judge);
+        let run = self.judge_at(clean, tree.clone(), &self.supplies, judge_suite);
         if run.missing_name.is_none() {
             self.record_outcome(check, tree, &run, ChecksBeforeRecord::record_outcome);
         }
