@@ -142,7 +142,8 @@ fn rerun_pass(
     };
     let is_slow = result.duration > criterion.proof_limit;
     let seconds = criterion.proof_limit.as_secs();
-    let slow = format!("the pass took longer than proof_seconds, {seconds}");
+    let slow =
+        format!("the pass took longer than proof_seconds, {seconds}, so it was not tried again");
     let may_try = criterion.proof.is_some() && runner.may_try();
     let tries = may_try && !is_slow;
     let is_unchanged = files.is_empty() && inner.changed.is_empty() && unread.is_none();

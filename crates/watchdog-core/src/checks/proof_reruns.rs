@@ -198,6 +198,9 @@ impl Reruns<'_> {
                 return RerunOutcome::Unknown;
             }
         };
+        if let Some(why) = &first.run.why {
+            self.why.get_or_insert_with(|| why.clone());
+        }
         let failed = first.list_failed(&all, 0);
         if first.fails_alone(&all) {
             self.passes_here = Some(true);

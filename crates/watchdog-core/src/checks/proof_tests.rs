@@ -141,7 +141,7 @@ fn read_end(end: &str) -> SuiteRun {
             _ => None,
         },
         missing_name: (word == "gone").then(|| "mul".to_owned()),
-        ..SuiteRun::default()
+        why: (word == "late").then(|| "late".to_owned()),
     }
 }
 
@@ -645,7 +645,10 @@ fn suite_that_cannot_fail_verifies_nothing() {
             let word = worth.split('(').next().unwrap_or_default();
             let reruns = runner.tried.borrow().len();
             let is_unknown = proven.proof.canary == RerunOutcome::Unknown;
-            assert!(!is_unknown || proven.proof.why.is_some(), "{ends:?}");
+            let why = proven.proof.why.as_deref();
+            assert!(!is_unknown || why.is_some(), "{ends:?}");
+            let is_late = canaries == [(Judged, 2, "late")];
+            assert_eq!(why == Some("late"), is_late, "{canaries:?}");
             format!(
                 "{word} {:?} {:?} {reruns}",
                 proven.proof.canary, proven.before
@@ -721,7 +724,7 @@ fn suite_that_cannot_fail_verifies_nothing() {
         (
             Failed,
             &[],
-            &[(Judged, 2, "unknown")],
+            &[(Judged, 2, "late")],
             "Verified Unknown Failed 0",
         ),
     ] {

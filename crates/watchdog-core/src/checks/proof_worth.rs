@@ -60,7 +60,7 @@ pub(super) fn weigh_proof(facts: &ProofFacts<'_>) -> ProofWorth {
         (Pass, Unknown | NotRun) => at_most(
             Evidence::Committed,
             WarningCode::TestsUnknown,
-            "whether the changed tests fail without the work is unknown",
+            "whether the new or changed tests fail without the work is unknown",
         ),
         (Pass, Pass) => at_most(
             Evidence::Committed,
