@@ -241,12 +241,14 @@ fn what_done_means(effective: &EffectiveConfig) -> HookReply {
         notes.insert(0, format!("completion.json is not trusted, so its checks will not run; read it, then allow it with: {allow_with}"));
     }
     let message = (!notes.is_empty()).then(|| format!("watchdog: {}", notes.join("; ")));
-    HookReply {
-        act: HookAction::Begin {
+    let act = match &effective.file {
+        // Without criteria it would be advice: a user may have said not to commit.
+        None => HookAction::Nothing,
+        Some(_) => HookAction::Begin {
             context: describe_completion(&effective.settings),
         },
-        message,
-    }
+    };
+    HookReply { act, message }
 }
 
 fn describe_completion(settings: &ConfigSettings) -> String {
@@ -273,6 +275,11 @@ mod tests {
     #[test]
     fn agent_hears_completion_terms_and_user_hears_problems() {
         let settled = EffectiveConfig::without_file();
+        assert_eq!(what_done_means(&settled), HookReply::quiet());
+        let settled = EffectiveConfig {
+            file: Some("{}".into()),
+            ..settled
+        };
         let reply = what_done_means(&settled);
         assert!(
             matches!(&reply.act, HookAction::Begin { context } if context.contains("committed")),
