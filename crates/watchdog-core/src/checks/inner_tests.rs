@@ -1,16 +1,18 @@
 //! Tests inside of files of code: those of Rust, by their tokens, so that a comment, formatting or a new name is no change.
 
 use std::collections::BTreeSet;
-use std::sync::LazyLock;
 
 use proc_macro2::{Delimiter, Group, TokenStream, TokenTree};
-use regex::Regex;
 
 use super::runners::runs_examples;
+use super::test_modules::{is_test_gate, is_test_mark};
 use crate::config::settings::CommandLine;
 
 /// How deep groups of tokens may stand in each other: their readers, which call themselves, would overflow the stack.
 const DEEPEST: usize = 256;
+
+/// Words of items whose parts are looked at one by one, or that only name others.
+const FRAMES: [&str; 4] = ["mod", "impl", "trait", "use"];
 
 /// A test, a helper of tests, or an example of the documentation.
 pub(super) struct InnerTest {
@@ -139,22 +141,6 @@ pub(super) fn read_tests(tokens: TokenStream) -> Vec<InnerTest> {
     reader.tests
 }
 
-/// Whether a mark makes a function a test.
-pub(super) fn is_test_mark(mark: &str) -> bool {
-    static TEST: LazyLock<Regex> = LazyLock::new(|| {
-        Regex::new(r"^(?:\w+ :: )*(?:test|rstest|test_case|quickcheck|\w+_test)\b")
-            .expect("it is tested")
-    });
-    TEST.is_match(mark)
-}
-
-/// Whether a mark leaves its item out of builds that are no test.
-pub(super) fn is_test_gate(mark: &str) -> bool {
-    static GATE: LazyLock<Regex> =
-        LazyLock::new(|| Regex::new(r"^cfg \(.*\btest\b").expect("it is tested"));
-    GATE.is_match(mark)
-}
-
 fn may_hold_tests(text: &str) -> bool {
     ["test", "```"].iter().any(|sign| text.contains(sign))
 }
@@ -172,8 +158,9 @@ impl TestReader {
     /// Reads the items of a module behind these gates; behind one for tests alone every function is a part of them.
     fn read_items(&mut self, stream: TokenStream, gates: &[String]) {
         let tokens: Vec<TokenTree> = stream.into_iter().collect();
-        let mut n = 0;
+        let (mut n, mut begin) = (0, 0);
         while n < tokens.len() {
+            let at = n;
             n += match &tokens[n..] {
                 [TokenTree::Punct(sign), TokenTree::Group(mark), ..] if sign.as_char() == '#' => {
                     self.add_mark(mark);
@@ -188,6 +175,7 @@ impl TestReader {
                     2 + length
                 }
                 [TokenTree::Group(group), ..] if group.delimiter() == Delimiter::Brace => {
+                    self.add_item(&tokens[begin..=at], gates);
                     let marks = std::mem::take(&mut self.marks);
                     let own = marks.into_iter().filter(|mark| mark.starts_with("cfg"));
                     let inside: Vec<String> = gates.iter().cloned().chain(own).collect();
@@ -196,13 +184,37 @@ impl TestReader {
                     1
                 }
                 [token, ..] if is_end(token) => {
+                    self.add_item(&tokens[begin..=at], gates);
                     self.end_item();
                     1
                 }
                 _ => 1,
             };
+            if is_end(&tokens[n - 1]) {
+                begin = n;
+            }
         }
         self.end_item();
+    }
+
+    /// Adds what tests are made of beside functions: a constant, a type, a table of a macro.
+    fn add_item(&mut self, tokens: &[TokenTree], gates: &[String]) {
+        let is_alone = |marks: &[String]| marks.iter().any(|mark| mark == "cfg (test)");
+        let words = tokens.iter().filter_map(|token| match token {
+            TokenTree::Ident(word) => Some(word.to_string()),
+            _ => None,
+        });
+        let words: Vec<String> = words.take(2).collect();
+        let is_frame = words.iter().any(|word| FRAMES.contains(&&**word));
+        if is_frame || tokens.len() < 2 || !(is_alone(gates) || is_alone(&self.marks)) {
+            return;
+        }
+        let body: TokenStream = tokens.iter().cloned().collect();
+        self.tests.push(InnerTest {
+            kind: InnerKind::Helper,
+            name: words.last().cloned().unwrap_or_default(),
+            tokens: format!("{gates:?} {body}"),
+        });
     }
 
     fn add_mark(&mut self, mark: &Group) {
@@ -275,18 +287,21 @@ mod tests {
     #[test]
     fn inner_test_changes_by_its_tokens() {
         const OLD: &str = "/// Adds.\n///\n/// ```\n/// assert_eq!(add(1, 1), 2);\n/// ```\nfn add(a: u8, b: u8) -> u8 { a + b }\n\
-             #[cfg(test)]\nmod tests {\n    use super::*;\n    fn two() -> u8 { 2 }\n    #[test]\n    fn adds() { assert_eq!(add(1, 1), two()); }\n}\n";
+             #[cfg(test)]\nmod tests {\n    use super::*;\n    const TWO: u8 = 2;\n    sums! { 1, 2 => 3 }\n    fn two() -> u8 { 2 }\n    #[test]\n    fn adds() { assert_eq!(add(1, 1), two()); }\n}\n";
         for (from, to, changed) in [
             ("a + b", "b + a", &[][..]),
             ("fn adds", "fn sums", &[]),
             ("fn adds() {", "// why\n    fn adds()\n    {", &[]),
-            (
-                "    use super",
-                "    #[test]\n    fn more() {}\n    use super",
-                &[],
-            ),
+            ("    use", "    #[test]\n    fn more() {}\n    use", &[]),
             ("mod tests", "mod checks", &[]),
             ("add(1, 1), two()", "add(1, 1), add(1, 1)", &["adds"]),
+            ("const TWO: u8 = 2", "const TWO: u8 = 0", &["TWO"]),
+            ("{ 1, 2 => 3 }", "{ 1, 2 => 4 }", &["sums"]),
+            (
+                "    const TWO",
+                "    const THREE: u8 = 3;\n    const TWO",
+                &[],
+            ),
             ("{ assert_eq!(add(1, 1), two()); }", "{}", &["adds"]),
             ("    #[test]\n", "    #[test]\n    #[ignore]\n", &["adds"]),
             ("    #[test]\n", "", &["adds"]),
@@ -296,7 +311,11 @@ mod tests {
                 "/// add(1, 1);",
                 &["example assert_eq!(add(1, 1), 2);"],
             ),
-            ("#[cfg(test)]", "#[cfg(any())]", &["adds", "two"]),
+            (
+                "#[cfg(test)]",
+                "#[cfg(any())]",
+                &["TWO", "adds", "sums", "two"],
+            ),
         ] {
             let new = OLD.replace(from, to);
             assert_ne!(new, OLD, "{from}");

@@ -7,7 +7,7 @@ use std::sync::LazyLock;
 use proc_macro2::{Span, TokenStream, TokenTree};
 use regex::Regex;
 
-use super::inner_tests::{InnerKind, is_end, is_test_gate, is_test_mark, read_source, read_tests};
+use super::inner_tests::{InnerKind, is_end, read_source, read_tests};
 use super::suite_runs::CodeBase;
 
 /// Another file that a module is built with: where the work began, that may be missing.
@@ -73,6 +73,22 @@ pub fn put_test_modules(old: &str, new: &str, base: CodeBase) -> Option<String> 
         CodeBase::Empty => put("", &[]),
         CodeBase::Judged => Some(judged),
     }
+}
+
+/// Whether a mark makes a function a test.
+pub(super) fn is_test_mark(mark: &str) -> bool {
+    static TEST: LazyLock<Regex> = LazyLock::new(|| {
+        Regex::new(r"^(?:\w+ :: )*(?:test|rstest|test_case|quickcheck|\w+_test)\b")
+            .expect("it is tested")
+    });
+    TEST.is_match(mark)
+}
+
+/// Whether a mark leaves its item out of builds that are no test.
+pub(super) fn is_test_gate(mark: &str) -> bool {
+    static GATE: LazyLock<Regex> =
+        LazyLock::new(|| Regex::new(r"^cfg \(.*\btest\b").expect("it is tested"));
+    GATE.is_match(mark)
 }
 
 /// The items of a file that end with a block or a semicolon.
