@@ -539,7 +539,7 @@ fn new_test_in_code_is_tried_on_old_code() {
             "new",
             "s/^pub fn/pub fn two() -> i32 { 2 }\\npub fn/",
             "assert_eq!(two(), 2);",
-            "verified pass fail",
+            "committed pass unknown",
         ),
         (
             "green before",

@@ -233,23 +233,29 @@ impl Reruns<'_> {
             words.any(|word| added.iter().any(|test| test.name == word))
         };
         let is_counted = run.tests.is_some_and(|tests| tests.ran >= least);
-        let is_new = run.failing.is_empty() || run.failing.iter().any(is_added);
+        let is_new = |run: &SuiteRun| run.failing.iter().any(is_added);
         use RerunOutcome::{Fail, Pass};
         let (control, fault) = match run.outcome {
             Pass if is_counted => (
                 Some((CodeBase::Empty, Fail)),
                 "the suite passes without the changed code, too",
             ),
-            Fail if is_new => (
+            Fail if is_new(&run) => (
                 Some((CodeBase::Judged, Pass)),
                 "the new tests depend on their lines",
             ),
+            // That it does not build may have another cause than the work that is missing.
+            Fail if run.failing.is_empty() => (None, "without the work, no test ran"),
             _ => (None, "without the work, other tests ran or failed"),
         };
         if let Some((base, outcome)) = control
             && self.run_once(RerunTree::InnerTests(base)).outcome == outcome
         {
-            return Some(run.outcome);
+            let repeats = || is_new(&self.run_anew(RerunTree::InnerTests(CodeBase::Begin), true));
+            if run.outcome == Pass || repeats() {
+                return Some(run.outcome);
+            }
+            self.why = Some("a new test does not fail each time".to_owned());
         }
         self.why.get_or_insert_with(|| fault.to_owned());
         Some(RerunOutcome::Unknown)

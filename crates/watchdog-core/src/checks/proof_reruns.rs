@@ -93,7 +93,7 @@ impl Reruns<'_> {
         named.collect()
     }
 
-    fn run_anew(&self, tree: RerunTree, again: bool) -> SuiteRun {
+    pub(super) fn run_anew(&self, tree: RerunTree, again: bool) -> SuiteRun {
         let run = self.runner.run_suite(self.criterion, tree, again);
         let mut run = run.excusing(self.excused);
         run.failing.retain(|name| !self.excused.contains(name));

@@ -80,20 +80,26 @@ impl SystemCapabilities<'_> {
         criterion: &CommandCriterion,
         base: CodeBase,
     ) -> Result<String, String> {
-        let tree = match base {
-            CodeBase::Begin => RerunTree::NewTests,
-            CodeBase::Empty => RerunTree::WithoutCode,
-            CodeBase::Judged => RerunTree::Judged,
-        };
-        let mut mixed = self.mix_tree(criterion, tree)?;
-        let dependencies = GateFilePart::Sections("dev-dependencies".to_owned());
-        let trees = self.session_trees()?;
-        let gives_more = |path: &&String| {
-            path.ends_with("Cargo.toml") && self.changes_part(trees, path, Some(&dependencies))
-        };
-        if let Some(path) = trees.changed.iter().find(gives_more) {
+        let SessionTrees {
+            judged,
+            begin,
+            changed,
+            ..
+        } = self.session_trees()?;
+        if let Some(path) = changed.iter().find(|path| is_manifest(path)) {
             return Err(format!("new tests may need what {path} now has"));
         }
+        // Data stay as they are: a test that only reads new ones shows nothing of the code.
+        let judging = judging_files(criterion).map_err(|unreadable| unreadable.why)?;
+        let code = (changed.iter()).filter(|path| path.ends_with(".rs") && !judging.judges(path));
+        let worktree = self.input.worktree();
+        let mixed = match base {
+            CodeBase::Begin => worktree.replace_in_tree(judged, code, begin),
+            CodeBase::Empty => worktree.empty_in_tree(judged, code),
+            CodeBase::Judged => Ok(judged.clone()),
+        };
+        drop(worktree);
+        let mut mixed = mixed.map_err(|error| error.to_string())?;
         let files = self.read_inner_files(criterion);
         for (path, old, new) in files.map_err(|unreadable| unreadable.why)? {
             // The work is all of a new file.
