@@ -5,7 +5,7 @@ use clap::Args;
 /// How `on` and `off` decide, and examples.
 pub const AFTER_HELP: &str = "\
 The hooks need no completion.json and ask no model: Claude Code hears at its stop where git contradicts its words, and what a session left uncommitted \
-is kept in a snapshot at its end. `off` gives back every byte of the settings; a file that `on` made is gone.
+is kept in a snapshot at its end. `off` gives back every byte where nothing else changed the settings; a file that `on` made is gone.
 
 Examples:
   watchdog on            every agent here, in all your projects

@@ -53,19 +53,57 @@ fn off_gives_back_every_byte_of_settings() {
     }
 }
 
-#[test]
-fn settings_changed_since_lose_hooks_alone() {
+/// Settings with hooks after `on`, changed by `change`, and after each of two `off`.
+fn change_between(change: impl Fn(&TestEnv, &str)) {
     let env = with_agents();
     write_settings(&env, CLAUDE, "{\"model\":\"x\"}");
     env.watchdog(&env.root(), &["on"]).expect(0);
     let text = read_settings(&env, CLAUDE).expect("it has hooks now");
-    write_settings(&env, CLAUDE, &text.replace("\"x\"", "\"y\""));
-    env.watchdog(&env.root(), &["off"]).expect(0);
-    let text = read_settings(&env, CLAUDE).expect("it is theirs");
-    assert!(
-        text.contains("\"y\"") && !text.contains("hook stop"),
-        "{text}"
-    );
+    change(&env, &text);
+    for _ in 0..2 {
+        env.watchdog(&env.root(), &["off"]).expect(0);
+        let text = read_settings(&env, CLAUDE).expect("it is theirs");
+        assert!(text.contains("model") && !text.contains(" hook "), "{text}");
+    }
+}
+
+#[test]
+fn settings_changed_since_lose_hooks_alone() {
+    let edit = |env: &TestEnv, text: &str| {
+        write_settings(env, CLAUDE, &text.replace("\"x\"", "\"y\""));
+    };
+    let age = |env: &TestEnv, text: &str| {
+        write_settings(env, CLAUDE, &text.replace("590s", "50s"));
+        env.watchdog(&env.root(), &["on"]).expect(0);
+    };
+    change_between(edit);
+    change_between(age);
+    // Hooks of a watchdog that noted nothing.
+    change_between(|env, text| {
+        fs::remove_file(env.state().join("hook-settings.json")).expect("on noted them");
+        age(env, text);
+    });
+}
+
+#[test]
+fn hooks_go_without_a_state_directory() {
+    let env = with_agents();
+    env.watchdog(&env.root(), &["on"]).expect(0);
+    let state = env.write("no-folder", "");
+    let state = state.to_str().expect("a plain path");
+    let off = env.watchdog(&env.root(), &["off", "--state-dir", state]);
+    off.expect(0);
+    assert_eq!(read_settings(&env, CLAUDE), None);
+}
+
+#[test]
+fn on_keeps_what_install_was_told() {
+    let env = with_agents();
+    let install = ["hook", "install", "--user", "--all-sessions"];
+    env.watchdog(&env.root(), &install).expect(0);
+    env.watchdog(&env.root(), &["on"]).expect(0);
+    let text = read_settings(&env, CLAUDE).expect("it has hooks");
+    assert!(text.contains("--all-sessions"), "{text}");
 }
 
 #[test]

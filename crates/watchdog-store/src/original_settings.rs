@@ -37,27 +37,22 @@ impl<'a> OriginalSettings<'a> {
         (now == Some(&original.after)).then_some(&original.before)
     }
 
-    /// Notes the text that is about to come in the place of that of `now`; without a text there is no file.
+    /// Notes that watchdog wrote `after` in the place of `before`; without hooks in it there is nothing to give back.
     ///
     /// # Errors
     /// When the state directory cannot be written.
     pub fn note_change(
         &mut self,
         file: &Path,
-        now: Option<&str>,
-        after: Option<&str>,
+        before: &Option<String>,
+        after: &Option<String>,
     ) -> Result<(), StoreError> {
-        let before = match self.original_text(file, now) {
-            Some(original) => original.clone(),
-            None => now.map(str::to_owned),
-        };
         let key = file.to_string_lossy().into_owned();
-        match after
-            .filter(|_| after != before.as_deref())
-            .map(str::to_owned)
-        {
+        let before = before.clone();
+        match after.clone().filter(|_| after != &before) {
             Some(after) => drop(self.texts.insert(key, OriginalText { before, after })),
-            None => drop(self.texts.remove(&key)),
+            None if self.texts.remove(&key).is_none() => return Ok(()),
+            None => {}
         }
         self.state.ensure()?;
         let bytes = serde_json::to_vec(&self.texts).expect("it is text alone");

@@ -9,6 +9,7 @@ use crate::cli::terminal::CommandTerminal;
 use watchdog_facts::display::{escape_for_display, escape_to_one_line, plural};
 use watchdog_facts::shell_line::shell_word;
 use watchdog_git::{Worktree, worktrees_of};
+use watchdog_judge::hooks::hook_text::InstalledHooks;
 use watchdog_judge::hooks::settings_file::{SettingsFile, SettingsFileError};
 use watchdog_judge::hooks::{
     HeldAgents, HookDialect, HookEntries, find_hook_switch, hook_text, line_diff,
@@ -190,6 +191,8 @@ pub(super) struct SettingsChange {
     which: SettingsArgs,
     pub(super) file: SettingsFile,
     after: Option<String>,
+    /// The text without hooks of watchdog.
+    bare: Option<String>,
     others: Vec<String>,
     /// What the hooks call, as a shell word.
     program: String,
@@ -206,28 +209,38 @@ impl SettingsChange {
     ) -> Result<Self, CommandFailure> {
         let path = settings_path(command_env, which)?;
         let file = SettingsFile::from_path(&path).map_err(refuse_settings_file)?;
-        let before = file.text.as_deref().unwrap_or_default();
-        let edited = hook_text::edit_hooks(before, wanted, program).map_err(|error| {
-            CommandFailure::configuration(format!(
-                "{} was not changed: {error}",
-                file.path.display()
-            ))
-            .hint("repair it, then try again; nothing was written")
-        })?;
-        let originals = OriginalSettings::from_state(&command_env.state);
-        let original = (originals.original_text(&file.path, file.text.as_deref()))
-            .filter(|_| wanted.is_empty());
-        let after = match original {
-            Some(text) => text.clone(),
-            None if edited.text == before => file.text.clone(),
-            None => file.text_after(&edited),
+        let text = file.text.as_deref().unwrap_or_default();
+        let edit = |wanted: &HookEntries| {
+            let edited = hook_text::edit_hooks(text, wanted, program).map_err(|error| {
+                let name = file.path.display();
+                CommandFailure::configuration(format!("{name} was not changed: {error}"))
+                    .hint("repair it, then try again; nothing was written")
+            })?;
+            let after = match edited.text == text {
+                true => file.text.clone(),
+                false => file.text_after(&edited),
+            };
+            Ok::<_, CommandFailure>((after, edited.others))
         };
+        let (after, others) = edit(wanted)?;
+        let has_hooks = |text: &Option<String>| {
+            let text = text.as_deref().unwrap_or_default();
+            hook_text::own_entries(which.agent, text, program) > 0
+        };
+        let originals = OriginalSettings::from_state(&command_env.state);
+        let original = originals.original_text(&file.path, file.text.as_deref());
+        let bare = match original.filter(|text| !has_hooks(text)) {
+            Some(original) => original.clone(),
+            None => edit(&HookEntries::none(which.agent))?.0,
+        };
+        let takes_out = wanted.is_empty();
         Ok(SettingsChange {
             which,
-            after,
-            others: edited.others,
+            after: if takes_out { bare.clone() } else { after },
+            bare,
+            others,
             program: program.to_owned(),
-            takes_out: wanted.is_empty(),
+            takes_out,
             file,
         })
     }
@@ -249,16 +262,13 @@ impl SettingsChange {
         line_diff::format_unified_diff(&text(&self.file.text), &text(&self.after), &name)
     }
 
-    /// Writes it, after a note of how to give back every byte.
+    /// Writes it, and notes how to give back every byte. Without the note the hooks are taken out by an edit.
     pub(super) fn write(&self, command_env: &CommandEnv) -> Result<(), CommandFailure> {
-        let after = self.after.as_deref();
-        let before = self.file.text.as_deref();
-        OriginalSettings::from_state(&command_env.state).note_change(
-            &self.file.path,
-            before,
-            after,
-        )?;
-        self.file.replace(after).map_err(refuse_settings_file)?;
+        (self.file.replace(self.after.as_deref())).map_err(refuse_settings_file)?;
+        let mut originals = OriginalSettings::from_state(&command_env.state);
+        if let Err(error) = originals.note_change(&self.file.path, &self.bare, &self.after) {
+            command_env.tell(&format!("cannot note the settings as they were: {error}"));
+        }
         if !self.which.user
             && let Ok(worktree) = command_env.open_worktree()
         {
@@ -321,6 +331,17 @@ impl SettingsChange {
             ));
         }
     }
+}
+
+/// The hooks of watchdog that stand in the settings.
+pub(super) fn read_installed(
+    command_env: &CommandEnv,
+    which: SettingsArgs,
+    program: &str,
+) -> Option<InstalledHooks> {
+    let path = settings_path(command_env, which).ok()?;
+    let text = SettingsFile::from_path(&path).ok()?.text?;
+    hook_text::read_installed_hooks(which.agent, &text, program)
 }
 
 fn edit_settings(

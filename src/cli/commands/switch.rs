@@ -13,7 +13,7 @@ use watchdog_judge::wire::setup_json::EditedAgents;
 use watchdog_judge::wire::verdict_json::as_answer;
 use watchdog_process::program_in_path;
 
-use super::hook_settings::{SettingsChange, choose_hook_program, is_shared};
+use super::hook_settings::{SettingsChange, choose_hook_program, is_shared, read_installed};
 use super::init_choice::refuse_without_answer;
 
 /// Whether the hooks go in or out.
@@ -120,9 +120,15 @@ fn plan_change(
     let is_shared = worktree.is_some_and(|worktree| is_shared(&worktree, agent));
     let is_for_others = args.repo && is_shared && to == SwitchPosition::On;
     let program = choose_hook_program(!is_for_others)?;
-    let patience = HookEntries::USUAL_PATIENCE;
     let wanted = match to {
-        SwitchPosition::On => HookEntries::usual(agent, &program, patience, HeldAgents::default()),
+        SwitchPosition::On => {
+            // A person may have chosen these.
+            let (patience, holds) = read_installed(command_env, which, &program).map_or(
+                (HookEntries::USUAL_PATIENCE, HeldAgents::default()),
+                |installed| (installed.patience, installed.holds),
+            );
+            HookEntries::usual(agent, &program, patience, holds)
+        }
         SwitchPosition::Off => HookEntries::none(agent),
     };
     SettingsChange::plan(command_env, which, &wanted, &program)
@@ -157,10 +163,10 @@ fn tell_result(
         false => of_user.watchdog("off"),
     };
     terminal.line(&match to {
-        SwitchPosition::On => format!("watchdog is on; {off} gives back every byte"),
-        SwitchPosition::Off if changes.is_empty() => {
-            "watchdog is off: no hook of it stands there".into()
+        SwitchPosition::On => format!("watchdog is on; {off} takes it back"),
+        SwitchPosition::Off if args.repo => {
+            "watchdog is off in the settings of this repository".into()
         }
-        SwitchPosition::Off => "watchdog is off".into(),
+        SwitchPosition::Off => "watchdog is off in your own settings".into(),
     });
 }

@@ -4,7 +4,8 @@ use std::collections::BTreeSet;
 
 use super::dialect::HookDialect;
 use super::entry::HookEntries;
-use super::settings_text::{EditError, InstalledHooks, SettingsEdit};
+pub use super::settings_text::InstalledHooks;
+use super::settings_text::{EditError, SettingsEdit};
 use super::{plugin_text, settings_text};
 
 /// The text with exactly the wanted entries of ours in it, and everything else as it was. `program` is what our own entries may call
