@@ -56,6 +56,24 @@ fn resumed_session_keeps_its_baseline() {
 }
 
 #[test]
+fn resumed_session_goes_on_with_its_work() {
+    let env = TestEnv::new();
+    let repo = env.repo();
+    start(&repo, "a", "startup");
+    repo.write("own.txt", "own");
+    let end = json!({"session_id": "a", "reason": "other"});
+    hook(&repo, "session-end", &end);
+    repo.write("theirs.txt", "a person's");
+    start(&repo, "a", "resume");
+    repo.write("new.txt", "own");
+    hook(&repo, "session-end", &end);
+    let check = ["check", "--no-probe", "--no-rescue", "--json"];
+    let verdict = repo.watchdog(&check).json();
+    let counts = (&verdict["inherited"], &verdict["changed_since_end"]);
+    assert_eq!(counts, (&json!(1), &json!(0)), "{verdict}");
+}
+
+#[test]
 fn resume_without_a_start_begins_a_session() {
     let env = TestEnv::new();
     let repo = env.repo();

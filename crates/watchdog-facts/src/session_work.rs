@@ -100,6 +100,16 @@ impl SessionEdgeFiles {
         }
     }
 
+    /// Goes on after the recorded end, with these files uncommitted `now`: what came since then is no work of the session.
+    pub fn resume(&mut self, now: &ContentIds) {
+        for (path, id) in now {
+            if self.whose(path, || id.clone()) == UncommittedOrigin::SinceEnd {
+                self.inherited.insert(path.clone(), id.clone());
+            }
+        }
+        (self.end, self.gates_at_end) = (None, None);
+    }
+
     /// The uncommitted work of the session at its recorded end: the spec's work that the next session continues.
     pub fn left_by_session(&self) -> ContentIds {
         let end = self.end.iter().flatten();

@@ -78,6 +78,19 @@ pub fn record_session_end(
     })
 }
 
+/// Records that the session with this baseline goes on after its end, with these files uncommitted.
+pub fn record_resume(
+    store: &dyn LocalStore,
+    worktree_id: &str,
+    spec: &str,
+    baseline_at: Timestamp,
+    now: &ContentIds,
+) -> Result<(), StoreError> {
+    change_record(store, worktree_id, spec, baseline_at, |record| {
+        record.work.resume(now);
+    })
+}
+
 /// Records the other worktrees of the repository and its bundle when the session began that has this baseline.
 pub fn record_beside(
     store: &dyn LocalStore,

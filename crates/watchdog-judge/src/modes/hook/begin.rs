@@ -15,6 +15,7 @@ use watchdog_process::{calling_program, still_runs};
 use watchdog_store::hook_session::{self, HookedAgent};
 use watchdog_store::journal::kind;
 use watchdog_store::session::{self, SessionRecord};
+use watchdog_store::uncommitted;
 
 use super::hook_worktree::{HookRequest, HookWorktree, keep_work, note_event};
 use crate::clock::now;
@@ -60,7 +61,20 @@ pub fn begin_session(
     let spec = active.as_ref().map(|(spec, _)| spec.clone()).or(named);
     let before = read_recorded_baseline(&open.store, &open.worktree_id, spec.as_deref())?;
     let mut recorded = match before {
-        Some(before) if !fresh => before,
+        Some(mut before) if !fresh => {
+            if active.is_none() && before.work.end.is_some() {
+                let (_, now) = open.worktree.uncommitted_contents()?;
+                before.work.resume(&now);
+                uncommitted::record_resume(
+                    store,
+                    &open.worktree_id,
+                    &before.spec,
+                    before.at,
+                    &now,
+                )?;
+            }
+            before
+        }
         _ => {
             settle_anchor::between_sessions(&open, spec.as_deref(), at)?;
             let recorded = record_head_baseline(
