@@ -15,7 +15,7 @@ case $shell in
     zsh)
         zpty -b it "zsh -f -i"
         setup="PS1=; autoload -U compinit; compinit -d \"\$HOME/.zcompdump\" -u; source <(watchdog completions zsh); setopt menu_complete"
-        setup+="; show() { print -rn -- \"<<\$BUFFER>>\" }; zle -N show; bindkey '^G' show; bindkey '^I' complete-word; echo RE''ADY"
+        setup+="; show() { print -rn -- \"<<\$BUFFER>>\" }; zle -N show; bindkey '^G' show; bindkey '^I' complete-word; zle-line-init() { print -rn RE''ADY }; zle -N zle-line-init"
         ;;
 esac
 zpty -w it "$setup"
