@@ -218,10 +218,10 @@ fn later_version_rows_stay_and_known_figures_appear() {
     // On a full disk the report still shows today's events.
     let scratch = Scratch::new();
     let store = SqliteStore::open(&scratch.dir).unwrap();
-    append(&store, &events);
     store
         .keep_hints(&[(day_key(date(2026, 3, 2)), b"{\"v\":99}".to_vec())])
         .unwrap();
+    append(&store, &events);
     let period = all(&store);
     assert_eq!(period.notes.len(), 2, "{:?}", period.notes);
     assert_eq!(
