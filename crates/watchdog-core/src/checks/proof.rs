@@ -91,7 +91,10 @@ fn try_hidden(
         }
         let (code, end) = match run.outcome {
             RerunOutcome::Pass => continue,
-            RerunOutcome::Fail => (WarningCode::TestsUnproved, "fails on this work".to_owned()),
+            RerunOutcome::Fail => (
+                WarningCode::TestsUnproved,
+                "fails on this work; run it in the worktree to see why".to_owned(),
+            ),
             RerunOutcome::Unknown | RerunOutcome::NotRun => (
                 WarningCode::TestsUnknown,
                 format!(

@@ -764,7 +764,8 @@ fn failing_hidden_check_takes_verified_away() {
         })
     };
     let unknown = |why: &str| Some(format!("tests_unknown: could not be run: {why}"));
-    let fails = Some("tests_unproved: fails on this work".to_owned());
+    let fails =
+        Some("tests_unproved: fails on this work; run it in the worktree to see why".to_owned());
     let verified = Evidence::Verified;
     for (line, may_try, suite, evidence, note) in [
         ("A=1 /x/h.sh ,pass", true, "pass", verified, None),
