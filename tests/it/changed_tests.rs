@@ -649,6 +649,6 @@ fn hard_coded_answer_fails_its_hidden_check() {
     assert_eq!(worth(&run(&repo, FIX).expect(0)), committed);
     // Agents read records and the worktree.
     let places = ["-rl", "secret-answer-7", "."];
-    let found = env.command("grep", &env.root()).args(places).run();
-    assert_eq!(found.stdout, "./hidden.sh\n", "{found}");
+    let files = env.command("grep", &env.root()).args(places).run();
+    assert_eq!(files.stdout, "./hidden.sh\n", "{files}");
 }

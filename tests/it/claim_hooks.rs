@@ -113,21 +113,21 @@ fn failed_tests_hold_and_piped_tests_are_shown() {
     let env = TestEnv::new();
     let repo = begun(&env);
     repo.write("work.txt", "x");
-    let said = "All tests pass.";
-    let piped = stop((&env, &repo), said, &[("pytest | tail -1", "1 passed")]);
+    let claim = "All tests pass.";
+    let piped = stop((&env, &repo), claim, &[("pytest | tail -1", "1 passed")]);
     let shown = piped["systemMessage"].as_str().unwrap_or_default();
     assert!(
         shown.starts_with("watchdog: unproved: \"All tests pass\""),
         "{piped}"
     );
     assert_eq!(piped["decision"], Value::Null, "{piped}");
-    let failed = stop((&env, &repo), said, &[("pytest", "Exit code 1\n1 failed")]);
+    let failed = stop((&env, &repo), claim, &[("pytest", "Exit code 1\n1 failed")]);
     assert!(
         reason(&failed).contains("'pytest', failed (exit code 1)"),
         "{failed}"
     );
     assert_eq!(
-        stop((&env, &repo), said, &[("pytest", "1 passed")]),
+        stop((&env, &repo), claim, &[("pytest", "1 passed")]),
         json!({})
     );
 }
@@ -161,12 +161,12 @@ fn push_claim_is_compared_with_the_remote() {
     repo.git(&["add", "work.txt"]);
     let printed = repo.git(&["commit", "-m", "work"]);
     let calls = [("git commit -m work", printed.as_str())];
-    let said = "Committed and pushed.";
-    let held = stop((&env, &repo), said, &calls);
+    let claim = "Committed and pushed.";
+    let answer = stop((&env, &repo), claim, &calls);
     assert!(
-        reason(&held).contains("1 commit of HEAD is on no remote-tracking branch"),
-        "{held}"
+        reason(&answer).contains("1 commit of HEAD is on no remote-tracking branch"),
+        "{answer}"
     );
     repo.git(&["push", "-q", "origin", "HEAD:main"]);
-    assert_eq!(stop((&env, &repo), said, &calls), json!({}));
+    assert_eq!(stop((&env, &repo), claim, &calls), json!({}));
 }
