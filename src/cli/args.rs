@@ -17,6 +17,7 @@ use super::args_switch::SwitchArgs;
 use super::commands::evaluate::{self, EvaluateArgs};
 use super::commands::schema::SchemaArgs;
 use super::examples;
+use super::preset_value::AgentNameParser;
 use super::time_span::{SinceTime, parse_duration, parse_since};
 
 /// Tells from git whether a coding agent's session is complete, still running, stalled, or done but never committed.
@@ -179,8 +180,18 @@ pub struct RunArgs {
     pub numbers: NumberArgs,
     #[command(flatten)]
     pub judge: JudgeArgs,
+    /// Give the session this prompt, on its stdin or where an argument has {prompt}; without CMD the configured agent runs
+    #[arg(short = 'p', value_name = "TEXT", value_parser = clap::builder::NonEmptyStringValueParser::new())]
+    pub text: Option<String>,
+    /// Give it to this agent; CMD is then further arguments for it
+    #[arg(long, value_name = "AGENT", value_parser = AgentNameParser, requires = "text")]
+    pub agent: Option<String>,
     /// The session: a program and its arguments; an agent among them is recognised, behind npx, env or sh -c, too
-    #[arg(required = true, trailing_var_arg = true, value_name = "CMD")]
+    #[arg(
+        required_unless_present = "text",
+        trailing_var_arg = true,
+        value_name = "CMD"
+    )]
     pub command: Vec<std::ffi::OsString>,
 }
 

@@ -25,6 +25,7 @@ What is uncommitted is kept in a snapshot before CMD is started. CMD's output pa
 
 Examples:
   watchdog run -- claude -p \"Fix the login\" --allowedTools Bash Edit
+  watchdog run -p \"Fix the login\" --agent claude -- --allowedTools Bash Edit
   watchdog run --spec auth --timeout 2h --idle-timeout 30m -- ./session.sh
   watchdog run --adopt -- claude -p \"Finish what I began\"";
 

@@ -50,6 +50,37 @@ fn calls(path: &PathBuf) -> Vec<String> {
 }
 
 #[test]
+fn run_with_prompt_starts_the_configured_agent() {
+    let mut env = TestEnv::new();
+    env.set("XDG_CONFIG_HOME", env.root().join("own").into_os_string());
+    let (repo, made) = (env.repo(), install(&env));
+    env.write("own/watchdog/agents/my-agent.json", example().to_string());
+    let config = env.write(
+        "config/completion.json",
+        json!({"version": 1, "rescue": {"mode": "off"}, "agent": {"preset": "my-agent", "model": "big"}})
+            .to_string(),
+    );
+    let config = config.display().to_string();
+    let line = ["run", "--no-probe", "--config", &config, "-p", "do it"];
+    let out = repo.watchdog(&line);
+    assert_eq!(out.stdout, "", "its events are for programs\n{out}");
+    repo.watchdog(&[&line[..], &["--agent", "my-agent", "--", "--fast"]].concat());
+    assert_eq!(
+        calls(&made),
+        ["work --json --model big", "work --json --fast"],
+        "{out}"
+    );
+
+    let program = [
+        "sh",
+        "-c",
+        "cat; printf ' in %s' \"$(cat \"$WATCHDOG_PROMPT_FILE\")\"",
+    ];
+    let line = [&["run", "--no-probe", "-p", "do it", "--"], &program[..]].concat();
+    assert_eq!(repo.watchdog(&line).stdout, "do it in do it");
+}
+
+#[test]
 fn configured_agent_is_started_and_probed_as_described() {
     let mut env = TestEnv::new();
     env.set("XDG_CONFIG_HOME", env.root().join("own").into_os_string());

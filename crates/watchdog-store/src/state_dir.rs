@@ -145,9 +145,14 @@ impl StateDir {
         self.root.join("logs")
     }
 
-    /// The folder of prompts, one for the loop of each worktree.
+    /// The folder of prompts, one for each worktree.
     pub fn prompts(&self) -> PathBuf {
         self.root.join("prompts")
+    }
+
+    /// The prompt of a worktree's last session that was given one.
+    pub fn prompt_file(&self, worktree_id: &str) -> PathBuf {
+        self.prompts().join(format!("{worktree_id}.md"))
     }
 
     /// The folder of worktrees that agents get for tasks.

@@ -15,6 +15,7 @@ use watchdog_judge::modes::run::wrapped::run_wrapped_session as judge_run;
 use watchdog_judge::session::UncommittedRule;
 use watchdog_store::take_unread_notes;
 
+use super::looping::select_agents;
 use super::runtime::in_runtime;
 
 /// Judges what happened since a baseline.
@@ -50,6 +51,13 @@ pub fn run_session_command(
     let line = RunLine::start(terminal);
     let request = RunRequest {
         spec: args.judge.spec.clone(),
+        prompt: (args.text).map(|text| {
+            let (command, program) = (args.command.clone(), command_env.agent_program.clone());
+            (
+                text,
+                select_agents(args.agent, command, program, Vec::new()),
+            )
+        }),
         command: args.command,
         terms: args.session.session_terms(false),
         output_to_stderr: terminal.json,

@@ -1,6 +1,7 @@
 //! `watchdog loop`: what is asked, as the loop wants it; the live view; the verdict at the end.
 
 use std::collections::BTreeMap;
+use std::ffi::OsString;
 use std::io::Read as _;
 use std::path::Path;
 use std::sync::Arc;
@@ -147,23 +148,10 @@ fn build_loop_request(
     };
     let prompts =
         PromptSet::new(given, vars).map_err(|error| CommandFailure::usage(error.to_string()))?;
-    let (fallback, program) = (args.fallback, command_env.agent_program.clone());
-    let agents = match args.agent {
-        Some(name) => AgentSelection::Named {
-            name,
-            args: args.command,
-            program,
-            fallback,
-        },
-        None if args.command.is_empty() => AgentSelection::Configured { program, fallback },
-        None => AgentSelection::Program {
-            argv: args.command,
-            fallback,
-        },
-    };
+    let program = command_env.agent_program.clone();
     Ok(LoopRequest {
         spec: args.judge.spec.clone(),
-        agents,
+        agents: select_agents(args.agent, args.command, program, args.fallback),
         same_conversation: args.same_conversation,
         prompts,
         limits: LoopLimitOverrides {
@@ -188,6 +176,28 @@ fn build_loop_request(
         effective: None,
         pause: PauseRequest::none(),
     })
+}
+
+/// The agents that a command line means: the one that it names with further arguments, its program, or else the configured one.
+pub fn select_agents(
+    agent: Option<String>,
+    command: Vec<OsString>,
+    program: Option<OsString>,
+    fallback: Vec<String>,
+) -> AgentSelection {
+    match agent {
+        Some(name) => AgentSelection::Named {
+            name,
+            args: command,
+            program,
+            fallback,
+        },
+        None if command.is_empty() => AgentSelection::Configured { program, fallback },
+        None => AgentSelection::Program {
+            argv: command,
+            fallback,
+        },
+    }
 }
 
 /// The request of a loop that a person can ask to pause. Without the signal it can still be ended.

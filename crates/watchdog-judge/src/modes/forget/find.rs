@@ -369,7 +369,7 @@ fn find_files(command_env: &CommandEnv, leftovers: &mut Leftovers) {
                 folder.display()
             )),
         }
-        let prompt = command_env.state.prompts().join(format!("{id}.md"));
+        let prompt = command_env.state.prompt_file(&id);
         leftovers
             .files
             .extend(Some(prompt).filter(|path| path.exists()));

@@ -8,11 +8,12 @@ use std::sync::Arc;
 use crate::judge::agent_preset::MissingPreset;
 use crate::judge::command_env::CommandEnv;
 use crate::judge::session_agent::agent_of_command;
-use watchdog_agent::SessionAgent;
 use watchdog_agent::preset::AgentPreset;
+use watchdog_agent::{ConversationChoice, SessionAgent, SessionCommand};
 use watchdog_core::config::settings::{AgentEntry, ConfigSettings};
 use watchdog_core::config::{PresetName, nearest_first, unknown_preset};
 use watchdog_core::decision::iteration::agent_order::RankedAgent;
+use watchdog_process::StdinSource;
 
 /// An agent of a loop.
 #[derive(Debug, Clone)]
@@ -160,6 +161,25 @@ impl LoopAgent {
         })
     }
 
+    /// The command of a session with this prompt, which the file has from then on. `Err` is the reason why it cannot have it.
+    pub fn prompted_command(
+        &self,
+        prompt: &str,
+        file: &Path,
+        conversation: ConversationChoice<'_>,
+    ) -> Result<SessionCommand, String> {
+        write_prompt(file, prompt)
+            .map_err(|error| format!("cannot write {}: {error}", file.display()))?;
+        let mut command = (self.worker)
+            .command(prompt, file, conversation)
+            .map_err(|error| error.to_string())?;
+        (command.env).push(("WATCHDOG_PROMPT_FILE".into(), file.into()));
+        if command.stdin == StdinSource::Bytes(Vec::new()) {
+            command.stdin = StdinSource::Null;
+        }
+        Ok(command)
+    }
+
     /// An entry of `agents`, with further arguments for its preset.
     ///
     /// # Errors
@@ -294,6 +314,13 @@ fn by_name(
         )),
         _ => LoopAgent::preset(&preset, presets, args.to_vec(), program.cloned()),
     }
+}
+
+fn write_prompt(path: &Path, prompt: &str) -> std::io::Result<()> {
+    if let Some(folder) = path.parent() {
+        std::fs::create_dir_all(folder)?;
+    }
+    std::fs::write(path, prompt)
 }
 
 #[cfg(test)]

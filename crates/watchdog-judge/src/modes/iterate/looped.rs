@@ -181,10 +181,7 @@ impl LoopRun {
             root: open.root().to_owned(),
             worktree_id: open.worktree_id.clone(),
             folder: (memory.record().folder.clone()).unwrap_or_else(|| open.root().to_owned()),
-            prompt_file: command_env
-                .state
-                .prompts()
-                .join(format!("{}.md", open.worktree_id)),
+            prompt_file: command_env.state.prompt_file(&open.worktree_id),
             spec: spec.clone(),
             origin,
             refs: memory.record().refs.clone().into(),

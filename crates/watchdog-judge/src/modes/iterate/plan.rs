@@ -82,10 +82,7 @@ pub fn plan_loop(
     } else {
         ConversationChoice::Fresh
     };
-    let file = command_env
-        .state
-        .prompts()
-        .join(format!("{}.md", open.worktree_id));
+    let file = command_env.state.prompt_file(&open.worktree_id);
     Ok(LoopPlan {
         dry_run: true,
         command: agent.worker.display_argv(&file, conversation),

@@ -21,7 +21,7 @@ use watchdog_core::decision::termination::SpentUsage;
 use watchdog_facts::evidence::{SessionEnd, UnreadableFact, WarningCode};
 use watchdog_facts::verdict::Verdict;
 use watchdog_git::{HistoryPoint, KnownRefs, SnapshotRequest, Worktree};
-use watchdog_process::{SessionLaunch, SessionTerms, StdinSource};
+use watchdog_process::{SessionLaunch, SessionTerms};
 use watchdog_store::LocalStore;
 use watchdog_store::account::{self, AccountLimit};
 
@@ -213,17 +213,8 @@ impl LoopContext {
         standing: &LoopStanding,
         conversation: ConversationChoice<'_>,
     ) -> Result<SessionOptions, String> {
-        write_prompt(&self.prompt_file, prompt)
-            .map_err(|error| format!("cannot write {}: {error}", self.prompt_file.display()))?;
-        let command = agent
-            .worker
-            .command(prompt, &self.prompt_file, conversation)
-            .map_err(|error| error.to_string())?;
+        let command = agent.prompted_command(prompt, &self.prompt_file, conversation)?;
         let mut env: BTreeMap<OsString, Option<OsString>> = BTreeMap::from([
-            (
-                "WATCHDOG_PROMPT_FILE".into(),
-                Some(self.prompt_file.clone().into_os_string()),
-            ),
             ("WATCHDOG_ITERATION".into(), Some(number.to_string().into())),
             ("WATCHDOG_SPEC".into(), Some(self.spec.clone().into())),
         ]);
@@ -252,11 +243,7 @@ impl LoopContext {
                     now(),
                 )),
                 env,
-                stdin: if command.stdin == StdinSource::Bytes(Vec::new()) {
-                    StdinSource::Null
-                } else {
-                    command.stdin
-                },
+                stdin: command.stdin,
                 mirror: self.request.mirror,
                 ..SessionLaunch::new(command.argv, self.session_folder())
             },
@@ -386,11 +373,4 @@ pub fn build_outcome(
         work,
         spent,
     }
-}
-
-fn write_prompt(path: &Path, prompt: &str) -> std::io::Result<()> {
-    if let Some(folder) = path.parent() {
-        std::fs::create_dir_all(folder)?;
-    }
-    std::fs::write(path, prompt)
 }

@@ -8,11 +8,14 @@ use jiff::Timestamp;
 
 use crate::session::{log_path, spec_of_new_session};
 use watchdog_agent::recognition::{agents_in_command, known_agents};
+use watchdog_agent::{ConversationChoice, SessionCommand};
+use watchdog_core::config::PresetName;
 use watchdog_core::decision::termination::{SpentUsage, find_stop_reason};
 use watchdog_facts::display::time_span;
+use watchdog_facts::evidence::{FaultKind, UnreadableFact};
 use watchdog_facts::verdict::Verdict;
 use watchdog_git::Worktree;
-use watchdog_process::{MirrorTarget, SessionLaunch, SessionTerms, TerminalCover};
+use watchdog_process::{MirrorTarget, SessionLaunch, SessionTerms, StdinSource, TerminalCover};
 use watchdog_store::journal::kind;
 
 use super::first_failure::refuse_what_passes;
@@ -30,6 +33,7 @@ use crate::judge::open_worktree::OpenWorktree;
 use crate::judge::refusal::Refusal;
 use crate::judge::session_agent::agent_of_command;
 use crate::judge::signals::SignalState;
+use crate::modes::iterate::AgentSelection;
 use crate::wire::judgement_events::baseline_data;
 use crate::wire::verdict_json::Judgement;
 
@@ -40,6 +44,8 @@ pub struct RunRequest {
     pub spec: Option<String>,
     /// The session: a program and its arguments.
     pub command: Vec<OsString>,
+    /// In place of `command`, the text that an agent is given.
+    pub prompt: Option<(String, AgentSelection)>,
     /// When it is ended. An idle timeout of zero is no limit.
     pub terms: SessionTerms,
     /// Whether stdout belongs to the verdict, so that the session's output goes to stderr.
@@ -83,8 +89,9 @@ async fn try_run(
     let prepared = PreparedJudgement::open(command_env, open, work, &request.overrides, begun)?;
     prepared.admit()?;
     prepared.unless(Ok(spent_before(&prepared.input, begun)))?;
-    let recognition = SessionRecognition::of_command(command_env, None, &request.command);
-    let options = request.options(&prepared, &recognition);
+    let (command, agent) = request.session_command(&prepared)?;
+    let recognition = SessionRecognition::of_command(command_env, agent.as_deref(), &command.argv);
+    let options = request.options(&prepared, (command, agent), &recognition);
     let clause = recognition.clause(&prepared.input.settings.agent, prepared.input.names_agent);
     command_env.tell(&first_line(&prepared.input, &options, clause));
     let mut prepared = refuse_what_passes(prepared, signals).await?;
@@ -128,10 +135,37 @@ impl RunRequest {
         }
     }
 
+    /// The program to start, and the preset of an agent that was chosen for the prompt.
+    fn session_command(
+        &self,
+        prepared: &PreparedJudgement,
+    ) -> Result<(SessionCommand, Option<String>), Refusal> {
+        let (env, input) = (&prepared.command_env, &prepared.input);
+        let Some((prompt, agents)) = &self.prompt else {
+            let typed = SessionCommand {
+                argv: self.command.clone(),
+                stdin: StdinSource::Inherit,
+                env: Vec::new(),
+            };
+            return Ok((typed, None));
+        };
+        let unusable = |why| Refusal::from(UnreadableFact::new(FaultKind::Config, why));
+        let presets = |name: &PresetName| env.preset_to_start(name);
+        let agents = agents
+            .resolve(&input.settings, &presets)
+            .map_err(unusable)?;
+        let file = env.state.prompt_file(&input.worktree_id);
+        let command = agents[0]
+            .prompted_command(prompt, &file, ConversationChoice::Fresh)
+            .map_err(unusable)?;
+        Ok((command, agents[0].preset_name()))
+    }
+
     /// The options of the session, with the idle timeout and the log file in force.
     fn options(
         &self,
         prepared: &PreparedJudgement,
+        (command, agent): (SessionCommand, Option<String>),
         recognition: &SessionRecognition,
     ) -> SessionOptions {
         let PreparedJudgement {
@@ -142,18 +176,26 @@ impl RunRequest {
         } = prepared;
         let (tap, ruled_by) = recognition.reading(command_env, &input.root, &input.settings.agent);
         let log = log_path(&command_env.state.logs(), &input.worktree_id, *begun);
+        let account_agent = agent_of_command(command_env, &command.argv);
         SessionOptions {
             launch: SessionLaunch {
                 log: Some(log),
-                mirror: if self.output_to_stderr {
-                    MirrorTarget::ToStderr
-                } else {
-                    MirrorTarget::Through
+                // An agent that watchdog chose prints events for programs; the line below the terminal and the log show them.
+                mirror: match (agent.is_some(), self.output_to_stderr) {
+                    (true, _) => MirrorTarget::Off,
+                    (false, true) => MirrorTarget::ToStderr,
+                    (false, false) => MirrorTarget::Through,
                 },
                 cover: self.view.clone().map(|view| view as Arc<dyn TerminalCover>),
-                ..SessionLaunch::new(self.command.clone(), command_env.typed_folder(&input.root))
+                stdin: command.stdin,
+                env: command
+                    .env
+                    .into_iter()
+                    .map(|(name, value)| (name, Some(value)))
+                    .collect(),
+                ..SessionLaunch::new(command.argv, command_env.typed_folder(&input.root))
             },
-            agent: None,
+            agent,
             ruled_by,
             terms: SessionTerms {
                 idle_timeout: (self.terms.idle_timeout)
@@ -164,7 +206,7 @@ impl RunRequest {
             tap,
             before: SpentUsage::default(),
             agent_budget: None,
-            account_agent: agent_of_command(command_env, &self.command),
+            account_agent,
         }
     }
 }
