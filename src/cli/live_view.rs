@@ -7,7 +7,7 @@ use std::time::Duration;
 use jiff::Timestamp;
 
 use crate::cli::progress_frame::ProgressFrame;
-use crate::cli::progress_text::{format_clock, format_dollars, format_thousands, progress_line};
+use crate::cli::progress_text::{format_clock, format_spent, progress_line};
 use crate::cli::terminal::CommandTerminal;
 use watchdog_agent::stream::StreamTap;
 use watchdog_core::decision::iteration::next::PauseReason;
@@ -124,20 +124,13 @@ fn render_head(status: &LoopStatus, now: Timestamp) -> Vec<String> {
     let spent = live.as_ref().map_or(status.spent, |live| {
         status.spent.plus(SpentUsage::from_usage(&live.usage))
     });
+    let [cost, tokens] = format_spent(&spent);
     vec![
         escape_to_one_line(&status.spec),
         format!("iteration {}/{}", status.iteration, status.max_iterations),
         format_clock(measure_elapsed(status.since, now)),
-        if spent.cost_usd > 0.0 {
-            format_dollars(spent.cost_usd)
-        } else {
-            String::new()
-        },
-        if spent.tokens > 0 {
-            format!("{} tokens", format_thousands(spent.tokens))
-        } else {
-            String::new()
-        },
+        cost,
+        tokens,
         status
             .breaker
             .map(|(state, strikes, limit)| format!("breaker {} {strikes}/{limit}", state.as_str()))

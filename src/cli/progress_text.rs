@@ -2,6 +2,8 @@
 
 use std::time::Duration;
 
+use watchdog_core::decision::termination::SpentUsage;
+
 /// A length of time as a clock shows it: `0:07`, `12:03`, `1:02:03`.
 pub fn format_clock(length: Duration) -> String {
     let seconds = length.as_secs();
@@ -23,6 +25,13 @@ pub fn format_thousands(count: u64) -> String {
         1_000..1_000_000 => format!("{}.{}k", count / 1_000, count % 1_000 / 100),
         _ => format!("{}.{}M", count / 1_000_000, count % 1_000_000 / 100_000),
     }
+}
+
+/// The cost and the tokens; empty where none was told.
+pub fn format_spent(spent: &SpentUsage) -> [String; 2] {
+    let cost = (spent.cost_usd > 0.0).then(|| format_dollars(spent.cost_usd));
+    let tokens = (spent.tokens > 0).then(|| format!("{} tokens", format_thousands(spent.tokens)));
+    [cost, tokens].map(Option::unwrap_or_default)
 }
 
 /// The parts of a line of progress, those that say nothing left out.

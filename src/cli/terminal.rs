@@ -2,20 +2,22 @@
 
 use std::io::{self, Write as _};
 use std::sync::Arc;
+use std::time::Duration;
 
 use anstream::{AutoStream, ColorChoice};
 use anstyle::Style;
 use serde::Serialize;
 use serde_json::Value;
 
-use watchdog_facts::display::{escape_for_display, escape_to_one_line, is_hostile};
+use watchdog_facts::display::{escape_for_display, escape_to_one_line, is_hostile, plural};
 use watchdog_facts::evidence::{CheckOutcome, Degradation, WarningCode};
 use watchdog_facts::verdict::{Reason, Status};
 use watchdog_judge::judge::command_env::ProgressCallback;
-use watchdog_judge::wire::verdict_json::{Judgement, as_answer, as_json};
+use watchdog_judge::wire::verdict_json::{EndedLoop, Judgement, as_answer, as_json};
 
 use super::args_global::{ColorWhen, GlobalArgs};
 use super::held_back;
+use super::progress_text::{format_clock, format_spent, progress_line};
 use super::result_output;
 use super::table::{style_of, table_lines, terminal_width};
 use super::wrapped_text::{without_end, wrap_line};
@@ -331,6 +333,7 @@ fn verdict_lines(judgement: &Judgement, verbose: bool) -> Vec<String> {
                 .map(|line| format!("    {}", escape_for_display(line))),
         );
     }
+    lines.extend(judgement.looped.iter().map(describe_loop));
     if let Some(at) = verdict.retry_at {
         lines.push(format!("  look again at {at:.0}"));
     }
@@ -347,4 +350,33 @@ fn verdict_lines(judgement: &Judgement, verbose: bool) -> Vec<String> {
         ));
     }
     lines
+}
+
+/// Sums up a loop: its sessions, time, commits, cost and tokens, and whether the same command goes on with it.
+fn describe_loop(looped: &EndedLoop) -> String {
+    let sessions = u64::from(looped.iterations);
+    let whole = looped.history.len() as u64 == sessions;
+    let commits: Option<u64> = looped.history.iter().map(|record| record.commits).sum();
+    let commits = commits
+        .filter(|_| whole)
+        .map(|count| plural(count, "commit"));
+    let time = Duration::try_from_secs_f64(looped.spent.wall_seconds).unwrap_or_default();
+    let of_sessions = format!("{} in {}", plural(sessions, "session"), format_clock(time));
+    let parts = [of_sessions, commits.unwrap_or_default()];
+    let [cost, tokens] = format_spent(&looped.spent);
+    let untold = &looped.spent.untold;
+    let spent = [(cost, untold.cost), (tokens, untold.tokens)].map(|(amount, partial)| {
+        if partial && !amount.is_empty() {
+            format!("at least {amount}")
+        } else {
+            amount
+        }
+    });
+    let spent = progress_line(parts.into_iter().chain(spent));
+    let goes_on = if looped.over {
+        ""
+    } else {
+        "; the same command goes on with it"
+    };
+    format!("  loop: {spent}{goes_on}")
 }

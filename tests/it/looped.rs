@@ -462,6 +462,37 @@ fn total_budget_ends_a_loop_despite_good_work() {
 }
 
 #[test]
+fn closing_line_sums_up_the_loop() {
+    let env = TestEnv::new();
+    let repo = env.repo();
+    let usage = Step::print_json(&json!({
+        "type": "result", "subtype": "success", "is_error": false, "num_turns": 1, "total_cost_usd": 0.5,
+        "result": "so far", "usage": {"input_tokens": 700, "output_tokens": 50}
+    }));
+    let work = [&commit("a.txt")[..], &[usage]].concat();
+    let [program, script] = sessions(&env, &[&work, &commit("b.txt")]);
+    let config = config(&env, needs("ok.txt"));
+    let line = [
+        "loop",
+        "--config",
+        &config,
+        "--max-iterations",
+        "2",
+        "--",
+        &program,
+        &script,
+    ];
+    let out = repo.watchdog(&line);
+    let closing = (out.stdout.lines())
+        .find(|line| line.starts_with("  loop: 2 sessions in "))
+        .unwrap_or_else(|| panic!("{out}"));
+    assert!(
+        closing.ends_with(" · 2 commits · at least $0.50 · at least 750 tokens"),
+        "{closing}"
+    );
+}
+
+#[test]
 fn the_cap_of_iterations_asks_a_person() {
     let env = TestEnv::new();
     let repo = env.repo();
