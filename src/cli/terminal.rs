@@ -1,6 +1,6 @@
 //! The two streams of the process. Results go to stdout; everything that tells a story goes to stderr.
 
-use std::io::{self, Write as _};
+use std::io::{self, IsTerminal as _, Write as _};
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -12,6 +12,7 @@ use serde_json::Value;
 use watchdog_facts::display::{escape_for_display, escape_to_one_line, is_hostile, plural};
 use watchdog_facts::evidence::{CheckOutcome, Degradation, WarningCode};
 use watchdog_facts::verdict::{Reason, Status};
+use watchdog_judge::clock::now;
 use watchdog_judge::judge::command_env::ProgressCallback;
 use watchdog_judge::wire::verdict_json::{EndedLoop, Judgement, as_answer, as_json};
 
@@ -138,8 +139,11 @@ impl CommandTerminal {
         let terminal = *self;
         Arc::new(move |text: &str| {
             let dim = Style::new().dimmed();
+            // A log outlives the night that it was written in.
+            let time = (!io::stderr().is_terminal()).then(|| format!("{:.0} ", now()));
             terminal.tell(&format!(
-                "{dim}watchdog: {}{dim:#}",
+                "{dim}{}watchdog: {}{dim:#}",
+                time.unwrap_or_default(),
                 escape_for_display(text)
             ));
         })

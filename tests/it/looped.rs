@@ -490,6 +490,12 @@ fn closing_line_sums_up_the_loop() {
         closing.ends_with(" · 2 commits · at least $0.50 · at least 750 tokens"),
         "{closing}"
     );
+    let begin = out
+        .stderr
+        .find(" watchdog: iteration 1 of at most 2 begins");
+    let stamp = &out.stderr[..begin.expect("it is told")];
+    let stamp = stamp.lines().last().unwrap_or_default();
+    assert!(stamp.parse::<jiff::Timestamp>().is_ok(), "{stamp}");
 }
 
 #[test]

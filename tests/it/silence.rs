@@ -145,11 +145,11 @@ fn run_first_states_baseline_limits_and_log() {
     let out = run(&env, &repo, &[], "echo a > a; git add a; git commit -qm a");
     let first = out.stderr.lines().next().expect("it says something");
     let said = format!(
-        "watchdog: main, baseline {baseline}; nothing is uncommitted before the session; \
+        " watchdog: main, baseline {baseline}; nothing is uncommitted before the session; \
          no limits; set --timeout and --idle-timeout; log: "
     );
-    let log = first
-        .strip_prefix(&said)
+    let (_, log) = first
+        .split_once(&said)
         .unwrap_or_else(|| panic!("it says something else: {out}"));
     assert!(std::path::Path::new(log).is_file(), "{log}");
     let out = run(
