@@ -182,7 +182,9 @@ fn more_files_than_allowed_are_not_committed() {
     for n in 0..5 {
         repo.write(format!("f{n}"), "x");
     }
-    assert_refused(&repo, "more than rescue.max_files (4)", |s| s.max_files = 4);
+    let why = "5 files are to be committed, more than rescue.max_files (4) allows: ";
+    assert_refused(&repo, why, |s| s.max_files = 4);
+    assert_eq!(rescued(&repo, |s| s.max_files = 4).left_out, []);
 }
 
 #[test]

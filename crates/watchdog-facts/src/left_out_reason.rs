@@ -14,8 +14,6 @@ word_table! {
     Secret = "secret",
     /// It has more than `rescue.max_bytes`, or is a new file beyond `rescue.max_snapshot_bytes`.
     TooLarge = "too_large",
-    /// There are more files than `rescue.max_files`, so that none was committed.
-    TooMany = "too_many",
     /// It could not be read.
     Unreadable = "unreadable",
 }

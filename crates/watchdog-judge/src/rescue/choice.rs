@@ -64,7 +64,10 @@ fn choose_by<'p>(
     let selection = select_paths(paths, others, settings);
     let max = settings.max_files;
     let refused = selection.too_many.map(|many| {
-        format!("{many} files are to be committed, more than rescue.max_files ({max}) allows")
+        format!(
+            "{many} files are to be committed, more than rescue.max_files ({max}) allows: ignore those that are no work, commit \
+             them yourself, or raise it"
+        )
     });
     let mut choice = CommitChoice {
         left_out: selection.left_out,
