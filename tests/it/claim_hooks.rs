@@ -2,7 +2,7 @@
 
 use serde_json::{Value, json};
 
-use crate::support::{Repo, TestEnv};
+use crate::support::{CommandOutput, Repo, Step, TestEnv};
 
 #[track_caller]
 fn hook(repo: &Repo<'_>, event: &str, input: Value) -> Value {
@@ -169,4 +169,66 @@ fn push_claim_is_compared_with_the_remote() {
     );
     repo.git(&["push", "-q", "origin", "HEAD:main"]);
     assert_eq!(stop((&env, &repo), claim, &calls), json!({}));
+}
+
+/// The verdict on a session with these last words, whose last test run failed, where the agent says that all is done.
+fn judged(env: &TestEnv, words: &str, work: &[Step]) -> CommandOutput {
+    const ID: &str = "11111111-2222-4333-8444-555555555555";
+    let repo = env.repo();
+    let call =
+        json!({"type": "tool_use", "id": "a", "name": "Bash", "input": {"command": "pytest"}});
+    let failed = json!({"type": "tool_result", "tool_use_id": "a", "content": "Exit code 1\n1 failed", "is_error": true});
+    let folder = repo.path().canonicalize().expect("it exists");
+    let event = |kind: &str, block: &Value| json!({"type": kind, "cwd": folder, "message": {"content": [block]}});
+    let transcript = format!(
+        "{}\n{}\n",
+        event("assistant", &call),
+        event("user", &failed)
+    );
+    let slug = (folder.display().to_string()).replace(|c: char| !c.is_ascii_alphanumeric(), "-");
+    env.write(
+        &format!("home/.claude/projects/{slug}/{ID}.jsonl"),
+        transcript,
+    );
+    let end = json!({"type": "result", "subtype": "success", "is_error": false, "session_id": ID, "result": words});
+    let agent = env.fake_agent("session", &[work, &[Step::print_json(&end)]].concat());
+    let complete = Step::print_json(&json!({"status": "complete", "message": "scripted"}));
+    let config = env
+        .config_asking(&[complete], json!({}))
+        .display()
+        .to_string();
+    repo.watchdog(&[
+        "run", "--json", "--config", &config, "--", &agent[0], &agent[1],
+    ])
+}
+
+#[test]
+fn verdict_on_a_contradicted_word_is_disputed() {
+    let out = judged(&TestEnv::new(), "All tests pass.", &[]);
+    out.assert_verdict("review/disputed", json!({"evidence": "none"}));
+    let claims = &out.json()["claims"];
+    assert_eq!(
+        (
+            &claims[0]["claim"],
+            &claims[0]["state"],
+            &claims[0]["quote"]
+        ),
+        (
+            &json!("tests_passed"),
+            &json!("contradicted"),
+            &json!("All tests pass")
+        ),
+        "{out}"
+    );
+}
+
+#[test]
+fn contradicted_claim_beside_a_commit_is_only_said() {
+    let work = [Step::write("a.txt", "a"), Step::commit("feat: a")];
+    let out = judged(&TestEnv::new(), "All tests pass.", &work);
+    out.assert_verdict("complete/new_commits", json!({"evidence": "committed"}));
+    let message = out.json()["message"].to_string();
+    assert!(message.contains("; contradicted: "), "{message}");
+    let silent = judged(&TestEnv::new(), "The tests are for you to run.", &work);
+    assert_eq!(silent.json()["claims"], json!([]), "{silent}");
 }

@@ -6,20 +6,11 @@ use std::path::Path;
 
 use watchdog_facts::display::plural;
 use watchdog_facts::evidence::{Changes, Commits};
+use watchdog_facts::work_claim::ClaimState;
 
 use super::session_history::{CommandEnd, SessionHistory};
 use super::work_claims::WorkClaim;
 
-/// The state of a claim beside the facts.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum ClaimState {
-    /// A fact bears it out, and none speaks against it.
-    Held,
-    /// A fact excludes it.
-    Contradicted,
-    /// No fact decides.
-    Unproved,
-}
 use ClaimState::{Contradicted, Held, Unproved};
 
 /// The facts about a session's work.

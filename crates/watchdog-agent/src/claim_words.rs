@@ -111,6 +111,17 @@ pub(super) const COMMANDS: usize = 2;
 static COMPILED: [OnceLock<[Regex; 3]>; 5] = [const { OnceLock::new() }; 5];
 
 impl WorkClaim {
+    /// The word used in JSON.
+    pub fn as_str(self) -> &'static str {
+        match self {
+            WorkClaim::Committed => "committed",
+            WorkClaim::Pushed => "pushed",
+            WorkClaim::TestsPassed => "tests_passed",
+            WorkClaim::BuildPassed => "build_passed",
+            WorkClaim::LintPassed => "lint_passed",
+        }
+    }
+
     /// Whether the words of this claim are in a text.
     pub(super) fn is_named(self, column: usize, text: &str) -> bool {
         let compile = || VOCABULARY[self as usize].map(compile_words);

@@ -36,6 +36,7 @@ pub mod verdict;
 pub mod warning_code;
 mod word_table;
 pub mod work_beside;
+pub mod work_claim;
 
 /// The address of a page of the documentation, which a package of the binary alone does not have.
 #[macro_export]

@@ -10,6 +10,7 @@ use super::evidence::{
 };
 use super::gate_hooks::GateOff;
 use super::ignored_files::LostFile;
+use super::work_claim::WeighedClaim;
 
 /// How strong a `complete` is. Ordered from weak to strong.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
@@ -325,6 +326,8 @@ pub struct Verdict {
     pub probe_usage: ProbeUsage,
     /// The work of the session's helpers that HEAD lacks, one line each.
     pub helpers: Vec<String>,
+    /// The claims of the session's last words about its work.
+    pub claims: Vec<WeighedClaim>,
     /// The repository's own gates that are off.
     pub gates_off: Vec<GateOff>,
     /// The ignored files of the session's begin that are gone.
@@ -358,6 +361,7 @@ impl Verdict {
             unchanged_since: None,
             probe_usage: ProbeUsage::default(),
             helpers: Vec::new(),
+            claims: Vec::new(),
             gates_off: Vec::new(),
             ignored_lost: Vec::new(),
         }

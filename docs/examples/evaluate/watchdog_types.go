@@ -377,6 +377,36 @@ type VerdictElsewhereItem struct {
 	On      *string                   `json:"on"`
 }
 
+// VerdictClaimsItemClaim is a part of what its name begins with.
+type VerdictClaimsItemClaim string
+
+// The values of VerdictClaimsItemClaim that this version knows.
+const (
+	VerdictClaimsItemClaimCommitted   VerdictClaimsItemClaim = "committed"
+	VerdictClaimsItemClaimPushed      VerdictClaimsItemClaim = "pushed"
+	VerdictClaimsItemClaimTestsPassed VerdictClaimsItemClaim = "tests_passed"
+	VerdictClaimsItemClaimBuildPassed VerdictClaimsItemClaim = "build_passed"
+	VerdictClaimsItemClaimLintPassed  VerdictClaimsItemClaim = "lint_passed"
+)
+
+// VerdictClaimsItemState is a part of what its name begins with.
+type VerdictClaimsItemState string
+
+// The values of VerdictClaimsItemState that this version knows.
+const (
+	VerdictClaimsItemStateHeld         VerdictClaimsItemState = "held"
+	VerdictClaimsItemStateContradicted VerdictClaimsItemState = "contradicted"
+	VerdictClaimsItemStateUnproved     VerdictClaimsItemState = "unproved"
+)
+
+// VerdictClaimsItem is a part of what its name begins with.
+type VerdictClaimsItem struct {
+	Claim VerdictClaimsItemClaim `json:"claim"`
+	State VerdictClaimsItemState `json:"state"`
+	Fact  string                 `json:"fact"`
+	Quote string                 `json:"quote"`
+}
+
 // VerdictGatesOffItemHow is a part of what its name begins with.
 type VerdictGatesOffItemHow string
 
@@ -537,6 +567,8 @@ type Verdict struct {
 	IgnoredLost []VerdictIgnoredLostItem `json:"ignored_lost,omitempty"`
 	// the session's work that HEAD lacks, or has in another form
 	Elsewhere []VerdictElsewhereItem `json:"elsewhere,omitempty"`
+	// what the session's last words claim of its work, beside the facts
+	Claims []VerdictClaimsItem `json:"claims,omitempty"`
 	// hooks of the repository that could refuse a commit or a push, and are off
 	GatesOff []VerdictGatesOffItem `json:"gates_off,omitempty"`
 	// what questions to the agent cost; a figure that it does not tell is null

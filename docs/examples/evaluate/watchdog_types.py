@@ -328,6 +328,27 @@ class VerdictElsewhereItem(TypedDict):
     by: Optional[VerdictElsewhereItemBy]
     on: Optional[str]
 
+VerdictClaimsItemClaim = Literal[
+    "committed",
+    "pushed",
+    "tests_passed",
+    "build_passed",
+    "lint_passed",
+]
+
+VerdictClaimsItemState = Literal[
+    "held",
+    "contradicted",
+    "unproved",
+]
+
+
+class VerdictClaimsItem(TypedDict):
+    claim: VerdictClaimsItemClaim
+    state: VerdictClaimsItemState
+    fact: str
+    quote: str
+
 VerdictGatesOffItemHow = Literal[
     "hooks_path",
     "removed",
@@ -484,6 +505,8 @@ class Verdict(_VerdictRequired, total=False):
     ignored_lost: List[VerdictIgnoredLostItem]
     # the session's work that HEAD lacks, or has in another form
     elsewhere: List[VerdictElsewhereItem]
+    # what the session's last words claim of its work, beside the facts
+    claims: List[VerdictClaimsItem]
     # hooks of the repository that could refuse a commit or a push, and are off
     gates_off: List[VerdictGatesOffItem]
     # the same with a sentence

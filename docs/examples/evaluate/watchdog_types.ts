@@ -293,6 +293,25 @@ export interface VerdictElsewhereItem {
   on: string | null;
 }
 
+export type VerdictClaimsItemClaim =
+  | "committed"
+  | "pushed"
+  | "tests_passed"
+  | "build_passed"
+  | "lint_passed";
+
+export type VerdictClaimsItemState =
+  | "held"
+  | "contradicted"
+  | "unproved";
+
+export interface VerdictClaimsItem {
+  claim: VerdictClaimsItemClaim;
+  state: VerdictClaimsItemState;
+  fact: string;
+  quote: string;
+}
+
 export type VerdictGatesOffItemHow =
   | "hooks_path"
   | "removed"
@@ -430,6 +449,8 @@ export interface Verdict {
   ignored_lost?: VerdictIgnoredLostItem[];
   /** the session's work that HEAD lacks, or has in another form */
   elsewhere?: VerdictElsewhereItem[];
+  /** what the session's last words claim of its work, beside the facts */
+  claims?: VerdictClaimsItem[];
   /** hooks of the repository that could refuse a commit or a push, and are off */
   gates_off?: VerdictGatesOffItem[];
   /** what questions to the agent cost; a figure that it does not tell is null */

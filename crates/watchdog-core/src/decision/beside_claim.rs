@@ -3,6 +3,7 @@
 use watchdog_facts::display::{escape_to_one_line, plural};
 use watchdog_facts::evidence::{BesideState, WorkBeside};
 use watchdog_facts::verdict::{Evidence, Reason, Status, Verdict};
+use watchdog_facts::work_claim::ClaimState;
 
 /// How many of them a message names.
 const NAMED: usize = 3;
@@ -15,7 +16,6 @@ pub fn dispute_beside(
     mut helpers: Vec<String>,
     submodules: &[String],
 ) -> Verdict {
-    let rests_on_the_word = matches!(verdict.reason, Reason::NothingToDo | Reason::Rescued);
     let beside = verdict.commits.iter().flat_map(|commits| &commits.beside);
     helpers.retain(|line| !beside.clone().any(|work| is_merged_branch(work, line)));
     let is_left = |work: &WorkBeside| {
@@ -43,15 +43,11 @@ pub fn dispute_beside(
         .map(describe)
         .collect();
     let all: Vec<&String> = (helpers.iter().chain(submodules).chain(&open)).collect();
-    if rests_on_the_word && !all.is_empty() {
+    if rests_on_the_word(&verdict) && !all.is_empty() {
         let named = join_names(&all);
-        verdict.reason = Reason::Disputed;
-        verdict.evidence = Evidence::None;
-        verdict.message = format!("the agent says complete, beside work that HEAD lacks: {named}");
-        verdict.feedback = Some(format!(
-            "commit and merge it, or remove what is not needed: {named}"
-        ));
-        verdict.not_a_strike_because = Some(Reason::Disputed.status().as_str());
+        let why = format!("the agent says complete, beside work that HEAD lacks: {named}");
+        let advice = format!("commit and merge it, or remove what is not needed: {named}");
+        dispute(&mut verdict, why, advice);
     } else if verdict.reason == Reason::NothingToDo && !reached.is_empty() {
         verdict.reason = Reason::NewCommits;
         verdict.message = format!(
@@ -73,6 +69,41 @@ pub fn dispute_beside(
     }
     verdict.helpers = helpers;
     verdict
+}
+
+/// Disputes a `complete` on the agent's word alone where its last words are contradicted; other verdicts only name them.
+pub fn dispute_claims(mut verdict: Verdict) -> Verdict {
+    let claims = verdict.claims.iter();
+    let named: Vec<String> = claims
+        .filter(|claim| claim.state == ClaimState::Contradicted)
+        .map(|claim| format!("\"{}\": {}", claim.quote, claim.fact))
+        .collect();
+    let named = named.join("; ");
+    if named.is_empty() {
+        return verdict;
+    }
+    if rests_on_the_word(&verdict) {
+        let why = format!("the agent says complete, and its last words are contradicted: {named}");
+        dispute(
+            &mut verdict,
+            why,
+            format!("do it, or correct what you said: {named}"),
+        );
+    } else {
+        verdict.message = format!("{}; contradicted: {named}", verdict.message);
+    }
+    verdict
+}
+
+fn rests_on_the_word(verdict: &Verdict) -> bool {
+    matches!(verdict.reason, Reason::NothingToDo | Reason::Rescued)
+}
+
+fn dispute(verdict: &mut Verdict, why: String, advice: String) {
+    verdict.reason = Reason::Disputed;
+    verdict.evidence = Evidence::None;
+    (verdict.message, verdict.feedback) = (why, Some(advice));
+    verdict.not_a_strike_because = Some(Reason::Disputed.status().as_str());
 }
 
 /// Whether a helper's line is about a branch of which a remote has all commits in another form.

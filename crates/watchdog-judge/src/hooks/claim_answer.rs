@@ -1,7 +1,7 @@
 //! Decides how a stop without criteria is answered by the claims of the agent's last words. Pure.
 
-use watchdog_agent::claim_facts::ClaimState;
 use watchdog_facts::verdict::Reason;
+use watchdog_facts::work_claim::{ClaimState, WeighedClaim};
 
 use super::hold::{HoldCountChange, HoldStreak, HookDecision};
 use super::reply::{HookAction, HookReply};
@@ -9,17 +9,17 @@ use super::reply::{HookAction, HookReply};
 /// How often claims hold one session.
 const HOLDS: u32 = 3;
 
-/// Holds the agent for contradicted claims, and shows the others to the person; `None` with nothing to say. `claims` have their words,
-/// state and fact; the session was held `holds` times for some.
+/// Holds the agent for contradicted claims, and shows the others to the person; `None` with nothing to say. The session
+/// was held `holds` times for some.
 pub fn decide_claims(
-    claims: &[(String, ClaimState, String)],
+    claims: &[WeighedClaim],
     holds: u32,
     streak: HoldStreak,
 ) -> Option<HookDecision> {
     let list = |wanted: ClaimState| -> Option<String> {
-        let claims = claims.iter().filter(|(_, state, _)| *state == wanted);
+        let claims = claims.iter().filter(|claim| claim.state == wanted);
         let quoted: Vec<String> = claims
-            .map(|(quote, _, fact)| format!("\"{quote}\": {fact}"))
+            .map(|claim| format!("\"{}\": {}", claim.quote, claim.fact))
             .collect();
         (!quoted.is_empty()).then(|| quoted.join("; "))
     };
@@ -58,7 +58,12 @@ mod tests {
     use ClaimState::{Contradicted, Held, Unproved};
 
     fn decide(fact: &str, state: ClaimState, holds: u32, most: u32) -> (bool, String) {
-        let claims = [("All done".to_owned(), state, fact.to_owned())];
+        let claims = [WeighedClaim {
+            claim: "committed".to_owned(),
+            state,
+            fact: fact.to_owned(),
+            quote: "All done".to_owned(),
+        }];
         let streak = HoldStreak {
             times: Some(0),
             most,

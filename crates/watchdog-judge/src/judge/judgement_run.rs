@@ -206,6 +206,7 @@ impl JudgementRun {
             self.executor.snapshot_helpers("at the end of a judgement");
         }
         let verdict = settle_clone(input, store, settle_beside(input, verdict));
+        let verdict = self.executor.settle_claims(verdict);
         let verdict = self.note_gone(verdict);
         let mut verdict = note_late_commits(input, store, verdict);
         if let Some(refused) = verdict

@@ -2,21 +2,26 @@
 
 use std::path::Path;
 
-use watchdog_agent::claim_facts::{ClaimState, WorkFacts, weigh_claim};
+use watchdog_agent::claim_facts::{WorkFacts, weigh_claim};
 use watchdog_agent::session_history::SessionHistory;
-use watchdog_agent::work_claims::WorkClaim;
+use watchdog_agent::transcript;
+use watchdog_agent::work_claims::{WorkClaim, read_work_claims};
+use watchdog_core::decision::beside_claim::dispute_claims;
 use watchdog_facts::evidence::UnreadableFact;
+use watchdog_facts::verdict::Verdict;
+use watchdog_facts::work_claim::WeighedClaim;
 use watchdog_git::RemoteState;
 
+use super::executor::ActionExecutor;
 use super::judgement_input::JudgementInput;
 use super::session_work;
 
-/// The words of each claim, its state, and the fact that decides.
+/// Each claim with the fact that decides.
 pub fn weigh_claims(
     input: &JudgementInput,
     claims: Vec<(WorkClaim, String)>,
     transcript: Option<&Path>,
-) -> Result<Vec<(String, ClaimState, String)>, UnreadableFact> {
+) -> Result<Vec<WeighedClaim>, UnreadableFact> {
     let worktree = input.worktree();
     let commits = worktree.session_commits(&input.baseline, &input.evidence)?;
     let work = session_work::read_uncommitted(&worktree, &input.work)?;
@@ -32,9 +37,41 @@ pub fn weigh_claims(
         },
         history: &SessionHistory::read_from(transcript),
     };
-    let weigh = |(claim, quote)| {
+    let weigh = |(claim, quote): (WorkClaim, String)| {
         let (state, fact) = weigh_claim(claim, &facts);
-        (quote, state, fact)
+        WeighedClaim {
+            claim: claim.as_str().to_owned(),
+            state,
+            fact,
+            quote,
+        }
     };
     Ok(claims.into_iter().map(weigh).collect())
+}
+
+impl ActionExecutor {
+    /// Names the claims of the last words. A verdict that rests on such words alone is disputed by a contradicted one.
+    pub fn settle_claims(&self, mut verdict: Verdict) -> Verdict {
+        let words = self.context.output.as_deref().unwrap_or_default();
+        let claims = read_work_claims(words);
+        if claims.is_empty() || self.input.recorded_at.is_none() || self.input.overrides.once {
+            return verdict;
+        }
+        let transcript = self.session_id.as_deref().and_then(|id| {
+            let folder = self.input.session_folder(self.store.as_ref());
+            transcript::find_session(folder, &self.command_env.claude_home, id)
+        });
+        let path = transcript.as_ref().map(|transcript| &*transcript.path);
+        match weigh_claims(&self.input, claims, path) {
+            Ok(claims) => verdict.claims = claims,
+            Err(unread) => {
+                let why = unread.why;
+                verdict.message = format!(
+                    "{}; its last words were not compared: {why}",
+                    verdict.message
+                );
+            }
+        }
+        dispute_claims(verdict)
+    }
 }

@@ -19,6 +19,7 @@ use watchdog_facts::secret_members::mask_value;
 use watchdog_facts::session_exit::SessionExit;
 use watchdog_facts::verdict::{ProbeUsage, Reason, Status, Verdict};
 use watchdog_facts::work_beside::WorkBeside;
+use watchdog_facts::work_claim::WeighedClaim;
 pub use watchdog_store::verdict_parts::{
     ChangesView, ProbeView, RescueView, as_answer, as_json, millis, reply_of, retry_at_of,
     shown_reply,
@@ -191,6 +192,7 @@ impl Judgement {
             inherited: verdict.inherited,
             changed_since_end: verdict.changed_since_end,
             unchanged_since: verdict.unchanged_since,
+            claims: verdict.claims.clone(),
             helpers: verdict.helpers.clone(),
             ignored_lost: verdict.ignored_lost.clone(),
             beside: commits
@@ -277,6 +279,8 @@ pub struct VerdictView {
     pub checks: Option<Vec<CheckResult>>,
     #[serde(skip_serializing_if = "Option::is_none")]
     pub checks_total: Option<usize>,
+    #[serde(deserialize_with = "read_known_entries")]
+    pub claims: Vec<WeighedClaim>,
     pub session: Value,
     pub inherited: u64,
     pub changed_since_end: u64,
@@ -384,7 +388,8 @@ mod tests {
             // The keys are younger.
             let read = VerdictView::read(&printed).to_line();
             let younger = "\"ignored_lost\":[],\"elsewhere\":[],\"gates_off\":[],";
-            assert_eq!(read.replace(younger, ""), line);
+            let read = read.replace(younger, "").replace("\"claims\":[],", "");
+            assert_eq!(read, line);
         }
     }
 

@@ -10,7 +10,6 @@ use crate::hooks::{
 };
 use crate::rescue::take_snapshot;
 use crate::session::record_lives;
-use watchdog_agent::claim_facts::ClaimState;
 use watchdog_agent::transcript_read;
 use watchdog_agent::work_claims::read_work_claims;
 use watchdog_core::checks::{self, CheckContext, GroupOutcome, read_sensors};
@@ -26,6 +25,7 @@ use watchdog_facts::evidence::{
 };
 use watchdog_facts::shell_line::WorktreeCommands;
 use watchdog_facts::verdict::Reason;
+use watchdog_facts::work_claim::{ClaimState, WeighedClaim};
 use watchdog_process::CancelFlag;
 use watchdog_store::hook_session::{self, HookedAgent};
 use watchdog_store::journal::kind;
@@ -384,15 +384,14 @@ impl<'a> JudgedStop<'a> {
         let record = hook_session::read_hook_session(store, id, row)?;
         let mut record = record.unwrap_or_else(|| self.new_session());
         // Each fact is said once in each state; its words name its kind of claim.
-        let key = |state: ClaimState, fact: &str| format!("{state:?}: {fact}");
-        weighed.retain(|(_, state, fact)| {
-            *state != ClaimState::Held && !record.answered_facts.contains(&key(*state, fact))
+        let key = |claim: &WeighedClaim| format!("{}: {}", claim.state, claim.fact);
+        weighed.retain(|claim| {
+            claim.state != ClaimState::Held && !record.answered_facts.contains(&key(claim))
         });
         let decision = decide_claims(&weighed, record.held, streak);
         if let Some(decision) = &decision {
             record.held += u32::from(decision.counted == HoldCountChange::OneMore);
-            (record.answered_facts)
-                .extend(weighed.iter().map(|(_, state, fact)| key(*state, fact)));
+            record.answered_facts.extend(weighed.iter().map(key));
             record.last_event_at = self.at;
             hook_session::record_session(store, id, row, &record)?;
         }
