@@ -132,6 +132,15 @@ pub fn plural(n: u64, noun: &str) -> String {
     }
 }
 
+/// The first of these names, and how many more there are.
+pub fn name_first(names: &[impl AsRef<str>], most: usize) -> String {
+    let named: Vec<&str> = names.iter().take(most).map(AsRef::as_ref).collect();
+    match names.len() - named.len() {
+        0 => named.join(", "),
+        more => format!("{} and {more} more", named.join(", ")),
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use proptest::prelude::*;

@@ -4,7 +4,7 @@ use super::hook_settings::{choose_hook_program, is_shared};
 use crate::cli::args::DoctorArgs;
 use crate::cli::failure::CommandFailure;
 use crate::cli::terminal::CommandTerminal;
-use watchdog_facts::display::escape_to_one_line;
+use watchdog_facts::display::{escape_to_one_line, name_first};
 use watchdog_facts::verdict::Reason;
 use watchdog_judge::clock::now;
 use watchdog_judge::hooks::HookDialect;
@@ -161,19 +161,10 @@ fn bring_back(command_env: &CommandEnv, terminal: &CommandTerminal) -> Result<u8
         counts.baselines, counts.snapshots
     ));
     if !unanchored.is_empty() {
-        let named = unanchored
-            .iter()
-            .take(5)
-            .map(|spec| escape_to_one_line(spec))
-            .collect::<Vec<_>>()
-            .join(", ");
-        let more = if unanchored.len() > 5 {
-            format!(" and {} more", unanchored.len() - 5)
-        } else {
-            String::new()
-        };
+        let escaped = unanchored.iter().map(|spec| escape_to_one_line(spec));
+        let named = name_first(&escaped.collect::<Vec<_>>(), 5);
         terminal.line(&format!(
-            "not brought back, as nothing but the database had them: the anchors of {named}{more}"
+            "not brought back, as nothing but the database had them: the anchors of {named}"
         ));
         terminal.line(
             "  completion.json of each baseline's commit governs now, and guards compare with that commit; look whether these criteria are",

@@ -7,9 +7,10 @@ use super::disk::{FileStat, FolderWalk, PathKind};
 use super::private::WholeSnapshot;
 use super::proof::entry_at;
 use super::restore_disk::{DiskWriter, is_safe};
-use super::restore_result::{RestoreError, format_first_paths};
+use super::restore_result::{RestoreError, SHOWN};
 use super::spec_name::path_text;
 use crate::Worktree;
+use watchdog_facts::display::name_first;
 
 /// Writes those of the snapshot where nothing but an empty file is. Returns how many, and a note about others.
 pub(super) fn restore_ignored(
@@ -53,7 +54,7 @@ pub(super) fn restore_ignored(
     let note = (!newer.is_empty()).then(|| {
         format!(
             "ignored files that are different now were left as they are ({})",
-            format_first_paths(&newer)
+            name_first(&newer, SHOWN)
         )
     });
     Ok((files, note))

@@ -3,7 +3,11 @@
 use std::path::PathBuf;
 
 use crate::Error;
+use watchdog_facts::display::name_first;
 use watchdog_facts::evidence::LeftOut;
+
+/// How many paths are named.
+pub(super) const SHOWN: usize = 5;
 
 /// The target of a restore.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -63,7 +67,7 @@ pub enum RestoreError {
     /// Several snapshots begin so.
     #[error(
         "several snapshots begin with '{id}' ({}): give more of the id",
-        format_first_paths(candidates)
+        name_first(candidates, SHOWN)
     )]
     Ambiguous {
         /// As the caller gave it.
@@ -74,7 +78,7 @@ pub enum RestoreError {
     /// The work tree or index has changes that are in no commit.
     #[error(
         "the work tree has uncommitted changes ({}): commit them first, or restore into a branch or a folder",
-        format_first_paths(paths)
+        name_first(paths, SHOWN)
     )]
     NotClean {
         /// The changed paths, relative to the top of the work tree.
@@ -83,7 +87,7 @@ pub enum RestoreError {
     /// Files that git does not track are in the way.
     #[error(
         "files that are in no commit are in the way ({}): move them, or restore into a branch or a folder",
-        format_first_paths(paths)
+        name_first(paths, SHOWN)
     )]
     WouldOverwrite {
         /// The untracked paths, relative to the top of the work tree.
@@ -92,7 +96,7 @@ pub enum RestoreError {
     /// HEAD has other content there than the snapshot started from.
     #[error(
         "HEAD changed the same files since the snapshot ({}): restore into a branch and merge it",
-        format_first_paths(paths)
+        name_first(paths, SHOWN)
     )]
     Moved {
         /// The paths that differ, relative to the top of the work tree.
@@ -120,19 +124,4 @@ pub enum RestoreError {
         /// The operating system's error.
         source: std::io::Error,
     },
-}
-
-/// The first few paths.
-pub(super) fn format_first_paths(paths: &[String]) -> String {
-    const SHOWN: usize = 5;
-    let mut text = paths
-        .iter()
-        .take(SHOWN)
-        .cloned()
-        .collect::<Vec<_>>()
-        .join(", ");
-    if paths.len() > SHOWN {
-        text.push_str(&format!(" and {} more", paths.len() - SHOWN));
-    }
-    text
 }

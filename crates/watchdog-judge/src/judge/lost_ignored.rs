@@ -5,7 +5,7 @@ use std::path::Path;
 
 use jiff::Timestamp;
 
-use watchdog_facts::display::{escape_to_one_line, plural};
+use watchdog_facts::display::{escape_to_one_line, name_first, plural};
 use watchdog_facts::evidence::{Degradation, WarningCode};
 use watchdog_facts::ignored_files::{IgnoredFiles, LostFile};
 use watchdog_facts::shell_line::{WorktreeCommands, shell_word};
@@ -53,11 +53,7 @@ fn describe_lost(
     recorded: &IgnoredFiles,
     restore: impl Fn(&str) -> String,
 ) -> String {
-    let named: Vec<String> = lost.iter().take(NAMED).map(LostFile::describe).collect();
-    let more = match lost.len() - named.len() {
-        0 => String::new(),
-        more => format!(" and {more} more"),
-    };
+    let described: Vec<String> = lost.iter().map(LostFile::describe).collect();
     let mut by_snapshot: BTreeMap<Option<&str>, usize> = BTreeMap::new();
     for file in lost {
         *by_snapshot.entry(file.snapshot.as_deref()).or_default() += 1;
@@ -79,9 +75,9 @@ fn describe_lost(
     let are = if lost.len() == 1 { "is" } else { "are" };
     let bound = describe_bound(recorded).map_or(String::new(), |bound| format!("; {bound}"));
     format!(
-        "{} from before the session {are} gone or empty: {}{more} ({}){bound}",
+        "{} from before the session {are} gone or empty: {} ({}){bound}",
         plural(lost.len() as u64, "ignored file"),
-        named.join(", "),
+        name_first(&described, NAMED),
         copies.join("; ")
     )
 }

@@ -6,6 +6,7 @@ use std::io::ErrorKind;
 use std::os::unix::ffi::OsStrExt as _;
 use std::path::Path;
 
+use watchdog_facts::display::name_first;
 use watchdog_facts::evidence::{Changes, Degradation, WarningCode};
 use watchdog_facts::session_work::{SessionEdgeFiles, UncommittedOrigin};
 use watchdog_facts::shell_line::WorktreeCommands;
@@ -98,24 +99,22 @@ fn find_overwritten(
     record: &SessionEdgeFiles,
     seen: &BTreeMap<String, UncommittedOrigin>,
 ) -> Option<Degradation> {
-    let gone: Vec<&str> = record
+    let gone: Vec<String> = record
         .inherited
         .keys()
         .filter(|path| match seen.get(*path) {
             Some(whose) => *whose == UncommittedOrigin::Session,
             None => worktree.content_id(path) == "absent",
         })
-        .map(String::as_str)
+        .map(|path| format!("'{path}'"))
         .collect();
-    let first = gone.first()?;
-    let more = if gone.len() > 1 {
-        format!(" and {} more", gone.len() - 1)
-    } else {
-        String::new()
-    };
+    if gone.is_empty() {
+        return None;
+    }
+    let named = name_first(&gone, 1);
     let commands = WorktreeCommands::at(worktree.root());
     let detail = format!(
-        "the session changed or deleted '{first}'{more}, which was uncommitted before it began; see what is \
+        "the session changed or deleted {named}, which was uncommitted before it began; see what is \
          kept with: {}; bring the older state back with: {}",
         commands.watchdog("rescue list"),
         commands.watchdog("rescue restore ID --to FOLDER")
@@ -168,17 +167,7 @@ pub fn note_undone_commits(
         .filter(|path| undone(path).is_some())
         .map(String::as_str)
         .collect();
-    let more = match undone_paths.len().saturating_sub(NAMED) {
-        0 => String::new(),
-        more => format!(" and {more} more"),
-    };
-    let named = undone_paths
-        .iter()
-        .take(NAMED)
-        .copied()
-        .collect::<Vec<_>>()
-        .join(", ");
-    let detail =
-        format!("uncommitted changes undo what was committed since the baseline: {named}{more}");
+    let named = name_first(&undone_paths, NAMED);
+    let detail = format!("uncommitted changes undo what was committed since the baseline: {named}");
     (!undone_paths.is_empty()).then_some(Degradation::new(WarningCode::WorkUndone, detail))
 }

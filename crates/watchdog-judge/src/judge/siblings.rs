@@ -13,7 +13,7 @@ use crate::clock::now;
 use crate::rescue::take_snapshot;
 use crate::session::{RecordedBaseline, record_lives, session_lives};
 use watchdog_core::config::settings::{RescueMode, RescueSettings};
-use watchdog_facts::display::escape_to_one_line;
+use watchdog_facts::display::{escape_to_one_line, name_first};
 use watchdog_facts::session_work::SiblingWork;
 use watchdog_facts::shell_line::{WorktreeCommands, shell_path, shell_word};
 use watchdog_git::{
@@ -134,7 +134,7 @@ pub fn keep_siblings(
             .collect();
         unread.push(format!(
             "no look at {}: watchdog looks at {MOST} worktrees, for {} s",
-            name_first(&named),
+            quote_first(&named),
             PATIENCE.as_secs()
         ));
     }
@@ -306,7 +306,7 @@ fn describe_files(
     Ok(Some(format!(
         "uncommitted work in the worktree {} is gone since the session began: {} (bring it back with: {restore})",
         escape_to_one_line(&root.display().to_string()),
-        name_first(&named)
+        quote_first(&named)
     )))
 }
 
@@ -337,7 +337,7 @@ fn describe_repository(
 ) -> Option<String> {
     let had = match commits.is_empty() {
         true => String::new(),
-        false => format!("; it had {} then", name_first(commits)),
+        false => format!("; it had {} then", quote_first(commits)),
     };
     Worktree::is_submodule_gone(Path::new(git_dir), commits).then(|| {
         format!(
@@ -349,12 +349,7 @@ fn describe_repository(
 }
 
 /// The first of these, quoted, and how many more there are.
-fn name_first(names: &[String]) -> String {
+fn quote_first(names: &[String]) -> String {
     let quote = |name: &String| format!("'{}'", escape_to_one_line(name));
-    let named: Vec<String> = names.iter().take(NAMED).map(quote).collect();
-    let more = match names.len() - named.len() {
-        0 => String::new(),
-        more => format!(" and {more} more"),
-    };
-    format!("{}{more}", named.join(", "))
+    name_first(&names.iter().map(quote).collect::<Vec<_>>(), NAMED)
 }

@@ -10,7 +10,7 @@ use crate::rescue::take_snapshot;
 use crate::session::{expire_logs, record_lives};
 use crate::wire::judgement_events::expired_data;
 use watchdog_core::config::settings::{RescueMode, RescueSettings};
-use watchdog_facts::display::plural;
+use watchdog_facts::display::{name_first, plural};
 use watchdog_git::{Error, OriginEvidence, Snapshot, Worktree, is_absent};
 use watchdog_store::journal::{kind, new_event};
 use watchdog_store::{LocalStore, expiry, refs, session};
@@ -93,21 +93,12 @@ pub fn describe_gaps(snapshot: &Snapshot) -> Option<String> {
 }
 
 fn sentence(paths: &[&str], noun: &str, why: &str) -> Option<String> {
-    let named: Vec<String> = paths
-        .iter()
-        .take(NAMED)
-        .map(|path| format!("'{path}'"))
-        .collect();
-    let more = if paths.len() > NAMED {
-        format!(" and {} more", paths.len() - NAMED)
-    } else {
-        String::new()
-    };
+    let quoted: Vec<String> = paths.iter().map(|path| format!("'{path}'")).collect();
     let (files, them) = (
         plural(paths.len() as u64, noun),
         if paths.len() == 1 { "it" } else { "them" },
     );
-    (!paths.is_empty()).then(|| format!("{files} {why} {them}: {}{more}", named.join(", ")))
+    (!paths.is_empty()).then(|| format!("{files} {why} {them}: {}", name_first(&quoted, NAMED)))
 }
 
 /// The key for the refs of baselines, in place of a repository's name; no repository's name has this form.

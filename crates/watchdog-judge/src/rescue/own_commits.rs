@@ -11,6 +11,7 @@ use super::request::RescueRequest;
 use super::single::{CommitAttempt, CommitGroup, commit_group, find_obstacle, find_protection};
 use super::{checkboxes, fallback_branch, fixed, message, smuggled};
 use watchdog_core::config::settings::RescueMode;
+use watchdog_facts::display::name_first;
 use watchdog_facts::evidence::{Degradation, RescueOutcome, WarningCode};
 use watchdog_facts::shell_line::{WorktreeCommands, shell_word};
 use watchdog_git::{CommitReadiness, Error, IndexBackup, SnapshotPath, Worktree, escape_path};
@@ -380,14 +381,10 @@ fn warn_about_paths(
     if paths.is_empty() {
         return;
     }
-    let named = paths.iter().take(3).copied().collect::<Vec<_>>().join(", ");
-    let more = if paths.len() > 3 {
-        format!(" and {} more", paths.len() - 3)
-    } else {
-        String::new()
-    };
+    let paths: Vec<&str> = paths.iter().copied().collect();
+    let named = name_first(&paths, 3);
     let detail = format!(
-        "{what}: {named}{more}; as they were before, they are kept in {}",
+        "{what}: {named}; as they were before, they are kept in {}",
         request.snapshot.name
     );
     outcome.warnings.push(Degradation { code, detail });

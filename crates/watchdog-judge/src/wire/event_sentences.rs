@@ -8,7 +8,7 @@ use jiff::Timestamp;
 use serde_json::Value;
 
 use super::last_verdict::LastVerdict;
-use watchdog_facts::display::{cut_text, plural};
+use watchdog_facts::display::{cut_text, name_first, plural};
 use watchdog_store::engine::StoredEvent;
 use watchdog_store::journal::kind;
 
@@ -371,16 +371,7 @@ impl EventFacts<'_> {
         };
         let mut names = list("guarded");
         names.extend(list("named"));
-        let more = names.len().saturating_sub(NAMED);
-        let mut named = names
-            .iter()
-            .take(NAMED)
-            .copied()
-            .collect::<Vec<_>>()
-            .join(", ");
-        if more > 0 {
-            named.push_str(&format!(" and {more} more"));
-        }
+        let named = name_first(&names, NAMED);
         (!names.is_empty())
             .then(|| format!("files that say what done means changed since the anchor: {named}"))
     }

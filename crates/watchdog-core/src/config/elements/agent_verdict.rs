@@ -7,7 +7,7 @@ use serde_json::Value;
 
 use super::super::nearest::{find_misspelt_word, format_nearest_hint};
 use super::super::problem::{quote_text, shown_key};
-use super::super::reader::{ConfigNode, ConfigSection, list_words};
+use super::super::reader::{ConfigNode, ConfigSection};
 use super::super::settings::{
     CheckKind, CheckSpec, CommandLine, CustomCriterion, IssueCriterion, Mode, PhaseCriterion,
     SignalMatch, SignalTextCriterion, StructuredCriterion, TextScope,
@@ -15,6 +15,7 @@ use super::super::settings::{
 use super::super::syntax::ValueKind;
 use super::agent_checks::required_fields;
 use super::limits::MAX_ITERATIONS;
+use watchdog_facts::display::name_first;
 
 /// How an agent of another program ends, by the kind of its word.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -452,15 +453,10 @@ pub(super) fn note_ignored(section: &ConfigSection<'_>, ignored: &[String]) {
     if ignored.is_empty() {
         return;
     }
-    let more = ignored.len().saturating_sub(SHOWN);
-    let more = if more > 0 {
-        format!(" and {more} more")
-    } else {
-        String::new()
-    };
-    let keys = list_words(ignored.iter().take(SHOWN).map(String::as_str));
+    let quoted = ignored.iter().map(|key| format!("`{key}`"));
+    let keys = name_first(&quoted.collect::<Vec<_>>(), SHOWN);
     section.note(
         "",
-        &format!("not read, as it says nothing of when the work is complete: {keys}{more}"),
+        &format!("not read, as it says nothing of when the work is complete: {keys}"),
     );
 }

@@ -3,7 +3,7 @@
 use jiff::Timestamp;
 
 use crate::config::settings::OnNoCriteria;
-use watchdog_facts::display::plural;
+use watchdog_facts::display::{name_first, plural};
 use watchdog_facts::evidence::{
     CheckOutcome, CheckResult, OutcomeBeforeWork, ProbeOutcome, Reply, ReplyStatus, SessionEnd,
     UnreadableFact, WarningCode,
@@ -121,16 +121,7 @@ impl CheckMachine {
             return (leaving_links > 0)
                 .then(|| format!("{} out of the worktree", plural(leaving_links, "link")));
         }
-        let named = skipped
-            .iter()
-            .take(3)
-            .copied()
-            .collect::<Vec<_>>()
-            .join(", ");
-        Some(match skipped.len().saturating_sub(3) {
-            0 => named,
-            more => format!("{named} and {more} more"),
-        })
+        Some(name_first(&skipped, 3))
     }
 
     /// Whether a check that passes now failed when the work began.
@@ -312,18 +303,7 @@ impl CheckMachine {
 
     pub(super) fn conclude_lost(&mut self, lost: &[String]) -> MachineAction {
         self.by(JudgementRule::RescueMustSave);
-        let named = lost
-            .iter()
-            .take(3)
-            .map(String::as_str)
-            .collect::<Vec<_>>()
-            .join(", ");
-        let more = lost.len().saturating_sub(3);
-        let more = if more > 0 {
-            format!(" and {more} more")
-        } else {
-            String::new()
-        };
+        let named = name_first(lost, 3);
         let (are, were) = if lost.len() == 1 {
             ("is", "it was")
         } else {
@@ -333,7 +313,7 @@ impl CheckMachine {
             .map(|why| format!(": {}", first_lines(why)))
             .unwrap_or_default();
         let message = format!(
-            "after the rescue {named}{more} {are} neither in HEAD nor in the work tree as {were} before{why}{}",
+            "after the rescue {named} {are} neither in HEAD nor in the work tree as {were} before{why}{}",
             self.kept_in()
         );
         self.conclude_with(Reason::RescueIncomplete, message)
@@ -522,21 +502,11 @@ impl CheckMachine {
             Some(commits) => (commits.operation, commits.conflicts.clone()),
             None => (None, Vec::new()),
         };
-        let named = conflicts
-            .iter()
-            .take(5)
-            .cloned()
-            .collect::<Vec<_>>()
-            .join(", ");
-        let more = if conflicts.len() > 5 {
-            format!(" and {} more", conflicts.len() - 5)
-        } else {
-            String::new()
-        };
+        let named = name_first(&conflicts, 5);
         let files = if conflicts.is_empty() {
             String::new()
         } else {
-            format!("conflicts in {named}{more}")
+            format!("conflicts in {named}")
         };
         let (what, todo) = match operation {
             Some(operation) => {
