@@ -4,7 +4,7 @@
 use std::collections::BTreeMap;
 
 use super::amounts::group_thousands;
-use watchdog_facts::display::escape_to_one_line;
+use watchdog_facts::display::{escape_to_one_line, shorten_text};
 use watchdog_store::measures::{
     ABORT_WINDOW, AbortCounts, CompletedSpec, MeasureSummary, Spread, measure,
 };
@@ -293,21 +293,13 @@ fn render_counts(counts: &BTreeMap<String, u64>, room: usize, others: &str) -> V
     let row = |(name, count): (String, u64)| {
         let line = format!(
             "  {:<NAME$}  {:>7}  {}",
-            escape_to_one_line(&shorten_name(&name)),
+            escape_to_one_line(&shorten_text(&name, NAME)),
             group_thousands(count),
             draw_bar(count, count, most, room)
         );
         line.trim_end().to_owned()
     };
     rows.into_iter().map(row).collect()
-}
-
-fn shorten_name(name: &str) -> String {
-    if name.chars().count() <= NAME {
-        name.to_owned()
-    } else {
-        name.chars().take(NAME - 1).chain(['…']).collect()
-    }
 }
 
 fn format_share_of(part: u64, all: u64, rate: Option<f64>, noun: &str) -> String {
@@ -460,7 +452,7 @@ mod tests {
               working                         2  #####
               checks that were not met:
               cargo test                      7  ####################
-              a \x1b[31m very long name …        1  ##
+              a \x1b[31m very long name…        1  ##
               further checks                  1  ##
             Strikes: 2 counted, 8 not
               The breaker counts a session that came to nothing; the others were no strike because of:

@@ -132,6 +132,20 @@ pub fn plural(n: u64, noun: &str) -> String {
     }
 }
 
+/// A text of at most so many characters; a cut one ends in `…`.
+pub fn shorten_text(text: &str, chars: usize) -> String {
+    match text.char_indices().nth(chars) {
+        None => text.to_owned(),
+        Some(_) => {
+            let length = text
+                .char_indices()
+                .nth(chars.saturating_sub(1))
+                .map_or(0, |(at, _)| at);
+            format!("{}…", text[..length].trim_end())
+        }
+    }
+}
+
 /// The first of these names, and how many more there are.
 pub fn name_first(names: &[impl AsRef<str>], most: usize) -> String {
     let named: Vec<&str> = names.iter().take(most).map(AsRef::as_ref).collect();

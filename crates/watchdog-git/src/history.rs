@@ -17,7 +17,7 @@ use super::origin_evidence::OriginEvidence;
 use super::rescued;
 use super::rewritten;
 use super::walk::{CommitHistory, HistoryIndex};
-use watchdog_facts::display::plural;
+use watchdog_facts::display::name_first;
 use watchdog_facts::evidence::{Commit, CommitOrigin, Commits, Degradation, WarningCode};
 
 impl Worktree {
@@ -227,16 +227,11 @@ const NAMED: usize = 3;
 fn brought_words(files: &[(String, String)]) -> String {
     let named: Vec<String> = files
         .iter()
-        .take(NAMED)
         .map(|(path, source)| format!("'{path}' ({source})"))
         .collect();
-    let more = match files.len().saturating_sub(NAMED) {
-        0 => String::new(),
-        more => format!(" and {}", plural(more as u64, "more file")),
-    };
     format!(
-        "all new content of the commits made here was there before: {}{more}",
-        named.join(", ")
+        "all new content of the commits made here was there before: {}",
+        name_first(&named, NAMED)
     )
 }
 

@@ -9,7 +9,7 @@ use crate::cli::terminal::CommandTerminal;
 
 use super::from_session::PrivilegedCommand;
 use watchdog_core::config::task_file::TaskStatus;
-use watchdog_facts::display::{escape_for_display, escape_to_one_line};
+use watchdog_facts::display::{escape_for_display, escape_to_one_line, shorten_text};
 use watchdog_facts::shell_line::shell_word;
 use watchdog_facts::verdict::{Reason, Status};
 use watchdog_judge::clock::now;
@@ -242,14 +242,6 @@ pub fn why_waiting(board: &TaskBoard, entry: &BoardTask) -> Option<String> {
         _ => entry.record.message.clone()?,
     };
     Some(shorten_text(&escape_to_one_line(&words), 100))
-}
-
-fn shorten_text(text: &str, most: usize) -> String {
-    if text.chars().count() <= most {
-        text.to_owned()
-    } else {
-        text.chars().take(most - 3).chain("...".chars()).collect()
-    }
 }
 
 fn count_by_status(board: &TaskBoard, statuses: &[TaskStatus]) -> usize {

@@ -4,7 +4,7 @@
 //! have: the agent is held in one case alone, if the criteria are not met, and a limited number of times in a row. Every other result,
 //! watchdog's own failures included, releases it, and the answer tells the user why.
 
-use watchdog_facts::display::plural;
+use watchdog_facts::display::{name_first, plural};
 use watchdog_facts::evidence::StopReason;
 use watchdog_facts::verdict::{Evidence, Reason};
 
@@ -269,21 +269,15 @@ fn build_release_reply(holding: HoldPoint, message: Option<String>) -> HookReply
 }
 
 fn describe_background_tasks(tasks: &[String]) -> String {
-    let shown: Vec<&str> = tasks.iter().take(3).map(String::as_str).collect();
-    let more = if tasks.len() > shown.len() {
-        ", ..."
-    } else {
-        ""
-    };
     let verb = if tasks.len() == 1 {
         "still runs"
     } else {
         "still run"
     };
     format!(
-        "{} {verb} in the background ({}{more}); the checks are judged when the agent stops again",
+        "{} {verb} in the background ({}); the checks are judged when the agent stops again",
         plural(tasks.len() as u64, "task"),
-        shown.join(", ")
+        name_first(tasks, 3)
     )
 }
 

@@ -186,7 +186,7 @@ fn agent_released_without_proof_gets_a_message() {
             StopFacts::Background {
                 tasks: vec!["a".into(), "b".into(), "c".into(), "d".into()],
             },
-            "watchdog: waiting (background_work): 4 tasks still run in the background (a, b, c, ...)",
+            "watchdog: waiting (background_work): 4 tasks still run in the background (a, b, c and 1 more)",
         ),
         (
             judged(CheckOutcome::Waiting, "CI runs"),

@@ -9,6 +9,7 @@ use serde_json::{Map, Value};
 
 use super::message::wrap_text;
 use super::task_list::{UncheckedBox, find_by_name};
+use watchdog_facts::display::shorten_text;
 use watchdog_facts::secret_shapes;
 
 /// A commit of a plan.
@@ -134,11 +135,7 @@ pub fn check_plan(
 
 /// A name as far as it helps to recognise it.
 fn shorten_name(name: &str) -> String {
-    let mut short: String = name.chars().take(120).collect();
-    if short.len() < name.len() {
-        short.push('…');
-    }
-    short
+    shorten_text(name, 120)
 }
 
 fn parse_subject(value: Option<&Value>) -> Result<String, String> {
@@ -374,7 +371,7 @@ mod tests {
         assert_eq!(shorten_name("src/a.rs"), "src/a.rs");
         assert_eq!(
             shorten_name(&"a".repeat(121)),
-            format!("{}…", "a".repeat(120))
+            format!("{}…", "a".repeat(119))
         );
     }
 

@@ -1,7 +1,7 @@
 //! The parts of every verdict: the facts, their warnings, and texts that several ends share.
 
 use crate::config::settings::OnNoCriteria;
-use watchdog_facts::display::plural;
+use watchdog_facts::display::{plural, shorten_text};
 use watchdog_facts::evidence::{CheckOutcome, LeftOut, LeftOutReason, ProbeOutcome, WarningCode};
 use watchdog_facts::shell_line::shell_word;
 use watchdog_facts::verdict::{Evidence, Reason, Status, Verdict};
@@ -243,14 +243,6 @@ pub(super) fn first_lines(text: &str) -> String {
         .take(3)
         .collect();
     shorten_text(&lines.join(": "), 300)
-}
-
-/// A text of at most so many characters; the end of a longer one is an ellipsis.
-fn shorten_text(text: &str, most: usize) -> String {
-    match text.chars().nth(most) {
-        None => text.to_owned(),
-        Some(_) => text.chars().take(most - 1).chain(['…']).collect(),
-    }
 }
 
 /// The first line with text, cut at 200 characters: messages are one line.

@@ -1,6 +1,7 @@
 //! Bounds of a record's long lists and texts. Totals are kept whole, so that a shortened list is
 //! never taken for all there was.
 
+use watchdog_facts::display::shorten_text;
 use watchdog_facts::evidence::{
     Changes, CheckResult, Commits, CriteriaChanged, Degradation, LeftOut, ProbeOutcome, ReadFact,
     Reply, RescueOutcome, SessionEnd, StopReason, UnreadableFact,
@@ -23,20 +24,6 @@ const ITEM: usize = 160;
 const SAID: usize = 400;
 /// The longest feedback of a verdict or of all checks together.
 const FEEDBACK: usize = 800;
-
-/// A text of at most so many characters; a cut one ends in `…`.
-pub fn shorten_text(text: &str, chars: usize) -> String {
-    match text.char_indices().nth(chars) {
-        None => text.to_owned(),
-        Some(_) => {
-            let length = text
-                .char_indices()
-                .nth(chars.saturating_sub(1))
-                .map_or(0, |(at, _)| at);
-            format!("{}…", text[..length].trim_end())
-        }
-    }
-}
 
 fn shorten_list(texts: &[String], at_most: usize) -> Vec<String> {
     texts

@@ -1,10 +1,9 @@
 //! Why a verdict is as it is: each fact in the order in which it was read, where it was read, what it ruled out, which rules were applied to
 //! it, and what came next. Pure: it is made of a record alone.
 
-use watchdog_facts::display::plural;
+use watchdog_facts::display::{plural, shorten_text};
 use watchdog_facts::evidence::{CheckOutcome, ProbeOutcome, ReadFact, SessionEnd};
 
-use super::bounds::shorten_text;
 use super::ruled_out::ruled_out;
 use super::run::{RecordedRun, RunEnd, run_record};
 use super::{JudgementRecord, fact_word};

@@ -14,6 +14,6 @@ pub mod what_if;
 
 pub use bounds::{
     CHECKS_LISTED, COMMITS_LISTED, LISTED, bound_changes, bound_check, bound_commits,
-    bound_outcome, bound_probe, bound_record, bound_rescue, bound_verdict, shorten_text,
+    bound_outcome, bound_probe, bound_record, bound_rescue, bound_verdict,
 };
 pub use judgement_record::{JudgementRecord, RecordedStep, fact_word};

@@ -1,13 +1,12 @@
 //! The ends that a fact ruled out, and why: the ends of the decision tree that were not open any
 //! more once it was known.
 
-use watchdog_facts::display::plural;
+use watchdog_facts::display::{plural, shorten_text};
 use watchdog_facts::evidence::{
     ActivityFacts, Changes, CheckOutcome, CheckResult, Commits, ProbeOutcome, ReplyStatus,
 };
 use watchdog_facts::verdict::ProbeRecord;
 
-use super::bounds::shorten_text;
 use crate::decision::machine::{ChecksResult, MachineEvent, MachineSetup};
 
 /// An end that a fact ruled out.
