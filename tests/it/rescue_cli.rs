@@ -21,6 +21,7 @@ fn snapshot(repo: &Repo<'_>, spec: &str, days_ago: i64) -> String {
             at,
             why: "before the storm",
             max_new_bytes: None,
+            even_clean: false,
         },
         &rule,
     );

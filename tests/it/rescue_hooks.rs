@@ -490,6 +490,7 @@ fn long_names_pass_a_hook_of_line_lengths() {
             at: Timestamp::now(),
             why: "a test",
             max_new_bytes: None,
+            even_clean: false,
         };
         let snapshot = repo.open().take_snapshot(&request).unwrap().unwrap();
         let outcome = rescue_snapshot(

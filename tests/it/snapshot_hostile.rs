@@ -228,6 +228,7 @@ fn inner_worktree_counts_by_its_uncommitted_files() {
         at: crate::support::scratch_repo::instant(),
         why: "test",
         max_new_bytes: None,
+        even_clean: false,
     };
     let own = linked.take_snapshot(&request).unwrap().unwrap();
     assert_eq!(
@@ -475,6 +476,7 @@ fn unstorable_content_ends_the_snapshot_with_its_reason() {
             at: instant(),
             why: "test",
             max_new_bytes: None,
+            even_clean: false,
         };
         let error = repo
             .open()

@@ -307,6 +307,7 @@ fn names_of_specs_become_refs_that_git_accepts() {
             at: instant(),
             why: "",
             max_new_bytes: None,
+            even_clean: false,
         };
         let snapshot = repo.open().take_snapshot(&request).unwrap().unwrap();
         repo.git(["check-ref-format", &snapshot.name]);

@@ -129,6 +129,7 @@ fn registered_inner_worktree_is_no_change() {
             at: jiff::Timestamp::UNIX_EPOCH,
             why: "test",
             max_new_bytes: None,
+            even_clean: false,
         };
         let snapshot = open().take_snapshot(&request).unwrap().unwrap();
         let paths: Vec<String> = open()

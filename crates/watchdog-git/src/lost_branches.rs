@@ -71,7 +71,7 @@ impl Worktree {
             .collect();
         let parse = |(_, hex): &RefTip| ObjectId::from_hex(hex.as_bytes()).ok();
         let moved_ids = moved_tips.iter().filter_map(|tip| parse(tip));
-        let mut lost_ids = self.find_unreached(moved_ids, None)?;
+        let mut lost_ids = self.find_unreached(moved_ids, &[])?;
         if lost_ids.is_empty() {
             return Ok(Vec::new());
         }
@@ -100,5 +100,24 @@ impl Worktree {
             })
         };
         Ok(lost_ids.into_iter().filter_map(describe).collect())
+    }
+
+    /// Keeps HEAD and the commits of its log that no other ref reaches, and no amended commit took the place of: the removal of this worktree and
+    /// its branch would take them. Returns whether HEAD is one, and the others.
+    ///
+    /// # Errors
+    /// When refs or commits cannot be read or written.
+    pub fn keep_before_removal(&self, at: Timestamp) -> Result<(bool, Vec<String>), Error> {
+        let own_head = head_name(self.git_dir(), self.common_dir());
+        let branch = self.branch().map(|branch| format!("{HEADS}{branch}"));
+        let own_names = [own_head.as_str(), branch.as_deref().unwrap_or_default()];
+        let by_log = self.left_commits()?.into_iter();
+        let by_log = by_log.filter_map(|(id, is_amended)| (!is_amended).then_some(id));
+        let of_head = self.find_unreached(self.head_id()?.into_iter(), &own_names)?;
+        let of_log = self.find_unreached(by_log, &[])?;
+        let lost_ids = of_head.iter().chain(&of_log);
+        let mut lost_ids: Vec<String> = lost_ids.map(ToString::to_string).collect();
+        self.keep_commits_as((KEPT_AS, BRANCH_KEEPER), &lost_ids, at)?;
+        Ok((!of_head.is_empty(), lost_ids.split_off(of_head.len())))
     }
 }

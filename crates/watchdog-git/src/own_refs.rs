@@ -174,18 +174,18 @@ impl Worktree {
                 *keeper = if own.kind > keeper.kind { own } else { keeper };
             }
         }
-        let unreached = self.find_unreached(keepers.keys().copied(), None)?;
+        let unreached = self.find_unreached(keepers.keys().copied(), &[])?;
         Ok(unreached
             .iter()
             .map(|id| keepers[id].name.clone())
             .collect())
     }
 
-    /// Those of these commits that no ref but ours and `without`, and no HEAD of a worktree, reaches.
+    /// Those of these commits that no ref but ours and no HEAD of a worktree reaches, those named `without` aside.
     pub(super) fn find_unreached(
         &self,
         commits: impl Iterator<Item = ObjectId>,
-        without: Option<&str>,
+        without: &[&str],
     ) -> Result<Vec<ObjectId>, Error> {
         let doing = || "look for commits that only watchdog keeps".to_string();
         let commits: HashSet<ObjectId> = commits.filter(|id| self.has_object(*id)).collect();
@@ -200,7 +200,7 @@ impl Worktree {
         let mut hidden: Vec<ObjectId> = self
             .ref_tips()?
             .iter()
-            .filter(|(name, _)| Some(name.as_str()) != without)
+            .filter(|(name, _)| !without.contains(&name.as_str()))
             .filter_map(|(_, hex)| peeled(hex))
             .collect();
         hidden.sort();

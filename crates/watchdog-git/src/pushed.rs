@@ -24,6 +24,15 @@ pub enum RemoteState {
 impl RemoteState {
     /// So many commits are counted at most.
     pub const COUNTED: u64 = 10_000;
+
+    /// How many commits no remote has, where one may have them.
+    pub fn count_ahead(self) -> Option<u64> {
+        match self {
+            RemoteState::Yes => Some(0),
+            RemoteState::No { ahead } => Some(ahead),
+            RemoteState::NoRemote | RemoteState::Unborn => None,
+        }
+    }
 }
 
 impl Worktree {
@@ -58,6 +67,16 @@ impl Worktree {
             RemoteState::Yes
         } else {
             RemoteState::No { ahead }
+        })
+    }
+
+    /// Whether the branch has an upstream.
+    pub fn has_upstream(&self) -> bool {
+        let branch = self.repo.head_name().ok().flatten();
+        branch.is_some_and(|branch| {
+            let upstream = (self.repo)
+                .branch_remote_tracking_ref_name(branch.as_ref(), gix::remote::Direction::Fetch);
+            upstream.is_some_and(|name| name.is_ok())
         })
     }
 

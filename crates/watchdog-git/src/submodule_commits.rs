@@ -245,7 +245,7 @@ impl Worktree {
         // The next checkout moves HEAD of a submodule without a folder.
         let moving_head = Some(MAIN_HEAD).filter(|_| !is_checked_out);
         let candidates = candidates.chain(tips.iter().copied());
-        let mut left_commits = self.find_unreached(candidates, moving_head)?;
+        let mut left_commits = self.find_unreached(candidates, moving_head.as_slice())?;
         if let Some(edge) = since.map(|evidence| evidence.edge.as_deref()) {
             // Without a record each may be older than the session.
             let Some(edge) = edge.filter(|edge| edge.at.is_some()) else {

@@ -157,6 +157,7 @@ impl ScratchRepo {
                 at: instant(),
                 why: "test",
                 max_new_bytes: None,
+                even_clean: false,
             })
             .unwrap()
     }
@@ -170,6 +171,7 @@ impl ScratchRepo {
                     at: instant(),
                     why: "test",
                     max_new_bytes: None,
+                    even_clean: false,
                 },
                 rule,
             )

@@ -150,7 +150,11 @@ impl Worktree {
             SnapshotTrees::build(repo, &index, &scanned.changes, &scanned.nested, blobs)?;
         let unchanged =
             parts.tree == head_tree && parts.index == head_tree && parts.extras.is_none();
-        if unchanged && scanned.left_out.is_empty() && scanned.ignored.is_empty() {
+        if unchanged
+            && !request.even_clean
+            && scanned.left_out.is_empty()
+            && scanned.ignored.is_empty()
+        {
             return Ok(None);
         }
 

@@ -2,6 +2,7 @@
 
 use jiff::Timestamp;
 
+use watchdog_facts::display::name_first;
 use watchdog_facts::evidence::{LeftOut, LeftOutReason};
 
 use crate::Error;
@@ -17,6 +18,8 @@ pub struct SnapshotRequest<'a> {
     pub why: &'a str,
     /// New files that are more than this together are left out, the largest first; `None` takes all.
     pub max_new_bytes: Option<u64>,
+    /// Whether a clean worktree has one, too: it keeps the commits of HEAD.
+    pub even_clean: bool,
 }
 
 /// A snapshot that was just taken.
@@ -52,15 +55,13 @@ impl Snapshot {
     /// # Errors
     /// Names the first such file and its error.
     pub fn require_all_read(&self) -> Result<(), Error> {
-        let Some((path, error)) = self.failed_reads.first() else {
+        let Some((_, error)) = self.failed_reads.first() else {
             return Ok(());
         };
-        let more = match self.failed_reads.len() - 1 {
-            0 => String::new(),
-            more => format!(" and {more} more"),
-        };
+        let quote = |(path, _): &(String, String)| format!("'{path}'");
+        let paths: Vec<String> = self.failed_reads.iter().map(quote).collect();
         Err(Error::Read {
-            doing: format!("read '{path}'{more}"),
+            doing: format!("read {}", name_first(&paths, 1)),
             why: error.clone(),
         })
     }

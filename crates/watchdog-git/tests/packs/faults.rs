@@ -20,6 +20,7 @@ fn a_snapshot_by_itself() {
         at,
         why: "test",
         max_new_bytes: None,
+        even_clean: false,
     };
     match watchdog_git::Worktree::open(Path::new(&root))
         .and_then(|worktree| worktree.take_snapshot(&request))

@@ -87,6 +87,7 @@ impl ScratchRepo {
             at,
             why: "test",
             max_new_bytes: None,
+            even_clean: false,
         })
     }
 

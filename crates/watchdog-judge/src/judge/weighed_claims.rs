@@ -10,7 +10,6 @@ use watchdog_core::decision::beside_claim::dispute_claims;
 use watchdog_facts::evidence::UnreadableFact;
 use watchdog_facts::verdict::Verdict;
 use watchdog_facts::work_claim::WeighedClaim;
-use watchdog_git::RemoteState;
 
 use super::executor::ActionExecutor;
 use super::judgement_input::JudgementInput;
@@ -30,11 +29,7 @@ pub fn weigh_claims(
         commits: &commits,
         is_at_baseline: worktree.head()? == input.baseline,
         changes: &work.changes,
-        unpushed: match worktree.read_remote_state()? {
-            RemoteState::Yes => Some(0),
-            RemoteState::No { ahead } => Some(ahead),
-            RemoteState::NoRemote | RemoteState::Unborn => None,
-        },
+        unpushed: worktree.read_remote_state()?.count_ahead(),
         history: &SessionHistory::read_from(transcript),
     };
     let weigh = |(claim, quote): (WorkClaim, String)| {

@@ -13,6 +13,9 @@ use watchdog_git::{Snapshot, SnapshotCandidate, SnapshotRequest, Worktree};
 /// Why a snapshot is taken when a session begins: it alone has the ignored files of `rescue.keep_ignored`.
 pub const BEFORE_SESSION: &str = "before the session";
 
+/// Why a snapshot is taken before a worktree is removed: status names it while the folder is gone.
+pub const BEFORE_REMOVAL: &str = "before the worktree was removed";
+
 /// The rule for [`watchdog_git::Worktree::take_snapshot_with_private`]: possible secrets by name or by new content, copies of
 /// secrets, and files larger than `max_bytes`. Everything that is never committed for one of these reasons belongs here, too.
 pub fn private_rule(
@@ -139,6 +142,7 @@ pub fn take_snapshot(
         at,
         why,
         max_new_bytes: settings.max_snapshot_bytes,
+        even_clean: false,
     };
     // Later snapshots do without these files, which may be many: the loss is one of what was there before.
     let keep_ignored: &[String] = match why == BEFORE_SESSION {

@@ -90,12 +90,12 @@ pub(super) fn commit_with_retry(
                 return Ok(());
             }
         } else if state.head != snapshot.parent || OVERTAKEN.iter().any(|text| why.contains(text)) {
-            let max_new_bytes = request.settings.max_snapshot_bytes;
             let again = SnapshotRequest {
                 spec: request.spec,
                 at: Timestamp::now(),
                 why: "a commit appeared during the rescue",
-                max_new_bytes,
+                max_new_bytes: request.settings.max_snapshot_bytes,
+                even_clean: false,
             };
             match worktree.take_snapshot_with_private(&again, &private_rule(request.settings))? {
                 None => {

@@ -81,6 +81,7 @@ impl ScratchWork {
             at: jiff::Timestamp::UNIX_EPOCH,
             why: "a test",
             max_new_bytes: None,
+            even_clean: false,
         };
         self.open()
             .take_snapshot(&request)

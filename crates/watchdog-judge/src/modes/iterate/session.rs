@@ -297,12 +297,12 @@ impl LoopContext {
                         .map(|changes| format!("{head}-{:016x}", changes.fingerprint))
                 }
                 _ => {
-                    let max_new_bytes = rescue.max_snapshot_bytes;
                     let request = SnapshotRequest {
                         spec: &spec,
                         at: now(),
                         why: "between two sessions",
-                        max_new_bytes,
+                        max_new_bytes: rescue.max_snapshot_bytes,
+                        even_clean: false,
                     };
                     worktree.work_state(&request, &private_rule(&rescue))
                 }
