@@ -1,6 +1,6 @@
 //! The tool calls of a session by its transcript (Claude Code's): commands with their outcome, and edits, in order.
 
-use std::io::Read;
+use std::io::{Read, Seek, SeekFrom};
 use std::path::{Path, PathBuf};
 use std::sync::LazyLock;
 
@@ -9,14 +9,14 @@ use regex::Regex;
 use serde_json::Value;
 
 use watchdog_core::checks::named_runner;
-use watchdog_facts::display::escape_to_one_line;
+use watchdog_facts::display::{cut_text, escape_to_one_line};
 use watchdog_system::open_regular_file;
 
 use super::claim_words::{COMMANDS, compile_words};
 use super::command_parts::{CommandParts, split_line};
 use super::work_claims::WorkClaim::{self, BuildPassed, LintPassed, TestsPassed};
 
-/// Bytes of a transcript that is read; a longer one shows nothing.
+/// Bytes of a transcript that are read, the newest.
 const MOST: u64 = 64 << 20;
 /// Tools that change no file.
 const READING_TOOLS: &str = "Read Grep Glob TodoWrite TaskUpdate";
@@ -48,6 +48,14 @@ pub enum CommandEnd {
     /// The call does not show it; says why.
     Unclear(&'static str),
 }
+
+const NO_WHOLE_RUN: CommandEnd = CommandEnd::Unclear("the transcript records no whole run");
+
+/// The end of the words about a test command before an edit.
+const EDITED: &str = ", files edited since";
+
+/// Bytes of a test command that a line of facts shows.
+const SHOWN_LINE: usize = 40;
 
 /// A command that a claim is about: without those around it, with its end, and whether a tool edited a file behind it. Without a line,
 /// commands that are not known: they may have changed files, or be such runs.
@@ -87,13 +95,62 @@ pub struct SessionHistory {
 impl SessionHistory {
     /// Reads a transcript. One that cannot be read shows nothing.
     pub fn read_from(path: Option<&Path>) -> Self {
+        Self::read_behind(path, 0, MOST).0
+    }
+
+    /// Reads the newest bytes of what a transcript has behind a place, and how far its whole lines go.
+    pub fn read_behind(path: Option<&Path>, place: u64, most: u64) -> (Self, u64) {
         let (mut history, mut text) = (SessionHistory::default(), Vec::new());
-        let file = path.and_then(|path| open_regular_file(path).ok());
-        let read = file.and_then(|file| file.take(MOST).read_to_end(&mut text).ok());
-        history.is_partial = read.is_none_or(|bytes| bytes as u64 == MOST);
+        let begin = path.and_then(|path| {
+            let mut file = open_regular_file(path).ok()?;
+            let length = file.metadata().ok()?.len();
+            let begin = place.clamp(length.saturating_sub(most), length);
+            file.seek(SeekFrom::Start(begin)).ok()?;
+            file.take(most).read_to_end(&mut text).ok()?;
+            Some(begin)
+        });
+        history.is_partial = begin != Some(place);
         text.split(|byte| *byte == b'\n')
             .for_each(|line| history.push_line(line));
-        history
+        let whole = memchr::memrchr(b'\n', &text).map_or(0, |end| end as u64 + 1);
+        (history, begin.unwrap_or(place) + whole)
+    }
+
+    /// Adds a command that succeeded: the transcript may not have it yet.
+    pub fn push_passed(&mut self, line: &str, folder: &str) {
+        let call = CommandCall {
+            end: CommandEnd::Passed,
+            ..CommandCall::new(line, folder)
+        };
+        self.calls.push((String::new(), Call::Command(call)));
+    }
+
+    /// The last test command in words, with its outcome and whether a tool edited a file behind it; `earlier` is the one before these calls.
+    /// Missing calls give `None`.
+    pub fn describe_test(&self, earlier: Option<String>, root: &Path) -> Option<String> {
+        let mut runs = self.list_runs(TestsPassed, root).into_iter();
+        let (mut words, is_edited) = match runs.find(|(line, ..)| !line.is_empty()) {
+            None => {
+                let mut calls = self.calls.iter();
+                (
+                    earlier?,
+                    calls.any(|(_, call)| matches!(call, Call::Edit(_))),
+                )
+            }
+            Some((line, end, is_edited)) => {
+                let outcome = match end {
+                    CommandEnd::Passed => "passed".to_owned(),
+                    CommandEnd::Failed(code) => format!("failed (exit code {code})"),
+                    CommandEnd::Unclear(_) => "has no known outcome".to_owned(),
+                };
+                let line = cut_text(&line, SHOWN_LINE);
+                (format!("last test command '{line}' {outcome}"), is_edited)
+            }
+        };
+        if is_edited && !words.ends_with(EDITED) {
+            words.push_str(EDITED);
+        }
+        (!self.is_partial).then_some(words)
     }
 
     fn push_line(&mut self, line: &[u8]) {
@@ -231,12 +288,7 @@ fn read_call(block: &Value, folder: &str) -> Option<Call> {
     let text = |key: &str| block["input"][key].as_str();
     let is_in = |names: &str| names.split(' ').any(|name| block["name"] == name);
     if block["name"] == "Bash" {
-        return Some(Call::Command(CommandCall {
-            line: split_line(text("command")?),
-            folder: folder.to_owned(),
-            end: CommandEnd::Unclear("the transcript records no whole run"),
-            output: String::new(),
-        }));
+        return Some(Call::Command(CommandCall::new(text("command")?, folder)));
     }
     let path = text("file_path").filter(|_| is_in(WRITING_TOOLS));
     let call = path.map_or(Call::Unknown, |path| {
@@ -249,7 +301,23 @@ fn bears_out(part: &str, claim: WorkClaim) -> bool {
     claim == TestsPassed && named_runner(part).is_some() || claim.is_named(COMMANDS, part)
 }
 
+/// Whether a line has a command that commits, pushes or tests.
+pub fn settles_work(line: &str) -> bool {
+    let claims = [WorkClaim::Committed, WorkClaim::Pushed, TestsPassed];
+    let mut parts = split_line(line).parts.into_iter();
+    parts.any(|(part, _)| claims.iter().any(|claim| bears_out(&part, *claim)))
+}
+
 impl CommandCall {
+    fn new(line: &str, folder: &str) -> Self {
+        CommandCall {
+            line: split_line(line),
+            folder: folder.to_owned(),
+            end: NO_WHOLE_RUN,
+            output: String::new(),
+        }
+    }
+
     fn find_part(&self, claim: WorkClaim) -> Option<usize> {
         let mut parts = self.line.parts.iter();
         parts.rposition(|(part, _)| bears_out(part, claim))
