@@ -34,12 +34,16 @@ pub enum HookCommand {
     SubagentStop(StopArgs),
     /// May the agent give structured output? Refused while checks are not met
     PreToolUse(EventArgs),
-    /// The agent gave structured output: tell it what is missing, or end the session
+    /// After structured output: tell what is missing, or end the session; after a command: as prompt-submit
     PostToolUse(PostToolUseArgs),
+    /// Tell the agent at a prompt what git and its last test show, where that changed
+    PromptSubmit(EventArgs),
     /// Record where the session begins, and tell the agent what done means
     SessionStart(EventArgs),
     /// Record the session's end, and keep what is uncommitted
     SessionEnd(EventArgs),
+    /// Keep what is uncommitted in a worktree, and its commits, before it is removed
+    WorktreeRemove(EventArgs),
     /// Write the hooks into the agent's settings; everything else there stays
     Install(InstallArgs),
     /// Take them out again
@@ -133,6 +137,8 @@ impl HookCommand {
             HookCommand::PostToolUse(args) => Some((HookEvent::PostToolUse, &args.event)),
             HookCommand::SessionStart(args) => Some((HookEvent::SessionStart, args)),
             HookCommand::SessionEnd(args) => Some((HookEvent::SessionEnd, args)),
+            HookCommand::PromptSubmit(args) => Some((HookEvent::PromptSubmit, args)),
+            HookCommand::WorktreeRemove(args) => Some((HookEvent::WorktreeRemove, args)),
             HookCommand::Install(_) | HookCommand::Uninstall(_) => None,
         }
     }

@@ -11,8 +11,8 @@ use watchdog_facts::verdict::Reason;
 use watchdog_judge::hooks::HookDialect;
 use watchdog_judge::judge::command_env::CommandEnv;
 use watchdog_judge::judge::panicked::judged_without_room;
+use watchdog_judge::modes::hook::reply_with_failure;
 
-use super::commands::hook;
 use super::failure::CommandFailure;
 use super::result_output;
 use super::terminal::CommandTerminal;
@@ -73,7 +73,7 @@ pub fn answer_all_the_same(why: &str) -> ExitCode {
     let _ = writeln!(
         std::io::stdout(),
         "{}",
-        hook::reply_with_failure(why).to_json(HookDialect::Claude)
+        reply_with_failure(why).to_json(HookDialect::Claude)
     );
     ExitCode::SUCCESS
 }

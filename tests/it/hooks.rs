@@ -10,13 +10,15 @@ use serde_json::{Value, json};
 use crate::support::{Repo, TestEnv, assert_parts, wait_until};
 
 /// Every event.
-const EVENTS: [&str; 6] = [
+const EVENTS: [&str; 8] = [
     "stop",
     "subagent-stop",
     "pre-tool-use",
     "post-tool-use",
     "session-start",
     "session-end",
+    "prompt-submit",
+    "worktree-remove",
 ];
 
 /// Asks for the answer to an event.

@@ -150,6 +150,8 @@ mod explain;
 // Recorded verdicts by the rules of today and by another configuration.
 // What an open breaker stops, and what it does not.
 mod open_breaker;
+// The line of facts from turn to turn, and worktrees about to be removed.
+mod turn_hooks;
 // Sessions without an agent that can be asked.
 mod unasked_sessions;
 // The rows of a judgement: small, without a fact twice, and read as they were written.

@@ -41,6 +41,37 @@ fn false_commit_claim_is_held_without_criteria() {
     claude.env.assert_nothing_left();
 }
 
+#[test]
+fn turns_are_told_and_a_removed_worktree_is_kept() {
+    let work = "echo x > work.txt && echo y > own.txt && git add own.txt && git commit -qm own";
+    let claude = Claude::answering([
+        Rule::bash("echo y > main.txt && git add main.txt && git commit -qm work")
+            .when_last_user("MAIN TASK"),
+        Rule::tool("EnterWorktree", json!({"name": "side"})),
+        Rule::bash(work),
+        Rule::tool(
+            "ExitWorktree",
+            json!({"action": "remove", "discard_changes": true}),
+        ),
+        Rule::text("Gone.").always(),
+    ]);
+    claude
+        .env
+        .install("watchdog", Path::new(env!("CARGO_BIN_EXE_watchdog")));
+    let repo = claude.env.repo();
+    repo.watchdog(&["hook", "install"]).expect(0);
+    repo.commit_all("chore: hooks");
+    let tools = ["--allowedTools", "EnterWorktree", "ExitWorktree"];
+    let out = session(&claude, &repo, &tools).expect(0);
+    let line = "watchdog: 1 commit since the baseline; 0 files not committed";
+    assert!(claude.api.messages()[1].mentions(line), "{out}");
+    assert!(!repo.has(".claude/worktrees/side"), "it is removed\n{out}");
+    let listed = repo.watchdog(&["rescue", "list"]).expect(0);
+    listed.assert_printed(&["before the worktree was removed"]);
+    assert!(listed.stderr.contains("bring its work back"), "{listed}");
+    claude.env.assert_nothing_left();
+}
+
 fn wants_a_file() -> Value {
     json!({"checks": [{"type": "files", "paths": ["done.txt"]}]})
 }

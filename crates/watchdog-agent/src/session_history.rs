@@ -141,7 +141,7 @@ impl SessionHistory {
                 let outcome = match end {
                     CommandEnd::Passed => "passed".to_owned(),
                     CommandEnd::Failed(code) => format!("failed (exit code {code})"),
-                    CommandEnd::Unclear(_) => "has no known outcome".to_owned(),
+                    CommandEnd::Unclear(_) => "ended unseen".to_owned(),
                 };
                 let line = cut_text(&line, SHOWN_LINE);
                 (format!("last test command '{line}' {outcome}"), is_edited)

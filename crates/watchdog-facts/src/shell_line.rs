@@ -95,6 +95,12 @@ impl WorktreeCommands {
         format!("watchdog{}{} {words}", self.worktree, self.state)
     }
 
+    /// The command that restores a snapshot as the worktree that is gone.
+    pub fn restore_worktree(&self, id: &str, root: &Path) -> String {
+        let (id, root) = (shell_word(id), shell_path(root));
+        self.watchdog(&format!("rescue restore {id} --worktree {root}"))
+    }
+
     /// A command of watchdog's that is about no worktree.
     pub fn watchdog_anywhere(&self, words: &str) -> String {
         format!("watchdog{} {words}", self.state)

@@ -21,6 +21,7 @@ use watchdog_core::config::settings::AgentSettings;
 use watchdog_facts::display::escape_to_one_line;
 use watchdog_facts::shell_line::shell_word;
 use watchdog_git::Worktree;
+use watchdog_judge::hooks::{HookDialect, HookEntries};
 use watchdog_judge::judge::agent_preset::MissingPreset;
 use watchdog_judge::judge::command_env::CommandEnv;
 use watchdog_judge::wire::agent_json::{
@@ -197,6 +198,7 @@ fn show_agent(
             &format!("{}: {}", capability.as_str(), capability.sentence(has)),
         );
     }
+    row("hooks", &lines.hooks.join(", "));
     for input in &preset.repository {
         let off = input
             .off_in_question
@@ -292,6 +294,9 @@ fn shown_agent<'a>(
             variables: &login.variables,
         }),
         listed,
+        hooks: HookDialect::from_name(&preset.name)
+            .map(HookEntries::list_commands)
+            .unwrap_or_default(),
         session: shown(ConversationChoice::Fresh),
         resumed: can_resume.then(|| shown(ConversationChoice::Resumed(Some(SAMPLE_ID)))),
         question: question.ok().map(|built| words(built.argv())),

@@ -8,7 +8,7 @@ use crate::cli::failure::CommandFailure;
 use crate::cli::terminal::CommandTerminal;
 use watchdog_judge::hooks::{HookDialect, HookEvent, HookReply};
 use watchdog_judge::judge::command_env::CommandEnv;
-use watchdog_judge::modes::hook::{HookHost, HookRequest, answer_hook};
+use watchdog_judge::modes::hook::{HookHost, HookRequest, answer_hook, reply_with_failure};
 use watchdog_process::calling_program;
 use watchdog_store::take_unread_notes;
 
@@ -39,13 +39,6 @@ pub fn run_hook_command(
             Ok(0)
         }
     }
-}
-
-/// The answer to a hook that could not be answered.
-pub fn reply_with_failure(why: &str) -> HookReply {
-    HookReply::tell(format!(
-        "watchdog: could not judge, so the agent was not held: {why}"
-    ))
 }
 
 fn handle_event(

@@ -1,6 +1,6 @@
 //! `watchdog rescue list|show|restore|drop`: the snapshots that are kept, and the way back.
 
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
 use serde_json::Value;
 use unicode_width::UnicodeWidthStr as _;
@@ -18,7 +18,7 @@ use watchdog_git::{
 use watchdog_judge::clock::now;
 use watchdog_judge::judge::command_env::CommandEnv;
 use watchdog_judge::judge::open_worktree::OpenWorktree;
-use watchdog_judge::rescue::{RestoreIntoError, restore_into_worktree};
+use watchdog_judge::rescue::{BEFORE_REMOVAL, RestoreIntoError, restore_into_worktree};
 use watchdog_judge::session::read_recorded_baseline;
 use watchdog_judge::wire::snapshot_json::{
     change_word, dropped_data, dropped_json, restored_data, restored_json, shown_snapshot_json,
@@ -76,9 +76,8 @@ pub fn list_snapshots(
     let rows: Vec<[String; 6]> = rows.collect();
     let Some(sizes) = sizes else {
         terminal.table(["ID", "AGE", "SPEC", "FILES", "SIZE", "WHY"], &[], &rows);
-        if let Some(line) = large_snapshots(&open.worktree, &open.commands) {
-            terminal.tell(&line);
-        }
+        let notes = note_snapshots(&open.worktree, &open.commands);
+        notes.iter().for_each(|line| terminal.tell(line));
         return Ok(0);
     };
     let measured_rows =
@@ -105,21 +104,29 @@ pub fn list_snapshots(
     Ok(0)
 }
 
-/// The room that the snapshots of a repository need, where it is large.
-pub(super) fn large_snapshots(worktree: &Worktree, commands: &WorktreeCommands) -> Option<String> {
-    let snapshots = worktree.snapshots(None).ok()?;
+/// The way back for worktrees that were removed, and the room that the snapshots of a repository need, where it is large.
+pub(super) fn note_snapshots(worktree: &Worktree, commands: &WorktreeCommands) -> Vec<String> {
+    let snapshots = worktree.snapshots(None).unwrap_or_default();
+    let removed = snapshots
+        .iter()
+        .filter(|info| info.why == BEFORE_REMOVAL && !Path::new(&info.worktree).exists());
+    let describe = |info: &SnapshotSummary| {
+        let restore = commands.restore_worktree(&info.id, Path::new(&info.worktree));
+        format!("a worktree was removed; bring its work back with: {restore}")
+    };
+    let mut notes: Vec<String> = removed.take(3).map(describe).collect();
     // No more than their sum, and mostly far less: the same file stands in many of them.
-    if snapshots.iter().map(|info| info.bytes).sum::<u64>() < LARGE {
-        return None;
-    }
-    let total = worktree.snapshot_sizes(&snapshots).ok()?.total;
-    let see = commands.watchdog("rescue list --size");
-    (total >= LARGE).then(|| {
-        format!(
+    if snapshots.iter().map(|info| info.bytes).sum::<u64>() >= LARGE
+        && let Ok(sizes) = worktree.snapshot_sizes(&snapshots)
+        && sizes.total >= LARGE
+    {
+        let see = commands.watchdog("rescue list --size");
+        notes.push(format!(
             "the snapshots have {} that HEAD has not; see which one could go with: {see}",
-            format_size(total)
-        )
-    })
+            format_size(sizes.total)
+        ));
+    }
+    notes
 }
 
 /// Rows with their columns under each other.

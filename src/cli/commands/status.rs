@@ -119,12 +119,9 @@ pub fn run_status_command(
         .collect();
     print_table(terminal, &rows, &command_env.commands_here());
     terminal.tell(&summarize_rows(&status_overview.rows, rows.len()));
-    if let Some(line) = own
-        .ok()
-        .filter(|_| !args.fleet)
-        .and_then(|own| super::snapshots::large_snapshots(&own, &command_env.commands(own.root())))
-    {
-        terminal.tell(&line);
+    if let Some(own) = own.ok().filter(|_| !args.fleet) {
+        let notes = super::snapshots::note_snapshots(&own, &command_env.commands(own.root()));
+        notes.iter().for_each(|line| terminal.tell(line));
     }
     machines.iter().for_each(|line| terminal.tell(line));
     Ok(code)

@@ -82,6 +82,10 @@ impl HookDialect {
             (HookDialect::Gemini, HookEvent::PreToolUse) => Some("BeforeTool"),
             (HookDialect::Gemini, HookEvent::PostToolUse) => Some("AfterTool"),
             (HookDialect::Gemini, HookEvent::SubagentStop) => None,
+            // Its own event of that name is for worktrees that a hook made, which it must remove itself.
+            (HookDialect::Claude, HookEvent::WorktreeRemove) => Some("PreToolUse"),
+            (HookDialect::Claude, event) => Some(event.as_str()),
+            (_, HookEvent::WorktreeRemove | HookEvent::PromptSubmit) => None,
             (_, event) => Some(event.as_str()),
         }
     }

@@ -7,9 +7,9 @@ use super::input::HookEvent;
 
 /// How long before the host's patience ends our own does.
 const MARGIN: Duration = Duration::from_secs(10);
-/// The host's patience with a session's start.
+/// The host's patience with a session's start, and with a snapshot.
 const START: Duration = Duration::from_secs(15);
-/// With its end. The host ends it sooner in any case.
+/// With its end, which the host ends sooner in any case, and with a turn.
 const END: Duration = Duration::from_secs(5);
 
 /// Our own deadline for it, where the host waits long enough for more than the usual one.
@@ -90,8 +90,12 @@ impl HookEntries {
         };
         let wanted = [
             entry(HookEvent::SessionStart, None, "", START),
+            entry(HookEvent::PromptSubmit, None, "", END),
             judging(HookEvent::PreToolUse, Some("StructuredOutput"), "")
                 .filter(|_| dialect.gates_output()),
+            entry(HookEvent::WorktreeRemove, Some("ExitWorktree"), "", START),
+            entry(HookEvent::PostToolUse, Some("Bash"), "", END)
+                .filter(|_| dialect.has_known_transcript()),
             judging(HookEvent::Stop, None, all),
             judging(HookEvent::SubagentStop, None, &format!(" --hold{all}"))
                 .filter(|_| holds.subagents && dialect.holds_subagents()),
@@ -110,6 +114,13 @@ impl HookEntries {
             dialect,
             entries: wanted.into_iter().flatten().collect(),
         }
+    }
+
+    /// Our names of the default events of an agent.
+    pub fn list_commands(dialect: HookDialect) -> Vec<&'static str> {
+        let (patience, holds) = (Self::USUAL_PATIENCE, HeldAgents::default());
+        let usual = Self::usual(dialect, "", patience, holds).entries;
+        usual.iter().map(|entry| entry.event.command()).collect()
     }
 
     /// Whether none is wanted.

@@ -8,6 +8,7 @@ use watchdog_facts::display::{name_first, plural};
 use watchdog_facts::evidence::StopReason;
 use watchdog_facts::verdict::{Evidence, Reason};
 
+use super::input::HookEvent;
 use super::reply::{HookAction, HookReply};
 
 /// How a hook holds the agent.
@@ -211,7 +212,10 @@ fn decide_unmet(holding: HoldPoint, feedback: &str, streak: HoldStreak) -> HookD
             );
             HookDecision {
                 counted: HoldCountChange::Same,
-                ..hold(HookAction::Advise { context: advice })
+                ..hold(HookAction::Inform {
+                    event: HookEvent::PostToolUse,
+                    context: advice,
+                })
             }
         }
         (HoldPoint::Stop | HoldPoint::Output, None) => release_without_proof(

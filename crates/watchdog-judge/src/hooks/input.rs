@@ -30,13 +30,19 @@ pub enum HookEvent {
     SessionStart,
     /// A session ends.
     SessionEnd,
+    /// A person sent a prompt.
+    PromptSubmit,
+    /// A worktree is about to be removed.
+    WorktreeRemove,
 }
 
 impl HookEvent {
     /// All of them.
-    pub const ALL: [HookEvent; 6] = [
+    pub const ALL: [HookEvent; 8] = [
         HookEvent::SessionStart,
+        HookEvent::PromptSubmit,
         HookEvent::PreToolUse,
+        HookEvent::WorktreeRemove,
         HookEvent::PostToolUse,
         HookEvent::SubagentStop,
         HookEvent::Stop,
@@ -52,6 +58,8 @@ impl HookEvent {
             HookEvent::PostToolUse => "PostToolUse",
             HookEvent::SessionStart => "SessionStart",
             HookEvent::SessionEnd => "SessionEnd",
+            HookEvent::PromptSubmit => "UserPromptSubmit",
+            HookEvent::WorktreeRemove => "WorktreeRemove",
         }
     }
 
@@ -64,6 +72,8 @@ impl HookEvent {
             HookEvent::PostToolUse => "post-tool-use",
             HookEvent::SessionStart => "session-start",
             HookEvent::SessionEnd => "session-end",
+            HookEvent::PromptSubmit => "prompt-submit",
+            HookEvent::WorktreeRemove => "worktree-remove",
         }
     }
 }
@@ -213,6 +223,11 @@ impl HookInput {
             }
             whole => Some(whole.clone()),
         }
+    }
+
+    /// A text of the tool's input.
+    pub fn tool_text(&self, name: &str) -> Option<&str> {
+        self.tool_input.as_ref()?.get(name)?.as_str()
     }
 
     /// The background tasks that still run, in a few words each. A sub-agent that ends is still among the tasks of its session.

@@ -3,6 +3,7 @@
 use serde_json::{Value, json};
 
 use super::dialect::HookDialect;
+use super::input::HookEvent;
 
 /// The effect of the answer on the agent.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -19,13 +20,10 @@ pub enum HookAction {
         /// The mistake in the call, in sentences for the agent.
         reason: String,
     },
-    /// The agent gets a message after the tool's result.
-    Advise {
-        /// Sentences for the agent.
-        context: String,
-    },
-    /// The agent gets a message as the session begins.
-    Begin {
+    /// The agent gets a message with this event.
+    Inform {
+        /// The event.
+        event: HookEvent,
         /// Sentences for the agent.
         context: String,
     },
@@ -69,14 +67,14 @@ impl HookReply {
             HookAction::Block { reason } => json!({"decision": "block", "reason": reason}),
             HookAction::Deny { reason } => json!({"hookSpecificOutput": {
                 "hookEventName": "PreToolUse", "permissionDecision": "deny", "permissionDecisionReason": reason}}),
-            HookAction::Advise { context } => {
-                json!({"hookSpecificOutput": {"hookEventName": "PostToolUse", "additionalContext": context}})
-            }
-            HookAction::Begin { context } if dialect == HookDialect::Copilot => {
+            HookAction::Inform {
+                event: HookEvent::SessionStart,
+                context,
+            } if dialect == HookDialect::Copilot => {
                 json!({"additionalContext": context})
             }
-            HookAction::Begin { context } => {
-                json!({"hookSpecificOutput": {"hookEventName": "SessionStart", "additionalContext": context}})
+            HookAction::Inform { event, context } => {
+                json!({"hookSpecificOutput": {"hookEventName": event.as_str(), "additionalContext": context}})
             }
             HookAction::Finish => json!({"continue": false}),
         };
@@ -105,12 +103,11 @@ mod tests {
                 json!({"hookSpecificOutput": {"hookEventName": "PreToolUse", "permissionDecision": "deny", "permissionDecisionReason": "F"}}),
             ),
             (
-                HookAction::Advise { context: say("F") },
-                json!({"hookSpecificOutput": {"hookEventName": "PostToolUse", "additionalContext": "F"}}),
-            ),
-            (
-                HookAction::Begin { context: say("F") },
-                json!({"hookSpecificOutput": {"hookEventName": "SessionStart", "additionalContext": "F"}}),
+                HookAction::Inform {
+                    event: HookEvent::PromptSubmit,
+                    context: say("F"),
+                },
+                json!({"hookSpecificOutput": {"hookEventName": "UserPromptSubmit", "additionalContext": "F"}}),
             ),
             (HookAction::Finish, json!({"continue": false})),
         ] {
@@ -138,7 +135,8 @@ mod tests {
             message: None,
         };
         let begin = HookReply {
-            act: HookAction::Begin {
+            act: HookAction::Inform {
+                event: HookEvent::SessionStart,
                 context: "F".into(),
             },
             message: None,

@@ -94,8 +94,7 @@ pub(super) fn edit_settings(
     };
     if let Some(hooks) = &hooks {
         for (event, name) in events_of(wanted.dialect) {
-            let entry = wanted.entries.iter().find(|entry| entry.event == event);
-            update_event_entry(hooks, (event, name), entry, program, &mut others)?;
+            update_event_entry(hooks, (wanted, event, name), program, &mut others)?;
         }
     }
     let missing: Vec<&HookEntry> = match &hooks {
@@ -277,11 +276,11 @@ fn list_commands(groups: &CstArray) -> Vec<FoundHook> {
 /// Leaves at most one entry of ours in an event's list: the wanted one, brought up to date.
 fn update_event_entry(
     hooks: &CstObject,
-    (event, name): (HookEvent, &str),
-    wanted: Option<&HookEntry>,
+    (entries, event, name): (&HookEntries, HookEvent, &str),
     program: &str,
     others: &mut Vec<String>,
 ) -> Result<(), EditError> {
+    let wanted = entries.entries.iter().find(|entry| entry.event == event);
     let path = format!("hooks.{name}");
     let Some(property) = find_single_property(hooks, name, &path)? else {
         return Ok(());
@@ -295,8 +294,11 @@ fn update_event_entry(
     let mut is_updated = false;
     let mut removed = false;
     for hook in list_commands(&groups) {
-        if parse_own_command(&hook.command, program) != Some(event) {
-            if hook.command.contains("watchdog") && hook.command.contains(" hook ") {
+        let own_event = parse_own_command(&hook.command, program);
+        if own_event != Some(event) {
+            // Two events of ours may have one name.
+            let is_ours = own_event.and_then(|own| entries.dialect.event_name(own)) == Some(name);
+            if !is_ours && hook.command.contains("watchdog") && hook.command.contains(" hook ") {
                 others.push(hook.command);
             }
             continue;

@@ -53,6 +53,17 @@ fn a_new_file_holds_our_entries_alone() {
                 ]
               }
             ],
+            "UserPromptSubmit": [
+              {
+                "hooks": [
+                  {
+                    "type": "command",
+                    "command": "watchdog hook prompt-submit",
+                    "timeout": 5
+                  }
+                ]
+              }
+            ],
             "PreToolUse": [
               {
                 "matcher": "StructuredOutput",
@@ -61,6 +72,28 @@ fn a_new_file_holds_our_entries_alone() {
                     "type": "command",
                     "command": "watchdog hook pre-tool-use --within 590s",
                     "timeout": 600
+                  }
+                ]
+              },
+              {
+                "matcher": "ExitWorktree",
+                "hooks": [
+                  {
+                    "type": "command",
+                    "command": "watchdog hook worktree-remove",
+                    "timeout": 15
+                  }
+                ]
+              }
+            ],
+            "PostToolUse": [
+              {
+                "matcher": "Bash",
+                "hooks": [
+                  {
+                    "type": "command",
+                    "command": "watchdog hook post-tool-use",
+                    "timeout": 5
                   }
                 ]
               }
@@ -128,7 +161,7 @@ fn outdated_own_entries_are_updated_in_place() {
     );
     assert_eq!(
         value["hooks"]["PreToolUse"].as_array().map(Vec::len),
-        Some(1)
+        Some(2)
     );
     assert_eq!(
         value["hooks"]["PreToolUse"][0]["matcher"],
@@ -275,7 +308,8 @@ fn foreign(value: &Value) -> Vec<(String, String)> {
             .flat_map(|group| group["hooks"].as_array().into_iter().flatten())
         {
             let command = hook["command"].as_str().unwrap_or_default();
-            if parse_own_command(command, "watchdog").is_none_or(|own| own.as_str() != event) {
+            let own = parse_own_command(command, "watchdog");
+            if own.and_then(|own| HookDialect::Claude.event_name(own)) != Some(event.as_str()) {
                 found.push((event.clone(), command.to_owned()));
             }
         }

@@ -18,8 +18,9 @@ use watchdog_store::rescued::RescuedRecord;
 use watchdog_store::{LocalStore, baseline, rescued};
 
 use super::judgement_input::JudgementInput;
+use super::open_worktree::OpenWorktree;
 use crate::clock::now;
-use crate::session::describe_other_clone;
+use crate::session::{RecordedBaseline, describe_other_clone};
 
 /// All that watchdog recorded about where the commits of a worktree come from.
 pub fn origin_evidence(
@@ -50,6 +51,12 @@ pub fn origin_evidence(
             )
             .collect())
     })
+}
+
+/// The same by the whole record of a baseline.
+pub fn recorded_evidence(open: &OpenWorktree, recorded: &RecordedBaseline) -> OriginEvidence {
+    origin_evidence(&open.store, &open.worktree, Some(&recorded.refs))
+        .with_content(recorded.content())
 }
 
 /// Records which commits a rescue made, so that they never count as the session's own. If that

@@ -323,7 +323,7 @@ fn restore_command(
         let beside = root.with_file_name(format!("{name}-restored"));
         restore = format!("{restore} --to {}", shell_path(&beside));
     } else if !is_there {
-        restore = format!("{restore} --worktree {}", shell_path(root));
+        return commands.restore_worktree(id, root);
     }
     match is_there {
         true => commands.clone().with_worktree(root).watchdog(&restore),

@@ -42,6 +42,6 @@ pub use task_list::{UncheckedBox, open_tasks};
 
 pub use linked_worktree::{RestoreIntoError, restore_into_worktree};
 pub use preview::{RescuePreview, preview_rescue};
-pub use private_rule::{BEFORE_SESSION, private_rule, take_snapshot};
+pub use private_rule::{BEFORE_REMOVAL, BEFORE_SESSION, private_rule, take_snapshot};
 pub use request::{NO_OTHERS, RescueRequest};
 pub use secrets::looks_secret;

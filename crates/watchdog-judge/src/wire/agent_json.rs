@@ -31,6 +31,8 @@ pub struct ShownAgent<'a> {
     /// The agent.
     #[serde(flatten)]
     pub listed: ListedAgent<'a>,
+    /// The hooks that are installed for it.
+    pub hooks: Vec<&'static str>,
     /// The command line of a new session, word by word.
     pub session: Vec<String>,
     /// Of one that goes on; `None` = it cannot.

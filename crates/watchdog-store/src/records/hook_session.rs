@@ -42,6 +42,41 @@ pub struct HookedAgent {
     /// The facts about its claims that it, or the person, heard.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub answered_facts: Vec<String>,
+    /// The lines that it heard from turn to turn.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub turns: Option<TurnRecord>,
+}
+
+/// The lines of facts that a session heard, and the place in its transcript up to which they go.
+#[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize)]
+pub struct TurnRecord {
+    /// The facts of the last line that may call for another one.
+    pub facts: String,
+    /// The count of lines.
+    pub lines: u32,
+    /// The bytes of the transcript that were read.
+    pub read_to: u64,
+    /// The last test command in them, in words.
+    pub test: Option<String>,
+}
+
+impl HookedAgent {
+    /// An agent that was never held.
+    pub fn new(worktree: PathBuf, spec: Option<String>, at: Timestamp) -> Self {
+        HookedAgent {
+            worktree,
+            spec,
+            pid: None,
+            prompt_id: None,
+            held: 0,
+            denied: 0,
+            accepted: None,
+            last_event_at: at,
+            turn_over_at: None,
+            answered_facts: Vec::new(),
+            turns: None,
+        }
+    }
 }
 
 impl RecordType for HookedAgent {
@@ -50,7 +85,7 @@ impl RecordType for HookedAgent {
 
 /// The agent that a person talks to; sub-agents have ids.
 const MAIN: &str = "-";
-/// The name of the row of the claims of a session, which outlives its end: a resumed session hears no fact twice.
+/// The name of the row of what a session heard, which outlives its end: a resumed session hears no fact twice.
 pub const CLAIMS: &str = "claims";
 
 fn session_key(session_id: &str, agent_id: Option<&str>) -> RowKey {
@@ -126,16 +161,12 @@ mod tests {
         let store = SqliteStore::open(&state).unwrap();
         let now: Timestamp = "2026-03-04T05:06:07Z".parse().unwrap();
         let session = |stops_held, last_event_at| HookedAgent {
-            worktree: "/w".into(),
-            spec: None,
             pid: Some(7),
             prompt_id: Some("p".into()),
             held: stops_held,
             denied: 1,
             accepted: Some(("p".into(), "t".into())),
-            last_event_at,
-            turn_over_at: None,
-            answered_facts: Vec::new(),
+            ..HookedAgent::new("/w".into(), None, last_event_at)
         };
         record_session(&store, "a", None, &session(1, now)).unwrap();
         record_session(&store, "a", Some("sub"), &session(2, now)).unwrap();

@@ -9,12 +9,12 @@ use tokio::task::JoinError;
 use tokio::time::{sleep, timeout};
 
 use crate::hooks::{HookAction, HookEvent, HookInput, HookReply};
-use watchdog_facts::evidence::FaultKind;
+use watchdog_facts::evidence::{FaultKind, UnreadableFact};
 use watchdog_process::CancelFlag;
 use watchdog_store::hook_session;
 
 use super::hook_worktree::{HookRequest, HookWorktree};
-use super::{begin, finish, judged};
+use super::{begin, finish, judged, removal, turns};
 use crate::clock::now;
 use crate::judge::command_env::CommandEnv;
 use crate::judge::signals::{SignalState, SignalUrgency};
@@ -56,7 +56,7 @@ fn unwrap_reply(done: Result<HookReply, JoinError>) -> HookReply {
 }
 
 /// Lets the agent continue as if watchdog were not installed, and tells the user why.
-fn reply_with_failure(why: &str) -> HookReply {
+pub fn reply_with_failure(why: &str) -> HookReply {
     HookReply::tell(format!(
         "watchdog: could not judge, so the agent was not held: {why}"
     ))
@@ -78,10 +78,23 @@ fn respond_to_event(
         (HookEvent::Stop, Some(HookEvent::SubagentStop)) => HookEvent::SubagentStop,
         (event, _) => event,
     };
+    let answer_unread = |unreadable: UnreadableFact| match unreadable.kind {
+        // A user's settings apply in every folder, also in those without a repository.
+        FaultKind::NotARepository if command_env.config.is_none() => {
+            command_env.tell(&format!("{}; there is nothing to judge", unreadable.why));
+            HookReply::quiet()
+        }
+        _ => reply_with_failure(&with_hint(&unreadable)),
+    };
+    let is_turn = turns::may_speak(request, event, &input);
     match event {
         HookEvent::SubagentStop if !request.hold_subagents => return HookReply::quiet(),
-        HookEvent::PreToolUse | HookEvent::PostToolUse
-            if input.tool_name.as_deref() != Some(OUTPUT_TOOL) =>
+        HookEvent::WorktreeRemove => {
+            let answered = removal::keep_before_removal(command_env, request, &input);
+            return answered.unwrap_or_else(answer_unread);
+        }
+        HookEvent::PromptSubmit | HookEvent::PreToolUse | HookEvent::PostToolUse
+            if !is_turn && input.tool_name.as_deref() != Some(OUTPUT_TOOL) =>
         {
             return HookReply::quiet();
         }
@@ -89,25 +102,14 @@ fn respond_to_event(
     }
     let hooked = match HookWorktree::open(command_env, request, &input) {
         Ok(hooked) => hooked,
-        // A user's settings apply in every folder, also in those without a repository.
-        Err(unreadable)
-            if unreadable.kind == FaultKind::NotARepository && command_env.config.is_none() =>
-        {
-            command_env.tell(&format!("{}; there is nothing to judge", unreadable.why));
-            return HookReply::quiet();
-        }
-        Err(unreadable) => return reply_with_failure(&with_hint(&unreadable)),
+        Err(unreadable) => return answer_unread(unreadable),
     };
     let store = Arc::clone(&hooked.open.store);
     let answered = match event {
         HookEvent::SessionStart => begin::begin_session(command_env, request, &input, hooked),
         HookEvent::SessionEnd => finish::end_session(command_env, &input, hooked),
-        HookEvent::Stop
-        | HookEvent::SubagentStop
-        | HookEvent::PreToolUse
-        | HookEvent::PostToolUse => {
-            judged::judge_stop(command_env, request, event, &input, hooked, cancel)
-        }
+        _ if is_turn => turns::describe_turn(event, &input, hooked),
+        _ => judged::judge_stop(command_env, request, event, &input, hooked, cancel),
     };
     let reply = answered.unwrap_or_else(|unreadable| reply_with_failure(&with_hint(&unreadable)));
     let is_held = matches!(reply.act, HookAction::Block { .. });
@@ -120,7 +122,7 @@ fn respond_to_event(
     reply
 }
 
-fn with_hint(unreadable: &watchdog_facts::evidence::UnreadableFact) -> String {
+fn with_hint(unreadable: &UnreadableFact) -> String {
     match &unreadable.hint {
         Some(hint) => format!("{}; {hint}", unreadable.why),
         None => unreadable.why.clone(),

@@ -2,7 +2,7 @@
 
 use jiff::Timestamp;
 
-use crate::hooks::{HookAction, HookInput, HookReply};
+use crate::hooks::{HookAction, HookEvent, HookInput, HookReply};
 use crate::rescue::BEFORE_SESSION;
 use crate::session::{
     AnewBy, UncommittedRule, begin_anew, read_recorded_baseline, record_head_baseline, record_lives,
@@ -113,16 +113,8 @@ pub fn begin_session(
     if let Some(id) = &input.session_id {
         hook_session::expire_sessions(store, at)?;
         let hooked_agent = HookedAgent {
-            worktree: open.root().to_owned(),
-            spec: Some(recorded.spec.clone()),
             pid,
-            prompt_id: None,
-            held: 0,
-            denied: 0,
-            accepted: None,
-            last_event_at: at,
-            turn_over_at: None,
-            answered_facts: Vec::new(),
+            ..HookedAgent::new(open.root().to_owned(), Some(recorded.spec.clone()), at)
         };
         hook_session::record_session(store, id, None, &hooked_agent)?;
     }
@@ -258,7 +250,8 @@ fn what_done_means(effective: &EffectiveConfig) -> HookReply {
     let act = match &effective.file {
         // Without criteria it would be advice: a user may have said not to commit.
         None => HookAction::Nothing,
-        Some(_) => HookAction::Begin {
+        Some(_) => HookAction::Inform {
+            event: HookEvent::SessionStart,
             context: describe_completion(&effective.settings),
         },
     };
@@ -296,7 +289,7 @@ mod tests {
         };
         let reply = what_done_means(&settled);
         assert!(
-            matches!(&reply.act, HookAction::Begin { context } if context.contains("committed")),
+            matches!(&reply.act, HookAction::Inform { context, .. } if context.contains("committed")),
             "{reply:?}"
         );
         assert_eq!(reply.message, None);

@@ -10,7 +10,7 @@ use crate::clock::now;
 use crate::judge::command_env::CommandEnv;
 use crate::judge::configuration::load_effective;
 use crate::judge::lost_ignored::find_lost_ignored;
-use crate::judge::origins::{keep_judged_head, left_commit_words, origin_evidence};
+use crate::judge::origins::{keep_judged_head, left_commit_words, recorded_evidence};
 use crate::judge::settle_anchor;
 use crate::judge::siblings::describe_vanished;
 use crate::judge::snapshots::snapshot_helpers;
@@ -82,8 +82,7 @@ pub fn end_session(
     keep_work(command_env, &open, request, &settings.rescue)?;
     // Last, as the host may wait no longer.
     if let Some(recorded_baseline) = &baseline {
-        let evidence = origin_evidence(&open.store, &open.worktree, Some(&recorded_baseline.refs))
-            .with_content(recorded_baseline.content());
+        let evidence = recorded_evidence(&open, recorded_baseline);
         let (left_commits, _) = (open.worktree).keep_submodule_commits(Some(&evidence), at);
         // No verdict may come before git collects what the session left on no branch.
         match (open.worktree).session_commits(&recorded_baseline.point, &evidence) {

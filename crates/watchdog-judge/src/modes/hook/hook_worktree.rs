@@ -112,7 +112,7 @@ impl HookWorktree {
 
 /// The folder whose worktree is judged. An agent cannot choose another judge by changing its folder: the folder where a session began goes
 /// before the present one, and the one that the user names before both.
-fn choose_folder(
+pub fn choose_folder(
     command_env: &CommandEnv,
     request: &HookRequest,
     input: &HookInput,
@@ -128,6 +128,10 @@ fn choose_folder(
         _ if request.worktree_named => None,
         // A session that is resumed in another folder works there from now on.
         HookEvent::SessionStart => reported.or(project),
+        HookEvent::WorktreeRemove => {
+            let named = input.fields.get("worktree_path");
+            there(named.and_then(|path| path.as_str()).map(Path::new)).or(reported)
+        }
         // Around a worktree that is gone there may be another one.
         _ => (there(began).or(project).or(reported)).or(began.map(Path::to_owned)),
     };

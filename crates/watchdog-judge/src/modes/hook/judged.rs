@@ -232,18 +232,7 @@ impl<'a> JudgedStop<'a> {
 
     /// The record of a session that is held for the first time.
     fn new_session(&self) -> HookedAgent {
-        HookedAgent {
-            worktree: self.input.root.clone(),
-            spec: self.request.spec.clone(),
-            pid: None,
-            prompt_id: None,
-            held: 0,
-            denied: 0,
-            accepted: None,
-            last_event_at: self.at,
-            turn_over_at: None,
-            answered_facts: Vec::new(),
-        }
+        HookedAgent::new(self.input.root.clone(), self.request.spec.clone(), self.at)
     }
 
     /// The session's context. Reads its transcript only if a check or a budget needs it.

@@ -6,6 +6,8 @@ mod finish;
 mod hold_tally;
 mod hook_worktree;
 mod judged;
+mod removal;
+mod turns;
 
-pub use answer::answer_hook;
+pub use answer::{answer_hook, reply_with_failure};
 pub use hook_worktree::{HookHost, HookRequest};

@@ -1,0 +1,97 @@
+//! Says what git and the transcript show, from turn to turn: one line of facts, never advice, and only where they are others than before.
+
+use serde_json::Value;
+
+use crate::hooks::{HookAction, HookEvent, HookInput, HookReply};
+use crate::judge::origins::recorded_evidence;
+use crate::judge::session_work::read_uncommitted;
+use crate::session::read_recorded_baseline;
+use watchdog_agent::session_history::{SessionHistory, settles_work};
+use watchdog_facts::display::{cut_text, plural};
+use watchdog_facts::evidence::UnreadableFact;
+use watchdog_store::hook_session::{self, HookedAgent};
+
+use super::hook_worktree::{HookRequest, HookWorktree};
+use crate::clock::now;
+
+/// Lines that one session hears.
+const MOST_LINES: u32 = 20;
+
+/// Bytes that are read of a transcript; what was skipped is not known.
+const MOST_NEW: u64 = 4 << 20;
+
+/// Whether the agent itself may hear a line: at a prompt, and after a commit, a push or a test command.
+pub fn may_speak(request: &HookRequest, event: HookEvent, input: &HookInput) -> bool {
+    let is_turn = match event {
+        HookEvent::PromptSubmit => true,
+        HookEvent::PostToolUse => input.tool_text("command").is_some_and(settles_work),
+        _ => false,
+    };
+    is_turn && input.agent_id.is_none() && request.dialect.has_known_transcript()
+}
+
+/// The line, where the facts are others than those of the last one, not counting files.
+pub fn describe_turn(
+    event: HookEvent,
+    input: &HookInput,
+    HookWorktree { open, session }: HookWorktree,
+) -> Result<HookReply, UnreadableFact> {
+    let mut reply = HookReply::quiet();
+    let (Some(id), Some(session)) = (&input.session_id, session) else {
+        return Ok(reply);
+    };
+    let (store, row) = (open.store.as_ref(), Some(hook_session::CLAIMS));
+    let baseline = read_recorded_baseline(&open.store, &open.worktree_id, session.spec.as_deref())?;
+    let record = hook_session::read_hook_session(store, id, row)?;
+    let mut record =
+        record.unwrap_or_else(|| HookedAgent::new(session.worktree, session.spec, now()));
+    let earlier = record.turns.take().unwrap_or_default();
+    let Some(baseline) = baseline.filter(|_| earlier.lines < MOST_LINES) else {
+        return Ok(reply);
+    };
+    let evidence = recorded_evidence(&open, &baseline);
+    let commits = (open.worktree).session_commits(&baseline.point, &evidence)?;
+    let made = commits.made_here + commits.rescued;
+    let mut facts = vec![format!("{} since the baseline", plural(made, "commit"))];
+    if open.worktree.has_upstream() {
+        let ahead = open.worktree.read_remote_state()?.count_ahead();
+        facts.extend(ahead.map(|ahead| format!("{} not pushed", plural(ahead, "commit"))));
+    }
+    let transcript = input.transcript_path.as_deref();
+    let (mut history, read_to) = SessionHistory::read_behind(transcript, earlier.read_to, MOST_NEW);
+    let is_over = |response: &Value| response.get("backgroundTaskId").is_none();
+    if let Some(line) = input.tool_text("command")
+        && input.fields.get("tool_response").is_some_and(is_over)
+    {
+        let folder = input.cwd.as_deref().unwrap_or(open.root());
+        history.push_passed(line, &folder.to_string_lossy());
+    }
+    let test = history.describe_test(earlier.test.clone(), open.root());
+    facts.extend(test.clone());
+    let lasting = facts.join("; ");
+    // A test command that is not known any more is no news.
+    let is_old = lasting == earlier.facts || test.is_none() && earlier.facts.starts_with(&lasting);
+    let mut turns = earlier.clone();
+    // Behind a tool the result of a call may still be to come.
+    if event == HookEvent::PromptSubmit {
+        (turns.read_to, turns.test) = (read_to, test);
+    }
+    if !is_old {
+        let work = read_uncommitted(&open.worktree, &baseline.work)?
+            .changes
+            .work;
+        if made + work + u64::from(earlier.lines) > 0 {
+            facts.insert(1, format!("{} not committed", plural(work, "file")));
+            let context = cut_text(&format!("watchdog: {}", facts.join("; ")), 200);
+            reply.act = HookAction::Inform { event, context };
+            turns.facts = lasting;
+            turns.lines += 1;
+        }
+    }
+    if turns != earlier {
+        record.turns = Some(turns);
+        record.last_event_at = now();
+        hook_session::record_session(store, id, row, &record)?;
+    }
+    Ok(reply)
+}
