@@ -360,7 +360,8 @@ fn broken_repository_is_told_once_until_repaired() {
         one.watchdog(&["snapshot"]).expect(0);
     }
     let watch = Watch::start(&env, &env.root(), &["."]);
-    fs::remove_dir_all(repo.path()).expect("it is ours");
+    let outside = tempfile::tempdir_in(env.root().parent().expect("a folder")).expect("a folder");
+    fs::rename(repo.path(), outside.path().join("repo")).expect("it is ours");
     wait_until("it is noticed", SOON, || {
         watch.0.stderr_so_far().contains("watching 1 worktree of")
     });
