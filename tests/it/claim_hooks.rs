@@ -4,8 +4,9 @@ use serde_json::{Value, json};
 
 use crate::support::{CommandOutput, Repo, Step, TestEnv};
 
+/// The answer of a hook to this input.
 #[track_caller]
-fn hook(repo: &Repo<'_>, event: &str, input: Value) -> Value {
+pub fn hook(repo: &Repo<'_>, event: &str, input: Value) -> Value {
     let command = repo.watchdog_command(&["hook", event]);
     command.stdin(input.to_string()).run().expect(0).json()
 }

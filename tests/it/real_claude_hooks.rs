@@ -20,6 +20,17 @@ fn watched<'env>(claude: &'env Claude, configuration: &Value) -> Repo<'env> {
     repo
 }
 
+/// A repository without criteria, with the hooks in its settings.
+fn install_hooks(claude: &Claude) -> Repo<'_> {
+    claude
+        .env
+        .install("watchdog", Path::new(env!("CARGO_BIN_EXE_watchdog")));
+    let repo = claude.env.repo();
+    repo.watchdog(&["hook", "install"]).expect(0);
+    repo.commit_all("chore: hooks");
+    repo
+}
+
 #[test]
 fn false_commit_claim_is_held_without_criteria() {
     let claude = Claude::answering([
@@ -28,12 +39,7 @@ fn false_commit_claim_is_held_without_criteria() {
             .when_last_user("work.txt` is not committed"),
         Rule::text("Wrote the file. All changes are committed.").always(),
     ]);
-    claude
-        .env
-        .install("watchdog", Path::new(env!("CARGO_BIN_EXE_watchdog")));
-    let repo = claude.env.repo();
-    repo.watchdog(&["hook", "install"]).expect(0);
-    repo.commit_all("chore: hooks");
+    let repo = install_hooks(&claude);
     session(&claude, &repo, &[]).expect(0);
     assert_eq!(answers(&repo), ["held review"]);
     assert!(repo.git(&["log", "--format=%s"]).starts_with("work"));
@@ -55,12 +61,7 @@ fn turns_are_told_and_a_removed_worktree_is_kept() {
         ),
         Rule::text("Gone.").always(),
     ]);
-    claude
-        .env
-        .install("watchdog", Path::new(env!("CARGO_BIN_EXE_watchdog")));
-    let repo = claude.env.repo();
-    repo.watchdog(&["hook", "install"]).expect(0);
-    repo.commit_all("chore: hooks");
+    let repo = install_hooks(&claude);
     let tools = ["--allowedTools", "EnterWorktree", "ExitWorktree"];
     let out = session(&claude, &repo, &tools).expect(0);
     let line = "watchdog: 1 commit since the baseline; 0 files not committed";

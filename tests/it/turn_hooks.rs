@@ -5,13 +5,8 @@ use std::path::Path;
 
 use serde_json::{Value, json};
 
+use crate::claim_hooks::hook;
 use crate::support::{Repo, TestEnv};
-
-#[track_caller]
-fn hook(repo: &Repo<'_>, event: &str, input: Value) -> Value {
-    let command = repo.watchdog_command(&["hook", event]);
-    command.stdin(input.to_string()).run().expect(0).json()
-}
 
 /// A repository in which a session began, and its transcript.
 struct Session<'env> {
@@ -78,8 +73,8 @@ fn result(id: &str, content: &str) -> Value {
 
 fn line(answer: &Value) -> String {
     assert_eq!(answer["systemMessage"], Value::Null, "{answer}");
-    let said = &answer["hookSpecificOutput"]["additionalContext"];
-    said.as_str().unwrap_or_default().to_owned()
+    let context = &answer["hookSpecificOutput"]["additionalContext"];
+    context.as_str().unwrap_or_default().to_owned()
 }
 
 #[test]
@@ -136,19 +131,19 @@ fn last_test_is_said_with_outcome_and_edits() {
     let test = session.call("Bash", json!({"command": "pytest -q"}));
     session.tell(&[test, result("Bash", "Exit code 1\n1 failed")]);
     let failed = "; last test command 'pytest -q' failed (exit code 1)";
-    let said = session.prompt();
-    assert!(said.ends_with(failed), "{said}");
+    let first = session.prompt();
+    assert!(first.ends_with(failed), "{first}");
     assert_eq!(session.prompt(), "");
     // Read from the recorded place on.
     let edit = session.call("Edit", json!({"file_path": "a"}));
     session.tell(&[edit, result("Edit", "ok")]);
-    let said = session.prompt();
+    let edited = session.prompt();
     assert!(
-        said.ends_with(&format!("{failed}, files edited since")),
-        "{said}"
+        edited.ends_with(&format!("{failed}, files edited since")),
+        "{edited}"
     );
-    let said = session.after("pytest tests/a_folder/with_a_long_name/another_one");
-    assert!(said.ends_with("…' passed") && said.len() <= 200, "{said}");
+    let long = session.after("pytest tests/a_folder/with_a_long_name/another_one");
+    assert!(long.ends_with("…' passed") && long.len() <= 200, "{long}");
     session.tell(&[json!("no event")]);
     fs::write(&session.transcript, [0xff; 99]).expect("garbage");
     assert_eq!(
