@@ -7,7 +7,7 @@ use std::time::Duration;
 
 use tokio::sync::Notify;
 
-use crate::watch::{FolderWatch, watch_folder};
+use crate::watch::{FolderWatch, WatchDepth};
 use watchdog_store::engine::{EventCursor, StoredEvent};
 use watchdog_store::{LocalStore, StoreError};
 
@@ -34,10 +34,9 @@ impl EventTail {
     /// The events after `cursor`. `folder` is the one that the store writes to. Blocks.
     pub fn new(store: Arc<dyn LocalStore>, folder: &Path, cursor: EventCursor) -> Self {
         let moved = Arc::new(Notify::new());
-        let watching = watch_folder(folder, {
-            let moved = Arc::clone(&moved);
-            move || moved.notify_one()
-        });
+        let notifier = Arc::clone(&moved);
+        let watching = FolderWatch::start(move |_| notifier.notify_one())
+            .and_then(|mut watch| watch.add(folder, WatchDepth::Folder).map(|()| watch));
         EventTail {
             store,
             cursor,

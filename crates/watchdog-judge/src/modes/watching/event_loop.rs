@@ -603,6 +603,12 @@ impl<L: AsyncFn(ScanTask) -> WatchScanOutcome + Clone + 'static> WatchLoop<'_, L
         for watched in self.watch_set.all() {
             wanted.extend(watched.dirs.own());
             wanted.extend(watched.dirs.list_shared());
+            // Only there does a whole repository that is moved away cause an event.
+            if let Some(parent) = watched.root.parent() {
+                wanted
+                    .entry(parent.to_owned())
+                    .or_insert(WatchDepth::Folder);
+            }
             if self.request.quiet_for.is_some() {
                 wanted.insert(watched.root.clone(), WatchDepth::Tree);
             }

@@ -190,6 +190,10 @@ impl WatchSet {
             self.by_git_dir.contains_key(*folder) || self.by_common_dir.contains_key(*folder)
         });
         let Some(git_dir) = around else {
+            if self.by_root.contains_key(path) {
+                concern.search = true;
+                return concern;
+            }
             match path.ancestors().find_map(|folder| self.by_root.get(folder)) {
                 Some(id)
                     if !path
@@ -312,6 +316,8 @@ mod tests {
             ("/r/.git/packed-refs.lock", vec![], false),
             ("/r/.git/reftable/tables.list", vec![&main, &a, &b], false),
             ("/elsewhere/file", vec![], false),
+            ("/a", vec![], true),
+            ("/beside", vec![], false),
         ] {
             let concern = watch_set.concern(Path::new(path));
             assert_eq!(
