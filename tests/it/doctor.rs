@@ -129,6 +129,43 @@ fn number_searched_in_output_is_a_note() {
 }
 
 #[test]
+fn missing_program_of_a_check_is_wrong() {
+    let env = TestEnv::new();
+    let repo = env.repo();
+    install(&env, "there", "exit 0");
+    for (run, missing) in [
+        ("nowhere -q test", Some("install nowhere")),
+        ("there -B && CI=1 nowhere test", Some("install nowhere")),
+        ("vendor/bin/phpunit", Some("type: composer install")),
+        ("test -d . && there x", None),
+        ("cd web && ./run", None),
+        ("nowhere || there", None),
+        ("PATH=/opt/bin nowhere", None),
+    ] {
+        repo.write(
+            "completion.json",
+            json!({"checks": [{"type": "command", "name": "tests", "run": run}]}).to_string(),
+        );
+        repo.watchdog(&["trust"]).expect(0);
+        let out = doctor(&repo).expect(if missing.is_some() { 16 } else { 0 });
+        let wrong = about(&out, "configuration")
+            .into_iter()
+            .find(|finding| finding["state"] == "wrong");
+        let mend = wrong.as_ref().and_then(|finding| finding["mend"].as_str());
+        match missing {
+            Some(words) => assert!(
+                mend.is_some_and(|mend| mend.starts_with(words))
+                    && wrong.is_some_and(|finding| finding["detail"]
+                        .as_str()
+                        .is_some_and(|detail| detail.contains("'tests'"))),
+                "{run}: {out}"
+            ),
+            None => assert_eq!(mend, None, "{run}: {out}"),
+        }
+    }
+}
+
+#[test]
 fn healthy_machine_needs_no_config_agent_or_repository() {
     let env = TestEnv::new();
     let repo = env.repo();

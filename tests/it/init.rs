@@ -117,6 +117,7 @@ Rakefile=test -> rake test
 Rakefile= bin/rails= -> bin/rails test
 composer.json={"scripts":{"test":["phpunit"]}} -> composer test
 phpunit.xml.dist= -> vendor/bin/phpunit
+composer.json={"require-dev":{"phpunit/phpunit":"10"}} tests/ATest.php= -> vendor/bin/phpunit tests
 composer.json={"require-dev":{"pestphp/pest":"2"}} phpunit.xml= -> vendor/bin/pest
 a.sln= a/a.csproj=Microsoft.NET.Test.Sdk -> dotnet test
 a.fsproj= -> dotnet build

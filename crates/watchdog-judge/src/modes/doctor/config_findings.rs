@@ -4,7 +4,7 @@ use std::ffi::OsStr;
 use std::path::Path;
 
 use super::agent_survey::{ProgramVersion, version_of};
-use super::finding::Findings;
+use super::finding::{FindingState, Findings};
 use crate::judge::command_env::CommandEnv;
 use crate::judge::configuration::{FILE, config_without_anchor};
 use crate::modes::init::is_in_path;
@@ -18,6 +18,7 @@ use watchdog_facts::display::escape_to_one_line;
 use watchdog_facts::evidence::WarningCode;
 use watchdog_facts::shell_line::WorktreeCommands;
 use watchdog_git::Worktree;
+use watchdog_process::ProgramRun;
 
 /// The facts about the agent from the configuration.
 pub(super) struct ConfiguredAgent {
@@ -106,9 +107,13 @@ pub(super) fn examine_config(
         let mend = format!("edit it, then: {trust}");
         findings.note("configuration", note.detail.clone(), mend);
     }
-    examine_checks(findings, &effective.settings.checks, &counts_in_output);
+    let checks = &effective.settings.checks;
+    examine_checks(findings, FindingState::Note, checks, &counts_in_output);
+    examine_checks(findings, FindingState::Wrong, checks, &|name, command| {
+        lacks_program(name, command, worktree.root())
+    });
     if effective.file.is_some() {
-        examine_checks(findings, &effective.settings.checks, &searches_itself);
+        examine_checks(findings, FindingState::Note, checks, &searches_itself);
     }
     // That the configuration itself is not trusted is said above; here are the files that it names.
     for note in untrusted {
@@ -132,23 +137,62 @@ pub(super) fn examine_config(
 }
 
 /// Says what a command check by this name should not do, and what to do in its place.
-type CheckAdvice = dyn Fn(&str, &CommandCriterion) -> Option<(String, String)>;
+type CheckAdvice<'a> = dyn Fn(&str, &CommandCriterion) -> Option<(String, String)> + 'a;
 
-fn examine_checks(findings: &mut Findings, checks: &[CheckSpec], advice: &CheckAdvice) {
+fn examine_checks(
+    findings: &mut Findings,
+    state: FindingState,
+    checks: &[CheckSpec],
+    advice: &CheckAdvice<'_>,
+) {
     for check in checks {
         match check {
-            CheckSpec::Group { checks, .. } => examine_checks(findings, checks, advice),
+            CheckSpec::Group { checks, .. } => examine_checks(findings, state, checks, advice),
             CheckSpec::Single {
                 name,
                 criterion: CheckKind::Command(command),
             } => {
                 if let Some((detail, mend)) = advice(name, command) {
-                    findings.note("configuration", detail, mend);
+                    findings.add(state, "configuration", detail, mend);
                 }
             }
             CheckSpec::Single { .. } => {}
         }
     }
+}
+
+/// Warns of a command whose program is not there, as the shell that runs it would look for it.
+fn lacks_program(name: &str, command: &CommandCriterion, root: &Path) -> Option<(String, String)> {
+    let folder = root.join(command.cwd.as_deref().unwrap_or("."));
+    let is_missing = |program: &&String| {
+        let ask = ["sh", "-c", "command -v -- \"$1\"", "sh", program.as_str()];
+        let answer = ProgramRun::new(ask, &folder).run();
+        answer.is_ok_and(|ended| !ended.exit.success())
+    };
+    let commands = match &command.run {
+        CommandLine::Argv(argv) => vec![argv.clone()],
+        // Another PATH, an alternative or another folder may come first in any but a plain chain.
+        CommandLine::Shell(line)
+            if line.contains("PATH=") || line.contains(|c| "|;()`$\n".contains(c)) =>
+        {
+            return None;
+        }
+        CommandLine::Shell(line) => plain_commands(line),
+    };
+    let programs = commands.iter().filter_map(|words| words.first());
+    let mut unmoved =
+        programs.take_while(|word| !["cd", "export", ".", "source"].contains(&word.as_str()));
+    let missing = unmoved.find(is_missing)?;
+    let mend = match missing.split_once('/') {
+        Some(("vendor", _)) => "type: composer install".to_owned(),
+        Some(("node_modules", _)) => "type: npm install".to_owned(),
+        _ => format!("install {missing}, or name another in the check's `run`"),
+    };
+    let (name, program) = (escape_to_one_line(name), escape_to_one_line(missing));
+    Some((
+        format!("the check '{name}' cannot run: `{program}` is not there"),
+        mend,
+    ))
 }
 
 /// Warns of a command that passes by a number in its output.

@@ -48,6 +48,7 @@ ruby | Rakefile:test | | rake test
 php | composer.json#test | | composer test
 php | composer.json:pestphp/pest | | vendor/bin/pest
 php | phpunit.xml, phpunit.xml.dist, phpunit.dist.xml | | vendor/bin/phpunit
+php | composer.json:phpunit/phpunit | tests/**/*Test.php | vendor/bin/phpunit tests
 dotnet | *.sln, *.slnx, *.csproj, *.fsproj, *.vbproj | **/*.csproj:Test.Sdk, \
   **/*.fsproj:Test.Sdk, **/*.vbproj:Test.Sdk | dotnet test
 dotnet | = | | build: dotnet build
