@@ -209,6 +209,13 @@ fn removed_worktree_comes_back_with_its_commits() {
     repo.git(&["gc", "-q", "--prune=now"]);
     repo.git(&["cat-file", "-e", &thrown]);
     repo.watchdog(&["snapshot"]).expect(0);
+    let begin = json!({"session_id": "next", "cwd": repo.path(), "source": "startup"});
+    let first = hook(&repo, "session-start", begin.clone())["systemMessage"].to_string();
+    assert!(
+        first.contains("watchdog: a worktree was removed; bring its work back with: "),
+        "{first}"
+    );
+    assert_eq!(hook(&repo, "session-start", begin), json!({}), "said once");
     for command in [&["status"][..], &["rescue", "list"]] {
         let out = repo.watchdog(command).expect(0);
         let restore = out.stderr.split("bring its work back with: ").nth(1);
@@ -219,6 +226,27 @@ fn removed_worktree_comes_back_with_its_commits() {
         assert_eq!(side.status(), "?? left");
         repo.git(&["worktree", "remove", "--force", "../side"]);
     }
+}
+
+#[test]
+fn unkept_ignored_files_are_named_before_removal() {
+    let env = TestEnv::new();
+    let repo = env.repo();
+    let side = linked(&env, &repo);
+    side.write(".gitignore", ".env\n*.bin\n*.db\nlocal/\nnode_modules/\n");
+    for path in [".env", "a.bin", "local/1.db", "local/2.db", "local/3.db"] {
+        side.write(path, "by hand");
+    }
+    side.write("empty.db", "");
+    side.write("node_modules/a.bin", "made by a tool");
+    let answer = hook(&repo, "worktree-remove", removal(&side, "remove"));
+    let told = answer["systemMessage"].as_str().unwrap_or_default();
+    let named =
+        "not kept: 'a.bin' (7 bytes), 'local/1.db' (7 bytes), 'local/2.db' (7 bytes) and 1 more";
+    assert!(
+        told.contains("rescue restore side/") && told.ends_with(named),
+        "{told}"
+    );
 }
 
 #[test]

@@ -1,6 +1,6 @@
 //! `watchdog rescue list|show|restore|drop`: the snapshots that are kept, and the way back.
 
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 
 use serde_json::Value;
 use unicode_width::UnicodeWidthStr as _;
@@ -18,7 +18,8 @@ use watchdog_git::{
 use watchdog_judge::clock::now;
 use watchdog_judge::judge::command_env::CommandEnv;
 use watchdog_judge::judge::open_worktree::OpenWorktree;
-use watchdog_judge::rescue::{BEFORE_REMOVAL, RestoreIntoError, restore_into_worktree};
+use watchdog_judge::modes::hook::list_removed;
+use watchdog_judge::rescue::{RestoreIntoError, restore_into_worktree};
 use watchdog_judge::session::read_recorded_baseline;
 use watchdog_judge::wire::snapshot_json::{
     change_word, dropped_data, dropped_json, restored_data, restored_json, shown_snapshot_json,
@@ -107,14 +108,8 @@ pub fn list_snapshots(
 /// The way back for worktrees that were removed, and the room that the snapshots of a repository need, where it is large.
 pub(super) fn note_snapshots(worktree: &Worktree, commands: &WorktreeCommands) -> Vec<String> {
     let snapshots = worktree.snapshots(None).unwrap_or_default();
-    let removed = snapshots
-        .iter()
-        .filter(|info| info.why == BEFORE_REMOVAL && !Path::new(&info.worktree).exists());
-    let describe = |info: &SnapshotSummary| {
-        let restore = commands.restore_worktree(&info.id, Path::new(&info.worktree));
-        format!("a worktree was removed; bring its work back with: {restore}")
-    };
-    let mut notes: Vec<String> = removed.take(3).map(describe).collect();
+    let removed = list_removed(&snapshots, commands).into_iter();
+    let mut notes: Vec<String> = removed.map(|(_, sentence)| sentence).take(3).collect();
     // No more than their sum, and mostly far less: the same file stands in many of them.
     if snapshots.iter().map(|info| info.bytes).sum::<u64>() >= LARGE
         && let Ok(sizes) = worktree.snapshot_sizes(&snapshots)

@@ -92,19 +92,35 @@ impl Worktree {
             missing.retain(|path, _| !is_tracked(path));
             drop_moved(&mut disk, &mut missing, recorded, since);
         }
-        let lost = missing.iter().map(|(path, mark)| LostFile {
-            path: escape_path(path),
+        let missing = missing.iter();
+        self.name_snapshots(root, missing.map(|(path, mark)| (escape_path(path), mark)))
+    }
+
+    /// The ignored files that no tool made and no snapshot of this worktree has.
+    ///
+    /// # Errors
+    /// When the work tree or snapshots cannot be read.
+    pub fn list_unkept_ignored(&self) -> Result<Vec<LostFile>, Error> {
+        let (_, ignored) = self.changed_and_hand_made()?;
+        let mut files = self.name_snapshots(self.root(), ignored.files.iter())?;
+        files.retain(|file| file.snapshot.is_none());
+        Ok(files)
+    }
+
+    /// These files, each with the newest snapshot that has its content.
+    fn name_snapshots<'m>(
+        &self,
+        root: &Path,
+        files: impl Iterator<Item = (impl ToString, &'m FileMark)>,
+    ) -> Result<Vec<LostFile>, Error> {
+        let unnamed = files.map(|(path, mark)| LostFile {
+            path: path.to_string(),
             bytes: mark.bytes,
             snapshot: None,
         });
-        let mut lost: Vec<LostFile> = lost.collect();
-        self.name_snapshots(&root.to_string_lossy(), &mut lost)?;
-        Ok(lost)
-    }
-
-    fn name_snapshots(&self, root: &str, lost: &mut [LostFile]) -> Result<(), Error> {
+        let (mut lost, root): (Vec<LostFile>, _) = (unnamed.collect(), root.to_string_lossy());
         if lost.is_empty() {
-            return Ok(());
+            return Ok(lost);
         }
         let mut snapshots = self.snapshots(None)?;
         snapshots.retain(|info| info.private_files > 0 && info.worktree == root);
@@ -124,7 +140,7 @@ impl Worktree {
                 }
             }
         }
-        Ok(())
+        Ok(lost)
     }
 }
 

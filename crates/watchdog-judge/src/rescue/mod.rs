@@ -45,3 +45,4 @@ pub use preview::{RescuePreview, preview_rescue};
 pub use private_rule::{BEFORE_REMOVAL, BEFORE_SESSION, private_rule, take_snapshot};
 pub use request::{NO_OTHERS, RescueRequest};
 pub use secrets::looks_secret;
+pub(crate) use selection::PathPatterns;

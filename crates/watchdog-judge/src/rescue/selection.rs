@@ -107,7 +107,7 @@ pub(super) fn select_paths<'p>(
 }
 
 /// Names or globs of the user. A pattern without a slash matches a name at any depth.
-pub(super) struct PathPatterns {
+pub(crate) struct PathPatterns {
     names: GlobSet,
     paths: GlobSet,
     env: bool,

@@ -87,6 +87,8 @@ impl RecordType for HookedAgent {
 const MAIN: &str = "-";
 /// The name of the row of what a session heard, which outlives its end: a resumed session hears no fact twice.
 pub const CLAIMS: &str = "claims";
+/// The name of a repository's row of the snapshots of removed worktrees that were named.
+pub const REMOVED: &str = "removed";
 
 fn session_key(session_id: &str, agent_id: Option<&str>) -> RowKey {
     row::spec_key::<HookedAgent>(session_id, agent_id.unwrap_or(MAIN))

@@ -18,6 +18,7 @@ use watchdog_store::session::{self, SessionRecord};
 use watchdog_store::uncommitted;
 
 use super::hook_worktree::{HookRequest, HookWorktree, keep_work, note_event};
+use super::removal::describe_removed;
 use crate::clock::now;
 use crate::judge::before_session::keep_beside;
 use crate::judge::command_env::CommandEnv;
@@ -159,7 +160,10 @@ pub fn begin_session(
     let anew = anew.map(|note| format!("watchdog: {}", note.detail));
     let unusable = require_usable_git(&open.worktree).err().map(unusable_note);
     let unusable = unusable.map(|note| format!("watchdog: {}", note.detail));
-    let message = [reply.message.clone(), unusable, unkept, anew]
+    // What cannot be read is no reason to withhold the rest.
+    let removed = describe_removed(&open, at).ok().flatten();
+    let removed = removed.map(|sentence| format!("watchdog: {sentence}"));
+    let message = [removed, reply.message.clone(), unusable, unkept, anew]
         .into_iter()
         .flatten()
         .reduce(|first, more| format!("{first}; {more}"));

@@ -11,3 +11,4 @@ mod turns;
 
 pub use answer::{answer_hook, reply_with_failure};
 pub use hook_worktree::{HookHost, HookRequest};
+pub use removal::list_removed;

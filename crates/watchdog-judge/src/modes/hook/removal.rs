@@ -1,16 +1,27 @@
 //! Keeps the work of a worktree that is about to be removed: its files in a snapshot, and commits that no other ref reaches.
 
+use std::path::Path;
+
+use jiff::Timestamp;
+
 use crate::hooks::{HookInput, HookReply};
 use crate::judge::command_env::CommandEnv;
 use crate::judge::configuration::load_effective;
 use crate::judge::open_worktree::OpenWorktree;
-use crate::rescue::{BEFORE_REMOVAL, private_rule};
+use crate::rescue::{BEFORE_REMOVAL, PathPatterns, private_rule};
 use watchdog_core::config::settings::RescueMode;
+use watchdog_facts::display::{name_first, plural};
 use watchdog_facts::evidence::UnreadableFact;
-use watchdog_git::SnapshotRequest;
+use watchdog_facts::ignored_files::LostFile;
+use watchdog_facts::shell_line::WorktreeCommands;
+use watchdog_git::{SnapshotRequest, SnapshotSummary};
+use watchdog_store::hook_session::{self, HookedAgent};
 
 use super::hook_worktree::{HookRequest, choose_folder};
 use crate::clock::now;
+
+/// How many ignored files, and removed worktrees, are named at a time.
+const NAMED: usize = 3;
 
 /// Keeps the work, and tells how to bring it back.
 pub fn keep_before_removal(
@@ -53,11 +64,66 @@ pub fn keep_before_removal(
     }
     let restore = |id: &String| commands.git(&format!("branch watchdog-{id} {id}"));
     sentences.extend(lost_commits.iter().map(restore));
-    let root = root.display();
-    Ok(match sentences.join("; ") {
+    let (root, mut notes) = (root.display(), Vec::new());
+    if !sentences.is_empty() {
+        let all = sentences.join("; ");
+        notes.push(format!(
+            "once {root} is removed, bring its work back with: {all}"
+        ));
+    }
+    let exclude = PathPatterns::new(&settings.exclude);
+    let mut unkept = worktree.list_unkept_ignored()?;
+    unkept.retain(|file| !exclude.matches(&file.path));
+    if !unkept.is_empty() {
+        let names: Vec<String> = unkept.iter().map(LostFile::describe).collect();
+        let (count, named) = (names.len() as u64, name_first(&names, NAMED));
+        let count = plural(count, "ignored file");
+        notes.push(format!("{count} in {root} not kept: {named}"));
+    }
+    Ok(match notes.join("; ") {
         all if all.is_empty() => HookReply::quiet(),
-        all => HookReply::tell(format!(
-            "watchdog: once {root} is removed, bring its work back with: {all}"
-        )),
+        all => HookReply::tell(format!("watchdog: {all}")),
     })
+}
+
+/// The snapshots of worktrees that were removed and are not back, with the way to bring each back.
+pub fn list_removed(
+    snapshots: &[SnapshotSummary],
+    commands: &WorktreeCommands,
+) -> Vec<(String, String)> {
+    let removed = snapshots
+        .iter()
+        .filter(|info| info.why == BEFORE_REMOVAL && !Path::new(&info.worktree).exists());
+    let describe = |info: &SnapshotSummary| {
+        let restore = commands.restore_worktree(&info.id, Path::new(&info.worktree));
+        let sentence = format!("a worktree was removed; bring its work back with: {restore}");
+        (info.id.clone(), sentence)
+    };
+    removed.map(describe).collect()
+}
+
+/// Names removed worktrees of the repository, each in one session only.
+pub(super) fn describe_removed(
+    open: &OpenWorktree,
+    at: Timestamp,
+) -> Result<Option<String>, UnreadableFact> {
+    let (store, id) = (open.store.as_ref(), open.worktree.repository_id());
+    let mut removed = list_removed(&open.worktree.snapshots(None)?, &open.commands);
+    if removed.is_empty() {
+        return Ok(None);
+    }
+    let row = Some(hook_session::REMOVED);
+    let record = hook_session::read_hook_session(store, &id, row)?;
+    let mut record = record.unwrap_or_else(|| HookedAgent::new(open.root().into(), None, at));
+    removed.retain(|(id, _)| !record.answered_facts.contains(id));
+    removed.truncate(NAMED);
+    let (ids, sentences): (Vec<String>, Vec<String>) = removed.into_iter().unzip();
+    if !ids.is_empty() {
+        record.answered_facts.extend(ids);
+        record.last_event_at = at;
+        hook_session::record_session(store, &id, row, &record)?;
+    }
+    Ok(sentences
+        .into_iter()
+        .reduce(|first, more| format!("{first}; {more}")))
 }
