@@ -11,7 +11,7 @@ use jiff::Timestamp;
 use watchdog_git::{HistoryPoint, Worktree};
 
 use crate::support::scratch_repo::{ScratchRepo, instant};
-use crate::support::wait_until;
+use crate::support::{TestEnv, wait_until};
 
 /// Writes every ref as a loose file and packs them, and from time to time the objects, until dropped.
 struct Packing {
@@ -157,4 +157,39 @@ fn snapshots_survive_a_packing_git_beside_them() {
     drop(packing);
     assert_eq!(repo.open().snapshots(None).unwrap().len(), 28);
     repo.git(["fsck", "--strict"]);
+}
+
+#[test]
+fn many_refs_of_ours_are_packed() {
+    let env = TestEnv::new();
+    let repo = env.repo();
+    let snapshot = |specs: std::ops::Range<u32>| {
+        for spec in specs {
+            let spec = format!("spec-{spec}");
+            repo.watchdog(&["snapshot", "--spec", &spec]).expect(0);
+        }
+    };
+    // A baseline for each; an anchor and the ignore rules for the worktree.
+    let names = || repo.git(&["for-each-ref", "refs/watchdog"]).lines().count();
+    let loose = || count_files(&repo.path().join(".git/refs/watchdog"));
+    snapshot(0..16);
+    assert_eq!(names(), 18);
+    assert!(loose() < 16, "{} stay files", loose());
+    let lock = repo.path().join(".git/packed-refs.lock");
+    fs::write(&lock, "").expect("it is ours");
+    snapshot(16..33);
+    assert_eq!((names(), loose() >= 16), (35, true), "another git packs");
+    fs::remove_file(&lock).expect("it is ours");
+    snapshot(33..34);
+    assert_eq!((names(), loose()), (36, 0));
+}
+
+fn count_files(folder: &Path) -> usize {
+    let entries = fs::read_dir(folder).into_iter().flatten().flatten();
+    entries
+        .map(|entry| match entry.path().is_dir() {
+            true => count_files(&entry.path()),
+            false => 1,
+        })
+        .sum()
 }

@@ -1,20 +1,21 @@
-//! Keeps the baseline commit in a ref, so that no garbage collection takes it away and the records can be rebuilt from git.
-
-use gix::refs::Target;
-use gix::refs::transaction::{Change, LogChange, PreviousValue, RefEdit, RefLog};
+//! Keeps the baseline commit in a ref, so that no garbage collection takes it away and the records can be rebuilt from git; and has git
+//! pack such refs.
 
 use super::error::Error;
 use super::open::Worktree;
-use super::own_refs::list_refs_below;
+use super::own_refs::{PREFIX as OWN_REFS, list_refs_below};
 use super::path_text::percent_decode;
-use super::shared_modes::edit_refs;
-use super::snapshot::spec_for_ref;
+use super::reftable::get_git_server;
+use super::snapshot::{spec_for_ref, write_loose_ref};
 
 /// Prefix of the refs of baselines: below it the worktree's id, then the spec.
-const PREFIX: &str = "refs/watchdog/baseline/";
+const BASELINES: &str = "refs/watchdog/baseline/";
 
 /// Prefix of the refs of anchors.
 const ANCHORS: &str = "refs/watchdog/anchor/";
+
+/// So many of our refs may stay files of their own: the user's git opens each one for every list of refs.
+const MOST_LOOSE: usize = 16;
 
 /// A lock of this age has no owner any more.
 const STALE_LOCK: std::time::Duration = std::time::Duration::from_secs(10);
@@ -37,7 +38,7 @@ impl Worktree {
     /// When the ref cannot be written.
     pub fn keep_baseline(&self, spec: &str, commit: &str) -> Result<(), Error> {
         self.keep_commit(
-            &format!("{PREFIX}{}/{}", self.worktree_id(), spec_for_ref(spec)),
+            &format!("{BASELINES}{}/{}", self.worktree_id(), spec_for_ref(spec)),
             commit,
             "watchdog: baseline",
         )
@@ -62,8 +63,7 @@ impl Worktree {
 
     /// The commit that keeps the ignore rules of this worktree's latest baseline.
     pub(super) fn rules_ref(&self) -> Option<gix::ObjectId> {
-        let reference = self.repo.try_find_reference(&self.rules_name()).ok()??;
-        reference.target().try_id().map(ToOwned::to_owned)
+        self.named_commit(&self.rules_name())
     }
 
     fn rules_name(&self) -> String {
@@ -77,31 +77,19 @@ impl Worktree {
         if let Some(served) = &self.served {
             return served.set_ref(name, id, message);
         }
-        let edit = RefEdit {
-            change: Change::Update {
-                log: LogChange {
-                    mode: RefLog::AndReference,
-                    force_create_reflog: false,
-                    message: message.into(),
-                },
-                expected: PreviousValue::Any,
-                new: Target::Object(id),
-            },
-            name: name.try_into().map_err(|e| Error::read_error(doing(), e))?,
-            deref: false,
-        };
-        // An identity of our own: a repository without a configured one can be watched as well.
-        let committer = gix::actor::SignatureRef {
-            name: "watchdog".into(),
-            email: "watchdog@localhost".into(),
-            time: "0 +0000",
-        };
-        let written = edit_refs(&self.repo, [edit.clone()], committer);
+        if self.named_commit(name) == Some(id) {
+            return Ok(());
+        }
+        let mut written = write_loose_ref(&self.repo, name, id);
         if written.is_err() && self.drop_stale_lock(name) {
-            return edit_refs(&self.repo, [edit], committer)
-                .map_err(|e| Error::read_error(doing(), e));
+            written = write_loose_ref(&self.repo, name, id);
         }
         written.map_err(|e| Error::read_error(doing(), e))
+    }
+
+    fn named_commit(&self, name: &str) -> Option<gix::ObjectId> {
+        let reference = self.repo.try_find_reference(name).ok()??;
+        reference.target().try_id().map(ToOwned::to_owned)
     }
 
     /// Removes the lock of a ref that only watchdog writes, if its owner must have been killed: the ref's name never
@@ -115,6 +103,31 @@ impl Worktree {
         age.is_some_and(|age| age >= STALE_LOCK) && std::fs::remove_file(lock).is_ok()
     }
 
+    /// Has git pack the refs of ours once there are many loose ones. A git that cannot, an old or a locked one, leaves them as they are.
+    pub fn pack_own_refs(&self) {
+        let loose = OWN_REFS
+            .try_into()
+            .map(|prefix| self.repo.refs.loose_iter_prefixed(prefix));
+        let Ok(Ok(loose)) = loose else { return };
+        if self.served.is_some() || loose.take(MOST_LOOSE).count() < MOST_LOOSE {
+            return;
+        }
+        let args = [
+            "--git-dir=.",
+            "-c",
+            "core.hooksPath=/dev/null",
+            "-c",
+            "core.packedRefsTimeout=0",
+            "pack-refs",
+            "--include=refs/watchdog/*",
+        ];
+        if let Some(server) = get_git_server() {
+            let answer = server.git.run(self.common_dir(), &args, &[]);
+            tracing::debug!(target: "watchdog::git", ?answer, "packs its refs");
+            self.refresh().ok();
+        }
+    }
+
     /// Every baseline that is kept in this repository.
     ///
     /// # Errors
@@ -126,10 +139,10 @@ impl Worktree {
     fn kept_baselines_now(&self) -> Result<Vec<KeptBaseline>, Error> {
         self.refresh()?;
         let mut baselines = Vec::new();
-        for reference in list_refs_below(&self.repo, PREFIX)? {
+        for reference in list_refs_below(&self.repo, BASELINES)? {
             let name = reference.name().as_bstr().to_string();
             let Some((worktree_id, spec)) = name
-                .strip_prefix(PREFIX)
+                .strip_prefix(BASELINES)
                 .and_then(|below_prefix| below_prefix.split_once('/'))
             else {
                 continue;

@@ -25,7 +25,7 @@ pub(super) const BRANCH_KEEPER: &str = "watchdog: branches before a session";
 pub(super) const KEEPERS: [&str; 2] = [STASH_KEEPER, BRANCH_KEEPER];
 
 /// Prefix of all of them.
-const PREFIX: &str = "refs/watchdog/";
+pub(super) const PREFIX: &str = "refs/watchdog/";
 
 /// How long another git may hold the lock of the packed refs.
 const PATIENCE: Duration = Duration::from_secs(3);

@@ -27,8 +27,8 @@ pub trait GitRunner: Send + Sync {
 }
 
 /// The git that was named, and the folder for copies of refs.
-pub(super) struct ReftableGit {
-    pub(super) git: Box<dyn GitRunner>,
+pub(crate) struct ReftableGit {
+    pub(crate) git: Box<dyn GitRunner>,
     pub(super) scratch: PathBuf,
 }
 
@@ -50,6 +50,6 @@ pub(crate) fn is_served() -> bool {
 }
 
 /// The git server, if it is set.
-pub(super) fn get_git_server() -> Option<&'static ReftableGit> {
+pub(crate) fn get_git_server() -> Option<&'static ReftableGit> {
     SERVER.get()
 }

@@ -12,6 +12,6 @@ mod served_worktree;
 mod writing;
 
 pub use git_server::{GitProcessOutput, GitRunner, serve_with};
-pub(super) use git_server::{REFTABLE, is_served};
+pub(super) use git_server::{REFTABLE, get_git_server, is_served};
 pub(super) use served_worktree::ServedWorktree;
 pub use served_worktree::TABLES;

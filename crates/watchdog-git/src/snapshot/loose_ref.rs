@@ -8,6 +8,7 @@ use std::fs::{self, File};
 use std::io::{self, ErrorKind, Write};
 use std::path::PathBuf;
 use std::sync::atomic::{AtomicU64, Ordering};
+use std::time::Duration;
 
 use gix::ObjectId;
 
@@ -16,6 +17,8 @@ use crate::shared_modes::SharedModes;
 /// How often the folders of the ref and its content are created again: git removes empty folders when it deletes or packs refs, and, where
 /// it prunes without a grace period (`gc --prune=now`), the content, too.
 const ATTEMPTS: usize = 100;
+/// The pause before a ref that another git has locked is tried again.
+const LOCKED: Duration = Duration::from_millis(10);
 
 /// Creates `name` and makes it durable; `false` where a file of that name is there.
 ///
@@ -67,6 +70,47 @@ pub(super) fn create_loose_ref(
         }
     }
     Err(removed)
+}
+
+/// Points `name`, which may be there, at a commit, and makes it durable: by the ref's own lock alone, as git does.
+///
+/// # Errors
+/// When the file system refuses, or another git holds the lock for a second.
+pub(crate) fn write_loose_ref(
+    repo: &gix::Repository,
+    name: &str,
+    commit: ObjectId,
+) -> io::Result<()> {
+    let top = repo.common_dir();
+    let (path, lock) = (top.join(name), top.join(format!("{name}.lock")));
+    let mut refused = io::Error::from(ErrorKind::NotFound);
+    for _ in 0..ATTEMPTS {
+        // Its folder may be removed in between, as above; a folder in its place, if it is empty, too.
+        let opened = fs::create_dir_all(path.parent().expect("a ref has a folder"))
+            .and_then(|()| File::options().write(true).create_new(true).open(&lock));
+        match opened {
+            Ok(mut file) => {
+                let written = file
+                    .write_all(format!("{commit}\n").as_bytes())
+                    .and_then(|()| file.sync_all());
+                fs::remove_dir(&path).ok();
+                let moved = written.and_then(|()| fs::rename(&lock, &path));
+                if moved.is_err() {
+                    fs::remove_file(&lock).ok();
+                }
+                moved?;
+                SharedModes::for_repository(repo).adjust_path(&path, top);
+                return sync_ref(repo, path);
+            }
+            Err(error) if error.kind() == ErrorKind::AlreadyExists => {
+                std::thread::sleep(LOCKED);
+                refused = error;
+            }
+            Err(error) if error.kind() == ErrorKind::NotFound => refused = error,
+            Err(error) => return Err(error),
+        }
+    }
+    Err(refused)
 }
 
 /// The content of a ref beside its place, removed in the end. git itself removes what a kill leaves: files of this name

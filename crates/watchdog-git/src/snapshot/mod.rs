@@ -61,6 +61,7 @@ pub(crate) use ignore_rules::FolderRules;
 pub use index_behind::find_named_snapshot;
 pub(crate) use list::delete_ref;
 
+pub(crate) use loose_ref::write_loose_ref;
 pub(crate) use record::build_signature;
 pub use restore_result::{RestoreError, RestoreResult, RestoreTarget, RestoredTo};
 pub use show::{FileDiff, SnapshotDiff};

@@ -160,6 +160,7 @@ pub fn record_head_baseline(
     {
         notes.push(Degradation::new(WarningCode::BaselineRefUnwritten, error));
     }
+    worktree.pack_own_refs();
     baseline::record_baseline(store, &worktree.worktree_id(), &spec, &record)?;
     Ok(RecordedBaseline {
         spec,
