@@ -7,6 +7,7 @@
 //! A program that another service starts (a service supervisor, a container engine, cron) leaves no trace to follow.
 
 use std::fmt;
+use std::os::fd::BorrowedFd;
 use std::os::unix::process::ExitStatusExt;
 use std::time::{Duration, Instant};
 
@@ -23,6 +24,8 @@ use watchdog_facts::evidence::ProcessExit;
 
 /// The longest time between two polls of [`CancelFlag`].
 pub(super) const TICK: Duration = Duration::from_millis(100);
+/// The longest wait where the flag ends it: pauses of the leader are measured so exactly.
+const ALARMED_WAIT: Duration = Duration::from_secs(1);
 
 /// How long killed processes may take to go before they are reported, from the last birth among them.
 const KILL_PATIENCE: Duration = Duration::from_millis(700);
@@ -137,6 +140,9 @@ impl ProcessTree {
     /// Waits until the leader has ended, `until` has passed or the wait is cancelled. The leader is not reaped, so its pid stays its own.
     pub(super) fn wait(&mut self, until: Option<Instant>, cancel: &CancelFlag) -> TreeWaitOutcome {
         let mut last_poll = Instant::now();
+        // Before the flag is read: raised after that, it ends the sleep.
+        let alarm = self.process.as_ref().and(cancel.alarm());
+        let longest = alarm.map_or(TICK, |_| ALARMED_WAIT);
         loop {
             if self.leader_has_ended() {
                 return TreeWaitOutcome::Ended;
@@ -156,9 +162,9 @@ impl ProcessTree {
                 self.track();
             }
             let stop = until
-                .map_or(now + TICK, |until| until.min(now + TICK))
+                .map_or(now + longest, |until| until.min(now + longest))
                 .min(self.tracking.next);
-            self.sleep_until_leader_ends(stop.saturating_duration_since(now));
+            self.sleep_until_leader_ends(stop.saturating_duration_since(now), alarm);
         }
     }
 
@@ -205,7 +211,7 @@ impl ProcessTree {
             let remaining = until.map_or(TICK, |until| {
                 until.saturating_duration_since(Instant::now())
             });
-            self.sleep_until_leader_ends(remaining.min(TICK));
+            self.sleep_until_leader_ends(remaining.min(TICK), None);
         }
         let group = self.pid();
         let graced = || match tree_registry::left_by_ended_leader(self.id) {
@@ -257,7 +263,7 @@ impl ProcessTree {
             pause = (pause * 2).min(Duration::from_millis(10));
         }
         while !self.leader_has_ended() && Instant::now() < give_up {
-            self.sleep_until_leader_ends(give_up.saturating_duration_since(Instant::now()));
+            self.sleep_until_leader_ends(give_up.saturating_duration_since(Instant::now()), None);
         }
         self.survivors()
     }
@@ -300,9 +306,9 @@ impl ProcessTree {
         }
     }
 
-    fn sleep_until_leader_ends(&self, limit: Duration) {
+    fn sleep_until_leader_ends(&self, limit: Duration, alarm: Option<BorrowedFd<'_>>) {
         if let Some(process) = &self.process {
-            wait_for_held(process, limit);
+            wait_for_held(process, alarm, limit);
             return;
         }
         let until = Instant::now() + limit;
@@ -355,11 +361,7 @@ pub(super) fn is_paused(child: Pid) -> bool {
         .ok()
         .flatten()
         .and_then(|status| status.stopping_signal());
-    stopped_by.is_some_and(|signal| {
-        [Signal::STOP, Signal::TSTP]
-            .map(Signal::as_raw)
-            .contains(&signal)
-    })
+    stopped_by.is_some_and(|by| [Signal::STOP.as_raw(), Signal::TSTP.as_raw()].contains(&by))
 }
 
 impl Drop for ProcessTree {

@@ -81,7 +81,7 @@ pub fn wait_for_pid(
                     PidWaitOutcome::NotRunning
                 };
                 seen = true;
-                wait_for_held(&process, limit).then_some(end)
+                wait_for_held(&process, None, limit).then_some(end)
             }));
         }
         Err(Errno::SRCH) => return Ok(PidWaitOutcome::NotRunning),

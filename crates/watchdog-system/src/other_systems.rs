@@ -42,7 +42,7 @@ pub fn signal_held(_process: &ProcessHandle, _signal: Signal) -> rustix::io::Res
 }
 
 /// Waits for a process that is held, of which there is none.
-pub fn wait_for_held(_process: &ProcessHandle, _limit: Duration) -> bool {
+pub fn wait_for_held(_: &ProcessHandle, _: Option<BorrowedFd<'_>>, _: Duration) -> bool {
     false
 }
 
@@ -334,7 +334,7 @@ mod tests {
         let signal_and_wait = hold_process(pid).map(|process| {
             (
                 signal_held(&process, Signal::TERM),
-                wait_for_held(&process, Duration::ZERO),
+                wait_for_held(&process, None, Duration::ZERO),
             )
         });
         assert_eq!(signal_and_wait, Err(Errno::NOSYS));
