@@ -2,25 +2,25 @@
 
 use std::sync::Arc;
 
-use crate::cli::args::EventsArgs;
-use crate::cli::args_fleet::FleetArgs;
-use crate::cli::failure::CommandFailure;
-use crate::cli::live::OthersReader;
-use crate::cli::terminal::CommandTerminal;
 use crate::report::fleet_overview::FleetOverview;
-use crate::report::overview::{ShownSpecs, StatusOverview};
 use watchdog_judge::judge::command_env::CommandEnv;
 use watchdog_store::LocalStore;
 
-/// Does what the words after `fleet` say.
 #[cfg(feature = "fleet")]
-pub fn run_fleet_command(
-    command_env: &CommandEnv,
-    terminal: &CommandTerminal,
-    args: FleetArgs,
-) -> Result<u8, CommandFailure> {
-    super::fleet_words::run_fleet_command(command_env, terminal, args)
-}
+pub use super::{
+    fleet_copies::{add_others, copies_of, read_others},
+    fleet_events::print_fleet_events as run_fleet_events_command,
+    fleet_words::run_fleet_command,
+};
+
+#[cfg(not(feature = "fleet"))]
+use crate::{
+    cli::{
+        args::EventsArgs, args_fleet::FleetArgs, failure::CommandFailure, live::OthersReader,
+        terminal::CommandTerminal,
+    },
+    report::overview::{ShownSpecs, StatusOverview},
+};
 
 /// Says that this build has none.
 #[cfg(not(feature = "fleet"))]
@@ -38,16 +38,6 @@ fn without_fleet() -> CommandFailure {
         .hint("build it with --features fleet")
 }
 
-/// Prints the events of all machines.
-#[cfg(feature = "fleet")]
-pub fn run_fleet_events_command(
-    command_env: &CommandEnv,
-    terminal: &CommandTerminal,
-    args: EventsArgs,
-) -> Result<u8, CommandFailure> {
-    super::fleet_events::print_fleet_events(command_env, terminal, args)
-}
-
 /// Says that this build has none.
 #[cfg(not(feature = "fleet"))]
 pub fn run_fleet_events_command(
@@ -56,17 +46,6 @@ pub fn run_fleet_events_command(
     _: EventsArgs,
 ) -> Result<u8, CommandFailure> {
     Err(without_fleet())
-}
-
-/// Adds the worktrees of the other machines to those of this one.
-#[cfg(feature = "fleet")]
-pub fn add_others(
-    command_env: &CommandEnv,
-    terminal: &CommandTerminal,
-    overview: &mut StatusOverview,
-    chosen: (ShownSpecs, &[String]),
-) -> Result<u8, CommandFailure> {
-    super::fleet_copies::add_others(command_env, terminal, overview, chosen)
 }
 
 /// Says that this build has none.
@@ -83,28 +62,10 @@ pub fn add_others(
 /// The store of the copies of all machines, what is to be noted of them, and the exit code.
 pub type NotedCopies = (Arc<dyn LocalStore>, Vec<String>, u8);
 
-/// The store of the copies of all machines, with what is to be noted, and the exit code.
-#[cfg(feature = "fleet")]
-pub fn copies_of(
-    command_env: &CommandEnv,
-    terminal: &CommandTerminal,
-) -> Result<NotedCopies, CommandFailure> {
-    super::fleet_copies::copies_of(command_env, terminal)
-}
-
 /// Says that this build has none.
 #[cfg(not(feature = "fleet"))]
 pub fn copies_of(_: &CommandEnv, _: &CommandTerminal) -> Result<NotedCopies, CommandFailure> {
     Err(without_fleet())
-}
-
-/// Reads the other machines again and again, for a view that stays.
-#[cfg(feature = "fleet")]
-pub fn read_others(
-    command_env: &CommandEnv,
-    only: &[String],
-) -> Result<OthersReader, CommandFailure> {
-    super::fleet_copies::read_others(command_env, only)
 }
 
 /// Says that this build has none.

@@ -81,7 +81,7 @@ impl FleetCopies {
 }
 
 /// Adds the worktrees of the other machines, and returns the exit code: that of a store that could not be read where the server is away.
-pub(super) fn add_others(
+pub fn add_others(
     command_env: &CommandEnv,
     terminal: &CommandTerminal,
     local_overview: &mut StatusOverview,
@@ -102,7 +102,7 @@ pub(super) fn add_others(
 }
 
 /// The store of the copies for a report, with what is to be noted, and the exit code.
-pub(super) fn copies_of(
+pub fn copies_of(
     command_env: &CommandEnv,
     terminal: &CommandTerminal,
 ) -> Result<NotedCopies, CommandFailure> {
@@ -135,7 +135,7 @@ fn open_current_copies(
 }
 
 /// Reads on and looks, each time that it is called.
-pub(super) fn read_others(
+pub fn read_others(
     command_env: &CommandEnv,
     only: &[String],
 ) -> Result<OthersReader, CommandFailure> {

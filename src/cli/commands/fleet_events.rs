@@ -36,7 +36,7 @@ pub(super) fn setting_of(command_env: &CommandEnv) -> Result<FleetSetting, Comma
 }
 
 /// Prints the last events of all machines, oldest first; with `--follow` then goes on until a signal comes or the reader goes away.
-pub(super) fn print_fleet_events(
+pub fn print_fleet_events(
     command_env: &CommandEnv,
     terminal: &CommandTerminal,
     args: EventsArgs,

@@ -34,7 +34,7 @@ pub(super) const HOW_TO_JOIN: &str =
 const USUAL_DATABASE: &str = "fleet";
 
 /// Does what the words after `fleet` say.
-pub(super) fn run_fleet_command(
+pub fn run_fleet_command(
     command_env: &CommandEnv,
     terminal: &CommandTerminal,
     args: FleetArgs,
