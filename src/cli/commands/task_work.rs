@@ -67,18 +67,7 @@ pub fn run_one_task(
     require_task(&board, &args.id)?;
     drop(board);
     drop(queue);
-    let live = if args.work.show_output {
-        None
-    } else {
-        LiveView::start(terminal)
-    };
-    let narrate = live
-        .as_ref()
-        .map_or_else(|| Arc::clone(&command_env.narrate), LiveView::narrator);
-    let around = CommandEnv {
-        narrate,
-        ..command_env.clone()
-    };
+    let (live, around) = start_live_view(command_env, terminal, &args.work);
     let _copies = start_fleet_copies(&around);
     let view: Arc<dyn LoopView> = live.as_ref().map_or_else(
         || Arc::new(()) as Arc<dyn LoopView>,
@@ -95,6 +84,21 @@ pub fn run_one_task(
         terminal.verdict(&report.judgement, false);
     }
     Ok(report.judgement.exit_code())
+}
+
+/// The live view, unless the output is shown instead, with the environment that narrates into it.
+fn start_live_view(
+    command_env: &CommandEnv,
+    terminal: &CommandTerminal,
+    args: &TaskWorkArgs,
+) -> (Option<LiveView>, CommandEnv) {
+    let live = (!args.show_output).then(|| LiveView::start(terminal));
+    let live = live.flatten();
+    let mut around = command_env.clone();
+    if let Some(live) = &live {
+        around.narrate = live.narrator();
+    }
+    (live, around)
 }
 
 /// Has agents work on all tasks.
@@ -114,18 +118,7 @@ pub fn work_on_tasks(
     let commands = queue.open.commands.clone();
     let source = queue.source.clone();
     drop(queue);
-    let live = if args.work.show_output {
-        None
-    } else {
-        LiveView::start(terminal)
-    };
-    let narrate = live
-        .as_ref()
-        .map_or_else(|| Arc::clone(&command_env.narrate), LiveView::narrator);
-    let around = CommandEnv {
-        narrate,
-        ..command_env.clone()
-    };
+    let (live, around) = start_live_view(command_env, terminal, &args.work);
     // With a single queue there is no choice to make.
     if source != TaskSource::Here || command_env.state.fleet_setting().exists() {
         let share = if source == TaskSource::Here {
