@@ -219,6 +219,7 @@ fn frames(bench: &mut Criterion) {
             at: Timestamp::UNIX_EPOCH,
             worktree: format!("/nowhere/projects/worktree-{n}").into(),
             clone_id: None,
+            blocked: None,
         };
         baseline::record_baseline(store.as_ref(), &format!("w{n}"), "main", &row)
             .expect("it can be recorded");

@@ -51,6 +51,7 @@ pub fn watch(state: &Path, at: &Path, worktrees: u64) -> Result<()> {
             at: Timestamp::now(),
             worktree: at.to_owned(),
             clone_id: None,
+            blocked: None,
         };
         baseline::record_baseline(store.as_ref(), &id, "main", &record)?;
     }

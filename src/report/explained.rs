@@ -32,7 +32,7 @@ pub struct ExplainedFacts {
     pub explanation: JudgementExplanation,
     /// The changes that would have changed the verdict.
     pub changes: Vec<(SingleChange, ChangedEnd)>,
-    /// Whether the rules of today end as the verdict did.
+    /// Whether the rules of today end as the verdict did, as far as they decided it.
     pub ends_alike: bool,
 }
 
@@ -96,10 +96,9 @@ fn facts_of(event: &StoredEvent) -> Result<ExplainedFacts, String> {
     };
     let record = JudgementRecord::from_json(record)?;
     let explanation = explain_record(&record);
-    let ends_alike = explanation
-        .end
-        .verdict()
-        .is_some_and(|verdict| verdict.reason.as_str() == reason);
+    let end = explanation.end.verdict();
+    let ends_alike =
+        record.overruled || end.is_some_and(|verdict| verdict.reason.as_str() == reason);
     Ok(ExplainedFacts {
         changes: what_if(&record),
         ends_alike,

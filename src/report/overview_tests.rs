@@ -48,6 +48,7 @@ impl Ground {
             at: at(second),
             worktree,
             clone_id: None,
+            blocked: None,
         };
         baseline::record_baseline(self.store.as_ref(), id, spec, &record).unwrap();
         self.happens(id, spec, kind::BASELINE, second, json!({}));
@@ -312,6 +313,7 @@ fn events_beyond_the_journal_are_unknown_not_never() {
         at: at(5),
         worktree: ground.scratch.path().join("old"),
         clone_id: None,
+        blocked: None,
     };
     baseline::record_baseline(ground.store.as_ref(), "old", "s", &record).unwrap();
     let found = ground.look();

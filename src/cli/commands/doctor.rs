@@ -117,6 +117,7 @@ fn bring_back(command_env: &CommandEnv, terminal: &CommandTerminal) -> Result<u8
                 worktree: open.root().to_owned(),
                 // Its refs are here, which no clone copies.
                 clone_id: clone_id.clone(),
+                blocked: None,
             },
         });
     let snapshots = open

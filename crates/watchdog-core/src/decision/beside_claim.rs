@@ -95,6 +95,25 @@ pub fn dispute_claims(mut verdict: Verdict) -> Verdict {
     verdict
 }
 
+/// A person decides where a session reported that it cannot go on. A verdict that says as little, or that work still runs, only names it.
+pub fn dispute_blocked(mut verdict: Verdict, text: &str) -> Verdict {
+    verdict.message = format!(
+        "the session reports that it is blocked: {}; {}",
+        escape_to_one_line(text),
+        verdict.message
+    );
+    if matches!(
+        verdict.status(),
+        Status::Complete | Status::Incomplete | Status::Timeout
+    ) {
+        verdict.reason = Reason::Disputed;
+        verdict.evidence = Evidence::None;
+        verdict.strike = false;
+        verdict.not_a_strike_because = Some(Reason::Disputed.status().as_str());
+    }
+    verdict
+}
+
 fn rests_on_the_word(verdict: &Verdict) -> bool {
     matches!(verdict.reason, Reason::NothingToDo | Reason::Rescued)
 }
@@ -144,6 +163,23 @@ pub fn join_names(all: &[impl AsRef<str>]) -> String {
 mod tests {
     use super::*;
     use watchdog_facts::evidence::Commits;
+
+    #[test]
+    fn blocked_session_is_for_a_person() {
+        for (reason, expected) in [
+            (Reason::ChecksPassed, Reason::Disputed),
+            (Reason::Unfinished, Reason::Disputed),
+            (Reason::SessionTimeout, Reason::Disputed),
+            (Reason::CriteriaChanged, Reason::CriteriaChanged),
+            (Reason::SessionActive, Reason::SessionActive),
+            (Reason::GitError, Reason::GitError),
+        ] {
+            let judged = dispute_blocked(Verdict::new(reason, "m"), "a\nb");
+            assert_eq!((judged.reason, judged.strike), (expected, false));
+            let said = "the session reports that it is blocked: a\\nb; m";
+            assert_eq!(judged.message, said);
+        }
+    }
 
     #[test]
     fn bare_complete_beside_unmerged_work_is_disputed() {

@@ -262,7 +262,7 @@ impl JudgementRecorder {
         }
         match verdict.reason {
             reason if reason == concluded => {}
-            Reason::Disputed => {
+            Reason::Disputed if matches!(concluded, Reason::NothingToDo | Reason::Rescued) => {
                 recorded.beside = match verdict.helpers.as_slice() {
                     [] => vec!["work inside of a submodule".to_owned()],
                     helpers => helpers.to_vec(),

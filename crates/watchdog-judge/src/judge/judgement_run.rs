@@ -6,7 +6,7 @@ use std::sync::Arc;
 use jiff::Timestamp;
 use tracing::Span;
 
-use watchdog_core::decision::beside_claim::join_names;
+use watchdog_core::decision::beside_claim::{dispute_blocked, join_names};
 use watchdog_core::decision::breaker::BreakerView;
 use watchdog_core::decision::machine::{EarlierRounds, MachineSetup, UnaskedCause};
 use watchdog_core::decision::rounds;
@@ -20,7 +20,7 @@ use watchdog_facts::verdict::{Reason, Status, Verdict};
 use watchdog_git::Worktree;
 use watchdog_process::SurvivingProcess;
 use watchdog_store::journal::{kind, tidy_is_due, tidy_journal};
-use watchdog_store::{before, uncommitted};
+use watchdog_store::{baseline, before, uncommitted};
 
 use super::admission::PreparedJudgement;
 use super::driver::{Pace, drive_to_the_end};
@@ -180,6 +180,7 @@ impl JudgementRun {
         if self.input().overrides.from_inside {
             let input = self.input();
             keep_judged_head(&input.worktree(), &input.spec, verdict.commits.as_ref());
+            let verdict = self.settle_block(verdict);
             return self.build_unrecorded_judgement(verdict);
         }
         let concluded = verdict.reason;
@@ -207,6 +208,7 @@ impl JudgementRun {
         }
         let verdict = settle_clone(input, store, settle_beside(input, verdict));
         let verdict = self.executor.settle_claims(verdict);
+        let verdict = self.settle_block(verdict);
         let verdict = self.note_gone(verdict);
         let mut verdict = note_late_commits(input, store, verdict);
         if let Some(refused) = verdict
@@ -217,6 +219,18 @@ impl JudgementRun {
             verdict.message = format!("{}; {}", verdict.message, refused.detail);
         }
         verdict
+    }
+
+    /// Hands the verdict to a person where the session reported meanwhile that it cannot go on.
+    fn settle_block(&self, verdict: Verdict) -> Verdict {
+        let (input, store) = (self.input(), self.executor.store.as_ref());
+        match baseline::read_baseline(store, &input.worktree_id, &input.spec) {
+            Ok(recorded) => match recorded.and_then(|recorded| recorded.blocked) {
+                Some(text) => dispute_blocked(verdict, &text),
+                None => verdict,
+            },
+            Err(unread) => Verdict::unreadable(unread.into()),
+        }
     }
 
     /// Names ignored files and work of other worktrees that are gone. After the end of a session that watchdog ran, later changes of other

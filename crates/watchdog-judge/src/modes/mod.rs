@@ -2,6 +2,7 @@
 //! lock it, wait for the session, collect the
 //! input of the judgement, check whether it may begin, and let the judge drive it to a verdict.
 
+pub mod blocked;
 pub mod check;
 pub mod doctor;
 pub mod evaluate;

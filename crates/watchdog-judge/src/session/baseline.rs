@@ -141,6 +141,7 @@ pub fn record_head_baseline(
         at: now,
         worktree: root,
         clone_id: clone_id.clone(),
+        blocked: None,
     };
     let (work, paths) = record_uncommitted(store, worktree, &spec, uncommitted, now)?;
     // Without them today's rules count: a warning and no refusal.

@@ -69,6 +69,7 @@ fn a_baseline(second: i64, refs: usize) -> baseline::BaselineRecord {
         at: at(second),
         worktree: std::ffi::OsStr::new("/src/10% ü").into(),
         clone_id: (second > 0).then(|| format!("{second:032x}")),
+        blocked: None,
     }
 }
 

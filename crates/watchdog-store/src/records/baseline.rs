@@ -35,6 +35,9 @@ pub struct BaselineRecord {
     /// The id of the clone; `None` where none could be written.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub clone_id: Option<String>,
+    /// Why its session cannot go on without a person, as it reported.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub blocked: Option<String>,
 }
 
 /// The refs that were recorded with a baseline. Version 1 had the text of all of them, however long; [`refs::read_refs`] reads them.
@@ -87,6 +90,33 @@ pub fn record_if_absent(
         store,
         &row::spec_key::<BaselineRecord>(worktree_id, spec),
         baseline,
+    )
+}
+
+/// Records why the session of a baseline is blocked, or that a person answered. Writes nothing where nothing changes.
+pub fn set_blocked(
+    store: &dyn LocalStore,
+    worktree_id: &str,
+    spec: &str,
+    blocked: Option<&str>,
+) -> Result<(), StoreError> {
+    let Some(recorded) = read_baseline(store, worktree_id, spec)? else {
+        return Ok(());
+    };
+    if recorded.blocked.as_deref() == blocked {
+        return Ok(());
+    }
+    row::update_row(
+        store,
+        &row::spec_key::<BaselineRecord>(worktree_id, spec),
+        |row: Option<BaselineRecord>| {
+            let mut baseline = row.unwrap_or_else(|| recorded.clone());
+            // A session that began meanwhile is another one.
+            if baseline.at == recorded.at {
+                baseline.blocked = blocked.map(str::to_owned);
+            }
+            (baseline, ())
+        },
     )
 }
 

@@ -40,6 +40,7 @@ fn recorded(
         at,
         worktree: "/repo".into(),
         clone_id: None,
+        blocked: None,
     };
     baseline::record_baseline(store, worktree, "auth", &record).unwrap();
     record

@@ -43,7 +43,7 @@ fn a_row_that_is_read_is_written_the_same() {
     ]);
     assert_kept::<baseline::BaselineRecord>(&[
         r#"{"v":2,"commit":"c0","branch":null,"at":"2026-03-04T05:06:07Z","worktree":"/w%25","refs":"c0 refs/heads/main"}"#,
-        r#"{"v":2,"commit":null,"branch":"main","at":"2026-03-04T05:06:07Z","worktree":"/w","kept_refs":"0f"}"#,
+        r#"{"v":2,"commit":null,"branch":"main","at":"2026-03-04T05:06:07Z","worktree":"/w","kept_refs":"0f","blocked":"why"}"#,
     ]);
     assert_kept::<before::ChecksBeforeRecord>(&[
         r#"{"v":1,"begun":[{"check":"c","tree":"t","passed":true,"tests":{"ran":3,"failed":1,"skipped":0},"at":"2026-03-04T05:06:07Z"}],"seen":[{"check":"c","tree":"t","passed":false,"at":"2026-03-04T05:06:07Z"}]}"#,

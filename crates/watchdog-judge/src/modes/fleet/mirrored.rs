@@ -64,6 +64,7 @@ impl MirroredWork {
                 at: event.at,
                 worktree: mirrored_folder(machine, event),
                 clone_id: None,
+                blocked: None,
             });
         }
         if let Some(baseline) = &mut self.baseline {

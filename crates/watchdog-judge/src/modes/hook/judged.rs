@@ -29,7 +29,7 @@ use watchdog_facts::work_claim::{ClaimState, WeighedClaim};
 use watchdog_process::CancelFlag;
 use watchdog_store::hook_session::{self, HookedAgent};
 use watchdog_store::journal::kind;
-use watchdog_store::{LocalStore, session};
+use watchdog_store::{LocalStore, baseline, session};
 
 use super::hold_tally::HoldTally;
 use super::hook_worktree::{HookRequest, HookWorktree};
@@ -165,10 +165,19 @@ impl<'a> JudgedStop<'a> {
         matches!(self.event, HookEvent::Stop | HookEvent::SubagentStop)
     }
 
-    /// Whether the agent may stop unjudged: a person talks to it, and it changed nothing.
+    /// Whether the agent may stop unjudged: it reported that it is blocked, or a person talks to it, and it changed nothing.
     fn is_unheld(&self) -> bool {
+        if self.is_stop() && self.is_blocked() {
+            return true;
+        }
         let talks = self.is_stop() && !self.request.all_sessions && self.request.host.has_person;
         talks && !is_watched(self.store.as_ref(), &self.input) && !changed_something(&self.input)
+    }
+
+    fn is_blocked(&self) -> bool {
+        let (id, spec) = (&self.input.worktree_id, &self.input.spec);
+        let recorded = baseline::read_baseline(self.store.as_ref(), id, spec);
+        recorded.is_ok_and(|row| row.is_some_and(|row| row.blocked.is_some()))
     }
 
     /// Adds to any answer what weakens the criteria, a damaged database that was put aside, stash entries and ignored files that are gone, and

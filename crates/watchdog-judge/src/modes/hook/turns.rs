@@ -9,6 +9,7 @@ use crate::session::read_recorded_baseline;
 use watchdog_agent::session_history::{SessionHistory, settles_work};
 use watchdog_facts::display::{cut_text, plural};
 use watchdog_facts::evidence::UnreadableFact;
+use watchdog_store::baseline;
 use watchdog_store::hook_session::{self, HookedAgent};
 
 use super::hook_worktree::{HookRequest, HookWorktree};
@@ -30,6 +31,12 @@ pub fn may_speak(request: &HookRequest, event: HookEvent, input: &HookInput) -> 
     is_turn && input.agent_id.is_none() && request.dialect.has_known_transcript()
 }
 
+/// Whether no person typed the prompt: the agent's host tells of background work by one.
+fn is_notification(input: &HookInput) -> bool {
+    let prompt = input.fields.get("prompt").and_then(Value::as_str);
+    prompt.is_none_or(|prompt| prompt.trim_start().starts_with("<task-notification"))
+}
+
 /// The line, where the facts are others than those of the last one, not counting files.
 pub fn describe_turn(
     event: HookEvent,
@@ -42,6 +49,12 @@ pub fn describe_turn(
     };
     let (store, row) = (open.store.as_ref(), Some(hook_session::CLAIMS));
     let baseline = read_recorded_baseline(&open.store, &open.worktree_id, session.spec.as_deref())?;
+    if let Some(answered) = &baseline
+        && event == HookEvent::PromptSubmit
+        && !is_notification(input)
+    {
+        baseline::set_blocked(store, &open.worktree_id, &answered.spec, None)?;
+    }
     let record = hook_session::read_hook_session(store, id, row)?;
     let mut record =
         record.unwrap_or_else(|| HookedAgent::new(session.worktree, session.spec, now()));
