@@ -90,6 +90,9 @@ pub enum Command {
     Off(SwitchArgs),
     /// Answer agents' hooks, or install them
     Hook(HookArgs),
+    /// Serve the judge to an agent by the Model Context Protocol, over stdin and stdout
+    #[command(after_long_help = examples::MCP)]
+    Mcp,
     /// Show the whole flow in a scratch repository; needs no agent
     Demo,
     /// Print the JSON Schema of what watchdog reads or prints

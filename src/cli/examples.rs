@@ -121,3 +121,12 @@ Examples:
   watchdog man check | man -l -
   watchdog man completion.json | man -l -
   watchdog man --dir ~/.local/share/man";
+
+pub const MCP: &str = "\
+An agent asks for the verdict (check_work), for what is missing (what_is_missing), or says that it needs a person (report_blocked). It is judged by \
+commits and checks alone: nobody is asked, nothing is committed or recorded. Without a recorded baseline the commits since the start count.
+
+Examples:
+  claude mcp add watchdog -- watchdog mcp
+  codex mcp add watchdog -- watchdog mcp
+  claude mcp add watchdog -- watchdog -C /path/to/repo mcp  another worktree";

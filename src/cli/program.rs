@@ -25,8 +25,8 @@ use super::command_line::{calls_a_hook, parse_command_line};
 use super::commands::switch::SwitchPosition;
 use super::commands::{
     agent, breaker, completions, demo, doctor, evaluate, events, explain, fleet, forget, hook,
-    init, judging, logs, looping, manual, notify_test, probe, report, rescue, schema, snapshot,
-    status, sweep, switch, task, trust, watch,
+    init, judging, logs, looping, manual, mcp, notify_test, probe, report, rescue, schema,
+    snapshot, status, sweep, switch, task, trust, watch,
 };
 use super::exit::{answer_all_the_same, finish_with_code, report_failure, without_room};
 use super::failure::{BUG, CommandFailure, USAGE};
@@ -84,7 +84,8 @@ pub fn main() -> ExitCode {
         leave_gone_folder(Path::new(&folder));
     }
     // The environment of a session could hide its work from git.
-    if in_a_hook || std::env::var_os("WATCHDOG_TREE").is_some() {
+    let is_started_by_agent = in_a_hook || matches!(cli.command, Some(Command::Mcp));
+    if is_started_by_agent || std::env::var_os("WATCHDOG_TREE").is_some() {
         watchdog_system::distrust_git_settings();
     }
     let global = cli.global.clone();
@@ -222,6 +223,7 @@ fn dispatch_command(cli: Cli, terminal: &CommandTerminal) -> Result<u8, CommandF
             switch::run_switch_command(&around()?, terminal, args, SwitchPosition::Off)
         }
         Command::Hook(args) => hook::run_hook_command(global, around, terminal, args),
+        Command::Mcp => mcp::run_mcp_command(&around()?, terminal),
         Command::Demo => demo::run_demo_command(terminal),
         Command::Completions { shell } => completions::run_completions_command(shell),
         Command::Man(args) => manual::run_man_command(terminal, &args),

@@ -185,6 +185,8 @@ mod layer_lists;
 mod layers;
 // The output of sessions: found, read, followed, masked, and let go.
 mod logs;
+// The judge as a server of the Model Context Protocol.
+mod mcp;
 // The log: levels, filters, formats, and what it never holds.
 mod logging;
 // Metrics for Prometheus: the file that is replaced whole, and the page that a watch serves.
@@ -243,6 +245,8 @@ mod real_claude;
 mod real_claude_loop;
 // The hooks of the other real CLIs: each is held once, or recorded where it cannot be held.
 mod real_agent_hooks;
+// The real Claude Code CLI, which asks the judge.
+mod real_claude_mcp;
 // The hooks of the real Claude Code CLI: held, let go, refused, accepted.
 mod real_claude_hooks;
 // The question to the real Claude Code CLI.

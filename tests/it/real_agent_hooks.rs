@@ -7,7 +7,7 @@ use std::time::Duration;
 
 use serde_json::{Value, json};
 
-use crate::support::{CommandOutput, Repo, Run, ScriptedModel, TestEnv, wait_until};
+use crate::support::{CommandOutput, Repo, Run, SCRIPT, ScriptedModel, TestEnv, wait_until};
 
 /// What each session says first, and after it was held.
 const FIRST: &str = "All done.";
@@ -41,6 +41,11 @@ impl HookedAgent {
         let mut env = TestEnv::new();
         let done = env.root().join("repo/done.txt");
         let model = ScriptedModel::answering(move |body| {
+            let newest = body["input"].as_array().and_then(|input| input.last());
+            if newest.is_some_and(|newest| newest.to_string().contains("ASK THE JUDGE")) {
+                let call = "text(JSON.stringify(await tools.mcp__watchdog__check_work({})))";
+                return format!("{SCRIPT}{call}");
+            }
             if !body.to_string().contains("missing files: done.txt") {
                 return FIRST.into();
             }
@@ -212,6 +217,29 @@ fn codex_with_trusted_hooks_is_held_until_passing() {
         before,
         "without trust the hooks do not run, which the documentation says"
     );
+    agent.env.assert_nothing_left();
+}
+
+#[test]
+fn codex_asks_the_judge_by_mcp() {
+    let agent = HookedAgent::new("codex");
+    agent.repo().watchdog(&["snapshot"]).expect(0);
+    // Codex hands few variables to a server.
+    let state = agent.env.state();
+    let state = state.to_str().expect("an ASCII path");
+    let server = ["watchdog", "--state-dir", state, "mcp"];
+    let add = ["mcp", "add", "watchdog", "--"];
+    let added = agent.command("codex", &[&add[..], &server].concat());
+    added.run().expect(0);
+    let session = agent.command("codex", &["exec", "--json", "--skip-git-repo-check", "-"]);
+    let out = session.stdin("ASK THE JUDGE").run().expect(0);
+    let asked = agent.model.asked();
+    assert_eq!(asked.len(), 2, "{out}");
+    let heard = asked[1].to_string();
+    for part in ["incomplete", "missing files: done.txt"] {
+        assert!(heard.contains(part), "{heard}\n{out}");
+    }
+    assert_eq!(agent.recorded().0, [""; 0], "no hook was asked");
     agent.env.assert_nothing_left();
 }
 

@@ -35,6 +35,7 @@ pub mod logs;
 pub(super) mod logs_choice;
 pub mod looping;
 pub mod manual;
+pub mod mcp;
 pub mod notify_test;
 pub mod probe;
 pub mod report;

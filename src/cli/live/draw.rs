@@ -21,7 +21,7 @@ pub fn draw_view(model: &LiveModel, area: Rect, buffer: &mut Buffer) {
     }
     draw_overlay(model, area, buffer);
     if !model.colour {
-        // What a style says is in the words and signs, too.
+        // The words and signs say all that a style says, too.
         buffer.set_style(area, Style::reset());
     }
 }

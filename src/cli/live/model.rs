@@ -167,7 +167,7 @@ impl LiveModel {
         }
     }
 
-    /// What git and the log say of a row.
+    /// The facts of git and the log about a row.
     pub fn row_facts(&self, row: &StatusRow) -> Option<&RowFacts> {
         self.facts.get(&LiveRowKey::from_row(row))
     }

@@ -39,6 +39,6 @@ pub use messages_api::MessagesApi;
 pub use processes::{is_stopped, peak_own_kib, with_variable as processes_with};
 pub use repo::{Repo, fill_line};
 pub use screen::screen;
-pub use scripted_model::ScriptedModel;
+pub use scripted_model::{SCRIPT, ScriptedModel};
 pub use wait::{wait_for, wait_until};
 pub use wall_clock::WallClock;

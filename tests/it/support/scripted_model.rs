@@ -8,6 +8,9 @@ use std::sync::{Arc, Mutex};
 
 use serde_json::{Value, json};
 
+/// By the Responses API such an answer runs the rest as a script of Codex, which calls tools.
+pub const SCRIPT: &str = "exec: ";
+
 /// What the model says, given the whole request.
 type Answering = Box<dyn Fn(&Value) -> String + Send + Sync>;
 
@@ -142,7 +145,14 @@ fn event(data: &Value) -> String {
 
 fn responses(text: &str) -> String {
     let content = json!([{"type": "output_text", "text": text, "annotations": []}]);
-    let item = json!({"id": "msg_1", "type": "message", "role": "assistant", "status": "completed", "content": content});
+    let item = match text.strip_prefix(SCRIPT) {
+        Some(script) => {
+            json!({"id": "ctc_1", "type": "custom_tool_call", "call_id": "c", "name": "exec", "input": script, "status": "completed"})
+        }
+        None => {
+            json!({"id": "msg_1", "type": "message", "role": "assistant", "status": "completed", "content": content})
+        }
+    };
     let answer = json!({"id": "resp_1", "object": "response", "created_at": 0, "model": "scripted", "status": "in_progress", "output": []});
     let mut done = answer.clone();
     done["status"] = "completed".into();
