@@ -49,26 +49,25 @@ pub fn keep_siblings(
     // This one counts for the files of its submodules: everything else of it is recorded by content.
     let is_sibling = |sibling: &FoundWorktree| match is_own(sibling) {
         true => sibling.root.join(".gitmodules").exists(),
-        false => {
-            sibling.standing == WorktreeState::There
-                && !session_lives(store, &sibling.worktree_id()).unwrap_or(true)
-        }
+        false => !session_lives(store, &sibling.worktree_id()).unwrap_or(true),
     };
     let mut siblings = open.worktree.list_neighbours();
     let mut unread: Vec<String> = siblings.iter().filter_map(describe_unreadable).collect();
     let roots: Vec<PathBuf> = (siblings.iter())
         .map(|sibling| sibling.root.clone())
         .collect();
-    siblings.retain(is_sibling);
-    // No other worktree may take the time of this one.
+    // The others never take the time of this.
     siblings.sort_by_key(|sibling| !is_own(sibling));
     if settings.mode == RescueMode::Off {
         return;
     }
-    let mut missed: BTreeSet<PathBuf> = (siblings.iter())
-        .map(|sibling| sibling.root.clone())
-        .collect();
-    siblings.truncate(MOST);
+    // Beyond the limit no record is read.
+    let mut missed = BTreeSet::new();
+    siblings.retain(|sibling| {
+        let counts = sibling.standing == WorktreeState::There
+            && (missed.len() >= MOST || is_sibling(sibling));
+        counts && missed.insert(sibling.root.clone()) && missed.len() <= MOST
+    });
     let subjects: Vec<_> = siblings
         .into_iter()
         .map(|sibling| {
@@ -83,8 +82,8 @@ pub fn keep_siblings(
     let (count, at, settings) = (subjects.len(), recorded.at, settings.clone());
     let (sender, receiver) = channel();
     // A worktree whose files have to be read as a whole holds up no session.
-    let thread = std::thread::Builder::new().name("siblings".into());
-    let spawned = thread.spawn(move || {
+    let thread = std::thread::Builder::new();
+    let _ = thread.name("siblings".into()).spawn(move || {
         for (sibling, spec, why) in subjects {
             let work = keep_sibling(&sibling, spec, (at, why), &settings);
             if sender.send((sibling, work)).is_err() {
@@ -93,13 +92,12 @@ pub fn keep_siblings(
         }
     });
     let deadline = Instant::now() + PATIENCE;
-    let mut answers = 0;
-    while spawned.is_ok() && answers < count {
+    // A thread that could not be had hung up already.
+    for _ in 0..count {
         let patience = deadline.saturating_duration_since(Instant::now());
         let Ok((sibling, work)) = receiver.recv_timeout(patience) else {
             break;
         };
-        answers += 1;
         missed.remove(&sibling.root);
         // Worktrees inside of this one are listed by themselves.
         let is_inside = |path: &str, root: &PathBuf| {
@@ -128,10 +126,8 @@ pub fn keep_siblings(
         }
     }
     if !missed.is_empty() {
-        let named: Vec<String> = missed
-            .iter()
-            .map(|root| root.display().to_string())
-            .collect();
+        let name = |root: &PathBuf| root.display().to_string();
+        let named: Vec<String> = missed.iter().map(name).collect();
         unread.push(format!(
             "no look at {}: watchdog looks at {MOST} worktrees, for {} s",
             quote_first(&named),
