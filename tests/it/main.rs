@@ -245,7 +245,7 @@ mod real_claude;
 mod real_claude_loop;
 // The hooks of the other real CLIs: each is held once, or recorded where it cannot be held.
 mod real_agent_hooks;
-// The real Claude Code CLI, which asks the judge.
+// The real Claude Code CLI, which asks the judge, and its plugin.
 mod real_claude_mcp;
 // The hooks of the real Claude Code CLI: held, let go, refused, accepted.
 mod real_claude_hooks;
