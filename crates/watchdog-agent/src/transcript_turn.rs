@@ -1,6 +1,5 @@
 //! Whether an agent's turn is over, by the end of its transcript: of Claude Code and of Codex.
 
-use std::fs::File;
 use std::io::{Read as _, Seek as _, SeekFrom};
 use std::path::Path;
 use std::time::{Duration, SystemTime};
@@ -9,6 +8,7 @@ use jiff::Timestamp;
 use serde_json::Value;
 
 use watchdog_core::decision::session_life::SessionTurn;
+use watchdog_system::open_regular_file;
 
 /// How much of a transcript is read, from its end.
 const WINDOW: u64 = 512 << 10;
@@ -28,8 +28,8 @@ pub fn read_turn(path: &Path) -> SessionTurn {
 }
 
 fn read_tail(path: &Path) -> Option<(String, SystemTime)> {
-    let mut file = File::open(path).ok()?;
-    let about = file.metadata().ok().filter(std::fs::Metadata::is_file)?;
+    let mut file = open_regular_file(path).ok()?;
+    let about = file.metadata().ok()?;
     file.seek(SeekFrom::Start(about.len().saturating_sub(WINDOW)))
         .ok()?;
     let mut bytes = Vec::new();

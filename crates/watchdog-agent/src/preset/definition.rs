@@ -190,8 +190,17 @@ pub struct RunningList {
     pub status: String,
     /// The word of a session whose turn is over.
     pub idle: String,
+    /// The word of a session that waits for a person.
+    #[serde(default)]
+    pub waiting: Option<String>,
     /// The place of that state's time, in milliseconds since 1970.
     pub since: String,
+    /// The place of the session's id.
+    #[serde(default)]
+    pub session_id: Option<String>,
+    /// The place of the time at which the process began, as text: in clock ticks since the boot, else it is not compared.
+    #[serde(default)]
+    pub began: Option<String>,
 }
 
 /// Something of a repository that an agent reads or runs.

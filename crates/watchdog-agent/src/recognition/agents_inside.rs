@@ -3,6 +3,8 @@
 use std::collections::HashMap;
 use std::path::{Path, PathBuf};
 
+use jiff::Timestamp;
+
 use super::launched_program::only_starts_others;
 use super::named_agents::{AgentWords, NamedAgents, ProcessCommand, agents_in_processes};
 use watchdog_core::decision::session_life::SessionTurn;
@@ -27,8 +29,40 @@ pub struct AgentInside {
     pub folder: PathBuf,
     /// Whether it is an ancestor of this very process.
     pub is_above: bool,
-    /// The state of its turn, where its own list of sessions says it.
-    pub turn: Option<SessionTurn>,
+    /// Its entry in the agent's own list of sessions.
+    pub listed: Option<ListedSession>,
+}
+
+/// An entry of an agent's own list of sessions.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct ListedSession {
+    /// The agent's own name for it.
+    pub session_id: Option<String>,
+    /// The state that it is in.
+    pub state: ListedState,
+    /// Since when.
+    pub since: Timestamp,
+}
+
+/// The state of a listed session.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum ListedState {
+    /// It works on its turn, or that is unknown.
+    Busy,
+    /// Its turn waits for a person.
+    Waiting,
+    /// Its turn is over.
+    Idle,
+}
+
+impl ListedSession {
+    /// The state of its turn: one that waits for a person is not over.
+    pub fn turn(&self) -> SessionTurn {
+        match self.state {
+            ListedState::Busy | ListedState::Waiting => SessionTurn::Busy,
+            ListedState::Idle => SessionTurn::Over { since: self.since },
+        }
+    }
 }
 
 /// The processes that are known agents, or have one above them.
@@ -54,7 +88,7 @@ pub fn processes_of_agents(
                     pid: at.pid,
                     folder: at.folder.clone(),
                     is_above: false,
-                    turn: None,
+                    listed: None,
                 });
             }
             at = by_pid.get(&at.parent)?;

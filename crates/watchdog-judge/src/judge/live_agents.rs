@@ -69,7 +69,7 @@ impl SharedAgents {
             .filter(|listed| is_inside(&listed.folder));
         for listed in here {
             match inside.iter_mut().find(|agent| agent.pid == listed.pid) {
-                Some(agent) => agent.turn = listed.turn,
+                Some(agent) => agent.listed.clone_from(&listed.listed),
                 None => inside.push(AgentInside {
                     is_above: is_above(listed.pid),
                     ..listed.clone()

@@ -13,7 +13,7 @@ use super::live_session::RunningSession;
 use crate::clock::{measure_since, now};
 use crate::watch::last_change;
 use crate::wire::verdict_json::JudgedSession;
-use watchdog_agent::recognition::AgentInside;
+use watchdog_agent::recognition::{AgentInside, ListedSession};
 use watchdog_agent::transcript::TranscriptFile;
 use watchdog_agent::transcript_source::TranscriptSource;
 use watchdog_agent::transcript_turn::read_turn;
@@ -79,7 +79,8 @@ impl WorktreeLife {
                     .pid
                     .is_some_and(|pid| ProcessAncestry::of_this_process().is_inside(pid, true));
             let agent = agents.iter().find(|agent| Some(agent.pid) == record.pid);
-            let listed = agent.and_then(|agent| agent.turn);
+            let listed = agent.and_then(|agent| agent.listed.as_ref());
+            let listed = listed.map(ListedSession::turn);
             let turn = turn_of_record(command_env, store, (root, &record), listed);
             living.push((
                 LivingSession::Recorded {
@@ -245,8 +246,8 @@ fn transcript_of_record(
 }
 
 fn turn_of_agent(command_env: &CommandEnv, agent: &AgentInside) -> SessionTurn {
-    if let Some(listed) = agent.turn {
-        return listed;
+    if let Some(listed) = &agent.listed {
+        return listed.turn();
     }
     let source = find_transcript_source(command_env, &agent.folder, &agent.agent);
     source
