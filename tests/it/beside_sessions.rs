@@ -225,7 +225,7 @@ fn an_idle_session_is_judged_by_its_commits() {
         assert_eq!(out.verdict(), "waiting/session_active", "{out}");
         let message = out.json()["message"].as_str().unwrap().to_owned();
         assert!(
-            message.contains("is idle since 2026-03-04 05:06, 1 file not committed"),
+            message.contains("is idle since 2026-03-04 05:06, 0 commits, 1 file not committed"),
             "{out}"
         );
     }
@@ -272,7 +272,7 @@ fn session_in_its_agents_list_is_alive() {
     work.repo.write("draft.txt", "half");
     for (status, words) in [
         ("busy", "works in this worktree"),
-        ("waiting", "works in this worktree"),
+        ("waiting", "waits for a person since"),
         ("idle", "is idle since"),
     ] {
         list(status, work.repo.path());

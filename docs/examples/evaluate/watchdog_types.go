@@ -305,6 +305,17 @@ const (
 	VerdictSessionKnownByProcess    VerdictSessionKnownBy = "process"
 )
 
+// VerdictSessionState is: the state of that session; running where its agent does not say it
+type VerdictSessionState string
+
+// The values of VerdictSessionState that this version knows.
+const (
+	VerdictSessionStateRunning VerdictSessionState = "running"
+	VerdictSessionStateBusy    VerdictSessionState = "busy"
+	VerdictSessionStateWaiting VerdictSessionState = "waiting"
+	VerdictSessionStateIdle    VerdictSessionState = "idle"
+)
+
 // VerdictSessionEndedBy is a part of what its name begins with.
 type VerdictSessionEndedBy string
 
@@ -331,6 +342,10 @@ type VerdictSession struct {
 	Agent       *string               `json:"agent,omitempty"`
 	KnownBy     VerdictSessionKnownBy `json:"known_by"`
 	IdleSeconds *int64                `json:"idle_seconds"`
+	// the process of a live session that watchdog did not start
+	Pid *int64 `json:"pid,omitempty"`
+	// the state of that session; running where its agent does not say it
+	State *VerdictSessionState `json:"state,omitempty"`
 	// how the process of the session ended, where watchdog ran it
 	Ended *VerdictSessionEnded `json:"ended,omitempty"`
 }

@@ -267,6 +267,14 @@ VerdictSessionKnownBy = Literal[
     "process",
 ]
 
+# the state of that session; running where its agent does not say it
+VerdictSessionState = Literal[
+    "running",
+    "busy",
+    "waiting",
+    "idle",
+]
+
 VerdictSessionEndedBy = Literal[
     "itself",
     "timeout",
@@ -293,6 +301,10 @@ class VerdictSession(_VerdictSessionRequired, total=False):
     """the session that a question goes to"""
     # the agent that ran it, by the name or path of its preset
     agent: Optional[str]
+    # the process of a live session that watchdog did not start
+    pid: int
+    # the state of that session; running where its agent does not say it
+    state: VerdictSessionState
     # how the process of the session ended, where watchdog ran it
     ended: Optional[VerdictSessionEnded]
 

@@ -238,6 +238,13 @@ export type VerdictSessionKnownBy =
   | "latest"
   | "process";
 
+/** the state of that session; running where its agent does not say it */
+export type VerdictSessionState =
+  | "running"
+  | "busy"
+  | "waiting"
+  | "idle";
+
 export type VerdictSessionEndedBy =
   | "itself"
   | "timeout"
@@ -259,6 +266,10 @@ export interface VerdictSession {
   agent?: string | null;
   known_by: VerdictSessionKnownBy;
   idle_seconds: number | null;
+  /** the process of a live session that watchdog did not start */
+  pid?: number;
+  /** the state of that session; running where its agent does not say it */
+  state?: VerdictSessionState;
   /** how the process of the session ended, where watchdog ran it */
   ended?: VerdictSessionEnded | null;
 }

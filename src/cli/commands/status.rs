@@ -305,10 +305,8 @@ fn now_of(row: &StatusRow) -> String {
         .as_ref()
         .and_then(|session| session.pid)
         .map(|pid| match row.live.map(|live| live.doing) {
-            Some(doing @ (SessionActivity::Stalled | SessionActivity::Waiting)) => {
-                format!("session {pid} {}", doing.as_str())
-            }
             Some(SessionActivity::Running) | None => format!("session {pid}"),
+            Some(doing) => format!("session {pid} {}", doing.as_str()),
         });
     let holder = row.holder.as_ref().map(|holder| {
         format!(

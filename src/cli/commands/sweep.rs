@@ -188,7 +188,7 @@ fn print_table(
         });
         let says = line.status.is_none()
             || line.needs_person()
-            || line.long_idle
+            || line.reason == Reason::SessionActive.as_str()
             || line.git_unusable
             || terminal.verbose;
         let why = if says {

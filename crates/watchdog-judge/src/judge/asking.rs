@@ -135,8 +135,7 @@ impl ActionExecutor {
             id,
             agent: self.ran.agent.clone(),
             known_by: whom.known_by.as_str(),
-            idle_seconds: None,
-            ended: None,
+            ..JudgedSession::unknown()
         })
     }
 

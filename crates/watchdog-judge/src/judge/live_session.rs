@@ -35,6 +35,10 @@ pub enum SessionActivity {
     Waiting,
     /// It has been silent for longer than it may.
     Stalled,
+    /// It works on its turn, as its agent says.
+    Busy,
+    /// Its turn is over, as its agent or its transcript says.
+    Idle,
 }
 
 /// The state of a running session at one moment.
@@ -53,6 +57,8 @@ impl SessionActivity {
             SessionActivity::Running => "running",
             SessionActivity::Waiting => "waiting",
             SessionActivity::Stalled => "stalled",
+            SessionActivity::Busy => "busy",
+            SessionActivity::Idle => "idle",
         }
     }
 }
@@ -71,7 +77,7 @@ impl SessionLiveness {
             agent: record.agent.clone(),
             known_by,
             idle_seconds,
-            ended: None,
+            ..JudgedSession::unknown()
         }
     }
 
@@ -79,7 +85,9 @@ impl SessionLiveness {
     pub fn in_words(self) -> String {
         let minutes = self.idle.unwrap_or_default().as_secs() / 60;
         match self.doing {
-            SessionActivity::Running => String::new(),
+            SessionActivity::Running | SessionActivity::Busy | SessionActivity::Idle => {
+                String::new()
+            }
             SessionActivity::Waiting => {
                 format!("; it waits for a permission or a person, silent for {minutes} min")
             }

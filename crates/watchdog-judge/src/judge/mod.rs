@@ -32,6 +32,7 @@ pub mod panicked;
 pub mod planner;
 pub mod refusal;
 pub(crate) mod rescue_gate;
+pub mod seen_session;
 pub mod serving_git;
 pub mod session_agent;
 mod session_context;

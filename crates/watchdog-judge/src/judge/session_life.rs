@@ -5,19 +5,18 @@ use std::path::Path;
 use std::time::{Duration, SystemTime};
 
 use jiff::Timestamp;
-use jiff::tz::TimeZone;
 
 use super::command_env::CommandEnv;
 use super::judgement_input::JudgementInput;
 use super::live_session::RunningSession;
-use crate::clock::{measure_since, now};
+use super::seen_session::{SeenSession, find_transcript_source, turn_of_agent};
+use crate::clock::local_time::local_time;
+use crate::clock::{local_now, measure_since};
 use crate::watch::last_change;
 use crate::wire::verdict_json::JudgedSession;
 use watchdog_agent::recognition::{AgentInside, ListedSession};
 use watchdog_agent::transcript::TranscriptFile;
-use watchdog_agent::transcript_source::TranscriptSource;
 use watchdog_agent::transcript_turn::read_turn;
-use watchdog_core::config::settings::PresetName;
 use watchdog_core::decision::machine::SurvivorFacts;
 use watchdog_core::decision::session_life::{LiveSession, SessionLife, SessionTurn, deciding_turn};
 use watchdog_core::decision::survivor_quiet::{ActivitySample, after_sample, is_verdict_held};
@@ -127,39 +126,31 @@ fn build_life(
     session: LivingSession,
     turn: SessionTurn,
 ) -> WorktreeLife {
-    let (name, busy, mut judged) = match session {
+    let (name, words, judged) = match session {
         LivingSession::Recorded { spec, record } => {
             let name = match record.pid {
                 Some(pid) => format!("a session of '{spec}' (process {pid})"),
                 None => format!("a session of '{spec}'"),
             };
             let running = RunningSession::of_record(command_env, root, spec, *record);
-            (name, running.in_words(), running.to_session())
-        }
-        LivingSession::Agent(AgentInside { agent, pid, .. }) => {
-            let name = format!("{agent} (process {pid})");
-            let judged = JudgedSession {
-                id: None,
-                agent: Some(agent),
-                known_by: "process",
-                idle_seconds: None,
-                ended: None,
+            let mut judged = running.to_session();
+            let words = match turn {
+                SessionTurn::Busy => running.in_words(),
+                SessionTurn::Over { since } => {
+                    judged.idle_seconds = Some(measure_since(since).as_secs());
+                    format!("{name} is idle since {}", time_of_day(since))
+                }
             };
-            (
-                name.clone(),
-                format!("{name} works in this worktree"),
-                judged,
-            )
+            (name, words, judged)
+        }
+        LivingSession::Agent(agent) => {
+            let seen = SeenSession::read_agent(command_env, agent, turn);
+            (seen.name(), seen.in_words(&time_of_day), seen.to_session())
         }
     };
     let life = match turn {
-        SessionTurn::Busy => SessionLife::Busy { words: busy },
-        SessionTurn::Over { since: ended } => {
-            judged.idle_seconds = Some(measure_since(ended).as_secs());
-            SessionLife::Idle {
-                words: format!("{name} is idle since {}", time_of_day(ended)),
-            }
-        }
+        SessionTurn::Busy => SessionLife::Busy { words },
+        SessionTurn::Over { .. } => SessionLife::Idle { words },
     };
     WorktreeLife {
         life,
@@ -170,17 +161,8 @@ fn build_life(
 }
 
 /// The hour and minute here, with the day where that is another one.
-pub(super) fn time_of_day(at: Timestamp) -> String {
-    let (at, today) = (
-        at.to_zoned(TimeZone::system()),
-        now().to_zoned(TimeZone::system()),
-    );
-    at.strftime(if at.date() == today.date() {
-        "%H:%M"
-    } else {
-        "%Y-%m-%d %H:%M"
-    })
-    .to_string()
+pub(crate) fn time_of_day(at: Timestamp) -> String {
+    local_time(at, &local_now())
 }
 
 fn is_alive(
@@ -243,28 +225,6 @@ fn transcript_of_record(
         Some(id) => source.session(root, id),
         None => source.latest(root).filter(|file| !begun_before(file)),
     }
-}
-
-fn turn_of_agent(command_env: &CommandEnv, agent: &AgentInside) -> SessionTurn {
-    if let Some(listed) = &agent.listed {
-        return listed.turn();
-    }
-    let source = find_transcript_source(command_env, &agent.folder, &agent.agent);
-    source
-        .and_then(|source| source.latest(&agent.folder))
-        .map_or(SessionTurn::Busy, |transcript| read_turn(&transcript.path))
-}
-
-fn find_transcript_source(
-    command_env: &CommandEnv,
-    root: &Path,
-    agent: &str,
-) -> Option<TranscriptSource> {
-    let preset = command_env
-        .find_preset(root, &PresetName::parse(agent)?)
-        .ok()?
-        .preset;
-    TranscriptSource::from_preset(&preset, &command_env.claude_home)
 }
 
 /// Finds the processes that the session left running. Records since when they are idle, for the next call.

@@ -80,6 +80,12 @@ pub struct JudgedSession {
     pub known_by: &'static str,
     /// For how long it has been silent, in whole seconds, where that was checked.
     pub idle_seconds: Option<u64>,
+    /// The process of a live session that watchdog did not start.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub pid: Option<u32>,
+    /// The state of that session.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub state: Option<&'static str>,
     /// How its process ended, where watchdog ran it.
     #[serde(serialize_with = "write_exit")]
     pub ended: Option<SessionExit>,
@@ -93,6 +99,8 @@ impl JudgedSession {
             agent: None,
             known_by: "latest",
             idle_seconds: None,
+            pid: None,
+            state: None,
             ended: None,
         }
     }

@@ -213,12 +213,15 @@ impl CheckMachine {
             SessionLife::Absent => String::new(),
         };
         let work = self.changes.as_ref().map_or(0, |changes| changes.work);
+        let commits = self.commits.as_ref();
+        let commits = commits.map(|commits| format!(", {}", plural(commits.made_here, "commit")));
         let uncommitted = if work > 0 {
             format!(", {} not committed", plural(work, "file"))
         } else {
             String::new()
         };
-        let message = format!("{words}{uncommitted}{}", self.kept_in());
+        let commits = commits.unwrap_or_default();
+        let message = format!("{words}{commits}{uncommitted}{}", self.kept_in());
         self.conclude(Verdict {
             feedback: self.unmet(),
             ..Verdict::new(Reason::SessionActive, message)

@@ -17,7 +17,8 @@ use crate::judge::judgement_run::{JudgementRun, ObservedSession};
 use crate::judge::open_worktree::{OpenWorktree, build_locked_verdict};
 use crate::judge::panicked::verdict_of_panic;
 use crate::judge::refusal::bare_judgement;
-use crate::judge::session_life::WorktreeLife;
+use crate::judge::seen_session::SeenSession;
+use crate::judge::session_life::{WorktreeLife, time_of_day};
 use crate::session::{
     describe_other_clone, has_conversation_since, is_another_clone, recorded_sharing,
 };
@@ -128,9 +129,10 @@ impl SweepShared<'_> {
                 &found_worktree.git_dir,
                 &found_worktree.common_dir,
             );
-            return row(not_watched(
-                fault.map(|fault| format!("{fault}; {}", fault.hint())),
-            ));
+            let words = fault.map(|fault| format!("{fault}; {}", fault.hint()));
+            let seen = || SeenSession::find_inside(self.around, &found_worktree.root);
+            let words = words.or_else(|| Some(seen()?.in_words(&time_of_day)));
+            return row(not_watched(words));
         }
         if let Some((verdict, session)) = self.session_active(&id, &found_worktree.root) {
             let judgement = Judgement {

@@ -76,7 +76,7 @@ fn an_idle_session_is_judged_and_not_asked() {
     let verdict = idle(World::dirty()).run().verdict;
     assert!(
         verdict.message.starts_with(
-            "claude (process 7) is idle since 14:02, 2 files not committed; everything is kept"
+            "claude (process 7) is idle since 14:02, 0 commits, 2 files not committed; everything is kept"
         ),
         "{verdict:?}"
     );
