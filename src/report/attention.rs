@@ -50,7 +50,8 @@ impl AttentionRank {
             .verdict
             .as_ref()
             .filter(|verdict| verdict.since_baseline);
-        let idle = !row.runs();
+        // A session whose turn is over waits for a person's word.
+        let idle = !row.runs() || row.is_idle();
         match judged.and_then(|verdict| verdict.status) {
             _ if row.gone => AttentionRank::Gone,
             _ if row.is_stalled() || row.silent().is_some() => AttentionRank::Person,
@@ -62,9 +63,9 @@ impl AttentionRank {
                 AttentionRank::Person
             }
             _ if idle && row.loop_interrupted() => AttentionRank::Resume,
-            _ if !idle => AttentionRank::Running,
+            Some(Status::Complete) if idle => AttentionRank::Complete,
+            _ if row.runs() => AttentionRank::Running,
             None => AttentionRank::NotJudged,
-            Some(Status::Complete) => AttentionRank::Complete,
             Some(_) => AttentionRank::Next,
         }
     }
@@ -125,6 +126,19 @@ pub fn assess_attention(row: &StatusRow, commands: &WorktreeCommands, now: &Zone
             None,
         ),
     };
+    let seen = row.seen.as_ref().map(|seen| {
+        let counts = row.counts.map(|(commits, paths)| {
+            format!(
+                ", {}, {} not committed",
+                plural(commits, "commit"),
+                plural(paths, "file")
+            )
+        });
+        let words = seen.in_words(&|at| local_time(at, now));
+        format!("{words}{}", counts.unwrap_or_default())
+    });
+    let parts: Vec<String> = [why].into_iter().filter(|why| !why.is_empty()).collect();
+    let why = parts.into_iter().chain(seen).collect::<Vec<_>>().join("; ");
     // The records of another machine are found by its own environment.
     let commands = if row.machine.is_some() {
         WorktreeCommands::default()
@@ -247,6 +261,7 @@ fn session_output(row: &StatusRow) -> NextStep {
 fn describe_running(row: &StatusRow) -> (String, Option<NextStep>) {
     let waits = row
         .live
+        .filter(|_| row.seen.is_none())
         .filter(|live| live.doing == SessionActivity::Waiting);
     let judged = row
         .verdict

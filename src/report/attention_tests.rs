@@ -90,6 +90,8 @@ fn row() -> StatusRow {
         judgement_known: true,
         session: None,
         live: None,
+        seen: None,
+        counts: None,
         looped: None,
         holder: None,
         breaker,

@@ -2,6 +2,7 @@
 //!
 //! - [`attention`]: whether a worktree needs a person, why, and what to type.
 //! - [`overview`]: the present state, worktree by worktree.
+//! - [`git_counts`]: what git shows beside a session that runs.
 //! - [`fleet_overview`]: the machines of a fleet, and which of them are silent.
 //! - [`same_faults`]: rows that cannot be read for the same reason.
 //! - [`figures`]: the figures of a period; [`page`]: the same as a page for a browser.
@@ -13,6 +14,7 @@ mod below;
 pub mod explained;
 pub mod figures;
 pub mod fleet_overview;
+pub mod git_counts;
 mod last_judgements;
 pub mod metrics;
 pub mod overview;

@@ -2,7 +2,7 @@
 //! from the existence of git's own files; runs no git, and takes no lock.
 
 use std::cmp::Reverse;
-use std::collections::{BTreeMap, HashMap};
+use std::collections::{BTreeMap, HashMap, HashSet};
 use std::io::ErrorKind;
 use std::path::{Path, PathBuf};
 use std::sync::OnceLock;
@@ -15,10 +15,11 @@ use super::PathFilter;
 use super::attention::AttentionRank;
 use super::fleet_overview::{FleetOverview, RowMachine};
 use super::last_judgements::{WorkKey, last_judgements};
-use watchdog_agent::transcript::ClaudeHome;
 use watchdog_facts::verdict::Status;
 use watchdog_git::why_broken;
+use watchdog_judge::judge::command_env::CommandEnv;
 use watchdog_judge::judge::live_session::{SessionActivity, SessionLiveness, live_session};
+use watchdog_judge::judge::seen_session::SeenSession;
 use watchdog_judge::wire::breaker_json::BreakerFields;
 use watchdog_judge::wire::last_verdict::LastVerdict;
 use watchdog_judge::wire::status_json::{
@@ -128,6 +129,10 @@ pub struct StatusRow {
     pub session: Option<SessionRecord>,
     /// How that session is doing.
     pub live: Option<SessionLiveness>,
+    /// The same session, where watchdog did not start it.
+    pub seen: Option<SeenSession>,
+    /// Commits since the baseline and uncommitted paths beside such a session, where they were read.
+    pub counts: Option<(u64, u64)>,
     /// The loop that is not over.
     pub looped: Option<LoopRecord>,
     /// The holder of the worktree's lock for this work.
@@ -150,6 +155,12 @@ impl StatusRow {
     pub fn is_stalled(&self) -> bool {
         self.live
             .is_some_and(|live| live.doing == SessionActivity::Stalled)
+    }
+
+    /// Whether the turn of its session is over.
+    pub fn is_idle(&self) -> bool {
+        self.live
+            .is_some_and(|live| live.doing == SessionActivity::Idle)
     }
 
     /// Whether its loop runs now; a loop that is neither over nor running was interrupted.
@@ -242,6 +253,9 @@ impl StatusRow {
                     .live
                     .and_then(|live| live.idle)
                     .map(|idle| idle.as_secs()),
+                says: self.seen.as_ref().and_then(|seen| seen.says.as_deref()),
+                new_commits: self.counts.map(|(commits, _)| commits),
+                uncommitted: self.counts.map(|(_, uncommitted)| uncommitted),
             }),
             looped: self.looped.as_ref().map(|looped| StatusLoop {
                 iteration: looped.iteration(),
@@ -293,13 +307,44 @@ impl StatusOverview {
         })
     }
 
+    /// Adds the sessions that watchdog did not start, each to the newest row of its worktree. A hook's session that rests by its agent's own
+    /// word is not stalled; whether one that works is, its silence shows.
+    pub fn add_seen_sessions(&mut self, command_env: &CommandEnv) {
+        let pid_of = |row: &StatusRow| row.session.as_ref().and_then(|session| session.pid);
+        let recorded: HashSet<u32> = self.rows.iter().filter_map(pid_of).collect();
+        for row in &mut self.rows {
+            let is_here = !row.gone && row.machine.is_none();
+            // The processes of a session that watchdog runs are part of it.
+            let runs = (row.session.as_ref()).is_some_and(|session| session.log.is_some());
+            if !is_here || runs || row.session.is_none() && !row.is_newest {
+                continue;
+            }
+            let Some(seen) = SeenSession::find_inside(command_env, &row.worktree) else {
+                continue;
+            };
+            match pid_of(row) {
+                Some(pid) if pid == seen.pid && seen.live.idle.is_some() => {}
+                None if row.session.is_none() && !recorded.contains(&seen.pid) => {
+                    row.session = Some(seen.to_record());
+                }
+                _ => continue,
+            }
+            row.live = Some(seen.live);
+            row.seen = Some(seen);
+        }
+        self.rows.sort_by_cached_key(StatusRow::order);
+    }
+
     /// Looks at the sessions that run, each as far as it takes to tell whether it shows life.
-    pub fn read_sessions(&mut self, state: &StateDir, home: &ClaudeHome) {
+    pub fn read_sessions(&mut self, command_env: &CommandEnv) {
+        self.add_seen_sessions(command_env);
+        let (state, home) = (&command_env.state, &command_env.claude_home);
         let running: Vec<usize> = self
             .rows
             .iter()
             .enumerate()
             .filter(|(_, row)| !row.gone && row.machine.is_none() && row.session.is_some())
+            .filter(|(_, row)| row.seen.is_none())
             .map(|(at, _)| at)
             .collect();
         let (next, found) = (
@@ -444,6 +489,8 @@ pub(super) fn gather_from_records(
                 judgement_known: judged.known,
                 session,
                 live: None,
+                seen: None,
+                counts: None,
                 looped,
                 holder: if is_held { holder.take() } else { None },
                 breaker,

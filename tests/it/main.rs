@@ -255,6 +255,8 @@ mod real_claude_probe;
 mod real_claude_rescue;
 // The example for the Claude Agent SDK, with the CLI that it brings.
 mod real_claude_sdk;
+// The real Claude Code CLI at a terminal, begun by a person and seen by its own list of sessions.
+mod real_claude_sessions;
 // The real Claude Code CLI when the model's stream stalls.
 mod real_claude_silence;
 // A queue of tasks worked on by the real Claude Code CLI.
@@ -295,6 +297,8 @@ mod screens;
 mod secrets;
 // Agents as they are seen: behind launchers, in pipelines and scripts, by what is printed.
 mod seen_agents;
+// Sessions that watchdog did not start, as their agent lists them.
+mod seen_sessions;
 // Ends of sessions: by themselves, by a timeout, with children left.
 mod session_end;
 // The process of a session: shown, logged, ended.

@@ -15,6 +15,7 @@ use crate::cli::table::{shown_path, style_of, table_lines, terminal_width};
 use crate::cli::terminal::CommandTerminal;
 use crate::report::PathFilter;
 use crate::report::attention::{self, Attention, AttentionRank};
+use crate::report::git_counts::read_counts;
 use crate::report::metrics::{collect_metrics, sum_all_days};
 use crate::report::overview::{OlderSpecs, ShownSpecs, StatusRow, gather_overview, overview_of};
 use crate::report::same_faults::{FaultGroup, FaultKey, group_by_fault};
@@ -52,7 +53,8 @@ pub fn run_status_command(
         ShownSpecs::Live
     };
     let mut status_overview = overview_of(store.as_ref(), &command_env.state, &below, specs, now)?;
-    status_overview.read_sessions(&command_env.state, &command_env.claude_home);
+    status_overview.read_sessions(command_env);
+    status_overview.rows.iter_mut().for_each(read_counts);
     status_overview
         .notes
         .extend(store.notes().into_iter().map(|note| note.detail));

@@ -58,7 +58,9 @@ pub fn state_of(row: &StatusRow) -> String {
             .map(|most| format!("/{most}"))
             .unwrap_or_default();
         format!("loop {}{of}", looped.iteration())
-    } else if row.session.is_some() {
+    } else if row.is_idle() && AttentionRank::from_row(row) == AttentionRank::Running {
+        "idle".into()
+    } else if row.session.is_some() && !row.is_idle() {
         "running".into()
     } else if row.holder.is_some() {
         "busy".into()

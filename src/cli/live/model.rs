@@ -204,7 +204,7 @@ impl LiveModel {
         self.order.clear();
         self.rows = rows;
         for row in &mut self.rows {
-            if row.session.is_some() {
+            if row.session.is_some() && row.seen.is_none() {
                 row.live = self.sessions.get(&LiveRowKey::from_row(row)).copied();
             }
         }

@@ -17,6 +17,7 @@ use crate::cli::reader;
 use crate::cli::table::{shown_path, style_of};
 use crate::cli::terminal::CommandTerminal;
 use crate::report::attention::{AttentionRank, assess_attention};
+use crate::report::git_counts::read_counts;
 use crate::report::overview::{StatusOverview, StatusRow};
 use watchdog_facts::display::escape_to_one_line;
 use watchdog_facts::shell_line::WorktreeCommands;
@@ -51,7 +52,7 @@ pub fn watch_as_lines(
             to,
         )
         .map_err(no_room)?;
-    let mut poll = StorePoll::new(command_env.state.clone(), chosen);
+    let mut poll = StorePoll::new(command_env.clone(), chosen);
     let mut lines = PlainLines {
         terminal: *terminal,
         commands: WorktreeCommands::default().with_state_dir(command_env.state.explicit_dir()),
@@ -64,8 +65,9 @@ pub fn watch_as_lines(
     let mut failed = false;
     loop {
         match poll.poll() {
-            Ok(Some(found)) => {
+            Ok(Some(mut found)) => {
                 failed = false;
+                found.rows.iter_mut().for_each(read_counts);
                 polled.set_sessions(&found.rows);
                 last = Some(found);
             }
@@ -121,7 +123,7 @@ impl PlainLines {
         for row in shown_overview
             .rows
             .iter_mut()
-            .filter(|row| row.session.is_some())
+            .filter(|row| row.session.is_some() && row.seen.is_none())
         {
             row.live = self.sessions.get(&LiveRowKey::from_row(row)).copied();
         }

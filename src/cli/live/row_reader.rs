@@ -9,8 +9,9 @@ use std::time::{Duration, Instant};
 use super::input::LiveInput;
 use super::live_data::{LiveRowKey, RowFacts, RowQuery, ShownFact};
 use super::signals::spawn_reader;
+use crate::report::git_counts::{count_commits, count_uncommitted};
 use watchdog_agent::stream::StreamTap;
-use watchdog_git::{HistoryPoint, Worktree};
+use watchdog_git::Worktree;
 use watchdog_judge::clock::local_now;
 use watchdog_judge::clock::local_time::local_time;
 use watchdog_judge::judge::command_env::CommandEnv;
@@ -137,25 +138,8 @@ fn read_worktree(query: &RowQuery, state: &StateDir, facts: &mut RowFacts) {
         (facts.commits, facts.unsaved) = (ShownFact::Unreadable, ShownFact::Unreadable);
         return;
     };
-    let since = query
-        .baseline
-        .clone()
-        .map_or(HistoryPoint::Unborn, HistoryPoint::Commit);
-    facts.commits = to_shown_fact(
-        worktree
-            .commits_since(&since, None)
-            .map(|commits| commits.new_commits),
-    );
-    facts.unsaved = to_shown_fact(worktree.changes().map(|changes| {
-        let counted = changes.staged.max(changes.unstaged) + changes.untracked + changes.conflicted;
-        // The list has each path once; where it is not cut it is the count.
-        let listed = changes.paths.len() as u64;
-        if changes.paths.len() < watchdog_facts::evidence::Changes::LISTED {
-            listed
-        } else {
-            counted.max(listed)
-        }
-    }));
+    facts.commits = to_shown_fact(count_commits(&worktree, query.baseline.as_deref()));
+    facts.unsaved = to_shown_fact(count_uncommitted(&worktree));
     if query.has_fallback {
         let work = (worktree.worktree_id(), query.key.spec.clone());
         facts.agent_change = open_store_to_read(state)

@@ -67,7 +67,8 @@ impl SessionPoll {
 
     /// Takes the sessions of new rows.
     pub fn set_sessions(&self, rows: &[StatusRow]) {
-        let running = rows.iter().filter(|row| !row.gone && row.machine.is_none());
+        let is_ours = |row: &&StatusRow| !row.gone && row.machine.is_none() && row.seen.is_none();
+        let running = rows.iter().filter(is_ours);
         let running = running.filter_map(|row| {
             Some((
                 LiveRowKey::from_row(row),

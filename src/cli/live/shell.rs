@@ -260,15 +260,15 @@ fn poll_records(
     chosen: ChosenRows,
     to: Sender<LiveInput>,
 ) -> io::Result<()> {
-    let state = command_env.state.clone();
+    let command_env = command_env.clone();
     spawn_reader("records", move || {
-        let mut poll = StorePoll::new(state.clone(), chosen);
+        let mut poll = StorePoll::new(command_env.clone(), chosen);
         let mut answered = false;
         loop {
             // Before the rows: whoever sees one may act on it.
             if !answered
-                && let Ok(inside) =
-                    open_store(&state).and_then(|store| find_enclosing_session(store.as_ref()))
+                && let Ok(inside) = open_store(&command_env.state)
+                    .and_then(|store| find_enclosing_session(store.as_ref()))
             {
                 answered = true;
                 let why = inside.map(|spec| {

@@ -11,7 +11,8 @@ use super::others_poll::OthersPoll;
 use crate::report::PathFilter;
 use crate::report::overview::{ShownSpecs, StatusOverview, overview_of};
 use watchdog_judge::clock::now;
-use watchdog_store::{LocalStore, StateDir, StoreError, open_store_to_read};
+use watchdog_judge::judge::command_env::CommandEnv;
+use watchdog_store::{LocalStore, StoreError, open_store_to_read};
 
 /// Between two readings.
 pub const POLL: Duration = Duration::from_secs(1);
@@ -23,7 +24,7 @@ pub type ChosenRows = (PathFilter, ShownSpecs, Option<OthersPoll>);
 
 /// Reads the records of all worktrees.
 pub struct StorePoll {
-    state: StateDir,
+    command_env: CommandEnv,
     below: PathFilter,
     specs: ShownSpecs,
     others: Option<OthersPoll>,
@@ -34,9 +35,9 @@ pub struct StorePoll {
 
 impl StorePoll {
     /// For the worktrees that are chosen.
-    pub fn new(state: StateDir, (below, specs, others): ChosenRows) -> Self {
+    pub fn new(command_env: CommandEnv, (below, specs, others): ChosenRows) -> Self {
         StorePoll {
-            state,
+            command_env,
             below,
             specs,
             others,
@@ -58,7 +59,8 @@ impl StorePoll {
     }
 
     fn file(&self) -> Option<(u64, u64)> {
-        self.state
+        self.command_env
+            .state
             .database()
             .metadata()
             .ok()
@@ -69,8 +71,8 @@ impl StorePoll {
         let store = match &self.store {
             Some((store, file)) if Some(file) == self.file().as_ref() => Arc::clone(store),
             _ => {
-                self.state.ensure()?;
-                let store = open_store_to_read(&self.state)?;
+                self.command_env.state.ensure()?;
+                let store = open_store_to_read(&self.command_env.state)?;
                 self.store = self.file().map(|file| (Arc::clone(&store), file));
                 store
             }
@@ -82,8 +84,14 @@ impl StorePoll {
         {
             return Ok(None);
         }
-        let mut overview =
-            overview_of(store.as_ref(), &self.state, &self.below, self.specs, now())?;
+        let mut overview = overview_of(
+            store.as_ref(),
+            &self.command_env.state,
+            &self.below,
+            self.specs,
+            now(),
+        )?;
+        overview.add_seen_sessions(&self.command_env);
         overview
             .notes
             .extend(store.notes().into_iter().map(|note| note.detail));

@@ -52,6 +52,8 @@ pub fn row(path: &str, spec: &str) -> StatusRow {
         verdict: None,
         session: None,
         live: None,
+        seen: None,
+        counts: None,
         looped: None,
         holder: None,
         breaker,

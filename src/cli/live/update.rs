@@ -39,7 +39,8 @@ pub fn update_model(model: &mut LiveModel, input: LiveInput) -> Vec<LiveEffect> 
         LiveInput::Session(key, live) => {
             model.sessions.insert(key.clone(), live);
             let is_it = |row: &&mut StatusRow| {
-                row.worktree == key.worktree && row.spec == key.spec && row.session.is_some()
+                let is_same = row.worktree == key.worktree && row.spec == key.spec;
+                is_same && row.session.is_some() && row.seen.is_none()
             };
             if let Some(row) = model.rows.iter_mut().find(is_it) {
                 row.live = Some(live);

@@ -119,6 +119,10 @@ pub struct StatusSession<'a> {
     pub state: Option<&'static str>,
     /// For how long it has been silent, where that is known.
     pub idle_seconds: Option<u64>,
+    /// The last words of a session that watchdog did not start, and what git shows beside it.
+    pub says: Option<&'a str>,
+    pub new_commits: Option<u64>,
+    pub uncommitted: Option<u64>,
 }
 
 /// A loop that is not over.
