@@ -30,7 +30,7 @@ const GROUPS: [(&str, &[&str]); 5] = [
             "check", "snapshot", "sweep", "watch", "evaluate", "probe", "breaker",
         ],
     ),
-    ("Work", &["run", "loop", "task, fleet", "hook"]),
+    ("Work", &["run", "loop", "task, fleet", "hook, mcp"]),
     ("Rescue", &["rescue"]),
     ("Look", &["status", "events, logs", "explain", "report"]),
     (
