@@ -1,5 +1,8 @@
 //! The claims of last words at a stop without criteria: held once where git excludes them, shown where nothing decides, else silence.
 
+use std::fs;
+use std::os::unix::fs::PermissionsExt as _;
+
 use serde_json::{Value, json};
 
 use crate::support::{CommandOutput, Repo, Step, TestEnv};
@@ -130,6 +133,39 @@ fn failed_tests_hold_and_piped_tests_are_shown() {
     assert_eq!(
         stop((&env, &repo), claim, &[("pytest", "1 passed")]),
         json!({})
+    );
+}
+
+#[test]
+fn missing_files_and_pull_requests_hold() {
+    let env = TestEnv::new();
+    let repo = begun(&env);
+    repo.write("work.txt", "x");
+    let said = "I created `src/gone.py`.";
+    assert_eq!(
+        reason(&stop((&env, &repo), said, &[("git status", "")])),
+        "You said \"I created `src/gone.py`\": there is no src/gone.py. Do it, or correct what you said."
+    );
+    repo.write("src/made.py", "x");
+    assert_eq!(
+        stop((&env, &repo), "I created `src/made.py`.", &[]),
+        json!({})
+    );
+    let opened = |number: u8| stop((&env, &repo), &format!("Opened PR #{number}."), &[]);
+    let unseen = opened(4)["systemMessage"].to_string();
+    assert!(unseen.contains("no pull request is seen"), "{unseen}");
+    let gh = env.write(
+        "gh",
+        "#!/bin/sh\n[ \"$1 $2 $3\" = 'pr view 4' ] && exit 0\n\
+         echo \"GraphQL: Could not resolve to a PullRequest with the number of $3. (repository.pullRequest)\" >&2\nexit 1\n",
+    );
+    fs::set_permissions(&gh, fs::Permissions::from_mode(0o755)).expect("it is ours");
+    env.install("gh", &gh);
+    assert_eq!(opened(4), json!({}));
+    let refused = opened(12);
+    assert!(
+        reason(&refused).contains("GitHub has no pull request 12"),
+        "{refused}"
     );
 }
 

@@ -40,8 +40,12 @@ static MASKS: LazyLock<Vec<(Regex, &str)>> = LazyLock::new(|| {
             " ",
         ),
         (
-            r"\bnothing (?:(?:is |was )?(?:left|else|more|remains) )?to commit\b|\b(?:no|zero) (?:uncommitted|unstaged|untracked|pending|remaining|outstanding) (?:changes|files|work)(?: (?:remain|left))?\b",
+            r"\bnothing (?:(?:is |was )?(?:left|else|more|remains) )?to commit\b|\b(?:no|zero) (?:uncommitted|pending|outstanding) (?:changes|files)(?: (?:remain|left))?\b",
             " clean_tree ",
+        ),
+        (
+            r"\bnothing (?:is |was )?(?:left|else|more|remains)(?: left)? to (?:do|be done|implement|fix|finish)\b|\bno (?:remaining|open) (?:work|tasks|items|steps)(?: (?:remain|left))?\b",
+            " nothing_left ",
         ),
     ]
     .map(|(pattern, word)| (compile_words(pattern), word))

@@ -9,7 +9,7 @@ use watchdog_facts::evidence::{Changes, Commits};
 use watchdog_facts::work_claim::ClaimState;
 
 use super::session_history::{CommandEnd, SessionHistory};
-use super::work_claims::WorkClaim;
+use super::work_claims::{ReadClaim, WorkClaim};
 
 use ClaimState::{Contradicted, Held, Unproved};
 
@@ -27,29 +27,41 @@ pub struct WorkFacts<'a> {
     pub unpushed: Option<u64>,
     /// The calls of the session.
     pub history: &'a SessionHistory,
+    /// Whether a path exists.
+    pub exists: &'a dyn Fn(&Path) -> bool,
+    /// Whether GitHub has a pull request of this number or address; `None` where it does not say.
+    pub has_pull_request: &'a dyn Fn(&str) -> Option<bool>,
 }
 
 /// The state of a claim, with the fact that decides: a sentence without an end.
-pub fn weigh_claim(claim: WorkClaim, facts: &WorkFacts<'_>) -> (ClaimState, String) {
+pub fn weigh_claim(read: &ReadClaim, facts: &WorkFacts<'_>) -> (ClaimState, String) {
+    let (claim, subject) = (read.claim, read.subject.as_str());
     let (state, fact) = match claim {
-        WorkClaim::Committed => weigh_commit(facts),
+        WorkClaim::Committed | WorkClaim::CleanTree => weigh_commit(claim, facts),
         WorkClaim::Pushed => weigh_push(facts),
         WorkClaim::TestsPassed => weigh_run(claim, "test", facts),
         WorkClaim::BuildPassed => weigh_run(claim, "build", facts),
         WorkClaim::LintPassed => weigh_run(claim, "lint", facts),
+        // The answer needs no transcript.
+        WorkClaim::PullRequest => return weigh_pull_request(subject, facts),
+        WorkClaim::FileWritten => weigh_file(subject, facts),
+        WorkClaim::NothingLeft => weigh_rest(facts),
     };
     // Calls that are not seen may have made any claim true.
     let is_open = facts.history.is_partial && state == Contradicted;
     (if is_open { Unproved } else { state }, fact)
 }
 
-fn weigh_commit(facts: &WorkFacts<'_>) -> (ClaimState, String) {
+fn weigh_commit(claim: WorkClaim, facts: &WorkFacts<'_>) -> (ClaimState, String) {
     let Some(fact) = facts.changes.not_committed(facts.commits) else {
         return (Held, String::new());
     };
     // Beside a commit the claim may be about that one, and each leftover a person's, a program's or wanted.
-    let has_no_commit = facts.is_at_baseline && facts.history.find_last_commit().is_none();
-    let is_own = |path: &&String| facts.history.has_written(&facts.root.join(path));
+    let last_commit = facts.history.find_last_commit().map(|(place, _)| place);
+    let may_exclude =
+        claim == WorkClaim::CleanTree || facts.is_at_baseline && last_commit.is_none();
+    let place = last_commit.unwrap_or_default();
+    let is_own = |path: &&String| facts.history.has_written(place, &facts.root.join(path));
     let own: Vec<String> = facts
         .changes
         .work_paths
@@ -63,7 +75,7 @@ fn weigh_commit(facts: &WorkFacts<'_>) -> (ClaimState, String) {
         ..Changes::default()
     };
     match own.not_committed(facts.commits) {
-        Some(fact) if has_no_commit => (Contradicted, fact),
+        Some(fact) if may_exclude => (Contradicted, fact),
         _ => (Unproved, fact),
     }
 }
@@ -107,6 +119,46 @@ fn weigh_run(claim: WorkClaim, thing: &str, facts: &WorkFacts<'_>) -> (ClaimStat
         ),
         _ => (Unproved, format!("{last} failed, others may have passed")),
     }
+}
+
+fn weigh_pull_request(subject: &str, facts: &WorkFacts<'_>) -> (ClaimState, String) {
+    let runs = facts.history.list_runs(WorkClaim::PullRequest, facts.root);
+    let mut ends = runs.iter().filter(|(line, ..)| !line.is_empty());
+    let is_opened = ends.any(|(_, end, _)| *end == CommandEnd::Passed);
+    let answer = Some(subject).filter(|subject| !subject.is_empty());
+    match answer.and_then(|subject| (facts.has_pull_request)(subject)) {
+        Some(false) => (
+            Contradicted,
+            format!("GitHub has no pull request {subject}"),
+        ),
+        None if !is_opened => (Unproved, "no pull request is seen".to_owned()),
+        _ => (Held, String::new()),
+    }
+}
+
+fn weigh_file(path: &str, facts: &WorkFacts<'_>) -> (ClaimState, String) {
+    let full = facts.root.join(path);
+    let named = facts.history.list_written(path);
+    if (facts.exists)(&full) || named.iter().any(|written| (facts.exists)(written)) {
+        return (Held, String::new());
+    }
+    let state = match facts.history.may_have_written(path) {
+        true => Unproved,
+        false => Contradicted,
+    };
+    (state, format!("there is no {path}"))
+}
+
+fn weigh_rest(facts: &WorkFacts<'_>) -> (ClaimState, String) {
+    if !facts.commits.half_done() {
+        return (Held, String::new());
+    }
+    let runs = facts.history.list_runs(WorkClaim::NothingLeft, facts.root);
+    let is_own = runs.iter().any(|(line, ..)| !line.is_empty());
+    (
+        if is_own { Contradicted } else { Unproved },
+        "an operation of git is half done".to_owned(),
+    )
 }
 
 #[cfg(test)]

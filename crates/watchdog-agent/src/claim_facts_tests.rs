@@ -2,9 +2,14 @@
 
 use std::path::Path;
 
+use watchdog_facts::evidence::GitOperation;
+
 use super::*;
 use crate::session_history::tests::{read_text, transcript_of};
-use WorkClaim::{BuildPassed, Committed, LintPassed, Pushed, TestsPassed};
+use WorkClaim::{
+    BuildPassed, CleanTree, Committed, FileWritten, LintPassed, NothingLeft, PullRequest, Pushed,
+    TestsPassed,
+};
 
 /// New commits, uncommitted paths of the session, unpushed commits.
 type Git<'a> = (u64, &'a [&'a str], Option<u64>);
@@ -16,10 +21,25 @@ const MADE: &str = "[main abc1234] work\n 1 file changed";
 
 /// A git whose HEAD is abc1234.
 fn weigh_beside(claim: WorkClaim, git: Git<'_>, history: &SessionHistory) -> ClaimState {
+    weigh_read(&read_as(claim, ""), git, history)
+}
+
+fn read_as(claim: WorkClaim, subject: &str) -> ReadClaim {
+    ReadClaim {
+        claim,
+        quote: String::new(),
+        subject: subject.to_owned(),
+    }
+}
+
+/// Files of the name `there.rs` exist, and pull requests up to number 9; of others above 90 GitHub says nothing. A merge is half done
+/// beside 7 new commits.
+fn weigh_read(read: &ReadClaim, git: Git<'_>, history: &SessionHistory) -> ClaimState {
     let (new_commits, paths, unpushed) = git;
     let commits = Commits {
         new_commits,
         head: Some("abc1234def".to_owned()),
+        operation: (new_commits == 7).then_some(GitOperation::Merge),
         ..Commits::default()
     };
     let changes = Changes {
@@ -34,8 +54,13 @@ fn weigh_beside(claim: WorkClaim, git: Git<'_>, history: &SessionHistory) -> Cla
         changes: &changes,
         unpushed,
         history,
+        exists: &|path| path.ends_with("there.rs"),
+        has_pull_request: &|subject| {
+            let number = subject.rsplit('/').next()?.parse::<u32>().ok()?;
+            (number < 90).then_some(number < 10)
+        },
     };
-    weigh_claim(claim, &facts).0
+    weigh_claim(read, &facts).0
 }
 
 fn weigh(claim: WorkClaim, git: Git<'_>, calls: Calls<'_>) -> ClaimState {
@@ -228,6 +253,80 @@ fn run_is_contradicted_only_by_its_last_failure() {
         weigh(BuildPassed, CLEAN, &[("go build ./...", "!1")]),
         Contradicted
     );
+}
+
+#[test]
+fn clean_tree_is_contradicted_by_later_work() {
+    for (git, calls, state) in [
+        (CLEAN, &[EDIT_A][..], Held),
+        ((1, &["a.rs"][..], None), &[EDIT_A, COMMIT], Unproved),
+        ((1, &["a.rs"], None), &[COMMIT, EDIT_A], Contradicted),
+        ((1, &["a.rs"], None), &[EDIT_A], Contradicted),
+        ((1, &["b.rs"], None), &[COMMIT, EDIT_A], Unproved),
+    ] {
+        assert_eq!(weigh(CleanTree, git, calls), state, "{git:?} {calls:?}");
+    }
+}
+
+#[test]
+fn missing_file_contradicts_where_no_call_names_it() {
+    let weigh = |path: &str, calls: Calls<'_>| {
+        let history = read_text(&transcript_of(calls));
+        weigh_read(&read_as(FileWritten, path), CLEAN, &history)
+    };
+    for (path, calls, state) in [
+        ("src/there.rs", &[][..], Held),
+        ("src/gone.rs", &[], Contradicted),
+        (
+            "src/gone.rs",
+            &[EDIT_A, COMMIT, ("pytest", "ok")],
+            Contradicted,
+        ),
+        // In a folder below, removed again, by a script or a sub-agent.
+        ("src/there.rs", &[("edit /w/web/src/there.rs", "")], Held),
+        ("src/gone.rs", &[("edit /w/web/src/gone.rs", "")], Unproved),
+        ("src/gone.rs", &[("cat src/gone.rs", "")], Unproved),
+        ("src/gone.rs", &[("./make-it.sh", "")], Unproved),
+        ("src/gone.rs", &[("agent write it", "")], Unproved),
+    ] {
+        assert_eq!(weigh(path, calls), state, "{path} {calls:?}");
+    }
+}
+
+#[test]
+fn pull_request_is_contradicted_by_github_alone() {
+    let create = ("gh pr create --fill", "https://github.com/o/r/pull/12");
+    let failed = ("gh pr create --fill", "!1 already exists");
+    for (subject, calls, state) in [
+        ("", &[][..], Unproved),
+        ("", &[create], Held),
+        ("", &[failed], Unproved),
+        ("4", &[], Held),
+        ("12", &[], Contradicted),
+        ("https://github.com/o/r/pull/12", &[create], Contradicted),
+        ("99", &[], Unproved),
+        ("99", &[create], Held),
+    ] {
+        let history = read_text(&transcript_of(calls));
+        let read = read_as(PullRequest, subject);
+        assert_eq!(
+            weigh_read(&read, CLEAN, &history),
+            state,
+            "{subject} {calls:?}"
+        );
+    }
+}
+
+#[test]
+fn nothing_left_is_contradicted_by_own_half_done_merge() {
+    let merge = ("git merge side", "!1 CONFLICT");
+    for (commits, calls, state) in [
+        (1, &[merge][..], Held),
+        (7, &[], Unproved),
+        (7, &[merge], Contradicted),
+    ] {
+        assert_eq!(weigh(NothingLeft, (commits, &[], None), calls), state);
+    }
 }
 
 #[test]

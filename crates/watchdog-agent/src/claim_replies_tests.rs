@@ -22,15 +22,14 @@ fn find_contradicted(text: &str) -> Vec<WorkClaim> {
         (0, &["a.rs", "new.rs"][..], None),
         read_text(&transcript_of(&calls)),
     );
-    let claims = read_work_claims(text).into_iter().map(|(claim, _)| claim);
-    claims
-        .filter(|claim| {
-            let states = [(GIT, &history), (git, &earlier)];
-            states
-                .iter()
-                .any(|(git, history)| weigh_beside(*claim, *git, history) == Contradicted)
-        })
-        .collect()
+    let is_contradicted = |read: &ReadClaim| {
+        let states = [(GIT, &history), (git, &earlier)];
+        let mut states = states.iter();
+        states.any(|(git, history)| weigh_read(read, *git, history) == Contradicted)
+    };
+    let claims = read_work_claims(text).into_iter();
+    let contradicted = claims.filter(is_contradicted);
+    contradicted.map(|read| read.claim).collect()
 }
 
 #[test]
@@ -126,7 +125,25 @@ fn honest_replies_are_not_contradicted() {
         "All tests pass. Billing could not start.",
         "All tests pass; two are xfailed.",
         "With billing deselected, all tests pass. With the network on, lint is clean.",
-        "Created `src/parser/lexer.rs`; `application/json` is now accepted.",
+        "Created `src/parser/there.rs`; `application/json` is now accepted.",
+        // Names that are no files made here.
+        "Added `dist/app.js` to `.gitignore`. Added src/gone.rs to the module list.",
+        "I created Node.js and Python bindings, and added `response.json` handling.",
+        "Created `tmp/probe.py` to see it, and deleted it again.",
+        "I would have created `src/gone.rs`; you can create `src/other.rs`.",
+        "Added support for `foo/bar.baz`, and wrote to `a/b.log`.",
+        "Created `@types/node` stubs. I added example.com/index.html to the list of hosts.",
+        "The script created `out/a.rs` earlier. Created by `gen/make.py`.",
+        "I have not created `src/gone.rs`. I added a test to `tests/gone.rs`.",
+        // Pull requests.
+        "Opened a pull request. PR #12 is the one that I looked at.",
+        "I did not open PR #12. PR #12 was closed.",
+        "Ready to open PR #12; once it is opened, CI runs.",
+        "See PR #12, opened by Alice. PR #12 already existed.",
+        // Work that is left.
+        "There is nothing left to do on my side but the rebase, which stops at a conflict.",
+        "Nothing else to do here? No uncommitted changes in the submodule.",
+        "No unstaged changes; `new.rs` waits in the index.",
     ] {
         assert_eq!(find_contradicted(text), [], "{text}");
     }
@@ -141,7 +158,7 @@ fn commit_beside_leftovers_is_unproved() {
         "I committed all the changes to a.rs.",
         "All changes are committed.",
     ] {
-        assert_eq!(read_work_claims(text)[0].0, Committed, "{text}");
+        assert_eq!(read_work_claims(text)[0].claim, Committed, "{text}");
         assert_eq!(weigh_beside(Committed, GIT, &history), Unproved, "{text}");
     }
 }
@@ -168,9 +185,24 @@ fn lies_are_contradicted() {
             "- Rewrote the tokenizer\n- All of the changes are now committed",
             &[Committed],
         ),
-        ("**The working tree is clean.**", &[Committed]),
-        ("There is nothing left to commit.", &[Committed]),
-        ("Git status: no uncommitted changes remain.", &[Committed]),
+        ("**The working tree is clean.**", &[CleanTree]),
+        ("There is nothing left to commit.", &[CleanTree]),
+        ("Git status: no uncommitted changes remain.", &[CleanTree]),
+        ("I created `src/gone.rs`.", &[FileWritten]),
+        (
+            "- Created `src/gone.rs` and `src/more.rs`\n- Added tests/gone.py, with 4 cases",
+            &[FileWritten, FileWritten],
+        ),
+        (
+            "I've also added a new file `CHANGES.md` with notes.",
+            &[FileWritten],
+        ),
+        ("Opened PR #12.", &[PullRequest]),
+        (
+            "I opened a pull request: https://github.com/o/r/pull/12",
+            &[PullRequest],
+        ),
+        ("PR #12 is now opened.", &[PullRequest]),
         (
             "The work is committed on `main`, and pushed to `origin/main`.",
             &[Committed, Pushed],

@@ -66,6 +66,15 @@ static COMMIT_ID: LazyLock<Regex> = LazyLock::new(|| {
 static COMMIT_NUMBER: LazyLock<Regex> =
     LazyLock::new(|| compile_regex(r"(?i)\bcommit[\s`(:#]{1,3}([0-9]{7,40})(?:$|[^0-9a-z-])"));
 
+/// The names in a sentence that are paths of files in the worktree.
+pub(super) fn list_paths(text: &str) -> impl Iterator<Item = &str> {
+    let paths = PATH.captures_iter(text).filter_map(|captures| {
+        let path = captures.get(1).or(captures.get(2)).or(captures.get(3))?;
+        Some(path.as_str().trim_end_matches('`').trim_start_matches("./"))
+    });
+    paths.filter(|path| !path.contains("://") && !path.contains(".."))
+}
+
 /// The claims of a reply.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct ReplyClaims {
@@ -132,17 +141,13 @@ impl ReplyClaims {
         if !committed && !MADE.is_match(text) {
             return;
         }
-        for captures in PATH.captures_iter(text) {
-            let Some(path) = captures.get(1).or(captures.get(2)).or(captures.get(3)) else {
-                continue;
-            };
-            let path = path.as_str().trim_end_matches('`').trim_start_matches("./");
+        for path in list_paths(text) {
             let list = if text.to_lowercase().contains("committed") {
                 &mut self.committed
             } else {
                 &mut self.made
             };
-            if list.len() < NAMES && !path.contains("://") && !path.contains("..") {
+            if list.len() < NAMES {
                 list.push(path.to_owned());
             }
         }

@@ -12,7 +12,7 @@ use watchdog_core::checks::named_runner;
 use watchdog_facts::display::{cut_text, escape_to_one_line};
 use watchdog_system::open_regular_file;
 
-use super::claim_words::{COMMANDS, compile_words};
+use super::claim_words::{RUNS, compile_words};
 use super::command_parts::{CommandParts, split_line};
 use super::work_claims::WorkClaim::{self, BuildPassed, LintPassed, TestsPassed};
 
@@ -266,9 +266,34 @@ impl SessionHistory {
         })
     }
 
-    /// Whether the session wrote this path, by a tool or a command that prints into it.
-    pub fn has_written(&self, path: &Path) -> bool {
-        self.calls.iter().any(|(_, call)| match call {
+    /// The files of this name that a tool wrote.
+    pub fn list_written(&self, path: &str) -> Vec<&Path> {
+        let edits = self.calls.iter().filter_map(|(_, call)| match call {
+            Call::Edit(edited) => Some(edited.as_path()),
+            _ => None,
+        });
+        edits.filter(|edited| edited.ends_with(path)).collect()
+    }
+
+    /// Whether a call names this file, in whatever folder, or is not known.
+    pub fn may_have_written(&self, path: &str) -> bool {
+        let name = path.rsplit('/').next().unwrap_or(path);
+        self.calls.iter().any(|(_, call)| {
+            let names_it = match call {
+                Call::Command(command) => {
+                    let mut parts = command.line.parts.iter();
+                    parts.any(|(part, _)| part.contains(name))
+                }
+                Call::Edit(edited) => edited.ends_with(name),
+                Call::Unknown => true,
+            };
+            names_it || call.may_do_anything()
+        })
+    }
+
+    /// Whether the session wrote this path behind a place, by a tool or a command that prints into it.
+    pub fn has_written(&self, place: usize, path: &Path) -> bool {
+        self.calls[place..].iter().any(|(_, call)| match call {
             Call::Edit(edited) => edited == path,
             Call::Command(command) => command.line.parts.iter().any(|(part, _)| {
                 let prints = ["cat ", "echo ", "printf "]
@@ -298,7 +323,7 @@ fn read_call(block: &Value, folder: &str) -> Option<Call> {
 }
 
 fn bears_out(part: &str, claim: WorkClaim) -> bool {
-    claim == TestsPassed && named_runner(part).is_some() || claim.is_named(COMMANDS, part)
+    claim == TestsPassed && named_runner(part).is_some() || claim.is_named(RUNS, part)
 }
 
 /// Whether a line has a command that commits, pushes or tests.

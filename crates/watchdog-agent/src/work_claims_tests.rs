@@ -1,10 +1,13 @@
 //! The table of sentences and the claims that they make.
 
 use super::*;
+use WorkClaim::{
+    BuildPassed, CleanTree, Committed, LintPassed, NothingLeft, PullRequest, Pushed, TestsPassed,
+};
 
 fn claims_in(text: &str) -> Vec<WorkClaim> {
     let claims = read_work_claims(text).into_iter();
-    claims.map(|(claim, _)| claim).collect()
+    claims.map(|read| read.claim).collect()
 }
 
 #[test]
@@ -22,7 +25,12 @@ fn assertions_make_claims() {
             "The build succeeds and all tests pass.",
             &[TestsPassed, BuildPassed],
         ),
-        ("I opened a pull request.", &[]),
+        ("I opened a pull request.", &[PullRequest]),
+        ("There is nothing left to do.", &[NothingLeft]),
+        (
+            "No remaining work; the tree has no uncommitted changes.",
+            &[CleanTree, NothingLeft],
+        ),
         // Parts of the work, and files.
         ("I've committed the fix as `abc1234`.", &[]),
         ("I created two small commits.", &[]),
@@ -57,7 +65,7 @@ fn other_sentences_claim_nothing() {
 #[test]
 fn quote_is_one_short_line() {
     let text = format!("- **Committed everything**, {}.", "very ".repeat(50));
-    let (_, quote) = &read_work_claims(&text)[0];
+    let quote = &read_work_claims(&text)[0].quote;
     assert!(quote.starts_with("Committed everything"), "{quote}");
     assert!(quote.len() < 130, "{quote}");
 }

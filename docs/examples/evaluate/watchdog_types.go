@@ -398,10 +398,14 @@ type VerdictClaimsItemClaim string
 // The values of VerdictClaimsItemClaim that this version knows.
 const (
 	VerdictClaimsItemClaimCommitted   VerdictClaimsItemClaim = "committed"
+	VerdictClaimsItemClaimCleanTree   VerdictClaimsItemClaim = "clean_tree"
 	VerdictClaimsItemClaimPushed      VerdictClaimsItemClaim = "pushed"
 	VerdictClaimsItemClaimTestsPassed VerdictClaimsItemClaim = "tests_passed"
 	VerdictClaimsItemClaimBuildPassed VerdictClaimsItemClaim = "build_passed"
 	VerdictClaimsItemClaimLintPassed  VerdictClaimsItemClaim = "lint_passed"
+	VerdictClaimsItemClaimPullRequest VerdictClaimsItemClaim = "pull_request"
+	VerdictClaimsItemClaimFileWritten VerdictClaimsItemClaim = "file_written"
+	VerdictClaimsItemClaimNothingLeft VerdictClaimsItemClaim = "nothing_left"
 )
 
 // VerdictClaimsItemState is a part of what its name begins with.

@@ -342,10 +342,14 @@ class VerdictElsewhereItem(TypedDict):
 
 VerdictClaimsItemClaim = Literal[
     "committed",
+    "clean_tree",
     "pushed",
     "tests_passed",
     "build_passed",
     "lint_passed",
+    "pull_request",
+    "file_written",
+    "nothing_left",
 ]
 
 VerdictClaimsItemState = Literal[

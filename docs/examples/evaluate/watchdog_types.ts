@@ -306,10 +306,14 @@ export interface VerdictElsewhereItem {
 
 export type VerdictClaimsItemClaim =
   | "committed"
+  | "clean_tree"
   | "pushed"
   | "tests_passed"
   | "build_passed"
-  | "lint_passed";
+  | "lint_passed"
+  | "pull_request"
+  | "file_written"
+  | "nothing_left";
 
 export type VerdictClaimsItemState =
   | "held"

@@ -149,7 +149,7 @@ fn read_last_words(
     }?;
     let output = read_transcript(&transcript.path, WINDOW).ok()?.output?;
     let claims = read_work_claims(&output).into_iter().next();
-    let words = claims.map(|(_, quote)| quote);
+    let words = claims.map(|stated| stated.quote);
     let words = words.or_else(|| {
         output
             .lines()

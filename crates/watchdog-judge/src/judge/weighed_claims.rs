@@ -1,24 +1,29 @@
 //! Reads the facts for the claims of an agent's last words: git's, and the calls of its transcript.
 
 use std::path::Path;
+use std::time::Duration;
 
 use watchdog_agent::claim_facts::{WorkFacts, weigh_claim};
 use watchdog_agent::session_history::SessionHistory;
 use watchdog_agent::transcript;
-use watchdog_agent::work_claims::{WorkClaim, read_work_claims};
+use watchdog_agent::work_claims::{ReadClaim, read_work_claims};
 use watchdog_core::decision::beside_claim::dispute_claims;
 use watchdog_facts::evidence::UnreadableFact;
 use watchdog_facts::verdict::Verdict;
 use watchdog_facts::work_claim::WeighedClaim;
+use watchdog_process::ProgramRun;
 
 use super::executor::ActionExecutor;
 use super::judgement_input::JudgementInput;
 use super::session_work;
 
+/// The longest wait for GitHub.
+const PATIENCE: Duration = Duration::from_secs(5);
+
 /// Each claim with the fact that decides.
 pub fn weigh_claims(
     input: &JudgementInput,
-    claims: Vec<(WorkClaim, String)>,
+    claims: Vec<ReadClaim>,
     transcript: Option<&Path>,
 ) -> Result<Vec<WeighedClaim>, UnreadableFact> {
     let worktree = input.worktree();
@@ -31,17 +36,29 @@ pub fn weigh_claims(
         changes: &work.changes,
         unpushed: worktree.read_remote_state()?.count_ahead(),
         history: &SessionHistory::read_from(transcript),
+        exists: &|path| path.symlink_metadata().is_ok(),
+        has_pull_request: &|subject| find_pull_request(&input.root, subject),
     };
-    let weigh = |(claim, quote): (WorkClaim, String)| {
-        let (state, fact) = weigh_claim(claim, &facts);
+    let weigh = |read: ReadClaim| {
+        let (state, fact) = weigh_claim(&read, &facts);
         WeighedClaim {
-            claim: claim.as_str().to_owned(),
+            claim: read.claim.as_str().to_owned(),
             state,
             fact,
-            quote,
+            quote: read.quote,
         }
     };
     Ok(claims.into_iter().map(weigh).collect())
+}
+
+/// Whether GitHub has a pull request, by `gh`; `None` without it, its login or the network.
+fn find_pull_request(root: &Path, subject: &str) -> Option<bool> {
+    let mut view = ProgramRun::new(["gh", "pr", "view", subject, "--json", "number"], root);
+    view.deadline = PATIENCE;
+    let answer = view.run().ok()?;
+    let stderr = String::from_utf8_lossy(&answer.stderr.bytes);
+    let is_refused = stderr.contains("Could not resolve to a PullRequest");
+    (answer.exit.success() || is_refused).then_some(!is_refused)
 }
 
 impl ActionExecutor {
