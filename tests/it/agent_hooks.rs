@@ -113,6 +113,74 @@ fn each_agent_gets_hook_answers_in_its_format() {
 }
 
 #[test]
+fn each_agent_hears_facts_in_its_format() {
+    let gemini = "\nExit Code: 1\n";
+    for (agent, event, tool, failed, outcome) in [
+        (
+            "codex",
+            "UserPromptSubmit",
+            "PostToolUse",
+            json!({"tool_response": "1 failed"}),
+            "ended unseen",
+        ),
+        (
+            "gemini",
+            "BeforeAgent",
+            "AfterTool",
+            json!({"tool_response": {"llmContent": gemini}}),
+            "failed (exit code 1)",
+        ),
+        (
+            "qwen",
+            "UserPromptSubmit",
+            "PostToolUse",
+            json!({"tool_response": {"llmContent": "\nExit Code: 0\n"}}),
+            "passed",
+        ),
+    ] {
+        let env = TestEnv::new();
+        let repo = env.repo();
+        let transcript = env.write("transcript.jsonl", "");
+        let say = |event: &str, more: &Value| {
+            let mut input = json!({"session_id": "s", "source": "startup", "cwd": repo.path(),
+                "transcript_path": transcript});
+            let input_fields = input.as_object_mut().expect("it is one");
+            input_fields.extend(more.as_object().expect("it is one").clone());
+            hook(&repo, event, agent, &input)
+        };
+        let heard = |answer: Value, event: &str| {
+            let context = &answer["hookSpecificOutput"];
+            assert_eq!(context["hookEventName"], event, "{answer}");
+            context["additionalContext"]
+                .as_str()
+                .unwrap_or_default()
+                .to_owned()
+        };
+        say("session-start", &json!({}));
+        assert_eq!(
+            say("prompt-submit", &json!({"prompt": "go"})),
+            json!({}),
+            "{agent}"
+        );
+        repo.write("a", "x");
+        assert_eq!(
+            say("prompt-submit", &json!({"prompt": ""})),
+            json!({}),
+            "{agent}: no prompt"
+        );
+        let line = heard(say("prompt-submit", &json!({"prompt": "go"})), event);
+        let facts = "watchdog: 0 commits since the baseline; 1 file not committed";
+        assert_eq!(line, facts, "{agent}");
+        let mut call = json!({"tool_input": {"command": "pytest"}});
+        let fields = failed.as_object().expect("it is one").clone();
+        call.as_object_mut().expect("it is one").extend(fields);
+        let line = heard(say("post-tool-use", &call), tool);
+        let expected = format!("{facts}; last test command 'pytest' {outcome}");
+        assert_eq!(line, expected, "{agent}");
+    }
+}
+
+#[test]
 fn agents_are_held_only_as_often_as_supported() {
     for (agent, held) in [("qwen", 7), ("copilot", 7), ("gemini", 14), ("codex", 20)] {
         let env = TestEnv::new();

@@ -38,9 +38,7 @@ struct HookedAgent {
 impl HookedAgent {
     /// Installs the CLI, the hooks of the person, and criteria that want a file.
     fn new(name: &str) -> Self {
-        let mut env = TestEnv::new();
-        let done = env.root().join("repo/done.txt");
-        let model = ScriptedModel::answering(move |body| {
+        let agent = HookedAgent::answering(name, |body, done| {
             let newest = body["input"].as_array().and_then(|input| input.last());
             if newest.is_some_and(|newest| newest.to_string().contains("ASK THE JUDGE")) {
                 let call = "text(JSON.stringify(await tools.mcp__watchdog__check_work({})))";
@@ -50,9 +48,24 @@ impl HookedAgent {
                 return FIRST.into();
             }
             // The work of a tool, without the tool.
-            fs::write(&done, "x").expect("the repository is there");
+            fs::write(done, "x").expect("the repository is there");
             SECOND.into()
         });
+        let repo = agent.repo();
+        repo.write(
+            "completion.json",
+            json!({"checks": [{"type": "files", "paths": ["done.txt"]}]}).to_string(),
+        );
+        repo.commit_all("chore: criteria");
+        repo.watchdog(&["trust"]).expect(0);
+        agent
+    }
+
+    /// Installs the CLI and the hooks of the person, before a model that gives these answers and may write `done.txt`.
+    fn answering(name: &str, answer: fn(&Value, &Path) -> String) -> Self {
+        let mut env = TestEnv::new();
+        let done = env.root().join("repo/done.txt");
+        let model = ScriptedModel::answering(move |body| answer(body, &done));
         env.install(name, &program(name));
         env.install("node", &program("node"));
         env.install("watchdog", Path::new(env!("CARGO_BIN_EXE_watchdog")));
@@ -79,12 +92,6 @@ impl HookedAgent {
         }
         let agent = HookedAgent { env, model };
         let repo = agent.env.repo();
-        repo.write(
-            "completion.json",
-            json!({"checks": [{"type": "files", "paths": ["done.txt"]}]}).to_string(),
-        );
-        repo.commit_all("chore: criteria");
-        repo.watchdog(&["trust"]).expect(0);
         let installed = repo
             .watchdog(&["hook", "install", "--user", "--agent", name])
             .expect(0);
@@ -190,6 +197,63 @@ fn settings(url: &str) -> Vec<(&'static str, String)> {
                 .to_string(),
         ),
     ]
+}
+
+/// Runs an agent twice without criteria: its false claim holds it, and it hears the facts at a later prompt.
+#[track_caller]
+fn assert_hears_facts(name: &str, calls: [(&[&str], &str); 2]) {
+    let agent = HookedAgent::answering(name, |body, done| {
+        let body = body.to_string();
+        if body.contains("SECOND TASK") {
+            return "It is as it was.".into();
+        }
+        if body.contains("You said") {
+            return "There is no such file.".into();
+        }
+        fs::write(done, "x").expect("the repository is there");
+        "I created `src/gone.py`.".into()
+    });
+    let run =
+        |(args, stdin): (&[&str], &str)| agent.command(name, args).stdin(stdin).run().expect(0);
+    let [first, second] = calls;
+    let out = run(first);
+    let asked = agent.model.asked();
+    let held = asked
+        .iter()
+        .any(|body| body.to_string().contains("there is no src/gone.py"));
+    assert!(held, "it was not held for its claim: {out}");
+    let out = run(second);
+    let asked = agent.model.asked();
+    let line = "watchdog: 0 commits since the baseline; 1 file not committed";
+    let heard = asked.iter().any(|body| body.to_string().contains(line));
+    assert!(heard, "it heard no facts: {out}\n{:?}", asked.last());
+}
+
+#[test]
+fn codex_hears_facts_and_is_held_for_claims() {
+    let begin = [
+        "exec",
+        "--json",
+        "--skip-git-repo-check",
+        "--dangerously-bypass-hook-trust",
+    ];
+    let resume = [&begin[..], &["resume", "--last", "-"]].concat();
+    let begin = [&begin[..], &["-"]].concat();
+    assert_hears_facts("codex", [(&begin, "MAIN TASK"), (&resume, "SECOND TASK")]);
+}
+
+#[test]
+fn gemini_hears_facts_and_is_held_for_claims() {
+    let begin = ["--output-format", "stream-json", "--skip-trust"];
+    let resume = [&begin[..], &["--resume", "latest"]].concat();
+    assert_hears_facts("gemini", [(&begin, "MAIN TASK"), (&resume, "SECOND TASK")]);
+}
+
+#[test]
+fn qwen_hears_facts_and_is_held_for_claims() {
+    let begin = ["-o", "json", "-p", "MAIN TASK"];
+    let resume = ["--continue", "-o", "json", "-p", "SECOND TASK"];
+    assert_hears_facts("qwen", [(&begin, ""), (&resume, "")]);
 }
 
 #[test]

@@ -6,50 +6,34 @@ use std::sync::LazyLock;
 
 use regex::Regex;
 
-use super::claim_words::compile_words;
+use super::claim_words::{compile_words, read_entry};
 
 /// The end of a sentence or a clause.
-static ENDS: LazyLock<Regex> = LazyLock::new(|| {
-    compile_words(
-        r"[.!?;](?:\s|$)|\s[–—]\s|,\s+(?:but|then|and (?:then )?(?:pushed|committed|created|added|wrote))\b",
-    )
-});
+static ENDS: LazyLock<Regex> = LazyLock::new(|| compile_words(&read_entry("sentence ends")));
 /// Words of a sentence that asserts no action of this session.
-static NO_CLAIM: LazyLock<Regex> = LazyLock::new(|| {
-    compile_words(concat!(
-        r"\b(?:not|no|nor|never|nothing|none|neither|without|cannot|unable|fail(?:s|ed)? to|incomplete|unfinished|pending",
-        r"|already|before|previous(?:ly)?|earlier|ago",
-        r"|would|will|shall|should|could|may|might|must|can|if|when|once|unless|until|whether|assuming|instead|except|apart from|other than|almost|part(?:ial)?ly|half",
-        r"|likely|probably|seems?|appears?|think|believe|expect\w*|sa(?:id|ys?)|states?|claim\w*|report\w*|according|example|by \w+",
-        r"|to be|makes?|get|so that|going to|about to|ready|tr(?:y|ied|ying)|need\w*|require[ds]?|goals?|aims?|task|policy|acceptance|definition|checklist|message|ask\w*|wants?|let|you|next|to-?do|remaining|plan\w*|criteria|steps|ensure|sure|verify)\b|n['’]t\b|['’]ll\b",
-        r"|^\W*(?:in|for|with|inside|within|under|on|at|run|push|open|create|write|add|fix|commit (?:and|the|your|this|it|all))\b",
-    ))
-});
+static NO_CLAIM: LazyLock<Regex> =
+    LazyLock::new(|| compile_words(&read_entry("sentence asserts_nothing")));
 /// Texts that are put in the place of others before the words are read: names, code and quotations say nothing themselves, and some
 /// phrases with a negation deny nothing.
 static MASKS: LazyLock<Vec<(Regex, &str)>> = LazyLock::new(|| {
-    [
-        (r"`(?:main|master|origin|upstream)(?:[/ ][^`\s]+)?`|\borigin/\w\S*", " origin "),
-        (
-            r#"`[^`\n]*`|"[^"\n]*"|“[^”\n]*”|\S*\w/\w\S*[/.]\S*|\S*[\w-]\.[a-z]\w*|\bhttps?:\S+"#,
-            " snippet ",
-        ),
-        (r"\*\*|__", ""),
-        (
-            r"\b(?:with )?(?:no|zero|0|without(?: any)?) (?:\w+ )?(?:errors?|warnings?|failures?|failed|issues?|skipped)\b",
-            " ",
-        ),
-        (
-            r"\bnothing (?:(?:is |was )?(?:left|else|more|remains) )?to commit\b|\b(?:no|zero) (?:uncommitted|pending|outstanding) (?:changes|files)(?: (?:remain|left))?\b",
-            " clean_tree ",
-        ),
-        (
-            r"\bnothing (?:is |was )?(?:left|else|more|remains)(?: left)? to (?:do|be done|implement|fix|finish)\b|\bno (?:remaining|open) (?:work|tasks|items|steps)(?: (?:remain|left))?\b",
-            " nothing_left ",
-        ),
-    ]
-    .map(|(pattern, word)| (compile_words(pattern), word))
-    .into()
+    let words = [
+        " origin ",
+        " snippet ",
+        "",
+        " ",
+        " clean_tree ",
+        " nothing_left ",
+    ];
+    let names = [
+        "origin",
+        "snippet",
+        "marks",
+        "harmless",
+        "clean_tree",
+        "nothing_left",
+    ];
+    let compile = |name: &str| compile_words(&read_entry(&format!("mask {name}")));
+    names.map(compile).into_iter().zip(words).collect()
 });
 
 /// The text with words in the place of names, code and quotations, and without harmless negations.

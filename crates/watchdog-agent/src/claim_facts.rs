@@ -9,7 +9,7 @@ use watchdog_facts::evidence::{Changes, Commits};
 use watchdog_facts::work_claim::ClaimState;
 
 use super::session_history::{CommandEnd, SessionHistory};
-use super::work_claims::{ReadClaim, WorkClaim};
+use super::work_claims::{StatedClaim, WorkClaim};
 
 use ClaimState::{Contradicted, Held, Unproved};
 
@@ -34,7 +34,7 @@ pub struct WorkFacts<'a> {
 }
 
 /// The state of a claim, with the fact that decides: a sentence without an end.
-pub fn weigh_claim(read: &ReadClaim, facts: &WorkFacts<'_>) -> (ClaimState, String) {
+pub fn weigh_claim(read: &StatedClaim, facts: &WorkFacts<'_>) -> (ClaimState, String) {
     let (claim, subject) = (read.claim, read.subject.as_str());
     let (state, fact) = match claim {
         WorkClaim::Committed | WorkClaim::CleanTree => weigh_commit(claim, facts),

@@ -24,8 +24,8 @@ fn weigh_beside(claim: WorkClaim, git: Git<'_>, history: &SessionHistory) -> Cla
     weigh_read(&read_as(claim, ""), git, history)
 }
 
-fn read_as(claim: WorkClaim, subject: &str) -> ReadClaim {
-    ReadClaim {
+fn read_as(claim: WorkClaim, subject: &str) -> StatedClaim {
+    StatedClaim {
         claim,
         quote: String::new(),
         subject: subject.to_owned(),
@@ -34,7 +34,7 @@ fn read_as(claim: WorkClaim, subject: &str) -> ReadClaim {
 
 /// Files of the name `there.rs` exist, and pull requests up to number 9; of others above 90 GitHub says nothing. A merge is half done
 /// beside 7 new commits.
-fn weigh_read(read: &ReadClaim, git: Git<'_>, history: &SessionHistory) -> ClaimState {
+fn weigh_read(read: &StatedClaim, git: Git<'_>, history: &SessionHistory) -> ClaimState {
     let (new_commits, paths, unpushed) = git;
     let commits = Commits {
         new_commits,

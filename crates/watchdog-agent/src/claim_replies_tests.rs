@@ -22,7 +22,7 @@ fn find_contradicted(text: &str) -> Vec<WorkClaim> {
         (0, &["a.rs", "new.rs"][..], None),
         read_text(&transcript_of(&calls)),
     );
-    let is_contradicted = |read: &ReadClaim| {
+    let is_contradicted = |read: &StatedClaim| {
         let states = [(GIT, &history), (git, &earlier)];
         let mut states = states.iter();
         states.any(|(git, history)| weigh_read(read, *git, history) == Contradicted)
@@ -131,6 +131,7 @@ fn honest_replies_are_not_contradicted() {
         "I created Node.js and Python bindings, and added `response.json` handling.",
         "Created `tmp/probe.py` to see it, and deleted it again.",
         "I would have created `src/gone.rs`; you can create `src/other.rs`.",
+        "Created `feature/login` from main, and cut `release/1.2`. Created `release/1.3`.",
         "Added support for `foo/bar.baz`, and wrote to `a/b.log`.",
         "Created `@types/node` stubs. I added example.com/index.html to the list of hosts.",
         "The script created `out/a.rs` earlier. Created by `gen/make.py`.",

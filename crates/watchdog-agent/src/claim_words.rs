@@ -1,15 +1,15 @@
-//! Reads the vocabulary of claims about the work, `claim_words.txt`: their words, and the commands that bear them out.
+//! Reads the vocabulary of claims, `claim_words.txt`: their words, and the commands that bear them out.
 
 use std::sync::OnceLock;
 
 use regex::Regex;
 
-use super::work_claims::WorkClaim;
+use watchdog_facts::work_claim::WorkClaim;
 
 const TABLE: &str = include_str!("claim_words.txt");
 
 /// The lines of a key, as alternatives.
-fn read_entry(key: &str) -> String {
+pub(super) fn read_entry(key: &str) -> String {
     let lines = TABLE.lines().filter_map(|line| line.split_once(" = "));
     let entries = lines.filter_map(|(name, text)| (name == key).then_some(text));
     entries.collect::<Vec<_>>().join("|")
@@ -36,19 +36,16 @@ pub(super) const RUNS: usize = 2;
 static COMPILED: [OnceLock<[Regex; 3]>; WorkClaim::ALL.len()] =
     [const { OnceLock::new() }; WorkClaim::ALL.len()];
 
-impl WorkClaim {
-    /// Whether a text, in lower case, has a word without which this claim is not made.
-    pub(super) fn has_sign(self, lower: &str) -> bool {
-        let signs = read_entry(&format!("{} signs", self.as_str()));
-        signs.split('|').any(|sign| lower.contains(sign))
-    }
+/// Whether a text, in lower case, has a word without which this claim is not made.
+pub(super) fn has_sign(claim: WorkClaim, lower: &str) -> bool {
+    let signs = read_entry(&format!("{claim} signs"));
+    signs.split('|').any(|sign| lower.contains(sign))
+}
 
-    /// Whether the words of this claim are in a text.
-    pub(super) fn is_named(self, column: usize, text: &str) -> bool {
-        let entry = |column: &str| read_entry(&format!("{} {column}", self.as_str()));
-        let compile = || COLUMNS.map(|column| compile_words(&entry(column)));
-        COMPILED[self as usize].get_or_init(compile)[column].is_match(text)
-    }
+/// Whether the words of this claim are in a text.
+pub(super) fn is_named(claim: WorkClaim, column: usize, text: &str) -> bool {
+    let compile = || COLUMNS.map(|column| compile_words(&read_entry(&format!("{claim} {column}"))));
+    COMPILED[claim as usize].get_or_init(compile)[column].is_match(text)
 }
 
 #[cfg(test)]
@@ -59,10 +56,10 @@ mod tests {
     fn each_claim_has_every_entry() {
         for claim in WorkClaim::ALL {
             for column in COLUMNS.iter().chain(&["signs"]) {
-                let key = format!("{} {column}", claim.as_str());
+                let key = format!("{claim} {column}");
                 assert!(!read_entry(&key).is_empty(), "{key}");
             }
-            assert!(!claim.is_named(SAYS, ""), "{claim:?}");
+            assert!(!is_named(*claim, SAYS, ""), "{claim:?}");
         }
     }
 }

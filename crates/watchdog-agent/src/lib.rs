@@ -34,6 +34,7 @@ pub mod session_command;
 pub mod session_history;
 pub mod session_id;
 pub mod stream;
+mod tool_calls;
 pub mod transcript;
 pub mod transcript_read;
 pub mod transcript_source;

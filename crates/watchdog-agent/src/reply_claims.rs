@@ -8,63 +8,29 @@ use std::sync::LazyLock;
 
 use regex::Regex;
 
+use super::claim_words::read_entry;
 use watchdog_facts::evidence::Reply;
 
 /// So many names of a kind are looked up at most.
 const NAMES: usize = 20;
 
-fn compile_regex(text: &str) -> Regex {
-    Regex::new(text).expect("the pattern is a constant")
+fn compile_entry(name: &str) -> Regex {
+    Regex::new(&read_entry(&format!("reply {name}"))).expect("the pattern is a constant")
 }
 
 /// The end of a sentence or a clause.
-static ENDS: LazyLock<Regex> = LazyLock::new(|| {
-    compile_regex(
-        r"[.!?;](?:\s|$)|\n|,\s+(?:but|then|and (?:then )?(?:pushed|committed|created|added|wrote))\b",
-    )
-});
+static ENDS: LazyLock<Regex> = LazyLock::new(|| compile_entry("ends"));
 /// Phrases for actions that were not done here, or files that were removed.
-static NO_CLAIM: LazyLock<Regex> = LazyLock::new(|| {
-    compile_regex(
-        r"(?i)\b(?:not|no|never|nothing|none|without|already|before|previous(?:ly)?|earlier|would|will|should|could|may|might|can|if|when|once|instead|remov\w*|delet\w*|dropp\w*|renam\w*|mov(?:ed|es|ing)|replac\w*|ignor\w*|gitignored|temporary|untracked|to be|ready to|needs?|asked|wants?|let me|you)\b|n['’]t\b",
-    )
-});
-static MADE: LazyLock<Regex> = LazyLock::new(|| {
-    compile_regex(
-        r"(?i)\b(?:created|added|wrote|written|implemented|committed|introduced|generated|saved|built|(?:new|added) (?:file|module|test)s?)\b",
-    )
-});
-static COMMITTED: LazyLock<Regex> = LazyLock::new(|| {
-    compile_regex(
-        r"(?i)\b(?:committed|(?:made|created|added|landed) (?:a|an|the|one|two|three|\d+|all|my|several)\s+(?:\w+\s+){0,2}commits?|in commits? [0-9a-f]{7,40})\b",
-    )
-});
+static NO_CLAIM: LazyLock<Regex> = LazyLock::new(|| compile_entry("claims_nothing"));
+static MADE: LazyLock<Regex> = LazyLock::new(|| compile_entry("made"));
+static COMMITTED: LazyLock<Regex> = LazyLock::new(|| compile_entry("committed"));
 /// A commit as an action, not as a state.
-static COMMITS_MADE: LazyLock<Regex> = LazyLock::new(|| {
-    compile_regex(
-        r"(?i)\b(?:i|we)\b[^.;\n]{0,40}\bcommitted\b|^\W*(?:and )?committed\b|\b(?:made|created|added|landed) (?:a|an|the|one|two|three|\d+|all|my|several)\s+(?:\w+\s+){0,2}commits?\b",
-    )
-});
-static PUSHED: LazyLock<Regex> = LazyLock::new(|| {
-    compile_regex(
-        r"(?i)\bpushed\b(?:[^.;\n]{0,60}\b(?:origin|remote|upstream|github|gitlab|branch|commits?|main|master|changes|everything|it all|work)\b)|\b(?:committed|commits?) (?:and|then) pushed\b",
-    )
-});
-static PATH: LazyLock<Regex> = LazyLock::new(|| {
-    compile_regex(concat!(
-        r"(?:^|[\s`'\x22(\[])((?:[\w@+-][\w.@+-]*/)+[\w.@+-]*\w\.[A-Za-z]\w{0,7}|(?:[\w@+-][\w.@+-]*/)+\w[\w@+-]*`)",
-        r"|`([\w@+-][\w.@+-]*\.[A-Za-z]\w{0,7})`",
-        r"|\b(?i:committed|created|added|wrote|implemented) ([\w@+-][\w.@+-]*\.[A-Za-z]\w{0,7})(?:[\s,;:!)]|\.(?:\s|$)|$)",
-    ))
-});
-static COMMIT_ID: LazyLock<Regex> = LazyLock::new(|| {
-    compile_regex(
-        r"(?i)(?:\b(?:commits?|sha|hash|revision|head|committed(?: as)?|merged(?: as)?)\b[^.;\n]{0,40}?[\s`(:#@])([0-9a-f]{7,40})(?:$|[^0-9a-z-])",
-    )
-});
+static COMMITS_MADE: LazyLock<Regex> = LazyLock::new(|| compile_entry("commits_made"));
+static PUSHED: LazyLock<Regex> = LazyLock::new(|| compile_entry("pushed"));
+static PATH: LazyLock<Regex> = LazyLock::new(|| compile_entry("path"));
+static COMMIT_ID: LazyLock<Regex> = LazyLock::new(|| compile_entry("commit_id"));
 /// A number right behind the word is the id of a commit, too: some ids have no letter.
-static COMMIT_NUMBER: LazyLock<Regex> =
-    LazyLock::new(|| compile_regex(r"(?i)\bcommit[\s`(:#]{1,3}([0-9]{7,40})(?:$|[^0-9a-z-])"));
+static COMMIT_NUMBER: LazyLock<Regex> = LazyLock::new(|| compile_entry("commit_number"));
 
 /// The names in a sentence that are paths of files in the worktree.
 pub(super) fn list_paths(text: &str) -> impl Iterator<Item = &str> {

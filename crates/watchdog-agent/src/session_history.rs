@@ -1,4 +1,4 @@
-//! The tool calls of a session by its transcript (Claude Code's): commands with their outcome, and edits, in order.
+//! The tool calls of a session by its transcript: commands with their outcome, and edits, in order.
 
 use std::io::{Read, Seek, SeekFrom};
 use std::path::{Path, PathBuf};
@@ -12,23 +12,15 @@ use watchdog_core::checks::named_runner;
 use watchdog_facts::display::{cut_text, escape_to_one_line};
 use watchdog_system::open_regular_file;
 
-use super::claim_words::{RUNS, compile_words};
+use super::claim_words::{RUNS, compile_words, is_named, read_entry};
 use super::command_parts::{CommandParts, split_line};
+use super::tool_calls::{CallEntry, CallResult, MARKS, list_entries, read_last_words};
 use super::work_claims::WorkClaim::{self, BuildPassed, LintPassed, TestsPassed};
 
 /// Bytes of a transcript that are read, the newest.
 const MOST: u64 = 64 << 20;
-/// Tools that change no file.
-const READING_TOOLS: &str = "Read Grep Glob TodoWrite TaskUpdate";
-/// Tools that write the file they name.
-const WRITING_TOOLS: &str = "Write Edit";
-
 /// Commands that change no file of the work tree, but for what they print into.
-static READS: LazyLock<Regex> = LazyLock::new(|| {
-    compile_words(
-        r"^(?:git (?:status|log|diff|show|add|commit|push|branch|remote)|cd|ls|cat|head|tail|grep|rg|pwd|wc|echo|printf|true)\b",
-    )
-});
+static READS: LazyLock<Regex> = LazyLock::new(|| compile_words(&read_entry("commands read")));
 /// Words of commands that run in another folder than the one they stand in.
 const MOVES: [&str; 5] = [" -C ", "--manifest-path", "--prefix", "--cwd", "../"];
 /// The id of a commit as git prints it.
@@ -51,6 +43,9 @@ pub enum CommandEnd {
 
 const NO_WHOLE_RUN: CommandEnd = CommandEnd::Unclear("the transcript records no whole run");
 
+/// How many calls back a call may stand again.
+const NEAR: usize = 50;
+
 /// The end of the words about a test command before an edit.
 const EDITED: &str = ", files edited since";
 
@@ -61,16 +56,18 @@ const SHOWN_LINE: usize = 40;
 /// commands that are not known: they may have changed files, or be such runs.
 pub type ClaimedRun = (String, CommandEnd, bool);
 
-struct CommandCall {
+/// A command line with its end.
+pub(super) struct CommandCall {
     line: CommandParts,
-    folder: String,
+    folder: PathBuf,
     end: CommandEnd,
     output: String,
 }
 
-enum Call {
+/// A call of a tool.
+pub(super) enum Call {
     Command(CommandCall),
-    Edit(PathBuf),
+    Edit(Vec<PathBuf>),
     Unknown,
 }
 
@@ -90,17 +87,29 @@ pub struct SessionHistory {
     calls: Vec<(String, Call)>,
     /// Whether there may be more calls: what this history lacks may have happened.
     pub is_partial: bool,
+    /// The words behind the last call, of agents whose hooks do not tell them.
+    pub last_words: Option<String>,
+    /// The folder of calls that name none.
+    folder: PathBuf,
 }
 
 impl SessionHistory {
-    /// Reads a transcript. One that cannot be read shows nothing.
-    pub fn read_from(path: Option<&Path>) -> Self {
-        Self::read_behind(path, 0, MOST).0
+    /// Reads a transcript of a session that began in a folder. One that cannot be read shows nothing.
+    pub fn read_from(path: Option<&Path>, folder: &Path) -> Self {
+        Self::read_behind((path, folder), 0, MOST).0
     }
 
     /// Reads the newest bytes of what a transcript has behind a place, and how far its whole lines go.
-    pub fn read_behind(path: Option<&Path>, place: u64, most: u64) -> (Self, u64) {
-        let (mut history, mut text) = (SessionHistory::default(), Vec::new());
+    pub fn read_behind(
+        (path, folder): (Option<&Path>, &Path),
+        place: u64,
+        most: u64,
+    ) -> (Self, u64) {
+        let mut history = SessionHistory {
+            folder: folder.to_owned(),
+            ..SessionHistory::default()
+        };
+        let mut text = Vec::new();
         let begin = path.and_then(|path| {
             let mut file = open_regular_file(path).ok()?;
             let length = file.metadata().ok()?.len();
@@ -116,11 +125,11 @@ impl SessionHistory {
         (history, begin.unwrap_or(place) + whole)
     }
 
-    /// Adds a command that succeeded: the transcript may not have it yet.
-    pub fn push_passed(&mut self, line: &str, folder: &str) {
+    /// Adds a command that ended: the transcript may not have it yet.
+    pub fn push_ended(&mut self, line: &str, folder: &Path, end: CommandEnd) {
         let call = CommandCall {
-            end: CommandEnd::Passed,
-            ..CommandCall::new(line, folder)
+            end,
+            ..CommandCall::new(line, folder.to_owned())
         };
         self.calls.push((String::new(), Call::Command(call)));
     }
@@ -155,50 +164,52 @@ impl SessionHistory {
 
     fn push_line(&mut self, line: &[u8]) {
         let is_whole = line.is_empty() || line.starts_with(b"{") && line.ends_with(b"}");
-        if is_whole && memmem::find(line, b"\"tool_use").is_none() {
+        let has_mark = |mark: &&str| memmem::find(line, mark.as_bytes()).is_some();
+        if is_whole && !MARKS.iter().any(has_mark) {
             return;
         }
         let Ok(event) = serde_json::from_slice::<Value>(line) else {
             self.is_partial = true;
             return;
         };
-        for block in event["message"]["content"].as_array().into_iter().flatten() {
-            let text = |key: &str| block[key].as_str().unwrap_or_default();
-            match text("type") {
-                "tool_use" => {
-                    let call = read_call(block, event["cwd"].as_str().unwrap_or_default());
-                    self.calls
-                        .extend(call.map(|call| (text("id").to_owned(), call)));
-                }
-                "tool_result" => {
-                    self.push_result(text("tool_use_id"), block, &event["toolUseResult"])
-                }
-                _ => {}
+        if let Some(words) = read_last_words(&event) {
+            self.last_words = Some(words.to_owned());
+        }
+        let folder = event["cwd"]
+            .as_str()
+            .map_or(self.folder.clone(), PathBuf::from);
+        for entry in list_entries(&event, &folder) {
+            match entry {
+                CallEntry::Call(id, call) => self.push_call(id, call),
+                CallEntry::Result(id, result) => self.push_result(id, result),
             }
         }
     }
 
-    fn push_result(&mut self, id: &str, block: &Value, details: &Value) {
-        let has_failed = block["is_error"] == true;
+    fn push_call(&mut self, id: &str, call: Option<Call>) {
+        self.last_words = None;
+        let Some(call) = call else { return };
+        // Gemini CLI writes a call again once more is known.
+        let mut near = self.calls.iter().rev().take(NEAR);
+        if id.is_empty() || near.all(|(call_id, _)| call_id != id) {
+            self.calls.push((id.to_owned(), call));
+        }
+    }
+
+    fn push_result(&mut self, id: &str, result: CallResult) {
+        let CallResult {
+            has_failed,
+            code,
+            is_over,
+            output,
+        } = result;
         let Some(at) = self.calls.iter().rposition(|(call_id, _)| call_id == id) else {
             return;
         };
         match &mut self.calls[at].1 {
             Call::Edit(_) if has_failed => drop(self.calls.remove(at)),
             Call::Command(command) => {
-                let content = &block["content"];
-                let text = content
-                    .as_str()
-                    .or(content[0]["text"].as_str())
-                    .unwrap_or_default();
-                let code = text.strip_prefix("Exit code ").and_then(|text| {
-                    text.split(|c: char| !c.is_ascii_digit())
-                        .next()?
-                        .parse()
-                        .ok()
-                });
-                let is_over = details["backgroundTaskId"].is_null();
-                let names = |word: &&str| text.contains(*word);
+                let names = |word: &&str| output.contains(*word);
                 // Further codes and words say that no test ran, or that the command did not. Of a failed rule make gives 2.
                 let is_run = match code {
                     Some(2) => names(&"] Error 1") && !names(&"] Error 12"),
@@ -209,7 +220,7 @@ impl SessionHistory {
                     (false, _) if is_over => CommandEnd::Passed,
                     _ => command.end,
                 };
-                text.clone_into(&mut command.output);
+                command.output = output;
             }
             _ => {}
         }
@@ -269,10 +280,11 @@ impl SessionHistory {
     /// The files of this name that a tool wrote.
     pub fn list_written(&self, path: &str) -> Vec<&Path> {
         let edits = self.calls.iter().filter_map(|(_, call)| match call {
-            Call::Edit(edited) => Some(edited.as_path()),
+            Call::Edit(edited) => Some(edited),
             _ => None,
         });
-        edits.filter(|edited| edited.ends_with(path)).collect()
+        let edited = edits.flatten().map(PathBuf::as_path);
+        edited.filter(|edited| edited.ends_with(path)).collect()
     }
 
     /// Whether a call names this file, in whatever folder, or is not known.
@@ -284,7 +296,7 @@ impl SessionHistory {
                     let mut parts = command.line.parts.iter();
                     parts.any(|(part, _)| part.contains(name))
                 }
-                Call::Edit(edited) => edited.ends_with(name),
+                Call::Edit(edited) => edited.iter().any(|edited| edited.ends_with(name)),
                 Call::Unknown => true,
             };
             names_it || call.may_do_anything()
@@ -294,36 +306,22 @@ impl SessionHistory {
     /// Whether the session wrote this path behind a place, by a tool or a command that prints into it.
     pub fn has_written(&self, place: usize, path: &Path) -> bool {
         self.calls[place..].iter().any(|(_, call)| match call {
-            Call::Edit(edited) => edited == path,
+            Call::Edit(edited) => edited.iter().any(|edited| edited == path),
             Call::Command(command) => command.line.parts.iter().any(|(part, _)| {
                 let prints = ["cat ", "echo ", "printf "]
                     .iter()
                     .any(|word| part.starts_with(word));
                 let target = part.rsplit_once('>').filter(|_| prints);
                 let target = target.and_then(|(_, target)| target.split_whitespace().next());
-                target.is_some_and(|target| Path::new(&command.folder).join(target) == path)
+                target.is_some_and(|target| command.folder.join(target) == path)
             }),
             Call::Unknown => false,
         })
     }
 }
 
-/// A call; `None` of one that changes no file.
-fn read_call(block: &Value, folder: &str) -> Option<Call> {
-    let text = |key: &str| block["input"][key].as_str();
-    let is_in = |names: &str| names.split(' ').any(|name| block["name"] == name);
-    if block["name"] == "Bash" {
-        return Some(Call::Command(CommandCall::new(text("command")?, folder)));
-    }
-    let path = text("file_path").filter(|_| is_in(WRITING_TOOLS));
-    let call = path.map_or(Call::Unknown, |path| {
-        Call::Edit(Path::new(folder).join(path))
-    });
-    (!is_in(READING_TOOLS)).then_some(call)
-}
-
 fn bears_out(part: &str, claim: WorkClaim) -> bool {
-    claim == TestsPassed && named_runner(part).is_some() || claim.is_named(RUNS, part)
+    claim == TestsPassed && named_runner(part).is_some() || is_named(claim, RUNS, part)
 }
 
 /// Whether a line has a command that commits, pushes or tests.
@@ -334,10 +332,10 @@ pub fn settles_work(line: &str) -> bool {
 }
 
 impl CommandCall {
-    fn new(line: &str, folder: &str) -> Self {
+    pub(super) fn new(line: &str, folder: PathBuf) -> Self {
         CommandCall {
             line: split_line(line),
-            folder: folder.to_owned(),
+            folder,
             end: NO_WHOLE_RUN,
             output: String::new(),
         }
@@ -367,8 +365,8 @@ impl CommandCall {
             .iter()
             .rev()
             .filter_map(|(part, _)| part.strip_prefix("cd "));
-        let folder = moves.next().unwrap_or(&self.folder);
-        if Path::new(folder) != root || MOVES.iter().any(|word| command.contains(word)) {
+        let folder = moves.next().map_or(self.folder.as_path(), Path::new);
+        if folder != root || MOVES.iter().any(|word| command.contains(word)) {
             return CommandEnd::Unclear("it ran in another folder");
         }
         // The operators before the last command.

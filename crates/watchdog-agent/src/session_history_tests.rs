@@ -33,7 +33,7 @@ pub(crate) fn transcript_of(calls: &[(&str, &str)]) -> String {
 pub(crate) fn read_text(text: &str) -> SessionHistory {
     let mut file = tempfile::NamedTempFile::new().expect("a scratch file");
     file.write_all(text.as_bytes()).expect("it can be written");
-    SessionHistory::read_from(Some(file.path()))
+    SessionHistory::read_from(Some(file.path()), Path::new("/w"))
 }
 
 fn find_end(line: &str, result: &str) -> Option<CommandEnd> {
@@ -138,8 +138,8 @@ fn unread_part_of_a_transcript_is_known() {
     ] {
         assert!(read_text(text).is_partial, "{text}");
     }
-    assert!(SessionHistory::read_from(None).is_partial);
-    assert!(SessionHistory::read_from(Some(Path::new("/nowhere"))).is_partial);
+    assert!(SessionHistory::read_from(None, Path::new("/w")).is_partial);
+    assert!(SessionHistory::read_from(Some(Path::new("/nowhere")), Path::new("/w")).is_partial);
 }
 
 #[test]
@@ -151,4 +151,76 @@ fn lines_without_calls_add_none() {
         format!("{noise}\n").repeat(2)
     );
     assert_eq!(read_text(&text).calls.len(), 1);
+}
+
+/// The same session of each agent: an edit, a failing test, a read, and last words where its hooks do not tell them.
+#[test]
+fn transcript_of_each_agent_shows_the_last_test() {
+    let texts: [(&str, Value, Option<&str>); 4] = [
+        (
+            "codex",
+            json!([
+                {"type": "response_item", "payload": {"type": "custom_tool_call", "call_id": "1", "name": "apply_patch",
+                 "input": "*** Begin Patch\n*** Add File: a.py\n+x\n*** Update File: b.py\n*** End Patch"}},
+                {"type": "response_item", "payload": {"type": "custom_tool_call_output", "call_id": "1", "output": "Success. Updated"}},
+                {"type": "response_item", "payload": {"type": "function_call", "call_id": "2", "name": "exec_command",
+                 "arguments": "{\"cmd\": \"pytest -q\"}"}},
+                {"type": "response_item", "payload": {"type": "function_call_output", "call_id": "2",
+                 "output": "Wall time: 0.1\nProcess exited with code 1\nOutput:\nProcess exited with code 0\n1 failed"}},
+            ]),
+            None,
+        ),
+        (
+            "gemini",
+            json!([
+                {"type": "gemini", "content": "I begin.", "toolCalls": [{"id": "1", "name": "write_file", "args": {"file_path": "/w/a.py"}, "status": "success",
+                 "result": [{"functionResponse": {"response": {"output": "ok"}}}]}]},
+                {"type": "gemini", "content": "", "toolCalls": [{"id": "2", "name": "run_shell_command", "args": {"command": "pytest -q"}, "status": "executing"}]},
+                {"type": "gemini", "content": "", "toolCalls": [{"id": "2", "name": "run_shell_command", "args": {"command": "pytest -q"}, "status": "success",
+                 "result": [{"functionResponse": {"response": {"output": "Output: 1 failed\nExit Code: 1\nProcess Group PGID: 9"}}}]}]},
+                {"type": "gemini", "content": "All tests pass."},
+            ]),
+            Some("All tests pass."),
+        ),
+        (
+            "qwen",
+            json!([
+                {"type": "assistant", "cwd": "/w", "message": {"parts": [{"functionCall": {"id": "1", "name": "edit", "args": {"file_path": "/w/a.py"}}}]}},
+                {"type": "tool_result", "cwd": "/w", "message": {"parts": [{"functionResponse": {"id": "1", "response": {"output": "ok"}}}]},
+                 "toolCallResult": {"status": "success"}},
+                {"type": "assistant", "cwd": "/w", "message": {"parts": [{"functionCall": {"id": "2", "name": "run_shell_command", "args": {"command": "pytest -q"}}}]}},
+                {"type": "tool_result", "cwd": "/w", "message": {"parts": [{"functionResponse": {"id": "2", "response": {"error": "1 failed"}}}]},
+                 "toolCallResult": {"status": "error", "resultDisplay": {"exitCode": 1}}},
+            ]),
+            None,
+        ),
+        (
+            "copilot",
+            json!([
+                {"type": "tool.execution_start", "data": {"toolCallId": "1", "toolName": "create", "arguments": {"path": "/w/a.py"}}},
+                {"type": "tool.execution_complete", "data": {"toolCallId": "1", "success": true, "result": {"content": "ok"}}},
+                {"type": "assistant.message", "data": {"content": "Now the tests."}},
+                {"type": "tool.execution_start", "data": {"toolCallId": "2", "toolName": "bash", "arguments": {"command": "pytest -q"}}},
+                {"type": "tool.execution_complete", "data": {"toolCallId": "2", "success": true, "shellExecution": {"exitCode": 1}, "result": {"content": "1 failed"}}},
+                {"type": "tool.execution_start", "data": {"toolCallId": "3", "toolName": "view", "arguments": {"path": "/w/a.py"}}},
+                {"type": "assistant.message", "data": {"content": "All tests pass."}},
+            ]),
+            Some("All tests pass."),
+        ),
+    ];
+    for (agent, events, words) in texts {
+        let lines = events.as_array().expect("a list").iter();
+        let text: String = lines.map(|event| format!("{event}\n")).collect();
+        let (history, root) = (read_text(&text), Path::new("/w"));
+        let failed = "last test command 'pytest -q' failed (exit code 1)";
+        assert_eq!(
+            history.describe_test(None, root).as_deref(),
+            Some(failed),
+            "{agent}"
+        );
+        assert!(history.has_written(0, Path::new("/w/a.py")), "{agent}");
+        assert_eq!(history.last_words.as_deref(), words, "{agent}");
+        let runs = history.list_runs(WorkClaim::TestsPassed, root);
+        assert_eq!(runs.len(), 1, "{agent}: each call is known: {runs:?}");
+    }
 }

@@ -1,9 +1,10 @@
 //! Reads claims about the work from an agent's last words. Pure.
 
 use watchdog_facts::display::{cut_text, escape_to_one_line};
+pub use watchdog_facts::work_claim::WorkClaim;
 
 use super::assertions::read_sentences;
-use super::claim_words::{DENIES, SAYS};
+use super::claim_words::{DENIES, SAYS, has_sign, is_named};
 use super::reply_claims::list_paths;
 
 /// Bytes of a quotation.
@@ -14,62 +15,9 @@ const FILES: usize = 5;
 const ENDINGS: &str =
     "md py rs go ts tsx java rb php cpp cs kt swift sh sql yml yaml toml html css";
 
-/// A claim that git or the session's own commands can bear out.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum WorkClaim {
-    /// The work is committed.
-    Committed,
-    /// The work tree is clean.
-    CleanTree,
-    /// The commits are on a remote.
-    Pushed,
-    /// The tests passed.
-    TestsPassed,
-    /// The build passed.
-    BuildPassed,
-    /// The linter passed.
-    LintPassed,
-    /// A pull request was opened.
-    PullRequest,
-    /// A file was written.
-    FileWritten,
-    /// No work is left.
-    NothingLeft,
-}
-
-impl WorkClaim {
-    /// All of them.
-    pub const ALL: [WorkClaim; 9] = [
-        WorkClaim::Committed,
-        WorkClaim::CleanTree,
-        WorkClaim::Pushed,
-        WorkClaim::TestsPassed,
-        WorkClaim::BuildPassed,
-        WorkClaim::LintPassed,
-        WorkClaim::PullRequest,
-        WorkClaim::FileWritten,
-        WorkClaim::NothingLeft,
-    ];
-
-    /// The word used in JSON.
-    pub fn as_str(self) -> &'static str {
-        match self {
-            WorkClaim::Committed => "committed",
-            WorkClaim::CleanTree => "clean_tree",
-            WorkClaim::Pushed => "pushed",
-            WorkClaim::TestsPassed => "tests_passed",
-            WorkClaim::BuildPassed => "build_passed",
-            WorkClaim::LintPassed => "lint_passed",
-            WorkClaim::PullRequest => "pull_request",
-            WorkClaim::FileWritten => "file_written",
-            WorkClaim::NothingLeft => "nothing_left",
-        }
-    }
-}
-
 /// A claim of a text.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct ReadClaim {
+pub struct StatedClaim {
     /// Its kind.
     pub claim: WorkClaim,
     /// The sentence that makes it, cut.
@@ -79,26 +27,25 @@ pub struct ReadClaim {
 }
 
 /// The claims of a text, each kind once, but for files.
-pub fn read_work_claims(text: &str) -> Vec<ReadClaim> {
+pub fn read_work_claims(text: &str) -> Vec<StatedClaim> {
     let lower = text.to_ascii_lowercase();
-    let mut signed = WorkClaim::ALL
-        .into_iter()
-        .filter(|claim| claim.has_sign(&lower));
+    let signed = |claim: &&WorkClaim| has_sign(**claim, &lower);
+    let mut signed = WorkClaim::ALL.iter().filter(signed).copied();
     let Some(first) = signed.next() else {
         return Vec::new();
     };
     let sentences = read_sentences(text);
     let read = |claim: WorkClaim| {
         let assertions = sentences.assertions.iter();
-        let made = assertions.filter(move |(_, plain)| claim.is_named(SAYS, plain));
+        let made = assertions.filter(move |(_, plain)| is_named(claim, SAYS, plain));
         let claims = made.filter_map(move |(raw, _)| {
-            Some(ReadClaim {
+            Some(StatedClaim {
                 claim,
                 quote: cut_quote(raw),
                 subject: find_subject(claim, raw)?,
             })
         });
-        let is_withdrawn = claim.is_named(DENIES, &sentences.masked);
+        let is_withdrawn = is_named(claim, DENIES, &sentences.masked);
         let most = if claim == WorkClaim::FileWritten {
             FILES
         } else {
@@ -129,8 +76,11 @@ fn find_subject(claim: WorkClaim, raw: &str) -> Option<String> {
         }
         WorkClaim::FileWritten => {
             let path = list_paths(raw).next()?;
-            let ending = path.rsplit('.').next().unwrap_or_default();
-            let is_file = path.contains('/') || ENDINGS.split(' ').any(|name| name == ending);
+            let (_, ending) = path.rsplit('/').next()?.rsplit_once('.')?;
+            let is_file = match path.contains('/') {
+                true => ending.starts_with(|c: char| c.is_ascii_alphabetic()),
+                false => ENDINGS.split(' ').any(|name| name == ending),
+            };
             is_file.then(|| path.to_owned())
         }
         _ => Some(String::new()),

@@ -16,6 +16,30 @@ word_table! {
     Unproved = "unproved",
 }
 
+word_table! {
+    /// A claim that git or the session's own commands can bear out.
+    enum WorkClaim;
+
+    /// The work is committed.
+    Committed = "committed",
+    /// The work tree is clean.
+    CleanTree = "clean_tree",
+    /// The commits are on a remote.
+    Pushed = "pushed",
+    /// The tests passed.
+    TestsPassed = "tests_passed",
+    /// The build passed.
+    BuildPassed = "build_passed",
+    /// The linter passed.
+    LintPassed = "lint_passed",
+    /// A pull request was opened.
+    PullRequest = "pull_request",
+    /// A file was written.
+    FileWritten = "file_written",
+    /// No work is left.
+    NothingLeft = "nothing_left",
+}
+
 /// A claim with the fact that decides.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct WeighedClaim {

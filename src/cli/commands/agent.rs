@@ -198,7 +198,13 @@ fn show_agent(
             &format!("{}: {}", capability.as_str(), capability.sentence(has)),
         );
     }
-    row("hooks", &lines.hooks.join(", "));
+    let dialect = HookDialect::from_name(&preset.name).ok();
+    let unheard = dialect.and_then(HookEntries::describe_unheard);
+    let hooks = lines.hooks.join(", ");
+    row(
+        "hooks",
+        &unheard.map_or(hooks.clone(), |unheard| format!("{hooks}; {unheard}")),
+    );
     for input in &preset.repository {
         let off = input
             .off_in_question

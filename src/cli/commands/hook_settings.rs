@@ -320,6 +320,10 @@ impl SettingsChange {
         if let Some(needs) = self.needs() {
             terminal.line(needs);
         }
+        let unheard = HookEntries::describe_unheard(self.which.agent);
+        if let Some(unheard) = unheard.filter(|_| !self.takes_out) {
+            terminal.line(&unheard);
+        }
         let beside = match self.takes_out {
             true => "",
             false => ", and runs beside the new ones",

@@ -1,8 +1,13 @@
-//! The agents whose hooks call watchdog: how each names its events, counts its timeouts, where it reads hooks, and what it holds. Pure.
+//! The agents whose hooks call watchdog: how each names its events, counts its timeouts, where it reads hooks, and what it holds. Most of it
+//! is data, in `dialects.json`. Pure.
 
+use std::collections::BTreeMap;
 use std::ffi::OsString;
 use std::path::PathBuf;
+use std::sync::LazyLock;
 use std::time::Duration;
+
+use serde::Deserialize;
 
 use super::input::HookEvent;
 
@@ -24,6 +29,37 @@ pub enum HookDialect {
     Opencode,
 }
 
+/// The hooks of an agent.
+#[derive(Deserialize)]
+struct DialectRow {
+    name: String,
+    title: String,
+    /// Its names for events by ours, where they are others than those of Claude Code; `null` where it has no such event.
+    #[serde(default)]
+    events: BTreeMap<String, Option<String>>,
+    /// Its tool for commands, where it hears facts about them and the calls of its transcript are known.
+    command_tool: Option<String>,
+    /// Whether the input of its stop has other words than the last ones, or none.
+    #[serde(default)]
+    hides_last_words: bool,
+    /// The files of a project, from its root, the one that is written first.
+    project_files: Vec<String>,
+    /// The variable that names its folder, that folder below the home, and the file in it.
+    user_file: (String, String, String),
+    project_variable: Option<String>,
+    stop_blocks: Option<u32>,
+    stop_blocks_variable: Option<String>,
+    /// The words of a call that has nobody to talk to.
+    headless: Vec<String>,
+    /// A person's further steps for hooks of a person, and of a project.
+    needs: Option<String>,
+    project_needs: Option<String>,
+}
+
+/// In the order of [`HookDialect::ALL`].
+static ROWS: LazyLock<Vec<DialectRow>> =
+    LazyLock::new(|| serde_json::from_str(include_str!("dialects.json")).expect("it is tested"));
+
 /// The longest patience that Codex has with the end of a session; more is cut, with a complaint in its output.
 const CODEX_END: u64 = 3;
 /// From here on Qwen Code reads a timeout as milliseconds.
@@ -40,28 +76,18 @@ impl HookDialect {
         HookDialect::Opencode,
     ];
 
+    fn row(self) -> &'static DialectRow {
+        &ROWS[self as usize]
+    }
+
     /// Its name on the command line, which is also that of its preset.
     pub fn as_str(self) -> &'static str {
-        match self {
-            HookDialect::Claude => "claude",
-            HookDialect::Codex => "codex",
-            HookDialect::Gemini => "gemini",
-            HookDialect::Qwen => "qwen",
-            HookDialect::Copilot => "copilot",
-            HookDialect::Opencode => "opencode",
-        }
+        &self.row().name
     }
 
     /// The agent's name for a person.
     pub fn title(self) -> &'static str {
-        match self {
-            HookDialect::Claude => "Claude Code",
-            HookDialect::Codex => "Codex",
-            HookDialect::Gemini => "Gemini CLI",
-            HookDialect::Qwen => "Qwen Code",
-            HookDialect::Copilot => "Copilot CLI",
-            HookDialect::Opencode => "opencode",
-        }
+        &self.row().title
     }
 
     /// The agent of this name.
@@ -77,17 +103,21 @@ impl HookDialect {
 
     /// The agent's name for an event, in its settings and in `hook_event_name`; `None` where it has no such event.
     pub fn event_name(self, event: HookEvent) -> Option<&'static str> {
-        match (self, event) {
-            (HookDialect::Gemini, HookEvent::Stop) => Some("AfterAgent"),
-            (HookDialect::Gemini, HookEvent::PreToolUse) => Some("BeforeTool"),
-            (HookDialect::Gemini, HookEvent::PostToolUse) => Some("AfterTool"),
-            (HookDialect::Gemini, HookEvent::SubagentStop) => None,
-            // Its own event of that name is for worktrees that a hook made, which it must remove itself.
-            (HookDialect::Claude, HookEvent::WorktreeRemove) => Some("PreToolUse"),
-            (HookDialect::Claude, event) => Some(event.as_str()),
-            (_, HookEvent::WorktreeRemove | HookEvent::PromptSubmit) => None,
-            (_, event) => Some(event.as_str()),
+        match self.row().events.get(event.command()) {
+            Some(name) => name.as_deref(),
+            // The event of that name is for worktrees that a hook made, which it must remove itself.
+            None => Some(event.as_str()).filter(|_| event != HookEvent::WorktreeRemove),
         }
+    }
+
+    /// Its tool for commands, where it hears facts about them and the calls of its transcript are known.
+    pub fn command_tool(self) -> Option<&'static str> {
+        self.row().command_tool.as_deref()
+    }
+
+    /// Whether the input of its stop has the last words alone. Gemini's has all words of the turn.
+    pub fn tells_last_words(self) -> bool {
+        !self.row().hides_last_words
     }
 
     /// Whether structured output is refused by a hook before it is given. Others ask at the stop as for any work.
@@ -127,22 +157,13 @@ impl HookDialect {
 
     /// The file of a project in which it reads hooks, from the project's root.
     pub fn project_file(self) -> &'static str {
-        match self {
-            HookDialect::Claude => ".claude/settings.json",
-            HookDialect::Codex => ".codex/hooks.json",
-            HookDialect::Gemini => ".gemini/settings.json",
-            HookDialect::Qwen => ".qwen/settings.json",
-            HookDialect::Copilot => ".github/copilot/settings.json",
-            HookDialect::Opencode => ".opencode/plugin/watchdog.js",
-        }
+        &self.row().project_files[0]
     }
 
     /// Every file of a project in which entries of ours may be.
     pub fn project_files(self) -> Vec<&'static str> {
-        match self {
-            HookDialect::Claude => vec![self.project_file(), ".claude/settings.local.json"],
-            _ => vec![self.project_file()],
-        }
+        let files = self.row().project_files.iter();
+        files.map(String::as_str).collect()
     }
 
     /// The file of a person's own, given the environment; `None` without a home. An empty variable counts as absent.
@@ -152,18 +173,9 @@ impl HookDialect {
                 .filter(|value| !value.is_empty())
                 .map(PathBuf::from)
         };
-        let folder =
-            |name: &str, usual: &str| named(name).or_else(|| Some(named("HOME")?.join(usual)));
-        Some(match self {
-            HookDialect::Claude => folder("CLAUDE_CONFIG_DIR", ".claude")?.join("settings.json"),
-            HookDialect::Codex => folder("CODEX_HOME", ".codex")?.join("hooks.json"),
-            HookDialect::Gemini => folder("GEMINI_CLI_HOME", "")?.join(".gemini/settings.json"),
-            HookDialect::Qwen => folder("QWEN_HOME", ".qwen")?.join("settings.json"),
-            HookDialect::Copilot => folder("COPILOT_HOME", ".copilot")?.join("settings.json"),
-            HookDialect::Opencode => {
-                folder("XDG_CONFIG_HOME", ".config")?.join("opencode/plugin/watchdog.js")
-            }
-        })
+        let (folder, usual, file) = &self.row().user_file;
+        let folder = named(folder).or_else(|| Some(named("HOME")?.join(usual)));
+        Some(folder?.join(file))
     }
 
     /// The files of a person's own, of every agent, given the environment.
@@ -176,75 +188,36 @@ impl HookDialect {
 
     /// The variable with which it tells its hooks the folder that the session was started in.
     pub fn project_variable(self) -> Option<&'static str> {
-        match self {
-            HookDialect::Claude => Some("CLAUDE_PROJECT_DIR"),
-            HookDialect::Gemini => Some("GEMINI_PROJECT_DIR"),
-            HookDialect::Qwen => Some("QWEN_PROJECT_DIR"),
-            HookDialect::Copilot => Some("COPILOT_PROJECT_DIR"),
-            HookDialect::Codex | HookDialect::Opencode => None,
-        }
+        self.row().project_variable.as_deref()
     }
 
     /// How often in a row it lets a hook hold it, and the variable that changes this. The next hold has no effect any more.
     pub fn stop_blocks(self) -> (u32, Option<&'static str>) {
-        match self {
-            HookDialect::Claude => (8, Some("CLAUDE_CODE_STOP_HOOK_BLOCK_CAP")),
-            HookDialect::Qwen => (8, Some("QWEN_CODE_STOP_HOOK_BLOCK_CAP")),
-            HookDialect::Copilot => (8, None),
-            HookDialect::Gemini => (15, None),
-            HookDialect::Codex | HookDialect::Opencode => (u32::MAX, None),
-        }
+        let row = self.row();
+        let variable = row.stop_blocks_variable.as_deref();
+        (row.stop_blocks.unwrap_or(u32::MAX), variable)
     }
 
     /// Describes a person's further steps so that the agent runs the installed hooks; `of_project`
     /// = in the settings of a project.
     pub fn what_it_needs(self, of_project: bool) -> Option<&'static str> {
-        match (self, of_project) {
-            (HookDialect::Codex, false) => Some(
-                "Codex runs them once you trusted them: start codex and choose /hooks (or run it with --dangerously-bypass-hook-trust)",
-            ),
-            (HookDialect::Codex, true) => Some(
-                "Codex runs them in a project that you trust, once you trusted them: start codex there and choose /hooks (or run it with \
-                 --trust --dangerously-bypass-hook-trust)",
-            ),
-            (HookDialect::Gemini, true) => Some(
-                "Gemini CLI runs them in folders that you trust: /permissions trust, or GEMINI_CLI_TRUST_WORKSPACE=true",
-            ),
-            (HookDialect::Qwen, true) => Some(
-                "Qwen Code runs them in every folder, or in those that you trust where its folder trust is on",
-            ),
-            (HookDialect::Copilot, true) => Some(
-                "Copilot CLI runs them in folders that you trust (--trust-folder), as it does those of .claude/settings.json: have one of both",
-            ),
-            (HookDialect::Opencode, _) => Some(
-                "opencode goes on by them in its own view and under serve; opencode run ends first: there `watchdog loop` holds it",
-            ),
-            _ => None,
-        }
+        let row = self.row();
+        let needs = if of_project {
+            &row.project_needs
+        } else {
+            &row.needs
+        };
+        needs.as_deref()
     }
 
     /// Whether this call of the agent has nobody to talk to, from its words. A call whose input is
     /// no terminal never has.
     pub fn is_headless(self, words: &[String], stdin_is_terminal: bool) -> bool {
-        let has = |wanted: &[&str]| {
-            words.iter().skip(1).any(|word| {
-                wanted.iter().any(|option| {
-                    word == option
-                        || word
-                            .strip_prefix(option)
-                            .is_some_and(|after_option| after_option.starts_with('='))
-                })
-            })
+        let is_option = |word: &String| {
+            let option = word.split('=').next().unwrap_or_default();
+            self.row().headless.iter().any(|listed| listed == option)
         };
-        !stdin_is_terminal
-            || match self {
-                HookDialect::Claude
-                | HookDialect::Gemini
-                | HookDialect::Qwen
-                | HookDialect::Copilot => has(&["-p", "--print", "--prompt"]),
-                HookDialect::Codex => has(&["exec", "e", "review"]),
-                HookDialect::Opencode => has(&["run", "serve", "web"]),
-            }
+        !stdin_is_terminal || words.iter().skip(1).any(is_option)
     }
 }
 

@@ -67,14 +67,11 @@ impl HookReply {
             HookAction::Block { reason } => json!({"decision": "block", "reason": reason}),
             HookAction::Deny { reason } => json!({"hookSpecificOutput": {
                 "hookEventName": "PreToolUse", "permissionDecision": "deny", "permissionDecisionReason": reason}}),
-            HookAction::Inform {
-                event: HookEvent::SessionStart,
-                context,
-            } if dialect == HookDialect::Copilot => {
+            HookAction::Inform { context, .. } if dialect == HookDialect::Copilot => {
                 json!({"additionalContext": context})
             }
             HookAction::Inform { event, context } => {
-                json!({"hookSpecificOutput": {"hookEventName": event.as_str(), "additionalContext": context}})
+                json!({"hookSpecificOutput": {"hookEventName": dialect.event_name(*event), "additionalContext": context}})
             }
             HookAction::Finish => json!({"continue": false}),
         };

@@ -6,7 +6,7 @@ use std::time::Duration;
 use watchdog_agent::claim_facts::{WorkFacts, weigh_claim};
 use watchdog_agent::session_history::SessionHistory;
 use watchdog_agent::transcript;
-use watchdog_agent::work_claims::{ReadClaim, read_work_claims};
+use watchdog_agent::work_claims::{StatedClaim, read_work_claims};
 use watchdog_core::decision::beside_claim::dispute_claims;
 use watchdog_facts::evidence::UnreadableFact;
 use watchdog_facts::verdict::Verdict;
@@ -23,8 +23,8 @@ const PATIENCE: Duration = Duration::from_secs(5);
 /// Each claim with the fact that decides.
 pub fn weigh_claims(
     input: &JudgementInput,
-    claims: Vec<ReadClaim>,
-    transcript: Option<&Path>,
+    claims: Vec<StatedClaim>,
+    history: &SessionHistory,
 ) -> Result<Vec<WeighedClaim>, UnreadableFact> {
     let worktree = input.worktree();
     let commits = worktree.session_commits(&input.baseline, &input.evidence)?;
@@ -35,11 +35,11 @@ pub fn weigh_claims(
         is_at_baseline: worktree.head()? == input.baseline,
         changes: &work.changes,
         unpushed: worktree.read_remote_state()?.count_ahead(),
-        history: &SessionHistory::read_from(transcript),
+        history,
         exists: &|path| path.symlink_metadata().is_ok(),
         has_pull_request: &|subject| find_pull_request(&input.root, subject),
     };
-    let weigh = |read: ReadClaim| {
+    let weigh = |read: StatedClaim| {
         let (state, fact) = weigh_claim(&read, &facts);
         WeighedClaim {
             claim: read.claim.as_str().to_owned(),
@@ -69,12 +69,14 @@ impl ActionExecutor {
         if claims.is_empty() || self.input.recorded_at.is_none() || self.input.overrides.once {
             return verdict;
         }
-        let transcript = self.session_id.as_deref().and_then(|id| {
-            let folder = self.input.session_folder(self.store.as_ref());
-            transcript::find_session(folder, &self.command_env.claude_home, id)
-        });
+        let folder = self.input.session_folder(self.store.as_ref());
+        let transcript = self
+            .session_id
+            .as_deref()
+            .and_then(|id| transcript::find_session(folder, &self.command_env.claude_home, id));
         let path = transcript.as_ref().map(|transcript| &*transcript.path);
-        match weigh_claims(&self.input, claims, path) {
+        let history = SessionHistory::read_from(path, folder);
+        match weigh_claims(&self.input, claims, &history) {
             Ok(claims) => verdict.claims = claims,
             Err(unread) => {
                 let why = unread.why;

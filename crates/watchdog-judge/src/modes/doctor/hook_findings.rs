@@ -278,7 +278,11 @@ fn examine_file(
             format!("those in {name} are not the ones of this version"),
             install,
         ),
-        (None, None) => return findings.ok("hooks", format!("in {name}")),
+        (None, None) => {
+            let unheard = HookEntries::describe_unheard(dialect);
+            let unheard = unheard.map_or(String::new(), |unheard| format!("; {unheard}"));
+            return findings.ok("hooks", format!("in {name}{unheard}"));
+        }
     }
     if let Some(text) = new {
         findings.mended_by(SafeMend::WriteHooks { file, text });

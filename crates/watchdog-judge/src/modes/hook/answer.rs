@@ -108,7 +108,7 @@ fn respond_to_event(
     let answered = match event {
         HookEvent::SessionStart => begin::begin_session(command_env, request, &input, hooked),
         HookEvent::SessionEnd => finish::end_session(command_env, &input, hooked),
-        _ if is_turn => turns::describe_turn(event, &input, hooked),
+        _ if is_turn => turns::describe_turn(request.dialect, event, &input, hooked),
         _ => judged::judge_stop(command_env, request, event, &input, hooked, cancel),
     };
     let reply = answered.unwrap_or_else(|unreadable| reply_with_failure(&with_hint(&unreadable)));

@@ -10,6 +10,7 @@ use crate::hooks::{
 };
 use crate::rescue::take_snapshot;
 use crate::session::record_lives;
+use watchdog_agent::session_history::SessionHistory;
 use watchdog_agent::transcript_read;
 use watchdog_agent::work_claims::read_work_claims;
 use watchdog_core::checks::{self, CheckContext, GroupOutcome, read_sensors};
@@ -361,23 +362,29 @@ impl<'a> JudgedStop<'a> {
     /// The answer to the claims of the agent's last words, where the session changed something.
     fn answer_claims(&self, streak: HoldStreak) -> Result<Option<HookDecision>, UnreadableFact> {
         let (input, hook_input) = (&self.input, self.hook_input);
-        let (Some(id), Some(words)) = (&hook_input.session_id, &hook_input.last_message) else {
-            return Ok(None);
-        };
+        let dialect = self.request.dialect;
         // Words before the end of something in the background are not the last ones.
         let is_due = self.event == HookEvent::Stop
-            && self.request.dialect.has_known_transcript()
+            && dialect.command_tool().is_some()
             && input.recorded_at.is_some()
             && hook_input.running_tasks().is_empty();
-        let claims = if is_due {
-            read_work_claims(words)
-        } else {
-            Vec::new()
+        let Some(id) = hook_input.session_id.as_ref().filter(|_| is_due) else {
+            return Ok(None);
         };
+        let folder = hook_input.cwd.as_deref().unwrap_or(&input.root);
+        let read = || SessionHistory::read_from(hook_input.transcript_path.as_deref(), folder);
+        let (mut words, mut history) = (hook_input.last_message.clone(), None);
+        if !dialect.tells_last_words() {
+            let last_words = history.insert(read()).last_words.clone();
+            // The transcript may lag behind.
+            let is_last = |last: &String| words.as_ref().is_none_or(|all| all.ends_with(last));
+            words = last_words.filter(is_last);
+        }
+        let claims = words.map_or(Vec::new(), |words| read_work_claims(&words));
         if claims.is_empty() || !changed_something(input) {
             return Ok(None);
         }
-        let mut weighed = weigh_claims(input, claims, hook_input.transcript_path.as_deref())?;
+        let mut weighed = weigh_claims(input, claims, &history.unwrap_or_else(read))?;
         let (store, row) = (self.store.as_ref(), Some(hook_session::CLAIMS));
         let record = hook_session::read_hook_session(store, id, row)?;
         let mut record = record.unwrap_or_else(|| self.new_session());

@@ -2,11 +2,11 @@
 
 use serde_json::Value;
 
-use crate::hooks::{HookAction, HookEvent, HookInput, HookReply};
+use crate::hooks::{HookAction, HookDialect, HookEvent, HookInput, HookReply};
 use crate::judge::origins::recorded_evidence;
 use crate::judge::session_work::read_uncommitted;
 use crate::session::read_recorded_baseline;
-use watchdog_agent::session_history::{SessionHistory, settles_work};
+use watchdog_agent::session_history::{CommandEnd, SessionHistory, settles_work};
 use watchdog_facts::display::{cut_text, plural};
 use watchdog_facts::evidence::UnreadableFact;
 use watchdog_store::baseline;
@@ -24,11 +24,12 @@ const MOST_NEW: u64 = 4 << 20;
 /// Whether the agent itself may hear a line: at a prompt, and after a commit, a push or a test command.
 pub fn may_speak(request: &HookRequest, event: HookEvent, input: &HookInput) -> bool {
     let is_turn = match event {
-        HookEvent::PromptSubmit => true,
+        // Qwen Code has this event for the results of tools, too, without a prompt.
+        HookEvent::PromptSubmit => input.fields.get("prompt").is_none_or(|text| text != ""),
         HookEvent::PostToolUse => input.tool_text("command").is_some_and(settles_work),
         _ => false,
     };
-    is_turn && input.agent_id.is_none() && request.dialect.has_known_transcript()
+    is_turn && input.agent_id.is_none() && request.dialect.command_tool().is_some()
 }
 
 /// Whether no person typed the prompt: the agent's host tells of background work by one.
@@ -39,6 +40,7 @@ fn is_notification(input: &HookInput) -> bool {
 
 /// The line, where the facts are others than those of the last one, not counting files.
 pub fn describe_turn(
+    dialect: HookDialect,
     event: HookEvent,
     input: &HookInput,
     HookWorktree { open, session }: HookWorktree,
@@ -71,13 +73,13 @@ pub fn describe_turn(
         facts.extend(ahead.map(|ahead| format!("{} not pushed", plural(ahead, "commit"))));
     }
     let transcript = input.transcript_path.as_deref();
-    let (mut history, read_to) = SessionHistory::read_behind(transcript, earlier.read_to, MOST_NEW);
-    let is_over = |response: &Value| response.get("backgroundTaskId").is_none();
+    let folder = input.cwd.as_deref().unwrap_or(open.root());
+    let (mut history, read_to) =
+        SessionHistory::read_behind((transcript, folder), earlier.read_to, MOST_NEW);
     if let Some(line) = input.tool_text("command")
-        && input.fields.get("tool_response").is_some_and(is_over)
+        && let Some(end) = read_command_end(dialect, input)
     {
-        let folder = input.cwd.as_deref().unwrap_or(open.root());
-        history.push_passed(line, &folder.to_string_lossy());
+        history.push_ended(line, folder, end);
     }
     let test = history.describe_test(earlier.test.clone(), open.root());
     facts.extend(test.clone());
@@ -107,4 +109,28 @@ pub fn describe_turn(
         hook_session::record_session(store, id, row, &record)?;
     }
     Ok(reply)
+}
+
+/// How the command of a tool ended; `None` where it goes on.
+fn read_command_end(dialect: HookDialect, input: &HookInput) -> Option<CommandEnd> {
+    let fields = &input.fields;
+    let response = fields.get("tool_response").or(fields.get("tool_result"))?;
+    let goes_on = |tool: &Value| tool.get("is_background").is_some_and(|is| *is == true);
+    if response.get("backgroundTaskId").is_some() || input.tool_input.as_ref().is_some_and(goes_on)
+    {
+        return None;
+    }
+    let behind = |key: &str, mark: &str| {
+        let (_, code) = response.get(key)?.as_str()?.rsplit_once(mark)?;
+        let digits = code.split(|c: char| !c.is_ascii_digit()).next()?;
+        digits.parse::<u32>().ok()
+    };
+    let code = behind("llmContent", "\nExit Code: ")
+        .or_else(|| behind("text_result_for_llm", " with exit code "));
+    Some(match (dialect, code) {
+        (HookDialect::Codex, _) => CommandEnd::Unclear("the hook tells no exit code"),
+        // Claude Code and Qwen Code call this hook after a success alone.
+        (_, None | Some(0)) => CommandEnd::Passed,
+        (_, Some(code)) => CommandEnd::Failed(code),
+    })
 }
