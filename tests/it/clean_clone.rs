@@ -79,7 +79,7 @@ fn readme_commands_work_in_a_clean_clone() {
     let out = env
         .command("sh", &clone)
         .args(["-c", &demo])
-        .timeout(Duration::from_secs(420))
+        .timeout(Duration::from_secs(840))
         .run()
         .expect(0);
     assert!(
