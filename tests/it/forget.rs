@@ -561,7 +561,11 @@ fn one_that_was_killed_is_made_again() {
     let repo = env.repo();
     let (side, path) = (linked(&env, &repo, "side"), env.root().join("gone"));
     let mut stages = BTreeSet::new();
-    for round in 0..20_u32 {
+    for round in 0..100_u32 {
+        // On a busy machine the first moments all come before it begins.
+        if round >= 20 && stages.len() > 1 {
+            break;
+        }
         repo.git_line("worktree add -q -B gone {}", &[path.to_str().unwrap()]);
         let gone = Repo::new(&env, path.clone());
         for at in [&repo, &side, &gone] {
@@ -593,8 +597,5 @@ fn one_that_was_killed_is_made_again() {
         assert_eq!(own_refs(&repo), Vec::<String>::new(), "round {round}");
         assert_eq!(repo.git(&["fsck", "--strict", "--no-dangling"]), "");
     }
-    assert!(
-        stages.len() > 1,
-        "the moments must spread over the whole run: {stages:?}"
-    );
+    assert!(stages.len() > 1, "too early or too late: {stages:?}");
 }
