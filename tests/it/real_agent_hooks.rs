@@ -218,10 +218,10 @@ fn assert_hears_facts(name: &str, calls: [(&[&str], &str); 2]) {
     let [first, second] = calls;
     let out = run(first);
     let asked = agent.model.asked();
-    let held = asked
+    let is_held = asked
         .iter()
         .any(|body| body.to_string().contains("there is no src/gone.py"));
-    assert!(held, "it was not held for its claim: {out}");
+    assert!(is_held, "it was not held for its claim: {out}");
     let out = run(second);
     let asked = agent.model.asked();
     let line = "watchdog: 0 commits since the baseline; 1 file not committed";

@@ -1,4 +1,4 @@
-//! The calls of tools in a line of a transcript, and their results: of Claude Code, Codex, Gemini CLI, Qwen Code and Copilot CLI. Pure.
+//! The calls of tools in a line of a transcript, and their results: of Claude Code, Codex, Gemini CLI and Qwen Code. Pure.
 
 use std::path::Path;
 
@@ -8,13 +8,11 @@ use super::claim_words::read_entry;
 use super::session_history::{Call, CommandCall};
 
 /// Texts without one of which a line has none of these, and no last words of its own form.
-pub(super) const MARKS: [&str; 8] = [
+pub(super) const MARKS: [&str; 6] = [
     "\"tool_use",
     "\"functionCall\"",
     "\"functionResponse\"",
     "\"type\":\"gemini\"",
-    "\"tool.execution_",
-    "\"assistant.message\"",
     "\"function_call",
     "\"custom_tool_call",
 ];
@@ -107,33 +105,19 @@ pub(super) fn list_entries<'v>(event: &'v Value, folder: &Path) -> Vec<CallEntry
         entries.push(call(&tool["id"], &tool["name"], &tool["args"]));
         entries.push(CallEntry::Result(text(&tool["id"]), result));
     }
-    let (data, payload) = (&event["data"], &event["payload"]);
-    match (text(&event["type"]), text(&payload["type"])) {
-        // Copilot CLI
-        ("tool.execution_start", _) => entries.push(call(
-            &data["toolCallId"],
-            &data["toolName"],
-            &data["arguments"],
-        )),
-        ("tool.execution_complete", _) => {
-            let (code, output) = (
-                &data["shellExecution"]["exitCode"],
-                &data["result"]["content"],
-            );
-            let result = end_by_code(code, data["success"] == false, text(output).to_owned());
-            entries.push(CallEntry::Result(text(&data["toolCallId"]), result));
-        }
+    let payload = &event["payload"];
+    match text(&payload["type"]) {
         // Codex
-        (_, "function_call") => {
+        "function_call" => {
             let input = serde_json::from_str(text(&payload["arguments"])).unwrap_or_default();
             entries.push(call(&payload["call_id"], &payload["name"], &input));
         }
-        (_, "custom_tool_call") => entries.push(call(
+        "custom_tool_call" => entries.push(call(
             &payload["call_id"],
             &payload["name"],
             &payload["input"],
         )),
-        (_, "function_call_output" | "custom_tool_call_output") => {
+        "function_call_output" | "custom_tool_call_output" => {
             let (output, mut code) = (text(&payload["output"]), None);
             let head = output.split("\nOutput:").next().unwrap_or_default();
             if let Some((_, number)) = head.split_once("Process exited with code ") {
@@ -166,12 +150,10 @@ fn end_by_code(code: &Value, has_failed: bool, output: String) -> CallResult {
 
 /// The words of an agent in an event of a transcript whose hooks do not tell the last ones alone.
 pub(super) fn read_last_words(event: &Value) -> Option<&str> {
-    let words = match text(&event["type"]) {
-        "gemini" => &event["content"],
-        "assistant.message" => &event["data"]["content"],
-        _ => &Value::Null,
-    };
-    words.as_str().filter(|words| !words.trim().is_empty())
+    let words = event["content"]
+        .as_str()
+        .filter(|words| !words.trim().is_empty());
+    words.filter(|_| event["type"] == "gemini")
 }
 
 /// A call; `None` of one that changes no file.

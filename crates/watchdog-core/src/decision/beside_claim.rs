@@ -176,8 +176,8 @@ mod tests {
         ] {
             let judged = dispute_blocked(Verdict::new(reason, "m"), "a\nb");
             assert_eq!((judged.reason, judged.strike), (expected, false));
-            let said = "the session reports that it is blocked: a\\nb; m";
-            assert_eq!(judged.message, said);
+            let message = "the session reports that it is blocked: a\\nb; m";
+            assert_eq!(judged.message, message);
         }
     }
 

@@ -114,7 +114,7 @@ pub fn describe_turn(
 /// How the command of a tool ended; `None` where it goes on.
 fn read_command_end(dialect: HookDialect, input: &HookInput) -> Option<CommandEnd> {
     let fields = &input.fields;
-    let response = fields.get("tool_response").or(fields.get("tool_result"))?;
+    let response = fields.get("tool_response")?;
     let goes_on = |tool: &Value| tool.get("is_background").is_some_and(|is| *is == true);
     if response.get("backgroundTaskId").is_some() || input.tool_input.as_ref().is_some_and(goes_on)
     {
@@ -125,9 +125,7 @@ fn read_command_end(dialect: HookDialect, input: &HookInput) -> Option<CommandEn
         let digits = code.split(|c: char| !c.is_ascii_digit()).next()?;
         digits.parse::<u32>().ok()
     };
-    let code = behind("llmContent", "\nExit Code: ")
-        .or_else(|| behind("text_result_for_llm", " with exit code "));
-    Some(match (dialect, code) {
+    Some(match (dialect, behind("llmContent", "\nExit Code: ")) {
         (HookDialect::Codex, _) => CommandEnd::Unclear("the hook tells no exit code"),
         // Claude Code and Qwen Code call this hook after a success alone.
         (_, None | Some(0)) => CommandEnd::Passed,
