@@ -113,8 +113,17 @@ fn nothing_to_commit_is_no_failure() {
 #[test]
 fn secret_or_bulky_files_stay_out_even_staged() {
     let repo = ScratchRepo::new();
-    for secret in [".env", "sub/.env.local", "id_rsa", "server.pem"] {
+    for secret in [
+        ".env",
+        "sub/.env.local",
+        "id_rsa",
+        "server.pem",
+        "vault/key.pem",
+    ] {
         repo.write(secret, "secret");
+    }
+    for beside in ["sub/code.rs", "vault/code.rs"] {
+        repo.write(beside, "fn beside() {}\n");
     }
     repo.write("node_modules/left-pad/index.js", "x");
     repo.write("target/CACHEDIR.TAG", "x");
@@ -122,7 +131,7 @@ fn secret_or_bulky_files_stay_out_even_staged() {
     repo.write("big", vec![0; 2000]);
     repo.write("code.rs", "fn main() {}\n");
     repo.write(".env.example", "TOKEN=\n");
-    repo.git(["add", ".env", "server.pem", "big"]);
+    repo.git(["add", ".env", "server.pem", "big", "vault/key.pem"]);
     let snapshot = repo.snapshot();
     let outcome = rescued_with(&repo, &snapshot, &settings(|s| s.max_bytes = 1999));
     assert_eq!(outcome.commits, 1, "{:?}", outcome.failed);
@@ -137,16 +146,17 @@ fn secret_or_bulky_files_stay_out_even_staged() {
             ("sub/.env.local", "secret"),
             ("target/CACHEDIR.TAG", "excluded"),
             ("target/debug/app", "excluded"),
+            ("vault/key.pem", "secret"),
         ]
     );
     assert_eq!(
         repo.git(["show", "--format=", "--name-only", "HEAD"]),
-        ".env.example\ncode.rs"
+        ".env.example\ncode.rs\nsub/code.rs\nvault/code.rs"
     );
     assert_eq!(repo.read(".env"), "secret");
     assert_eq!(
         repo.git(["diff", "--cached", "--name-only"]),
-        ".env\nbig\nserver.pem",
+        ".env\nbig\nserver.pem\nvault/key.pem",
         "what was staged stays staged"
     );
     assert_eq!(

@@ -151,7 +151,7 @@ fn what_somebody_staged_is_no_index_to_mend() {
 fn rescue_with_an_outdated_index_ends_in_review() {
     let env = TestEnv::new();
     let repo = env.repo();
-    repo.write("new.txt", "n");
+    repo.write("README.md", "# changed\n");
     let hook = repo.path().join(".git/hooks/reference-transaction");
     std::fs::create_dir_all(hook.parent().expect("a folder")).expect("a folder");
     let script = killer("KILL", FOREIGN_LOCK);

@@ -1,6 +1,6 @@
 //! Reads what making commits needs from a snapshot: contents to search, entries to commit as they were, and what became of both.
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeSet, HashMap};
 
 use gix::ObjectId;
 use gix::bstr::{BStr, ByteSlice};
@@ -9,7 +9,7 @@ use gix::objs::tree::EntryMode;
 use super::Snapshot;
 use super::blobs::{BlobWriteMode, CapturedFile, ObjectSink};
 use super::disk::FolderWalk;
-use super::proof::{entry_at, tree_of};
+use super::proof::{any_entry_at, entry_at, tree_of};
 use super::spec_name::path_text;
 use super::{diff, private};
 use crate::{Error, Worktree};
@@ -170,6 +170,45 @@ impl Worktree {
             }
         }
         Ok(true)
+    }
+
+    /// The same paths as fewer pathspecs, because git compares each with every entry of the index: a folder stands for its files where
+    /// HEAD has nothing of its name and the index has no others in it.
+    ///
+    /// # Errors
+    /// When HEAD or the index cannot be read.
+    pub fn shorten_pathspecs<'p>(&self, paths: &[&'p [u8]]) -> Result<Vec<&'p [u8]>, Error> {
+        let index = super::nested::read_index(&self.repo)?;
+        let head = self.head_tree()?;
+        let listed: BTreeSet<&[u8]> = paths.iter().copied().collect();
+        let is_listed = |entry: &gix::index::Entry| listed.contains(entry.path(&index).as_bytes());
+        let is_whole = |folder: &[u8]| -> Result<bool, Error> {
+            let below = index.prefixed_entries([folder, b"/"].concat().as_bstr());
+            Ok(below.is_some_and(|entries| entries.iter().all(is_listed))
+                && any_entry_at(&self.repo, head, folder.as_bstr())?.is_none())
+        };
+        let mut whole: HashMap<&[u8], bool> = HashMap::new();
+        let mut pathspecs: Vec<&'p [u8]> = Vec::new();
+        for path in &listed {
+            let above = pathspecs.last().and_then(|last| path.strip_prefix(*last));
+            if above.is_some_and(|below| below.starts_with(b"/")) {
+                continue;
+            }
+            let mut pathspec = *path;
+            for (end, _) in path.iter().enumerate().filter(|(_, byte)| **byte == b'/') {
+                let folder = &path[..end];
+                let is_whole = match whole.get(folder) {
+                    Some(is_whole) => *is_whole,
+                    None => *whole.entry(folder).or_insert(is_whole(folder)?),
+                };
+                if is_whole {
+                    pathspec = folder;
+                    break;
+                }
+            }
+            pathspecs.push(pathspec);
+        }
+        Ok(pathspecs)
     }
 
     /// The changes of HEAD's commit beyond the requested paths.

@@ -317,6 +317,15 @@ pub(super) fn entry_at(
     tree: ObjectId,
     path: &BStr,
 ) -> Result<Option<(EntryMode, ObjectId)>, Error> {
+    Ok(any_entry_at(repo, tree, path)?.filter(|(mode, _)| !mode.is_tree()))
+}
+
+/// The same, and a folder as well.
+pub(super) fn any_entry_at(
+    repo: &gix::Repository,
+    tree: ObjectId,
+    path: &BStr,
+) -> Result<Option<(EntryMode, ObjectId)>, Error> {
     if tree.is_empty_tree() {
         return Ok(None);
     }
@@ -325,9 +334,7 @@ pub(super) fn entry_at(
         .and_then(|tree| tree.lookup_entry(path.split_str("/")));
     let entry = tree_entry
         .map_err(|e| Error::read_error(format!("look for {} in {tree}", path_text(path)), e))?;
-    Ok(entry
-        .map(|e| (e.mode(), e.object_id()))
-        .filter(|(mode, _)| !mode.is_tree()))
+    Ok(entry.map(|e| (e.mode(), e.object_id())))
 }
 
 struct ProofSearch<'a> {

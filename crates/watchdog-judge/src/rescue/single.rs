@@ -1,9 +1,8 @@
 //! Commits listed files on the current branch, by git as the user would do it.
 //!
-//! The real index is never filled by us. Files that git does not know yet are announced without content
-//! (`add --intent-to-add`), then `commit --only` takes exactly the listed paths: git prepares an index of its own
-//! for that, runs the hooks on it, and replaces the real one only together with the commit. A crash at any point
-//! leaves the old state, at most with announced names in the index, or the commit.
+//! Files that git does not know yet are announced in the index, then `commit --only` takes exactly the listed paths: git prepares an
+//! index of its own for that, runs the hooks on it, and replaces the real one only together with the commit. A crash at any point
+//! leaves the old state, at most with new files staged, or the commit.
 
 use std::cell::Cell;
 use std::collections::BTreeSet;
@@ -161,27 +160,14 @@ pub(super) fn commit_group(
         .map(|p| p.path.as_slice())
         .collect();
     let all = group.names();
-    let from_stdin = &RESET[2..];
     let mut announcing = Ok(());
     if !new.is_empty() {
-        let announce = |more: &[&str]| {
-            run(
-                &[&["add", "--intent-to-add", "--force"][..], more, from_stdin].concat(),
-                &new,
-            )
-        };
-        // Since 2.34 `add` refuses paths outside of a sparse checkout without it; an older git does not know it, and ends with its usage.
-        announcing = announce(&["--sparse"]).or_else(|why| {
-            if why.contains("exit code 129") {
-                announce(&[])
-            } else {
-                Err(why)
-            }
-        });
+        let add = ["update-index", "--add", "--remove", "--replace", "-z"];
+        announcing = run(&[&add[..], &["--stdin"]].concat(), &new);
     }
     let announced = worktree.save_index()?;
     let why = match announcing {
-        Err(why) => CommitAttempt::NotTried(why),
+        Err(why) => what_stopped(&why),
         Ok(()) => {
             let args = [
                 "commit",
@@ -191,7 +177,9 @@ pub(super) fn commit_group(
                 "-m",
                 &group.message,
             ];
-            match run(&[&args[..], from_stdin].concat(), &all) {
+            let pathspecs = worktree.shorten_pathspecs(&all);
+            let pathspecs = pathspecs.as_deref().unwrap_or(&all);
+            match run(&[&args[..], &RESET[2..]].concat(), pathspecs) {
                 Ok(()) => {
                     let commit = match read_tip().filter(is_new) {
                         None => worktree.head_commit()?.filter(is_new),
@@ -319,7 +307,7 @@ pub(super) fn without_replaced<'p>(
     paths
 }
 
-/// Takes the announced names out of the index again.
+/// Takes the announced files out of the index again.
 fn remove_announced(
     worktree: &Worktree,
     saved: &IndexBackup,
