@@ -58,7 +58,15 @@ pub fn read_below(root: u32) -> Option<Vec<ProcessRow>> {
 
 /// A process; none if it is gone.
 pub fn read_one(pid: u32) -> Option<ProcessRow> {
-    parse_stat(&std::fs::read(format!("/proc/{pid}/stat")).ok()?)
+    parse_stat(&read_file(&format!("/proc/{pid}/stat"))?)
+}
+
+/// A small file of `/proc` in two reads: `std::fs::read` asks for its size first, which is 0 there, and feels its way.
+fn read_file(path: &str) -> Option<Vec<u8>> {
+    let mut bytes = Vec::with_capacity(1024);
+    let mut file = File::open(path).ok()?.take(u64::MAX);
+    file.read_to_end(&mut bytes).ok()?;
+    Some(bytes)
 }
 
 /// The line of `/proc/<pid>/stat`. The name is in parentheses and may itself contain spaces and parentheses.
@@ -165,8 +173,8 @@ fn children_of(pid: u32) -> Option<HashSet<u32>> {
 }
 
 fn children_of_thread(pid: u32, thread: &str) -> Option<HashSet<u32>> {
-    let text = std::fs::read_to_string(format!("/proc/{pid}/task/{thread}/children")).ok()?;
-    let pids = text.split_ascii_whitespace();
+    let bytes = read_file(&format!("/proc/{pid}/task/{thread}/children"))?;
+    let pids = std::str::from_utf8(&bytes).ok()?.split_ascii_whitespace();
     Some(pids.filter_map(|pid| pid.parse().ok()).collect())
 }
 
