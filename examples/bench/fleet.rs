@@ -1,6 +1,5 @@
-//! What a fleet costs on PostgreSQL: a table of figures, written into the page about performance too.
+//! What a fleet costs on PostgreSQL: a table of figures.
 
-use std::fs;
 use std::time::Duration;
 
 use super::Result;
@@ -28,62 +27,9 @@ impl Default for FleetBench {
     }
 }
 
-/// Figures in the order in which they were measured, as a table of Markdown.
-pub struct FigureTable {
-    lines: Vec<String>,
-}
-
-impl FigureTable {
-    pub fn new(columns: &[&str]) -> Self {
-        let mut table = FigureTable { lines: Vec::new() };
-        table.row(&columns.iter().map(ToString::to_string).collect::<Vec<_>>());
-        table.print(format!("|{}", "---|".repeat(columns.len())));
-        table
-    }
-
-    /// Adds a row, and prints it at once.
-    pub fn row(&mut self, cells: &[String]) {
-        self.print(format!("| {} |", cells.join(" | ")));
-    }
-
-    fn print(&mut self, line: String) {
-        println!("{line}");
-        self.lines.push(line);
-    }
-
-    /// Writes it into the page about performance, between the markers of its name.
-    pub fn write_page(&self, name: &str) -> Result<()> {
-        const PAGE: &str = "docs/performance.md";
-        let (begin, end) = (
-            format!("<!-- {name}: written by scripts/bench {name} -->\n"),
-            format!("<!-- end of {name} -->"),
-        );
-        let page = fs::read_to_string(PAGE)?;
-        let (before, rest) = page
-            .split_once(&begin)
-            .ok_or(format!("{PAGE} has no place for {name}"))?;
-        let (_, after) = rest
-            .split_once(&end)
-            .ok_or(format!("{PAGE} has no end of {name}"))?;
-        let commit = std::process::Command::new("git")
-            .args(["rev-parse", "--short=10", "HEAD"])
-            .output()?;
-        let commit = String::from_utf8_lossy(&commit.stdout).trim().to_owned();
-        let head = format!(
-            "Commit {commit}, {}, {} cores.",
-            jiff::Zoned::now().date(),
-            std::thread::available_parallelism()?
-        );
-        // The page has the rows that a goal is set for; all of them were printed.
-        let rows: Vec<&str> = self.lines.iter().map(String::as_str).collect();
-        let rows = rows.into_iter().filter(|row| !row.ends_with("|  |"));
-        let rows = rows.collect::<Vec<_>>().join("\n");
-        fs::write(
-            PAGE,
-            format!("{before}{begin}{head}\n\n{rows}\n{end}{after}"),
-        )?;
-        Ok(())
-    }
+/// Prints figures as a row of Markdown's tables.
+pub fn print_row(cells: &[String]) {
+    println!("| {} |", cells.join(" | "));
 }
 
 /// The value below which this share of all lies. Sorts them.
@@ -103,9 +49,8 @@ pub fn millis(time: Duration) -> String {
 /// Measures everything; some minutes.
 pub fn measure(bench: &FleetBench) -> Result<()> {
     let mut cluster = BenchCluster::start()?;
-    let mut table = FigureTable::new(&["what", "watchdog", "pgbench", "ratio", "goal"]);
-    fleet_claims::measure(&cluster, bench, &mut table)?;
-    fleet_events::measure(&cluster, bench, &mut table)?;
-    fleet_machines::measure(&mut cluster, bench, &mut table)?;
-    table.write_page("fleet")
+    println!("| what | watchdog | pgbench | ratio | goal |\n|---|---|---|---|---|");
+    fleet_claims::measure(&cluster, bench)?;
+    fleet_events::measure(&cluster, bench)?;
+    fleet_machines::measure(&mut cluster, bench)
 }

@@ -20,7 +20,7 @@ use watchdog_store::task_store::{TaskClaim, TaskStore};
 
 use super::Result;
 use super::cluster::BenchCluster;
-use super::fleet::{FigureTable, FleetBench, millis, quantile};
+use super::fleet::{FleetBench, millis, print_row, quantile};
 
 const REPOSITORY: &str = "host/bench";
 const ROUNDS: usize = 3;
@@ -61,7 +61,7 @@ impl Taken {
     }
 }
 
-pub fn measure(cluster: &BenchCluster, bench: &FleetBench, table: &mut FigureTable) -> Result<()> {
+pub fn measure(cluster: &BenchCluster, bench: &FleetBench) -> Result<()> {
     let loads = [(1, None), (10, None), (100, Some(100)), (100, None)]
         .map(|(workers, rate)| Load { workers, rate });
     for load in loads {
@@ -72,12 +72,12 @@ pub fn measure(cluster: &BenchCluster, bench: &FleetBench, table: &mut FigureTab
             queue(cluster, load)?;
             theirs.add(theirs_taken(cluster, load, bench.seconds)?);
         }
-        report(load, ours, theirs, table);
+        report(load, ours, theirs);
     }
     Ok(())
 }
 
-fn report(load: Load, mut ours: Taken, mut theirs: Taken, table: &mut FigureTable) {
+fn report(load: Load, mut ours: Taken, mut theirs: Taken) {
     let what = match load.rate {
         Some(rate) => format!(
             "claim and finish, {} workers, {rate} a second",
@@ -93,7 +93,7 @@ fn report(load: Load, mut ours: Taken, mut theirs: Taken, table: &mut FigureTabl
         );
         let ratio = format!("{:.2}x", here.as_secs_f64() / there.as_secs_f64());
         let goal = if load.is_flood() { "" } else { "1.5x" };
-        table.row(&[
+        print_row(&[
             format!("{what}: {name}"),
             millis(here),
             millis(there),
@@ -111,7 +111,7 @@ fn report(load: Load, mut ours: Taken, mut theirs: Taken, table: &mut FigureTabl
         format!("{:.2}x", here / there),
         goal.into(),
     ];
-    table.row(&cells);
+    print_row(&cells);
 }
 
 /// The queue and an empty history, as at the beginning.

@@ -15,7 +15,7 @@ use watchdog_store::journal::event_id;
 
 use super::Result;
 use super::cluster::BenchCluster;
-use super::fleet::{FigureTable, FleetBench, millis, quantile};
+use super::fleet::{FleetBench, millis, print_row, quantile};
 
 const BATCH: usize = 100;
 
@@ -91,13 +91,13 @@ fn event() -> NewEvent {
     }
 }
 
-pub fn measure(cluster: &BenchCluster, bench: &FleetBench, table: &mut FigureTable) -> Result<()> {
+pub fn measure(cluster: &BenchCluster, bench: &FleetBench) -> Result<()> {
     let time = Duration::from_secs(bench.seconds);
     for writers in [1, 10] {
         let begun = Instant::now();
         let written = for_a_while(time, |stop| write(cluster, writers, None, stop))?;
         let rate = format!("{:.0}", written as f64 / begun.elapsed().as_secs_f64());
-        table.row(&[
+        print_row(&[
             format!("events in a second, batches of {BATCH}, {writers} writing"),
             rate,
             String::new(),
@@ -119,7 +119,7 @@ pub fn measure(cluster: &BenchCluster, bench: &FleetBench, table: &mut FigureTab
         for (name, share) in [("median", 0.5), ("p99", 0.99)] {
             let what = format!("a follower is behind, {how}, {rate} events a second: {name}");
             let goal = if name == "p99" { goal } else { "" };
-            table.row(&[
+            print_row(&[
                 what,
                 millis(quantile(&mut lags, share)),
                 String::new(),
@@ -128,8 +128,8 @@ pub fn measure(cluster: &BenchCluster, bench: &FleetBench, table: &mut FigureTab
             ]);
         }
     }
-    growth(cluster, table)?;
-    pruning(cluster, bench.events, table)
+    growth(cluster)?;
+    pruning(cluster, bench.events)
 }
 
 /// Lets something run for a while, and tells it then to stop.
@@ -175,7 +175,7 @@ fn followed(
 }
 
 /// What an event takes on the server's disk.
-fn growth(cluster: &BenchCluster, table: &mut FigureTable) -> Result<()> {
+fn growth(cluster: &BenchCluster) -> Result<()> {
     cluster.fleet_sql("VACUUM ANALYZE watchdog.event")?;
     let said = cluster.fleet_sql(
         "SELECT pg_total_relation_size('watchdog.event') \
@@ -190,7 +190,7 @@ fn growth(cluster: &BenchCluster, table: &mut FigureTable) -> Result<()> {
         String::new(),
         String::new(),
     ];
-    table.row(&cells);
+    print_row(&cells);
     let cells = [
         "growth by 1,000 events a machine and day".into(),
         format!("{day:.2} MB"),
@@ -198,12 +198,12 @@ fn growth(cluster: &BenchCluster, table: &mut FigureTable) -> Result<()> {
         String::new(),
         String::new(),
     ];
-    table.row(&cells);
+    print_row(&cells);
     Ok(())
 }
 
 /// Deletes so many events of a day 100 days ago.
-fn pruning(cluster: &BenchCluster, events: u64, table: &mut FigureTable) -> Result<()> {
+fn pruning(cluster: &BenchCluster, events: u64) -> Result<()> {
     cluster.fleet_sql(&format!(
         "INSERT INTO watchdog.event (id, at, machine, worktree, spec, kind, data)
              SELECT 'old-' || n, now() - interval '100 days' + n * interval '0.00001 second', e.machine, e.worktree, e.spec,
@@ -216,7 +216,7 @@ fn pruning(cluster: &BenchCluster, events: u64, table: &mut FigureTable) -> Resu
     let pruned = prune_events(&server, 90)?;
     let took = millis(begun.elapsed());
     assert_eq!(pruned, events);
-    table.row(&[
+    print_row(&[
         format!("deleting {events} old events"),
         took,
         String::new(),

@@ -12,7 +12,7 @@ use watchdog_fleet::machines::{add_machine, send_heartbeat};
 
 use super::Result;
 use super::cluster::BenchCluster;
-use super::fleet::{FigureTable, FleetBench, millis, quantile};
+use super::fleet::{FleetBench, millis, print_row, quantile};
 use super::fleet_events::{for_a_while, write};
 
 /// How often each says that it is there.
@@ -21,11 +21,7 @@ const EVERY: Duration = Duration::from_secs(30);
 /// What is written meanwhile: some forty times what 1,000 machines write with 1,000 events a day each.
 const EVENTS_A_SECOND: u32 = 500;
 
-pub fn measure(
-    cluster: &mut BenchCluster,
-    bench: &FleetBench,
-    table: &mut FigureTable,
-) -> Result<()> {
+pub fn measure(cluster: &mut BenchCluster, bench: &FleetBench) -> Result<()> {
     let files = getrlimit(Resource::Nofile);
     setrlimit(
         Resource::Nofile,
@@ -75,7 +71,7 @@ pub fn measure(
     );
     let none = String::new;
     for (name, share) in [("median", 0.5), ("p99", 0.99)] {
-        table.row(&[
+        print_row(&[
             format!("{what}: {name} of a heartbeat"),
             millis(quantile(&mut times, share)),
             none(),
@@ -83,7 +79,7 @@ pub fn measure(
             none(),
         ]);
     }
-    table.row(&[
+    print_row(&[
         format!("{what}: the server's CPU"),
         format!("{:.1} % of a core", cpu / elapsed * 100.0),
         none(),
