@@ -11,8 +11,8 @@ use watchdog_store::{StateDir, open_store};
 
 use super::Result;
 
-/// Writes so many events, one in a thousand of them about `worktree`.
-pub fn write(state: &Path, worktree: &str, count: u64) -> Result<()> {
+/// Writes so many events, each `nth` of them about `worktree`.
+pub fn write(state: &Path, worktree: &str, count: u64, nth: u64) -> Result<()> {
     let store = open(state)?;
     let data = json!({"status": "complete", "reason": "new_commits", "message": "1 commit made since the baseline", "new_commits": 1});
     let begun = Timestamp::now().as_second() - i64::try_from(count)?;
@@ -21,7 +21,7 @@ pub fn write(state: &Path, worktree: &str, count: u64) -> Result<()> {
             .map(|n| NewEvent {
                 id: format!("bench-{n}"),
                 at: Timestamp::from_second(begun + n as i64).unwrap_or_default(),
-                worktree: if n % 1_000 == 0 {
+                worktree: if n % nth == 0 {
                     worktree.to_owned()
                 } else {
                     format!("{:016x}", n % 997)

@@ -9,6 +9,7 @@
 )]
 
 mod cluster;
+mod counted;
 mod fleet;
 mod fleet_claims;
 mod fleet_events;
@@ -19,6 +20,7 @@ mod journal;
 mod live;
 mod process;
 mod repository;
+mod scaling;
 mod snapshots;
 mod sweep;
 mod watch;
@@ -70,6 +72,7 @@ fn main() -> Result<()> {
     let (mut rounds, mut events, mut worktrees) = (41, 1_000_000, 1_000);
     let mut watchdog = PathBuf::from("target/release/watchdog");
     let mut other = None;
+    let mut scaling = None;
     let mut chosen = Vec::new();
     let mut fleet = fleet::FleetBench::default();
     let mut with_fleet = false;
@@ -84,13 +87,14 @@ fn main() -> Result<()> {
             "--other" => other = Some(PathBuf::from(value()?).canonicalize()?),
             "--seconds" => fleet.seconds = value()?.parse()?,
             "--machines" => fleet.machines = value()?.parse()?,
+            "scaling" | "--small" => scaling = Some(arg == "--small"),
             "fleet" => with_fleet = true,
             "--floor" => return floor::look(Path::new(&value()?), Path::new(&value()?)),
             row if ROWS.iter().any(|(name, _)| *name == row) => chosen.push(row.to_owned()),
             other => {
                 let rows = ROWS.map(|(name, _)| name).join(", ");
                 return Err(format!(
-                    "unknown argument {other}; there are the rows {rows}, fleet, and --rounds N, --events N, --worktrees N, --seconds N, --machines N, --watchdog PATH, --other PATH"
+                    "unknown argument {other}; there are the rows {rows}, fleet, scaling, and --rounds N, --events N, --worktrees N, --seconds N, --machines N, --small, --watchdog PATH, --other PATH"
                 )
                 .into());
             }
@@ -114,6 +118,9 @@ fn main() -> Result<()> {
         events,
         worktrees,
     };
+    if let Some(is_small) = scaling {
+        return scaling::measure(&bench, is_small);
+    }
     println!("{rounds} rounds, alternated; medians of whole processes\n");
     println!("| what | watchdog | against | | wall | CPU | peak |");
     println!("|---|---|---|---|---|---|---|");
@@ -432,7 +439,7 @@ fn journal_rows(bench: &Bench) -> Result<()> {
     state.push(".state");
     let state = PathBuf::from(state);
     let worktree = watchdog_git::Worktree::open(&repo)?.worktree_id();
-    journal::write(&state, &worktree, bench.events)?;
+    journal::write(&state, &worktree, bench.events, 1_000)?;
     journal::watch(&state, &repo, 997)?;
     // The report's own flush would wait for what the disk still has to write of all these events.
     alternate(&[Contender::new(&bench.scratch, ["sync"])], 1)?;

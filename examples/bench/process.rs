@@ -1,8 +1,9 @@
 //! Runs whole processes side by side, and measures what each of them cost.
 
 use std::ffi::OsString;
+use std::fs::File;
 use std::io;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 use std::time::{Duration, Instant};
 
@@ -21,7 +22,9 @@ pub struct Cost {
 pub struct Contender {
     pub argvs: Vec<Vec<OsString>>,
     /// Where it runs.
-    pub folder: std::path::PathBuf,
+    pub folder: PathBuf,
+    /// What it reads.
+    pub input: PathBuf,
     /// What is run before each time, unmeasured.
     pub preparation: Option<Vec<OsString>>,
     /// The exit codes that mean that it did its work.
@@ -33,6 +36,7 @@ impl Contender {
         Contender {
             argvs: vec![argv.into_iter().map(Into::into).collect()],
             folder: folder.to_owned(),
+            input: "/dev/null".into(),
             codes: vec![0],
             preparation: None,
         }
@@ -60,9 +64,22 @@ impl Contender {
         self
     }
 
-    fn run(&self) -> Result<Cost> {
+    /// The same, as the arguments of another program.
+    pub fn under(&self, program: &[&str]) -> Self {
+        let program = program.iter().map(OsString::from);
+        let argv = program.chain(self.argvs[0].iter().cloned()).collect();
+        Contender {
+            argvs: vec![argv],
+            folder: self.folder.clone(),
+            input: self.input.clone(),
+            preparation: self.preparation.clone(),
+            codes: self.codes.clone(),
+        }
+    }
+
+    pub fn run(&self) -> Result<Cost> {
         if let Some(argv) = &self.preparation {
-            measure(argv, &self.folder, &[0])?;
+            measure(argv, self, &[0])?;
         }
         let mut sum = Cost {
             wall: Duration::ZERO,
@@ -70,7 +87,7 @@ impl Contender {
             peak_kib: 0,
         };
         for argv in &self.argvs {
-            let cost = measure(argv, &self.folder, &self.codes)?;
+            let cost = measure(argv, self, &self.codes)?;
             sum = Cost {
                 wall: sum.wall + cost.wall,
                 cpu: sum.cpu + cost.cpu,
@@ -108,13 +125,13 @@ fn median(times: impl Iterator<Item = Duration>) -> Duration {
 }
 
 /// Runs a program to its end.
-fn measure(argv: &[OsString], folder: &Path, codes: &[i32]) -> Result<Cost> {
+fn measure(argv: &[OsString], contender: &Contender, codes: &[i32]) -> Result<Cost> {
     let begun = Instant::now();
     let mut command = Command::new(&argv[0]);
     let child = command
         .args(&argv[1..])
-        .current_dir(folder)
-        .stdin(Stdio::null())
+        .current_dir(&contender.folder)
+        .stdin(File::open(&contender.input)?)
         .stdout(Stdio::null())
         .stderr(Stdio::null())
         .spawn()?;
