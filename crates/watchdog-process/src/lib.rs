@@ -59,4 +59,4 @@ pub use session_process::{
 pub use spared_programs::SparedPrograms;
 pub use tree_registry::{become_subreaper, reap_orphans, started_by_a_watchdog};
 pub use wait_pid::{PidWaitOutcome, WaitPidError, wait_for_pid};
-pub use working_process::{WorkingProcess, read_working_processes};
+pub use working_process::{WorkingProcess, read_with_ancestors};

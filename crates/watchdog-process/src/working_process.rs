@@ -1,6 +1,5 @@
 //! Reads this user's processes with their command lines and the folders that they work in, but for this process and those below it.
 
-use std::collections::HashSet;
 use std::ffi::OsString;
 use std::path::PathBuf;
 
@@ -19,30 +18,38 @@ pub struct WorkingProcess {
     pub folder: PathBuf,
 }
 
-/// Reads them once; empty where the system shows no processes.
-pub fn read_working_processes() -> Vec<WorkingProcess> {
-    let table = watchdog_system::read_all().unwrap_or_default();
-    let mut own = HashSet::from([std::process::id()]);
-    // A child may stand before its parent, once pids came round.
-    while let Some(row) = table
-        .iter()
-        .find(|row| own.contains(&row.parent) && !own.contains(&row.pid))
-    {
-        own.insert(row.pid);
+/// Reads these processes and all above them, as far as they are this user's.
+pub fn read_with_ancestors(pids: &[u32]) -> Vec<WorkingProcess> {
+    let mut processes: Vec<WorkingProcess> = Vec::new();
+    for pid in pids {
+        let (mut at, mut chain) = (*pid, Vec::new());
+        // Pids come again while processes are read one after the other.
+        let is_new = |at, chain: &[WorkingProcess]| {
+            let mut read = processes.iter().chain(chain);
+            !read.any(|process| process.pid == at)
+        };
+        while at != std::process::id()
+            && is_new(at, &chain)
+            && let Some(process) = read_process(at)
+        {
+            at = process.parent;
+            chain.push(process);
+        }
+        if at != std::process::id() {
+            processes.extend(chain);
+        }
     }
-    let others = table
-        .into_iter()
-        .filter(|row| !row.dead && !own.contains(&row.pid));
-    let read = others.filter_map(|row| {
-        let folder = watchdog_system::folder_of(row.pid)?;
-        Some(WorkingProcess {
-            pid: row.pid,
-            parent: row.parent,
-            argv: watchdog_system::command_line(row.pid, BYTES)?,
-            folder,
-        })
-    });
-    read.collect()
+    processes
+}
+
+fn read_process(pid: u32) -> Option<WorkingProcess> {
+    let row = watchdog_system::read_one(pid).filter(|row| !row.dead)?;
+    Some(WorkingProcess {
+        pid,
+        parent: row.parent,
+        argv: watchdog_system::command_line(pid, BYTES)?,
+        folder: watchdog_system::folder_of(pid)?,
+    })
 }
 
 #[cfg(test)]
@@ -55,14 +62,16 @@ mod tests {
         let mut launch = crate::SessionLaunch::new(["sleep", "60"], scratch.path());
         launch.stdin = crate::StdinSource::Null;
         let child = crate::SessionProcess::start(&launch).expect("it starts");
-        let processes = read_working_processes();
-        let shows = watchdog_system::folder_of(std::process::id()).is_some();
+        let parent = watchdog_system::read_one(std::process::id()).map(|row| row.parent);
+        let pids = [child.pid(), std::process::id(), parent.unwrap_or_default()];
+        let processes = read_with_ancestors(&pids);
+        let folders = watchdog_system::list_working_folders();
+        let shows = folders.iter().any(|(pid, _)| *pid == child.pid());
         assert!(
             processes
                 .iter()
                 .all(|process| process.pid != child.pid() && process.pid != std::process::id())
         );
-        let parent = watchdog_system::read_one(std::process::id()).map(|row| row.parent);
         assert_eq!(
             processes.iter().any(|process| Some(process.pid) == parent),
             shows,

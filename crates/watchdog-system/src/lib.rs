@@ -18,7 +18,7 @@
 //! | [`boot_reading`] | boot id and `/proc/uptime` | nothing; leases go by the wall clock |
 //! | [`time_since_boot`] | `CLOCK_BOOTTIME` | `CLOCK_MONOTONIC`, which counts sleep on macOS |
 //! | [`time_awake`] | `CLOCK_MONOTONIC` | the same as [`time_since_boot`] |
-//! | [`folder_of`] | the link `cwd` in `/proc` | unknown: no agent is found by its folder |
+//! | [`folder_of`], [`list_working_folders`] | the link `cwd` in `/proc` | unknown: no agent is found by its folder |
 //! | [`file_system_kind`] | `statfs` | unknown: a sweep reads each worktree again, and SQLite itself refuses a log that it cannot share |
 //! | [`flush_file_system`] | `syncfs` | none; files are flushed one by one, or all by `sync` |
 //! | [`list_folder`] | `getdents64` into a buffer that is reused | `readdir` |
@@ -50,10 +50,11 @@ pub use here::{
     FOLDER_TO_ENTER, NOT_MOUNTED, PIPE_PIECE, address_space_limit, adopt_orphans, boot_reading,
     children_of_main_thread, command_line, control_group, enlarge_pipe, file_system_kind,
     find_holder, flush_file_system, folder_of, handles_signal, hold_process, host_name,
-    limit_arenas, limits_leave_plenty, list_children, list_folder, lower_thread_priority, mark_of,
-    mount_folder, of_ticks, process_life, program_file, program_words, read_all, read_below,
-    read_one, read_uptime, read_variable, reopen_stream, signal_held, signal_process,
-    start_with_mark, stdin_of, time_awake, time_since_boot, wait_for_held, with_variable,
+    limit_arenas, limits_leave_plenty, list_children, list_folder, list_working_folders,
+    lower_thread_priority, mark_of, mount_folder, of_ticks, process_life, program_file,
+    program_words, read_all, read_below, read_one, read_uptime, read_variable, reopen_stream,
+    signal_held, signal_process, start_with_mark, stdin_of, time_awake, time_since_boot,
+    wait_for_held, with_variable,
 };
 pub use regular_file::{open_regular_file, read_entries, read_regular_file};
 pub use system_facts::{

@@ -22,8 +22,8 @@ pub use file_system::{FOLDER_TO_ENTER, file_system_kind, flush_file_system, list
 pub use mount_namespace::{NOT_MOUNTED, mount_folder};
 pub use pidfd::{hold_process, signal_held, wait_for_held};
 pub use proc_files::{
-    find_holder, folder_of, handles_signal, host_name, program_words, reopen_stream, stdin_of,
-    with_variable,
+    find_holder, folder_of, handles_signal, host_name, list_working_folders, program_words,
+    reopen_stream, stdin_of, with_variable,
 };
 pub use process_table::{
     children_of_main_thread, command_line, list_children, of_ticks, process_life, program_file,

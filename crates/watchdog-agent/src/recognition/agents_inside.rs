@@ -10,14 +10,6 @@ use super::named_agents::{AgentWords, NamedAgents, ProcessCommand, agents_in_pro
 use watchdog_core::decision::session_life::SessionTurn;
 use watchdog_process::WorkingProcess;
 
-/// A process that is an agent, or that an agent started.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub struct ProcessOfAgent {
-    pid: u32,
-    folder: PathBuf,
-    agent: AgentInside,
-}
-
 /// An agent that works in a worktree, itself or by a process below it.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct AgentInside {
@@ -65,70 +57,49 @@ impl ListedSession {
     }
 }
 
-/// The processes that are known agents, or have one above them.
-pub fn processes_of_agents(
+/// The agents that work inside, of these processes with all above them: each in a folder of the worktree, and each above a process there. An
+/// ancestor of this process counts only where it is an agent that itself works inside.
+pub fn agents_inside(
     processes: &[WorkingProcess],
     agent_words: &[AgentWords],
-) -> Vec<ProcessOfAgent> {
-    let named: HashMap<u32, Option<String>> = processes
-        .iter()
-        .map(|process| (process.pid, agent_of(process, agent_words)))
-        .collect();
-    let by_pid: HashMap<u32, &WorkingProcess> = processes
-        .iter()
-        .map(|process| (process.pid, process))
-        .collect();
-    let of_agent = |process: &WorkingProcess| {
-        let mut at = process;
-        // A circle cannot be, but processes are read one after the other while pids come again.
-        for _ in 0..processes.len() {
-            if let Some(Some(agent)) = named.get(&at.pid) {
-                return Some(AgentInside {
-                    agent: agent.clone(),
-                    pid: at.pid,
-                    folder: at.folder.clone(),
-                    is_above: false,
-                    listed: None,
-                });
-            }
-            at = by_pid.get(&at.parent)?;
-        }
-        None
-    };
-    let with_agent = |process: &WorkingProcess| {
-        Some(ProcessOfAgent {
-            pid: process.pid,
-            folder: process.folder.clone(),
-            agent: of_agent(process)?,
-        })
-    };
-    processes.iter().filter_map(with_agent).collect()
-}
-
-/// The agents that work inside: each in a folder of the worktree, and each above a process there. An ancestor of this process counts only
-/// where it is an agent that itself works inside.
-pub fn agents_inside(
-    processes: &[ProcessOfAgent],
     is_above: &dyn Fn(u32) -> bool,
     is_inside: &dyn Fn(&Path) -> bool,
 ) -> Vec<AgentInside> {
+    let by_pid: HashMap<u32, (&WorkingProcess, Option<String>)> = processes
+        .iter()
+        .map(|process| (process.pid, (process, agent_of(process, agent_words))))
+        .collect();
+    let nearest_agent = |process: &WorkingProcess| {
+        let mut pid = process.pid;
+        // A circle cannot be, but processes are read one after the other while pids come again.
+        for _ in 0..processes.len() {
+            match by_pid.get(&pid)? {
+                (process, Some(agent)) => return Some((*process, agent)),
+                (process, None) => pid = process.parent,
+            }
+        }
+        None
+    };
     let mut inside: Vec<AgentInside> = Vec::new();
-    for ProcessOfAgent { pid, agent, .. } in processes
+    for process in processes
         .iter()
         .filter(|process| is_inside(&process.folder))
     {
-        let (own, above) = (agent.pid == *pid, is_above(agent.pid));
+        let Some((agent, name)) = nearest_agent(process) else {
+            continue;
+        };
+        let (own, above) = (agent.pid == process.pid, is_above(agent.pid));
         // A shell between an agent and this process is no life of its own; below an agent that calls from elsewhere, nothing is.
-        if !own && (is_above(*pid) || above && !is_inside(&agent.folder)) {
+        if !own && (is_above(process.pid) || above && !is_inside(&agent.folder)) {
             continue;
         }
-        if !inside
-            .iter()
-            .any(|listed_agent| listed_agent.pid == agent.pid)
-        {
+        if !inside.iter().any(|listed| listed.pid == agent.pid) {
             inside.push(AgentInside {
+                agent: name.clone(),
+                pid: agent.pid,
+                folder: agent.folder.clone(),
                 is_above: above,
-                ..agent.clone()
+                listed: None,
             });
         }
     }
@@ -170,10 +141,9 @@ mod tests {
     /// The pids of the agents that work in `/w`, seen by a process below `above`.
     fn pids(processes: &[WorkingProcess], above: &[u32]) -> Vec<u32> {
         let known_agents = super::super::known_agents(&PresetCatalog::default());
-        let processes = processes_of_agents(processes, &known_agents);
-        let inside = agents_inside(&processes, &|pid| above.contains(&pid), &|folder| {
-            folder.starts_with("/w")
-        });
+        let is_above = |pid| above.contains(&pid);
+        let is_inside = |folder: &Path| folder.starts_with("/w");
+        let inside = agents_inside(processes, &known_agents, &is_above, &is_inside);
         inside.iter().map(|agent| agent.pid).collect()
     }
 

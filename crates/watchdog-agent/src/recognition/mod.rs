@@ -10,9 +10,7 @@ mod named_agents;
 #[cfg(test)]
 mod tests;
 
-pub use agents_inside::{
-    AgentInside, ListedSession, ListedState, ProcessOfAgent, agents_inside, processes_of_agents,
-};
+pub use agents_inside::{AgentInside, ListedSession, ListedState, agents_inside};
 pub use known_agents::known_agents;
 pub use launched_program::plain_commands;
 pub use named_agents::{

@@ -1,17 +1,15 @@
 //! The agents that work on this machine, by the processes of this user and by the agents' own lists: read once for many worktrees.
 
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::{Duration, Instant};
 
 use watchdog_agent::preset::PresetCatalog;
-use watchdog_agent::recognition::{
-    AgentInside, ProcessOfAgent, agents_inside, known_agents, processes_of_agents,
-};
+use watchdog_agent::recognition::{AgentInside, agents_inside, known_agents};
 use watchdog_agent::running_list::read_running;
 use watchdog_agent::transcript_source::TranscriptSource;
-use watchdog_process::{ProcessAncestry, read_working_processes};
-use watchdog_system::read_regular_file;
+use watchdog_process::{ProcessAncestry, read_with_ancestors};
+use watchdog_system::{list_working_folders, read_regular_file};
 
 /// A `.git` file that is longer links to no git directory.
 const LONGEST_LINK: u64 = 64 << 10;
@@ -22,7 +20,8 @@ const SHARED_FOR: Duration = Duration::from_secs(1);
 /// The agents at work at one moment.
 struct AgentReading {
     read_at: Instant,
-    processes: Vec<ProcessOfAgent>,
+    /// Each process and its folder.
+    folders: Vec<(u32, PathBuf)>,
     /// The sessions that agents list themselves.
     listed: Vec<AgentInside>,
     ancestry: ProcessAncestry,
@@ -44,10 +43,9 @@ impl SharedAgents {
         let reading = match &*last {
             Some(reading) if reading.read_at.elapsed() <= SHARED_FOR => Arc::clone(reading),
             _ => {
-                let agent_words = known_agents(presets);
                 let reading = Arc::new(AgentReading {
                     read_at: Instant::now(),
-                    processes: processes_of_agents(&read_working_processes(), &agent_words),
+                    folders: list_working_folders(),
                     listed: transcripts().iter().flat_map(read_running).collect(),
                     ancestry: ProcessAncestry::of_this_process(),
                 });
@@ -56,13 +54,17 @@ impl SharedAgents {
             }
         };
         drop(last);
-        if reading.processes.is_empty() && reading.listed.is_empty() {
-            return Vec::new();
-        }
         let root = std::fs::canonicalize(root).unwrap_or_else(|_| root.to_owned());
         let is_above = |pid| reading.ancestry.is_above(pid);
         let is_inside = |folder: &Path| works_in(&root, folder);
-        let mut inside = agents_inside(&reading.processes, &is_above, &is_inside);
+        let pids: Vec<u32> = (reading.folders.iter())
+            .filter(|(_, folder)| is_inside(folder))
+            .map(|(pid, _)| *pid)
+            .collect();
+        let mut inside = match read_with_ancestors(&pids) {
+            nobody if nobody.is_empty() => Vec::new(),
+            processes => agents_inside(&processes, &known_agents(presets), &is_above, &is_inside),
+        };
         let here = reading
             .listed
             .iter()

@@ -8,7 +8,7 @@ use rustix::fd::{AsRawFd, BorrowedFd, OwnedFd};
 use rustix::fs::{Mode, OFlags};
 use rustix::process::Signal;
 
-use super::process_table::read_one;
+use super::process_table::{list_pids, read_one};
 use crate::NamedProcess;
 
 /// How many processes above one are asked for their folder.
@@ -22,15 +22,8 @@ pub fn find_holder(
     may_hold: impl Fn(&str) -> bool,
 ) -> Option<NamedProcess> {
     let mut at_work = None;
-    for entry in std::fs::read_dir("/proc").ok()?.flatten() {
-        let Some(pid) = entry
-            .file_name()
-            .to_str()
-            .and_then(|name| name.parse::<u32>().ok())
-        else {
-            continue;
-        };
-        let process = entry.path();
+    for pid in list_pids().ok()? {
+        let process = PathBuf::from(format!("/proc/{pid}"));
         let name = || {
             std::fs::read_to_string(process.join("comm"))
                 .map(|name| name.trim().to_owned())
@@ -59,35 +52,17 @@ pub fn find_holder(
 /// The processes that began with this variable, each with its command line.
 pub fn with_variable(name: &str, value: &str) -> Vec<NamedProcess> {
     let wanted = format!("{name}={value}");
-    let mut processes = Vec::new();
-    for entry in std::fs::read_dir("/proc").into_iter().flatten().flatten() {
-        let Some(pid) = entry
-            .file_name()
-            .to_str()
-            .and_then(|name| name.parse::<u32>().ok())
-        else {
-            continue;
-        };
-        let path = entry.path();
-        let Ok(environment) = std::fs::read(path.join("environ")) else {
-            continue;
-        };
-        if !environment
-            .split(|byte| *byte == 0)
-            .any(|variable| variable == wanted.as_bytes())
-        {
-            continue;
-        }
-        let words = std::fs::read(path.join("cmdline")).unwrap_or_default();
-        processes.push(NamedProcess {
-            pid,
-            name: String::from_utf8_lossy(&words)
-                .replace('\0', " ")
-                .trim()
-                .to_owned(),
-        });
-    }
-    processes
+    let has_it = |pid: &u32| {
+        let environment = std::fs::read(format!("/proc/{pid}/environ")).unwrap_or_default();
+        let mut variables = environment.split(|byte| *byte == 0);
+        variables.any(|variable| variable == wanted.as_bytes())
+    };
+    let pids = list_pids().into_iter().flatten().filter(has_it);
+    pids.map(|pid| NamedProcess {
+        pid,
+        name: program_words(pid).unwrap_or_default().join(" "),
+    })
+    .collect()
 }
 
 /// The words that a process was called with, its program's name first; `None` where it is gone.
@@ -127,6 +102,16 @@ pub fn folder_of(pid: u32) -> Option<PathBuf> {
         }
     }
     None
+}
+
+/// The processes with the folders that they work in, other users' as well where they are shown: one link is read for each.
+pub fn list_working_folders() -> Vec<(u32, PathBuf)> {
+    let folder = |pid| match std::fs::read_link(format!("/proc/{pid}/cwd")) {
+        Err(error) if error.kind() == std::io::ErrorKind::PermissionDenied => folder_of(pid),
+        link => link.ok(),
+    };
+    let pids = list_pids().into_iter().flatten();
+    pids.filter_map(|pid| Some((pid, folder(pid)?))).collect()
 }
 
 /// Whether a process has a handler of this signal.

@@ -15,21 +15,17 @@ use crate::{ProcessLife, ProcessRow};
 
 /// Every process that this user may see.
 pub fn read_all() -> io::Result<Vec<ProcessRow>> {
-    let mut rows = Vec::with_capacity(256);
-    for entry in std::fs::read_dir("/proc")? {
-        let name = entry?.file_name();
-        if let Some(row) = name
-            .to_str()
-            .and_then(|name| name.parse().ok())
-            .and_then(read_one)
-        {
-            rows.push(row);
-        }
-    }
+    let rows: Vec<ProcessRow> = list_pids()?.filter_map(read_one).collect();
     if rows.is_empty() {
         return Err(io::Error::other("/proc shows no process"));
     }
     Ok(rows)
+}
+
+/// The names in `/proc` that are processes.
+pub(super) fn list_pids() -> io::Result<impl Iterator<Item = u32>> {
+    let names = std::fs::read_dir("/proc")?.flatten();
+    Ok(names.filter_map(|entry| entry.file_name().to_str()?.parse().ok()))
 }
 
 /// A process and all below it, parents before children; `None` where it is gone. A child that is born or handed on meanwhile may be missing.
