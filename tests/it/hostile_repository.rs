@@ -162,8 +162,7 @@ fn unusable_setting_is_told_beside_read_facts() {
         "{verdict}"
     );
     let rescued = repo.watchdog(&["rescue"]);
-    let words =
-        "git add ended with exit code 128: fatal: this operation must be run in a work tree";
+    let words = "git update-index ended with exit code 128: fatal: this operation must be run in a work tree";
     assert!(
         rescued.stderr.contains(words) && rescued.stderr.contains(&mend),
         "{rescued}"

@@ -241,6 +241,7 @@ fn what_stopped(why: &str) -> CommitAttempt {
         CommitAttempt::Nothing
     } else if says(&[
         "index.lock': File exists",
+        "must be run in a work tree",
         "did not match any file(s) known to git",
         "cannot lock ref",
         "No space left on device",
