@@ -21,23 +21,23 @@ use super::{Bench, Result, journal};
 const ROWS: [(&str, &str); 6] = [
     (
         "worktrees",
-        "check 3.6, snapshot 4.7, run 4.1, hook stop 1.1, report 1.1, linear status 0.52, linear sweep 0.9",
+        "check 3.6, snapshot 4.7, run 4.1, hook stop 1.3, report 1.3, linear status 0.52, linear sweep 0.9",
     ),
     (
         "refs",
-        "check 1.25, snapshot 1.15, run 1.2, hook stop 1.35, status 1.1, sweep 1.2",
+        "check 1.3, snapshot 1.3, run 1.3, hook stop 1.4, status 1.3, sweep 1.3",
     ),
     (
         "uncommitted files",
-        "linear check 0.05, linear snapshot 0.1, linear run 0.12, linear hook stop 0.05, linear sweep 0.12, status 1.1",
+        "linear check 0.05, linear snapshot 0.1, linear run 0.12, linear hook stop 0.05, linear sweep 0.12, status 1.3",
     ),
     (
         "processes beside",
-        "check 10.2, snapshot 1.1, run 1.1, hook stop 1.1, status 15.0, sweep 7.5",
+        "check 10.2, snapshot 1.3, run 1.3, hook stop 1.3, status 15.0, sweep 7.5",
     ),
     (
         "hundreds of events",
-        "check 1.1, snapshot 1.1, run 1.1, hook stop 1.1, status 1.1, report 1.1, sweep 1.2",
+        "check 1.3, snapshot 1.3, run 1.3, hook stop 1.3, status 1.3, report 1.3, sweep 1.3",
     ),
     ("kB of transcript", "linear run 0.05, linear hook stop 0.05"),
 ];
