@@ -1,6 +1,5 @@
 //! The tool calls of a session by its transcript: commands with their outcome, and edits, in order.
 
-use std::io::{Read, Seek, SeekFrom};
 use std::path::{Path, PathBuf};
 use std::sync::LazyLock;
 
@@ -10,7 +9,7 @@ use serde_json::Value;
 
 use watchdog_core::checks::named_runner;
 use watchdog_facts::display::{cut_text, escape_to_one_line};
-use watchdog_system::open_regular_file;
+use watchdog_system::read_behind;
 
 use super::claim_words::{RUNS, compile_words, is_named, read_entry};
 use super::command_parts::{CommandParts, split_line};
@@ -109,15 +108,8 @@ impl SessionHistory {
             folder: folder.to_owned(),
             ..SessionHistory::default()
         };
-        let mut text = Vec::new();
-        let begin = path.and_then(|path| {
-            let mut file = open_regular_file(path).ok()?;
-            let length = file.metadata().ok()?.len();
-            let begin = place.clamp(length.saturating_sub(most), length);
-            file.seek(SeekFrom::Start(begin)).ok()?;
-            file.take(most).read_to_end(&mut text).ok()?;
-            Some(begin)
-        });
+        let part = path.and_then(|path| read_behind(path, place, most).ok());
+        let (text, begin) = part.map_or((Vec::new(), None), |(text, begin)| (text, Some(begin)));
         history.is_partial = begin != Some(place);
         text.split(|byte| *byte == b'\n')
             .for_each(|line| history.push_line(line));

@@ -1,6 +1,5 @@
 //! Whether an agent's turn is over, by the end of its transcript: of Claude Code and of Codex.
 
-use std::io::{Read as _, Seek as _, SeekFrom};
 use std::path::Path;
 use std::time::{Duration, SystemTime};
 
@@ -8,7 +7,7 @@ use jiff::Timestamp;
 use serde_json::Value;
 
 use watchdog_core::decision::session_life::SessionTurn;
-use watchdog_system::open_regular_file;
+use watchdog_system::read_behind;
 
 /// How much of a transcript is read, from its end.
 const WINDOW: u64 = 512 << 10;
@@ -28,16 +27,10 @@ pub fn read_turn(path: &Path) -> SessionTurn {
 }
 
 fn read_tail(path: &Path) -> Option<(String, SystemTime)> {
-    let mut file = open_regular_file(path).ok()?;
-    let about = file.metadata().ok()?;
-    file.seek(SeekFrom::Start(about.len().saturating_sub(WINDOW)))
-        .ok()?;
-    let mut bytes = Vec::new();
-    file.take(WINDOW).read_to_end(&mut bytes).ok()?;
-    Some((
-        String::from_utf8_lossy(&bytes).into_owned(),
-        about.modified().ok()?,
-    ))
+    // Before the content: what is appended meanwhile is newer than its time, never older.
+    let modified = path.metadata().ok()?.modified().ok()?;
+    let (bytes, _) = read_behind(path, 0, WINDOW).ok()?;
+    Some((String::from_utf8_lossy(&bytes).into_owned(), modified))
 }
 
 fn turn_of(tail: &str, modified: SystemTime, now: SystemTime) -> SessionTurn {

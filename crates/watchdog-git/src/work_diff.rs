@@ -1,7 +1,6 @@
 //! Writes the differences between the baseline and the files as they are now, in git's format. Bounded; no program runs.
 
 use std::fs;
-use std::io::Read as _;
 use std::os::unix::ffi::OsStrExt as _;
 
 use gix::bstr::{BStr, ByteSlice};
@@ -13,7 +12,7 @@ use super::line_hunks::line_hunks;
 use super::open::Worktree;
 use super::path_text::escape_path;
 use super::staged;
-use watchdog_system::open_regular_file;
+use watchdog_system::read_regular_begin;
 
 /// Files above this size, in bytes, are not compared line by line.
 const LINES_UP_TO: u64 = 1 << 20;
@@ -138,14 +137,11 @@ impl Worktree {
         if !metadata.is_file() || metadata.len() > LINES_UP_TO || metadata.len() > *read {
             return DiffedContent::Other;
         }
-        let mut bytes = Vec::new();
         // It may have grown since the scan.
-        let Ok(count) = open_regular_file(&file)
-            .and_then(|file| file.take(LINES_UP_TO).read_to_end(&mut bytes))
-        else {
+        let Ok(bytes) = read_regular_begin(&file, LINES_UP_TO) else {
             return DiffedContent::Other;
         };
-        *read = read.saturating_sub(count as u64);
+        *read = read.saturating_sub(bytes.len() as u64);
         classify_content(bytes)
     }
 }

@@ -56,7 +56,9 @@ pub use here::{
     signal_held, signal_process, start_with_mark, stdin_of, time_awake, time_since_boot,
     wait_for_held, with_variable,
 };
-pub use regular_file::{open_regular_file, read_entries, read_regular_file};
+pub use regular_file::{
+    open_regular_file, read_behind, read_entries, read_regular_begin, read_regular_file,
+};
 pub use system_facts::{
     BootReading, ListingBuffer, NamedProcess, ProcessHandle, ProcessLife, ProcessRow,
 };

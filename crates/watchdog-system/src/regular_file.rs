@@ -1,7 +1,7 @@
 //! Reads files that a session may have put there: a pipe, a device or an endless file in place of one costs neither time nor memory.
 
 use std::fs::{self, File};
-use std::io::{self, Read as _};
+use std::io::{self, Read as _, Seek as _, SeekFrom};
 use std::path::Path;
 
 use rustix::fs::{Mode, OFlags};
@@ -31,15 +31,36 @@ pub fn open_regular_file(path: &Path) -> io::Result<File> {
 /// # Errors
 /// As [`open_regular_file`]; a larger file is [`io::ErrorKind::FileTooLarge`].
 pub fn read_regular_file(path: &Path, limit: u64) -> io::Result<Vec<u8>> {
-    let mut bytes = Vec::new();
-    open_regular_file(path)?
-        .take(limit.saturating_add(1))
-        .read_to_end(&mut bytes)?;
+    let bytes = read_regular_begin(path, limit.saturating_add(1))?;
     if bytes.len() as u64 > limit {
         Err(io::ErrorKind::FileTooLarge.into())
     } else {
         Ok(bytes)
     }
+}
+
+/// The first bytes of a regular file, at most `most`.
+///
+/// # Errors
+/// As [`open_regular_file`].
+pub fn read_regular_begin(path: &Path, most: u64) -> io::Result<Vec<u8>> {
+    let mut bytes = Vec::new();
+    let file = open_regular_file(path)?;
+    file.take(most).read_to_end(&mut bytes).map(|_| bytes)
+}
+
+/// What a regular file has behind a place, at most `most` bytes of its end; and the place where these begin.
+///
+/// # Errors
+/// As [`open_regular_file`].
+pub fn read_behind(path: &Path, place: u64, most: u64) -> io::Result<(Vec<u8>, u64)> {
+    let mut file = open_regular_file(path)?;
+    let length = file.metadata()?.len();
+    let begin = place.max(length.saturating_sub(most)).min(length);
+    file.seek(SeekFrom::Start(begin))?;
+    let mut bytes = Vec::new();
+    file.take(most).read_to_end(&mut bytes)?;
+    Ok((bytes, begin))
 }
 
 /// The entries of a folder, at most `limit` of them; empty only where there is no such folder.

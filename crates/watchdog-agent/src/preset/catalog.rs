@@ -2,14 +2,13 @@
 
 use std::ffi::OsString;
 use std::fs;
-use std::io::Read as _;
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, LazyLock};
 
 use super::definition::{AgentPreset, MAX_PRESET_BYTES};
 use super::problem::PresetProblem;
 use watchdog_core::config::PresetName;
-use watchdog_system::{open_regular_file, read_entries};
+use watchdog_system::{read_entries, read_regular_begin};
 
 /// How many entries of the folder are read.
 const ENTRIES: usize = 1000;
@@ -163,14 +162,10 @@ pub fn read_preset_file(file: &Path) -> Result<Option<Vec<u8>>, PresetProblem> {
         Err(error) if error.kind() == std::io::ErrorKind::NotFound => return Ok(None),
         Err(error) => return Err(failed(error)),
     }
-    let mut bytes = Vec::new();
     let most = u64::try_from(MAX_PRESET_BYTES)
         .unwrap_or(u64::MAX)
         .saturating_add(1);
-    open_regular_file(file)
-        .and_then(|opened| opened.take(most).read_to_end(&mut bytes))
-        .map_err(failed)?;
-    Ok(Some(bytes))
+    read_regular_begin(file, most).map(Some).map_err(failed)
 }
 
 #[cfg(test)]

@@ -10,7 +10,7 @@ use gix::glob::pattern::Case;
 use gix::ignore::{Search, search::Ignore};
 
 use super::disk::{FolderWalk, as_path};
-use watchdog_system::open_regular_file;
+use watchdog_system::read_regular_begin;
 
 /// A list of patterns larger than this is not one that a person wrote.
 pub(super) const LARGEST: u64 = 8 << 20;
@@ -144,11 +144,5 @@ pub(super) fn join_path(folder: &BStr, name: &BStr) -> gix::bstr::BString {
 }
 
 fn read_regular(path: &Path) -> Option<Vec<u8>> {
-    let mut bytes = Vec::new();
-    open_regular_file(path)
-        .ok()?
-        .take(LARGEST)
-        .read_to_end(&mut bytes)
-        .ok()?;
-    Some(bytes)
+    read_regular_begin(path, LARGEST).ok()
 }

@@ -1,9 +1,9 @@
 //! The settings file itself: read and replaced atomically, and never over another process's change.
 
 use std::fs;
-use std::io::{self, Read as _, Write as _};
+use std::io::{self, Write as _};
 use std::path::{Path, PathBuf};
-use watchdog_system::open_regular_file;
+use watchdog_system::read_regular_begin;
 
 use super::settings_text::SettingsEdit;
 
@@ -79,10 +79,7 @@ impl SettingsFile {
             }
             Err(error) => return Err(failed(error)),
         };
-        let mut bytes = Vec::new();
-        open_regular_file(&real)
-            .and_then(|file| file.take(MOST + 1).read_to_end(&mut bytes))
-            .map_err(failed)?;
+        let bytes = read_regular_begin(&real, MOST + 1).map_err(failed)?;
         if bytes.len() as u64 > MOST {
             return Err(SettingsFileError::TooLarge { path: real });
         }

@@ -1,7 +1,6 @@
 //! Finds the worktree's list of tasks, and ticks the boxes of those that a plan fulfilled, in a commit of its own.
 
 use std::fs::{self, File, OpenOptions};
-use std::io::Read;
 use std::os::unix::fs::FileExt;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
@@ -12,7 +11,7 @@ use super::single::{CommitAttempt, CommitGroup, commit_group};
 use super::task_list::{UncheckedBox, open_tasks};
 use watchdog_facts::evidence::{Degradation, WarningCode};
 use watchdog_git::{Error, SnapshotPath, SnapshotPathKind, Worktree};
-use watchdog_system::open_regular_file;
+use watchdog_system::read_regular_begin;
 
 /// Longer lists are not read.
 const LONGEST: u64 = 1 << 20;
@@ -74,13 +73,7 @@ fn plain_file(root: &Path, path: &str) -> Option<PathBuf> {
 }
 
 fn read_list_file(root: &Path, path: &str) -> Option<Vec<u8>> {
-    let mut bytes = Vec::new();
-    open_regular_file(&plain_file(root, path)?)
-        .ok()?
-        .take(LONGEST)
-        .read_to_end(&mut bytes)
-        .ok()?;
-    Some(bytes)
+    read_regular_begin(&plain_file(root, path)?, LONGEST).ok()
 }
 
 /// Ticks the boxes with these texts and commits the file. On an obstacle it changes nothing, and returns a note.

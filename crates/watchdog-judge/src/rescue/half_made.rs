@@ -1,13 +1,13 @@
 //! Linked worktrees that a killed restore left half made: detects them, and completes or recreates them.
 
 use std::fs::{self, File, TryLockError};
-use std::io::{Read, Write};
+use std::io::Write;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 use watchdog_facts::shell_line::{WorktreeCommands, shell_path, shell_word};
 use watchdog_git::{FoundWorktree, Worktree, worktrees_of};
-use watchdog_system::{open_regular_file, read_entries};
+use watchdog_system::{read_entries, read_regular_begin};
 
 /// Is in the git directory of a worktree while a snapshot is brought back there, and locked by the process that does it.
 const MARK: &str = "watchdog-restore";
@@ -124,13 +124,7 @@ fn remove_half_made(
 }
 
 fn read_small_file(path: &Path) -> Option<String> {
-    let mut text = String::new();
-    open_regular_file(path)
-        .ok()?
-        .take(4096)
-        .read_to_string(&mut text)
-        .ok()?;
-    Some(text)
+    String::from_utf8(read_regular_begin(path, 4096).ok()?).ok()
 }
 
 /// Says that a snapshot is being brought back into a worktree, for as long as this process lives or until the end.

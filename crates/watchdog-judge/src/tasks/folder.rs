@@ -2,12 +2,12 @@
 
 use std::collections::HashMap;
 use std::fs;
-use std::io::{self, Read as _};
+use std::io;
 use std::path::{Path, PathBuf};
 
 use watchdog_core::config::task_file::{TaskFile, has_front_matter, parse_task};
 use watchdog_core::config::{ConfigError, ConfigProblem, MAX_BYTES};
-use watchdog_system::open_regular_file;
+use watchdog_system::read_regular_begin;
 
 /// The folder of task files, unless the configuration names another.
 pub const OWN: &str = ".watchdog/tasks";
@@ -209,11 +209,7 @@ fn is_readme(file: &Path) -> bool {
 /// # Errors
 /// Fails if it cannot be read, with the bytes' own faults left to [`parse_task`].
 fn read_task_file(path: &Path) -> io::Result<Vec<u8>> {
-    let mut bytes = Vec::new();
-    open_regular_file(path)?
-        .take(MAX_BYTES as u64 + 1)
-        .read_to_end(&mut bytes)?;
-    Ok(bytes)
+    read_regular_begin(path, MAX_BYTES as u64 + 1)
 }
 
 fn new_invalid_file(relative: &Path, message: String) -> InvalidTaskFile {

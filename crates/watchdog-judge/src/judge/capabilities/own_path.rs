@@ -2,13 +2,12 @@
 //! worktree where it stands elsewhere.
 
 use std::fs;
-use std::io::Read;
 use std::path::{Path, PathBuf};
 
 use watchdog_core::checks::{gate_files, list_possible_files, named_runner};
 use watchdog_core::config::settings::CommandLine;
 use watchdog_process::program_in_path;
-use watchdog_system::open_regular_file;
+use watchdog_system::read_regular_begin;
 
 use super::copied_dependencies::plain_folder;
 
@@ -60,8 +59,7 @@ pub(super) fn escapes_checkout(line: &CommandLine, folder: &Path) -> bool {
 
 /// The begin of a regular file; empty where there is none.
 fn read_begin(file: &Path) -> String {
-    let mut text = Vec::new();
-    let _ = open_regular_file(file).map(|file| file.take(LONGEST).read_to_end(&mut text));
+    let text = read_regular_begin(file, LONGEST).unwrap_or_default();
     String::from_utf8_lossy(&text).into_owned()
 }
 

@@ -1,11 +1,11 @@
 //! Finds the files that the table names: in a folder, above it or below it. Reads so much of each,
 //! and regular files alone; notes what cannot be used.
 
-use std::io::{self, Read as _};
+use std::io;
 
 use serde_json::Value;
 use watchdog_git::{OwnFolder, Worktree};
-use watchdog_system::open_regular_file;
+use watchdog_system::read_regular_begin;
 
 /// So much of a file is looked at, in bytes.
 const MOST_BYTES: u64 = 1 << 20;
@@ -99,11 +99,8 @@ impl<'a> ProjectReader<'a> {
     /// The beginning of a file. A pipe or device in its place is no file.
     fn read_text(&mut self, path: &str) -> Option<String> {
         self.opened += 1;
-        let mut bytes = Vec::new();
-        let read = open_regular_file(&self.worktree.root().join(path))
-            .and_then(|file| file.take(MOST_BYTES).read_to_end(&mut bytes));
-        match read {
-            Ok(_) => Some(String::from_utf8_lossy(&bytes).into_owned()),
+        match read_regular_begin(&self.worktree.root().join(path), MOST_BYTES) {
+            Ok(bytes) => Some(String::from_utf8_lossy(&bytes).into_owned()),
             Err(error) => {
                 use io::ErrorKind::{InvalidInput, NotFound};
                 if !matches!(error.kind(), NotFound | InvalidInput) {
