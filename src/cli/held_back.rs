@@ -1,20 +1,18 @@
 //! Holds back messages of commands while the live view has the terminal, for the view to show.
 
-use std::sync::{Mutex, PoisonError};
+use std::sync::{Mutex, MutexGuard, PoisonError};
 
 /// The lines, while they are held back.
 static HELD: Mutex<Option<Vec<String>>> = Mutex::new(None);
 
 /// From now on lines are held back.
 pub fn begin_holding_back() {
-    HELD.lock()
-        .unwrap_or_else(PoisonError::into_inner)
-        .get_or_insert_default();
+    lock_mutex(&HELD).get_or_insert_default();
 }
 
 /// Keeps a text where it is held back, its colours left out; says whether it is.
 pub fn hold_back_text(text: &str) -> bool {
-    match HELD.lock().unwrap_or_else(PoisonError::into_inner).as_mut() {
+    match lock_mutex(&HELD).as_mut() {
         Some(held_lines) => {
             held_lines.extend(
                 anstream::adapter::strip_str(text)
@@ -30,8 +28,7 @@ pub fn hold_back_text(text: &str) -> bool {
 
 /// The lines that were held back so far; further ones are held back, too.
 pub fn take_held_lines() -> Vec<String> {
-    HELD.lock()
-        .unwrap_or_else(PoisonError::into_inner)
+    lock_mutex(&HELD)
         .as_mut()
         .map(std::mem::take)
         .unwrap_or_default()
@@ -39,8 +36,10 @@ pub fn take_held_lines() -> Vec<String> {
 
 /// The lines that nobody took; nothing is held back any more.
 pub fn end_holding_back() -> Vec<String> {
-    HELD.lock()
-        .unwrap_or_else(PoisonError::into_inner)
-        .take()
-        .unwrap_or_default()
+    lock_mutex(&HELD).take().unwrap_or_default()
+}
+
+/// Locks what a thread that panicked may have left locked: each state here is whole at any time.
+pub fn lock_mutex<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
+    mutex.lock().unwrap_or_else(PoisonError::into_inner)
 }

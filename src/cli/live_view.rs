@@ -1,20 +1,22 @@
 //! The view of loops in a terminal: two lines for one loop, and one for each agent of a pool.
 
 use std::collections::BTreeMap;
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
 use jiff::Timestamp;
 
+use crate::cli::held_back::lock_mutex;
 use crate::cli::progress_frame::ProgressFrame;
-use crate::cli::progress_text::{format_clock, format_spent, progress_line};
+use crate::cli::progress_text::{
+    format_clock, format_elapsed, format_spent, measure_elapsed, progress_line,
+};
 use crate::cli::terminal::CommandTerminal;
 use watchdog_agent::stream::StreamTap;
-use watchdog_core::decision::iteration::next::PauseReason;
 use watchdog_core::decision::termination::SpentUsage;
 use watchdog_facts::display::escape_to_one_line;
 use watchdog_judge::judge::command_env::ProgressCallback;
-use watchdog_judge::modes::iterate::{LoopPhase, LoopStatus, LoopView};
+use watchdog_judge::modes::iterate::{LoopPhase, LoopStatus, LoopView, why_in_words};
 use watchdog_judge::modes::work::AgentPoolView;
 
 /// The loops that run, by the name that stands before each; that of a loop alone is empty.
@@ -34,13 +36,11 @@ struct NamedLoop {
 }
 
 impl LiveView {
-    /// Begins, where stderr is a terminal that can be drawn on and somebody wants to be told things.
+    /// Begins, where somebody wants to be told things.
     pub fn start(terminal: &CommandTerminal) -> Option<Self> {
         let loops = RunningLoops::default();
         let shown = Arc::clone(&loops);
-        let frame = ProgressFrame::start(terminal, move |now| {
-            all_lines(&shown.lock().unwrap_or_else(PoisonError::into_inner), now)
-        })?;
+        let frame = ProgressFrame::start(terminal, move |now| all_lines(&lock_mutex(&shown), now))?;
         Some(LiveView { loops, frame })
     }
 
@@ -71,29 +71,14 @@ impl AgentPoolView for LiveView {
 
 impl LoopView for NamedLoop {
     fn show(&self, status: &LoopStatus) {
-        let mut loops = self
-            .view
-            .loops
-            .lock()
-            .unwrap_or_else(PoisonError::into_inner);
-        if status.phase == LoopPhase::Over {
-            loops.remove(&self.name);
-        } else {
-            loops.insert(self.name.clone(), status.clone());
-        }
-        drop(loops);
-        self.view.frame.refresh();
+        let mut loops = lock_mutex(&self.view.loops);
+        loops.insert(self.name.clone(), status.clone());
     }
 }
 
 impl Drop for NamedLoop {
     fn drop(&mut self) {
-        // A loop that never came to its end works no more, either.
-        self.view
-            .loops
-            .lock()
-            .unwrap_or_else(PoisonError::into_inner)
-            .remove(&self.name);
+        lock_mutex(&self.view.loops).remove(&self.name);
     }
 }
 
@@ -120,7 +105,7 @@ fn all_lines(loops: &BTreeMap<String, LoopStatus>, now: Timestamp) -> Vec<String
 
 /// The spec, the iteration, the time and what was spent.
 fn render_head(status: &LoopStatus, now: Timestamp) -> Vec<String> {
-    let live = status.tap.as_ref().map(StreamTap::view);
+    let live = status.tap.as_ref().map(StreamTap::live_view);
     let spent = live.as_ref().map_or(status.spent, |live| {
         status.spent.plus(SpentUsage::from_usage(&live.usage))
     });
@@ -141,16 +126,16 @@ fn render_head(status: &LoopStatus, now: Timestamp) -> Vec<String> {
 /// Describes its present activity.
 fn describe_activity(status: &LoopStatus, now: Timestamp) -> String {
     match status.phase {
-        LoopPhase::Session { since } => {
-            let line = status
-                .tap
-                .as_ref()
-                .map(|tap| escape_to_one_line(&tap.view().last_line))
-                .filter(|line| !line.is_empty());
+        LoopPhase::Session { since, limit } => {
+            let tap = status.tap.as_ref();
+            let activity = tap.map(|tap| tap.live_view().describe_activity());
+            let activity = activity.filter(|words| !words.is_empty());
             format!(
                 "session {}{}",
-                format_clock(measure_elapsed(since, now)),
-                line.map(|line| format!(": {line}")).unwrap_or_default()
+                format_elapsed(measure_elapsed(since, now), limit),
+                activity
+                    .map(|words| format!(": {words}"))
+                    .unwrap_or_default()
             )
         }
         LoopPhase::Judging => "judging".to_string(),
@@ -158,25 +143,10 @@ fn describe_activity(status: &LoopStatus, now: Timestamp) -> String {
             let time_left = Duration::try_from(until.duration_since(now)).unwrap_or_default();
             format!(
                 "{}: next session at {until:.0}, in {}",
-                describe_pause(why),
+                why_in_words(why),
                 format_clock(time_left)
             )
         }
-        LoopPhase::Over => String::new(),
-    }
-}
-
-fn measure_elapsed(since: Timestamp, now: Timestamp) -> Duration {
-    Duration::try_from(now.duration_since(since)).unwrap_or_default()
-}
-
-fn describe_pause(why: PauseReason) -> &'static str {
-    match why {
-        PauseReason::Cooldown => "cooldown",
-        PauseReason::UsageLimit => "usage limit",
-        PauseReason::Overload => "no room for the session",
-        PauseReason::Crash => "after a crash",
-        PauseReason::BackgroundWork => "background work",
     }
 }
 
@@ -184,6 +154,7 @@ fn describe_pause(why: PauseReason) -> &'static str {
 mod tests {
     use super::*;
     use watchdog_core::decision::breaker::BreakerState;
+    use watchdog_core::decision::iteration::next::PauseReason;
     use watchdog_process::OutputReader as _;
 
     fn status(phase: LoopPhase) -> LoopStatus {
@@ -219,12 +190,16 @@ mod tests {
         tap.push(b"thinking\nreading \x1b]0;x\x07the tests\n");
         let session = LoopStatus {
             tap: Some(tap),
-            ..status(LoopPhase::Session { since: at(700) })
+            ..status(LoopPhase::Session {
+                since: at(700),
+                limit: Some(Duration::from_secs(90)),
+            })
         };
         let shown = lines("", session);
         assert_eq!(shown[0], head);
         assert!(
-            shown[1].starts_with("  session 0:24: reading ") && !shown.concat().contains('\x1b'),
+            shown[1].starts_with("  session 0:24 of 1:30: reading ")
+                && !shown.concat().contains('\x1b'),
             "{shown:?}"
         );
         let pause = status(LoopPhase::Pause {
@@ -235,7 +210,7 @@ mod tests {
             lines("", pause),
             [
                 head,
-                "  usage limit: next session at 1970-01-01T01:14:04Z, in 1:02:00"
+                "  a usage limit was met: next session at 1970-01-01T01:14:04Z, in 1:02:00"
             ]
         );
     }

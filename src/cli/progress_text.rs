@@ -2,6 +2,7 @@
 
 use std::time::Duration;
 
+use jiff::Timestamp;
 use watchdog_core::decision::termination::SpentUsage;
 
 /// A length of time as a clock shows it: `0:07`, `12:03`, `1:02:03`.
@@ -11,6 +12,17 @@ pub fn format_clock(length: Duration) -> String {
         (0, minutes, seconds) => format!("{minutes}:{seconds:02}"),
         (hours, minutes, seconds) => format!("{hours}:{minutes:02}:{seconds:02}"),
     }
+}
+
+/// A length of time with its limit: `12:03 of 30:00`.
+pub fn format_elapsed(elapsed: Duration, limit: Option<Duration>) -> String {
+    let of = limit.map(|limit| format!(" of {}", format_clock(limit)));
+    format_clock(elapsed) + &of.unwrap_or_default()
+}
+
+/// The time between two instants; zero where the clock was set back.
+pub fn measure_elapsed(since: Timestamp, at: Timestamp) -> Duration {
+    Duration::try_from(at.duration_since(since)).unwrap_or_default()
 }
 
 /// US dollars: `$1.23`.

@@ -337,7 +337,8 @@ fn verdict_lines(judgement: &Judgement, verbose: bool) -> Vec<String> {
                 .map(|line| format!("    {}", escape_for_display(line))),
         );
     }
-    lines.extend(judgement.looped.iter().map(describe_loop));
+    let looped = judgement.looped.iter();
+    lines.extend(looped.map(|looped| describe_loop(looped, verdict.status())));
     if let Some(at) = verdict.retry_at {
         lines.push(format!("  look again at {at:.0}"));
     }
@@ -357,7 +358,7 @@ fn verdict_lines(judgement: &Judgement, verbose: bool) -> Vec<String> {
 }
 
 /// Sums up a loop: its sessions, time, commits, cost and tokens, and whether the same command goes on with it.
-fn describe_loop(looped: &EndedLoop) -> String {
+fn describe_loop(looped: &EndedLoop, status: Status) -> String {
     let sessions = u64::from(looped.iterations);
     let whole = looped.history.len() as u64 == sessions;
     let commits: Option<u64> = looped.history.iter().map(|record| record.commits).sum();
@@ -377,10 +378,10 @@ fn describe_loop(looped: &EndedLoop) -> String {
         }
     });
     let spent = progress_line(parts.into_iter().chain(spent));
-    let goes_on = if looped.over {
-        ""
-    } else {
-        "; the same command goes on with it"
+    let goes_on = match (looped.over, status) {
+        (false, _) => "; the same command goes on with it",
+        (true, Status::Complete) => "",
+        (true, _) => "; the same command begins another",
     };
     format!("  loop: {spent}{goes_on}")
 }

@@ -4,6 +4,8 @@
 
 use std::io::{IsTerminal as _, Write as _, stderr};
 
+use anstream::{AutoStream, ColorChoice};
+use anstyle::{AnsiColor, Style};
 use rustix::process::getpgrp;
 use rustix::termios::{LocalModes, tcgetattr, tcgetpgrp, tcgetwinsize};
 use unicode_width::UnicodeWidthStr as _;
@@ -38,11 +40,6 @@ impl TerminalFrame {
         foreground && tcgetattr(stderr()).is_ok_and(|modes| modes.local_modes.contains(shared))
     }
 
-    /// Whether anything is drawn.
-    pub fn is_drawn(&self) -> bool {
-        !self.drawn.is_empty()
-    }
-
     /// Takes away what is drawn. A terminal that hung up is no fault of ours.
     pub fn erase(&mut self) {
         let rows = count_wrapped_rows(&self.drawn, read_terminal_width());
@@ -65,7 +62,11 @@ impl TerminalFrame {
             .map(|line| cut(line, read_terminal_width().saturating_sub(MARGIN)))
             .collect();
         self.drawn = lines.iter().map(|line| line.width()).collect();
-        let _ = write!(stderr(), "{}", lines.join("\r\n"));
+        let style = match AutoStream::choice(&stderr()) {
+            ColorChoice::Never => Style::new(),
+            _ => AnsiColor::Cyan.on_default(),
+        };
+        let _ = write!(stderr(), "{style}{}{style:#}", lines.join("\r\n"));
         let _ = stderr().flush();
     }
 }

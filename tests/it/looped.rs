@@ -487,7 +487,9 @@ fn closing_line_sums_up_the_loop() {
         .find(|line| line.starts_with("  loop: 2 sessions in "))
         .unwrap_or_else(|| panic!("{out}"));
     assert!(
-        closing.ends_with(" · 2 commits · at least $0.50 · at least 750 tokens"),
+        closing.ends_with(
+            " · 2 commits · at least $0.50 · at least 750 tokens; the same command begins another"
+        ),
         "{closing}"
     );
     let begin = out

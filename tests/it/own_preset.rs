@@ -65,9 +65,14 @@ fn run_with_prompt_starts_the_configured_agent() {
     let out = repo.watchdog(&line);
     assert_eq!(out.stdout, "", "its events are for programs\n{out}");
     repo.watchdog(&[&line[..], &["--agent", "my-agent", "--", "--fast"]].concat());
+    repo.watchdog(&[&line[..], &["--", "--slow"]].concat());
     assert_eq!(
         calls(&made),
-        ["work --json --model big", "work --json --fast"],
+        [
+            "work --json --model big",
+            "work --json --fast",
+            "work --json --model big --slow"
+        ],
         "{out}"
     );
 

@@ -3,6 +3,8 @@
 use std::fs;
 use std::time::Duration;
 
+use regex::Regex;
+
 use crate::support::{AtTerminal, Repo, TestEnv, screen, wait_until};
 
 const XTERM: &str = "xterm-256color";
@@ -84,6 +86,30 @@ fn progress_lines_appear_and_disappear_completely() {
             "{args:?}: {end:#?}"
         );
     }
+}
+
+#[test]
+fn piped_loop_tells_its_progress_with_time() {
+    let env = TestEnv::new();
+    let repo = with_task(&env);
+    let script = session(&env);
+    let args = [
+        "loop",
+        "--max-iterations",
+        "1",
+        "--timeout",
+        "30m",
+        "--no-probe",
+    ];
+    let args = [&args[..], &["--", "sh", "-c", &script]].concat();
+    let running = repo.watchdog_command(&args).spawn();
+    let line = r"(?m)^\d{4}-\S+Z watchdog: main · iteration 1/1 · 0:\d\d · .*session 0:\d\d of 30:00: reading the tests$";
+    let line = Regex::new(line).expect("a fixed pattern");
+    wait_until("the line is told", PATIENCE, || {
+        line.is_match(&running.stderr_so_far())
+    });
+    fs::write(env.root().join("go"), "").expect("the scratch folder takes files");
+    running.wait().expect(0);
 }
 
 #[test]

@@ -5,6 +5,7 @@ use std::time::Duration;
 
 use regex::Regex;
 use rustix::process::Signal;
+use serde_json::{Value, json};
 use unicode_width::UnicodeWidthStr as _;
 
 use crate::support::{AtTerminal, Repo, Run, TestEnv, is_stopped, screen, wait_until};
@@ -91,6 +92,7 @@ fn run_line_fits_narrow_terminals_without_steering_them() {
     );
     let drawn = at.shown();
     let drawn = &drawn[drawn.rfind("0:0").expect("it is there")..];
+    let drawn = drawn.trim_end_matches("\x1b[0m");
     assert!(!drawn.contains(|c: char| c.is_control()), "{drawn:?}");
     // A terminal of another width is seen at the next line.
     at.resize(100);
@@ -109,12 +111,12 @@ fn machine_events_are_passed_on_and_explained() {
     let repo = env.repo();
     let events = [
         r#"{"type":"system","subtype":"init","session_id":"s1","tools":[]}"#,
-        r#"{"type":"assistant","message":{"role":"assistant","content":[{"type":"text","text":"I fix the parser"},{"type":"tool_use","id":"t1","name":"Edit","input":{}}]}}"#,
+        r#"{"type":"assistant","message":{"role":"assistant","content":[{"type":"text","text":"I fix the parser"},{"type":"tool_use","id":"t1","name":"Edit","input":{"file_path":"src/p.rs"}}]}}"#,
     ];
     env.write("events", format!("{}\n", events.join("\n")));
     let says = format!("cat '{}'", env.root().join("events").display());
     let at = session(&repo, &says, &[]).at_terminal_of(80, XTERM);
-    let seen = with_line(&at, 80, "Edit · I fix the parser");
+    let seen = with_line(&at, 80, "Edit src/p.rs · I fix the parser");
     assert!(
         seen.concat().contains(&events.concat()[..60]),
         "the events are shown, too: {seen:#?}"
@@ -122,6 +124,43 @@ fn machine_events_are_passed_on_and_explained() {
     fs::write(repo.path().join("go"), "").unwrap();
     let (_, shown) = at.wait();
     assert!(clocks(&screen(&shown, 80)).is_empty(), "{shown}");
+}
+
+#[test]
+fn silent_session_is_shown_by_its_transcript() {
+    let env = TestEnv::new();
+    let repo = env.repo();
+    let path = repo.path().to_str().unwrap();
+    let slug = path.replace(|c: char| !c.is_ascii_alphanumeric(), "-");
+    let folder = format!("home/.claude/projects/{slug}");
+    let event = |id: &str, content: Value| {
+        let usage = json!({"input_tokens": 1200, "output_tokens": 34});
+        let message = json!({"id": id, "role": "assistant", "content": [content], "usage": usage});
+        format!("{}\n", json!({"type": "assistant", "message": message}))
+    };
+    let text = |words: &str| json!({"type": "text", "text": words});
+    let call =
+        json!({"type": "tool_use", "id": "t1", "name": "Bash", "input": {"command": "cargo test"}});
+    // That of an earlier session in this folder.
+    let name = |last: u8| format!("{folder}/11111111-2222-4333-8444-55555555555{last}.jsonl");
+    env.write(&name(1), event("m0", text("earlier")));
+    let (one, two) = (event("m1", text("I test")), event("m2", call));
+    let files = [(&*name(2), ""), ("one", &one), ("two", &two)];
+    let [transcript, one, two] =
+        files.map(|(name, text)| env.write(name, text).display().to_string());
+    let says = format!(
+        "rm '{transcript}'; sleep 0.2; cat '{one}' >'{transcript}'; while [ ! -e more ]; do sleep 0.02; done; cat '{two}' >>'{transcript}'"
+    );
+    let at = session(&repo, &says, &["--timeout", "30m"]).at_terminal_of(100, XTERM);
+    with_line(&at, 100, "of 30:00 · 1.2k tokens · I test");
+    fs::write(repo.path().join("more"), "").unwrap();
+    with_line(
+        &at,
+        100,
+        "of 30:00 · 2.4k tokens · Bash cargo test · I test",
+    );
+    fs::write(repo.path().join("go"), "").unwrap();
+    assert_eq!(at.wait().0, 0);
 }
 
 #[test]

@@ -1,19 +1,20 @@
 //! Reads a transcript of Claude Code: all of a short one, the end of a long one.
 
-use std::io::{self, Read, Seek, SeekFrom};
-use std::path::Path;
+use std::io;
+use std::path::{Path, PathBuf};
+use std::time::SystemTime;
 
+use jiff::Timestamp;
 use memchr::memchr;
 
-use super::stream::{SessionSummary, StreamReader};
-use watchdog_system::open_regular_file;
+use super::stream::{SessionSummary, SessionView, StreamReader};
+use super::transcript_source::{COARSE, TranscriptSource};
+use watchdog_system::read_behind;
 
 /// Bytes of a transcript that are read, from its end, by default.
 pub const WINDOW: u64 = 4 << 20;
-/// Bytes that are read, from its end, to find calls without a result.
+/// Bytes that are read, from its end, to find calls without a result, or at a look at a session that runs.
 const CALLS: u64 = 1 << 20;
-/// Bytes per read.
-const CHUNK: usize = 64 << 10;
 
 /// Reads the last `window` bytes of a transcript, from the first whole line on.
 ///
@@ -22,35 +23,17 @@ const CHUNK: usize = 64 << 10;
 /// # Errors
 /// When the file cannot be read.
 pub fn read_transcript(path: &Path, window: u64) -> io::Result<SessionSummary> {
-    let mut file = open_regular_file(path)?;
-    let size = file.metadata()?.len();
+    // An extra byte: a line may begin just behind it.
+    let (bytes, begin) = read_behind(path, 0, window + 1)?;
+    let part = begin > 0;
+    let cut = |end: usize| &bytes[end + 1..];
+    let whole = if part {
+        memchr(b'\n', &bytes).map_or(&[][..], cut)
+    } else {
+        &bytes
+    };
     let mut reader = StreamReader::of_events();
-    let part = size > window;
-    let mut within_line = part;
-    if part {
-        // Reads an extra byte: a line may begin just there.
-        file.seek(SeekFrom::Start(size - window - 1))?;
-    }
-    // The next call reads later messages.
-    let mut window_reader = file.take(size.min(window + 1));
-    let mut buffer = vec![0; CHUNK];
-    loop {
-        let count = match window_reader.read(&mut buffer) {
-            Ok(0) => break,
-            Ok(count) => count,
-            Err(error) if error.kind() == io::ErrorKind::Interrupted => continue,
-            Err(error) => return Err(error),
-        };
-        let mut bytes = &buffer[..count];
-        if within_line {
-            match memchr(b'\n', bytes) {
-                Some(end) => bytes = &bytes[end + 1..],
-                None => continue,
-            }
-            within_line = false;
-        }
-        reader.push(bytes);
-    }
+    reader.push(whole);
     Ok(if part {
         reader.finish_part()
     } else {
@@ -63,6 +46,52 @@ pub fn unanswered_calls(path: Option<&Path>) -> Vec<String> {
     path.and_then(|path| read_transcript(path, CALLS).ok())
         .map(|transcript| transcript.unanswered)
         .unwrap_or_default()
+}
+
+/// Follows the transcript of a session that runs: a look reads what was appended since the last one.
+pub struct TranscriptTail {
+    source: TranscriptSource,
+    folder: PathBuf,
+    since: Timestamp,
+    /// The transcript, and how far it was read.
+    place: Option<(PathBuf, u64)>,
+    reader: StreamReader,
+}
+
+impl TranscriptTail {
+    /// The transcript of the session that begins now in this folder.
+    pub fn new(source: TranscriptSource, folder: &Path, since: Timestamp) -> Self {
+        TranscriptTail {
+            source,
+            folder: folder.to_owned(),
+            since,
+            place: None,
+            reader: StreamReader::of_events(),
+        }
+    }
+
+    /// What the agent does by its transcript; `None` as long as that shows nothing.
+    pub fn read_on(&mut self) -> Option<SessionView> {
+        if self.place.is_none() {
+            self.place = self.find_begun();
+        }
+        let (path, place) = self.place.as_mut()?;
+        let (bytes, begin) = read_behind(path, *place, CALLS).ok()?;
+        *place = begin + bytes.len() as u64;
+        self.reader.push(&bytes);
+        let view = self.reader.view();
+        (!view.describe_activity().is_empty()).then_some(view)
+    }
+
+    /// The transcript that began last since the session did: an earlier one may be that of another session.
+    fn find_begun(&self) -> Option<(PathBuf, u64)> {
+        let since = Some(SystemTime::from(self.since) - COARSE);
+        let files = self.source.listing(&self.folder, Some(self.since)).files;
+        let begun = files.into_iter().filter(|file| file.begun >= since);
+        begun
+            .max_by_key(|file| file.begun)
+            .map(|file| (file.path, 0))
+    }
 }
 
 #[cfg(test)]

@@ -34,7 +34,7 @@ const FIRST_LINE: u64 = 1 << 20;
 /// Longer slugs are shortened by Claude Code, with a hash behind them; those are found by their beginning.
 const SLUG: usize = 200;
 /// File systems note times by a clock that lags behind, by a tick of the kernel.
-const COARSE: Duration = Duration::from_millis(100);
+pub(super) const COARSE: Duration = Duration::from_millis(100);
 
 /// The place of an agent's transcripts.
 #[derive(Debug, Clone, PartialEq, Eq)]

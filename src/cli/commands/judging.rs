@@ -1,5 +1,7 @@
 //! `watchdog check` and `watchdog run`: judge, and say so.
 
+use std::sync::Arc;
+
 use crate::cli::args::{CheckArgs, RunArgs};
 use crate::cli::args_judge::JudgeArgs;
 use crate::cli::args_session::UncommittedArgs;
@@ -10,6 +12,7 @@ use watchdog_judge::judge::command_env::CommandEnv;
 use watchdog_judge::judge::judgement_input::Overrides;
 use watchdog_judge::modes::check::CheckRequest;
 use watchdog_judge::modes::check::judge_since_baseline as judge_check;
+use watchdog_judge::modes::run::view::RunView;
 use watchdog_judge::modes::run::wrapped::RunRequest;
 use watchdog_judge::modes::run::wrapped::run_wrapped_session as judge_run;
 use watchdog_judge::session::UncommittedRule;
@@ -61,28 +64,30 @@ pub fn run_session_command(
         command: args.command,
         terms: args.session.session_terms(false),
         output_to_stderr: terminal.json,
-        view: line.as_ref().map(RunLine::view),
+        view: line.clone().map(|line| line as Arc<dyn RunView>),
         overrides: Overrides {
             no_progress_limit: Some(3),
             ..add_uncommitted_args(collect_overrides(&args.judge, false), args.uncommitted)
         },
     };
-    let narrate = line.as_ref().map_or_else(
-        || command_env.narrate.clone(),
-        |line| line.narrator(terminal),
-    );
+    let narrate = line
+        .as_ref()
+        .map_or_else(|| command_env.narrate.clone(), |line| line.narrator());
     let around = CommandEnv {
         narrate,
         numbers,
         ..command_env.clone()
     };
-    let mut judgement = in_runtime(async |signals| {
+    let judged = in_runtime(async |signals| {
         if let Some(line) = &line {
             line.vanish_when_stopped();
         }
         judge_run(&around, request, signals).await
-    })?;
-    drop(line);
+    });
+    if let Some(line) = line {
+        line.end();
+    }
+    let mut judgement = judged?;
     judgement.verdict.degraded.extend(take_unread_notes());
     terminal.verdict(&judgement, true);
     Ok(judgement.exit_code())

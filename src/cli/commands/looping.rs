@@ -97,7 +97,9 @@ fn build_loop_request(
             .map(|path| read_prompt(path).map(|text| (path.display().to_string(), text)))
             .transpose()?,
     };
-    if task.is_none() && args.prompts.is_none() && (args.agent.is_some() || args.command.is_empty())
+    if task.is_none()
+        && args.prompts.is_none()
+        && (args.agent.is_some() || !names_program(&args.command))
     {
         let why = if args.agent.is_some() {
             "--agent needs to be told what to do"
@@ -178,7 +180,8 @@ fn build_loop_request(
     })
 }
 
-/// The agents that a command line means: the one that it names with further arguments, its program, or else the configured one.
+/// The agents that a command line means: the one that it names with further arguments, its program, or else the configured one, which
+/// gets words that begin with an option.
 pub fn select_agents(
     agent: Option<String>,
     command: Vec<OsString>,
@@ -192,12 +195,22 @@ pub fn select_agents(
             program,
             fallback,
         },
-        None if command.is_empty() => AgentSelection::Configured { program, fallback },
+        None if !names_program(&command) => AgentSelection::Configured {
+            args: command,
+            program,
+            fallback,
+        },
         None => AgentSelection::Program {
             argv: command,
             fallback,
         },
     }
+}
+
+/// Whether the words behind `--` begin with a program.
+fn names_program(command: &[OsString]) -> bool {
+    let first = command.first();
+    first.is_some_and(|word| !word.as_encoded_bytes().starts_with(b"-"))
 }
 
 /// The request of a loop that a person can ask to pause. Without the signal it can still be ended.

@@ -14,6 +14,7 @@ use crate::cli::progress_text::{format_clock, progress_line};
 use crate::cli::row_lines;
 use crate::cli::table::{shown_path, style_of, table_lines, terminal_width};
 use crate::cli::terminal::CommandTerminal;
+use crate::cli::terminal_frame::TerminalFrame;
 use crate::report::attention;
 use crate::report::same_faults::{FaultGroup, FaultKey, group_by_fault};
 use watchdog_facts::display::{escape_to_one_line, plural};
@@ -47,7 +48,10 @@ pub fn run_sweep_command(
     let progress = Arc::new(SweepProgress::default());
     let frame = {
         let (progress, began) = (Arc::clone(&progress), Instant::now());
-        ProgressFrame::start(terminal, move |_| progress.lines(began.elapsed()))
+        // cron sends what a sweep says by mail.
+        TerminalFrame::can_be_drawn()
+            .then(|| ProgressFrame::start(terminal, move |_| progress.lines(began.elapsed())))
+            .flatten()
     };
     let (json, only) = (terminal.json, args.only);
     let (shown, speaker) = (only.clone(), *terminal);

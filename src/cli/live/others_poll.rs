@@ -1,11 +1,12 @@
 //! Reads the other machines of a fleet in a thread of its own: a server that is slow or away delays nothing of this machine.
 
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::{Arc, Mutex, MutexGuard};
 use std::time::Duration;
 
 use jiff::Timestamp;
 
 use super::signals::spawn_reader;
+use crate::cli::held_back::lock_mutex;
 use crate::report::fleet_overview::FleetOverview;
 use crate::report::overview::{ShownSpecs, StatusOverview};
 use watchdog_store::{LocalStore, StoreError};
@@ -41,7 +42,7 @@ impl OthersPoll {
             loop {
                 let others = read();
                 let Some(seen) = seen.upgrade() else { return };
-                *seen.lock().unwrap_or_else(PoisonError::into_inner) = Some(others);
+                *lock_mutex(&seen) = Some(others);
                 drop(seen);
                 std::thread::sleep(EVERY);
             }
@@ -50,7 +51,7 @@ impl OthersPoll {
     }
 
     fn lock_seen(&self) -> MutexGuard<'_, Option<Result<ReadOthers, String>>> {
-        self.seen.lock().unwrap_or_else(PoisonError::into_inner)
+        lock_mutex(&self.seen)
     }
 
     /// Differs as soon as something was read that was not there before.

@@ -9,6 +9,7 @@ use std::time::{Duration, Instant};
 use super::input::LiveInput;
 use super::live_data::{LiveRowKey, RowFacts, RowQuery, ShownFact};
 use super::signals::spawn_reader;
+use crate::cli::held_back::lock_mutex;
 use crate::report::git_counts::{count_commits, count_uncommitted};
 use watchdog_agent::stream::StreamTap;
 use watchdog_git::Worktree;
@@ -65,7 +66,7 @@ impl RowReader {
     }
 
     fn lock_queries(&self) -> MutexGuard<'_, Vec<RowQuery>> {
-        self.0.0.lock().unwrap_or_else(PoisonError::into_inner)
+        lock_mutex(&self.0.0)
     }
 
     fn keep_reading(&self, command_env: &CommandEnv, to: &Sender<LiveInput>) {
@@ -227,12 +228,7 @@ fn read_log(
         }
     }
     let view = log.tap.view();
-    facts.last_line = match view.calls.last() {
-        Some(tool) if !view.last_line.contains(tool.as_str()) => {
-            format!("{tool} · {}", view.last_line)
-        }
-        _ => view.last_line,
-    };
+    facts.last_line = view.describe_activity();
     facts.cost = view
         .usage
         .cost_usd

@@ -2,12 +2,13 @@
 
 use std::path::PathBuf;
 use std::sync::mpsc::Sender;
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
 use super::input::LiveInput;
 use super::live_data::LiveRowKey;
 use super::signals::spawn_reader;
+use crate::cli::held_back::lock_mutex;
 use crate::report::overview::StatusRow;
 use watchdog_agent::transcript::ClaudeHome;
 use watchdog_judge::judge::live_session::live_session;
@@ -36,7 +37,7 @@ impl SessionPoll {
         let list = Arc::clone(&self.0);
         spawn_reader("sessions", move || {
             loop {
-                let running = list.lock().unwrap_or_else(PoisonError::into_inner).clone();
+                let running = lock_mutex(&list).clone();
                 for some in running.chunks(AT_ONCE) {
                     let (state, home) = (&state, &home);
                     let sent = std::thread::scope(|scope| {
@@ -76,6 +77,6 @@ impl SessionPoll {
                 row.session.clone()?,
             ))
         });
-        *self.0.lock().unwrap_or_else(PoisonError::into_inner) = running.collect();
+        *lock_mutex(&self.0) = running.collect();
     }
 }

@@ -13,6 +13,7 @@ use super::reader_format::{ReaderFormat, TakenEvent};
 use super::session_fold::{SessionFold, SessionSummary, SessionTokens};
 use super::stream_rules::StreamFormat;
 use watchdog_facts::context::SessionUsage;
+use watchdog_facts::display::escape_to_one_line;
 use watchdog_process::output::OutputTail;
 use watchdog_process::plain_text::plain_text;
 
@@ -27,6 +28,8 @@ pub struct StreamReader {
     documents: DocumentScanner,
     events: StreamFold,
     tail: OutputTail,
+    /// The session by its transcript, where the output is no events.
+    transcript: Option<SessionView>,
 }
 
 /// The state of reading an output.
@@ -64,8 +67,19 @@ pub struct SessionView {
     pub session_id: Option<String>,
     /// Tools that were called and have not answered yet.
     pub calls: Vec<String>,
+    /// The last of them with its target, in one line. Not escaped.
+    pub call: String,
     /// Whether it told its final result, nothing after that, and no task that runs in the background.
     pub finished: bool,
+}
+
+impl SessionView {
+    /// What the agent does now: the tool that it called with its target, and its last line. Fit for a terminal.
+    pub fn describe_activity(&self) -> String {
+        let parts = [&self.call, &self.last_line].map(|part| escape_to_one_line(part.trim()));
+        let parts = parts.into_iter().filter(|part| !part.is_empty());
+        parts.collect::<Vec<_>>().join(" · ")
+    }
 }
 
 impl Default for StreamReader {
@@ -74,6 +88,7 @@ impl Default for StreamReader {
             documents: DocumentScanner::new(),
             events: StreamFold::default(),
             tail: OutputTail::new(TEXT),
+            transcript: None,
         }
     }
 }
@@ -120,6 +135,7 @@ impl StreamReader {
             documents,
             events,
             tail,
+            ..
         } = self;
         tail.push(bytes);
         documents.push(bytes, &mut |piece| events.take(piece));
@@ -144,6 +160,7 @@ impl StreamReader {
             retries: gathered.retries,
             session_id: gathered.session_id().map(str::to_owned),
             calls: gathered.list_open_calls(),
+            call: gathered.describe_open_call(),
             finished: self.events.last_is_result && gathered.running() == 0,
         }
     }
@@ -154,6 +171,7 @@ impl StreamReader {
             documents,
             events,
             tail,
+            ..
         } = self;
         documents.finish(&mut |piece| events.take(piece));
         if events.believed || events.last_is_event {
@@ -286,6 +304,19 @@ impl StreamTap {
     /// Tokens of earlier runs, by session: programs that count a whole session are told to have spent only the rest.
     pub fn continues(&self, earlier: HashMap<String, SessionTokens>) {
         self.reader().events.gathered.earlier = earlier;
+    }
+
+    /// Takes the state that a transcript shows.
+    pub fn show_transcript(&self, view: Option<SessionView>) {
+        self.reader().transcript = view;
+    }
+
+    /// The state to show a person: an output that is no events says less than a transcript.
+    pub fn live_view(&self) -> SessionView {
+        let reader = self.reader();
+        let view = reader.view();
+        let transcript = reader.transcript.clone();
+        transcript.filter(|_| !view.structured).unwrap_or(view)
     }
 
     /// The present state of the session.

@@ -31,6 +31,8 @@ const TASKS: usize = 100;
 const REFUSED: usize = 20;
 /// Calls whose tool's name is remembered.
 const CALLS: usize = 64;
+/// Bytes of a call that is shown while it runs.
+const SHOWN_CALL: usize = 300;
 
 /// Tokens of a whole session, as its program counts them.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
@@ -167,7 +169,8 @@ pub(super) struct SessionFold {
     messages: VecDeque<ContextMessage>,
     message_bytes: usize,
     background: Vec<Value>,
-    calls: VecDeque<(String, String)>,
+    /// Calls without an answer: id, tool, and the tool with its target.
+    calls: VecDeque<(String, String, String)>,
     /// Commands that began and have not ended, by id, as background tasks.
     commands: VecDeque<(String, Value)>,
     /// The events since they were last taken; without it, the caller does not ask for them.
@@ -344,8 +347,10 @@ impl SessionFold {
         if self.calls.len() == CALLS {
             self.calls.pop_front();
         }
+        let words = format!("{tool} {}", input_summary(input));
+        let shown = cut_middle(words.trim(), SHOWN_CALL);
         self.calls
-            .push_back((cut_middle(id, 100), cut_middle(tool, 100)));
+            .push_back((cut_middle(id, 100), cut_middle(tool, 100), shown));
     }
 
     /// The program refused the agent a call of this tool for want of a permission.
@@ -375,14 +380,14 @@ impl SessionFold {
         let tool = self
             .calls
             .iter()
-            .find(|(call, _)| call == id)
-            .map(|(_, tool)| tool.clone());
+            .find(|(call, ..)| call == id)
+            .map(|(_, tool, _)| tool.clone());
         self.refuses_for(tool.as_deref().unwrap_or("a tool"), cause);
     }
 
     /// Whether this call was seen, and no answer to it.
     pub fn waits_for(&self, id: &str) -> bool {
-        self.calls.iter().any(|(call, _)| call == id)
+        self.calls.iter().any(|(call, ..)| call == id)
     }
 
     /// A command of the agent began, which may outlive its turn; `task` is what it then is.
@@ -403,10 +408,10 @@ impl SessionFold {
     pub fn returns(&mut self, id: &str, content: &str, is_error: bool, reported: Option<&Value>) {
         self.todo.record_result(id, is_error, content, reported);
         self.commands.retain(|(command, _)| command != id);
-        let at = self.calls.iter().position(|(call, _)| call == id);
+        let at = self.calls.iter().position(|(call, ..)| call == id);
         let name = at
             .and_then(|at| self.calls.remove(at))
-            .map(|(_, name)| name);
+            .map(|(_, name, _)| name);
         self.note(|| SessionEvent::Returned {
             tool: name.clone(),
             content: content.to_owned(),
@@ -512,7 +517,13 @@ impl SessionFold {
 
     /// Tools that were called and have not answered yet.
     pub fn list_open_calls(&self) -> Vec<String> {
-        self.calls.iter().map(|(_, tool)| tool.clone()).collect()
+        self.calls.iter().map(|(_, tool, _)| tool.clone()).collect()
+    }
+
+    /// The last of them with its target, in one line.
+    pub fn describe_open_call(&self) -> String {
+        let last = self.calls.back().map(|(.., shown)| shown.clone());
+        last.unwrap_or_default()
     }
 
     /// The turn is over: no call is answered any more.

@@ -169,7 +169,7 @@ pub(super) fn turn_of_agent(command_env: &CommandEnv, agent: &AgentInside) -> Se
         .map_or(SessionTurn::Busy, |transcript| read_turn(&transcript.path))
 }
 
-pub(super) fn find_transcript_source(
+pub(crate) fn find_transcript_source(
     command_env: &CommandEnv,
     root: &Path,
     agent: &str,

@@ -54,6 +54,8 @@ pub enum AgentSelection {
     },
     /// The agent of `completion.json`.
     Configured {
+        /// Further arguments for it.
+        args: Vec<OsString>,
         /// Another file than its own program in `PATH`.
         program: Option<OsString>,
         /// The agents that take over at a limit, by name.
@@ -78,15 +80,16 @@ impl AgentSelection {
             AgentSelection::Program { argv, fallback } => {
                 (LoopAgent::program(argv.clone()), fallback.clone())
             }
-            AgentSelection::Configured { program, fallback } => {
-                let model = settings
-                    .agent
-                    .model
-                    .iter()
-                    .flat_map(|model| ["--model".into(), model.as_str().into()])
-                    .collect();
+            AgentSelection::Configured {
+                args,
+                program,
+                fallback,
+            } => {
+                let model = settings.agent.model.iter();
+                let model = model.flat_map(|model| ["--model".into(), model.as_str().into()]);
+                let args = model.chain(args.iter().cloned()).collect();
                 (
-                    LoopAgent::preset(&settings.agent.preset, presets, model, program.clone())?,
+                    LoopAgent::preset(&settings.agent.preset, presets, args, program.clone())?,
                     fallback.clone(),
                 )
             }

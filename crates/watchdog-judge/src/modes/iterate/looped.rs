@@ -73,11 +73,7 @@ pub async fn run_loop(
 ) -> Judgement {
     let begun = now();
     match LoopRun::open(command_env, request, view, begun).await {
-        Ok(mut looped) => {
-            let judgement = looped.drive(signals).await;
-            looped.show(LoopPhase::Over);
-            judgement
-        }
+        Ok(mut looped) => looped.drive(signals).await,
         Err(refusal) => refusal.into_judgement(command_env, begun),
     }
 }
@@ -462,7 +458,11 @@ impl LoopRun {
             Some((breaker.state, breaker.strikes, breaker.limit)),
         );
         self.status.tap = Some(options.tap.clone());
-        self.show(LoopPhase::Session { since: begun });
+        let limit = (options.terms.timeout).or(prepared.input.settings.limits.session_timeout);
+        self.show(LoopPhase::Session {
+            since: begun,
+            limit,
+        });
         Ok(options)
     }
 

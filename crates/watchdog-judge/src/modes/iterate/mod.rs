@@ -20,4 +20,4 @@ pub use looped::run_loop;
 pub use missing_agents::missing_fallbacks;
 pub use plan::plan_loop;
 pub use request::{LoopLimitOverrides, LoopRequest, PauseRequest};
-pub use view::{LoopPhase, LoopStatus, LoopView, about_silence};
+pub use view::{LoopPhase, LoopStatus, LoopView, about_silence, why_in_words};

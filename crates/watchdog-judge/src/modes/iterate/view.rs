@@ -39,6 +39,8 @@ pub enum LoopPhase {
     Session {
         /// Since then.
         since: Timestamp,
+        /// How long it may run at most.
+        limit: Option<Duration>,
     },
     /// Its session is being judged.
     Judging,
@@ -49,8 +51,6 @@ pub enum LoopPhase {
         /// The reason of the pause.
         why: PauseReason,
     },
-    /// It is over.
-    Over,
 }
 
 /// Shows the state of a loop. Called often; must not block.

@@ -15,6 +15,7 @@ use watchdog_agent::preset::refusal::RefusalAdvice;
 use watchdog_agent::preset::verdict_basis::unheld_limits;
 use watchdog_agent::preset::{AgentPreset, PresetCatalog};
 use watchdog_agent::stream::{SessionSummary, StreamDialect, StreamFormat, StreamTap};
+use watchdog_agent::transcript_read::TranscriptTail;
 use watchdog_core::config::PresetName;
 use watchdog_core::decision::termination::SpentUsage;
 use watchdog_facts::agent_source::AgentSource;
@@ -42,6 +43,7 @@ use crate::judge::admission::PreparedJudgement;
 use crate::judge::command_env::CommandEnv;
 use crate::judge::judgement_input::JudgementInput;
 use crate::judge::judgement_run::ObservedSession;
+use crate::judge::seen_session::find_transcript_source;
 use crate::judge::session_agent::{earlier_tokens, limit_met, own_cost};
 use crate::judge::session_life::processes_left;
 use crate::judge::settle_anchor;
@@ -278,9 +280,15 @@ impl<'a> StartedSession<'a> {
         let options = &self.options;
         let git_dir = input.worktree().git_dir().to_owned();
         let home = &command_env.claude_home;
+        // A script may start the configured agent.
+        let agent = (self.named_agent.as_deref()).unwrap_or(input.settings.agent.preset.as_str());
+        let source = find_transcript_source(command_env, &input.root, agent);
         let watched = WatchedSession {
             meter: process.meter(),
             tap: options.tap.clone(),
+            tail: source.map(|source| {
+                TranscriptTail::new(source, &options.launch.cwd, self.record.started_at)
+            }),
             limit: options.terms.idle_timeout,
             can_answer: person_can_answer(&input.root, home, &options.launch.argv),
             root: input.root.clone(),

@@ -4,7 +4,7 @@
 //! times say since when nothing changed.
 
 use std::io;
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 use std::sync::mpsc::{Receiver, RecvTimeoutError, Sender, channel};
 use std::time::{Duration, Instant};
 
@@ -20,7 +20,7 @@ use watchdog_core::decision::silence::{
 use watchdog_process::session_meter::{CpuUse, ProcessSample, SessionMeter};
 
 use crate::clock::now;
-use watchdog_agent::transcript_read::unanswered_calls;
+use watchdog_agent::transcript_read::{TranscriptTail, unanswered_calls};
 
 /// The shortest and the longest time between two readings.
 const SAMPLES: (Duration, Duration) = (Duration::from_millis(100), Duration::from_secs(5));
@@ -35,6 +35,8 @@ pub struct WatchedSession {
     pub meter: SessionMeter,
     /// Reads its output.
     pub tap: StreamTap,
+    /// Reads its transcript, for a person.
+    pub tail: Option<TranscriptTail>,
     /// How long it may be silent; `None` = no limit.
     pub limit: Option<Duration>,
     /// Its work tree.
@@ -177,6 +179,11 @@ impl WatchState {
         }
         self.watched += since_sample.min(self.pause * 2 + SAMPLES.0);
         let view = self.session.tap.view();
+        if !view.structured
+            && let Some(tail) = &mut self.session.tail
+        {
+            self.session.tap.show_transcript(tail.read_on());
+        }
         let output = self.session.meter.output();
         if std::mem::replace(&mut self.output, output) != output {
             self.signals.output = self.watched;
@@ -275,10 +282,8 @@ impl WatchState {
 
 /// The transcript of the session, or the latest of its folder, and how long it is.
 fn transcript_of(session: &WatchedSession, id: Option<&str>) -> Option<(PathBuf, u64)> {
-    let of = |root: &Path| match id {
-        Some(id) => transcript::find_session(root, &session.home, id)
-            .or_else(|| transcript::latest_session(root, &session.home)),
-        None => transcript::latest_session(root, &session.home),
-    };
-    of(&session.root).map(|file| (file.path, file.size))
+    let (root, home) = (&session.root, &session.home);
+    id.and_then(|id| transcript::find_session(root, home, id))
+        .or_else(|| transcript::latest_session(root, home))
+        .map(|file| (file.path, file.size))
 }
