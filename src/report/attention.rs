@@ -128,11 +128,9 @@ pub fn assess_attention(row: &StatusRow, commands: &WorktreeCommands, now: &Zone
     };
     let seen = row.seen.as_ref().map(|seen| {
         let counts = row.counts.map(|(commits, paths)| {
-            format!(
-                ", {}, {} not committed",
-                plural(commits, "commit"),
-                plural(paths, "file")
-            )
+            let commits = commits.map(|count| format!(", {}", plural(count, "commit")));
+            let paths = plural(paths, "file");
+            format!("{}, {paths} not committed", commits.unwrap_or_default())
         });
         let words = seen.in_words(&|at| local_time(at, now));
         format!("{words}{}", counts.unwrap_or_default())

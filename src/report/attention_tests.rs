@@ -7,7 +7,6 @@ use jiff::Timestamp;
 use serde_json::{Value, json};
 use watchdog_judge::wire::breaker_json::BreakerFields;
 
-use super::super::overview::OlderSpecs;
 use super::*;
 use watchdog_judge::judge::live_session::SessionLiveness;
 use watchdog_store::engine::StoredEvent;
@@ -80,22 +79,10 @@ fn row() -> StatusRow {
         worktree: PathBuf::from("/w"),
         spec: "s".into(),
         is_newest: true,
-        older: OlderSpecs::default(),
-        branch: None,
-        baseline: None,
         baseline_at: at(80_000),
-        gone: false,
-        broken: None,
-        verdict: None,
         judgement_known: true,
-        session: None,
-        live: None,
-        seen: None,
-        counts: None,
-        looped: None,
-        holder: None,
         breaker,
-        machine: None,
+        ..StatusRow::default()
     }
 }
 

@@ -9,8 +9,10 @@ pub fn read_counts(row: &mut StatusRow) {
     if row.seen.is_some()
         && let Ok(worktree) = Worktree::open(&row.worktree)
     {
-        let commits = count_commits(&worktree, row.baseline.as_deref()).ok();
-        row.counts = commits.zip(count_uncommitted(&worktree).ok());
+        let commits = || count_commits(&worktree, row.baseline.as_deref()).ok();
+        let commits = (!row.is_unrecorded).then(commits);
+        let uncommitted = count_uncommitted(&worktree).ok();
+        row.counts = uncommitted.map(|paths| (commits.flatten(), paths));
     }
 }
 

@@ -78,7 +78,10 @@ fn of_rows(rows: &[StatusRow]) -> Vec<MetricSeries> {
         "Worktrees with a recorded baseline, by the state of their newest spec.",
     );
     let mut by_status: BTreeMap<&str, u64> = BTreeMap::new();
-    for row in rows.iter().filter(|row| row.is_newest) {
+    for row in rows
+        .iter()
+        .filter(|row| row.is_newest && !row.is_unrecorded)
+    {
         *by_status.entry(name_state(row)).or_default() += 1;
     }
     for word in STATES {

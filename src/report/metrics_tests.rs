@@ -5,7 +5,6 @@ use std::time::Duration;
 
 use serde_json::json;
 
-use super::super::overview::OlderSpecs;
 use super::*;
 use watchdog_judge::judge::live_session::SessionLiveness;
 use watchdog_judge::wire::breaker_json::BreakerFields;
@@ -40,22 +39,11 @@ fn row() -> StatusRow {
         worktree: PathBuf::from("/a \"b\""),
         spec: "s".into(),
         is_newest: true,
-        older: OlderSpecs::default(),
-        branch: None,
-        baseline: None,
         baseline_at: at(50),
-        gone: false,
-        broken: None,
         verdict: Some(LastVerdict::new(&verdict, true)),
         judgement_known: true,
-        session: None,
-        live: None,
-        seen: None,
-        counts: None,
-        looped: None,
-        holder: None,
         breaker,
-        machine: None,
+        ..StatusRow::default()
     }
 }
 

@@ -1,4 +1,4 @@
-//! The present state: every work with a recorded baseline, its running session, and its last judgement. From the records alone, and
+//! The present state: every work with a recorded baseline or a running session, and its last judgement. From the records alone, and
 //! from the existence of git's own files; runs no git, and takes no lock.
 
 use std::cmp::Reverse;
@@ -16,7 +16,7 @@ use super::attention::AttentionRank;
 use super::fleet_overview::{FleetOverview, RowMachine};
 use super::last_judgements::{WorkKey, last_judgements};
 use watchdog_facts::verdict::Status;
-use watchdog_git::why_broken;
+use watchdog_git::{Worktree, why_broken};
 use watchdog_judge::judge::command_env::CommandEnv;
 use watchdog_judge::judge::live_session::{SessionActivity, SessionLiveness, live_session};
 use watchdog_judge::judge::seen_session::SeenSession;
@@ -99,8 +99,8 @@ impl OlderSpecs {
     }
 }
 
-/// A spec of a worktree, with a baseline.
-#[derive(Debug)]
+/// A spec of a worktree, with a baseline or a session.
+#[derive(Debug, Default)]
 pub struct StatusRow {
     /// Its top folder, as it was when the worktree's newest baseline was recorded.
     pub worktree: PathBuf,
@@ -114,8 +114,10 @@ pub struct StatusRow {
     pub branch: Option<String>,
     /// The commit of that moment; `None` = unborn.
     pub baseline: Option<String>,
-    /// When that was.
+    /// When that was; without a baseline when its session began.
     pub baseline_at: Timestamp,
+    /// Whether it has no baseline, only a session that watchdog did not start.
+    pub is_unrecorded: bool,
     /// Whether its folder is gone.
     pub gone: bool,
     /// Why git cannot use it.
@@ -132,7 +134,7 @@ pub struct StatusRow {
     /// The same session, where watchdog did not start it.
     pub seen: Option<SeenSession>,
     /// Commits since the baseline and uncommitted paths beside such a session, where they were read.
-    pub counts: Option<(u64, u64)>,
+    pub counts: Option<(Option<u64>, u64)>,
     /// The loop that is not over.
     pub looped: Option<LoopRecord>,
     /// The holder of the worktree's lock for this work.
@@ -144,6 +146,24 @@ pub struct StatusRow {
 }
 
 impl StatusRow {
+    /// The row of a worktree that has a session and no baseline.
+    fn of_session(worktree: &Worktree, seen: SeenSession) -> Self {
+        let session = seen.to_record();
+        StatusRow {
+            worktree: worktree.root().to_owned(),
+            spec: worktree.default_spec(),
+            is_newest: true,
+            branch: worktree.branch(),
+            baseline_at: session.started_at,
+            is_unrecorded: true,
+            judgement_known: true,
+            live: Some(seen.live),
+            session: Some(session),
+            seen: Some(seen),
+            ..StatusRow::default()
+        }
+    }
+
     /// Whether something works on it now.
     pub fn runs(&self) -> bool {
         self.session.is_some()
@@ -233,8 +253,8 @@ impl StatusRow {
             worktree: self.folder().display().to_string(),
             spec: &self.spec,
             branch: self.branch.as_deref(),
-            baseline: self.baseline.as_deref().unwrap_or("unborn"),
-            baseline_at: self.baseline_at,
+            baseline: (!self.is_unrecorded).then(|| self.baseline.as_deref().unwrap_or("unborn")),
+            baseline_at: (!self.is_unrecorded).then_some(self.baseline_at),
             gone: self.gone,
             broken: self.broken.as_deref(),
             needs_person: self.needs_person(),
@@ -254,7 +274,7 @@ impl StatusRow {
                     .and_then(|live| live.idle)
                     .map(|idle| idle.as_secs()),
                 says: self.seen.as_ref().and_then(|seen| seen.says.as_deref()),
-                new_commits: self.counts.map(|(commits, _)| commits),
+                new_commits: self.counts.and_then(|(commits, _)| commits),
                 uncommitted: self.counts.map(|(_, uncommitted)| uncommitted),
             }),
             looped: self.looped.as_ref().map(|looped| StatusLoop {
@@ -307,9 +327,18 @@ impl StatusOverview {
         })
     }
 
-    /// Adds the sessions that watchdog did not start, each to the newest row of its worktree. A hook's session that rests by its agent's own
+    /// Adds the sessions that watchdog did not start, each to the newest row of its worktree, which may have no other reason. A hook's session that rests by its agent's own
     /// word is not stalled; whether one that works is, its silence shows.
-    pub fn add_seen_sessions(&mut self, command_env: &CommandEnv) {
+    pub fn add_seen_sessions(&mut self, command_env: &CommandEnv, below: &PathFilter) {
+        for worktree in command_env.worktrees_with_agents() {
+            let root = worktree.root();
+            if self.rows.iter().all(|row| row.worktree != root)
+                && let Some(seen) = SeenSession::find_inside(command_env, root)
+            {
+                self.rows.push(StatusRow::of_session(&worktree, seen));
+            }
+        }
+        below.choose(&mut self.rows, |row| &row.worktree);
         let pid_of = |row: &StatusRow| row.session.as_ref().and_then(|session| session.pid);
         let recorded: HashSet<u32> = self.rows.iter().filter_map(pid_of).collect();
         for row in &mut self.rows {
@@ -336,8 +365,8 @@ impl StatusOverview {
     }
 
     /// Looks at the sessions that run, each as far as it takes to tell whether it shows life.
-    pub fn read_sessions(&mut self, command_env: &CommandEnv) {
-        self.add_seen_sessions(command_env);
+    pub fn read_sessions(&mut self, command_env: &CommandEnv, below: &PathFilter) {
+        self.add_seen_sessions(command_env, below);
         let (state, home) = (&command_env.state, &command_env.claude_home);
         let running: Vec<usize> = self
             .rows
@@ -485,6 +514,7 @@ pub(super) fn gather_from_records(
                 branch: record.branch,
                 baseline: record.commit,
                 baseline_at: record.at,
+                is_unrecorded: false,
                 verdict: judged.last,
                 judgement_known: judged.known,
                 session,

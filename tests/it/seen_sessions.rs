@@ -113,6 +113,37 @@ fn status_shows_listed_sessions_beside_git() {
 }
 
 #[test]
+fn session_without_baseline_has_a_row() {
+    let env = TestEnv::new();
+    let work = Listed::new(&env);
+    assert_eq!(work.status(), Value::Null);
+    work.repo.write("a", "a");
+    work.list("idle", json!({}));
+    let row = work.status();
+    let none = [
+        &row["baseline"],
+        &row["baseline_at"],
+        member(&row, "new_commits"),
+    ];
+    assert!(none.iter().all(|value| value.is_null()), "{row}");
+    assert_eq!(
+        (&row["spec"], &row["running"]),
+        (&json!("main"), &json!(true))
+    );
+    assert_eq!(member(&row, "uncommitted"), 1, "{row}");
+    let out = work.repo.watchdog(&["status"]).expect(0);
+    assert_parts(
+        &out.stdout,
+        &["no baseline", "is idle since", ", 1 file not committed"],
+    );
+    let other = env.repo_named("other");
+    let out = other.watchdog(&["status", ".", "--json", "-q"]).expect(0);
+    assert_eq!(out.json()["worktrees"], json!([]), "{out}");
+    work.repo.watchdog(&["snapshot"]).expect(0);
+    assert!(work.status()["baseline"].is_string());
+}
+
+#[test]
 fn idle_session_hides_no_verdict() {
     let env = TestEnv::new();
     let work = Listed::new(&env);

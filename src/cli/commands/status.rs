@@ -53,7 +53,7 @@ pub fn run_status_command(
         ShownSpecs::Live
     };
     let mut status_overview = overview_of(store.as_ref(), &command_env.state, &below, specs, now)?;
-    status_overview.read_sessions(command_env);
+    status_overview.read_sessions(command_env, &below);
     status_overview.rows.iter_mut().for_each(read_counts);
     status_overview
         .notes
@@ -264,7 +264,9 @@ fn format_cells(row: &StatusRow, now: Timestamp) -> [String; 6] {
     let shown =
         |word: Option<&String>| word.map_or_else(|| "-".into(), |word| escape_to_one_line(word));
     let unjudged = || {
-        if row.judgement_known {
+        if row.is_unrecorded {
+            "no baseline"
+        } else if row.judgement_known {
             "never judged"
         } else {
             "not known"

@@ -91,7 +91,8 @@ pub fn session_text(model: &LiveModel, row: &StatusRow) -> String {
 
 /// How many commits came since the baseline.
 pub fn commits_text(model: &LiveModel, row: &StatusRow) -> String {
-    count_text(row, model.row_facts(row).map(|facts| &facts.commits))
+    let facts = model.row_facts(row).filter(|_| !row.is_unrecorded);
+    count_text(row, facts.map(|facts| &facts.commits))
 }
 
 /// How many paths are not committed.

@@ -91,7 +91,7 @@ impl StorePoll {
             self.specs,
             now(),
         )?;
-        overview.add_seen_sessions(&self.command_env);
+        overview.add_seen_sessions(&self.command_env, &self.below);
         overview
             .notes
             .extend(store.notes().into_iter().map(|note| note.detail));

@@ -8,7 +8,7 @@ use serde_json::json;
 
 use super::live_data::{LiveRowKey, RowFacts, ShownFact};
 use super::model::LiveModel;
-use crate::report::overview::{OlderSpecs, StatusRow};
+use crate::report::overview::StatusRow;
 use watchdog_core::decision::breaker::BreakerState;
 use watchdog_facts::shell_line::WorktreeCommands;
 use watchdog_facts::verdict::Reason;
@@ -41,23 +41,13 @@ pub fn row(path: &str, spec: &str) -> StatusRow {
     StatusRow {
         worktree: PathBuf::from(path),
         is_newest: true,
-        older: OlderSpecs::default(),
         judgement_known: true,
         spec: spec.into(),
         branch: Some("main".into()),
         baseline: Some("a".repeat(40)),
         baseline_at: at(80_000),
-        gone: false,
-        broken: None,
-        verdict: None,
-        session: None,
-        live: None,
-        seen: None,
-        counts: None,
-        looped: None,
-        holder: None,
         breaker,
-        machine: None,
+        ..StatusRow::default()
     }
 }
 

@@ -47,10 +47,11 @@ pub enum Breaker {
 }
 
 /// The three states, as words.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize)]
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum BreakerState {
     /// Sessions may start.
+    #[default]
     Closed,
     /// Work is refused.
     Open,

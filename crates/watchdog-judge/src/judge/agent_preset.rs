@@ -4,6 +4,7 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use super::command_env::CommandEnv;
+use super::live_agents::works_in;
 use super::open_worktree::OpenWorktree;
 use crate::session::{RecordedBaseline, note_conversations};
 use watchdog_agent::preset::catalog::read_preset_file;
@@ -13,7 +14,7 @@ use watchdog_agent::stream::StreamFormat;
 use watchdog_agent::transcript_source::TranscriptSource;
 use watchdog_core::config::settings::AgentSettings;
 use watchdog_core::config::{ConfigError, ParsedConfig, PresetName, unknown_preset};
-use watchdog_git::Worktree;
+use watchdog_git::{Worktree, refuse_home_folder};
 use watchdog_store::StoreError;
 use watchdog_store::trust::{TrustStore, fingerprint_config};
 
@@ -162,8 +163,24 @@ impl CommandEnv {
 
     /// The agents that work in a worktree, by their processes and by their own lists.
     pub fn agents_inside(&self, root: &Path) -> Vec<AgentInside> {
-        self.agents
-            .inside(&self.presets, &|| self.transcript_sources(), root)
+        let root = std::fs::canonicalize(root).unwrap_or_else(|_| root.to_owned());
+        self.list_agents(&|folder| works_in(&root, folder))
+    }
+
+    fn list_agents(&self, is_inside: &dyn Fn(&Path) -> bool) -> Vec<AgentInside> {
+        let sources = || self.transcript_sources();
+        self.agents.inside(&self.presets, &sources, is_inside)
+    }
+
+    /// The worktrees in which agents work, as far as git can use them.
+    pub fn worktrees_with_agents(&self) -> Vec<Worktree> {
+        let open = |agent: AgentInside| {
+            let worktree = Worktree::open(&agent.folder).ok()?;
+            refuse_home_folder(worktree.root(), None).ok()?;
+            Some(worktree)
+        };
+        let agents = self.list_agents(&|_| true);
+        agents.into_iter().filter_map(open).collect()
     }
 
     /// Lists the places where all known agents keep their transcripts.

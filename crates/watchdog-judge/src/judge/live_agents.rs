@@ -32,12 +32,12 @@ struct AgentReading {
 pub struct SharedAgents(Arc<Mutex<Option<Arc<AgentReading>>>>);
 
 impl SharedAgents {
-    /// The agents that work in a worktree, as read within the last second: by their processes, and by the lists beside `transcripts`.
+    /// The agents that work in a folder that counts, as read within the last second: by their processes, and by the lists beside `transcripts`.
     pub fn inside(
         &self,
         presets: &PresetCatalog,
         transcripts: &dyn Fn() -> Vec<TranscriptSource>,
-        root: &Path,
+        is_inside: &dyn Fn(&Path) -> bool,
     ) -> Vec<AgentInside> {
         let mut last = self.0.lock().unwrap_or_else(PoisonError::into_inner);
         let reading = match &*last {
@@ -54,16 +54,14 @@ impl SharedAgents {
             }
         };
         drop(last);
-        let root = std::fs::canonicalize(root).unwrap_or_else(|_| root.to_owned());
         let is_above = |pid| reading.ancestry.is_above(pid);
-        let is_inside = |folder: &Path| works_in(&root, folder);
         let pids: Vec<u32> = (reading.folders.iter())
             .filter(|(_, folder)| is_inside(folder))
             .map(|(pid, _)| *pid)
             .collect();
         let mut inside = match read_with_ancestors(&pids) {
             nobody if nobody.is_empty() => Vec::new(),
-            processes => agents_inside(&processes, &known_agents(presets), &is_above, &is_inside),
+            processes => agents_inside(&processes, &known_agents(presets), &is_above, is_inside),
         };
         let here = reading
             .listed
@@ -88,7 +86,7 @@ impl SharedAgents {
 }
 
 /// Whether a folder belongs to the work tree `root`, and to none that lies inside of it. Submodules belong to it.
-fn works_in(root: &Path, folder: &Path) -> bool {
+pub(super) fn works_in(root: &Path, folder: &Path) -> bool {
     let is_other_work_tree = |folder: &Path| {
         let dot = folder.join(".git");
         // A session may have put a device there.

@@ -7,7 +7,7 @@ use serde_json::{Value, json};
 use watchdog_core::decision::breaker::{Breaker, BreakerState, BreakerView};
 
 /// A breaker as every place has it. Limit and cooldown are the configuration's, which not every place reads.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct BreakerFields {
     /// Strikes that open it, where that is known.
     pub limit: Option<u64>,

@@ -12,7 +12,7 @@ use watchdog_facts::verdict::Status;
 use super::breaker_json::BreakerFields;
 use super::last_verdict::LastVerdict;
 
-/// A worktree with a baseline, as its row shows it.
+/// A worktree with a baseline or a session, as its row shows it.
 #[derive(Serialize)]
 pub struct WorktreeStatus<'a> {
     /// The machine that it is on; `None` where no fleet is shown.
@@ -24,10 +24,10 @@ pub struct WorktreeStatus<'a> {
     pub spec: &'a str,
     /// The branch when the baseline was recorded.
     pub branch: Option<&'a str>,
-    /// The commit of that moment, or `unborn`.
-    pub baseline: &'a str,
+    /// The commit of that moment, or `unborn`; `None` without a baseline.
+    pub baseline: Option<&'a str>,
     /// That moment.
-    pub baseline_at: Timestamp,
+    pub baseline_at: Option<Timestamp>,
     /// Whether its folder is gone.
     pub gone: bool,
     /// Why git cannot use what is there.
