@@ -204,6 +204,11 @@ fn removed_worktree_comes_back_with_its_commits() {
         told.contains("rescue restore side/") && told.contains(&thrown),
         "{answer}"
     );
+    let events = repo.watchdog(&["events", "--all"]).expect(0).stdout;
+    assert!(
+        events.contains("/side  uncommitted work is kept in snapshot "),
+        "{events}"
+    );
     repo.git(&["worktree", "remove", "--force", "../side"]);
     repo.git(&["branch", "-q", "-D", "side"]);
     repo.git(&["gc", "-q", "--prune=now"]);

@@ -17,7 +17,7 @@ use watchdog_facts::shell_line::WorktreeCommands;
 use watchdog_git::{SnapshotRequest, SnapshotSummary};
 use watchdog_store::hook_session::{self, HookedAgent};
 
-use super::hook_worktree::{HookRequest, choose_folder};
+use super::hook_worktree::{HookRequest, choose_folder, note_snapshot};
 use crate::clock::now;
 
 /// How many ignored files, and removed worktrees, are named at a time.
@@ -36,8 +36,9 @@ pub fn keep_before_removal(
     };
     let worktree = command_env.open_worktree()?;
     let (root, at, spec) = (worktree.root(), now(), worktree.default_spec());
-    let effective = OpenWorktree::open(&command_env)
-        .and_then(|open| load_effective(&command_env, &open, Some(&spec), None));
+    let open = OpenWorktree::open(&command_env).ok();
+    let effective =
+        (open.as_ref()).and_then(|open| load_effective(&command_env, open, Some(&spec), None).ok());
     // Unknown settings keep the work, too.
     let settings = effective
         .map(|read| read.settings)
@@ -59,6 +60,8 @@ pub fn keep_before_removal(
     let main = common_dir.parent().filter(|_| common_dir.ends_with(".git"));
     let commands = command_env.commands(main.unwrap_or(common_dir));
     if let Some(taken) = worktree.take_snapshot_with_private(&request, &private_rule(&settings))? {
+        // The snapshot counts without its event, too.
+        let _written = open.map(|open| note_snapshot(&open, &spec, &taken, at));
         let id = taken.name.trim_start_matches("refs/watchdog/rescue/");
         sentences.push(commands.restore_worktree(id, root));
     }
