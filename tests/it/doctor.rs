@@ -597,6 +597,14 @@ fn doctor_rewrites_outdated_hooks_and_keeps_foreign_ones() {
         .expect(0);
     let installed = fs::read_to_string(&settings).unwrap();
     assert_eq!(the_one(&doctor(&repo).expect(0), "hooks").0, "ok");
+    // The plugin brings the same hooks.
+    for (enabled, is_twice) in [(true, true), (false, false)] {
+        let user = json!({"enabledPlugins": {"watchdog@watchdog": enabled}});
+        env.write("home/.claude/settings.json", user.to_string());
+        let out = doctor(&repo).expect(0);
+        let disable = " hook uninstall, or claude plugin disable watchdog@watchdog";
+        assert_eq!(out.to_string().contains(disable), is_twice, "{out}");
+    }
     // As an earlier version wrote them: without its own deadline; and somebody else's beside it.
     let older = installed.replace(" --within 290s", "");
     assert_ne!(older, installed);

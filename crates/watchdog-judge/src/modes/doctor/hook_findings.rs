@@ -4,6 +4,8 @@ use std::collections::BTreeSet;
 use std::ffi::OsStr;
 use std::path::{Path, PathBuf};
 
+use serde_json::Value;
+
 use super::diagnose::DoctorRequest;
 use super::finding::{Findings, SafeMend};
 use crate::hooks::hook_text::{
@@ -23,6 +25,7 @@ pub(super) fn examine_hooks(
 ) {
     let root = worktree.map(Worktree::root);
     let (mut seen, mut switches) = (Vec::<PathBuf>::new(), BTreeSet::new());
+    let (mut plugin, mut uninstall) = (None, String::new());
     for dialect in HookDialect::ALL {
         let projects = root.into_iter().flat_map(|root| {
             let names = dialect.project_files().into_iter();
@@ -46,6 +49,12 @@ pub(super) fn examine_hooks(
                         .watchdog(&format!("hook install{agent}{user}"));
                     let text = file.text.as_deref().unwrap_or_default();
                     let has_ours = has_own_hooks(dialect, text, &request.program);
+                    if dialect == HookDialect::Claude {
+                        plugin = plugin.or_else(|| find_enabled_plugin(text));
+                        if has_ours {
+                            uninstall = install.replace(" install", " uninstall");
+                        }
+                    }
                     // Those of Claude Code are looked for in each worktree.
                     if let Some(root) = root.filter(|_| has_ours && dialect != HookDialect::Claude)
                     {
@@ -69,7 +78,21 @@ pub(super) fn examine_hooks(
             }
         }
     }
+    if let Some(plugin) = plugin.filter(|_| !uninstall.is_empty()) {
+        let why = format!("each hook of Claude Code runs twice: its plugin {plugin} has them, too");
+        let disable = format!("claude plugin disable {}", shell_word(&plugin));
+        findings.note("hooks", why, format!("{uninstall}, or {disable}"));
+    }
     examine_reach(findings, worktree, request);
+}
+
+/// The plugin with our hooks that settings of Claude Code enable: `watchdog@MARKETPLACE`.
+fn find_enabled_plugin(text: &str) -> Option<String> {
+    let settings: Value = serde_json::from_str(text).ok()?;
+    let mut plugins = settings["enabledPlugins"].as_object()?.iter();
+    let ours =
+        |(name, enabled): &(&String, &Value)| name.starts_with("watchdog@") && **enabled == true;
+    plugins.find(ours).map(|(name, _)| name.clone())
 }
 
 /// Names the setting with which an agent runs none of its hooks in a worktree, each file once.
