@@ -6,7 +6,7 @@ use std::path::Path;
 use anstyle::{AnsiColor, Style};
 use unicode_width::UnicodeWidthStr as _;
 
-use super::wrapped_text::without_middle;
+use super::wrapped_text::cut_path;
 use watchdog_facts::display::escape_to_one_line;
 use watchdog_facts::verdict::Status;
 
@@ -36,7 +36,7 @@ pub fn table_lines<const N: usize>(
         let mut taken = 0;
         for (column, cell) in row.iter().enumerate() {
             let cell = match room.filter(|_| column == N - 1) {
-                Some(room) => &without_middle(cell, room.saturating_sub(taken).max(NARROWEST)),
+                Some(room) => &cut_path(cell, "", room.saturating_sub(taken).max(NARROWEST)),
                 None => cell,
             };
             let pad = " ".repeat(widths[column].saturating_sub(cell.width()));
@@ -148,8 +148,8 @@ mod tests {
         assert_eq!(
             said(Some(30)),
             [
-                "complete  /home/me/…s/checkout",
-                "error     /日本日本…日本/shop"
+                "complete  /home/me/p…/checkout",
+                "error     /日本日本日本…/shop"
             ]
         );
         assert_eq!(

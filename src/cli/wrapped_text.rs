@@ -76,15 +76,22 @@ pub fn without_end(text: &str, room: usize) -> String {
     format!("{}…", shown.trim_end_matches([' ', ',', ';', ':']))
 }
 
-/// The same, where an ellipsis stands for its middle, since paths differ at their ends.
-pub fn without_middle(text: &str, room: usize) -> String {
-    if text.width() <= room {
-        return text.to_owned();
+/// A path of at most `room` columns. An ellipsis stands first for the folders that it has in common with others, then for more; its name
+/// stays whole while it fits.
+pub fn cut_path(path: &str, common: &str, room: usize) -> String {
+    if path.width() <= room {
+        return path.to_owned();
     }
-    let room = room.saturating_sub(1);
-    let (front, _) = text.unicode_truncate(room / 2);
-    let (back, _) = text.unicode_truncate_start(room - room / 2);
-    format!("{front}…{back}")
+    let name = &path[path.rfind('/').unwrap_or(0)..];
+    let own = path.strip_prefix(common).filter(|_| common.len() > 1);
+    let (front, back) = match own {
+        Some(own) if own.width() < room => (path.to_owned(), own),
+        _ if name.width() >= room => (name.to_owned(), name.unicode_truncate_start(room / 2).0),
+        Some(own) => (format!("…{own}"), name),
+        None => (path.to_owned(), name),
+    };
+    let (front, _) = front.unicode_truncate(room.saturating_sub(1 + back.width()));
+    format!("{}…{back}", front.trim_end_matches('…'))
 }
 
 /// The words between single blanks; all words of a command are one, with what stands at it.
@@ -119,6 +126,23 @@ mod tests {
         ] {
             assert_eq!(without_end(text, room), gist);
             assert!(gist.width() <= room);
+        }
+    }
+
+    #[test]
+    fn path_loses_its_common_folders_first() {
+        for (path, common, room, shown) in [
+            ("~/work/shop/a", "~/work", 13, "~/work/shop/a"),
+            ("~/work/shop/a", "~/work", 12, "~/wo…/shop/a"),
+            ("~/work/shop/deep/in/a", "~/work", 12, "…/shop/de…/a"),
+            ("~/work/shop/feature", "~/work", 9, "…/feature"),
+            ("~/work/shop/feature", "~/work", 10, "…/feature"),
+            ("/srv/other/feature", "~/work", 12, "/sr…/feature"),
+            ("~/work/日本語/一", "~/work", 13, "~/…/日本語/一"),
+            ("~/work/feature-a", "~/work", 8, "/fe…re-a"),
+            ("~/work/shop", "~/work", 0, "…"),
+        ] {
+            assert_eq!(cut_path(path, common, room), shown, "{path}");
         }
     }
 

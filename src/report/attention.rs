@@ -46,10 +46,7 @@ impl AttentionRank {
                 .status
                 .is_none_or(|status| status.exit_code() >= Status::Review.exit_code())
         };
-        let judged = row
-            .verdict
-            .as_ref()
-            .filter(|verdict| verdict.since_baseline);
+        let judged = row.last_judgement();
         // A session whose turn is over waits for a person's word.
         let idle = !row.runs() || row.is_idle();
         match judged.and_then(|verdict| verdict.status) {
@@ -261,10 +258,7 @@ fn describe_running(row: &StatusRow) -> (String, Option<NextStep>) {
         .live
         .filter(|_| row.seen.is_none())
         .filter(|live| live.doing == SessionActivity::Waiting);
-    let judged = row
-        .verdict
-        .as_ref()
-        .filter(|verdict| verdict.since_baseline && verdict.is_by_hook);
+    let judged = row.last_judgement().filter(|verdict| verdict.is_by_hook);
     let why = match waits {
         Some(live) => {
             let minutes = live.idle.unwrap_or_default().as_secs() / 60;

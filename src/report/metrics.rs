@@ -140,9 +140,7 @@ fn of_rows(rows: &[StatusRow]) -> Vec<MetricSeries> {
         let of = [("worktree", worktree.as_str()), ("spec", row.spec.as_str())];
         let with = |name, value| [of[0], of[1], (name, value)];
         let reason = row
-            .verdict
-            .as_ref()
-            .filter(|_| row.is_judged())
+            .last_judgement()
             .and_then(|verdict| verdict.view.known_reason())
             .map_or("", Reason::as_str);
         work.add(
@@ -219,11 +217,7 @@ const STATES: [&str; 11] = [
 
 /// The status since the baseline, or why there is none.
 fn name_state(row: &StatusRow) -> &'static str {
-    match row
-        .verdict
-        .as_ref()
-        .filter(|verdict| verdict.since_baseline)
-    {
+    match row.last_judgement() {
         _ if row.gone => "gone",
         Some(verdict) => verdict.status.map_or("unreadable", Status::as_str),
         None => "not_judged",

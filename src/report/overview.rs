@@ -15,6 +15,7 @@ use super::PathFilter;
 use super::attention::AttentionRank;
 use super::fleet_overview::{FleetOverview, RowMachine};
 use super::last_judgements::{WorkKey, last_judgements};
+use watchdog_facts::display::plural;
 use watchdog_facts::verdict::Status;
 use watchdog_git::{Worktree, why_broken};
 use watchdog_judge::judge::command_env::CommandEnv;
@@ -87,11 +88,7 @@ impl OlderSpecs {
     }
 
     fn count(&mut self, row: &StatusRow) {
-        match row
-            .verdict
-            .as_ref()
-            .filter(|verdict| verdict.since_baseline)
-        {
+        match row.last_judgement() {
             Some(verdict) if verdict.status == Some(Status::Complete) => self.complete += 1,
             Some(_) => self.unfinished += 1,
             None => self.not_judged += 1,
@@ -193,11 +190,28 @@ impl StatusRow {
             && (held_by_loop || self.machine.as_ref().is_some_and(|machine| machine.loops))
     }
 
-    /// Whether its work was judged since the baseline was recorded.
-    pub fn is_judged(&self) -> bool {
+    /// The last judgement of its work since the baseline was recorded.
+    pub fn last_judgement(&self) -> Option<&LastVerdict> {
         self.verdict
             .as_ref()
-            .is_some_and(|verdict| verdict.since_baseline)
+            .filter(|verdict| verdict.since_baseline)
+    }
+
+    /// Its status.
+    pub fn judged_status(&self) -> Option<Status> {
+        self.last_judgement().and_then(|verdict| verdict.status)
+    }
+
+    /// Whether its work was judged since the baseline was recorded.
+    pub fn is_judged(&self) -> bool {
+        self.last_judgement().is_some()
+    }
+
+    /// When it was judged last, or its baseline was recorded.
+    pub fn judged_at(&self) -> Timestamp {
+        self.verdict
+            .as_ref()
+            .map_or(self.baseline_at, |verdict| verdict.at.max(self.baseline_at))
     }
 
     /// Whether its loop was interrupted within an iteration.
@@ -241,6 +255,15 @@ impl StatusRow {
                     .filter_map(|(holds, word)| holds.then_some(word)),
             )
             .collect()
+    }
+
+    /// Whether `--only` shows it: it has one of these words, or there are none.
+    pub fn is_one_of(&self, only: &[String]) -> bool {
+        only.is_empty()
+            || self
+                .words()
+                .iter()
+                .any(|word| only.iter().any(|only| only == word))
     }
 
     fn to_view<'a>(&'a self, fleet: Option<&'a FleetOverview>) -> WorktreeStatus<'a> {
@@ -303,13 +326,9 @@ impl StatusRow {
 
     /// By rank; among rows of the same rank whatever happened last comes first.
     pub(super) fn order(&self) -> (AttentionRank, Reverse<Timestamp>, PathBuf) {
-        let last = self
-            .verdict
-            .as_ref()
-            .map_or(self.baseline_at, |verdict| verdict.at.max(self.baseline_at));
         (
             AttentionRank::from_row(self),
-            Reverse(last),
+            Reverse(self.judged_at()),
             self.worktree.clone(),
         )
     }
@@ -406,6 +425,31 @@ impl StatusOverview {
         }
         self.rows.sort_by_cached_key(StatusRow::order);
     }
+}
+
+/// How many worktrees and specs these are, and how many of them have each status.
+pub fn count_rows(rows: &[StatusRow]) -> String {
+    let mut counts: BTreeMap<(u8, &str), usize> = BTreeMap::new();
+    for row in rows {
+        let status = row.judged_status().filter(|_| !row.gone);
+        let word = status.map_or(if row.gone { "gone" } else { "not judged" }, Status::as_str);
+        *counts
+            .entry((status.map_or(u8::MAX, Status::exit_code), word))
+            .or_default() += 1;
+    }
+    let counted: Vec<String> = counts
+        .iter()
+        .map(|((_, word), count)| format!("{count} {word}"))
+        .collect();
+    let worktrees = rows.iter().filter(|row| row.is_newest).count();
+    let specs = if worktrees < rows.len() {
+        format!(", {}", plural(rows.len() as u64, "spec"))
+    } else {
+        String::new()
+    };
+    let worktrees = plural(worktrees as u64, "worktree");
+    let text = format!("{worktrees}{specs}: {}", counted.join(", "));
+    text.trim_end_matches(": ").to_owned()
 }
 
 /// Gathers the state of the selected worktrees, with a row for each spec that is live.

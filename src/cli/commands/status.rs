@@ -1,6 +1,5 @@
 //! `watchdog status`: what is going on, from the records alone.
 
-use std::collections::BTreeMap;
 use std::path::Path;
 
 use jiff::{Timestamp, Zoned};
@@ -17,12 +16,14 @@ use crate::report::PathFilter;
 use crate::report::attention::{self, Attention, AttentionRank};
 use crate::report::git_counts::read_counts;
 use crate::report::metrics::{collect_metrics, sum_all_days};
-use crate::report::overview::{OlderSpecs, ShownSpecs, StatusRow, gather_overview, overview_of};
+use crate::report::overview::{
+    OlderSpecs, ShownSpecs, StatusRow, count_rows, gather_overview, overview_of,
+};
 use crate::report::same_faults::{FaultGroup, FaultKey, group_by_fault};
 use watchdog_core::decision::breaker::BreakerState;
 use watchdog_facts::display::{cut_text, escape_to_one_line, plural};
 use watchdog_facts::shell_line::WorktreeCommands;
-use watchdog_facts::verdict::{Reason, Status};
+use watchdog_facts::verdict::Reason;
 use watchdog_git::{Error, Worktree};
 use watchdog_judge::clock::local_time::local_time;
 use watchdog_judge::clock::{local_now, now};
@@ -86,13 +87,7 @@ pub fn run_status_command(
             &collect_metrics(&status_overview, &sums, incomplete, now),
         );
     }
-    let shown = |row: &StatusRow| {
-        args.only.is_empty()
-            || row
-                .words()
-                .iter()
-                .any(|word| args.only.iter().any(|only| only == word))
-    };
+    let shown = |row: &StatusRow| row.is_one_of(&args.only);
     if terminal.json {
         terminal.value(&status_overview.to_json(shown));
         return Ok(code);
@@ -219,11 +214,7 @@ fn print_table(terminal: &CommandTerminal, rows: &[&StatusRow], commands: &Workt
         .iter()
         .map(|group| format_cells(rows[group.first], now.timestamp()))
         .collect();
-    let style = |at: usize| {
-        let row = rows[groups[at].first];
-        let status = row.verdict.as_ref().and_then(|verdict| verdict.status);
-        style_of(status.filter(|_| row.is_judged()))
-    };
+    let style = |at: usize| style_of(rows[groups[at].first].judged_status());
     let heads = ["STATUS", "REASON", "WHEN", "NOW", "SPEC", "WORKTREE"];
     let lines = table_lines(heads, &[], &cells, terminal_width(), style);
     terminal.line(&lines[0]);
@@ -245,9 +236,9 @@ fn print_table(terminal: &CommandTerminal, rows: &[&StatusRow], commands: &Workt
 
 /// Returns the fault that makes a worktree unreadable, now or when it was judged.
 fn find_fault(row: &StatusRow) -> Option<FaultKey> {
-    let judged = row.verdict.as_ref().filter(|verdict| {
-        verdict.since_baseline && verdict.view.known_reason() == Some(Reason::GitError)
-    });
+    let judged = row
+        .last_judgement()
+        .filter(|verdict| verdict.view.known_reason() == Some(Reason::GitError));
     let why = row
         .broken
         .as_deref()
@@ -362,11 +353,7 @@ fn print_row_details(
     if row.gone {
         return;
     }
-    if row
-        .verdict
-        .as_ref()
-        .is_some_and(|verdict| !verdict.since_baseline)
-    {
+    if row.verdict.is_some() && !row.is_judged() {
         let recorded = local_time(row.baseline_at, now);
         terminal.gist(&format!("  that was about earlier work; its baseline was recorded at {recorded}, and nobody judged since"));
     }
@@ -406,33 +393,7 @@ fn describe_older_specs(specs: OlderSpecs) -> String {
 }
 
 fn summarize_rows(rows: &[StatusRow], shown: usize) -> String {
-    let mut counts: BTreeMap<(u8, &str), usize> = BTreeMap::new();
-    for row in rows {
-        let status = row
-            .verdict
-            .as_ref()
-            .and_then(|verdict| verdict.status)
-            .filter(|_| row.is_judged() && !row.gone);
-        let word = status.map_or(if row.gone { "gone" } else { "not judged" }, Status::as_str);
-        *counts
-            .entry((status.map_or(u8::MAX, Status::exit_code), word))
-            .or_default() += 1;
-    }
-    let counted: Vec<String> = counts
-        .iter()
-        .map(|((_, word), count)| format!("{count} {word}"))
-        .collect();
-    let worktrees = rows.iter().filter(|row| row.is_newest).count();
-    let specs = if worktrees < rows.len() {
-        format!(", {}", plural(rows.len() as u64, "spec"))
-    } else {
-        String::new()
-    };
-    let mut text = format!(
-        "{}{specs}: {}",
-        plural(worktrees as u64, "worktree"),
-        counted.join(", ")
-    );
+    let mut text = count_rows(rows);
     for (count, what) in [
         (rows.iter().filter(|row| row.runs()).count(), "running"),
         (

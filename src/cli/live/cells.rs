@@ -34,11 +34,6 @@ pub fn choose_sign(rank: AttentionRank) -> char {
 
 /// The state in a word or two.
 pub fn state_of(row: &StatusRow) -> String {
-    let verdict = row
-        .verdict
-        .as_ref()
-        .and_then(|verdict| verdict.status)
-        .filter(|_| row.is_judged());
     if row.gone {
         "gone".into()
     } else if row.broken.is_some() {
@@ -67,7 +62,9 @@ pub fn state_of(row: &StatusRow) -> String {
     } else if AttentionRank::from_row(row) == AttentionRank::Resume {
         "interrupted".into()
     } else {
-        verdict.map_or_else(|| "not judged".into(), |status| status.as_str().into())
+        row.judged_status()
+            .map_or("not judged", Status::as_str)
+            .into()
     }
 }
 
@@ -183,11 +180,7 @@ pub fn describe_row(model: &LiveModel, row: &StatusRow) -> Vec<String> {
         lines.push(format!("type: {command}"));
     }
     lines.extend(agent_text(row, model.row_facts(row)));
-    if let Some(verdict) = row
-        .verdict
-        .as_ref()
-        .filter(|verdict| verdict.since_baseline && !row.gone)
-    {
+    if let Some(verdict) = row.last_judgement().filter(|_| !row.gone) {
         let reason = (verdict.view.reason.as_deref())
             .map(|reason| format!(" ({})", escape_to_one_line(reason)))
             .unwrap_or_default();

@@ -13,7 +13,7 @@ use super::live_data::DetailTab;
 use super::model::{DetailPage, LiveModel};
 use super::paper::{BOLD, CHOSEN, DIM, PLAIN, draw_line, rank_style};
 use super::update_detail::{PAGE_TOP, page_height, page_lines};
-use crate::cli::wrapped_text::{cut, without_middle};
+use crate::cli::wrapped_text::{cut, cut_path};
 use crate::report::attention::AttentionRank;
 use watchdog_facts::display::escape_to_one_line;
 
@@ -78,7 +78,7 @@ fn draw_head(model: &LiveModel, page: &DetailPage, area: Rect, buffer: &mut Buff
         }
     }
     let room = usize::from(area.width).saturating_sub(state.chars().count() + 2);
-    let path = without_middle(&worktree_text(model, row), room.max(12));
+    let path = cut_path(&worktree_text(model, row), "", room.max(12));
     let parts = [
         (state.trim_start(), rank_style(rank)),
         ("  ", PLAIN),

@@ -14,10 +14,10 @@ use super::cells::{
 use super::model::{FILTERS, ListOrder, LiveModel};
 use super::paper::{BOLD, CHOSEN, DIM, PLAIN, draw_line, rank_style};
 use super::update_detail::broken_lines;
-use crate::cli::wrapped_text::{cut, without_middle};
+use crate::cli::wrapped_text::{cut, cut_path};
 use crate::report::attention::AttentionRank;
 use crate::report::overview::StatusRow;
-use watchdog_facts::display::{escape_to_one_line, plural};
+use watchdog_facts::display::escape_to_one_line;
 
 /// A column of the list.
 struct ListColumn {
@@ -31,17 +31,14 @@ struct ListColumn {
 }
 
 const WORKTREE: &str = "WORKTREE";
+const SPEC: &str = "SPEC";
 const LAST_LINE: &str = "LAST LINE";
-/// A path is given no more than this while other columns want room.
-const WIDEST_PATH: u16 = 40;
 
 /// From left to right; figures stand at the right of their columns.
 const COLUMNS: [ListColumn; 9] = [
     column("STATE", 11, 0, false, |_, row| state_of(row)),
     column(WORKTREE, 16, 0, false, worktree_text),
-    column("SPEC", 14, 86, false, |_, row| {
-        escape_to_one_line(&row.spec)
-    }),
+    column(SPEC, 6, 86, false, |_, row| escape_to_one_line(&row.spec)),
     column("SESSION", 7, 39, true, session_text),
     column("COMMITS", 7, 55, true, commits_text),
     column("UNSAVED", 7, 47, true, unsaved_text),
@@ -67,16 +64,6 @@ const fn column(
 }
 
 impl ListColumn {
-    fn constraint(&self, width: u16) -> Constraint {
-        let has_last_line = COLUMNS.iter().all(|column| column.shown_from <= width);
-        match self.head {
-            WORKTREE if has_last_line => Constraint::Max(WIDEST_PATH),
-            WORKTREE => Constraint::Fill(1),
-            LAST_LINE => Constraint::Min(self.least),
-            _ => Constraint::Length(self.least),
-        }
-    }
-
     fn text(&self, text: String) -> Text<'static> {
         match self.is_figure {
             true => Text::from(text).right_aligned(),
@@ -90,12 +77,7 @@ pub fn draw_list(model: &LiveModel, area: Rect, buffer: &mut Buffer) {
     let footer = Constraint::Length(model.footer_height());
     let bands = [Constraint::Length(1), Constraint::Fill(1), footer];
     let [title, list, footer] = Layout::vertical(bands).areas(area);
-    let parts = [
-        ("watchdog", BOLD),
-        ("  ", PLAIN),
-        (&summarize_rows(model), PLAIN),
-    ];
-    draw_line(buffer, title, 0, &parts);
+    draw_line(buffer, title, 0, &[(&summarize_rows(model), PLAIN)]);
     if model.order.is_empty() {
         draw_nothing(model, list, buffer);
     } else {
@@ -112,27 +94,17 @@ fn summarize_rows(model: &LiveModel) -> String {
             "reading the records…".into()
         };
     }
-    let mut text = plural(model.rows.len() as u64, "worktree");
-    let (need, running) = model.counts;
-    if need > 0 {
-        text.push_str(&format!(
-            " · {need} {} you",
-            if need == 1 { "needs" } else { "need" }
-        ));
-    }
-    if running > 0 {
-        text.push_str(&format!(" · {running} running"));
-    }
+    let mut text = String::new();
     if model.order.len() < model.rows.len() {
-        text.push_str(&format!(" · {} shown", model.order.len()));
+        text.push_str(&format!("{} shown · ", model.order.len()));
     }
     if FILTERS[model.filter] != "all" {
-        text.push_str(&format!(" · only {}", FILTERS[model.filter]));
+        text.push_str(&format!("only {} · ", FILTERS[model.filter]));
     }
     if model.sort != ListOrder::Attention {
-        text.push_str(&format!(" · by {}", model.sort.as_str()));
+        text.push_str(&format!("by {} · ", model.sort.as_str()));
     }
-    text
+    text + &model.counts
 }
 
 fn draw_nothing(model: &LiveModel, area: Rect, buffer: &mut Buffer) {
@@ -159,21 +131,13 @@ fn draw_nothing(model: &LiveModel, area: Rect, buffer: &mut Buffer) {
 }
 
 fn draw_rows(model: &LiveModel, area: Rect, buffer: &mut Buffer) {
-    let columns = || {
-        COLUMNS
-            .iter()
-            .filter(|column| column.shown_from <= area.width)
-    };
-    // The mark of the chosen row stands before them.
-    let constraints: Vec<Constraint> = std::iter::once(Constraint::Length(1))
-        .chain(columns().map(|column| column.constraint(area.width)))
+    let columns: Vec<&ListColumn> = COLUMNS
+        .iter()
+        .filter(|column| column.shown_from <= area.width)
         .collect();
-    let widths = Layout::horizontal(&constraints).spacing(1).split(Rect::new(
-        0,
-        0,
-        area.width.saturating_sub(1),
-        1,
-    ));
+    let widths = share_width(model, &columns, area.width);
+    // The mark of the chosen row stands before them.
+    let constraints = std::iter::once(1).chain(widths.iter().copied());
     let rows = model
         .order
         .iter()
@@ -182,12 +146,12 @@ fn draw_rows(model: &LiveModel, area: Rect, buffer: &mut Buffer) {
         .map(|at| {
             let row = &model.rows[*at];
             let rank = AttentionRank::from_row(row);
-            let cells = columns().zip(&widths[1..]).map(|(column, area)| {
-                let fit = match column.head {
-                    WORKTREE => without_middle,
-                    _ => cut,
-                };
-                let text = column.text(fit(&(column.cell)(model, row), area.width.into()));
+            let cells = columns.iter().zip(&widths).map(|(column, width)| {
+                let cell = (column.cell)(model, row);
+                let text = column.text(match column.head {
+                    WORKTREE => cut_path(&cell, &model.common, (*width).into()),
+                    _ => cut(&cell, (*width).into()),
+                });
                 match column.head {
                     "STATE" => text.style(rank_style(rank)),
                     _ => text,
@@ -196,7 +160,9 @@ fn draw_rows(model: &LiveModel, area: Rect, buffer: &mut Buffer) {
             let sign = Text::styled(choose_sign(rank).to_string(), rank_style(rank));
             Row::new(std::iter::once(sign).chain(cells))
         });
-    let heads = columns().map(|column| column.text(column.head.to_owned()));
+    let heads = columns
+        .iter()
+        .map(|column| column.text(column.head.to_owned()));
     let table = Table::new(rows, constraints)
         .header(Row::new(std::iter::once(Text::default()).chain(heads)).style(DIM))
         .highlight_symbol(">")
@@ -204,6 +170,27 @@ fn draw_rows(model: &LiveModel, area: Rect, buffer: &mut Buffer) {
         .row_highlight_style(CHOSEN);
     let chosen = model.selected_at().and_then(|at| at.checked_sub(model.top));
     table.render(area, buffer, &mut TableState::new().with_selected(chosen));
+}
+
+/// The width of each column: what it wants, and for those that want most equal shares of the room.
+fn share_width(model: &LiveModel, columns: &[&ListColumn], width: u16) -> Vec<u16> {
+    let want = |column: &&ListColumn| match column.head {
+        WORKTREE => model.widest[0].max(column.least),
+        SPEC => model.widest[1].max(column.least),
+        LAST_LINE => u16::MAX,
+        _ => column.least,
+    };
+    let mut by_want: Vec<(u16, usize)> = columns.iter().map(want).zip(0..).collect();
+    by_want.sort_unstable();
+    let mut widths = vec![0; columns.len()];
+    let mut shares = u16::try_from(columns.len()).unwrap_or(1);
+    let mut room = width.saturating_sub(2 + shares);
+    for (want, at) in by_want {
+        widths[at] = want.min(room / shares);
+        room -= widths[at];
+        shares -= 1;
+    }
+    widths
 }
 
 fn draw_footer(model: &LiveModel, area: Rect, buffer: &mut Buffer) {
@@ -251,7 +238,18 @@ fn draw_footer(model: &LiveModel, area: Rect, buffer: &mut Buffer) {
     } else {
         "Enter open · a act · / search · f filter · s sort · ? keys · q quit".into()
     };
-    draw_line(buffer, area, height - 1, &[(&keys, BOLD)]);
+    let position = match model.selected_at() {
+        Some(at) if model.order.len() > model.list_height() => {
+            format!("{} of {} · ", at + 1, model.order.len())
+        }
+        _ => String::new(),
+    };
+    draw_line(
+        buffer,
+        area,
+        height - 1,
+        &[(&position, PLAIN), (&keys, BOLD)],
+    );
 }
 
 #[cfg(test)]

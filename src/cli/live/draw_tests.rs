@@ -72,6 +72,40 @@ fn the_list_fits_every_size() {
 }
 
 #[test]
+fn cut_paths_keep_what_tells_them_apart() {
+    let folder = "/home/me/work/a-company-with-a-long-name/platform";
+    let mut rows: Vec<_> = ["shop/checkout", "site/checkout", "site/日本語/checkout"]
+        .iter()
+        .map(|path| {
+            row(
+                &format!("{folder}/{path}"),
+                "spec/a-name-of-thirty-characters",
+            )
+        })
+        .collect();
+    rows.push(row("/a\nb", "main"));
+    let mut model = LiveModel::new(moment(), (80, 7), WorktreeCommands::default());
+    model.take_rows(rows);
+    let screens: String = [80, 40, 160]
+        .iter()
+        .map(|width| {
+            model.size.0 = *width;
+            screen(&model)
+        })
+        .collect();
+    for line in [
+        "not judged  /home/me/w…/shop/checkout       –",
+        "not judged  /ho…/site/日本語/checkout       –",
+        "not judged  /a\\nb                           –",
+        "not judged  /h…/shop/checkout       –",
+        "not judged  …/site/…/checkout       –",
+        "…/shop/checkout spec/a-name-of-thirty-characters ",
+    ] {
+        assert!(screens.contains(line), "{line}\n{screens}");
+    }
+}
+
+#[test]
 fn help_menu_and_confirmation_overlay_the_list() {
     let mut model = model((80, 24));
     press(&mut model, &[KeyCode::Char('?')]);

@@ -2,17 +2,19 @@
 
 use std::cmp::Reverse;
 use std::collections::HashMap;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 use jiff::{Timestamp, Zoned};
+use unicode_width::UnicodeWidthStr as _;
 
 use super::cells::{state_of, worktree_text};
 use super::live_data::{
     DetailTab, LiveRowKey, PlannedDeed, RowFacts, RowQuery, SnapshotChoice, TabContent,
 };
 use crate::report::attention::AttentionRank;
-use crate::report::overview::StatusRow;
+use crate::report::overview::{StatusRow, count_rows};
+use watchdog_facts::display::escape_to_one_line;
 use watchdog_facts::shell_line::WorktreeCommands;
 use watchdog_judge::judge::live_session::SessionLiveness;
 
@@ -129,8 +131,12 @@ pub struct LiveModel {
     pub sessions: HashMap<LiveRowKey, SessionLiveness>,
     /// The facts from git and logs.
     pub facts: HashMap<LiveRowKey, RowFacts>,
-    /// How many rows need a person, and in how many something runs.
-    pub counts: (usize, usize),
+    /// How many rows need a person, in how many something runs, and how many have each status.
+    pub counts: String,
+    /// The folders that most of the listed worktrees have in common, as they are shown.
+    pub common: String,
+    /// The columns of the screen that the longest listed worktree and spec take.
+    pub widest: [u16; 2],
     /// The rows that are shown, by their places in `rows`.
     pub order: Vec<usize>,
     /// The chosen row.
@@ -219,13 +225,18 @@ impl LiveModel {
 
     /// The same; where what was chosen is shown no more, what stands in its place is chosen.
     fn arrange_around(&mut self, was_at: Option<usize>) {
-        let count = |rank: AttentionRank| {
-            self.rows
-                .iter()
-                .filter(|row| AttentionRank::from_row(row) == rank)
-                .count()
-        };
-        self.counts = (count(AttentionRank::Person), count(AttentionRank::Running));
+        let mut counts = String::new();
+        for (rank, what) in [
+            (AttentionRank::Person, "to look at"),
+            (AttentionRank::Running, "running"),
+        ] {
+            let is_it = |row: &&StatusRow| AttentionRank::from_row(row) == rank;
+            let count = self.rows.iter().filter(is_it).count();
+            if count > 0 {
+                counts.push_str(&format!("{count} {what} · "));
+            }
+        }
+        self.counts = counts + &count_rows(&self.rows);
         let words = self.search.to_lowercase();
         let mut order: Vec<usize> = (0..self.rows.len())
             .filter(|at| self.is_shown(&self.rows[*at], &words))
@@ -247,6 +258,7 @@ impl LiveModel {
             }),
         }
         self.order = order;
+        self.measure_columns();
         if self.selected_at().is_none() {
             let at = was_at.unwrap_or(0).min(self.order.len().saturating_sub(1));
             self.selected = self
@@ -257,12 +269,26 @@ impl LiveModel {
         self.keep_in_sight();
     }
 
+    /// Measures the paths and specs that are listed. The folders of the middle half are common ones, so that a few worktrees elsewhere change
+    /// no cut.
+    fn measure_columns(&mut self) {
+        let rows = self.order.iter().map(|at| &self.rows[*at]);
+        let texts = |row| (worktree_text(self, row), escape_to_one_line(&row.spec));
+        let (mut paths, specs): (Vec<_>, Vec<_>) = rows.map(texts).unzip();
+        let widest = [&paths, &specs].map(|texts| {
+            let widest = texts.iter().map(|text| text.width()).max();
+            u16::try_from(widest.unwrap_or(0)).unwrap_or(u16::MAX)
+        });
+        paths.sort_unstable();
+        let text = |quarter: usize| paths.get(paths.len() * quarter / 4).map_or("", |path| path);
+        let (first, last) = (Path::new(text(1)), Path::new(text(3)));
+        let mut folders = first.ancestors().skip(1);
+        let common = folders.find(|folder| last.starts_with(folder));
+        let common = common.map(|folder| folder.display().to_string());
+        (self.common, self.widest) = (common.unwrap_or_default(), widest);
+    }
+
     fn is_shown(&self, row: &StatusRow, words: &str) -> bool {
-        let only = self.only.is_empty()
-            || row
-                .words()
-                .iter()
-                .any(|word| self.only.iter().any(|only| only == word));
         let filter = match FILTERS[self.filter] {
             "all" => true,
             "needs you" => row.needs_person(),
@@ -275,7 +301,7 @@ impl LiveModel {
                 || has(&state_of(row))
                 || row.branch.as_deref().is_some_and(has)
         };
-        only && filter && (words.is_empty() || matches_words())
+        row.is_one_of(&self.only) && filter && (words.is_empty() || matches_words())
     }
 
     /// Moves the list so that the chosen row is on the screen.
@@ -345,10 +371,7 @@ impl LiveModel {
 
 /// When a row changed last, as far as its records tell.
 pub fn last_change(row: &StatusRow) -> Timestamp {
-    let judged = row
-        .verdict
-        .as_ref()
-        .map_or(row.baseline_at, |verdict| verdict.at.max(row.baseline_at));
+    let judged = row.judged_at();
     row.session
         .as_ref()
         .map_or(judged, |session| session.started_at.max(judged))

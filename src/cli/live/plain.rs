@@ -166,7 +166,7 @@ impl PlainLines {
         for row in order {
             let (key, stamp) = (LiveRowKey::from_row(row), build_stamp(row));
             let is_new = before.remove(&key).is_none_or(|before| before != stamp);
-            if is_new && self.is_wanted(row) {
+            if is_new && row.is_one_of(&self.only) {
                 let line = if self.terminal.json {
                     self.terminal
                         .value_to(&shown_overview.to_json(|other_row| std::ptr::eq(row, other_row)))
@@ -188,22 +188,9 @@ impl PlainLines {
         Ok(())
     }
 
-    fn is_wanted(&self, row: &StatusRow) -> bool {
-        self.only.is_empty()
-            || row
-                .words()
-                .iter()
-                .any(|word| self.only.iter().any(|only| only == word))
-    }
-
     fn line(&self, row: &StatusRow, now: &Zoned) -> String {
         let row_attention = assess_attention(row, &self.commands, now);
-        let style = style_of(
-            row.verdict
-                .as_ref()
-                .and_then(|verdict| verdict.status)
-                .filter(|_| row.is_judged()),
-        );
+        let style = style_of(row.judged_status());
         let path = shown_path(&row.worktree.display().to_string());
         let mut line = format!(
             "{}  {style}{} {:<11}{style:#}  {path} [{}]",
