@@ -37,7 +37,8 @@ async function contrast() {
 }
 
 // What the chart shows, as a number that another chart does not share.
-const drawn = () => page.$eval("#chart-days canvas", (canvas) => {
+const drawn = () => page.$$eval("#chart-days canvas", ([canvas]) => {
+  if (!canvas) return null;
   const { data } = canvas.getContext("2d").getImageData(0, 0, canvas.width, canvas.height);
   let sum = 0;
   for (let at = 0; at < data.length; at += 4) sum = (sum * 31 + data[at] * 7 + data[at + 1] * 3 + data[at + 3]) % 2147483647;
@@ -46,12 +47,12 @@ const drawn = () => page.$eval("#chart-days canvas", (canvas) => {
 
 async function choose(id, value) {
   await (["reason", "agent"].includes(id) ? page.selectOption(`#${id}`, value) : page.fill(`#${id}`, value));
-  return { shown: (await texts("#shown"))[0], specs: await rows("table-specs"), agents: await rows("table-agents"), cost: (await texts("#cost-told"))[0], days: await rows("table-days"), held: await rows("table-held"), chart: await drawn() };
+  return { shown: (await texts("#shown"))[0], specs: await rows("table-specs"), agents: await rows("table-agents"), cost: (await page.isVisible("#cost-told")) ? (await texts("#cost-told"))[0] : null, days: await rows("table-days"), held: await rows("table-held"), chart: await drawn() };
 }
 
 async function look() {
   await page.goto(url);
-  found.light = { headings: await texts("h1, h2"), key: await texts("#key > div"), shown: (await texts("#shown"))[0], notes: await texts("#notes p"),
+  found.light = { parts: await page.$$eval("h1, h2, form", (all) => all.filter((each) => each.checkVisibility()).map((each) => each.ariaLabel ?? each.innerText)), key: await texts("#key > div"), shown: (await texts("#shown"))[0], notes: await texts("#notes p"),
     specs: await rows("table-specs"), agents: await rows("table-agents"), aborts: await rows("table-aborts"), held: await rows("table-held"), strikes: await rows("table-strikes"), chart: await drawn(),
     violations: await contrast() };
   await page.screenshot({ path: join(folder, "light.png"), fullPage: true });
@@ -91,7 +92,7 @@ async function look() {
   if (found.light.specs.length) await filter();
 
   await page.emulateMedia({ media: "print", colorScheme: "dark" });
-  found.print = { visible: await page.$$eval("search, summary, .skip", (all) => all.filter((each) => each.checkVisibility()).length),
+  found.print = { visible: await page.$$eval("search, summary", (all) => all.filter((each) => each.checkVisibility()).length),
     back: await page.$eval("body", (body) => getComputedStyle(body).backgroundColor), key: await texts("#key > div") };
   await page.emulateMedia({ media: null, colorScheme: "light" });
   await page.pdf({ path: join(folder, "print.pdf"), format: "A4", printBackground: true });

@@ -89,6 +89,22 @@ fn report_page_recounts_under_its_filters() {
         "no barrier, contrast included"
     );
 
+    let parts = [
+        "watchdog report",
+        "At a glance",
+        "Filters",
+        "Specs",
+        "Judgements by day",
+        "What held completions back",
+        "Aborts",
+        "Strikes",
+        "Agents",
+    ];
+    assert_eq!(
+        texts(&found["light"]["parts"]),
+        parts,
+        "no cost was told, so its chart is left out"
+    );
     let key = texts(&found["light"]["key"]).join("\n");
     for figure in [
         "Sessions judged 3 ",
@@ -159,7 +175,6 @@ fn report_page_recounts_under_its_filters() {
     let mut distinct = names.clone();
     distinct.dedup();
     let order = [
-        "Skip to the figures",
         "worktree",
         "spec",
         "from",
@@ -167,6 +182,7 @@ fn report_page_recounts_under_its_filters() {
         "reason",
         "agent",
         "Show all",
+        "table-specs",
         "These figures as a table",
     ];
     assert_eq!(distinct[..order.len()], order, "{names:?}");
@@ -272,10 +288,8 @@ fn report_page_filters_usage_by_agent() {
             of("=claude")["cost"].as_str(),
             of("=codex")["cost"].as_str()
         ),
-        (
-            Some("Told by 2 of 2 sessions."),
-            Some("No session told what it cost.")
-        )
+        (Some("Told by 2 of 2 sessions."), None),
+        "an empty chart is left out"
     );
     let specs = |agent: &str| texts(&of(agent)["specs"]).join("\n");
     assert!(
@@ -313,6 +327,10 @@ fn a_page_of_nothing_says_so() {
     assert_eq!(
         (&found["errors"], &found["light"]["notes"]),
         (&json!([]), &json!(["Nothing was measured in this period."]))
+    );
+    assert_eq!(
+        found["light"]["parts"],
+        json!(["watchdog report", "At a glance"])
     );
 }
 

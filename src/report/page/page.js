@@ -31,12 +31,18 @@
   // A name from outside stands in an element of its own, so that it cannot turn the text beside it.
   const name = (text) => element("bdi", {}, text);
   const put = (id, ...children) => one(id).replaceChildren(...children);
+  // A section without figures is left out, with its heading.
+  const showSection = (id, isFull) => { one(id).closest("section").hidden = !isFull; };
+  const fill = (id, content) => {
+    showSection(id, content);
+    put(id, ...(content ? [content] : []));
+  };
   const agentName = (agent) => agent || "(not known)";
   const nameOf = (index) => data.names[index] || "(not told apart)";
 
   // `make` turns a row into its cells, and is called for those that are shown.
   function table(label, heads, rows, most, make = (row) => row) {
-    if (!rows.length) return element("p", { class: "none" }, "None.");
+    if (!rows.length) return null;
     const kind = (head) => (head.bar ? "bar" : head.name ? "name" : "");
     const head = element("tr", {}, ...heads.map((head) => (head.bar ? element("td", { class: "bar" }) : element("th", { scope: "col", class: kind(head) }, head.text))));
     const body = rows.slice(0, most).map(make).map((row) => element("tr", {}, ...row.map((cell, at) => {
@@ -73,9 +79,12 @@
     return pen.createPattern(tile, "repeat");
   }
   function chart(id, label, times, series, shown) {
-    const place = one(id);
+    const place = one(id), isFull = series.some((of) => of.values.some(Boolean));
     place.setAttribute("aria-label", label);
-    if (charts.has(id)) charts.get(id).destroy();
+    charts.get(id)?.destroy();
+    charts.delete(id);
+    showSection(id, isFull);
+    if (!isFull) return;
     const axis = { stroke: colour("soft"), font: "12px system-ui, sans-serif", ticks: { stroke: colour("line"), width: 1 }, grid: { stroke: colour("line"), width: 1 } };
     const bars = uPlot.paths.bars({ size: [0.72, 40], align: 0 });
     const step = times.length > 1 ? times[1] - times[0] : DAY;
@@ -147,7 +156,7 @@
       figure("Cost of sessions", dollars(cost), `told by ${number(of("cost_told"))} of ${plural(of("sessions_ended"), "session")}`));
 
     drawCharts();
-    put("table-held", list("What held completions back, by reason", "Reason", heldBack(sums), "other"));
+    fill("table-held", list("What held completions back, by reason", "Reason", heldBack(sums), "other"));
     const unmet = countsBelow(sums, "unmet/");
     put("table-unmet", ...(unmet.size && !chosen.reason ? [list("Checks that were not met", "Check", unmet, "further checks")] : []));
     one("aborts-mean").textContent = `An abort ends work that is not complete. It was false where work went on within ${data.window_days} days; it held where only looks came later. Of the others nothing is known yet.`;
@@ -155,12 +164,13 @@
       const [went, anew, kept] = ["aborts_went_on/", "aborts_went_on_anew/", "aborts_held/"].map((beginning) => of(beginning + why));
       return [name(why), ...[count, went, anew, kept, count - went - kept].map(number)];
     });
-    put("table-aborts", table("Aborts by reason", [{ text: "Reason", name: true }, { text: "All" }, { text: "False" }, { text: "In a new session" }, { text: "Held" }, { text: "Undecided" }], aborted, 40));
+    fill("table-aborts", table("Aborts by reason", [{ text: "Reason", name: true }, { text: "All" }, { text: "False" }, { text: "In a new session" }, { text: "Held" }, { text: "Undecided" }], aborted, 40));
     const strikes = countsBelow(sums, "no_strike/");
-    one("strikes-mean").textContent = `The breaker counted ${plural(of("strikes"), "strike")}. ${plural(total(strikes), "judgement")} that were not complete were no strike, because of:`;
-    put("table-strikes", list("Judgements that were no strike", "Because of", strikes, "other"));
+    one("strikes-mean").textContent = `The breaker counted ${plural(of("strikes"), "strike")}.${strikes.size ? ` ${plural(total(strikes), "judgement")} that were not complete were no strike, because of:` : ""}`;
+    fill("table-strikes", list("Judgements that were no strike", "Because of", strikes, "other"));
+    showSection("table-strikes", of("strikes") || strikes.size);
     const per = (part, all) => (all ? (part / all).toFixed(2) : unknown);
-    put("table-questions", table("Questions and rescues", [{ text: "Figure", name: true }, { text: "Value" }], [
+    fill("table-questions", table("Questions and rescues", [{ text: "Figure", name: true }, { text: "Value" }], [
       ["Questions", number(asked[0] + asked[1] + asked[2])],
       ["on sessions", number(asked[0])], ["on changes without a session", number(asked[1])], ["of looks", number(asked[2])],
       ["Questions per iteration", per(of("iteration_questions"), of("iterations"))],
@@ -168,8 +178,9 @@
       ["Rescues tried", number(of("rescues"))], ["Rescues that kept everything", number(of("rescues_kept"))],
       ["Times that a breaker opened", number(of("breaker_trips"))],
     ], 40));
+    showSection("table-questions", asked.some(Boolean) || of("rescues") || of("breaker_trips"));
     const agents = [...found.agents].sort((a, b) => (b[1].sessions_ended || 0) - (a[1].sessions_ended || 0));
-    put("table-agents", table("Agents", [{ text: "Agent", name: true }, ...["Sessions", "Tokens read", "Tokens written", "Tokens told by", "Cost", "Cost told by"].map((text) => ({ text }))],
+    fill("table-agents", table("Agents", [{ text: "Agent", name: true }, ...["Sessions", "Tokens read", "Tokens written", "Tokens told by", "Cost", "Cost told by"].map((text) => ({ text }))],
       agents.map(([agent, own]) => {
         const told = (by, word, shown) => (own[by] ? shown(own[word] || 0) : unknown);
         return [name(agentName(agent)), number(own.sessions_ended || 0), told("tokens_told", "input_tokens", number), told("tokens_told", "output_tokens", number), number(own.tokens_told || 0),
@@ -184,7 +195,7 @@
       title.append(name(nameOf(spec)), element("span", { class: "sub" }, name(nameOf(path))));
       return [title, number(own.sessions), number(own.judged), number(own.done), number(own.aborts), number(own.questions), both(took, time), both(paid, dollars), own.told ? dollars(own.micros / 1e6) : unknown];
     };
-    put("table-specs", table("Specs", [{ text: "Spec and worktree", name: true }, ...["Sessions", "Judged", "Complete", "Aborts", "Questions", "Time", "Cost", "Cost in all"].map((text) => ({ text }))], active, 50, cells));
+    fill("table-specs", table("Specs", [{ text: "Spec and worktree", name: true }, ...["Sessions", "Judged", "Complete", "Aborts", "Questions", "Time", "Cost", "Cost in all"].map((text) => ({ text }))], active, 50, cells));
   }
 
   function heldBack(sums) {
@@ -207,8 +218,8 @@
       [{ values: groups.map((group) => group.judged), colour: "open", hatched: true }, { values: groups.map((group) => group.done), colour: "done" }],
       { least: 4, whole: true, text: number });
     const told = found.sums.get("cost_told") || 0, ended = found.sums.get("sessions_ended") || 0;
-    one("cost-told").textContent = told ? `Told by ${number(told)} of ${plural(ended, "session")}${told < ended ? "; what the others cost is not known" : ""}.` : "No session told what it cost.";
-    chart("chart-cost", told ? `Bars: ${dollars(sum("cost"))} by ${unit}. The table below has each ${unit}.` : "No session told what it cost.", times,
+    one("cost-told").textContent = `Told by ${number(told)} of ${plural(ended, "session")}${told < ended ? "; what the others cost is not known" : ""}.`;
+    chart("chart-cost", `Bars: ${dollars(sum("cost"))} by ${unit}. The table below has each ${unit}.`, times,
       [{ values: groups.map((group) => group.cost), colour: "money" }], { least: 1, text: (amount) => `$${number(amount)}` });
     const newest = [...groups].reverse(), from = unit === "week" ? "Week from" : "Day";
     put("table-days", table(`Judgements by ${unit}`, [{ text: from, name: true }, { text: "Judged" }, { text: "Complete" }, { text: "Not complete" }],
@@ -232,6 +243,7 @@
     for (const id of ["from", "to"]) { one(id).min = data.from; one(id).max = data.to; }
     if (!data.measured_since) put("notes", element("p", { class: "note" }, "Nothing was measured in this period."), ...one("notes").childNodes);
     const form = one("filters");
+    form.parentElement.hidden = !data.works.length;
     form.addEventListener("input", show);
     form.addEventListener("submit", (event) => event.preventDefault());
     // The fields have their first values only after the event.
