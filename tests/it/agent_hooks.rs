@@ -137,6 +137,20 @@ fn each_agent_hears_facts_in_its_format() {
             json!({"tool_response": {"llmContent": "\nExit Code: 0\n"}}),
             "passed",
         ),
+        (
+            "copilot",
+            "",
+            "",
+            json!({"tool_result": {"text_result_for_llm": "x\n<shellId: 0 completed with exit code 3>"}}),
+            "failed (exit code 3)",
+        ),
+        (
+            "opencode",
+            "UserPromptSubmit",
+            "PostToolUse",
+            json!({"tool_response": {"llmContent": "\nExit Code: 1"}, "transcript": {"toolCalls": []}}),
+            "failed (exit code 1)",
+        ),
     ] {
         let env = TestEnv::new();
         let repo = env.repo();
@@ -149,8 +163,10 @@ fn each_agent_hears_facts_in_its_format() {
             hook(&repo, event, agent, &input)
         };
         let heard = |answer: Value, event: &str| {
-            let context = &answer["hookSpecificOutput"];
-            assert_eq!(context["hookEventName"], event, "{answer}");
+            let nested = &answer["hookSpecificOutput"];
+            let context = if event.is_empty() { &answer } else { nested };
+            let is_named = event.is_empty() || context["hookEventName"] == event;
+            assert!(is_named, "{answer}");
             context["additionalContext"]
                 .as_str()
                 .unwrap_or_default()
@@ -178,6 +194,34 @@ fn each_agent_hears_facts_in_its_format() {
         let expected = format!("{facts}; last test command 'pytest' {outcome}");
         assert_eq!(line, expected, "{agent}");
     }
+}
+
+#[test]
+fn copilot_words_count_once_its_stop_is_written() {
+    let env = TestEnv::new();
+    let repo = env.repo();
+    let place = "home/.copilot/session-state/s/events.jsonl";
+    let event = |kind: &str, second: u8, data: Value| {
+        json!({"type": kind, "timestamp": format!("2026-11-30T04:00:0{second}.000Z"), "data": data})
+            .to_string()
+    };
+    let words = json!({"content": "I created `src/gone.py`."});
+    let lines = [
+        event("assistant.message", 1, words),
+        event("hook.start", 2, json!({"hookType": "agentStop"})),
+    ];
+    let say = |event: &str| {
+        let input = json!({"session_id": "s", "source": "new", "cwd": repo.path(), "timestamp": "2026-11-30T04:00:02.000Z"});
+        hook(&repo, event, "copilot", &input)
+    };
+    say("session-start");
+    repo.write("a", "x");
+    env.write(place, format!("{}\n", lines[0]));
+    let quiet = json!({});
+    assert_eq!(say("stop"), quiet, "these may be words of another turn");
+    env.write(place, lines.join("\n"));
+    let held = say("stop");
+    assert_eq!(held["decision"], "block", "{held}");
 }
 
 #[test]
@@ -358,7 +402,7 @@ fn opencode_plugin_installs_and_uninstalls_as_one_file() {
     let installed = repo
         .watchdog(&["hook", "install", "--agent", "opencode"])
         .expect(0);
-    installed.assert_printed(&["opencode run ends first: there `watchdog loop` holds it"]);
+    installed.assert_printed(&["`opencode run` ends at its first rest (`watchdog loop` holds it)"]);
     assert!(
         fs::read_to_string(&place)
             .expect("it is there")
@@ -427,12 +471,14 @@ fn doctor_repairs_hooks_of_every_agent() {
         .into_iter()
         .chain([("opencode", ".opencode/plugin/watchdog.js")]);
     for (agent, project) in agents {
-        repo.watchdog(&["hook", "install", "--agent", agent])
-            .expect(0);
+        let lacks = "has no hook before it removes a worktree";
+        let installed = repo.watchdog(&["hook", "install", "--agent", agent]);
+        assert!(installed.stdout.contains(lacks), "{installed}");
         let place = repo.path().join(project);
         let found = repo.watchdog(&["doctor", "--json"]).json().to_string();
+        let place_named = found.split_once(&format!("in {}; ", place.display()));
         assert!(
-            found.contains(&format!("in {}", place.display())),
+            place_named.is_some_and(|(_, lack)| lack.contains(lacks)),
             "{agent}: {found}"
         );
         let installed = fs::read_to_string(&place).expect("it is there");

@@ -7,7 +7,9 @@ use std::time::Duration;
 
 use serde_json::{Value, json};
 
-use crate::support::{CommandOutput, Repo, Run, SCRIPT, ScriptedModel, TestEnv, wait_until};
+use crate::support::{
+    CommandOutput, Repo, Run, Running, SCRIPT, ScriptedModel, TestEnv, wait_until,
+};
 
 /// What each session says first, and after it was held.
 const FIRST: &str = "All done.";
@@ -205,7 +207,12 @@ fn assert_hears_facts(name: &str, calls: [(&[&str], &str); 2]) {
     let agent = HookedAgent::answering(name, |body, done| {
         let body = body.to_string();
         if body.contains("SECOND TASK") {
-            return "It is as it was.".into();
+            let may_run = body.contains("\"name\":\"bash\"") && !body.contains("pytest --gone");
+            return if may_run {
+                format!("{SCRIPT}pytest --gone")
+            } else {
+                "It is as it was.".into()
+            };
         }
         if body.contains("You said") {
             return "There is no such file.".into();
@@ -213,20 +220,47 @@ fn assert_hears_facts(name: &str, calls: [(&[&str], &str); 2]) {
         fs::write(done, "x").expect("the repository is there");
         "I created `src/gone.py`.".into()
     });
-    let run =
-        |(args, stdin): (&[&str], &str)| agent.command(name, args).stdin(stdin).run().expect(0);
+    let served = (name == "opencode").then(|| serve_opencode(&agent));
+    let run = |(args, stdin): (&[&str], &str)| {
+        let url = served.as_ref().map(|(url, _)| ["--attach", url]);
+        let args = [args, url.as_ref().map_or(&[], |url| &url[..])].concat();
+        agent.command(name, &args).stdin(stdin).run().expect(0)
+    };
+    let heard = |words: &str| {
+        let asked = agent.model.asked();
+        asked.iter().any(|body| body.to_string().contains(words))
+    };
     let [first, second] = calls;
-    let out = run(first);
-    let asked = agent.model.asked();
-    let is_held = asked
-        .iter()
-        .any(|body| body.to_string().contains("there is no src/gone.py"));
-    assert!(is_held, "it was not held for its claim: {out}");
+    run(first);
+    wait_until("its claim holds it", Duration::from_secs(60), || {
+        heard("there is no src/gone.py")
+    });
     let out = run(second);
-    let asked = agent.model.asked();
     let line = "watchdog: 0 commits since the baseline; 1 file not committed";
-    let heard = asked.iter().any(|body| body.to_string().contains(line));
-    assert!(heard, "it heard no facts: {out}\n{:?}", asked.last());
+    let asked = agent.model.asked();
+    assert!(heard(line), "it heard no facts: {out}\n{:?}", asked.last());
+    if ["copilot", "opencode"].contains(&name) {
+        let outcome = format!("{line}; last test command 'pytest --gone' failed (exit code ");
+        assert!(heard(&outcome), "it heard no end: {:?}", asked.last());
+    }
+}
+
+#[test]
+fn copilot_hears_facts_and_is_held_for_claims() {
+    let options = ["--output-format", "json", "--allow-all-tools", "-p"];
+    let begin = [&options[..], &["MAIN TASK"]].concat();
+    let resume = [&["--continue"], &options[..], &["SECOND TASK"]].concat();
+    assert_hears_facts("copilot", [(&begin, ""), (&resume, "")]);
+}
+
+#[test]
+fn opencode_hears_facts_and_is_held_for_claims() {
+    let begin = ["run", "--format", "json"];
+    let resume = [&begin[..], &["--continue"]].concat();
+    assert_hears_facts(
+        "opencode",
+        [(&begin, "MAIN TASK"), (&resume, "SECOND TASK")],
+    );
 }
 
 #[test]
@@ -379,9 +413,8 @@ fn opencode_run_records_its_session_without_holding() {
     assert_eq!(kinds[1..3], ["baseline", "session_started"], "{kinds:?}");
 }
 
-#[test]
-fn opencode_is_held_where_it_lives_on() {
-    let agent = HookedAgent::new("opencode");
+/// Starts the server of opencode, which lives on where a client of it ends, and gives its address.
+fn serve_opencode(agent: &HookedAgent) -> (String, Running) {
     let port = std::net::TcpListener::bind(("127.0.0.1", 0))
         .and_then(|free| free.local_addr())
         .expect("there is a free port")
@@ -398,11 +431,16 @@ fn opencode_is_held_where_it_lives_on() {
             ],
         )
         .spawn();
-    let url = format!("http://127.0.0.1:{port}");
-    // A client of it: `opencode run` in the session of a server that lives on.
     wait_until("opencode serves", Duration::from_secs(60), || {
         std::net::TcpStream::connect(("127.0.0.1", port)).is_ok()
     });
+    (format!("http://127.0.0.1:{port}"), served)
+}
+
+#[test]
+fn opencode_is_held_where_it_lives_on() {
+    let agent = HookedAgent::new("opencode");
+    let (url, served) = serve_opencode(&agent);
     agent
         .command("opencode", &["run", "--attach", &url, "--format", "json"])
         .stdin("MAIN TASK")

@@ -17,7 +17,7 @@ use super::tool_calls::{CallEntry, CallResult, MARKS, list_entries, read_last_wo
 use super::work_claims::WorkClaim::{self, BuildPassed, LintPassed, TestsPassed};
 
 /// Bytes of a transcript that are read, the newest.
-const MOST: u64 = 64 << 20;
+pub const MOST_READ: u64 = 64 << 20;
 /// Commands that change no file of the work tree, but for what they print into.
 static READS: LazyLock<Regex> = LazyLock::new(|| compile_words(&read_entry("commands read")));
 /// Words of commands that run in another folder than the one they stand in.
@@ -88,6 +88,8 @@ pub struct SessionHistory {
     pub is_partial: bool,
     /// The words behind the last call, of agents whose hooks do not tell them.
     pub last_words: Option<String>,
+    /// The time of the newest of these events, as the transcript writes it.
+    pub newest_at: Option<String>,
     /// The folder of calls that name none.
     folder: PathBuf,
 }
@@ -95,7 +97,7 @@ pub struct SessionHistory {
 impl SessionHistory {
     /// Reads a transcript of a session that began in a folder. One that cannot be read shows nothing.
     pub fn read_from(path: Option<&Path>, folder: &Path) -> Self {
-        Self::read_behind((path, folder), 0, MOST).0
+        Self::read_behind((path, folder), 0, MOST_READ).0
     }
 
     /// Reads the newest bytes of what a transcript has behind a place, and how far its whole lines go.
@@ -160,17 +162,22 @@ impl SessionHistory {
         if is_whole && !MARKS.iter().any(has_mark) {
             return;
         }
-        let Ok(event) = serde_json::from_slice::<Value>(line) else {
-            self.is_partial = true;
-            return;
-        };
-        if let Some(words) = read_last_words(&event) {
+        match serde_json::from_slice(line) {
+            Ok(event) => self.push_event(&event),
+            Err(_) => self.is_partial = true,
+        }
+    }
+
+    /// Adds the calls and words of an event. Paths are taken from its `cwd`.
+    pub fn push_event(&mut self, event: &Value) {
+        self.newest_at = event["timestamp"].as_str().map(str::to_owned);
+        if let Some(words) = read_last_words(event) {
             self.last_words = Some(words.to_owned());
         }
         let folder = event["cwd"]
             .as_str()
             .map_or(self.folder.clone(), PathBuf::from);
-        for entry in list_entries(&event, &folder) {
+        for entry in list_entries(event, &folder) {
             match entry {
                 CallEntry::Call(id, call) => self.push_call(id, call),
                 CallEntry::Result(id, result) => self.push_result(id, result),

@@ -156,7 +156,7 @@ fn lines_without_calls_add_none() {
 /// The same session of each agent: an edit, a failing test, a read, and last words where its hooks do not tell them.
 #[test]
 fn transcript_of_each_agent_shows_the_last_test() {
-    let texts: [(&str, Value, Option<&str>); 3] = [
+    let texts: [(&str, Value, Option<&str>); 5] = [
         (
             "codex",
             json!([
@@ -192,6 +192,28 @@ fn transcript_of_each_agent_shows_the_last_test() {
                 {"type": "tool_result", "cwd": "/w", "message": {"parts": [{"functionResponse": {"id": "2", "response": {"error": "1 failed"}}}]},
                  "toolCallResult": {"status": "error", "resultDisplay": {"exitCode": 1}}},
             ]),
+            None,
+        ),
+        (
+            "copilot",
+            json!([
+                {"type": "tool.execution_start", "data": {"toolCallId": "1", "toolName": "create", "arguments": {"path": "/w/a.py"}}},
+                {"type": "tool.execution_complete", "data": {"toolCallId": "1", "success": true, "result": {"content": "ok"}}},
+                {"type": "assistant.message", "data": {"content": "Now the tests."}},
+                {"type": "tool.execution_start", "data": {"toolCallId": "2", "toolName": "bash", "arguments": {"command": "pytest -q"}}},
+                {"type": "tool.execution_complete", "data": {"toolCallId": "2", "success": true, "shellExecution": {"exitCode": 1}, "result": {"content": "1 failed"}}},
+                {"type": "assistant.message", "data": {"content": "All tests pass."}},
+            ]),
+            Some("All tests pass."),
+        ),
+        (
+            "opencode, by its plugin",
+            json!([{"toolCalls": [
+                {"id": "1", "name": "write", "args": {"filePath": "/w/a.py"}, "status": "success"},
+                {"id": "2", "name": "read", "args": {"filePath": "/w/a.py"}, "status": "success"},
+                {"id": "3", "name": "bash", "args": {"command": "pytest -q"}, "status": "error",
+                 "result": [{"functionResponse": {"response": {"output": "1 failed\nExit Code: 1"}}}]},
+            ]}]),
             None,
         ),
     ];

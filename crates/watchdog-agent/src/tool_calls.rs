@@ -1,4 +1,4 @@
-//! The calls of tools in a line of a transcript, and their results: of Claude Code, Codex, Gemini CLI and Qwen Code. Pure.
+//! The calls of tools in a line of a transcript, and their results: of Claude Code, Codex, Gemini CLI (and opencode, by our plugin), Qwen Code and Copilot CLI. Pure.
 
 use std::path::Path;
 
@@ -7,12 +7,15 @@ use serde_json::Value;
 use super::claim_words::read_entry;
 use super::session_history::{Call, CommandCall};
 
-/// Texts without one of which a line has none of these, and no last words of its own form.
-pub(super) const MARKS: [&str; 6] = [
+/// Texts without one of which a line has none of these, no last words of its own form, and no stop of Copilot CLI.
+pub(super) const MARKS: [&str; 9] = [
     "\"tool_use",
     "\"functionCall\"",
     "\"functionResponse\"",
     "\"type\":\"gemini\"",
+    "\"tool.execution_",
+    "\"assistant.message\"",
+    "\"agentStop\"",
     "\"function_call",
     "\"custom_tool_call",
 ];
@@ -105,19 +108,31 @@ pub(super) fn list_entries<'v>(event: &'v Value, folder: &Path) -> Vec<CallEntry
         entries.push(call(&tool["id"], &tool["name"], &tool["args"]));
         entries.push(CallEntry::Result(text(&tool["id"]), result));
     }
-    let payload = &event["payload"];
-    match text(&payload["type"]) {
+    let (data, payload) = (&event["data"], &event["payload"]);
+    match (text(&event["type"]), text(&payload["type"])) {
+        // Copilot CLI
+        ("tool.execution_start", _) => entries.push(call(
+            &data["toolCallId"],
+            &data["toolName"],
+            &data["arguments"],
+        )),
+        ("tool.execution_complete", _) => {
+            let code = &data["shellExecution"]["exitCode"];
+            let output = text(&data["result"]["content"]).to_owned();
+            let result = end_by_code(code, data["success"] == false, output);
+            entries.push(CallEntry::Result(text(&data["toolCallId"]), result));
+        }
         // Codex
-        "function_call" => {
+        (_, "function_call") => {
             let input = serde_json::from_str(text(&payload["arguments"])).unwrap_or_default();
             entries.push(call(&payload["call_id"], &payload["name"], &input));
         }
-        "custom_tool_call" => entries.push(call(
+        (_, "custom_tool_call") => entries.push(call(
             &payload["call_id"],
             &payload["name"],
             &payload["input"],
         )),
-        "function_call_output" | "custom_tool_call_output" => {
+        (_, "function_call_output" | "custom_tool_call_output") => {
             let (output, mut code) = (text(&payload["output"]), None);
             let head = output.split("\nOutput:").next().unwrap_or_default();
             if let Some((_, number)) = head.split_once("Process exited with code ") {
@@ -150,17 +165,19 @@ fn end_by_code(code: &Value, has_failed: bool, output: String) -> CallResult {
 
 /// The words of an agent in an event of a transcript whose hooks do not tell the last ones alone.
 pub(super) fn read_last_words(event: &Value) -> Option<&str> {
-    let words = event["content"]
-        .as_str()
-        .filter(|words| !words.trim().is_empty());
-    words.filter(|_| event["type"] == "gemini")
+    let words = match text(&event["type"]) {
+        "gemini" => &event["content"],
+        "assistant.message" => &event["data"]["content"],
+        _ => return None,
+    };
+    words.as_str().filter(|words| !words.trim().is_empty())
 }
 
 /// A call; `None` of one that changes no file.
 fn read_call(name: &str, input: &Value, folder: &Path) -> Option<Call> {
     let is_in = |tools: &str| read_entry(tools).split(' ').any(|listed| listed == name);
-    let first = |keys: [&str; 3]| keys.into_iter().find_map(|key| input[key].as_str());
-    let line = first(["command", "cmd", ""]);
+    let first = |keys: [&str; 4]| keys.into_iter().find_map(|key| input[key].as_str());
+    let line = first(["command", "cmd", "patchText", ""]);
     if let Some(patch) = line.or(input.as_str())
         && ["apply_patch", "*** Begin Patch"]
             .iter()
@@ -172,7 +189,7 @@ fn read_call(name: &str, input: &Value, folder: &Path) -> Option<Call> {
         return Some(Call::Edit(named.map(|path| folder.join(path)).collect()));
     }
     if is_in("tools run") {
-        let below = first(["workdir", "directory", "dir_path"]).unwrap_or_default();
+        let below = first(["workdir", "directory", "dir_path", ""]).unwrap_or_default();
         // Joined with nothing, a folder would end in a slash.
         let folder = if below.is_empty() {
             folder.to_owned()
@@ -181,7 +198,8 @@ fn read_call(name: &str, input: &Value, folder: &Path) -> Option<Call> {
         };
         return Some(Call::Command(CommandCall::new(line?, folder)));
     }
-    let path = first(["file_path", "path", "absolute_path"]).filter(|_| is_in("tools write"));
+    let path =
+        first(["file_path", "path", "absolute_path", "filePath"]).filter(|_| is_in("tools write"));
     let call = path.map_or(Call::Unknown, |path| Call::Edit(vec![folder.join(path)]));
     (!is_in("tools read")).then_some(call)
 }

@@ -36,7 +36,7 @@ impl ClaudeHome {
     }
 
     /// A variable of the environment, where it is not empty. These two are as they were read; any other is that of this process.
-    pub(super) fn variable(&self, name: &str) -> Option<OsString> {
+    pub fn variable(&self, name: &str) -> Option<OsString> {
         let value = match name {
             "CLAUDE_CONFIG_DIR" => self.config_dir.clone(),
             "HOME" => self.home.clone(),

@@ -199,7 +199,7 @@ fn show_agent(
         );
     }
     let dialect = HookDialect::from_name(&preset.name).ok();
-    let unheard = dialect.and_then(HookEntries::describe_unheard);
+    let unheard = dialect.and_then(HookDialect::describe_unheard);
     let hooks = lines.hooks.join(", ");
     row(
         "hooks",

@@ -320,7 +320,7 @@ impl SettingsChange {
         if let Some(needs) = self.needs() {
             terminal.line(needs);
         }
-        let unheard = HookEntries::describe_unheard(self.which.agent);
+        let unheard = self.which.agent.describe_unheard();
         if let Some(unheard) = unheard.filter(|_| !self.takes_out) {
             terminal.line(&unheard);
         }

@@ -8,7 +8,7 @@ use std::sync::{Arc, Mutex};
 
 use serde_json::{Value, json};
 
-/// By the Responses API such an answer runs the rest as a script of Codex, which calls tools.
+/// By the Responses API such an answer runs the rest as a script of Codex, which calls tools, by Chat Completions in a shell.
 pub const SCRIPT: &str = "exec: ";
 
 /// What the model says, given the whole request.
@@ -176,9 +176,20 @@ fn chat(text: &str) -> String {
     };
     let usage = json!({"prompt_tokens": 100, "completion_tokens": 20, "total_tokens": 120});
     let last = json!({"id": "c", "object": "chat.completion.chunk", "created": 0, "model": "scripted", "choices": [], "usage": usage});
+    let (delta, reason) = match text.strip_prefix(SCRIPT) {
+        Some(line) => {
+            let arguments = json!({"command": line, "description": "runs it"}).to_string();
+            let call = json!({"index": 0, "id": "call_1", "type": "function", "function": {"name": "bash", "arguments": arguments}});
+            (
+                json!({"role": "assistant", "tool_calls": [call]}),
+                "tool_calls",
+            )
+        }
+        None => (json!({"role": "assistant", "content": text}), "stop"),
+    };
     let chunks = [
-        chunk(json!({"role": "assistant", "content": text}), Value::Null),
-        chunk(json!({}), "stop".into()),
+        chunk(delta, Value::Null),
+        chunk(json!({}), reason.into()),
         last,
     ];
     chunks.iter().map(event).collect::<String>() + "data: [DONE]\n\n"

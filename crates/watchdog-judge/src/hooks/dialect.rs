@@ -37,8 +37,12 @@ struct DialectRow {
     /// Its names for events by ours, where they are others than those of Claude Code; `null` where it has no such event.
     #[serde(default)]
     events: BTreeMap<String, Option<String>>,
-    /// Its tool for commands, where it hears facts about them and the calls of its transcript are known.
-    command_tool: Option<String>,
+    /// Its tool for commands.
+    command_tool: String,
+    /// Its lack of hooks, in words behind "has no hook".
+    unheard: Option<String>,
+    /// The transcript of a session, from the folder of the user's file, where its hooks do not name it.
+    transcript: Option<String>,
     /// Whether the input of its stop has other words than the last ones, or none.
     #[serde(default)]
     hides_last_words: bool,
@@ -110,9 +114,25 @@ impl HookDialect {
         }
     }
 
-    /// Its tool for commands, where it hears facts about them and the calls of its transcript are known.
-    pub fn command_tool(self) -> Option<&'static str> {
-        self.row().command_tool.as_deref()
+    /// Its tool for commands.
+    pub fn command_tool(self) -> &'static str {
+        &self.row().command_tool
+    }
+
+    /// Says what it has no hook for.
+    pub fn describe_unheard(self) -> Option<String> {
+        let unheard = self.row().unheard.as_ref()?;
+        Some(format!("{} has no hook {unheard}", self.title()))
+    }
+
+    /// The transcript of a session whose hooks do not name it, given the environment.
+    pub fn find_transcript(
+        self,
+        id: &str,
+        variable: impl Fn(&str) -> Option<OsString>,
+    ) -> Option<PathBuf> {
+        let place = self.row().transcript.as_ref()?.replace("{}", id);
+        Some(self.user_file(variable)?.with_file_name(place))
     }
 
     /// Whether the input of its stop has the last words alone. Gemini's has all words of the turn.
@@ -229,6 +249,13 @@ mod tests {
     fn only_known_agent_names_select_a_hook_dialect() {
         for dialect in HookDialect::ALL {
             assert_eq!(HookDialect::from_name(dialect.as_str()), Ok(dialect));
+            assert_eq!(
+                dialect
+                    .describe_unheard()
+                    .is_some_and(|words| words.contains("removes a worktree")),
+                dialect.event_name(HookEvent::WorktreeRemove).is_none(),
+                "{dialect:?}"
+            );
         }
         let refused = HookDialect::from_name("amp").expect_err("it has no hooks that we know");
         assert!(

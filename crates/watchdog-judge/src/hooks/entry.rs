@@ -12,12 +12,6 @@ const START: Duration = Duration::from_secs(15);
 /// With its end, which the host ends sooner in any case, and with a turn.
 const END: Duration = Duration::from_secs(5);
 
-/// Events at which watchdog speaks, where the agent has them, in words.
-const SPEAKING: [(HookEvent, &str); 2] = [
-    (HookEvent::PromptSubmit, "for facts each turn"),
-    (HookEvent::WorktreeRemove, "before it removes a worktree"),
-];
-
 /// Our own deadline for it, where the host waits long enough for more than the usual one.
 const OWN_END: &str = " --within 2s";
 
@@ -100,8 +94,12 @@ impl HookEntries {
             judging(HookEvent::PreToolUse, Some("StructuredOutput"), "")
                 .filter(|_| dialect.gates_output()),
             entry(HookEvent::WorktreeRemove, Some("ExitWorktree"), "", START),
-            entry(HookEvent::PostToolUse, dialect.command_tool(), "", END)
-                .filter(|entry| entry.matcher.is_some()),
+            entry(
+                HookEvent::PostToolUse,
+                Some(dialect.command_tool()),
+                "",
+                END,
+            ),
             judging(HookEvent::Stop, None, all),
             judging(HookEvent::SubagentStop, None, &format!(" --hold{all}"))
                 .filter(|_| holds.subagents && dialect.holds_subagents()),
@@ -127,15 +125,6 @@ impl HookEntries {
         let (patience, holds) = (Self::USUAL_PATIENCE, HeldAgents::default());
         let usual = Self::usual(dialect, "", patience, holds).entries;
         usual.iter().map(|entry| entry.event.command()).collect()
-    }
-
-    /// Says what an agent has no hook for.
-    pub fn describe_unheard(dialect: HookDialect) -> Option<String> {
-        let commands = Self::list_commands(dialect);
-        let is_unheard = |(event, _): &&(HookEvent, _)| !commands.contains(&event.command());
-        let unheard = SPEAKING.iter().filter(is_unheard).map(|(_, words)| *words);
-        let unheard = unheard.collect::<Vec<_>>().join(" or ");
-        (!unheard.is_empty()).then(|| format!("{} has no hook {unheard}", dialect.title()))
     }
 
     /// Whether none is wanted.

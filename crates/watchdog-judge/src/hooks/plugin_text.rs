@@ -15,8 +15,10 @@ const MARK: &str = "// Written by `watchdog hook install --agent opencode`,";
 const BODY: &str = include_str!("opencode_plugin.js");
 
 /// The commands by their names in the file.
-const COMMANDS: [(&str, HookEvent); 3] = [
+const COMMANDS: [(&str, HookEvent); 5] = [
     ("START", HookEvent::SessionStart),
+    ("PROMPT", HookEvent::PromptSubmit),
+    ("TOOL", HookEvent::PostToolUse),
     ("STOP", HookEvent::Stop),
     ("END", HookEvent::SessionEnd),
 ];

@@ -302,7 +302,7 @@ fn examine_file(
             install,
         ),
         (None, None) => {
-            let unheard = HookEntries::describe_unheard(dialect);
+            let unheard = dialect.describe_unheard();
             let unheard = unheard.map_or(String::new(), |unheard| format!("; {unheard}"));
             return findings.ok("hooks", format!("in {name}{unheard}"));
         }

@@ -69,10 +69,14 @@ fn respond_to_event(
     input: impl Read,
     cancel: &CancelFlag,
 ) -> HookReply {
-    let input = match HookInput::read_from(request.dialect, input) {
+    let mut input = match HookInput::read_from(request.dialect, input) {
         Ok(input) => input,
         Err(error) => return reply_with_failure(&error.to_string()),
     };
+    if let (Some(id), None) = (&input.session_id, &input.transcript_path) {
+        let variable = |name: &str| command_env.claude_home.variable(name);
+        input.transcript_path = request.dialect.find_transcript(id, variable);
+    }
     let event = match (request.event, input.event) {
         // Settings may send the ends of sub-agents to the same command.
         (HookEvent::Stop, Some(HookEvent::SubagentStop)) => HookEvent::SubagentStop,
@@ -86,7 +90,7 @@ fn respond_to_event(
         }
         _ => reply_with_failure(&with_hint(&unreadable)),
     };
-    let is_turn = turns::may_speak(request, event, &input);
+    let is_turn = turns::may_speak(event, &input);
     match event {
         HookEvent::SubagentStop if !request.hold_subagents => return HookReply::quiet(),
         HookEvent::WorktreeRemove => {

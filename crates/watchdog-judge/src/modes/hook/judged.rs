@@ -1,8 +1,10 @@
 //! Answers stops and structured outputs: gathers the facts, has the machine judge and `hooks` answer, and records the answer.
 
 use std::sync::Arc;
+use std::time::Duration;
 
 use jiff::Timestamp;
+use serde_json::Value;
 
 use crate::hooks::{
     HoldCountChange, HoldPoint, HoldStreak, HookAction, HookDecision, HookEvent, HookInput,
@@ -10,7 +12,7 @@ use crate::hooks::{
 };
 use crate::rescue::take_snapshot;
 use crate::session::record_lives;
-use watchdog_agent::session_history::SessionHistory;
+use watchdog_agent::session_history::{MOST_READ, SessionHistory};
 use watchdog_agent::transcript_read;
 use watchdog_agent::work_claims::read_work_claims;
 use watchdog_core::checks::{self, CheckContext, GroupOutcome, read_sensors};
@@ -34,6 +36,7 @@ use watchdog_store::{LocalStore, baseline, session};
 
 use super::hold_tally::HoldTally;
 use super::hook_worktree::{HookRequest, HookWorktree};
+use super::turns::read_calls;
 use crate::clock::now;
 use crate::judge::capabilities::SystemCapabilities;
 use crate::judge::command_env::CommandEnv;
@@ -50,6 +53,10 @@ use crate::judge::{criteria_files, machine_log, session_work};
 use crate::wire::hook_events::StopAnswer;
 use crate::wire::judgement_events::check_data;
 use crate::wire::verdict_json::as_json;
+
+/// The pauses between looks at a transcript that its agent still writes, and their number.
+const PAUSE: Duration = Duration::from_millis(20);
+const MOST_LOOKS: u32 = 50;
 
 /// Judges whether the agent may stop, or give its output: by the steps of a check, but without lock and breaker, since the session that
 /// asks holds the one and a host waits for no other.
@@ -365,20 +372,28 @@ impl<'a> JudgedStop<'a> {
         let dialect = self.request.dialect;
         // Words before the end of something in the background are not the last ones.
         let is_due = self.event == HookEvent::Stop
-            && dialect.command_tool().is_some()
             && input.recorded_at.is_some()
             && hook_input.running_tasks().is_empty();
         let Some(id) = hook_input.session_id.as_ref().filter(|_| is_due) else {
             return Ok(None);
         };
         let folder = hook_input.cwd.as_deref().unwrap_or(&input.root);
-        let read = || SessionHistory::read_from(hook_input.transcript_path.as_deref(), folder);
+        let read = || read_calls(hook_input, folder, 0, MOST_READ).0;
         let (mut words, mut history) = (hook_input.last_message.clone(), None);
         if !dialect.tells_last_words() {
-            let last_words = history.insert(read()).last_words.clone();
+            let transcript = history.insert(read());
+            let due = hook_input.fields.get("timestamp").and_then(Value::as_str);
             // The transcript may lag behind.
-            let is_last = |last: &String| words.as_ref().is_none_or(|all| all.ends_with(last));
-            words = last_words.filter(is_last);
+            let is_current = |transcript: &SessionHistory| match (&words, &transcript.last_words) {
+                (Some(all), Some(last)) => all.ends_with(last),
+                _ => due.is_some_and(|due| transcript.newest_at.as_deref() >= Some(due)),
+            };
+            let mut looks = 0..MOST_LOOKS;
+            while words.is_none() && !is_current(transcript) && looks.next().is_some() {
+                std::thread::sleep(PAUSE);
+                *transcript = read();
+            }
+            words = (transcript.last_words.clone()).filter(|_| is_current(transcript));
         }
         let claims = words.map_or(Vec::new(), |words| read_work_claims(&words));
         if claims.is_empty() || !changed_something(input) {

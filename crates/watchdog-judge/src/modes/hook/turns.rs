@@ -1,5 +1,7 @@
 //! Says what git and the transcript show, from turn to turn: one line of facts, never advice, and only where they are others than before.
 
+use std::path::Path;
+
 use serde_json::Value;
 
 use crate::hooks::{HookAction, HookDialect, HookEvent, HookInput, HookReply};
@@ -12,7 +14,7 @@ use watchdog_facts::evidence::UnreadableFact;
 use watchdog_store::baseline;
 use watchdog_store::hook_session::{self, HookedAgent};
 
-use super::hook_worktree::{HookRequest, HookWorktree};
+use super::hook_worktree::HookWorktree;
 use crate::clock::now;
 
 /// Lines that one session hears.
@@ -22,14 +24,14 @@ const MOST_LINES: u32 = 20;
 const MOST_NEW: u64 = 4 << 20;
 
 /// Whether the agent itself may hear a line: at a prompt, and after a commit, a push or a test command.
-pub fn may_speak(request: &HookRequest, event: HookEvent, input: &HookInput) -> bool {
+pub fn may_speak(event: HookEvent, input: &HookInput) -> bool {
     let is_turn = match event {
         // Qwen Code has this event for the results of tools, too, without a prompt.
         HookEvent::PromptSubmit => input.fields.get("prompt").is_none_or(|text| text != ""),
         HookEvent::PostToolUse => input.tool_text("command").is_some_and(settles_work),
         _ => false,
     };
-    is_turn && input.agent_id.is_none() && request.dialect.command_tool().is_some()
+    is_turn && input.agent_id.is_none()
 }
 
 /// Whether no person typed the prompt: the agent's host tells of background work by one.
@@ -72,10 +74,8 @@ pub fn describe_turn(
         let ahead = open.worktree.read_remote_state()?.count_ahead();
         facts.extend(ahead.map(|ahead| format!("{} not pushed", plural(ahead, "commit"))));
     }
-    let transcript = input.transcript_path.as_deref();
     let folder = input.cwd.as_deref().unwrap_or(open.root());
-    let (mut history, read_to) =
-        SessionHistory::read_behind((transcript, folder), earlier.read_to, MOST_NEW);
+    let (mut history, read_to) = read_calls(input, folder, earlier.read_to, MOST_NEW);
     if let Some(line) = input.tool_text("command")
         && let Some(end) = read_command_end(dialect, input)
     {
@@ -111,10 +111,30 @@ pub fn describe_turn(
     Ok(reply)
 }
 
+/// The calls of the session, as the input has them or the transcript behind a place, and how far its whole lines go.
+pub fn read_calls(
+    input: &HookInput,
+    folder: &Path,
+    place: u64,
+    most: u64,
+) -> (SessionHistory, u64) {
+    match input.fields.get("transcript") {
+        Some(event) => {
+            let mut history = SessionHistory::default();
+            history.push_event(event);
+            (history, place)
+        }
+        None => {
+            let path = input.transcript_path.as_deref();
+            SessionHistory::read_behind((path, folder), place, most)
+        }
+    }
+}
+
 /// How the command of a tool ended; `None` where it goes on.
 fn read_command_end(dialect: HookDialect, input: &HookInput) -> Option<CommandEnd> {
     let fields = &input.fields;
-    let response = fields.get("tool_response")?;
+    let response = fields.get("tool_response").or(fields.get("tool_result"))?;
     let goes_on = |tool: &Value| tool.get("is_background").is_some_and(|is| *is == true);
     if response.get("backgroundTaskId").is_some() || input.tool_input.as_ref().is_some_and(goes_on)
     {
@@ -125,7 +145,10 @@ fn read_command_end(dialect: HookDialect, input: &HookInput) -> Option<CommandEn
         let digits = code.split(|c: char| !c.is_ascii_digit()).next()?;
         digits.parse::<u32>().ok()
     };
-    Some(match (dialect, behind("llmContent", "\nExit Code: ")) {
+    let code = behind("llmContent", "\nExit Code: ")
+        .or_else(|| behind("text_result_for_llm", " with exit code "));
+    Some(match (dialect, code) {
+        (HookDialect::Copilot, None) => return None,
         (HookDialect::Codex, _) => CommandEnd::Unclear("the hook tells no exit code"),
         // Claude Code and Qwen Code call this hook after a success alone.
         (_, None | Some(0)) => CommandEnd::Passed,
