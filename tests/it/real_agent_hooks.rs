@@ -342,6 +342,44 @@ fn codex_asks_the_judge_by_mcp() {
 }
 
 #[test]
+fn codex_takes_the_plugin_from_a_folder() {
+    let agent = HookedAgent::new("codex");
+    let marketplace = env!("CARGO_MANIFEST_DIR");
+    for words in [
+        ["marketplace", "add", marketplace].as_slice(),
+        &["add", "watchdog@watchdog"],
+    ] {
+        let install = [&["plugin"], words].concat();
+        agent.command("codex", &install).run().expect(0);
+    }
+    let session = agent.command("codex", &["exec", "--json", "--skip-git-repo-check", "-"]);
+    let out = session.stdin("ASK THE JUDGE").run().expect(0);
+    let asked = agent.model.asked();
+    for (request, words) in [
+        (0, "watchdog:check-work"),
+        (1, "no baseline is recorded here"),
+    ] {
+        let request = asked[request].to_string();
+        assert!(request.contains(words), "no '{words}': {request}\n{out}");
+    }
+}
+
+#[test]
+fn gemini_takes_the_extension_from_a_folder() {
+    let agent = HookedAgent::new("gemini");
+    let folder = concat!(env!("CARGO_MANIFEST_DIR"), "/.claude-plugin/plugin");
+    let install = ["extensions", "install", folder, "--consent"];
+    let install = agent.command("gemini", &install);
+    install.stdin("y\n").run().expect(0);
+    let list = agent.command("gemini", &["extensions", "list"]);
+    let list = list.stdin("").run().expect(0);
+    let shown = format!("{}{}", list.stdout, list.stderr);
+    for part in ["MCP servers:\n  watchdog", "check-work: Ask watchdog"] {
+        assert!(shown.contains(part), "{list}");
+    }
+}
+
+#[test]
 fn gemini_is_held_until_its_checks_pass() {
     let agent = HookedAgent::new("gemini");
     let out = agent
