@@ -323,9 +323,14 @@ fn reap_dead_children(registry: &TreeRegistry, table: &[ProcessRow]) {
 }
 
 fn with_sight<T>(use_it: impl FnOnce(&TableContext<'_>) -> T) -> T {
+    let pid = std::process::id();
     let own = OwnProcess {
-        pid: std::process::id(),
-        group: getpgrp().as_raw_nonzero().get().unsigned_abs(),
+        pid,
+        // In a pid namespace without a session of its own the call gives 0, which is no `Pid`.
+        group: watchdog_system::read_one(pid).map_or_else(
+            || getpgrp().as_raw_nonzero().get().unsigned_abs(),
+            |row| row.group,
+        ),
         reaper: become_subreaper(),
     };
     let adopted: HashSet<u32> = watchdog_system::children_of_main_thread().unwrap_or_default();
