@@ -340,6 +340,14 @@ impl CommandCall {
         }
     }
 
+    /// Its line without here-documents.
+    pub(super) fn describe(&self) -> String {
+        let parts = self.line.parts.iter();
+        let words = parts.flat_map(|(part, operator)| [part.trim(), operator.trim()]);
+        let words = words.filter(|word| !word.is_empty());
+        words.collect::<Vec<_>>().join(" ")
+    }
+
     fn find_part(&self, claim: WorkClaim) -> Option<usize> {
         let mut parts = self.line.parts.iter();
         parts.rposition(|(part, _)| bears_out(part, claim))

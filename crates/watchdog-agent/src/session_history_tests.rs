@@ -4,6 +4,7 @@ use std::io::Write;
 
 use serde_json::json;
 
+use super::super::tool_calls::describe_last_call;
 use super::*;
 
 /// The transcript of Bash calls in `/w`: a command and its result; `!N` is an exit code, `edit` an edit, `agent` a sub-agent.
@@ -219,6 +220,12 @@ fn transcript_of_each_agent_shows_the_last_test() {
     ];
     for (agent, events, words) in texts {
         let lines = events.as_array().expect("a list").iter();
+        let calls = lines
+            .clone()
+            .filter_map(|event| describe_last_call(event, Path::new("/w")));
+        let calls: Vec<String> = calls.collect();
+        assert_eq!(calls.last().expect("a command"), "pytest -q", "{agent}");
+        assert!(calls.len() == 1 || calls[0] == "edits a.py", "{calls:?}");
         let text: String = lines.map(|event| format!("{event}\n")).collect();
         let (history, root) = (read_text(&text), Path::new("/w"));
         let failed = "last test command 'pytest -q' failed (exit code 1)";

@@ -152,6 +152,24 @@ pub(super) fn list_entries<'v>(event: &'v Value, folder: &Path) -> Vec<CallEntry
     entries
 }
 
+/// The last command, or file that is edited, in an event.
+pub(super) fn describe_last_call(event: &Value, folder: &Path) -> Option<String> {
+    let describe = |entry| match entry {
+        CallEntry::Call(_, Some(Call::Command(command))) => Some(command.describe()),
+        CallEntry::Call(_, Some(Call::Edit(paths))) => Some(format!(
+            "edits {}",
+            paths
+                .first()?
+                .strip_prefix(folder)
+                .unwrap_or(paths.first()?)
+                .display()
+        )),
+        _ => None,
+    };
+    let mut entries = list_entries(event, folder).into_iter().rev();
+    entries.find_map(describe)
+}
+
 /// The result of a call whose event has an exit code where it ran a command to its end.
 fn end_by_code(code: &Value, has_failed: bool, output: String) -> CallResult {
     let code = code.as_u64().and_then(|code| u32::try_from(code).ok());

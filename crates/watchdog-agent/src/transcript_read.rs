@@ -5,9 +5,10 @@ use std::path::{Path, PathBuf};
 use std::time::SystemTime;
 
 use jiff::Timestamp;
-use memchr::memchr;
+use memchr::{memchr, memrchr};
 
 use super::stream::{SessionSummary, SessionView, StreamReader};
+use super::tool_calls::describe_last_call;
 use super::transcript_source::{COARSE, TranscriptSource};
 use watchdog_system::read_behind;
 
@@ -56,6 +57,8 @@ pub struct TranscriptTail {
     /// The transcript, and how far it was read.
     place: Option<(PathBuf, u64)>,
     reader: StreamReader,
+    /// The last call of an agent whose transcript has other events than its output.
+    call: String,
 }
 
 impl TranscriptTail {
@@ -67,6 +70,7 @@ impl TranscriptTail {
             since,
             place: None,
             reader: StreamReader::of_events(),
+            call: String::new(),
         }
     }
 
@@ -76,10 +80,20 @@ impl TranscriptTail {
             self.place = self.find_begun();
         }
         let (path, place) = self.place.as_mut()?;
-        let (bytes, begin) = read_behind(path, *place, CALLS).ok()?;
+        let (mut bytes, begin) = read_behind(path, *place, CALLS).ok()?;
+        bytes.truncate(memrchr(b'\n', &bytes).map_or(0, |end| end + 1));
         *place = begin + bytes.len() as u64;
         self.reader.push(&bytes);
-        let view = self.reader.view();
+        let mut view = self.reader.view();
+        if view.describe_activity().is_empty() {
+            let mut lines = bytes.rsplit(|byte| *byte == b'\n');
+            let last = lines.find_map(|line| {
+                let event = serde_json::from_slice(line).ok()?;
+                describe_last_call(&event, &self.folder)
+            });
+            self.call = last.unwrap_or(std::mem::take(&mut self.call));
+            view.call.clone_from(&self.call);
+        }
         (!view.describe_activity().is_empty()).then_some(view)
     }
 
