@@ -4,7 +4,6 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use super::command_env::CommandEnv;
-use super::live_agents::works_in;
 use super::open_worktree::OpenWorktree;
 use crate::session::{RecordedBaseline, note_conversations};
 use watchdog_agent::preset::catalog::read_preset_file;
@@ -163,24 +162,19 @@ impl CommandEnv {
 
     /// The agents that work in a worktree, by their processes and by their own lists.
     pub fn agents_inside(&self, root: &Path) -> Vec<AgentInside> {
-        let root = std::fs::canonicalize(root).unwrap_or_else(|_| root.to_owned());
-        self.list_agents(&|folder| works_in(&root, folder))
+        self.agents
+            .inside(&self.presets, &|| self.transcript_sources(), root)
     }
 
-    fn list_agents(&self, is_inside: &dyn Fn(&Path) -> bool) -> Vec<AgentInside> {
-        let sources = || self.transcript_sources();
-        self.agents.inside(&self.presets, &sources, is_inside)
-    }
-
-    /// The worktrees in which agents work, as far as git can use them.
+    /// The worktrees of the sessions that agents list themselves, as far as git can use them.
     pub fn worktrees_with_agents(&self) -> Vec<Worktree> {
-        let open = |agent: AgentInside| {
-            let worktree = Worktree::open(&agent.folder).ok()?;
+        let open = |folder: PathBuf| {
+            let worktree = Worktree::open(&folder).ok()?;
             refuse_home_folder(worktree.root(), None).ok()?;
             Some(worktree)
         };
-        let agents = self.list_agents(&|_| true);
-        agents.into_iter().filter_map(open).collect()
+        let folders = self.agents.listed_folders(&|| self.transcript_sources());
+        folders.into_iter().filter_map(open).collect()
     }
 
     /// Lists the places where all known agents keep their transcripts.

@@ -32,15 +32,10 @@ struct AgentReading {
 pub struct SharedAgents(Arc<Mutex<Option<Arc<AgentReading>>>>);
 
 impl SharedAgents {
-    /// The agents that work in a folder that counts, as read within the last second: by their processes, and by the lists beside `transcripts`.
-    pub fn inside(
-        &self,
-        presets: &PresetCatalog,
-        transcripts: &dyn Fn() -> Vec<TranscriptSource>,
-        is_inside: &dyn Fn(&Path) -> bool,
-    ) -> Vec<AgentInside> {
+    /// The agents at work, as read within the last second: their processes, and the lists beside `transcripts`.
+    fn read(&self, transcripts: &dyn Fn() -> Vec<TranscriptSource>) -> Arc<AgentReading> {
         let mut last = self.0.lock().unwrap_or_else(PoisonError::into_inner);
-        let reading = match &*last {
+        match &*last {
             Some(reading) if reading.read_at.elapsed() <= SHARED_FOR => Arc::clone(reading),
             _ => {
                 let reading = Arc::new(AgentReading {
@@ -52,8 +47,26 @@ impl SharedAgents {
                 *last = Some(Arc::clone(&reading));
                 reading
             }
-        };
-        drop(last);
+        }
+    }
+
+    /// The folders of the sessions that agents list themselves.
+    pub fn listed_folders(&self, transcripts: &dyn Fn() -> Vec<TranscriptSource>) -> Vec<PathBuf> {
+        let reading = self.read(transcripts);
+        let listed = reading.listed.iter();
+        listed.map(|agent| agent.folder.clone()).collect()
+    }
+
+    /// The agents that work in a worktree, by their processes and by their own lists.
+    pub fn inside(
+        &self,
+        presets: &PresetCatalog,
+        transcripts: &dyn Fn() -> Vec<TranscriptSource>,
+        root: &Path,
+    ) -> Vec<AgentInside> {
+        let reading = self.read(transcripts);
+        let root = std::fs::canonicalize(root).unwrap_or_else(|_| root.to_owned());
+        let is_inside = |folder: &Path| works_in(&root, folder);
         let is_above = |pid| reading.ancestry.is_above(pid);
         let pids: Vec<u32> = (reading.folders.iter())
             .filter(|(_, folder)| is_inside(folder))
@@ -61,7 +74,7 @@ impl SharedAgents {
             .collect();
         let mut inside = match read_with_ancestors(&pids) {
             nobody if nobody.is_empty() => Vec::new(),
-            processes => agents_inside(&processes, &known_agents(presets), &is_above, is_inside),
+            processes => agents_inside(&processes, &known_agents(presets), &is_above, &is_inside),
         };
         let here = reading
             .listed
@@ -86,7 +99,7 @@ impl SharedAgents {
 }
 
 /// Whether a folder belongs to the work tree `root`, and to none that lies inside of it. Submodules belong to it.
-pub(super) fn works_in(root: &Path, folder: &Path) -> bool {
+fn works_in(root: &Path, folder: &Path) -> bool {
     let is_other_work_tree = |folder: &Path| {
         let dot = folder.join(".git");
         // A session may have put a device there.
