@@ -25,8 +25,8 @@ const CALLS: u64 = 1 << 20;
 /// When the file cannot be read.
 pub fn read_transcript(path: &Path, window: u64) -> io::Result<SessionSummary> {
     // An extra byte: a line may begin just behind it.
-    let (bytes, begin) = read_behind(path, 0, window + 1)?;
-    let part = begin > 0;
+    let (bytes, _) = read_behind(path, 0, window + 1)?;
+    let part = bytes.len() as u64 > window;
     let cut = |end: usize| &bytes[end + 1..];
     let whole = if part {
         memchr(b'\n', &bytes).map_or(&[][..], cut)
