@@ -203,7 +203,14 @@ fn bash_and_zsh_complete_what_the_worktree_knows() {
             ("watchdog stat", 1, "watchdog status"),
             ("watchdog trust wor", 1, "watchdog trust work.txt"),
         ] {
-            assert_eq!(typed(&repo, shell, line, tabs), expected, "{shell}: {line}");
+            // A completion gives up after half a second, which a busy machine may need.
+            let mut tries = std::iter::repeat_with(|| typed(&repo, shell, line, tabs)).take(20);
+            let mut last = String::new();
+            let comes = tries.any(|typed| {
+                last = typed;
+                last == expected
+            });
+            assert!(comes, "{shell}: {line}: {last}, not {expected}");
         }
     }
 }
