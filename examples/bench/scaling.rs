@@ -33,7 +33,7 @@ const ROWS: [(&str, &str); 6] = [
     ),
     (
         "processes beside",
-        "check 10.2, snapshot 1.3, run 1.3, hook stop 1.3, status 15.0, sweep 7.5",
+        "check 1.3, snapshot 1.3, run 1.3, hook stop 1.3, status 1.6, sweep 1.3",
     ),
     (
         "hundreds of events",
