@@ -220,8 +220,8 @@ fn copilot_words_count_once_its_stop_is_written() {
     let quiet = json!({});
     assert_eq!(say("stop"), quiet, "these may be words of another turn");
     env.write(place, lines.join("\n"));
-    let held = say("stop");
-    assert_eq!(held["decision"], "block", "{held}");
+    let stop_answer = say("stop");
+    assert_eq!(stop_answer["decision"], "block", "{stop_answer}");
 }
 
 #[test]

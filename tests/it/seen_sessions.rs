@@ -136,8 +136,8 @@ fn session_without_baseline_has_a_row() {
         &out.stdout,
         &["no baseline", "is idle since", ", 1 file not committed"],
     );
-    let other = env.repo_named("other");
-    let out = other.watchdog(&["status", ".", "--json", "-q"]).expect(0);
+    let empty = env.repo_named("other");
+    let out = empty.watchdog(&["status", ".", "--json", "-q"]).expect(0);
     assert_eq!(out.json()["worktrees"], json!([]), "{out}");
     work.repo.watchdog(&["snapshot"]).expect(0);
     assert!(work.status()["baseline"].is_string());
