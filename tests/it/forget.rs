@@ -590,8 +590,6 @@ fn one_that_was_killed_is_made_again() {
             traces(&env, &names).len() < rows,
             own_refs(&repo).len() < refs,
         ));
-        // A kill can leave git's own lock behind, as it does with git; git's user removes it.
-        let _ = fs::remove_file(repo.path().join(".git/packed-refs.lock"));
         side.watchdog(&["forget", "--all", "--yes"]).expect(0);
         assert_eq!(traces(&env, &names), Vec::<String>::new(), "round {round}");
         assert_eq!(own_refs(&repo), Vec::<String>::new(), "round {round}");

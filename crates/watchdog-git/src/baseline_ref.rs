@@ -1,11 +1,12 @@
 //! Keeps the baseline commit in a ref, so that no garbage collection takes it away and the records can be rebuilt from git; and has git
 //! pack such refs.
 
+use std::time::Duration;
+
 use super::error::Error;
 use super::open::Worktree;
-use super::own_refs::{PREFIX as OWN_REFS, list_refs_below};
+use super::own_refs::{PREFIX as OWN_REFS, run_git_on_refs};
 use super::path_text::percent_decode;
-use super::reftable::get_git_server;
 use super::snapshot::{spec_for_ref, write_loose_ref};
 
 /// Prefix of the refs of baselines: below it the worktree's id, then the spec.
@@ -18,7 +19,7 @@ const ANCHORS: &str = "refs/watchdog/anchor/";
 const MOST_LOOSE: usize = 16;
 
 /// A lock of this age has no owner any more.
-const STALE_LOCK: std::time::Duration = std::time::Duration::from_secs(10);
+const STALE_LOCK: Duration = Duration::from_secs(10);
 
 /// A baseline as its ref records it.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -112,20 +113,14 @@ impl Worktree {
         if self.served.is_some() || loose.take(MOST_LOOSE).count() < MOST_LOOSE {
             return;
         }
-        let args = [
-            "--git-dir=.",
-            "-c",
-            "core.hooksPath=/dev/null",
-            "-c",
-            "core.packedRefsTimeout=0",
-            "pack-refs",
-            "--include=refs/watchdog/*",
-        ];
-        if let Some(server) = get_git_server() {
-            let answer = server.git.run(self.common_dir(), &args, &[]);
-            tracing::debug!(target: "watchdog::git", ?answer, "packs its refs");
-            self.refresh().ok();
-        }
+        let answer = run_git_on_refs(
+            self.common_dir(),
+            Duration::ZERO,
+            &["pack-refs", "--include=refs/watchdog/*"],
+            &[],
+        );
+        tracing::debug!(target: "watchdog::git", ?answer, "packs its refs");
+        self.refresh().ok();
     }
 
     /// Every baseline that is kept in this repository.
@@ -139,15 +134,8 @@ impl Worktree {
     fn kept_baselines_now(&self) -> Result<Vec<KeptBaseline>, Error> {
         self.refresh()?;
         let mut baselines = Vec::new();
-        for reference in list_refs_below(&self.repo, BASELINES)? {
-            let name = reference.name().as_bstr().to_string();
-            let Some((worktree_id, spec)) = name
-                .strip_prefix(BASELINES)
-                .and_then(|below_prefix| below_prefix.split_once('/'))
-            else {
-                continue;
-            };
-            if let Some(id) = reference.try_id() {
+        for (name, id) in self.refs_below(BASELINES)? {
+            if let Some((worktree_id, spec)) = name[BASELINES.len()..].split_once('/') {
                 baselines.push(KeptBaseline {
                     worktree_id: worktree_id.into(),
                     spec: String::from_utf8_lossy(&percent_decode(spec.as_bytes())).into_owned(),

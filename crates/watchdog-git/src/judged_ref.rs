@@ -11,7 +11,7 @@ use jiff::{SignedDuration, Timestamp};
 use super::error::Error;
 use super::open::Worktree;
 use super::own_refs::list_refs_below;
-use super::snapshot::{delete_ref, spec_for_ref};
+use super::snapshot::spec_for_ref;
 
 /// Prefix of the refs of judged heads: below it the worktree's id, the spec, then time and commit.
 pub(super) const PREFIX: &str = "refs/watchdog/judged/";
@@ -67,12 +67,9 @@ impl Worktree {
         let name = format!("{folder}{}-{}", at.strftime(TIME), id.to_hex_with_len(12));
         self.keep_commit(&name, head, "watchdog: judged")?;
         let behind = self.soon_reached(id, judged_refs.iter().map(|(_, commit)| *commit).collect());
-        for (name, commit) in judged_refs {
-            if behind.contains(&commit) {
-                delete_ref(self, &name, commit, at)?;
-            }
-        }
-        Ok(())
+        let (replaced, _): (Vec<_>, Vec<_>) =
+            (judged_refs.into_iter()).partition(|(_, commit)| behind.contains(commit));
+        self.drop_refs(&replaced)
     }
 
     /// The same for a commit of a submodule.
@@ -161,9 +158,7 @@ impl Worktree {
             .into_iter()
             .filter(|(name, _)| is_old(name) && is_ours(name))
             .collect();
-        for (name, commit) in &old {
-            delete_ref(self, name, *commit, before)?;
-        }
+        self.drop_refs(&old)?;
         Ok(old.len())
     }
 

@@ -1,23 +1,19 @@
 //! Every ref that watchdog keeps in a repository: its kind, the commits that it alone keeps, and the removal of all refs.
 //!
 //! Only watchdog writes below `refs/watchdog/`, and removing a ref requires the worktree's lock. A loose ref is therefore unlinked
-//! without a lock of git's, so that a kill leaves no lock that would block the next try; only packed refs need a transaction.
+//! without a lock of git's, so that a kill leaves no lock that would block the next try; packed refs are git's to remove.
 
 use std::collections::{HashMap, HashSet};
 use std::fs;
 use std::io::ErrorKind;
 use std::path::Path;
-use std::thread::sleep;
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
 use gix::ObjectId;
-use gix::bstr::ByteSlice;
-use gix::refs::Target;
-use gix::refs::transaction::{Change, PreviousValue, RefEdit, RefLog};
 
 use super::error::Error;
 use super::open::Worktree;
-use super::shared_modes::edit_refs;
+use super::reftable::{GitProcessOutput, get_git_server};
 
 /// The messages of the empty commits that keep others, which are their parents.
 pub(super) const STASH_KEEPER: &str = "watchdog: entries of the stash";
@@ -130,11 +126,7 @@ impl Worktree {
     fn own_refs_now(&self) -> Result<Vec<OwnRef>, Error> {
         self.refresh()?;
         let mut refs = Vec::new();
-        for reference in list_refs_below(&self.repo, PREFIX)? {
-            let Some(id) = reference.target().try_id().map(ToOwned::to_owned) else {
-                continue;
-            };
-            let name = reference.name().as_bstr().to_str_lossy().into_owned();
+        for (name, id) in self.refs_below(PREFIX)? {
             let mut parts = name[PREFIX.len()..].split('/');
             let kind = OwnRefKind::from_folder(parts.next().unwrap_or_default());
             let by_worktree = matches!(
@@ -234,20 +226,29 @@ impl Worktree {
     /// # Errors
     /// When a ref cannot be removed; those before it are gone then, and a second call removes the rest.
     pub fn remove_own_refs(&self, refs: &[&OwnRef]) -> Result<(), Error> {
+        let named = refs
+            .iter()
+            .map(|own| Ok((own.name.clone(), own.object_id()?)));
+        self.drop_refs(&named.collect::<Result<Vec<_>, Error>>()?)
+    }
+
+    /// The same, by names and objects.
+    pub(crate) fn drop_refs(&self, refs: &[(String, ObjectId)]) -> Result<(), Error> {
         self.refresh()?;
         if let Some(served) = &self.served {
             return refs
                 .iter()
-                .try_for_each(|own| served.delete(&own.name, own.object_id()?));
+                .try_for_each(|(name, id)| served.delete(name, *id));
         }
-        self.remove_packed(refs)?;
-        for own in refs {
-            self.remove_loose(own)?;
+        self.drop_packed(refs)?;
+        for (name, id) in refs {
+            self.drop_loose(name, *id)?;
         }
         self.refresh()
     }
 
-    fn remove_packed(&self, refs: &[&OwnRef]) -> Result<(), Error> {
+    /// Has git remove those that are packed: where this process is killed, git goes on, and no lock of the packed refs stays behind.
+    fn drop_packed(&self, refs: &[(String, ObjectId)]) -> Result<(), Error> {
         let doing = || format!("remove the packed refs below {PREFIX}");
         let packed = self
             .repo
@@ -255,72 +256,38 @@ impl Worktree {
             .cached_packed_buffer()
             .map_err(|e| Error::read_error(doing(), e))?;
         let Some(packed) = packed else { return Ok(()) };
-        let mut edits = Vec::new();
-        for own in refs {
-            if packed
-                .try_find(own.name.as_str())
+        let mut lines = String::new();
+        for (name, id) in refs {
+            let is_packed = packed
+                .try_find(name.as_str())
                 .map_err(|e| Error::read_error(doing(), e))?
-                .is_none()
-            {
-                continue;
+                .is_some();
+            if is_packed {
+                // A killed watchdog left it: this process holds the worktree's lock.
+                let _ = fs::remove_file(self.common_dir().join(format!("{name}.lock")));
+                lines += &format!("delete {name} {id}\n");
             }
-            // A killed watchdog left it: this process holds the worktree's lock.
-            let _ = fs::remove_file(self.common_dir().join(format!("{}.lock", own.name)));
-            edits.push(RefEdit {
-                change: Change::Delete {
-                    expected: PreviousValue::ExistingMustMatch(Target::Object(own.object_id()?)),
-                    log: RefLog::AndReference,
-                },
-                name: own
-                    .name
-                    .as_str()
-                    .try_into()
-                    .map_err(|e| Error::read_error(doing(), e))?,
-                deref: false,
-            });
         }
         drop(packed);
-        if edits.is_empty() {
+        if lines.is_empty() {
             return Ok(());
         }
-        let committer = gix::actor::SignatureRef {
-            name: "watchdog".into(),
-            email: "watchdog@localhost".into(),
-            time: "0 +0000",
-        };
-        let begun = Instant::now();
-        loop {
-            match edit_refs(&self.repo, edits.clone(), committer) {
-                Ok(()) => return Ok(()),
-                Err(error) => {
-                    let lock = self.common_dir().join("packed-refs.lock");
-                    if !lock.exists() {
-                        return Err(Error::read_error(doing(), error));
-                    }
-                    if begun.elapsed() >= PATIENCE {
-                        let why = format!(
-                            "{} is there; if no git process is running, remove it and try again",
-                            lock.display()
-                        );
-                        return Err(Error::Read {
-                            doing: doing(),
-                            why,
-                        });
-                    }
-                    sleep(Duration::from_millis(50));
-                }
-            }
+        let args = ["update-ref", "--no-deref", "--stdin"];
+        match run_git_on_refs(self.common_dir(), PATIENCE, &args, lines.as_bytes()) {
+            Ok(output) if output.code == Some(0) => Ok(()),
+            Ok(GitProcessOutput { stderr: why, .. }) | Err(why) => Err(Error::Read {
+                doing: doing(),
+                why: why.trim().to_owned(),
+            }),
         }
     }
 
-    fn remove_loose(&self, own: &OwnRef) -> Result<(), Error> {
-        let doing = || format!("remove {}", own.name);
-        let (path, log) = (
-            self.common_dir().join(&own.name),
-            self.common_dir().join("logs").join(&own.name),
-        );
+    fn drop_loose(&self, name: &str, id: ObjectId) -> Result<(), Error> {
+        let doing = || format!("remove {name}");
+        let top = self.common_dir();
+        let (path, log) = (top.join(name), top.join("logs").join(name));
         match fs::read(&path) {
-            Ok(text) if text.trim() != own.object.as_bytes() => return Ok(()),
+            Ok(text) if text.trim_ascii() != id.to_string().as_bytes() => return Ok(()),
             Err(error) if error.kind() != ErrorKind::NotFound => {
                 return Err(Error::read_error(doing(), error));
             }
@@ -336,10 +303,29 @@ impl Worktree {
                 _ => {}
             }
         }
-        remove_empty_folders(&self.common_dir().join("refs"), &path);
-        remove_empty_folders(&self.common_dir().join("logs/refs"), &log);
+        remove_empty_folders(&top.join("refs"), &path);
+        remove_empty_folders(&top.join("logs/refs"), &log);
         Ok(())
     }
+}
+
+/// Runs git in a git directory to change packed refs; no hook hears of it. It waits so long for their lock.
+pub(super) fn run_git_on_refs(
+    git_dir: &Path,
+    patience: Duration,
+    args: &[&str],
+    stdin: &[u8],
+) -> Result<GitProcessOutput, String> {
+    let server = get_git_server().ok_or("there is no git to ask")?;
+    let timeout = format!("core.packedRefsTimeout={}", patience.as_millis());
+    let fixed = [
+        "--git-dir=.",
+        "-c",
+        "core.hooksPath=/dev/null",
+        "-c",
+        &timeout,
+    ];
+    server.git.run(git_dir, &[&fixed[..], args].concat(), stdin)
 }
 
 impl OwnRef {

@@ -70,7 +70,6 @@ pub(super) fn edit_refs(
     let edits = repo.edit_references_as(edits, Some(committer))?;
     let (modes, top) = (SharedModes::for_repository(repo), repo.common_dir());
     if modes.0 != 0 {
-        modes.adjust_path(&top.join("packed-refs"), top);
         for edit in edits {
             let name = gix::path::from_bstr(edit.name.as_bstr()).map_err(gix::Error::from_error)?;
             modes.adjust_path(&top.join(&name), top);

@@ -13,7 +13,6 @@ use super::open::Worktree;
 use super::own_refs::STASH_KEEPER;
 use super::path_text::escape_path;
 use super::reflog;
-use super::snapshot::delete_ref;
 use super::tree_change::{list_changed_files, read_blob};
 use watchdog_facts::shell_line::{WorktreeCommands, shell_word};
 
@@ -96,12 +95,10 @@ impl Worktree {
                     && parents.all(|parent| reached.contains(&parent.detach()))
             })
         };
-        for (name, id) in self.refs_below(&self.judged_folder(spec))? {
-            if !name.ends_with(&format!("-{}", &keeper[..12])) && keeps_no_other(id) {
-                delete_ref(self, &name, id, at)?;
-            }
-        }
-        Ok(())
+        let mut replaced = self.refs_below(&self.judged_folder(spec))?;
+        let own_end = format!("-{}", &keeper[..12]);
+        replaced.retain(|(name, id)| !name.ends_with(&own_end) && keeps_no_other(*id));
+        self.drop_refs(&replaced)
     }
 
     /// The content ids that files have in these entries of the stash, where those changed them, by path.

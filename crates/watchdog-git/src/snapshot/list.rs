@@ -3,8 +3,6 @@
 use std::collections::BTreeMap;
 
 use gix::ObjectId;
-use gix::refs::Target;
-use gix::refs::transaction::{Change, PreviousValue, RefEdit, RefLog};
 use jiff::Timestamp;
 
 use super::SnapshotSummary;
@@ -12,7 +10,6 @@ use super::record::{self, StoredSnapshot};
 use super::restore_result::RestoreError;
 use super::spec_name::{PREFIX, PRIVATE_PREFIX, parse_sequence, path_text};
 use crate::own_refs::list_refs_below;
-use crate::shared_modes::edit_refs;
 use crate::{Error, Worktree};
 
 impl Worktree {
@@ -48,12 +45,7 @@ impl Worktree {
     /// When there is no such snapshot, or its ref cannot be deleted.
     pub fn drop_snapshot(&self, id: &str) -> Result<SnapshotSummary, RestoreError> {
         let stored = self.find_snapshot(id)?;
-        delete_both(
-            self,
-            &stored.name,
-            &stored.commit.to_string(),
-            stored.record.at,
-        )?;
+        delete_both(self, &stored.name, &stored.commit.to_string())?;
         Ok(stored.info())
     }
 
@@ -77,12 +69,7 @@ impl Worktree {
         for stored in all {
             let key = (stored.record.spec.clone(), stored.record.worktree.clone());
             if stored.record.at < before && newest.get(&key) != Some(&rank(&stored)) {
-                delete_both(
-                    self,
-                    &stored.name,
-                    &stored.commit.to_string(),
-                    stored.record.at,
-                )?;
+                delete_both(self, &stored.name, &stored.commit.to_string())?;
                 dropped.push(stored.info());
             }
         }
@@ -93,9 +80,7 @@ impl Worktree {
     /// Deletes private refs from before `before` whose snapshot is gone.
     fn drop_orphans(&self, before: Timestamp) -> Result<(), Error> {
         let orphans = self.retry_if_refs_moved(|| self.orphans(before))?;
-        orphans
-            .into_iter()
-            .try_for_each(|(name, id)| delete_ref(self, &name, id, before))
+        self.drop_refs(&orphans)
     }
 
     fn orphans(&self, before: Timestamp) -> Result<Vec<(String, ObjectId)>, Error> {
@@ -181,48 +166,18 @@ impl Worktree {
 const SHORTEST_COMMIT: usize = 7;
 
 /// Deletes a snapshot's ref, and then that of its private part: a snapshot without it would be broken.
-pub(super) fn delete_both(
-    worktree: &Worktree,
-    name: &str,
-    commit: &str,
-    at: Timestamp,
-) -> Result<(), Error> {
+pub(super) fn delete_both(worktree: &Worktree, name: &str, commit: &str) -> Result<(), Error> {
     let doing = || format!("delete {name}");
     let commit =
         ObjectId::from_hex(commit.as_bytes()).map_err(|e| Error::read_error(doing(), e))?;
-    delete_ref(worktree, name, commit, at)?;
+    worktree.drop_refs(&[(name.to_owned(), commit)])?;
     let beside = name.replacen(PREFIX, PRIVATE_PREFIX, 1);
     let private_ref = worktree
         .repo
         .try_find_reference(&beside)
         .map_err(|e| Error::read_error(doing(), e))?;
     match private_ref.and_then(|reference| reference.target().try_id().map(ToOwned::to_owned)) {
-        Some(private) => delete_ref(worktree, &beside, private, at),
+        Some(private) => worktree.drop_refs(&[(beside, private)]),
         None => Ok(()),
     }
-}
-
-/// Deletes the ref `name`, provided that it still names `commit`.
-pub(crate) fn delete_ref(
-    worktree: &Worktree,
-    name: &str,
-    commit: ObjectId,
-    at: Timestamp,
-) -> Result<(), Error> {
-    if let Some(served) = &worktree.served {
-        return served.delete(name, commit);
-    }
-    let doing = || format!("delete {name}");
-    let edit = RefEdit {
-        change: Change::Delete {
-            expected: PreviousValue::MustExistAndMatch(Target::Object(commit)),
-            log: RefLog::AndReference,
-        },
-        name: name.try_into().map_err(|e| Error::read_error(doing(), e))?,
-        deref: false,
-    };
-    let mut time = gix::date::parse::TimeBuf::default();
-    let who = record::build_signature(at);
-    edit_refs(&worktree.repo, [edit], who.to_ref(&mut time))
-        .map_err(|e| Error::read_error(doing(), e))
 }

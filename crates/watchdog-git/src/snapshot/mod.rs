@@ -59,7 +59,6 @@ pub(crate) use disk::{FolderWalk, as_path};
 pub use for_commits::{CommitSideEffects, EntryToCommit, FileBeforeAfter};
 pub(crate) use ignore_rules::FolderRules;
 pub use index_behind::find_named_snapshot;
-pub(crate) use list::delete_ref;
 
 pub(crate) use loose_ref::write_loose_ref;
 pub(crate) use record::build_signature;

@@ -119,7 +119,7 @@ impl Worktree {
             match result {
                 // A ref to a missing object would break the repository for git.
                 Ok(Some(broken)) if !broken.reused => {
-                    super::list::delete_both(self, &broken.name, &broken.commit, request.at)?
+                    super::list::delete_both(self, &broken.name, &broken.commit)?
                 }
                 Ok(_) => {}
                 // Objects that were never written are missing as well.
@@ -614,7 +614,7 @@ fn publish_refs(
         match create_ref(worktree, &name, commit, at) {
             Ok(true) => return Ok(name),
             other => {
-                super::list::delete_ref(worktree, &beside, private, at)?;
+                worktree.drop_refs(&[(beside, private)])?;
                 other?;
             }
         }

@@ -185,9 +185,6 @@ fn shared_repository_gets_modes_of_git() {
         worktree
             .restore(&few.name, RestoreTarget::Branch("again/other".into()))
             .expect("it is whole");
-        worktree
-            .drop_snapshot(few.name.trim_start_matches("refs/watchdog/rescue/"))
-            .expect("it is there");
         let modes = modes_below(
             &repo.root.join(".git"),
             &["objects", "refs", "logs", "packed-refs", "index"],
