@@ -66,7 +66,7 @@ impl CommandLineReader {
 
 /// The living processes below `leader`, itself included; `None` where the system does not show them.
 pub(super) fn rows_below(leader: u32) -> Option<Vec<ProcessRow>> {
-    let mut rows = watchdog_system::read_below(leader)?;
+    let mut rows = watchdog_system::read_below(leader, &[])?;
     rows.retain(|row| !row.dead);
     Some(rows)
 }

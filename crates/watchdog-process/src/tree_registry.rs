@@ -234,19 +234,20 @@ pub fn reap_orphans() {
 
 /// Whether leaders are the only children of this process; `None` where the system does not show them.
 fn has_leaders_alone(registry: &TreeRegistry) -> Option<bool> {
-    let mut children = watchdog_system::list_children()?.into_iter();
+    let mut children = watchdog_system::children_of_main_thread()?.into_iter();
     Some(children.all(|pid| registry.process_trees.is_leader(pid)))
 }
 
-/// The processes below this one, which adopts their orphans. A list of children may miss those whose siblings end meanwhile: members that
-/// were seen before are read by themselves.
+/// The processes below this one, which adopts their orphans, and those below the leaders, which any thread may have started. A list of
+/// children may miss those whose siblings end meanwhile: members that were seen before are read by themselves.
 fn read_own(registry: &TreeRegistry) -> Option<Vec<ProcessRow>> {
-    let mut table = watchdog_system::read_below(std::process::id())?;
+    let trees = || registry.process_trees.trees.values();
+    let leaders: Vec<u32> = trees().map(|tree| tree.leader).collect();
+    let mut table = watchdog_system::read_below(std::process::id(), &leaders)?;
     let pids: HashSet<u32> = table.iter().map(|row| row.pid).collect();
-    let trees = registry.process_trees.trees.values();
-    let members = trees.flat_map(|tree| tree.members.keys());
-    let missing = members.chain(registry.process_trees.left.keys());
-    let missing = missing.filter(|pid| !pids.contains(pid));
+    let members =
+        (trees().flat_map(|tree| tree.members.keys())).chain(registry.process_trees.left.keys());
+    let missing = members.filter(|pid| !pids.contains(pid));
     table.extend(missing.filter_map(|pid| watchdog_system::read_one(*pid)));
     Some(table)
 }
@@ -283,21 +284,15 @@ fn scan_table(registry: &mut TreeRegistry, id: u64, table: &[ProcessRow]) -> Tre
 /// parent may be shown that has handed its child on. The children of this process are read again, until no new one turns up.
 fn catch_up(table: &mut Vec<ProcessRow>) {
     for _ in 0..CATCH_UP {
-        let Some(children) = watchdog_system::list_children() else {
+        let Some(children) = watchdog_system::children_of_main_thread() else {
             return;
         };
         let mut news = false;
         for row in children.into_iter().filter_map(watchdog_system::read_one) {
-            match table
-                .iter_mut()
-                .find(|row_before| row_before.pid == row.pid)
-            {
-                Some(row_before) => *row_before = row,
-                None => {
-                    news = true;
-                    table.push(row);
-                }
-            }
+            let count = table.len();
+            table.retain(|row_before| row_before.pid != row.pid);
+            news |= table.len() == count;
+            table.push(row);
         }
         if !news {
             return;

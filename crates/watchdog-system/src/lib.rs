@@ -4,7 +4,7 @@
 //!
 //! | what | on Linux | elsewhere |
 //! |---|---|---|
-//! | [`read_all`], [`read_below`], [`read_one`], [`list_children`], [`command_line`], [`read_variable`], … | `/proc` | [`read_all`] is `Unsupported` and the rest nothing: a tree is its process group, and nobody's ancestry is known |
+//! | [`read_all`], [`read_below`], [`read_one`], [`command_line`], [`read_variable`], … | `/proc` | [`read_all`] is `Unsupported` and the rest nothing: a tree is its process group, and nobody's ancestry is known |
 //! | [`hold_process`], [`signal_held`], [`wait_for_held`] | a pidfd | `ENOSYS`; callers poll the pid |
 //! | [`process_life`] | `/proc`, with the moment of its begin | `kill(pid, 0)`; a reused pid is taken for the first one |
 //! | [`adopt_orphans`] | `PR_SET_CHILD_SUBREAPER` | no: daemons that left the group are not found |
@@ -50,11 +50,10 @@ pub use here::{
     FOLDER_TO_ENTER, NOT_MOUNTED, PIPE_PIECE, address_space_limit, adopt_orphans, boot_reading,
     children_of_main_thread, command_line, control_group, enlarge_pipe, file_system_kind,
     find_holder, flush_file_system, folder_of, handles_signal, hold_process, host_name,
-    limit_arenas, limits_leave_plenty, list_children, list_folder, list_working_folders,
-    lower_thread_priority, mark_of, mount_folder, of_ticks, process_life, program_file,
-    program_words, read_all, read_below, read_one, read_uptime, read_variable, reopen_stream,
-    signal_held, signal_process, start_with_mark, stdin_of, time_awake, time_since_boot,
-    wait_for_held, with_variable,
+    limit_arenas, limits_leave_plenty, list_folder, list_working_folders, lower_thread_priority,
+    mark_of, mount_folder, of_ticks, process_life, program_file, program_words, read_all,
+    read_below, read_one, read_uptime, read_variable, reopen_stream, signal_held, signal_process,
+    start_with_mark, stdin_of, time_awake, time_since_boot, wait_for_held, with_variable,
 };
 pub use regular_file::{
     open_regular_file, read_behind, read_entries, read_regular_begin, read_regular_file,

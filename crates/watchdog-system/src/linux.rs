@@ -26,8 +26,8 @@ pub use proc_files::{
     reopen_stream, stdin_of, with_variable,
 };
 pub use process_table::{
-    children_of_main_thread, command_line, list_children, of_ticks, process_life, program_file,
-    read_all, read_below, read_one, read_uptime, read_variable, signal_process,
+    children_of_main_thread, command_line, of_ticks, process_life, program_file, read_all,
+    read_below, read_one, read_uptime, read_variable, signal_process,
 };
 pub use tree_mark::{mark_of, start_with_mark};
 

@@ -84,18 +84,13 @@ pub fn stdin_of(_pid: u32) -> Option<PathBuf> {
     None
 }
 
-/// A process and all below it.
-pub fn read_below(_root: u32) -> Option<Vec<ProcessRow>> {
+/// A process, others and all below them.
+pub fn read_below(_root: u32, _others: &[u32]) -> Option<Vec<ProcessRow>> {
     None
 }
 
 /// The children of the main thread.
 pub fn children_of_main_thread() -> Option<HashSet<u32>> {
-    None
-}
-
-/// The children of this process.
-pub fn list_children() -> Option<HashSet<u32>> {
     None
 }
 
@@ -290,11 +285,10 @@ mod tests {
             (
                 program_words(own),
                 stdin_of(own),
-                list_children(),
                 children_of_main_thread(),
-                read_below(own)
+                read_below(own, &[])
             ),
-            (None, None, None, None, None)
+            (None, None, None, None)
         );
         assert_eq!(
             (

@@ -28,8 +28,9 @@ pub(super) fn list_pids() -> io::Result<impl Iterator<Item = u32>> {
     Ok(names.filter_map(|entry| entry.file_name().to_str()?.parse().ok()))
 }
 
-/// A process and all below it, parents before children; `None` where it is gone. A child that is born or handed on meanwhile may be missing.
-pub fn read_below(root: u32) -> Option<Vec<ProcessRow>> {
+/// A process, others that may be below it, and all below them, parents before children; `None` where the first is gone. A child that is born
+/// or handed on meanwhile may be missing, and of this process those that another thread than the main one started.
+pub fn read_below(root: u32, others: &[u32]) -> Option<Vec<ProcessRow>> {
     let mut rows = vec![read_one(root)?];
     let whole_table = match children_of(root) {
         Some(_) => Vec::new(),
@@ -37,6 +38,8 @@ pub fn read_below(root: u32) -> Option<Vec<ProcessRow>> {
         None => read_all().ok()?,
     };
     let mut seen = HashSet::from([root]);
+    let others = others.iter().copied().filter(|pid| seen.insert(*pid));
+    rows.extend(others.filter_map(read_one));
     let mut next = 0;
     while let Some(parent) = rows.get(next).map(|row| row.pid) {
         let children = children_of(parent).into_iter().flatten();
@@ -146,25 +149,26 @@ pub fn program_file(pid: u32) -> Option<PathBuf> {
     std::fs::read_link(format!("/proc/{pid}/exe")).ok()
 }
 
-/// The children of this process that its main thread holds; `None` where the kernel does not show them.
+/// The children of this process that its main thread holds, the orphans that the kernel hands to it among them; `None` where the kernel does
+/// not show them.
 pub fn children_of_main_thread() -> Option<HashSet<u32>> {
     let own = std::process::id();
     children_of_thread(own, &own.to_string())
 }
 
-/// All children of this process; `None` where the kernel does not show them.
-pub fn list_children() -> Option<HashSet<u32>> {
-    children_of(std::process::id())
-}
-
 fn children_of(pid: u32) -> Option<HashSet<u32>> {
-    let mut all = HashSet::new();
-    for thread in std::fs::read_dir(format!("/proc/{pid}/task")).ok()? {
-        let thread = thread.ok()?.file_name();
-        // A thread that ended meanwhile has handed its children on; the main thread is read last to meet them.
-        all.extend(children_of_thread(pid, thread.to_str()?).unwrap_or_default());
+    if pid == std::process::id() {
+        return children_of_main_thread();
     }
-    all.extend(children_of_thread(pid, &pid.to_string())?);
+    let (main, mut all) = (pid.to_string(), HashSet::new());
+    for thread in std::fs::read_dir(format!("/proc/{pid}/task")).ok()? {
+        let thread = thread.ok()?.file_name().into_string().ok()?;
+        if thread != main {
+            all.extend(children_of_thread(pid, &thread).unwrap_or_default());
+        }
+    }
+    // A thread that ended meanwhile has handed its children on: the main thread is read last to meet them.
+    all.extend(children_of_thread(pid, &main)?);
     Some(all)
 }
 
