@@ -190,6 +190,16 @@ impl Worktree {
     /// # Errors
     /// [`Error::Read`] where the refs cannot be listed. A single damaged ref is left out: it proves nothing.
     pub fn ref_tips(&self) -> Result<Vec<RefTip>, Error> {
+        let mut tips = self.ref_tips_alone()?;
+        let heads = self.heads_of_worktrees(&tips)?;
+        tips.extend(heads);
+        tips.extend(self.older_stashes(&tips)?);
+        tips.sort();
+        Ok(tips)
+    }
+
+    /// The same without the HEADs, each of which is a file of its own, and without the older entries of the stash.
+    pub(super) fn ref_tips_alone(&self) -> Result<Vec<RefTip>, Error> {
         // A ref may look damaged while git packs it; the next read finds it.
         self.retry_if_refs_moved(|| self.ref_tips_now(true))
             .or_else(|_| self.retry_if_refs_moved(|| self.ref_tips_now(false)))
@@ -226,10 +236,6 @@ impl Worktree {
         }
         tips.sort();
         tips.dedup();
-        let heads = self.heads_of_worktrees(&tips)?;
-        tips.extend(heads);
-        tips.extend(self.older_stashes(&tips)?);
-        tips.sort();
         Ok(tips)
     }
 }

@@ -20,7 +20,7 @@ impl Worktree {
     /// When refs cannot be listed.
     pub fn remote_tips(&self, most: usize) -> Result<Option<Vec<RefTip>>, Error> {
         let tips: Vec<RefTip> = self
-            .ref_tips()?
+            .ref_tips_alone()?
             .into_iter()
             .filter(|(name, _)| name.starts_with(REMOTES))
             .collect();
@@ -50,7 +50,7 @@ impl Worktree {
             return Ok(None);
         }
         let moved = self
-            .ref_tips()?
+            .ref_tips_alone()?
             .into_iter()
             .filter(|tip| tip.0.starts_with(REMOTES) && !remotes_then.contains(tip));
         let mut newest: Option<ObjectId> = None;

@@ -64,9 +64,10 @@ impl Worktree {
         let Some(recorded) = &evidence.refs else {
             return Ok(Vec::new());
         };
-        let present = self.ref_tips()?;
+        let present = self.ref_tips_alone()?;
+        let ids: HashSet<&str> = present.iter().map(|(_, id)| id.as_str()).collect();
         let moved_tips: Vec<&RefTip> = (self.list_local_tips(recorded.tips()?))
-            .filter(|tip| present.binary_search(tip).is_err())
+            .filter(|(_, id)| !ids.contains(id.as_str()))
             .take(MAX_KEPT)
             .collect();
         let parse = |(_, hex): &RefTip| ObjectId::from_hex(hex.as_bytes()).ok();
