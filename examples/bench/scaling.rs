@@ -21,7 +21,7 @@ use super::{Bench, Result, journal};
 const ROWS: [(&str, &str); 6] = [
     (
         "worktrees",
-        "check 3.6, snapshot 4.7, run 4.1, hook stop 1.3, report 1.3, linear status 0.52, linear sweep 0.9",
+        "check 1.3, snapshot 2.4, run 2.0, hook stop 1.3, report 1.3, linear status 0.52, linear sweep 0.9",
     ),
     (
         "refs",

@@ -75,7 +75,7 @@ impl Worktrees {
                 Layout::Separate => copy(&repository, &folder)?,
             }
         }
-        if layout == Layout::Linked && count > MADE_BY_GIT {
+        if layout == Layout::Linked {
             // As git's own upkeep does.
             git(&repository, &["config", "gc.auto", "0"])?;
             git(&repository, &["pack-refs", "--all"])?;

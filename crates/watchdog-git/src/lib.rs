@@ -121,4 +121,6 @@ pub use submodule::UnsettledSubmodule;
 pub use submodule_commits::LeftCommit;
 pub use unmerged::UnmergedWork;
 pub use work_diff::WorkDiff;
-pub use worktrees::{FoundWorktree, WorktreeState, named_git_dirs, why_broken, worktrees_of};
+pub use worktrees::{
+    FoundWorktree, ListedWorktree, WorktreeState, named_git_dirs, why_broken, worktrees_of,
+};

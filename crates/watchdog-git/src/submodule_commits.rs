@@ -19,7 +19,7 @@ use super::path_text::escape_path;
 use super::ref_owner::MAIN_HEAD;
 use super::rescued::CommitAuthorship;
 use super::staged::tree_of;
-use super::worktrees::{FoundWorktree, git_dirs, worktrees_of};
+use super::worktrees::{ListedWorktree, git_dirs, list_worktrees};
 
 /// More folders are not looked through for the repositories of submodules.
 const MAX_FOLDERS: usize = 1_000;
@@ -75,8 +75,8 @@ impl Worktree {
 
     /// The worktrees that a session in this one can disturb: those of its repository, and those of the repositories that have it as a
     /// submodule.
-    pub fn list_neighbours(&self) -> Vec<FoundWorktree> {
-        let mut neighbours = worktrees_of(&self.common_dir);
+    pub fn list_neighbours(&self) -> Vec<ListedWorktree> {
+        let mut neighbours = list_worktrees(&self.common_dir);
         let (mut root, mut git_dir) = (self.root.clone(), self.git_dir.clone());
         for _ in 0..MAX_OUTER {
             let outer = root.parent().and_then(|folder| Worktree::open(folder).ok());
@@ -84,7 +84,7 @@ impl Worktree {
             let Some(outer) = outer.filter(has_it) else {
                 break;
             };
-            neighbours.extend(worktrees_of(&outer.common_dir));
+            neighbours.extend(list_worktrees(&outer.common_dir));
             (root, git_dir) = (outer.root, outer.git_dir);
         }
         neighbours

@@ -1,7 +1,7 @@
 //! Lists the worktrees of a repository: the main one, and those in its `worktrees` folder. Listing
 //! opens no worktree, so that a broken one is an entry like the others.
 
-use std::ffi::{OsStr, OsString};
+use std::ffi::OsStr;
 use std::fs;
 use std::io::{self, ErrorKind};
 use std::num::NonZero;
@@ -62,6 +62,30 @@ pub enum WorktreeState {
         /// For a person.
         why: String,
     },
+}
+
+/// A worktree that its repository lists; a linked one is not read yet.
+#[derive(Debug, Clone)]
+pub struct ListedWorktree {
+    /// Its git directory, as in [`FoundWorktree`].
+    pub git_dir: PathBuf,
+    /// The git directory of the repository, as in [`FoundWorktree`].
+    pub common_dir: PathBuf,
+    /// The main one, and the entry that stands for a list that cannot be read.
+    is_read: Option<FoundWorktree>,
+}
+
+impl ListedWorktree {
+    /// The same as [`FoundWorktree::worktree_id`].
+    pub fn worktree_id(&self) -> String {
+        worktree_id(&self.git_dir, &self.common_dir)
+    }
+
+    /// Reads where it is and whether it can be used: some twenty calls of the system.
+    pub fn read_state(&self) -> FoundWorktree {
+        let read = || read_linked(&self.common_dir, self.git_dir.clone());
+        self.is_read.clone().unwrap_or_else(read)
+    }
 }
 
 impl FoundWorktree {
@@ -173,8 +197,14 @@ fn common_dir(git_dir: &Path) -> Result<PathBuf, String> {
 
 /// Every worktree of the repository with this shared git directory (absolute, symlinks resolved): the main one first,
 /// unless it is bare, then the linked ones by name.
-pub fn worktrees_of(common_dir: &Path) -> Vec<FoundWorktree> {
-    let mut worktrees: Vec<FoundWorktree> = main(common_dir).into_iter().collect();
+pub(super) fn list_worktrees(common_dir: &Path) -> Vec<ListedWorktree> {
+    let listed = |git_dir: PathBuf, is_read| ListedWorktree {
+        git_dir,
+        common_dir: common_dir.to_owned(),
+        is_read,
+    };
+    let main = main(common_dir).map(|main| listed(main.git_dir.clone(), Some(main)));
+    let mut worktrees: Vec<ListedWorktree> = main.into_iter().collect();
     let admin = common_dir.join("worktrees");
     let mut names: Vec<_> = match fs::read_dir(&admin)
         .and_then(|entries| entries.take(MOST).collect::<Result<Vec<_>, _>>())
@@ -190,25 +220,31 @@ pub fn worktrees_of(common_dir: &Path) -> Vec<FoundWorktree> {
         // Worktrees that cannot be listed are there all the same: a list without them would be taken for the whole.
         Err(error) => {
             let why = format!("its linked worktrees cannot be listed: {error}");
-            worktrees.push(FoundWorktree {
+            let unlisted = FoundWorktree {
                 root: admin.clone(),
-                git_dir: admin,
+                git_dir: admin.clone(),
                 common_dir: common_dir.to_owned(),
                 standing: WorktreeState::Unlisted { why },
-            });
+            };
+            worktrees.push(listed(admin, Some(unlisted)));
             return worktrees;
         }
     };
     names.sort();
-    let list = |names: &[OsString]| -> Vec<_> {
-        names
-            .iter()
-            .map(|name| read_linked(common_dir, admin.join(name)))
-            .collect()
+    worktrees.extend(names.iter().map(|name| listed(admin.join(name), None)));
+    worktrees
+}
+
+/// The same, each one read.
+pub fn worktrees_of(common_dir: &Path) -> Vec<FoundWorktree> {
+    let listed = list_worktrees(common_dir);
+    let read = |part: &[ListedWorktree]| {
+        part.iter()
+            .map(ListedWorktree::read_state)
+            .collect::<Vec<_>>()
     };
-    if names.len() < THREADS_FROM {
-        worktrees.extend(list(&names));
-        return worktrees;
+    if listed.len() < THREADS_FROM {
+        return read(&listed);
     }
     let threads = std::thread::available_parallelism()
         .map_or(1, NonZero::get)
@@ -216,11 +252,11 @@ pub fn worktrees_of(common_dir: &Path) -> Vec<FoundWorktree> {
     let parts = std::thread::scope(|scope| {
         let begin = |part| {
             std::thread::Builder::new()
-                .spawn_scoped(scope, move || list(part))
+                .spawn_scoped(scope, move || read(part))
                 .ok()
         };
-        let parts = names
-            .chunks(names.len().div_ceil(threads))
+        let parts = listed
+            .chunks(listed.len().div_ceil(threads))
             .map(|part| (part, begin(part)));
         // Collected first, so that all of them run.
         let parts: Vec<_> = parts.collect();
@@ -228,12 +264,11 @@ pub fn worktrees_of(common_dir: &Path) -> Vec<FoundWorktree> {
         {
             Some(thread) => thread.join().expect("a panic is a bug, passed on"),
             // No further thread may be had.
-            None => list(part),
+            None => read(part),
         };
         parts.into_iter().map(join).collect::<Vec<_>>()
     });
-    worktrees.extend(parts.into_iter().flatten());
-    worktrees
+    parts.into_iter().flatten().collect()
 }
 
 fn is_folder(entry: &fs::DirEntry) -> bool {

@@ -17,8 +17,8 @@ use watchdog_facts::display::{escape_to_one_line, name_first};
 use watchdog_facts::session_work::SiblingWork;
 use watchdog_facts::shell_line::{WorktreeCommands, shell_path, shell_word};
 use watchdog_git::{
-    ContentAtBaseline, Error, FoundWorktree, OriginEvidence, Worktree, WorktreeState, is_absent,
-    refuse_home_folder,
+    ContentAtBaseline, Error, FoundWorktree, ListedWorktree, OriginEvidence, Worktree,
+    WorktreeState, is_absent, named_git_dirs, refuse_home_folder,
 };
 use watchdog_store::{LocalStore, baseline, session};
 
@@ -45,35 +45,39 @@ pub fn keep_siblings(
     settings: &RescueSettings,
 ) {
     let store = open.store.as_ref();
-    let is_own = |sibling: &FoundWorktree| sibling.git_dir == open.worktree.git_dir();
-    // This one counts for the files of its submodules: everything else of it is recorded by content.
-    let is_sibling = |sibling: &FoundWorktree| match is_own(sibling) {
-        true => sibling.root.join(".gitmodules").exists(),
-        false => !session_lives(store, &sibling.worktree_id()).unwrap_or(true),
-    };
-    let mut siblings = open.worktree.list_neighbours();
-    let mut unread: Vec<String> = siblings.iter().filter_map(describe_unreadable).collect();
-    let roots: Vec<PathBuf> = (siblings.iter())
-        .map(|sibling| sibling.root.clone())
+    let is_own = |git_dir: &Path| git_dir == open.worktree.git_dir();
+    let mut listed = open.worktree.list_neighbours();
+    let repositories: BTreeSet<PathBuf> = (listed.iter())
+        .map(|sibling| sibling.common_dir.clone())
         .collect();
     // The others never take the time of this.
-    siblings.sort_by_key(|sibling| !is_own(sibling));
+    listed.sort_by_key(|sibling| !is_own(&sibling.git_dir));
     if settings.mode == RescueMode::Off {
         return;
     }
-    // Beyond the limit no record is read.
-    let mut missed = BTreeSet::new();
-    siblings.retain(|sibling| {
-        let counts = sibling.standing == WorktreeState::There
-            && (missed.len() >= MOST || is_sibling(sibling));
-        counts && missed.insert(sibling.root.clone()) && missed.len() <= MOST
-    });
+    let (mut unread, mut siblings, mut missed) = (Vec::new(), Vec::new(), BTreeSet::new());
+    let mut listed = listed.into_iter();
+    while missed.len() < MOST
+        && let Some(sibling) = listed.next()
+    {
+        let is_idle = is_own(&sibling.git_dir)
+            || !session_lives(store, &sibling.worktree_id()).unwrap_or(true);
+        let sibling = sibling.read_state();
+        unread.extend(describe_unreadable(&sibling));
+        // This one counts for the files of its submodules: everything else of it is recorded by content.
+        let has_work = !is_own(&sibling.git_dir) || sibling.root.join(".gitmodules").exists();
+        if (is_idle && has_work && sibling.standing == WorktreeState::There)
+            && missed.insert(sibling.root.clone())
+        {
+            siblings.push(sibling);
+        }
+    }
     let subjects: Vec<_> = siblings
         .into_iter()
         .map(|sibling| {
             let latest = baseline::read_latest_baseline(store, &sibling.worktree_id());
             let spec = latest.ok().flatten().map(|(spec, _)| spec);
-            match is_own(&sibling) {
+            match is_own(&sibling.git_dir) {
                 true => (sibling, Some(recorded.spec.clone()), "before the session"),
                 false => (sibling, spec, "before a session of another worktree"),
             }
@@ -100,13 +104,13 @@ pub fn keep_siblings(
         };
         missed.remove(&sibling.root);
         // Worktrees inside of this one are listed by themselves.
-        let is_inside = |path: &str, root: &PathBuf| {
-            *root != sibling.root && sibling.root.join(path).starts_with(root)
+        let is_listed = |folder: &Path| {
+            named_git_dirs(&sibling.root.join(folder))
+                .is_some_and(|(_, repository)| repositories.contains(&repository))
         };
         let work = work.map(|mut work| {
-            let files = &mut work.ignored.files;
-            files.retain(|path, _| {
-                !is_own(&sibling) && !roots.iter().any(|root| is_inside(path, root))
+            work.ignored.files.retain(|path, _| {
+                !is_own(&sibling.git_dir) && !list_folders_above(path).any(is_listed)
             });
             work
         });
@@ -125,9 +129,13 @@ pub fn keep_siblings(
             )),
         }
     }
-    if !missed.is_empty() {
-        let name = |root: &PathBuf| root.display().to_string();
-        let named: Vec<String> = missed.iter().map(name).collect();
+    let count = missed.len() + listed.len();
+    if count > 0 {
+        let beyond = listed.take(NAMED).map(|sibling| sibling.read_state().root);
+        let mut named: Vec<String> = (missed.into_iter().chain(beyond))
+            .map(|root| root.display().to_string())
+            .collect();
+        named.resize(count, String::new());
         unread.push(format!(
             "no look at {}: watchdog looks at {MOST} worktrees, for {} s",
             quote_first(&named),
@@ -208,7 +216,7 @@ pub fn describe_vanished(
     if siblings.is_empty() {
         return sentences;
     }
-    let listing = worktree.list_neighbours();
+    let neighbours = worktree.list_neighbours();
     for (id, work) in siblings {
         let is_own = *id == worktree.worktree_id();
         let had_session = session::of_worktree(store, id).map_or(true, |sessions| {
@@ -218,10 +226,10 @@ pub fn describe_vanished(
             continue;
         }
         sentences.extend((work.submodules.iter()).filter_map(describe_repository));
-        let listed = listing.iter().find(|listed| listed.worktree_id() == *id);
-        let root = listed
-            .filter(|listed| listed.standing == WorktreeState::There)
-            .map(|listed| listed.root.clone());
+        let listed = neighbours.iter().find(|listed| listed.worktree_id() == *id);
+        let root = (listed.map(ListedWorktree::read_state))
+            .filter(|sibling| sibling.standing == WorktreeState::There)
+            .map(|sibling| sibling.root);
         let evidence = OriginEvidence::default().with_content(ContentAtBaseline {
             at: Some(since),
             left_behind: work.left_behind.clone(),
@@ -234,12 +242,10 @@ pub fn describe_vanished(
             left_commits.retain(|commit| commit.git_dir != worktree.common_dir());
             sentences.extend(left_commits.iter().map(left_commit_words));
         }
-        let is_outer = |listed: &&FoundWorktree| {
-            let outer = work.outer.as_deref().map(Path::new);
-            outer == Some(listed.common_dir.as_path())
-        };
-        let outer =
-            (listing.iter().filter(is_outer)).find_map(|listed| Worktree::open(&listed.root).ok());
+        let outer_dir = work.outer.as_deref().map(PathBuf::from);
+        let outer = (neighbours.iter())
+            .filter(|listed| outer_dir.as_ref() == Some(&listed.common_dir))
+            .find_map(|listed| Worktree::open(&listed.read_state().root).ok());
         let commands = match &outer {
             Some(outer) => &commands.clone().with_worktree(outer.root()),
             None => commands,
@@ -290,11 +296,8 @@ fn describe_files(
         return Ok(None);
     }
     // Files of a submodule come back where its repository is checked out.
-    let has_submodule = |path: &str| {
-        let folders = Path::new(path).ancestors().skip(1);
-        let mut inside = folders.filter(|folder| !folder.as_os_str().is_empty());
-        inside.any(|folder| root.join(folder).join(".git").exists())
-    };
+    let has_submodule =
+        |path: &str| list_folders_above(path).any(|folder| root.join(folder).join(".git").exists());
     let is_aside =
         (vanished.iter()).any(|(path, in_submodule)| *in_submodule && !has_submodule(path));
     let restore = restore_command(commands, (&root, is_there), &info.id, is_aside);
@@ -304,6 +307,12 @@ fn describe_files(
         escape_to_one_line(&root.display().to_string()),
         quote_first(&named)
     )))
+}
+
+/// The folders that a path of a worktree is in, below the worktree's own.
+fn list_folders_above(path: &str) -> impl Iterator<Item = &Path> {
+    let folders = Path::new(path).ancestors().skip(1);
+    folders.filter(|folder| !folder.as_os_str().is_empty())
 }
 
 /// The command that restores a snapshot of the worktree at `root`, or beside that folder where another thing is there than a worktree.
