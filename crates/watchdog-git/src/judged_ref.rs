@@ -53,7 +53,7 @@ impl Worktree {
         if !self.has_object(id) {
             return self.keep_in_submodules(id, at);
         }
-        let judged_refs = self.refs_below(&folder)?;
+        let mut judged_refs = self.refs_below(&folder)?;
         let day_ago = (at - SignedDuration::from_hours(24))
             .strftime(TIME)
             .to_string();
@@ -67,9 +67,8 @@ impl Worktree {
         let name = format!("{folder}{}-{}", at.strftime(TIME), id.to_hex_with_len(12));
         self.keep_commit(&name, head, "watchdog: judged")?;
         let behind = self.soon_reached(id, judged_refs.iter().map(|(_, commit)| *commit).collect());
-        let (replaced, _): (Vec<_>, Vec<_>) =
-            (judged_refs.into_iter()).partition(|(_, commit)| behind.contains(commit));
-        self.drop_refs(&replaced)
+        judged_refs.retain(|(_, commit)| behind.contains(commit));
+        self.drop_refs(&judged_refs)
     }
 
     /// The same for a commit of a submodule.
@@ -153,11 +152,8 @@ impl Worktree {
                 .and_then(|last| last.split_once('-'))
                 .is_some_and(|(time, _)| time < oldest.as_str())
         };
-        let old: Vec<_> = self
-            .refs_below(PREFIX)?
-            .into_iter()
-            .filter(|(name, _)| is_old(name) && is_ours(name))
-            .collect();
+        let mut old = self.refs_below(PREFIX)?;
+        old.retain(|(name, _)| is_old(name) && is_ours(name));
         self.drop_refs(&old)?;
         Ok(old.len())
     }

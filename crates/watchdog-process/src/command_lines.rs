@@ -47,11 +47,10 @@ impl CommandLineReader {
 
     /// Reads them once, the oldest process first. Empty where the system does not show them, or none runs.
     pub fn read_all(&self) -> Vec<ProcessCommandLine> {
-        let rows = match self.0 {
+        let mut rows = match self.0 {
             SessionProcesses::Tree(tree) => tree_registry::list_living(tree).unwrap_or_default(),
             SessionProcesses::Below(leader) => rows_below(leader).unwrap_or_default(),
         };
-        let mut rows = rows;
         rows.sort_by_key(|row| (row.started, row.pid));
         let line = |row: &ProcessRow| {
             Some(ProcessCommandLine {

@@ -38,9 +38,9 @@ const DROPPED: Duration = Duration::from_millis(500);
 /// A longer time between two polls is a pause of this process too, or of the machine.
 const LONGEST_POLL: Duration = Duration::from_secs(2);
 
-/// How soon after the start descendants are scanned; the interval then grows to the second figure.
+/// How soon after the start descendants are scanned; the interval then grows to the second figure. Orphans born meanwhile have the mark.
 const FIRST_TRACKING: Duration = Duration::from_millis(50);
-const LAST_TRACKING: Duration = Duration::from_secs(2);
+const LAST_TRACKING: Duration = Duration::from_secs(4);
 
 /// A process that outlived the program that started it.
 #[derive(Debug, Clone, PartialEq, Eq)]

@@ -269,7 +269,9 @@ fn scan_table(registry: &mut TreeRegistry, id: u64, table: &[ProcessRow]) -> Tre
         .trees
         .get(&id)
         .map(|tree| tree.leader);
-    let members = with_sight(|sight| registry.process_trees.members(id, table, sight));
+    let members = with_sight(table, |sight| {
+        registry.process_trees.members(id, table, sight)
+    });
     reap_dead_children(registry, table);
     let (ended, alive) = members.into_iter().partition(|row| row.dead);
     let own = std::process::id();
@@ -287,14 +289,12 @@ fn catch_up(table: &mut Vec<ProcessRow>) {
         let Some(children) = watchdog_system::children_of_main_thread() else {
             return;
         };
-        let mut news = false;
+        let count = table.len();
         for row in children.into_iter().filter_map(watchdog_system::read_one) {
-            let count = table.len();
             table.retain(|row_before| row_before.pid != row.pid);
-            news |= table.len() == count;
             table.push(row);
         }
-        if !news {
+        if table.len() == count {
             return;
         }
     }
@@ -307,7 +307,7 @@ fn reap_dead_children(registry: &TreeRegistry, table: &[ProcessRow]) {
     {
         return;
     }
-    with_sight(|sight| {
+    with_sight(table, |sight| {
         for row in registry.process_trees.to_reap(table, sight) {
             if let Some(pid) = i32::try_from(row.pid).ok().and_then(Pid::from_raw) {
                 // It was a zombie child of ours when the table was read and only we reap those, so the pid is still its own.
@@ -317,12 +317,12 @@ fn reap_dead_children(registry: &TreeRegistry, table: &[ProcessRow]) {
     });
 }
 
-fn with_sight<T>(use_it: impl FnOnce(&TableContext<'_>) -> T) -> T {
+fn with_sight<T>(table: &[ProcessRow], use_it: impl FnOnce(&TableContext<'_>) -> T) -> T {
     let pid = std::process::id();
     let own = OwnProcess {
         pid,
         // In a pid namespace without a session of its own the call gives 0, which is no `Pid`.
-        group: watchdog_system::read_one(pid).map_or_else(
+        group: table.iter().find(|row| row.pid == pid).map_or_else(
             || getpgrp().as_raw_nonzero().get().unsigned_abs(),
             |row| row.group,
         ),

@@ -32,7 +32,8 @@ pub(super) fn list_pids() -> io::Result<impl Iterator<Item = u32>> {
 /// or handed on meanwhile may be missing, and of this process those that another thread than the main one started.
 pub fn read_below(root: u32, others: &[u32]) -> Option<Vec<ProcessRow>> {
     let mut rows = vec![read_one(root)?];
-    let whole_table = match children_of(root) {
+    let mut first = children_of(root);
+    let whole_table = match first {
         Some(_) => Vec::new(),
         // This kernel does not list children.
         None => read_all().ok()?,
@@ -42,7 +43,8 @@ pub fn read_below(root: u32, others: &[u32]) -> Option<Vec<ProcessRow>> {
     rows.extend(others.filter_map(read_one));
     let mut next = 0;
     while let Some(parent) = rows.get(next).map(|row| row.pid) {
-        let children = children_of(parent).into_iter().flatten();
+        let children = first.take().or_else(|| children_of(parent));
+        let children = children.into_iter().flatten();
         rows.extend(
             children
                 .filter(|pid| seen.insert(*pid))
