@@ -51,7 +51,7 @@ pub(super) fn show_fleet_status(
         account: account_as_recorded(open_store(&command_env.state)?.as_ref())?,
         setting,
     };
-    let server_survey = match survey_known_server(&mut fleet_facts) {
+    let survey = match survey_known_server(&mut fleet_facts) {
         Ok(surveyed) => surveyed,
         Err(error) => {
             let failure = CommandFailure::from(error);
@@ -66,12 +66,12 @@ pub(super) fn show_fleet_status(
         }
     };
     if terminal.json {
-        terminal.value(&fleet_facts.to_json(Some(&server_survey)));
+        terminal.value(&fleet_facts.to_json(Some(&survey)));
     } else {
-        fleet_facts.show(terminal, Some(&server_survey));
-        show_machines(terminal, &fleet_facts.setting, &server_survey);
+        fleet_facts.show(terminal, Some(&survey));
+        show_machines(terminal, &fleet_facts.setting, &survey);
     }
-    Ok(if is_fit(&server_survey) {
+    Ok(if is_fit(&survey) {
         0
     } else {
         Reason::StoreError.status().exit_code()
@@ -81,37 +81,35 @@ pub(super) fn show_fleet_status(
 /// Asks the server how it is, and how the account stands where it is fit.
 fn survey_known_server(fleet_facts: &mut FleetKnown) -> Result<FleetSurvey, FleetError> {
     let server = fleet_facts.setting.server()?;
-    let server_survey = survey_server(&server)?;
-    if is_fit(&server_survey) {
+    let survey = survey_server(&server)?;
+    if is_fit(&survey) {
         fleet_facts.account = fleet_facts.account.clone().refreshed_by(&server)?;
     }
-    Ok(server_survey)
+    Ok(survey)
 }
 
-fn is_fit(server_survey: &FleetSurvey) -> bool {
-    server_survey.format == Some(FLEET_FORMAT)
-        && !server_survey.is_read_only
-        && server_survey.missing_rights.is_empty()
+fn is_fit(survey: &FleetSurvey) -> bool {
+    survey.format == Some(FLEET_FORMAT) && !survey.is_read_only && survey.missing_rights.is_empty()
 }
 
 /// Whether the server can be read and does not list this machine any more.
-fn is_removed(setting: &FleetSetting, server_survey: &FleetSurvey) -> bool {
-    server_survey.events.is_some()
-        && !server_survey
+fn is_removed(setting: &FleetSetting, survey: &FleetSurvey) -> bool {
+    survey.events.is_some()
+        && !survey
             .machines
             .iter()
             .any(|machine| machine.id == setting.machine_id)
 }
 
 impl FleetKnown {
-    fn to_json(&self, server_survey: Option<&FleetSurvey>) -> Value {
+    fn to_json(&self, survey: Option<&FleetSurvey>) -> Value {
         let FleetKnown {
             setting,
             waiting,
             shared,
             account,
         } = self;
-        let machines = server_survey.map(|surveyed| {
+        let machines = survey.map(|surveyed| {
             let machines = surveyed.machines.iter().map(|machine| FleetMachineJson {
                 name: &machine.name,
                 is_this: machine.id == setting.machine_id,
@@ -135,34 +133,34 @@ impl FleetKnown {
             server: setting.server.server(),
             database: &setting.server.database,
             user: &setting.server.user,
-            version: server_survey.map(|found| found.version.as_str()),
-            format: server_survey.and_then(|found| found.format),
+            version: survey.map(|survey| survey.version.as_str()),
+            format: survey.and_then(|survey| survey.format),
             known_format: FLEET_FORMAT,
-            tls: server_survey.map(|found| found.is_encrypted),
+            tls: survey.map(|survey| survey.is_encrypted),
             sslmode: setting.server.tls.as_str(),
-            pooler: server_survey.map(|found| found.is_through_pooler),
-            read_only: server_survey.map(|found| found.is_read_only),
-            clock_ahead_ms: server_survey.map(|found| found.clock_ahead_ms),
-            missing_rights: server_survey.map(|found| &found.missing_rights[..]),
+            pooler: survey.map(|survey| survey.is_through_pooler),
+            read_only: survey.map(|survey| survey.is_read_only),
+            clock_ahead_ms: survey.map(|survey| survey.clock_ahead_ms),
+            missing_rights: survey.map(|survey| &survey.missing_rights[..]),
             copies: FleetCopiesJson {
                 waiting: waiting.events,
                 missed: waiting.missed,
                 failing_since: waiting.failing_since,
             },
-            events: server_survey
-                .and_then(|found| found.events.as_ref())
+            events: survey
+                .and_then(|survey| survey.events.as_ref())
                 .map(|events| KeptEventsJson {
                     oldest: events.oldest,
                     bytes: events.bytes,
                 }),
-            removed: server_survey.map(|found| is_removed(setting, found)),
+            removed: survey.map(|survey| is_removed(setting, survey)),
             machines,
             account_standing: standing_json(no_object(), account),
             repositories: repositories.collect(),
         })
     }
 
-    fn show(&self, terminal: &CommandTerminal, server_survey: Option<&FleetSurvey>) {
+    fn show(&self, terminal: &CommandTerminal, survey: Option<&FleetSurvey>) {
         let FleetKnown {
             setting,
             waiting,
@@ -178,14 +176,14 @@ impl FleetKnown {
             "server    {} as '{user}', database '{database}'",
             server.server()
         ));
-        if let Some(surveyed) = server_survey {
+        if let Some(surveyed) = survey {
             about_server(setting, surveyed)
                 .iter()
                 .for_each(|line| terminal.line(line));
         }
         show_account(terminal, setting, account);
         terminal.line(&format!("copies    {}", in_words(waiting)));
-        if let Some(surveyed) = server_survey {
+        if let Some(surveyed) = survey {
             if let Some(events) = &surveyed.events {
                 terminal.line(&format!("events    {}", describe_events(events)));
             }
@@ -200,8 +198,8 @@ impl FleetKnown {
 }
 
 /// The server as it was found, a line each.
-fn about_server(setting: &FleetSetting, server_survey: &FleetSurvey) -> Vec<String> {
-    let tls = match (server_survey.is_encrypted, server_survey.is_through_pooler) {
+fn about_server(setting: &FleetSetting, survey: &FleetSurvey) -> Vec<String> {
+    let tls = match (survey.is_encrypted, survey.is_through_pooler) {
         (true, false) => format!("TLS ({})", setting.server.tls.as_str()),
         (true, true) => format!(
             "TLS ({}), a pooler in transaction mode",
@@ -210,37 +208,37 @@ fn about_server(setting: &FleetSetting, server_survey: &FleetSurvey) -> Vec<Stri
         (false, false) => "no TLS".to_owned(),
         (false, true) => "no TLS, a pooler in transaction mode".to_owned(),
     };
-    let format = match server_survey.format {
+    let format = match survey.format {
         None => "no fleet".to_owned(),
         Some(format) if format == FLEET_FORMAT => format!("format {format}"),
         Some(format) => format!("format {format}, and this watchdog needs {FLEET_FORMAT}"),
     };
     let mut lines = vec![format!(
         "          PostgreSQL {}, {tls}, {format}",
-        escape_to_one_line(&server_survey.version)
+        escape_to_one_line(&survey.version)
     )];
-    if server_survey.is_read_only {
+    if survey.is_read_only {
         lines.push("          read-only: nothing can be shared now".to_owned());
     }
-    if !server_survey.missing_rights.is_empty() {
+    if !survey.missing_rights.is_empty() {
         lines.push(format!(
             "          rights that are missing: {}",
-            server_survey.missing_rights.join(", ")
+            survey.missing_rights.join(", ")
         ));
     }
     lines.push(format!(
         "clock     {}",
-        clock_difference(server_survey.clock_ahead_ms)
+        clock_difference(survey.clock_ahead_ms)
     ));
     lines
 }
 
-fn show_machines(terminal: &CommandTerminal, setting: &FleetSetting, server_survey: &FleetSurvey) {
-    if server_survey.machines.is_empty() {
+fn show_machines(terminal: &CommandTerminal, setting: &FleetSetting, survey: &FleetSurvey) {
+    if survey.machines.is_empty() {
         return;
     }
     terminal.line("");
-    let rows: Vec<[String; 4]> = server_survey
+    let rows: Vec<[String; 4]> = survey
         .machines
         .iter()
         .map(|machine| {

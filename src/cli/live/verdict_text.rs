@@ -115,8 +115,8 @@ fn on_one_line(text: &str) -> String {
     escape_to_one_line(text)
 }
 
-fn list_heading<T>(found: Option<&Vec<T>>, noun: &str) -> String {
-    found.map_or_else(
+fn list_heading<T>(list: Option<&Vec<T>>, noun: &str) -> String {
+    list.map_or_else(
         || format!("{noun}s: not recorded"),
         |entries| plural(entries.len() as u64, noun),
     )

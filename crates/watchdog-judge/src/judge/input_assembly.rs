@@ -167,7 +167,7 @@ impl JudgementInput {
             clone_id: recorded.clone_id,
             recorded_at: known_refs.as_ref().map(|_| recorded.at),
             record_at: recorded.record_at,
-            known: known_refs,
+            known_refs,
             settings,
             names_agent: effective.names_agent,
             sets_rescue_mode: effective.sets_rescue_mode,

@@ -72,7 +72,7 @@ pub struct JudgementInput {
     /// The point at which the session began.
     pub baseline: HistoryPoint,
     /// The refs of that moment, where they were recorded with this very baseline.
-    pub known: Option<KnownRefs>,
+    pub known_refs: Option<KnownRefs>,
     /// The same refs with everything else that was recorded about where commits come from.
     pub evidence: OriginEvidence,
     /// When the baseline was recorded; `None` where the command line named a commit that is not recorded.

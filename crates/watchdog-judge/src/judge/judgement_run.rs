@@ -130,10 +130,11 @@ impl JudgementRun {
         let mut setup = (executor.input).setup(earlier_for_machine, end, ran_a_session || in_sweep);
         setup.notes.extend(session.notes);
         setup.notes.extend(unread_sensors);
-        let left = session_life::find_survivors(&executor.input, executor.store.as_ref(), now());
-        let ended = ran_a_session || left.session_over || left.released.is_some();
-        (setup.survivors, setup.session_over) = (left.holding, left.session_over);
-        setup.notes.extend(left.released);
+        let survivors =
+            session_life::find_survivors(&executor.input, executor.store.as_ref(), now());
+        let ended = ran_a_session || survivors.session_over || survivors.released.is_some();
+        (setup.survivors, setup.session_over) = (survivors.holding, survivors.session_over);
+        setup.notes.extend(survivors.released);
         let life = executor
             .settle_life(ran_a_session, ended)
             .map_err(|why| unreadable(&executor, why))?;
@@ -348,8 +349,8 @@ impl JudgementRun {
             .position(|note| note.code == WarningCode::ProcessesLeft)
         {
             let running = survivors.iter().filter(|survivor| survivor.still_runs);
-            let left = session_life::processes_left(running.count());
-            verdict.degraded.splice(at..=at, left);
+            let notes = session_life::processes_left(running.count());
+            verdict.degraded.splice(at..=at, notes);
         }
         let mut judgement = self.executor.make_judgement(verdict, self.begun);
         judgement.breaker = breaker.or_else(|| self.input().breaker(self.executor.store.as_ref()));
@@ -384,7 +385,7 @@ impl JudgementRun {
         let Some(recorded_at) = input.recorded_at else {
             return;
         };
-        let left = match self.executor.fingerprint() {
+        let contents = match self.executor.fingerprint() {
             Some(_) if was_clean_a_moment_ago(verdict) => Some(ContentIds::new()),
             Some(_) => (input.worktree().uncommitted_contents().ok()).map(|(_, ids)| ids),
             None => None,
@@ -394,7 +395,7 @@ impl JudgementRun {
             &input.worktree_id,
             &input.spec,
             recorded_at,
-            left.as_ref(),
+            contents.as_ref(),
         );
     }
 }

@@ -46,12 +46,12 @@ impl LastVerdict {
     /// The sentence for a person, with what became of the agent where a hook judged.
     pub fn sentence(&self) -> String {
         let message = self.view.message.as_deref().unwrap_or_default().trim();
-        let said = match self.hook_answer.as_deref() {
+        let answer = match self.hook_answer.as_deref() {
             Some("held") => "its hook held the agent",
             Some(_) => "its hook let the agent go",
             None => return message.to_owned(),
         };
-        format!("{said}: {}", message.trim_start_matches("watchdog: "))
+        format!("{answer}: {}", message.trim_start_matches("watchdog: "))
     }
 
     /// Returns a person's next step.

@@ -128,9 +128,9 @@ pub(super) fn find_edited_tests(
     if point == HistoryPoint::unknown() {
         return Ok(TestEdits::default());
     }
-    let known = input.origin.1.as_ref();
+    let refs = input.origin.1.as_ref();
     let worktree = input.worktree();
-    let mut touched = worktree.touched_since(&point, known, &is_test_file)?;
+    let mut touched = worktree.touched_since(&point, refs, &is_test_file)?;
     touched.truncate(MOST_FILES);
     let there = |path: &str| {
         root.join(Path::new(std::ffi::OsStr::from_bytes(&unescape_path(path))))
@@ -147,9 +147,9 @@ pub(super) fn find_edited_tests(
         }
     }
     if lines {
-        let found = worktree.diff_since(&point, known, MOST_BYTES, &rescue::looks_secret)?;
-        if !found.cut {
-            (edits.removed, edits.ignored) = test_lines(&found.text);
+        let diff = worktree.diff_since(&point, refs, MOST_BYTES, &rescue::looks_secret)?;
+        if !diff.cut {
+            (edits.removed, edits.ignored) = test_lines(&diff.text);
         }
     }
     Ok(edits)

@@ -280,7 +280,7 @@ impl<'a> JudgedStop<'a> {
             .map(|began| self.at.duration_since(began).as_secs_f64().max(0.0));
         session.spec = Some(input.spec.clone());
         session.baseline = input
-            .known
+            .known_refs
             .is_some()
             .then(|| input.baseline.as_str().to_owned());
         session
@@ -359,7 +359,7 @@ impl<'a> JudgedStop<'a> {
                     .with_session(context)
                     .side_by_side(at_once()),
             );
-            to_checks_result(outcome, input.known.is_some(), &input.commands)
+            to_checks_result(outcome, input.known_refs.is_some(), &input.commands)
         };
         judge_criteria(setup, judge, || {
             criteria_files::compare_criteria_files(input)

@@ -21,7 +21,7 @@ use watchdog_process::{CommandLineReader, ProcessCommandLine};
 
 /// The signs of a session's agent.
 pub struct SessionRecognition {
-    known: Vec<AgentWords>,
+    agent_words: Vec<AgentWords>,
     chosen: Option<String>,
     by_command: NamedAgents,
     watch: Option<AgentWatch>,
@@ -37,7 +37,7 @@ impl SessionRecognition {
         let agent_words = known_agents(&command_env.presets);
         SessionRecognition {
             by_command: agents_in_command(command, &agent_words),
-            known: agent_words,
+            agent_words,
             chosen: chosen.map(str::to_owned),
             watch: None,
         }
@@ -58,7 +58,7 @@ impl SessionRecognition {
                     words.title
                 ))
             };
-            self.watch = AgentWatch::begin(processes, self.known.clone(), tell);
+            self.watch = AgentWatch::begin(processes, self.agent_words.clone(), tell);
         }
     }
 
@@ -72,7 +72,7 @@ impl SessionRecognition {
             output_dialect,
             names_itself,
         };
-        signs.agent(&self.known)
+        signs.agent(&self.agent_words)
     }
 
     /// Chooses the reader of the session's output: the `stream` block of the named agent, or else
@@ -143,7 +143,7 @@ impl SessionRecognition {
     }
 
     fn words(&self, agent: &str) -> Option<&AgentWords> {
-        self.known.iter().find(|words| words.agent == agent)
+        self.agent_words.iter().find(|words| words.agent == agent)
     }
 }
 

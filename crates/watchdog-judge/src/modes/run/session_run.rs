@@ -414,8 +414,8 @@ impl<'a> StartedSession<'a> {
         if session::record_session(store, &input.worktree_id, &input.spec, &ended).is_err() {
             command_env.tell("the session's end could not be recorded");
         }
-        let left = settle_anchor::session_ended(store, &input.worktree(), &input.spec);
-        seen.notes.extend(left);
+        let notes = settle_anchor::session_ended(store, &input.worktree(), &input.spec);
+        seen.notes.extend(notes);
         if seen.survivors.is_empty() {
             seen.uncommitted_at_end = uncommitted_at_end(input, store);
         }

@@ -68,7 +68,7 @@ impl SweepCache {
     }
 
     /// The verdict of an earlier sweep, if none of its inputs changed. Call it under the worktree's lock.
-    pub fn recall(&self, found: &FoundWorktree, id: &str) -> Option<VerdictView> {
+    pub fn recall(&self, worktree: &FoundWorktree, id: &str) -> Option<VerdictView> {
         self.revisions.get(id)?;
         // An unreadable entry costs a scan.
         let last = sweep_cache::read_verdict(self.store.as_ref(), id).ok()??;
@@ -79,15 +79,15 @@ impl SweepCache {
         let is_there = |name: &str| {
             [name, TABLES]
                 .iter()
-                .any(|file| found.common_dir.join(file).exists())
+                .any(|file| worktree.common_dir.join(file).exists())
         };
         if last.snapshot.is_some_and(|name| !is_there(&name)) {
             return None;
         }
-        let more = self.beside(found);
+        let more = self.beside(worktree);
         let stamp = StatFingerprints::from_text(&last.paths).stamp(
             FingerprintScope {
-                worktree: found,
+                worktree,
                 more: &more,
             },
             now().into(),

@@ -169,7 +169,7 @@ pub async fn claim_task(
         governed,
         prompts,
         held,
-        kept: renewed_lease,
+        renewed_lease,
         begun,
     };
     if !is_unchanged {

@@ -133,7 +133,7 @@ pub struct ClaimedWork {
     pub(super) governed: EffectiveTask,
     pub(super) prompts: PromptSet,
     pub(super) held: LeasedTask,
-    pub(super) kept: RenewedLease,
+    pub(super) renewed_lease: RenewedLease,
     pub(super) begun: jiff::Timestamp,
 }
 
@@ -168,7 +168,7 @@ impl ClaimedWork {
                     .notes
                     .iter()
                     .for_each(|note| self.command_env.tell(note));
-                let mut signals = signals.also(self.kept.wait_until_lost());
+                let mut signals = signals.also(self.renewed_lease.wait_until_lost());
                 // Sessions stand in the same folder as who typed the command, where the task has it.
                 let around = CommandEnv {
                     worktree: self.command_env.typed_folder(&ready.root),
@@ -310,7 +310,7 @@ impl ClaimedWork {
             let (held, write) = (self.held.clone(), Arc::clone(&write));
             match spawn_io(move || write(&held)).await {
                 Err(TaskBoardError::Store(StoreError::Shared { why, .. }))
-                    if !self.kept.is_lost() =>
+                    if !self.renewed_lease.is_lost() =>
                 {
                     if !std::mem::replace(&mut is_reported, true) {
                         self.command_env.tell(&format!(
@@ -378,7 +378,7 @@ impl ClaimedWork {
             ));
             Ok(TaskEnd::Lost)
         };
-        if self.kept.is_lost() {
+        if self.renewed_lease.is_lost() {
             return lost();
         }
         let verdict = &judgement.verdict;
@@ -424,7 +424,7 @@ impl ClaimedWork {
                 self.queue.note(&[change]);
                 Ok(TaskEnd::Stands(status))
             }
-            Err(TaskBoardError::Store(_)) if self.kept.is_lost() => lost(),
+            Err(TaskBoardError::Store(_)) if self.renewed_lease.is_lost() => lost(),
             Err(TaskBoardError::Store(error)) => Err(error.into()),
             Err(error) => {
                 self.command_env.tell(&error.to_string());

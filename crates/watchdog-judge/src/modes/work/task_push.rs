@@ -52,7 +52,7 @@ impl ClaimedWork {
         let begun = BootMoment::now();
         let mut is_reported = false;
         let error = loop {
-            if self.kept.is_lost() {
+            if self.renewed_lease.is_lost() {
                 return None;
             }
             let (way, wanted) = (travel.clone(), commit.clone());
