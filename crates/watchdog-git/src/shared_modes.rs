@@ -7,7 +7,6 @@ use std::path::Path;
 
 use gix::ObjectId;
 use gix::config::tree::Core;
-use gix::refs::transaction::RefEdit;
 
 /// The setting of one repository.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
@@ -59,22 +58,4 @@ impl SharedModes {
             self.adjust_path(&objects.join(&hex[..2]).join(&hex[2..]), objects);
         }
     }
-}
-
-/// Edits refs in one transaction.
-pub(super) fn edit_refs(
-    repo: &gix::Repository,
-    edits: impl IntoIterator<Item = RefEdit>,
-    committer: gix::actor::SignatureRef<'_>,
-) -> gix::Result<()> {
-    let edits = repo.edit_references_as(edits, Some(committer))?;
-    let (modes, top) = (SharedModes::for_repository(repo), repo.common_dir());
-    if modes.0 != 0 {
-        for edit in edits {
-            let name = gix::path::from_bstr(edit.name.as_bstr()).map_err(gix::Error::from_error)?;
-            modes.adjust_path(&top.join(&name), top);
-            modes.adjust_path(&top.join("logs").join(&name), top);
-        }
-    }
-    Ok(())
 }

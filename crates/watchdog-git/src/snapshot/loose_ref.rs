@@ -11,7 +11,12 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Duration;
 
 use gix::ObjectId;
+use gix::date::parse::TimeBuf;
+use gix::refs::transaction::{Change, LogChange, PreviousValue, RefEdit};
+use gix::refs::{FullName, Target};
+use jiff::Timestamp;
 
+use super::record::build_signature;
 use crate::shared_modes::SharedModes;
 
 /// How often the folders of the ref and its content are created again: git removes empty folders when it deletes or packs refs, and, where
@@ -19,6 +24,34 @@ use crate::shared_modes::SharedModes;
 const ATTEMPTS: usize = 100;
 /// The pause before a ref that another git has locked is tried again.
 const LOCKED: Duration = Duration::from_millis(10);
+
+/// Creates a ref, with a line in its log, by a transaction of gix.
+pub(super) fn create_logged_ref(
+    repo: &gix::Repository,
+    name: FullName,
+    commit: ObjectId,
+    (message, at): (String, Timestamp),
+) -> gix::Result<()> {
+    let path = gix::path::from_bstr(name.as_bstr()).map_err(gix::Error::from_error)?;
+    let (top, modes) = (repo.common_dir(), SharedModes::for_repository(repo));
+    let files = [top.join(&path), top.join("logs").join(&path)];
+    let edit = RefEdit {
+        change: Change::Update {
+            log: LogChange {
+                message: message.into(),
+                ..LogChange::default()
+            },
+            expected: PreviousValue::MustNotExist,
+            new: Target::Object(commit),
+        },
+        name,
+        deref: false,
+    };
+    let (who, mut time) = (build_signature(at), TimeBuf::default());
+    repo.edit_references_as([edit], Some(who.to_ref(&mut time)))?;
+    (files.iter()).for_each(|file| modes.adjust_path(file, top));
+    Ok(())
+}
 
 /// Creates `name` and makes it durable; `false` where a file of that name is there.
 ///

@@ -4,23 +4,20 @@ use std::path::{Path, PathBuf};
 
 use gix::ObjectId;
 use gix::bstr::{BStr, BString, ByteSlice};
-use gix::refs::Target;
-use gix::refs::transaction::{Change as RefChange, LogChange, PreviousValue, RefEdit};
 
 use super::blobs::{BlobWriteMode, ObjectSink};
 use super::disk::{FolderWalk, PathKind};
 use super::ignore_rules::join_path;
 use super::private::WholeSnapshot;
 use super::proof::{entry_at, nested_files, tree_of};
-use super::record::{self, StoredSnapshot};
+use super::record::StoredSnapshot;
 use super::restore_disk::{ASIDE, DiskWriter, is_safe};
 use super::restore_ignored::restore_ignored;
 use super::restore_in_place::in_place;
 use super::restore_index::restore_index;
 use super::restore_result::{RestoreError, RestoreResult, RestoreTarget, RestoredTo};
 use super::spec_name::{PREFIX, path_text};
-use super::{diff, nested};
-use crate::shared_modes::edit_refs;
+use super::{diff, loose_ref, nested};
 use crate::{Error, Worktree};
 use watchdog_facts::display::plural;
 use watchdog_facts::evidence::{LeftOut, LeftOutReason};
@@ -171,21 +168,8 @@ impl Worktree {
                 })
             };
         }
-        let edit = RefEdit {
-            change: RefChange::Update {
-                log: LogChange {
-                    message: message.into(),
-                    ..LogChange::default()
-                },
-                expected: PreviousValue::MustNotExist,
-                new: Target::Object(stored.commit),
-            },
-            name: full,
-            deref: false,
-        };
-        let mut time = gix::date::parse::TimeBuf::default();
-        let who = record::build_signature(stored.record.at);
-        edit_refs(&self.repo, [edit], who.to_ref(&mut time))
+        let log = (message, stored.record.at);
+        loose_ref::create_logged_ref(&self.repo, full, stored.commit, log)
             .map_err(|e| Error::read_error("create it", e))
     }
 

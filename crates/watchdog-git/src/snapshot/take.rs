@@ -8,8 +8,6 @@ use std::time::{Duration, Instant};
 use gix::ObjectId;
 use gix::bstr::{BStr, BString, ByteSlice};
 use gix::objs::Exists as _;
-use gix::refs::Target;
-use gix::refs::transaction::{Change as RefChange, LogChange, PreviousValue, RefEdit};
 
 use super::blobs::{BlobWriteMode, ObjectSink};
 use super::disk::FolderWalk;
@@ -19,7 +17,6 @@ use super::scan::{DiskScan, ScannedChanges, ScannedRepository, TreeEdit};
 use super::spec_name::{PREFIX, PRIVATE_PREFIX, for_ref, parse_sequence, path_text};
 use super::{PrivacyClassifier, Snapshot, SnapshotRequest, diff, loose_ref, nested};
 use crate::file_state::is_absent;
-use crate::shared_modes::edit_refs;
 use crate::{Error, Worktree};
 use watchdog_facts::display::log_millis;
 use watchdog_facts::evidence::LeftOutReason;
@@ -653,21 +650,8 @@ pub(super) fn create_ref(
         Err(error) if error.kind() == std::io::ErrorKind::Unsupported => {}
         other => return other.map_err(|e| Error::read_error(doing(), e)),
     }
-    let edit = RefEdit {
-        change: RefChange::Update {
-            log: LogChange {
-                message: "snapshot".into(),
-                ..LogChange::default()
-            },
-            expected: PreviousValue::MustNotExist,
-            new: Target::Object(commit),
-        },
-        name: name.try_into().map_err(|e| Error::read_error(doing(), e))?,
-        deref: false,
-    };
-    let who = record::build_signature(at);
-    let mut time = gix::date::parse::TimeBuf::default();
-    match edit_refs(repo, [edit], who.to_ref(&mut time)) {
+    let full = name.try_into().map_err(|e| Error::read_error(doing(), e))?;
+    match loose_ref::create_logged_ref(repo, full, commit, ("snapshot".into(), at)) {
         Ok(()) => {
             loose_ref::sync_ref(repo, repo.common_dir().join(name))
                 .map_err(|e| Error::read_error(format!("make {name} durable"), e))?;
