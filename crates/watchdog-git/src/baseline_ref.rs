@@ -88,7 +88,7 @@ impl Worktree {
         written.map_err(|e| Error::read_error(doing(), e))
     }
 
-    fn named_commit(&self, name: &str) -> Option<gix::ObjectId> {
+    pub(super) fn named_commit(&self, name: &str) -> Option<gix::ObjectId> {
         let reference = self.repo.try_find_reference(name).ok()??;
         reference.target().try_id().map(ToOwned::to_owned)
     }
@@ -113,12 +113,8 @@ impl Worktree {
         if self.served.is_some() || loose.take(MOST_LOOSE).count() < MOST_LOOSE {
             return;
         }
-        let answer = run_git_on_refs(
-            self.common_dir(),
-            Duration::ZERO,
-            &["pack-refs", "--include=refs/watchdog/*"],
-            &[],
-        );
+        let args = ["pack-refs", "--include=refs/watchdog/*"];
+        let answer = run_git_on_refs(self.common_dir(), &args, &[]);
         tracing::debug!(target: "watchdog::git", ?answer, "packs its refs");
         self.refresh().ok();
     }

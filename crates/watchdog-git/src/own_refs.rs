@@ -7,7 +7,8 @@ use std::collections::{HashMap, HashSet};
 use std::fs;
 use std::io::ErrorKind;
 use std::path::Path;
-use std::time::Duration;
+use std::thread::sleep;
+use std::time::{Duration, Instant};
 
 use gix::ObjectId;
 
@@ -247,38 +248,43 @@ impl Worktree {
         self.refresh()
     }
 
-    /// Has git remove those that are packed: where this process is killed, git goes on, and no lock of the packed refs stays behind.
+    /// Has git remove those that are packed and still name these objects: where this process is killed, git goes on, and no lock of the
+    /// packed refs stays behind. It never waits for that lock: what it read would be old, and the lock of the worktree gone.
     fn drop_packed(&self, refs: &[(String, ObjectId)]) -> Result<(), Error> {
         let doing = || format!("remove the packed refs below {PREFIX}");
-        let packed = self
-            .repo
-            .refs
-            .cached_packed_buffer()
-            .map_err(|e| Error::read_error(doing(), e))?;
-        let Some(packed) = packed else { return Ok(()) };
-        let mut lines = String::new();
-        for (name, id) in refs {
-            let is_packed = packed
-                .try_find(name.as_str())
-                .map_err(|e| Error::read_error(doing(), e))?
-                .is_some();
-            if is_packed {
-                // A killed watchdog left it: this process holds the worktree's lock.
-                let _ = fs::remove_file(self.common_dir().join(format!("{name}.lock")));
-                lines += &format!("delete {name} {id}\n");
+        let begun = Instant::now();
+        loop {
+            let packed = (self.repo.refs.cached_packed_buffer())
+                .map_err(|e| Error::read_error(doing(), e))?;
+            let Some(packed) = packed else { return Ok(()) };
+            let mut lines = String::new();
+            for (name, id) in refs {
+                let packed_ref = packed.try_find(name.as_str());
+                let is_packed = packed_ref.map_err(|e| Error::read_error(doing(), e))?;
+                if is_packed.is_some() && self.named_commit(name) == Some(*id) {
+                    // A killed watchdog left it: this process holds the worktree's lock.
+                    let _ = fs::remove_file(self.common_dir().join(format!("{name}.lock")));
+                    lines += &format!("delete {name} {id}\n");
+                }
             }
-        }
-        drop(packed);
-        if lines.is_empty() {
-            return Ok(());
-        }
-        let args = ["update-ref", "--no-deref", "--stdin"];
-        match run_git_on_refs(self.common_dir(), PATIENCE, &args, lines.as_bytes()) {
-            Ok(output) if output.code == Some(0) => Ok(()),
-            Ok(GitProcessOutput { stderr: why, .. }) | Err(why) => Err(Error::Read {
-                doing: doing(),
-                why: why.trim().to_owned(),
-            }),
+            drop(packed);
+            if lines.is_empty() {
+                return Ok(());
+            }
+            let args = ["update-ref", "--no-deref", "--stdin"];
+            let why = match run_git_on_refs(self.common_dir(), &args, lines.as_bytes()) {
+                Ok(output) if output.code == Some(0) => return Ok(()),
+                Ok(GitProcessOutput { stderr: why, .. }) | Err(why) => why,
+            };
+            // Another git packs, or another watchdog removed some of them.
+            if begun.elapsed() >= PATIENCE {
+                return Err(Error::Read {
+                    doing: doing(),
+                    why: why.trim().to_owned(),
+                });
+            }
+            sleep(Duration::from_millis(50));
+            self.refresh()?;
         }
     }
 
@@ -309,21 +315,21 @@ impl Worktree {
     }
 }
 
-/// Runs git in a git directory to change packed refs; no hook hears of it. It waits so long for their lock.
+/// Runs git in a git directory to change packed refs, unless another program holds their lock; no hook hears of it. A submodule's work tree,
+/// which its configuration names, may be gone.
 pub(super) fn run_git_on_refs(
     git_dir: &Path,
-    patience: Duration,
     args: &[&str],
     stdin: &[u8],
 ) -> Result<GitProcessOutput, String> {
     let server = get_git_server().ok_or("there is no git to ask")?;
-    let timeout = format!("core.packedRefsTimeout={}", patience.as_millis());
     let fixed = [
         "--git-dir=.",
+        "--work-tree=.",
         "-c",
         "core.hooksPath=/dev/null",
         "-c",
-        &timeout,
+        "core.packedRefsTimeout=0",
     ];
     server.git.run(git_dir, &[&fixed[..], args].concat(), stdin)
 }

@@ -98,7 +98,9 @@ impl Worktree {
         let mut replaced = self.refs_below(&self.judged_folder(spec))?;
         let own_end = format!("-{}", &keeper[..12]);
         replaced.retain(|(name, id)| !name.ends_with(&own_end) && keeps_no_other(*id));
-        self.drop_refs(&replaced)
+        // As for a judged head.
+        let _ = self.drop_refs(&replaced);
+        Ok(())
     }
 
     /// The content ids that files have in these entries of the stash, where those changed them, by path.
