@@ -71,8 +71,8 @@ pub struct ListedWorktree {
     pub git_dir: PathBuf,
     /// The git directory of the repository, as in [`FoundWorktree`].
     pub common_dir: PathBuf,
-    /// The main one, and the entry that stands for a list that cannot be read.
-    is_read: Option<FoundWorktree>,
+    /// Read already: the main one, and the entry that stands for a list that cannot be read.
+    state: Option<FoundWorktree>,
 }
 
 impl ListedWorktree {
@@ -84,7 +84,7 @@ impl ListedWorktree {
     /// Reads where it is and whether it can be used: some twenty calls of the system.
     pub fn read_state(&self) -> FoundWorktree {
         let read = || read_linked(&self.common_dir, self.git_dir.clone());
-        self.is_read.clone().unwrap_or_else(read)
+        self.state.clone().unwrap_or_else(read)
     }
 }
 
@@ -198,10 +198,10 @@ fn common_dir(git_dir: &Path) -> Result<PathBuf, String> {
 /// Every worktree of the repository with this shared git directory (absolute, symlinks resolved): the main one first,
 /// unless it is bare, then the linked ones by name.
 pub(super) fn list_worktrees(common_dir: &Path) -> Vec<ListedWorktree> {
-    let listed = |git_dir: PathBuf, is_read| ListedWorktree {
+    let listed = |git_dir: PathBuf, state| ListedWorktree {
         git_dir,
         common_dir: common_dir.to_owned(),
-        is_read,
+        state,
     };
     let main = main(common_dir).map(|main| listed(main.git_dir.clone(), Some(main)));
     let mut worktrees: Vec<ListedWorktree> = main.into_iter().collect();

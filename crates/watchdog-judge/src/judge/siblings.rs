@@ -129,13 +129,23 @@ pub fn keep_siblings(
             )),
         }
     }
-    let count = missed.len() + listed.len();
-    if count > 0 {
-        let beyond = listed.take(NAMED).map(|sibling| sibling.read_state().root);
-        let mut named: Vec<String> = (missed.into_iter().chain(beyond))
-            .map(|root| root.display().to_string())
-            .collect();
-        named.resize(count, String::new());
+    // Of very many, those that are gone are not told apart.
+    for sibling in listed
+        .by_ref()
+        .take(MOST)
+        .map(|sibling| sibling.read_state())
+    {
+        unread.extend(describe_unreadable(&sibling));
+        if sibling.standing == WorktreeState::There {
+            missed.insert(sibling.root);
+        }
+    }
+    let mut named: Vec<String> = missed
+        .iter()
+        .map(|root| root.display().to_string())
+        .collect();
+    named.resize(named.len() + listed.len(), String::new());
+    if !named.is_empty() {
         unread.push(format!(
             "no look at {}: watchdog looks at {MOST} worktrees, for {} s",
             quote_first(&named),
