@@ -129,6 +129,23 @@ fn unreadable_siblings_are_warned_about() {
 }
 
 #[test]
+fn removed_worktrees_beyond_twenty_are_not_unseen() {
+    let env = TestEnv::new();
+    let [main, own, _] = three_worktrees(&env);
+    let folder = |n: usize| env.root().join(format!("w{n:02}"));
+    for n in 0..22 {
+        let folder = folder(n);
+        main.git_line("worktree add -q --detach {}", &[folder.to_str().unwrap()]);
+    }
+    fs::remove_dir_all(folder(21)).unwrap();
+    let verdict = run(&own, "true");
+    let detail = verdict["notes"][0]["detail"].as_str().unwrap();
+    assert_eq!(detail.matches(env.root().to_str().unwrap()).count(), 3);
+    let end = format!("'{}': watchdog looks at 20", folder(20).display());
+    assert!(detail.contains(&end), "{detail}");
+}
+
+#[test]
 fn work_that_is_elsewhere_or_edited_is_no_loss() {
     let env = TestEnv::new();
     let [main, own, sibling] = three_worktrees(&env);

@@ -272,16 +272,18 @@ impl Worktree {
                 return Ok(());
             }
             let args = ["update-ref", "--no-deref", "--stdin"];
-            let why = match run_git_on_refs(self.common_dir(), &args, lines.as_bytes()) {
-                Ok(output) if output.code == Some(0) => return Ok(()),
-                Ok(GitProcessOutput { stderr: why, .. }) | Err(why) => why,
+            let failed = |why: String| Error::Read {
+                doing: doing(),
+                why: why.trim().to_owned(),
             };
+            let output =
+                run_git_on_refs(self.common_dir(), &args, lines.as_bytes()).map_err(failed)?;
+            if output.code == Some(0) {
+                return Ok(());
+            }
             // Another git packs, or another watchdog removed some of them.
             if begun.elapsed() >= PATIENCE {
-                return Err(Error::Read {
-                    doing: doing(),
-                    why: why.trim().to_owned(),
-                });
+                return Err(failed(output.stderr));
             }
             sleep(Duration::from_millis(50));
             self.refresh()?;
