@@ -519,6 +519,21 @@ fn commit_without_reflog_message_is_made_here() {
     }
 }
 
+#[test]
+fn committer_keys_name_the_committer_first() {
+    let repo = Repo::init();
+    repo.git(&["config", "user.name", "A"]);
+    for (key, value, named) in [
+        ("user.email", "a@x", "A <a@x>"),
+        ("committer.name", " B ", "B <a@x>"),
+        ("committer.email", "b@x", "B <b@x>"),
+    ] {
+        repo.git(&["config", key, value]);
+        let worktree = Worktree::open(repo.root()).unwrap();
+        assert_eq!(worktree.committer().as_deref(), Some(named));
+    }
+}
+
 /// Begins a session as watchdog records it; returns the reader of its commits.
 fn begin_recorded(repo: &Repo) -> impl Fn() -> Commits + '_ {
     repo.git(&["config", "user.name", "C O Mitter"]);

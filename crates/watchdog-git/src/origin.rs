@@ -16,7 +16,7 @@ use std::collections::{HashMap, HashSet};
 use std::path::Path;
 
 use gix::ObjectId;
-use gix::bstr::ByteSlice;
+use gix::bstr::{BStr, ByteSlice};
 
 use super::error::Error;
 use super::judged_ref::PREFIX as JUDGED;
@@ -407,22 +407,27 @@ pub(super) fn is_by_session_committer(
         && (worktree.repo.find_commit(history.id(node)).ok()).is_some_and(|commit| {
             commit
                 .committer()
-                .is_ok_and(|who| name_person(who) == *committer)
+                .is_ok_and(|who| name_person(who.name, who.email) == *committer)
         })
 }
 
-fn name_person(who: gix::actor::SignatureRef<'_>) -> String {
-    format!(
-        "{} <{}>",
-        who.name.trim().as_bstr(),
-        who.email.trim().as_bstr()
-    )
+fn name_person(name: &BStr, email: &BStr) -> String {
+    format!("{} <{}>", name.trim().as_bstr(), email.trim().as_bstr())
 }
 
 impl Worktree {
     /// The committer of what git commits here, `Name <address>`; `None` where none is configured.
     pub fn committer(&self) -> Option<String> {
-        self.repo.committer()?.ok().map(name_person)
+        // gix walks through all time zones for the date of its own answer.
+        let config = self.repo.config_snapshot();
+        let first_of = |keys: &[&str]| keys.iter().find_map(|key| config.string(*key));
+        let name = first_of(&["committer.name", "user.name"])?;
+        let email = first_of(&[
+            "committer.email",
+            "user.email",
+            "gitoxide.user.emailFallback",
+        ])?;
+        Some(name_person(name.as_bstr(), email.as_bstr()))
     }
 }
 
