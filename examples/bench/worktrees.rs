@@ -19,6 +19,10 @@ const FILES: usize = 50;
 /// Of more linked worktrees than these all but the first are copies: for each new one git reads all that are there.
 const MADE_BY_GIT: usize = 2_000;
 
+/// Each new baseline reads the HEAD of every linked worktree. While those of more are recorded, the repository knows so many: those that are
+/// looked at and those that are named.
+const KNOWN: usize = 40;
+
 /// What they are.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Layout {
@@ -80,12 +84,28 @@ impl Worktrees {
             git(&repository, &["config", "gc.auto", "0"])?;
             git(&repository, &["pack-refs", "--all"])?;
         }
-        let state = StateDir::resolve(Some(worktrees.state()), None, None)?;
+        let hides = layout == Layout::Linked && count > MADE_BY_GIT;
+        worktrees.record_baselines(count, if hides { KNOWN } else { count })?;
+        Ok(worktrees)
+    }
+
+    fn record_baselines(&mut self, count: usize, known: usize) -> Result<()> {
+        let state = StateDir::resolve(Some(self.state()), None, None)?;
         state.ensure()?;
         let store = open_store(&state)?;
+        let git_dir = self.repository().join(".git");
+        let (shown, hidden) = (git_dir.join("worktrees"), git_dir.join("hidden"));
+        fs::create_dir_all(&hidden)?;
+        let put = |n: usize, from: &Path, to: &Path| {
+            let name = format!("worktree-{n}");
+            fs::rename(from.join(&name), to.join(&name))
+        };
+        (known..count).try_for_each(|n| put(n, &shown, &hidden))?;
         for n in 0..count {
-            let worktree =
-                Worktree::open(&worktrees.folder(n)).map_err(|error| error.to_string())?;
+            if n >= known {
+                put(n, &hidden, &shown)?;
+            }
+            let worktree = Worktree::open(&self.folder(n)).map_err(|error| error.to_string())?;
             let recorded = record_head_baseline(
                 store.as_ref(),
                 &worktree,
@@ -94,9 +114,14 @@ impl Worktrees {
                 Timestamp::now(),
             )
             .map_err(|unreadable| unreadable.why)?;
-            recorded.point.as_str().clone_into(&mut worktrees.baseline);
+            recorded.point.as_str().clone_into(&mut self.baseline);
+            if n >= known {
+                put(n, &shown, &hidden)?;
+            }
         }
-        Ok(worktrees)
+        (known..count).try_for_each(|n| put(n, &hidden, &shown))?;
+        fs::remove_dir(hidden)?;
+        Ok(())
     }
 
     /// The main worktree, which has no baseline.
