@@ -60,7 +60,7 @@ impl TypedValueParser for AgentNameParser {
 }
 
 fn built_in() -> Box<dyn Iterator<Item = PossibleValue>> {
-    let presets = PresetCatalog::built_in().iter();
+    let presets = PresetCatalog::built_in();
     Box::new(
         presets.map(|preset| PossibleValue::new(preset.name.as_str()).help(preset.title.as_str())),
     )

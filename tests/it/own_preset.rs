@@ -550,7 +550,6 @@ fn repository_preset_runs_only_when_trusted() {
 fn security_page_lists_repository_inputs_of_each_agent() {
     let page = include_str!("../../docs/security.md");
     let rows: Vec<String> = PresetCatalog::built_in()
-        .iter()
         .flat_map(|preset| {
             preset.repository.iter().map(|input| {
                 let off = input

@@ -402,7 +402,6 @@ mod tests {
         assert_eq!(
             fresh.map(|(name, _)| name),
             PresetCatalog::built_in()
-                .iter()
                 .map(|preset| preset.name.as_str())
                 .collect::<Vec<_>>()[..]
         );

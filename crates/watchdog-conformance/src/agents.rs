@@ -10,7 +10,6 @@ use watchdog_agent::preset::definition::AgentPreset;
 /// The names of the built-in presets that can be tried.
 pub fn known_agents() -> Vec<&'static str> {
     PresetCatalog::built_in()
-        .iter()
         .filter(|preset| preset.local_api.is_some())
         .map(|preset| preset.name.as_str())
         .collect()
@@ -43,10 +42,7 @@ mod tests {
             known_agents(),
             ["claude", "codex", "gemini", "opencode", "qwen", "copilot"]
         );
-        for preset in PresetCatalog::built_in()
-            .iter()
-            .filter(|preset| preset.local_api.is_some())
-        {
+        for preset in PresetCatalog::built_in().filter(|preset| preset.local_api.is_some()) {
             let agent = scene_agent(Arc::clone(preset)).unwrap();
             let values = LocalApiValues {
                 url: "http://127.0.0.1:1",

@@ -46,7 +46,6 @@ pub fn run_agent_command(
 
 fn list_agents(command_env: &CommandEnv, terminal: &CommandTerminal) -> u8 {
     let mut presets: Vec<(Arc<AgentPreset>, Option<PathBuf>)> = PresetCatalog::built_in()
-        .iter()
         .map(|preset| (Arc::clone(preset), None))
         .collect();
     let own = command_env.presets.own_words();

@@ -3,7 +3,7 @@
 use std::ffi::OsString;
 use std::fs;
 use std::path::{Path, PathBuf};
-use std::sync::{Arc, LazyLock};
+use std::sync::{Arc, OnceLock};
 
 use super::definition::{AgentPreset, MAX_PRESET_BYTES};
 use super::problem::PresetProblem;
@@ -25,15 +25,19 @@ const FILES: [(&str, &str); 8] = [
     ("amp", include_str!("builtin/amp.json")),
 ];
 
-static BUILT_IN: LazyLock<Vec<Arc<AgentPreset>>> = LazyLock::new(|| {
-    let read = |(name, text): &(&str, &str)| {
+/// Each is read where it is needed first: a check without an agent needs no more than one.
+static BUILT_IN: [OnceLock<Arc<AgentPreset>>; FILES.len()] =
+    [const { OnceLock::new() }; FILES.len()];
+
+fn read_built_in(n: usize) -> &'static Arc<AgentPreset> {
+    let (name, text) = FILES[n];
+    BUILT_IN[n].get_or_init(|| {
         Arc::new(
             AgentPreset::from_bytes(text.as_bytes(), Path::new(name))
                 .expect("the presets that are built in are read by a test"),
         )
-    };
-    FILES.iter().map(read).collect()
-});
+    })
+}
 
 /// The presets that a name can mean.
 #[derive(Debug, Clone, Default)]
@@ -66,28 +70,38 @@ impl PresetCatalog {
     }
 
     /// The presets that are built in.
-    pub fn built_in() -> &'static [Arc<AgentPreset>] {
-        &BUILT_IN
+    pub fn built_in() -> impl ExactSizeIterator<Item = &'static Arc<AgentPreset>> {
+        (0..FILES.len()).map(read_built_in)
     }
 
     /// The text of a preset that is built in.
     pub fn built_in_text(name: &str) -> Option<&'static str> {
-        FILES
-            .iter()
-            .find(|(known, _)| *known == name)
-            .map(|(_, text)| *text)
+        Some(FILES[built_in_index(name)?].1)
     }
 
     /// Returns the built-in preset of this name.
     pub fn built_in_named(name: &str) -> Option<Arc<AgentPreset>> {
-        BUILT_IN.iter().find(|preset| preset.name == name).cloned()
+        built_in_index(name).map(|n| Arc::clone(read_built_in(n)))
     }
 
     /// The words that name a preset: those that are built in, then the user's own as far as they can be listed.
     pub fn words(&self) -> Vec<String> {
-        let mut words: Vec<String> = BUILT_IN.iter().map(|preset| preset.name.clone()).collect();
-        words.extend(self.own_words().unwrap_or_default());
-        words
+        let built_in = FILES.map(|(name, _)| name.to_owned()).into_iter();
+        built_in
+            .chain(self.own_words().unwrap_or_default())
+            .collect()
+    }
+
+    /// The presets that are built in, where their names and texts `count`, then the user's own. A file of the user's that cannot be read is
+    /// passed over: who names it hears of it.
+    pub fn presets_where(&self, count: impl Fn(&str, &str) -> bool) -> Vec<Arc<AgentPreset>> {
+        let built_in = (0..FILES.len()).filter(|n| count(FILES[*n].0, FILES[*n].1));
+        let own = self.own_words().unwrap_or_default();
+        let own = own.iter().filter_map(|word| self.of_word(word).ok()?);
+        built_in
+            .map(|n| Arc::clone(read_built_in(n)))
+            .chain(own)
+            .collect()
     }
 
     /// The words of the user's own presets, sorted. A file that is named like a preset that is built in does not count.
@@ -147,6 +161,10 @@ impl PresetCatalog {
     }
 }
 
+fn built_in_index(name: &str) -> Option<usize> {
+    FILES.iter().position(|(built_in, _)| *built_in == name)
+}
+
 /// The bytes of a preset's file, at most a little more than is allowed; `None` where there is none.
 ///
 /// # Errors
@@ -181,7 +199,6 @@ mod tests {
     #[test]
     fn configuration_reads_and_names_every_built_in_preset() {
         let names: Vec<&str> = PresetCatalog::built_in()
-            .iter()
             .map(|preset| preset.name.as_str())
             .collect();
         assert_eq!(names, FILES.map(|(name, _)| name));
@@ -197,7 +214,6 @@ mod tests {
             );
         }
         let untested: Vec<&str> = PresetCatalog::built_in()
-            .iter()
             .filter(|preset| preset.tested.is_none())
             .map(|preset| preset.name.as_str())
             .collect();

@@ -1,19 +1,37 @@
 //! The words by which agents are recognised: those of their presets.
 
+use std::ffi::OsString;
+
 use super::AgentWords;
 use super::launched_program::base_name;
 use crate::preset::{AgentPreset, PresetCatalog};
 use crate::stream::StreamFormat;
 
-/// Those of every agent that is built in, and then of the user's own. A file of the user's that cannot be read recognises nothing: who
-/// names it hears of it.
+/// Those of every agent that is built in, and then of the user's own.
 pub fn known_agents(presets: &PresetCatalog) -> Vec<AgentWords> {
-    let agent_presets = presets
-        .words()
-        .into_iter()
-        .filter_map(|word| presets.of_word(&word).ok()?);
-    agent_presets
-        .map(|preset| AgentWords::from_preset(&preset))
+    agents_where(presets, |_| true)
+}
+
+/// Those that these command lines can name: the program and the packages of an agent that is built in have its name in theirs.
+pub fn agents_named_in<'a>(
+    presets: &PresetCatalog,
+    command_lines: impl Iterator<Item = &'a OsString>,
+) -> Vec<AgentWords> {
+    // A shell takes quotes and continued lines out of a name.
+    let unquoted = |word: &OsString| {
+        let word = word.to_string_lossy().replace("\\\n", "");
+        word.replace(['"', '\'', '\\'], "")
+    };
+    let words: Vec<String> = command_lines.map(unquoted).collect();
+    agents_where(presets, |name| words.iter().any(|word| word.contains(name)))
+}
+
+fn agents_where(presets: &PresetCatalog, counts: impl Fn(&str) -> bool) -> Vec<AgentWords> {
+    let presets = presets.presets_where(|name, _| counts(name));
+    presets
+        .iter()
+        .map(AsRef::as_ref)
+        .map(AgentWords::from_preset)
         .collect()
 }
 
@@ -48,5 +66,19 @@ mod tests {
             );
             assert!(words.dialect.is_some(), "{words:?}");
         }
+    }
+
+    #[test]
+    fn command_line_has_words_of_its_agents_alone() {
+        let presets = PresetCatalog::default();
+        let agents_in = |word: &str| agents_named_in(&presets, [word.into()].iter());
+        for agent_words in known_agents(&presets) {
+            for word in agent_words.programs.iter().chain(&agent_words.packages) {
+                let (begin, rest_of_word) = word.split_at(1);
+                let listed = agents_in(&format!("/bin/{begin}\\\n'{rest_of_word}'"));
+                assert!(listed.contains(&agent_words), "{word}");
+            }
+        }
+        assert_eq!(agents_in("make check"), []);
     }
 }

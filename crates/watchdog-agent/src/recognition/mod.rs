@@ -11,7 +11,7 @@ mod named_agents;
 mod tests;
 
 pub use agents_inside::{AgentInside, ListedSession, ListedState, agents_inside};
-pub use known_agents::known_agents;
+pub use known_agents::{agents_named_in, known_agents};
 pub use launched_program::plain_commands;
 pub use named_agents::{
     AgentWords, NamedAgents, ProcessCommand, agents_in_command, agents_in_processes, single_program,

@@ -11,10 +11,7 @@ use watchdog_agent::stream::{
 /// The format of every built-in preset, and one by rules of a user's own.
 static FORMATS: LazyLock<Vec<StreamFormat>> = LazyLock::new(|| {
     let mut formats: Vec<StreamFormat> = Vec::new();
-    for format in PresetCatalog::built_in()
-        .iter()
-        .filter_map(|preset| preset.stream.clone())
-    {
+    for format in PresetCatalog::built_in().filter_map(|preset| preset.stream.clone()) {
         if !formats.contains(&format) {
             formats.push(format);
         }

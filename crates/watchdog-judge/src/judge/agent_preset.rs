@@ -151,7 +151,7 @@ impl CommandEnv {
         recorded: &RecordedBaseline,
         folder: &Path,
     ) -> Result<(), StoreError> {
-        let sources = self.transcript_sources();
+        let sources = self.transcript_sources(|_| true);
         note_conversations(
             open.store.as_ref(),
             (&open.worktree_id, &recorded.spec),
@@ -163,7 +163,7 @@ impl CommandEnv {
     /// The agents that work in a worktree, by their processes and by their own lists.
     pub fn agents_inside(&self, root: &Path) -> Vec<AgentInside> {
         self.agents
-            .inside(&self.presets, &|| self.transcript_sources(), root)
+            .inside(&self.presets, &|| self.transcript_sources(can_list), root)
     }
 
     /// The worktrees of the sessions that agents list themselves, as far as git can use them.
@@ -173,20 +173,18 @@ impl CommandEnv {
             refuse_home_folder(worktree.root(), None).ok()?;
             Some(worktree)
         };
-        let folders = self.agents.listed_folders(&|| self.transcript_sources());
+        let folders = self
+            .agents
+            .listed_folders(&|| self.transcript_sources(can_list));
         folders.into_iter().filter_map(open).collect()
     }
 
-    /// Lists the places where all known agents keep their transcripts.
-    pub fn transcript_sources(&self) -> Vec<TranscriptSource> {
-        let presets = self
-            .presets
-            .words()
-            .into_iter()
-            .filter_map(|word| self.presets.of_word(&word).ok().flatten());
-        presets
-            .filter_map(|preset| TranscriptSource::from_preset(&preset, &self.claude_home))
-            .collect()
+    /// Lists the places where all known agents keep their transcripts, as far as the text of a preset that is built in `counts`.
+    pub fn transcript_sources(&self, counts: impl Fn(&str) -> bool) -> Vec<TranscriptSource> {
+        let presets = self.presets.presets_where(|_, text| counts(text));
+        let source =
+            |preset: &Arc<AgentPreset>| TranscriptSource::from_preset(preset, &self.claude_home);
+        presets.iter().filter_map(source).collect()
     }
 
     /// The preset of an agent that is about to be started in the worktree of this command. An agent
@@ -288,6 +286,11 @@ impl CommandEnv {
             Err(error) => Err(wrong(error.to_string())),
         }
     }
+}
+
+/// Whether a preset can have a block for the list of running sessions.
+fn can_list(text: &str) -> bool {
+    text.contains("\"running\"")
 }
 
 /// The preset of a word, for who has no command: built in, or the user's own.

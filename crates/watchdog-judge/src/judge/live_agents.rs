@@ -5,7 +5,7 @@ use std::sync::{Arc, Mutex, PoisonError};
 use std::time::{Duration, Instant};
 
 use watchdog_agent::preset::PresetCatalog;
-use watchdog_agent::recognition::{AgentInside, agents_inside, known_agents};
+use watchdog_agent::recognition::{AgentInside, agents_inside, agents_named_in};
 use watchdog_agent::running_list::read_running;
 use watchdog_agent::transcript_source::TranscriptSource;
 use watchdog_process::{ProcessAncestry, read_with_ancestors};
@@ -74,7 +74,11 @@ impl SharedAgents {
             .collect();
         let mut inside = match read_with_ancestors(&pids) {
             nobody if nobody.is_empty() => Vec::new(),
-            processes => agents_inside(&processes, &known_agents(presets), &is_above, &is_inside),
+            processes => {
+                let words = processes.iter().flat_map(|process| &process.argv);
+                let agent_words = agents_named_in(presets, words);
+                agents_inside(&processes, &agent_words, &is_above, &is_inside)
+            }
         };
         let here = reading
             .listed

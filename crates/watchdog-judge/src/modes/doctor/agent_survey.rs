@@ -54,12 +54,8 @@ impl<'scope> AgentSurvey<'scope> {
         search_path: Option<&OsStr>,
         environment: &BTreeMap<OsString, OsString>,
     ) -> Self {
-        // A preset of the user's own whose file is wrong is reported where it is used.
-        let known_presets = presets
-            .words()
-            .into_iter()
-            .filter_map(|word| presets.of_word(&word).ok()?);
-        let surveyed = known_presets.filter_map(|agent| {
+        let known_presets = presets.presets_where(|_, _| true);
+        let surveyed = known_presets.into_iter().filter_map(|agent| {
             let program = program_in(&agent.program, search_path?)?;
             let login = login_of(agent.login.as_ref(), environment);
             // From a folder without a project: what a repository configures must not run here.

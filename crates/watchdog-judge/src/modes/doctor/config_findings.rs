@@ -331,8 +331,8 @@ pub(super) fn examine_agent(
         }
         ProgramVersion::Known(text) => findings.ok("agent", text),
         ProgramVersion::Missing(why) if !agent.named => {
-            let presets = PresetCatalog::built_in();
-            match presets.iter().find(|preset| in_path(&preset.program)) {
+            let mut presets = PresetCatalog::built_in();
+            match presets.find(|preset| in_path(&preset.program)) {
                 None => {
                     let detail =
                         format!("{why}; nobody can be asked, and commits and checks decide");

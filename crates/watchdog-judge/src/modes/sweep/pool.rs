@@ -110,7 +110,7 @@ fn sweep_now(
         recent_refs: RecentRefs::default(),
         watched: baseline::list_baseline_worktrees(store.as_ref())?,
         with_sessions: session::list_session_worktrees(store.as_ref())?,
-        transcript_sources: around.transcript_sources(),
+        transcript_sources: around.transcript_sources(|_| true),
         store,
         expired: Mutex::default(),
         total: jobs.len(),
