@@ -205,18 +205,6 @@ impl FleetError {
             FleetError::NoRuntime { .. } => "see how many processes and files this user may have: ulimit -a".into(),
         }
     }
-
-    /// Whether the connection, and not what was asked for, is at fault: another try may succeed.
-    pub fn is_passing(&self) -> bool {
-        matches!(
-            self,
-            FleetError::Unreachable { .. }
-                | FleetError::Late { .. }
-                | FleetError::ReadOnly { .. }
-                | FleetError::Full { .. }
-                | FleetError::NoRuntime { .. }
-        )
-    }
 }
 
 impl From<FleetError> for StoreError {

@@ -23,9 +23,6 @@ const STEPS: &[(i32, &str)] = &[
 /// The rights of a role that works and owns nothing; `{worker}` stands for it.
 const WORKER_RIGHTS: &str = include_str!("schema/worker_rights.sql");
 
-/// The role that is granted the rights of a worker where no other is named.
-pub const WORKER_ROLE: &str = "watchdog_worker";
-
 /// The outcome of making the tables.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct MigrationOutcome {

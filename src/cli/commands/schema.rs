@@ -168,15 +168,17 @@ mod tests {
             json!(AgentCapability::ALL.map(AgentCapability::as_str))
         );
         let validator = jsonschema::validator_for(&schema).expect("a schema");
-        for preset in PresetCatalog::built_in() {
-            let text = PresetCatalog::built_in_text(&preset.name).expect("it is built in");
+        let check = |name: &str, text: &str| {
             let value: Value = serde_json::from_str(text).expect("JSON");
             let problems: Vec<String> = validator
                 .iter_errors(&value)
                 .map(|error| error.to_string())
                 .collect();
-            assert!(problems.is_empty(), "{}: {problems:?}", preset.name);
-        }
+            assert!(problems.is_empty(), "{name}: {problems:?}");
+            true
+        };
+        let presets = PresetCatalog::default().presets_where(check);
+        assert_eq!(presets.len(), PresetCatalog::built_in().len());
     }
 
     fn ended_loop() -> EndedLoop {

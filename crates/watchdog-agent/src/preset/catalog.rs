@@ -74,14 +74,10 @@ impl PresetCatalog {
         (0..FILES.len()).map(read_built_in)
     }
 
-    /// The text of a preset that is built in.
-    pub fn built_in_text(name: &str) -> Option<&'static str> {
-        Some(FILES[built_in_index(name)?].1)
-    }
-
     /// Returns the built-in preset of this name.
     pub fn built_in_named(name: &str) -> Option<Arc<AgentPreset>> {
-        built_in_index(name).map(|n| Arc::clone(read_built_in(n)))
+        let n = FILES.iter().position(|(built_in, _)| *built_in == name)?;
+        Some(Arc::clone(read_built_in(n)))
     }
 
     /// The words that name a preset: those that are built in, then the user's own as far as they can be listed.
@@ -159,10 +155,6 @@ impl PresetCatalog {
         }
         Ok(Some(Arc::new(preset)))
     }
-}
-
-fn built_in_index(name: &str) -> Option<usize> {
-    FILES.iter().position(|(built_in, _)| *built_in == name)
 }
 
 /// The bytes of a preset's file, at most a little more than is allowed; `None` where there is none.

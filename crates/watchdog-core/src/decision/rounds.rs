@@ -115,22 +115,6 @@ pub fn unmet_checks(results: &[CheckResult]) -> u64 {
     hasher.finish().max(1)
 }
 
-/// The state for the first call with a new baseline: rounds belong to a baseline, the streak to the spec.
-pub fn at_new_baseline(earlier: EarlierRounds) -> EarlierRounds {
-    let EarlierRounds {
-        nothing_to_do_streak,
-        fruitless,
-        unmet,
-        ..
-    } = earlier;
-    EarlierRounds {
-        nothing_to_do_streak,
-        fruitless,
-        unmet,
-        ..EarlierRounds::default()
-    }
-}
-
 fn classify_rounds_effect(verdict: &Verdict) -> RoundsEffect {
     match verdict.reason {
         Reason::Working | Reason::BackgroundWork => RoundsEffect::CountOn,

@@ -47,8 +47,8 @@ fn concurrent_record_updates_are_never_lost() {
         );
         breaker::reset_breaker(store, "wt", "auth").unwrap();
         assert_eq!(
-            breaker::list_breakers(store, "wt").unwrap(),
-            [("auth".to_string(), Breaker::default())]
+            breaker::list_all_breakers(store).unwrap(),
+            [("wt".into(), "auth".into(), Ok(Breaker::default()))]
         );
     });
 }
@@ -102,6 +102,10 @@ fn rounds_reset_at_new_baseline_but_streak_continues() {
                 p.rounds_used += 1;
                 p.nothing_to_do_streak += 1;
                 p.fingerprint = Some(u64::MAX - 1);
+                p.rounds_answered += 1;
+                p.rounds_alive += 1;
+                p.fruitless += 1;
+                p.unmet += 7;
                 (p.rounds_used, p.nothing_to_do_streak)
             })
             .unwrap()
@@ -117,6 +121,8 @@ fn rounds_reset_at_new_baseline_but_streak_continues() {
             (kept.fingerprint, kept.updated_at),
             (Some(u64::MAX - 1), at(3))
         );
+        assert_eq!((kept.rounds_answered, kept.rounds_alive), (1, 1));
+        assert_eq!((kept.fruitless, kept.unmet), (3, 21));
     });
 }
 

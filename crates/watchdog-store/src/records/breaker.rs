@@ -50,20 +50,6 @@ pub fn reset_breaker(
     )
 }
 
-/// Every recorded breaker of a worktree with its spec.
-pub fn list_breakers(
-    store: &dyn LocalStore,
-    worktree_id: &str,
-) -> Result<Vec<(String, Breaker)>, StoreError> {
-    let mut breakers = Vec::new();
-    let mut failed = None;
-    row::visit_rows::<Breaker>(store, &[worktree_id], |key, row| match row {
-        Ok(breaker) => breakers.push((key.last_part(), breaker)),
-        Err(error) => failed = Some(error),
-    })?;
-    failed.map_or(Ok(breakers), Err)
-}
-
 /// Every recorded breaker, of all worktrees and specs.
 pub fn list_all_breakers(store: &dyn LocalStore) -> Result<RowsByWorktree<Breaker>, StoreError> {
     row::list_all_rows(store)

@@ -244,23 +244,6 @@ fn third_consecutive_nothing_to_do_is_review() {
 }
 
 #[test]
-fn new_baseline_resets_rounds_and_keeps_streaks() {
-    let kept = EarlierRounds {
-        nothing_to_do_streak: 2,
-        fruitless: 2,
-        unmet: 7,
-        ..EarlierRounds::default()
-    };
-    let earlier = EarlierRounds {
-        rounds_used: 2,
-        answered: 2,
-        alive: 1,
-        ..kept
-    };
-    assert_eq!(rounds::at_new_baseline(earlier), kept);
-}
-
-#[test]
 fn rescue_commits_of_cut_session_reset_rounds() {
     let earlier = EarlierRounds {
         rounds_used: 2,
