@@ -31,8 +31,8 @@ use watchdog_facts::evidence::{
 };
 use watchdog_facts::verdict::ProbeRecord;
 use watchdog_git::{HistoryPoint, Worktree};
-use watchdog_store::baseline::{self, BaselineRecord, BaselineRefs};
-use watchdog_store::{StateDir, open_store};
+use watchdog_store::baseline::{BaselineRecord, BaselineRefs};
+use watchdog_store::{RecordType, StateDir, open_store};
 
 type Result<T> = std::result::Result<T, Box<dyn std::error::Error>>;
 
@@ -221,7 +221,7 @@ fn frames(bench: &mut Criterion) {
             clone_id: None,
             blocked: None,
         };
-        baseline::record_baseline(store.as_ref(), &format!("w{n}"), "main", &row)
+        row.write_row(store.as_ref(), &format!("w{n}"), "main")
             .expect("it can be recorded");
     }
     let mut view = FrameBench::open(&state, (120, 40)).expect("it can be read");

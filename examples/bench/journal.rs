@@ -4,10 +4,10 @@ use std::path::Path;
 
 use jiff::Timestamp;
 use serde_json::json;
-use watchdog_store::baseline::{self, BaselineRecord, BaselineRefs};
+use watchdog_store::baseline::{BaselineRecord, BaselineRefs};
 use watchdog_store::engine::{NewEvent, WantedKind};
 use watchdog_store::journal::{kind, tidy_journal};
-use watchdog_store::{StateDir, open_store};
+use watchdog_store::{RecordType, StateDir, open_store};
 
 use super::Result;
 
@@ -53,7 +53,7 @@ pub fn watch(state: &Path, at: &Path, worktrees: u64) -> Result<()> {
             clone_id: None,
             blocked: None,
         };
-        baseline::record_baseline(store.as_ref(), &id, "main", &record)?;
+        record.write_row(store.as_ref(), &id, "main")?;
     }
     Ok(())
 }

@@ -11,7 +11,7 @@ use super::fleet_overview::machine_of;
 use watchdog_judge::wire::figures_json::{DayTotals, FiguresReport, SpecFigures, WorktreeFigures};
 use watchdog_store::measures::measure;
 use watchdog_store::tally::{CounterSums, WORKTREES, word};
-use watchdog_store::{LocalStore, StoreError, baseline, figures};
+use watchdog_store::{LocalStore, RecordType, StoreError, baseline, figures};
 
 /// How many worktrees are listed by name: those with the most sessions, then those with the most verdicts.
 const MOST_WORKTREES: usize = 20;
@@ -233,7 +233,7 @@ pub(super) fn select_worktrees(
         return Ok(None);
     }
     let mut latest: HashMap<String, baseline::BaselineRecord> = HashMap::new();
-    for (id, _, row) in baseline::list_all_baselines(store)? {
+    for (id, _, row) in baseline::BaselineRecord::list_rows(store)? {
         if let Ok(row) = row
             && latest.get(&id).is_none_or(|newest| newest.at <= row.at)
         {

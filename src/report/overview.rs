@@ -15,6 +15,7 @@ use super::PathFilter;
 use super::attention::AttentionRank;
 use super::fleet_overview::{FleetOverview, RowMachine};
 use super::last_judgements::{WorkKey, last_judgements};
+use watchdog_core::decision::breaker::Breaker;
 use watchdog_facts::display::plural;
 use watchdog_facts::verdict::Status;
 use watchdog_git::{Worktree, why_broken};
@@ -29,11 +30,11 @@ use watchdog_judge::wire::status_json::{
 };
 use watchdog_judge::wire::verdict_json::as_answer;
 use watchdog_process::still_runs;
-use watchdog_store::baseline::{self, BaselineRecord};
+use watchdog_store::baseline::BaselineRecord;
 use watchdog_store::lock::{LockHolder, named_holder};
-use watchdog_store::looped::{self, LoopRecord};
-use watchdog_store::session::{self, SessionRecord};
-use watchdog_store::{LocalStore, RowsByWorktree, StateDir, StoreError, breaker};
+use watchdog_store::looped::LoopRecord;
+use watchdog_store::session::SessionRecord;
+use watchdog_store::{LocalStore, RecordType, RowsByWorktree, StateDir, StoreError};
 
 /// So many sessions are looked at at a time.
 const SIDE_BY_SIDE: usize = 16;
@@ -488,22 +489,22 @@ pub(super) fn gather_from_records(
     now: Timestamp,
 ) -> Result<StatusOverview, StoreError> {
     let mut notes = Vec::new();
-    let mut worktrees = by_worktree(baseline::list_all_baselines(store)?, &mut notes);
+    let mut worktrees = by_worktree(BaselineRecord::list_rows(store)?, &mut notes);
     below.choose(&mut worktrees, WorktreeBaselines::worktree);
     if let RecordsOf::Others(fleet) = records {
         worktrees.retain(|baselines| fleet.shows(&baselines.id));
     }
     let of: Vec<WorkKey> = worktrees.iter().flat_map(WorktreeBaselines::keys).collect();
     let mut judged = last_judgements(store, &of)?;
-    let mut sessions = by_work(session::list_all_sessions(store)?, &mut notes);
+    let mut sessions = by_work(SessionRecord::list_rows(store)?, &mut notes);
     sessions.retain(|_, row| match records {
         RecordsOf::Here(_) => {
             row.ended_at.is_none() && row.pid.is_some_and(|pid| still_runs(pid, row.started_at))
         }
         RecordsOf::Others(_) => row.ended_at.is_none(),
     });
-    let mut loops = by_work(looped::list_all_loops(store)?, &mut notes);
-    let mut breakers = by_work(breaker::list_all_breakers(store)?, &mut notes);
+    let mut loops = by_work(LoopRecord::list_rows(store)?, &mut notes);
+    let mut breakers = by_work(Breaker::list_rows(store)?, &mut notes);
     let mut rows: Vec<StatusRow> = Vec::with_capacity(worktrees.len());
     for baselines in worktrees {
         let worktree = baselines.worktree().to_owned();

@@ -12,7 +12,7 @@ use watchdog_facts::verdict::Reason;
 use watchdog_store::baseline::BaselineRefs;
 use watchdog_store::journal::{kind, new_event};
 use watchdog_store::lock::{LockAttempt, WorktreeLock};
-use watchdog_store::{LocalStore, RowKey, journal, open_store};
+use watchdog_store::{LocalStore, RecordType, RowKey, breaker, journal, open_store};
 
 struct Ground {
     scratch: tempfile::TempDir,
@@ -50,7 +50,7 @@ impl Ground {
             clone_id: None,
             blocked: None,
         };
-        baseline::record_baseline(self.store.as_ref(), id, spec, &record).unwrap();
+        record.write_row(self.store.as_ref(), id, spec).unwrap();
         self.happens(id, spec, kind::BASELINE, second, json!({}));
     }
 
@@ -129,7 +129,8 @@ fn attention_rows_come_first_and_gone_last() {
         survivors: Vec::new(),
         quiet: None,
     };
-    session::record_session(ground.store.as_ref(), "running", "s", &own).unwrap();
+    own.write_row(ground.store.as_ref(), "running", "s")
+        .unwrap();
     let found = ground.look();
     let names: Vec<String> = found.rows.iter().map(name).collect();
     assert_eq!(
@@ -194,7 +195,9 @@ fn each_open_spec_has_row_and_rest_count() {
         pid: Some(std::process::id()),
         ..SessionRecord::began(Timestamp::now())
     };
-    session::record_session(ground.store.as_ref(), "w", "runs", &session).unwrap();
+    session
+        .write_row(ground.store.as_ref(), "w", "runs")
+        .unwrap();
     ground.watch("w", "new", 40);
     let found = ground.look();
     let specs: Vec<&str> = found.rows.iter().map(|row| row.spec.as_str()).collect();
@@ -315,7 +318,7 @@ fn events_beyond_the_journal_are_unknown_not_never() {
         clone_id: None,
         blocked: None,
     };
-    baseline::record_baseline(ground.store.as_ref(), "old", "s", &record).unwrap();
+    record.write_row(ground.store.as_ref(), "old", "s").unwrap();
     let found = ground.look();
     let old = found
         .rows
@@ -356,7 +359,7 @@ fn killed_session_or_loop_never_shows_as_running() {
         pid: Some(u32::MAX),
         ..SessionRecord::began(at(10))
     };
-    session::record_session(ground.store.as_ref(), "w", "s", &ended).unwrap();
+    ended.write_row(ground.store.as_ref(), "w", "s").unwrap();
     let looped = LoopRecord {
         standing: LoopStanding {
             finished: 2,
@@ -366,7 +369,7 @@ fn killed_session_or_loop_never_shows_as_running() {
         under_way: Some((3, at(12))),
         ..LoopRecord::new_begun(journal::event_id(at(10)), at(10))
     };
-    looped::record_loop(ground.store.as_ref(), "w", "s", &looped).unwrap();
+    looped.write_row(ground.store.as_ref(), "w", "s").unwrap();
     let row = ground.only();
     assert_eq!(
         (row.runs(), row.loops(), row.looped.is_some()),
@@ -393,15 +396,11 @@ fn killed_session_or_loop_never_shows_as_running() {
     drop(lock);
     assert!(!ground.only().runs());
 
-    looped::record_loop(
-        ground.store.as_ref(),
-        "w",
-        "s",
-        &LoopRecord {
-            over: Some(Reason::ChecksPassed),
-            ..looped
-        },
-    )
+    LoopRecord {
+        over: Some(Reason::ChecksPassed),
+        ..looped
+    }
+    .write_row(ground.store.as_ref(), "w", "s")
     .unwrap();
     assert!(ground.only().looped.is_none());
 }

@@ -2,9 +2,9 @@
 
 use serde_json::json;
 use watchdog_git::Worktree;
-use watchdog_store::anchor::{self, CriteriaAnchor};
-use watchdog_store::session::{self, SessionRecord};
-use watchdog_store::{LocalStore, StateDir, open_store};
+use watchdog_store::anchor::CriteriaAnchor;
+use watchdog_store::session::SessionRecord;
+use watchdog_store::{LocalStore, RecordType, StateDir, open_store};
 
 use crate::support::watch::SOON;
 use crate::support::{CommandOutput, Repo, TestEnv, wait_until};
@@ -15,7 +15,7 @@ fn store(env: &TestEnv) -> std::sync::Arc<dyn LocalStore> {
 
 fn anchor_of(env: &TestEnv, repo: &Repo<'_>, spec: &str) -> CriteriaAnchor {
     let id = Worktree::open(repo.path()).unwrap().worktree_id();
-    anchor::read_anchor(store(env).as_ref(), &id, spec)
+    CriteriaAnchor::read_row(store(env).as_ref(), &id, spec)
         .unwrap()
         .expect("it has an anchor")
 }
@@ -114,7 +114,7 @@ fn self_reached_complete_moves_no_anchor() {
         pid: Some(agent.pid()),
         ..SessionRecord::began(jiff::Timestamp::now())
     };
-    session::record_session(store(&env).as_ref(), &id, "main", &record).unwrap();
+    record.write_row(store(&env).as_ref(), &id, "main").unwrap();
     std::fs::write(go, "").unwrap();
     wait_until("the session judged itself", SOON, || {
         out.with_extension("code").exists()

@@ -9,7 +9,7 @@ use rustix::process::Signal;
 use serde_json::{Value, json};
 use watchdog_git::Worktree;
 use watchdog_store::lock::{LockHolder, WorktreeLock};
-use watchdog_store::{LocalStore, StateDir, open_store};
+use watchdog_store::{LocalStore, RecordType, StateDir, open_store};
 
 use crate::support::{CommandOutput, Repo, TestEnv, wait_until};
 
@@ -476,11 +476,11 @@ fn forget_refuses_during_a_hooked_session() {
     let session = repo.env_command("sleep", &["1000"]).spawn();
     let mut record = watchdog_store::session::SessionRecord::began(jiff::Timestamp::now());
     record.pid = Some(session.pid());
-    watchdog_store::session::record_session(store.as_ref(), &id, "by hand", &record).unwrap();
+    record.write_row(store.as_ref(), &id, "by hand").unwrap();
     let refused = repo.watchdog(&["forget", "--yes"]).expect(11);
     refused.assert_told(&["'by hand'", "nothing was removed"]);
     record.ended_at = Some(jiff::Timestamp::now());
-    watchdog_store::session::record_session(store.as_ref(), &id, "by hand", &record).unwrap();
+    record.write_row(store.as_ref(), &id, "by hand").unwrap();
     repo.watchdog(&["forget", "--yes"]).expect(0);
 }
 

@@ -1,7 +1,7 @@
 //! What only a person may say, and what comes of it from inside of a watched session.
 
 use serde_json::{Value, json};
-use watchdog_store::{StateDir, open_store, session};
+use watchdog_store::{RecordType, StateDir, open_store, session::SessionRecord};
 
 use crate::support::{TestEnv, assert_parts};
 
@@ -213,7 +213,7 @@ fn failed_start_leaves_the_previous_session_record() {
     let repo = env.repo();
     let recorded = || {
         let store = open_store(&StateDir::resolve(Some(env.state()), None, None).unwrap()).unwrap();
-        session::list_all_sessions(store.as_ref())
+        SessionRecord::list_rows(store.as_ref())
             .unwrap()
             .into_iter()
             .map(|(_, spec, found)| (spec, found.unwrap()))

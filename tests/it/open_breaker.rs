@@ -3,7 +3,7 @@
 use std::fs;
 
 use serde_json::{Value, json};
-use watchdog_store::{StateDir, open_store, rows_of_worktrees};
+use watchdog_store::{StateDir, open_store, sweep_cache::rows_of_worktrees};
 
 use crate::support::{CommandOutput, Repo, TestEnv};
 

@@ -4,7 +4,7 @@ use std::path::PathBuf;
 use std::time::Duration;
 
 use serde_json::json;
-use watchdog_store::{StateDir, open_store, session};
+use watchdog_store::{RecordType, StateDir, open_store, session::SessionRecord};
 
 use crate::support::{CommandOutput, Repo, Step, TestEnv, fill_line};
 
@@ -210,7 +210,7 @@ fn only_loop_and_task_limit_silence_by_default() {
     // What the sessions were given, as it is on record.
     let limit_of = |spec: &str| {
         let store = open_store(&StateDir::resolve(Some(env.state()), None, None).unwrap()).unwrap();
-        let found = session::list_all_sessions(store.as_ref())
+        let found = SessionRecord::list_rows(store.as_ref())
             .unwrap()
             .into_iter()
             .find(|(_, name, _)| name == spec);

@@ -3,8 +3,8 @@
 use std::time::Duration;
 
 use watchdog_git::Worktree;
-use watchdog_store::session::{self, SessionRecord};
-use watchdog_store::{StateDir, open_store};
+use watchdog_store::session::SessionRecord;
+use watchdog_store::{RecordType, StateDir, open_store};
 
 use crate::support::watch::{SOON, Watch};
 use crate::support::{Repo, Running, Step, TestEnv, WallClock, assert_parts, wait_until};
@@ -31,7 +31,7 @@ fn on_record<'env>(env: &'env TestEnv, repo: &Repo<'env>) -> (Running, impl Fn(b
             idle_limit,
             ..SessionRecord::default()
         };
-        session::record_session(store.as_ref(), &id, "main", &record).unwrap();
+        record.write_row(store.as_ref(), &id, "main").unwrap();
     };
     (alive, write)
 }

@@ -7,8 +7,8 @@ use rustix::process::Signal;
 use serde_json::json;
 
 use watchdog_git::Worktree;
-use watchdog_store::session::{self, SessionRecord};
-use watchdog_store::{StateDir, open_store};
+use watchdog_store::session::SessionRecord;
+use watchdog_store::{RecordType, StateDir, open_store};
 
 use crate::support::{Step, TestEnv, fill_line, wait_until};
 use crate::sweep::{rows, word};
@@ -68,7 +68,7 @@ fn recorded_session_counts_only_during_its_process_life() {
             started_at,
             ..SessionRecord::default()
         };
-        session::record_session(store.as_ref(), &id, "main", &record).unwrap();
+        record.write_row(store.as_ref(), &id, "main").unwrap();
     };
     let sweep = || {
         word(
@@ -114,7 +114,7 @@ fn overlong_silence_marks_a_session_as_stalled() {
         idle_limit: Some(Duration::from_secs(1)),
         ..SessionRecord::default()
     };
-    session::record_session(store.as_ref(), &id, "main", &record).unwrap();
+    record.write_row(store.as_ref(), &id, "main").unwrap();
     let mut swept = None;
     wait_until("the sweep tells that it stalled", SOON, || {
         let out = repo
@@ -147,15 +147,11 @@ fn overlong_silence_marks_a_session_as_stalled() {
     assert!(shown.stdout.contains("stalled"), "{shown}");
 
     // Without a log or a transcript nobody can tell, and nothing is made of that.
-    session::record_session(
-        store.as_ref(),
-        &id,
-        "main",
-        &SessionRecord {
-            log: None,
-            ..record
-        },
-    )
+    SessionRecord {
+        log: None,
+        ..record
+    }
+    .write_row(store.as_ref(), &id, "main")
     .unwrap();
     let status = repo.watchdog(&["status", "--json"]).expect(0);
     assert_eq!(

@@ -38,6 +38,12 @@ pub enum ExpectedRevision {
     Rev(RowRevision),
 }
 
+impl From<Option<RowRevision>> for ExpectedRevision {
+    fn from(revision: Option<RowRevision>) -> Self {
+        revision.map_or(ExpectedRevision::Absent, ExpectedRevision::Rev)
+    }
+}
+
 /// How a compare-and-swap ended.
 #[must_use = "a conflict means that nothing was written"]
 #[derive(Debug, Clone, PartialEq, Eq)]

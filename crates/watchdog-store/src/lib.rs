@@ -55,10 +55,10 @@ pub use notes::{StoreNotes, is_first_note, take_unread_notes};
 pub use open::{open_store, open_store_to_read};
 pub use original_settings::OriginalSettings;
 pub use records::{
-    RowsByWorktree, account, anchor, answer, baseline, before, breaker, check_cache, conversation,
-    copied, expiry, figures, hook_session, left_rows, looped, notice_record, outbox, progress,
-    rebuilt, refs, rescued, rows_of_worktrees, seen_machines, session, still_work, sweep_cache,
-    task, uncommitted, verdict_parts,
+    RecordType, RowsByWorktree, account, anchor, answer, baseline, before, breaker, check_cache,
+    conversation, copied, expiry, figures, hook_session, left_rows, looped, notice_record, outbox,
+    progress, rebuilt, refs, rescued, seen_machines, session, still_work, sweep_cache, task,
+    uncommitted, verdict_parts,
 };
 pub use sqlite::{GONE, STORE_FORMAT, SqliteStore, damaged_databases};
 pub use state_dir::StateDir;

@@ -2,10 +2,11 @@
 
 use jiff::Timestamp;
 
-use super::baseline::{self, BaselineRecord};
+use super::baseline::BaselineRecord;
 use super::engine::LocalStore;
 use super::error::StoreError;
 use super::journal;
+use super::records::RecordType;
 
 /// A baseline, read from git's refs.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -59,7 +60,10 @@ pub fn rebuild_rows(
 ) -> Result<RestoredRowCounts, StoreError> {
     let mut rebuilt = RestoredRowCounts::default();
     for fact in &facts.baselines {
-        if baseline::record_if_absent(store, &fact.worktree_id, &fact.spec, &fact.baseline)? {
+        if fact
+            .baseline
+            .write_if_absent(store, &fact.worktree_id, &fact.spec)?
+        {
             rebuilt.baselines += 1;
         }
     }

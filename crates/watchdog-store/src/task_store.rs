@@ -16,6 +16,7 @@ use watchdog_core::config::task_file::TaskStatus;
 use crate::engine::{AppendOutcome, Lease, LeaseRenewal, SharedStore};
 use crate::error::StoreError;
 use crate::key::RowKey;
+use crate::records::RecordType;
 use crate::task::{self, TaskRecord};
 
 /// How long a lease is held for one change that no worker may come between.
@@ -195,7 +196,7 @@ impl LocalTasks {
 
     fn update(&self, id: &str, change: ChangeTask<'_>) -> Result<TaskWrite, StoreError> {
         // A change that leaves a task without a record as it is must not make one.
-        if task::read_task(self.store.as_ref(), &self.repository_id, id)?.is_none()
+        if TaskRecord::read_row(self.store.as_ref(), &self.repository_id, id)?.is_none()
             && change(None).is_none()
         {
             return Ok(TaskWrite {
@@ -204,7 +205,7 @@ impl LocalTasks {
                 is_written: false,
             });
         }
-        task::update_task(self.store.as_ref(), &self.repository_id, id, |row| {
+        TaskRecord::change_row(self.store.as_ref(), &self.repository_id, id, |row| {
             let from = row.as_ref().map(|row| row.status);
             match change(row.as_ref()) {
                 Some(record) => (
@@ -250,7 +251,7 @@ impl LocalTasks {
 
 impl TaskStore for LocalTasks {
     fn tasks(&self) -> Result<Vec<StoredTask>, StoreError> {
-        let mut all = task::list_tasks(self.store.as_ref(), &self.repository_id)?;
+        let mut all = TaskRecord::list_rows_of(self.store.as_ref(), &self.repository_id)?;
         // Keys are escaped, and sort otherwise.
         all.sort_by(|a, b| a.0.cmp(&b.0));
         Ok(all

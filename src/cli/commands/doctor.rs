@@ -14,7 +14,7 @@ use watchdog_judge::modes::doctor::{AgentLogin, DoctorFinding, DoctorRequest, fi
 use watchdog_judge::wire::doctor_json::{FindingJson, FoundAgentJson, findings_json, rebuilt_json};
 use watchdog_store::baseline::{BaselineRecord, BaselineRefs};
 use watchdog_store::rebuild::{BaselineFact, RebuildFacts, SnapshotFact, rebuild_rows};
-use watchdog_store::{anchor, damaged_databases, rebuilt};
+use watchdog_store::{RecordType, anchor::CriteriaAnchor, damaged_databases, rebuilt};
 
 /// The column where the detail of a finding begins.
 const HANG: usize = 21;
@@ -191,7 +191,7 @@ fn find_unanchored_specs(
         .iter()
         .filter(|fact| fact.worktree_id == open.worktree_id)
     {
-        if anchor::read_anchor(open.store.as_ref(), &fact.worktree_id, &fact.spec)?.is_none() {
+        if CriteriaAnchor::read_row(open.store.as_ref(), &fact.worktree_id, &fact.spec)?.is_none() {
             specs.push(fact.spec.clone());
         }
     }

@@ -24,7 +24,7 @@ use watchdog_judge::wire::event_json::event_json;
 use watchdog_judge::wire::event_words::answers_to;
 use watchdog_judge::wire::judgement_events::with_those_within;
 use watchdog_store::engine::{EventCursor, StoredEvent};
-use watchdog_store::{LocalStore, baseline, open_store_to_read};
+use watchdog_store::{LocalStore, RecordType, baseline::BaselineRecord, open_store_to_read};
 
 use super::runtime::in_runtime;
 
@@ -181,7 +181,7 @@ fn last_of(
 /// The folders of the worktrees that have a baseline, by their ids. An unreadable worktree has no
 /// name.
 fn load_worktree_folders(store: &dyn LocalStore) -> HashMap<String, PathBuf> {
-    let rows = baseline::list_all_baselines(store).unwrap_or_default();
+    let rows = BaselineRecord::list_rows(store).unwrap_or_default();
     rows.into_iter()
         .filter_map(|(id, _, row)| Some((id, row.ok()?.worktree)))
         .collect()

@@ -16,6 +16,7 @@ use watchdog_judge::session::{SessionLog, logs_of};
 use watchdog_judge::wire::log_event_json::ListedLog;
 use watchdog_judge::wire::session_events::ran_by;
 use watchdog_process::still_runs;
+use watchdog_store::RecordType;
 use watchdog_store::engine::{EventCursor, StoredEvent};
 use watchdog_store::journal::kind;
 use watchdog_store::session::{self, SessionRecord};
@@ -61,7 +62,7 @@ impl ChosenLog {
             return SessionPhase::Ended;
         };
         // A record that cannot be read now says nothing; its process does.
-        let now = session::read_session(open.store.as_ref(), &open.worktree_id, spec)
+        let now = SessionRecord::read_row(open.store.as_ref(), &open.worktree_id, spec)
             .ok()
             .flatten()
             .unwrap_or_else(|| begun.clone());
@@ -148,7 +149,7 @@ pub fn choose_log(
         };
         return of_log(open, &logs, newest);
     };
-    if let Some(record) = session::read_session(store, &open.worktree_id, name)? {
+    if let Some(record) = SessionRecord::read_row(store, &open.worktree_id, name)? {
         return of_record(command_env, open, name.to_owned(), record);
     }
     let stem = name.rsplit('/').next().unwrap_or(name);
@@ -278,7 +279,7 @@ fn has_log(record: &SessionRecord, log: &SessionLog) -> bool {
 fn load_session_records(
     open: &OpenWorktree,
 ) -> Result<Vec<(String, SessionRecord)>, CommandFailure> {
-    let all = session::list_all_sessions(open.store.as_ref())?;
+    let all = SessionRecord::list_rows(open.store.as_ref())?;
     let of_here = all
         .into_iter()
         .filter(|(worktree_id, ..)| *worktree_id == open.worktree_id);

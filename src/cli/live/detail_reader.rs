@@ -28,10 +28,10 @@ use watchdog_judge::modes::work::task_queue::TaskQueue;
 use watchdog_judge::session::LogReader;
 use watchdog_judge::wire::judgement_events::with_those_within;
 use watchdog_judge::wire::verdict_json::VerdictView;
-use watchdog_store::baseline;
+use watchdog_store::baseline::BaselineRecord;
 use watchdog_store::engine::{EventCursor, WantedKind};
 use watchdog_store::journal::kind;
-use watchdog_store::{LocalStore, open_store_to_read};
+use watchdog_store::{LocalStore, RecordType, open_store_to_read};
 
 /// Between two readings of output that comes, and of any other page.
 const PAUSES: (Duration, Duration) = (Duration::from_millis(300), Duration::from_secs(2));
@@ -128,7 +128,7 @@ fn worktree_id(store: &dyn LocalStore, key: &LiveRowKey) -> Result<String, Comma
     if let Ok(worktree) = Worktree::open(&key.worktree) {
         return Ok(worktree.worktree_id());
     }
-    let baselines = baseline::list_all_baselines(store)?;
+    let baselines = BaselineRecord::list_rows(store)?;
     let is_it = |spec: &str, path: &PathBuf| spec == key.spec && *path == key.worktree;
     let id = baselines.into_iter().find_map(|(id, spec, row)| {
         row.ok()

@@ -13,7 +13,7 @@ use watchdog_facts::shell_line::{WorktreeCommands, shell_word};
 use watchdog_facts::verdict::{Reason, Verdict};
 use watchdog_git::{HistoryPoint, Worktree};
 use watchdog_store::journal::kind;
-use watchdog_store::{LocalStore, baseline, breaker};
+use watchdog_store::{LocalStore, RecordType, baseline::BaselineRecord, breaker};
 
 use super::command_env::CommandEnv;
 use super::configuration::load_effective;
@@ -238,7 +238,7 @@ pub fn refuse_while_open(
     else {
         return Ok(());
     };
-    let recorded = baseline::read_baseline(open.store.as_ref(), &open.worktree_id, spec)?;
+    let recorded = BaselineRecord::read_row(open.store.as_ref(), &open.worktree_id, spec)?;
     let judgement = Judgement {
         worktree: open.root().display().to_string(),
         spec: Some(spec.to_owned()),

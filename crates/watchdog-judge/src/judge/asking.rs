@@ -21,8 +21,8 @@ use watchdog_facts::evidence::{
 use watchdog_facts::verdict::{ProbeRecord, ProbeUsage, Reason, Verdict};
 use watchdog_git::{HistoryPoint, RemoteState};
 use watchdog_process::CancelFlag;
-use watchdog_store::answer::{self, StandingAnswer};
-use watchdog_store::{StoreError, is_first_note, short_hash};
+use watchdog_store::answer::StandingAnswer;
+use watchdog_store::{RecordType, StoreError, is_first_note, short_hash};
 
 use super::executor::ActionExecutor;
 use super::session_agent::{
@@ -50,7 +50,8 @@ impl ActionExecutor {
         if ran_a_session || overrides.no_probe || self.input.recorded_at.is_none() {
             return Ok(());
         }
-        let Some(mut last) = answer::read_answer(store, &self.input.worktree_id, &self.input.spec)?
+        let Some(mut last) =
+            StandingAnswer::read_row(store, &self.input.worktree_id, &self.input.spec)?
         else {
             return Ok(());
         };
@@ -58,7 +59,7 @@ impl ActionExecutor {
         if last.at > now {
             // The clock was set back: the answer counts as given now, and its pause ends.
             (last.at, last.since) = (now, last.since.min(now));
-            answer::record_answer(store, &self.input.worktree_id, &self.input.spec, &last)?;
+            last.write_row(store, &self.input.worktree_id, &self.input.spec)?;
         }
         let judged = if overrides.once {
             JudgementTrigger::Again
@@ -542,7 +543,7 @@ impl ActionExecutor {
             } else {
                 state
             };
-            let before = answer::read_answer(store, worktree, spec)
+            let before = StandingAnswer::read_row(store, worktree, spec)
                 .ok()
                 .flatten()
                 .filter(|before| before.state == state);
@@ -558,7 +559,7 @@ impl ActionExecutor {
                 reason: verdict.reason.as_str().to_owned(),
                 last_word: is_last_word(verdict),
             };
-            answer::record_answer(store, worktree, spec, &answer)?;
+            answer.write_row(store, worktree, spec)?;
             return Ok(false);
         }
         let Some(standing) = self.asking.standing.as_ref().filter(|_| stood) else {
@@ -573,7 +574,7 @@ impl ActionExecutor {
                 last_word: is_last_word(verdict),
                 ..standing.clone()
             };
-            answer::record_answer(store, worktree, spec, &ended)?;
+            ended.write_row(store, worktree, spec)?;
             return Ok(false);
         }
         verdict.unchanged_since = Some(standing.since);

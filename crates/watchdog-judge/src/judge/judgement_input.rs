@@ -23,7 +23,7 @@ use watchdog_git::{
 };
 use watchdog_store::anchor::CriteriaAnchor;
 use watchdog_store::session::SessionRecord;
-use watchdog_store::{LocalStore, progress, session};
+use watchdog_store::{LocalStore, RecordType, progress};
 
 /// The options of the command line, which override the configuration.
 #[derive(Debug, Clone, Default)]
@@ -182,7 +182,7 @@ impl JudgementInput {
     /// The last recorded session since the baseline. One that cannot be read proves nothing.
     pub fn last_session(&self, store: &dyn LocalStore) -> Option<SessionRecord> {
         let since = self.record_at?;
-        session::read_session(store, &self.worktree_id, &self.spec)
+        SessionRecord::read_row(store, &self.worktree_id, &self.spec)
             .ok()
             .flatten()
             .filter(|session| since <= session.started_at)
@@ -212,7 +212,9 @@ impl JudgementInput {
         &self,
         store: &dyn watchdog_store::LocalStore,
     ) -> Result<(EarlierRounds, Option<u64>), UnreadableFact> {
-        let Some(progress) = progress::read_progress(store, &self.worktree_id, &self.spec)? else {
+        let Some(progress) =
+            progress::CheckProgress::read_row(store, &self.worktree_id, &self.spec)?
+        else {
             return Ok((EarlierRounds::default(), None));
         };
         let streak = EarlierRounds {
@@ -247,7 +249,7 @@ impl JudgementInput {
         } else {
             None
         };
-        let recorded = progress::read_progress(store, &self.worktree_id, &self.spec)?;
+        let recorded = progress::CheckProgress::read_row(store, &self.worktree_id, &self.spec)?;
         let unchanged = match &recorded {
             None => rounds == EarlierRounds::default(),
             Some(progress) => {

@@ -20,7 +20,7 @@ use watchdog_facts::verdict::{Reason, Status, Verdict};
 use watchdog_git::Worktree;
 use watchdog_process::SurvivingProcess;
 use watchdog_store::journal::{kind, tidy_is_due, tidy_journal};
-use watchdog_store::{baseline, before, uncommitted};
+use watchdog_store::{RecordType, baseline::BaselineRecord, before, uncommitted};
 
 use super::admission::PreparedJudgement;
 use super::driver::{Pace, drive_to_the_end};
@@ -225,7 +225,7 @@ impl JudgementRun {
     /// Hands the verdict to a person where the session reported meanwhile that it cannot go on.
     fn settle_block(&self, verdict: Verdict) -> Verdict {
         let (input, store) = (self.input(), self.executor.store.as_ref());
-        match baseline::read_baseline(store, &input.worktree_id, &input.spec) {
+        match BaselineRecord::read_row(store, &input.worktree_id, &input.spec) {
             Ok(recorded) => match recorded.and_then(|recorded| recorded.blocked) {
                 Some(text) => dispute_blocked(verdict, &text),
                 None => verdict,

@@ -15,7 +15,7 @@ use watchdog_core::decision::silence::{
 use watchdog_facts::verdict::{Reason, Verdict};
 use watchdog_process::session_meter::{ProcessSample, processes_below};
 use watchdog_store::session::{self, SessionRecord};
-use watchdog_store::{StateDir, StoreError};
+use watchdog_store::{RecordType, StateDir, StoreError};
 
 use super::command_env::CommandEnv;
 use super::open_worktree::OpenWorktree;
@@ -117,7 +117,7 @@ impl RunningSession {
     ) -> Result<Option<Self>, StoreError> {
         let (store, worktree_id) = (open.store.as_ref(), &open.worktree_id);
         let newest = match spec {
-            Some(spec) => session::read_session(store, worktree_id, spec)?
+            Some(spec) => SessionRecord::read_row(store, worktree_id, spec)?
                 .map(|record| (spec.to_owned(), record)),
             None => session::read_latest_session(store, worktree_id)?,
         };

@@ -8,7 +8,7 @@ use watchdog_core::decision::machine::{MachineAction, MachineEvent};
 use watchdog_facts::evidence::{Changes, WarningCode};
 use watchdog_facts::verdict::{Reason, Verdict};
 use watchdog_process::CancelFlag;
-use watchdog_store::{StoreError, progress};
+use watchdog_store::{RecordType, StoreError, progress};
 
 use super::executor::ActionExecutor;
 use crate::clock::now;
@@ -21,7 +21,7 @@ impl ActionExecutor {
             return false;
         }
         // A record that cannot be read costs one more judgement.
-        let judged = progress::read_progress(
+        let judged = progress::CheckProgress::read_row(
             self.store.as_ref(),
             &self.input.worktree_id,
             &self.input.spec,

@@ -15,7 +15,7 @@ use watchdog_git::{
     Worktree,
 };
 use watchdog_store::rescued::RescuedRecord;
-use watchdog_store::{LocalStore, baseline, rescued};
+use watchdog_store::{LocalStore, RecordType, baseline::BaselineRecord, rescued};
 
 use super::judgement_input::JudgementInput;
 use super::open_worktree::OpenWorktree;
@@ -31,7 +31,7 @@ pub fn origin_evidence(
     let (repository, of_rescues) = (worktree.repository_id(), Arc::clone(store));
     let of_baselines = Arc::clone(store);
     let evidence = OriginEvidence::from(refs).with_recorded_worktrees(move || {
-        baseline::list_baseline_worktrees(of_baselines.as_ref()).map_err(|error| error.to_string())
+        BaselineRecord::list_worktrees(of_baselines.as_ref()).map_err(|error| error.to_string())
     });
     evidence.with_rescued(move || {
         let commits = rescued::of_repository(of_rescues.as_ref(), &repository)

@@ -21,7 +21,7 @@ use watchdog_facts::verdict::{Reason, Status, Verdict};
 use watchdog_git::{Snapshot, Worktree};
 use watchdog_process::CancelFlag;
 use watchdog_store::still_work::{self, StillWork};
-use watchdog_store::{LocalStore, StoreError, short_hash};
+use watchdog_store::{LocalStore, RecordType, StoreError, short_hash};
 
 /// How long each pause is while a lock of git is waited for, or the time between two looks.
 const TICK: Duration = Duration::from_millis(50);
@@ -372,7 +372,7 @@ impl ActionExecutor {
         }
         if verdict.status() == Status::Complete {
             return if self.gate.recorded.is_some() {
-                still_work::forget_work(store, worktree, spec)
+                StillWork::forget_row(store, worktree, spec)
             } else {
                 Ok(())
             };
@@ -396,14 +396,10 @@ impl ActionExecutor {
                 moved: self.gate.has_moved,
             },
         };
-        still_work::record_work(
-            store,
-            worktree,
-            spec,
-            &StillWork {
-                baseline_at,
-                recorded,
-            },
-        )
+        StillWork {
+            baseline_at,
+            recorded,
+        }
+        .write_row(store, worktree, spec)
     }
 }

@@ -18,7 +18,7 @@ use watchdog_facts::agent_source::AgentSource;
 use watchdog_store::account::AccountLimit;
 use watchdog_store::engine::{EventCursor, StoredEvent};
 use watchdog_store::journal::kind;
-use watchdog_store::{LocalStore, account, session};
+use watchdog_store::{LocalStore, RecordType, account, session::SessionRecord};
 
 /// The agent of a session.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
@@ -37,7 +37,7 @@ impl SightedAgent {
         (worktree_id, spec): (&str, &str),
         baseline_at: Option<Timestamp>,
     ) -> Option<Self> {
-        let record = session::read_session(store, worktree_id, spec).ok()??;
+        let record = SessionRecord::read_row(store, worktree_id, spec).ok()??;
         (baseline_at? <= record.started_at).then_some(SightedAgent {
             agent: record.agent,
             source: record.agent_source,

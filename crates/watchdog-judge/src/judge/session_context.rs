@@ -10,7 +10,7 @@ use watchdog_agent::transcript::{self, ClaudeHome};
 use watchdog_agent::transcript_read;
 use watchdog_core::config::settings::{AgentSettings, PresetName};
 use watchdog_facts::context::{SessionContext, SessionUsage};
-use watchdog_store::{LocalStore, session};
+use watchdog_store::{LocalStore, RecordType, session::SessionRecord};
 
 use super::command_env::CommandEnv;
 use super::judgement_input::JudgementInput;
@@ -65,7 +65,7 @@ fn by_transcript(
     home: &ClaudeHome,
 ) -> Option<SessionSummary> {
     let root = input.session_folder(store);
-    let recorded = session::read_session(store, &input.worktree_id, &input.spec)
+    let recorded = SessionRecord::read_row(store, &input.worktree_id, &input.spec)
         .ok()
         .flatten();
     // A session that began before the baseline is about other work.

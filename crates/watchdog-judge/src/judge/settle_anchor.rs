@@ -12,7 +12,7 @@ use watchdog_facts::verdict::{Status, Verdict};
 use watchdog_git::{HistoryPoint, Worktree, worktrees_of};
 use watchdog_process::still_runs;
 use watchdog_store::session::{self, SessionRecord};
-use watchdog_store::{LocalStore, anchor as records};
+use watchdog_store::{LocalStore, RecordType, anchor as records};
 
 use super::command_env::CommandEnv;
 use super::configuration::{EffectiveConfig, FILE, MAX_BYTES, config_without_anchor};
@@ -75,7 +75,8 @@ pub fn session_begins(
         recorded.at,
         &criteria,
     )?;
-    let anchor = records::read_anchor(open.store.as_ref(), &open.worktree_id, &recorded.spec)?;
+    let anchor =
+        records::CriteriaAnchor::read_row(open.store.as_ref(), &open.worktree_id, &recorded.spec)?;
     Ok(EffectiveConfig {
         anchor,
         ..effective

@@ -13,7 +13,7 @@ use watchdog_core::config::settings::{RescueMode, RescueSettings};
 use watchdog_facts::display::{name_first, plural};
 use watchdog_git::{Error, OriginEvidence, Snapshot, Worktree, is_absent};
 use watchdog_store::journal::{kind, new_event};
-use watchdog_store::{LocalStore, expiry, refs, session};
+use watchdog_store::{LocalStore, RecordType, expiry, refs, session::SessionRecord};
 
 /// The snapshots of helpers.
 #[derive(Debug, Default)]
@@ -135,7 +135,7 @@ fn drop_logs(store: &dyn LocalStore, logs: &Path, at: Timestamp) -> Result<(), S
     if !expiry::is_expiry_due(store, SESSION_LOGS, at).map_err(|error| error.to_string())? {
         return Ok(());
     }
-    let sessions = session::list_all_sessions(store).map_err(|error| error.to_string())?;
+    let sessions = SessionRecord::list_rows(store).map_err(|error| error.to_string())?;
     let sessions = sessions
         .into_iter()
         .filter_map(|(_, _, record)| record.ok());

@@ -12,6 +12,7 @@ use watchdog_core::config::settings::{ConfigSettings, RescueMode};
 use watchdog_facts::evidence::{Degradation, HeldRescue, RescueOutcome, WarningCode};
 use watchdog_git::Snapshot;
 use watchdog_process::CancelFlag;
+use watchdog_store::RecordType;
 use watchdog_store::journal::{kind, new_event};
 use watchdog_store::session as sessions;
 
@@ -241,7 +242,7 @@ fn commit_by_mode(
     snapshot: &Snapshot,
     ask: CommitPlanSource<'_>,
 ) -> Result<RescueOutcome, Refusal> {
-    let session = sessions::read_session(open.store.as_ref(), &open.worktree_id, spec)?;
+    let session = sessions::SessionRecord::read_row(open.store.as_ref(), &open.worktree_id, spec)?;
     let agent = settings_for(
         &settings.agent,
         session

@@ -11,7 +11,7 @@ use watchdog_store::engine::NewEvent;
 use watchdog_store::journal::kind;
 use watchdog_store::notice_record::NoticeRepeatRule;
 use watchdog_store::outbox::{self, OutboxNotice};
-use watchdog_store::{LocalStore, StoreError, answer, notice_record};
+use watchdog_store::{LocalStore, RecordType, StoreError, answer::StandingAnswer, notice_record};
 
 use crate::wire::event_words::answers_to;
 use crate::wire::notice_json::notice_json;
@@ -127,7 +127,7 @@ fn is_repeated(
     match event.kind.as_str() {
         kind::VERDICT => {
             // A probe that was repeated after a pause is about the same state. An unreadable answer counts as none.
-            let answered = answer::read_answer(store, &event.worktree, spec)
+            let answered = StandingAnswer::read_row(store, &event.worktree, spec)
                 .ok()
                 .flatten()
                 .map(|answer| answer.state)

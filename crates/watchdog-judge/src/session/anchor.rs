@@ -8,7 +8,7 @@ use watchdog_core::config::parse_bytes;
 use watchdog_facts::evidence::UnreadableFact;
 use watchdog_git::{HistoryPoint, Worktree};
 use watchdog_store::anchor::{self, CriteriaAnchor, RefsAtSessionEnd};
-use watchdog_store::{LocalStore, StoreError};
+use watchdog_store::{LocalStore, RecordType, StoreError};
 
 /// More refs of remotes than this are not recorded, and then a fetch moves no anchor.
 const MOST_REFS: usize = 2_000;
@@ -64,8 +64,8 @@ pub fn set_session_anchor(
                 end: None,
                 ..current_anchor
             };
-            if anchor::read_anchor(store, &id, spec)?.as_ref() != Some(&begun) {
-                anchor::record_anchor(store, &id, spec, &begun)?;
+            if CriteriaAnchor::read_row(store, &id, spec)?.as_ref() != Some(&begun) {
+                begun.write_row(store, &id, spec)?;
             }
         }
         None => replace_anchor(store, worktree, spec, now, criteria)?,
@@ -102,7 +102,7 @@ pub fn replace_anchor(
         at: now,
         end: None,
     };
-    anchor::record_anchor(store, &worktree.worktree_id(), spec, &anchor)?;
+    anchor.write_row(store, &worktree.worktree_id(), spec)?;
     Ok(())
 }
 
@@ -143,12 +143,13 @@ pub fn advance_after_complete(
         }),
     };
     keep_commit(worktree, spec, moved.commit.as_deref());
-    let record = if is_commit_alone {
-        anchor::move_commit
+    let id = worktree.worktree_id();
+    if is_commit_alone {
+        anchor::move_commit(store, &id, spec, &moved)?;
     } else {
-        anchor::record_anchor
-    };
-    Ok(record(store, &worktree.worktree_id(), spec, &moved)?)
+        moved.write_row(store, &id, spec)?;
+    }
+    Ok(())
 }
 
 /// Keeps the anchor's commit from garbage collection. Without the ref the anchor still holds as long as the commit is there.
@@ -223,7 +224,7 @@ pub fn follow_remote_moves(
         at: now,
         end: found.end.clone(),
     };
-    Ok(anchor::record_anchor(store, &id, &own, &moved)?)
+    Ok(moved.write_row(store, &id, &own)?)
 }
 
 /// A person trusted or revoked a governing file: every anchor of a worktree has `file` from now on.
@@ -233,18 +234,14 @@ pub fn move_file(
     file: Option<&str>,
     now: Timestamp,
 ) -> Result<(), StoreError> {
-    for (spec, found) in anchor::of_worktree(store, worktree_id)? {
+    for (spec, found) in CriteriaAnchor::list_rows_of(store, worktree_id)? {
         if found.file.as_deref() != file {
-            anchor::record_anchor(
-                store,
-                worktree_id,
-                &spec,
-                &CriteriaAnchor {
-                    file: file.map(str::to_owned),
-                    at: now,
-                    ..found
-                },
-            )?;
+            CriteriaAnchor {
+                file: file.map(str::to_owned),
+                at: now,
+                ..found
+            }
+            .write_row(store, worktree_id, &spec)?;
         }
     }
     Ok(())
@@ -256,11 +253,11 @@ fn with_spec(
     spec: Option<&str>,
 ) -> Result<Option<(String, CriteriaAnchor)>, StoreError> {
     if let Some(spec) = spec
-        && let Some(record) = anchor::read_anchor(store, id, spec)?
+        && let Some(record) = CriteriaAnchor::read_row(store, id, spec)?
     {
         return Ok(Some((spec.to_owned(), record)));
     }
-    Ok(anchor::of_worktree(store, id)?
+    Ok(CriteriaAnchor::list_rows_of(store, id)?
         .into_iter()
         .max_by_key(|(_, anchor)| anchor.at))
 }
@@ -271,9 +268,9 @@ fn update_anchor(
     spec: &str,
     change: impl Fn(&mut CriteriaAnchor),
 ) -> Result<(), StoreError> {
-    let Some(mut anchor_row) = anchor::read_anchor(store, id, spec)? else {
+    let Some(mut anchor_row) = CriteriaAnchor::read_row(store, id, spec)? else {
         return Ok(());
     };
     change(&mut anchor_row);
-    anchor::record_anchor(store, id, spec, &anchor_row)
+    anchor_row.write_row(store, id, spec)
 }

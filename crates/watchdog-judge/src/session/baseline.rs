@@ -10,7 +10,7 @@ use watchdog_facts::session_work::{ContentIds, SessionEdgeFiles, drop_earlier_wo
 use watchdog_git::{ContentAtBaseline, HistoryPoint, KnownRefs, UnclaimedNames, Worktree};
 use watchdog_store::baseline::{BaselineRecord, BaselineRefs};
 use watchdog_store::uncommitted::UncommittedRecord;
-use watchdog_store::{LocalStore, baseline, refs, session, uncommitted};
+use watchdog_store::{LocalStore, RecordType, baseline, refs, session::SessionRecord, uncommitted};
 
 /// A recorded baseline with the name of the work.
 #[derive(Debug, Clone)]
@@ -89,7 +89,7 @@ pub fn spec_of_new_session(
     }
     let worktree_id = worktree.worktree_id();
     if let Some((spec, _)) = baseline::read_latest_baseline(store, &worktree_id)?
-        && uncommitted::read_uncommitted(store, &worktree_id, &spec)?
+        && UncommittedRecord::read_row(store, &worktree_id, &spec)?
             .is_some_and(|record| !record.completed)
     {
         return Ok(spec);
@@ -162,7 +162,7 @@ pub fn record_head_baseline(
         notes.push(Degradation::new(WarningCode::BaselineRefUnwritten, error));
     }
     worktree.pack_own_refs();
-    baseline::record_baseline(store, &worktree.worktree_id(), &spec, &record)?;
+    record.write_row(store, &worktree.worktree_id(), &spec)?;
     Ok(RecordedBaseline {
         spec,
         point,
@@ -189,7 +189,7 @@ fn record_uncommitted(
     let worktree_id = worktree.worktree_id();
     let (ids, ignored) = worktree.contents_at_begin()?;
     let paths = ids.keys().cloned().collect();
-    let earlier = uncommitted::read_uncommitted(store, &worktree_id, spec)?
+    let earlier = UncommittedRecord::read_row(store, &worktree_id, spec)?
         .filter(|earlier| !earlier.completed);
     // A session does not switch off for the next one what it switched off itself.
     let gates = Some(worktree.read_gate_hooks());
@@ -204,7 +204,7 @@ fn record_uncommitted(
                 None => ContentIds::new(),
                 Some(earlier) if earlier.work.end.is_some() => earlier.work.left_by_session(),
                 // It has no recorded end, as after a crash: later changes count as its work.
-                Some(earlier) => match session::read_session(store, &worktree_id, spec)? {
+                Some(earlier) => match SessionRecord::read_row(store, &worktree_id, spec)? {
                     Some(session) if session.started_at >= earlier.baseline_at => {
                         drop_earlier_work(ids.clone(), &earlier.work.inherited)
                     }
@@ -224,16 +224,12 @@ fn record_uncommitted(
         ignored,
         ..SessionEdgeFiles::default()
     };
-    uncommitted::record_uncommitted(
-        store,
-        &worktree_id,
-        spec,
-        &UncommittedRecord {
-            baseline_at: now,
-            work: work.clone(),
-            completed: false,
-        },
-    )?;
+    UncommittedRecord {
+        baseline_at: now,
+        work: work.clone(),
+        completed: false,
+    }
+    .write_row(store, &worktree_id, spec)?;
     Ok((work, paths))
 }
 
@@ -244,7 +240,7 @@ fn work_recorded(
     spec: &str,
     at: Timestamp,
 ) -> Result<SessionEdgeFiles, UnreadableFact> {
-    let uncommitted_row = uncommitted::read_uncommitted(store, worktree_id, spec)?
+    let uncommitted_row = UncommittedRecord::read_row(store, worktree_id, spec)?
         .filter(|record| record.baseline_at == at);
     Ok(uncommitted_row
         .map(|record| record.work)
@@ -271,7 +267,7 @@ pub fn recorded_sharing(
     recent: &RecentRefs,
 ) -> Result<Option<RecordedBaseline>, UnreadableFact> {
     let spec_and_record = match spec {
-        Some(spec) => baseline::read_baseline(store.as_ref(), worktree_id, spec)?
+        Some(spec) => BaselineRecord::read_row(store.as_ref(), worktree_id, spec)?
             .map(|record| (spec.to_owned(), record)),
         None => baseline::read_latest_baseline(store.as_ref(), worktree_id)?,
     };

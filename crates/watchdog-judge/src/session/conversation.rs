@@ -9,9 +9,9 @@ use jiff::Timestamp;
 use watchdog_agent::transcript::{self, TranscriptFile};
 use watchdog_agent::transcript_source::{TranscriptListing, TranscriptSource};
 use watchdog_facts::agent_source::AgentSource;
-use watchdog_store::conversation::{self, SpecConversations};
+use watchdog_store::conversation::SpecConversations;
 use watchdog_store::session::SessionRecord;
-use watchdog_store::{LocalStore, StoreError, hook_session, session};
+use watchdog_store::{LocalStore, RecordType, StoreError, hook_session};
 
 /// A transcript that is begun so long after the end of a session may still be its own: its last words were being written.
 const LATE: Duration = Duration::from_secs(5);
@@ -88,7 +88,7 @@ impl ProbeTarget {
         let (mut since_baseline, mut record) = (None, None);
         if let Some(at) = baseline_at {
             // A session that began before the baseline is about other work.
-            since_baseline = session::read_session(store, worktree_id, spec)?
+            since_baseline = SessionRecord::read_row(store, worktree_id, spec)?
                 .filter(|session| at <= session.started_at);
             if let Some(id) = since_baseline
                 .as_ref()
@@ -97,7 +97,7 @@ impl ProbeTarget {
                 let known_by = by_hook(&id)?;
                 return Ok(by_id(id, known_by));
             }
-            record = conversation::read_conversations(store, worktree_id, spec)?
+            record = SpecConversations::read_row(store, worktree_id, spec)?
                 .filter(|record| record.baseline_at == at);
         }
         let listed = source
@@ -172,23 +172,18 @@ impl ProbeTarget {
         else {
             return Ok(());
         };
-        let Some(conversations) = conversation::read_conversations(store, worktree_id, spec)?
-        else {
+        let Some(conversations) = SpecConversations::read_row(store, worktree_id, spec)? else {
             return Ok(());
         };
         let pinned = Some((id.to_owned(), self.known_by.as_str().to_owned()));
         if conversations.pinned == pinned {
             return Ok(());
         }
-        conversation::record_conversations(
-            store,
-            worktree_id,
-            spec,
-            &SpecConversations {
-                pinned,
-                ..conversations
-            },
-        )
+        SpecConversations {
+            pinned,
+            ..conversations
+        }
+        .write_row(store, worktree_id, spec)
     }
 
     /// Whether this conversation has a transcript of this folder that has grown since the baseline.
@@ -198,7 +193,7 @@ impl ProbeTarget {
         (worktree_id, spec): (&str, &str),
         (root, source): (&Path, &TranscriptSource),
     ) -> bool {
-        let recorded = conversation::read_conversations(store, worktree_id, spec)
+        let recorded = SpecConversations::read_row(store, worktree_id, spec)
             .ok()
             .flatten();
         let transcript = self
@@ -237,17 +232,13 @@ pub fn note_conversations(
         .map(|seen| (seen.session_id, seen.size));
     let mut before: Vec<(String, u64)> = seen.collect();
     before.sort();
-    conversation::record_conversations(
-        store,
-        worktree_id,
-        spec,
-        &SpecConversations {
-            baseline_at,
-            before,
-            pinned: None,
-            seen: Vec::new(),
-        },
-    )
+    SpecConversations {
+        baseline_at,
+        before,
+        pinned: None,
+        seen: Vec::new(),
+    }
+    .write_row(store, worktree_id, spec)
 }
 
 /// Whether a session was recorded since a baseline, or a transcript of the folder was begun or has
@@ -261,12 +252,12 @@ pub fn has_conversation_since(
     (root, sources): (&Path, &[TranscriptSource]),
     baseline_at: Timestamp,
 ) -> Result<bool, StoreError> {
-    if session::read_session(store, worktree_id, spec)?
+    if SessionRecord::read_row(store, worktree_id, spec)?
         .is_some_and(|session| baseline_at <= session.started_at)
     {
         return Ok(true);
     }
-    let Some(record) = conversation::read_conversations(store, worktree_id, spec)?
+    let Some(record) = SpecConversations::read_row(store, worktree_id, spec)?
         .filter(|record| record.baseline_at == baseline_at)
     else {
         return Ok(true);
@@ -287,7 +278,7 @@ pub fn find_agent_since(
     (root, sources): (&Path, &[TranscriptSource]),
     baseline_at: Timestamp,
 ) -> Result<Option<(String, Option<AgentSource>)>, StoreError> {
-    let Some(record) = conversation::read_conversations(store, worktree_id, spec)?
+    let Some(record) = SpecConversations::read_row(store, worktree_id, spec)?
         .filter(|record| record.baseline_at == baseline_at)
     else {
         return Ok(None);
@@ -460,7 +451,9 @@ mod tests {
             ended_at: Some(at(200)),
             ..SessionRecord::default()
         };
-        session::record_session(ground.store.as_ref(), "w", "s", &record).expect("a row");
+        record
+            .write_row(ground.store.as_ref(), "w", "s")
+            .expect("a row");
         ground.write(A, "{}\n");
         ground.write(B, "{}\n{}\n");
         let whom = ground.whom(Some(at(100)));

@@ -6,7 +6,7 @@ use std::time::{Duration, Instant};
 
 use watchdog_process::{ProcessAncestry, still_runs};
 use watchdog_store::session::{self, SessionRecord};
-use watchdog_store::{LocalStore, StoreError};
+use watchdog_store::{LocalStore, RecordType, StoreError};
 
 /// How long an answer holds for all that share it.
 const SHARED_FOR: Duration = Duration::from_secs(1);
@@ -89,7 +89,7 @@ fn running_session_where(
 ) -> Result<Option<(String, String)>, StoreError> {
     // Read only if a session runs: nearly always there is none, and a sweep asks for each worktree.
     let ancestry = LazyCell::new(ProcessAncestry::of_this_process);
-    for (worktree_id, spec, session) in session::list_all_sessions(store)? {
+    for (worktree_id, spec, session) in SessionRecord::list_rows(store)? {
         // An unreadable record proves nothing, and is no reason to refuse a person.
         let Ok(session) = session else { continue };
         let is_picked =

@@ -8,7 +8,14 @@ use std::path::{Path, PathBuf};
 use watchdog_facts::evidence::{Degradation, FaultKind, UnreadableFact, WarningCode};
 use watchdog_facts::shell_line::{WorktreeCommands, shell_path};
 use watchdog_git::{HistoryPoint, Worktree, why_broken};
-use watchdog_store::{LocalStore, anchor, baseline, left_rows, session, uncommitted};
+use watchdog_store::{
+    LocalStore, RecordType,
+    anchor::CriteriaAnchor,
+    baseline::{self, BaselineRecord},
+    left_rows,
+    session::SessionRecord,
+    uncommitted::UncommittedRecord,
+};
 
 use super::inside::{find_enclosing_session, record_lives};
 
@@ -31,7 +38,7 @@ pub fn is_another_clone(
     worktree: &Worktree,
 ) -> Result<bool, UnreadableFact> {
     let worktree_id = worktree.worktree_id();
-    let baselines = baseline::of_worktree(store, &worktree_id)?;
+    let baselines = BaselineRecord::list_rows_of(store, &worktree_id)?;
     let latest = baselines
         .iter()
         .map(|(_, baseline)| baseline)
@@ -40,7 +47,7 @@ pub fn is_another_clone(
     if present_id.is_some() && present_id == latest.and_then(|latest| latest.clone_id.clone()) {
         return Ok(false);
     }
-    let anchors = anchor::of_worktree(store, &worktree_id)?;
+    let anchors = CriteriaAnchor::list_rows_of(store, &worktree_id)?;
     let commits = baselines
         .iter()
         .filter_map(|(_, baseline)| baseline.commit.as_deref());
@@ -105,7 +112,7 @@ pub fn describe_removed_repository(
     present: Option<&str>,
 ) -> Option<String> {
     let folder = std::fs::canonicalize(folder).ok()?;
-    let baselines = baseline::list_all_baselines(store).ok()?;
+    let baselines = BaselineRecord::list_rows(store).ok()?;
     let read_records = (baselines.into_iter())
         .filter_map(|(worktree_id, spec, baseline)| Some((worktree_id, spec, baseline.ok()?)));
     // A damaged one is still there.
@@ -129,7 +136,7 @@ pub fn describe_removed_repository(
 
 /// The words that bring back the last bundle of the repository that a baseline was recorded in.
 pub fn find_bundle(store: &dyn LocalStore, worktree_id: &str, spec: &str) -> Option<String> {
-    let work = uncommitted::read_uncommitted(store, worktree_id, spec)
+    let work = UncommittedRecord::read_row(store, worktree_id, spec)
         .ok()??
         .work;
     let path = PathBuf::from(work.bundle?);
@@ -173,7 +180,7 @@ pub fn is_same_clone(
     worktree: &Worktree,
     spec: &str,
 ) -> Result<bool, UnreadableFact> {
-    let recorded_id = baseline::read_baseline(store, &worktree.worktree_id(), spec)?
+    let recorded_id = BaselineRecord::read_row(store, &worktree.worktree_id(), spec)?
         .and_then(|baseline| baseline.clone_id);
     Ok(recorded_id.is_none() || (recorded_id == worktree.clone_id()? && worktree.has_its_folder()))
 }
@@ -257,7 +264,7 @@ pub fn begin_anew(
     let other_clone = describe_other_clone(store, worktree);
     let worktree_id = worktree.worktree_id();
     let lost = |why: String| Err(UnreadableFact::new(FaultKind::Git, why));
-    for (id, spec, record) in session::list_all_sessions(store)? {
+    for (id, spec, record) in SessionRecord::list_rows(store)? {
         let Ok(record) = record else { continue };
         if id == worktree_id && record_lives(&record) {
             return lost(format!("{other_clone} while the session of '{spec}' runs"));
@@ -286,16 +293,16 @@ fn session_without_seen_end(
     store: &dyn LocalStore,
     worktree_id: &str,
 ) -> Result<Option<String>, UnreadableFact> {
-    for (id, spec, record) in session::list_all_sessions(store)? {
+    for (id, spec, record) in SessionRecord::list_rows(store)? {
         if id != worktree_id {
             continue;
         }
         let Ok(record) = record else {
             return Ok(Some(spec));
         };
-        let is_since_baseline = baseline::read_baseline(store, worktree_id, &spec)?
+        let is_since_baseline = BaselineRecord::read_row(store, worktree_id, &spec)?
             .is_some_and(|baseline| baseline.at <= record.started_at);
-        let has_seen_end = anchor::read_anchor(store, worktree_id, &spec)?
+        let has_seen_end = CriteriaAnchor::read_row(store, worktree_id, &spec)?
             .is_some_and(|anchor| anchor.end.is_some());
         if is_since_baseline && (!has_seen_end || !record.survivors.is_empty()) {
             return Ok(Some(spec));

@@ -1,6 +1,8 @@
 //! The guarantees of the typed rows, on every engine of a machine.
 
 use super::*;
+use crate::records::RecordType;
+use crate::records::baseline::BaselineRecord;
 
 #[test]
 fn concurrent_record_updates_are_never_lost() {
@@ -47,8 +49,8 @@ fn concurrent_record_updates_are_never_lost() {
         );
         breaker::reset_breaker(store, "wt", "auth").unwrap();
         assert_eq!(
-            breaker::list_all_breakers(store).unwrap(),
-            [("wt".into(), "auth".into(), Ok(Breaker::default()))]
+            Breaker::list_rows_of(store, "wt").unwrap(),
+            [("auth".to_string(), Breaker::default())]
         );
     });
 }
@@ -59,8 +61,8 @@ fn some_refs(count: usize) -> Vec<(String, String)> {
         .collect()
 }
 
-fn a_baseline(second: i64, refs: usize) -> baseline::BaselineRecord {
-    baseline::BaselineRecord {
+fn a_baseline(second: i64, refs: usize) -> BaselineRecord {
+    BaselineRecord {
         left_behind: Vec::new(),
         committer: None,
         commit: (second > 0).then(|| format!("{second:040x}")),
@@ -77,20 +79,22 @@ fn a_baseline(second: i64, refs: usize) -> baseline::BaselineRecord {
 fn the_latest_baseline_is_found_without_a_spec() {
     on_every_engine(|store| {
         assert_eq!(baseline::read_latest_baseline(store, "wt").unwrap(), None);
-        baseline::record_baseline(store, "wt", "z", &a_baseline(5, 0)).unwrap();
-        baseline::record_baseline(store, "wt", "spec/auth", &a_baseline(9, 3000)).unwrap();
-        baseline::record_baseline(store, "wt2", "late", &a_baseline(99, 0)).unwrap();
+        a_baseline(5, 0).write_row(store, "wt", "z").unwrap();
+        a_baseline(9, 3000)
+            .write_row(store, "wt", "spec/auth")
+            .unwrap();
+        a_baseline(99, 0).write_row(store, "wt2", "late").unwrap();
         assert_eq!(
             baseline::read_latest_baseline(store, "wt").unwrap(),
             Some(("spec/auth".into(), a_baseline(9, 3000)))
         );
-        baseline::record_baseline(store, "wt", "z", &a_baseline(0, 1)).unwrap();
+        a_baseline(0, 1).write_row(store, "wt", "z").unwrap();
         assert_eq!(
-            baseline::read_baseline(store, "wt", "z").unwrap(),
+            BaselineRecord::read_row(store, "wt", "z").unwrap(),
             Some(a_baseline(0, 1))
         );
-        baseline::forget_baseline(store, "wt", "z").unwrap();
-        assert_eq!(baseline::read_baseline(store, "wt", "z").unwrap(), None);
+        BaselineRecord::forget_row(store, "wt", "z").unwrap();
+        assert_eq!(BaselineRecord::read_row(store, "wt", "z").unwrap(), None);
     });
 }
 
@@ -114,7 +118,7 @@ fn rounds_reset_at_new_baseline_but_streak_continues() {
             (round("aa", 1), round("aa", 2), round("bb", 3)),
             ((1, 1), (2, 2), (1, 3))
         );
-        let kept = progress::read_progress(store, "wt", "auth")
+        let kept = progress::CheckProgress::read_row(store, "wt", "auth")
             .unwrap()
             .unwrap();
         assert_eq!(
@@ -136,7 +140,7 @@ fn session_end_is_written_beside_its_beginning() {
             ..Default::default()
         };
         assert!(!session::update_session(store, "wt", "auth", |_| ()).unwrap());
-        session::record_session(store, "wt", "auth", &began).unwrap();
+        began.write_row(store, "wt", "auth").unwrap();
         assert!(
             session::update_session(store, "wt", "auth", |s| {
                 s.session_id = Some("4f1c".into());
@@ -201,7 +205,7 @@ fn later_rows_are_refused_and_garbage_is_replaceable() {
 #[test]
 fn rebuilding_from_git_only_fills_gaps() {
     on_every_engine(|store| {
-        baseline::record_baseline(store, "wt", "auth", &a_baseline(9, 2)).unwrap();
+        a_baseline(9, 2).write_row(store, "wt", "auth").unwrap();
         let known = rebuild::SnapshotFact {
             worktree_id: "wt".into(),
             spec: None,
@@ -240,11 +244,11 @@ fn rebuilding_from_git_only_fills_gaps() {
             );
         }
         assert_eq!(
-            baseline::read_baseline(store, "wt", "auth").unwrap(),
+            BaselineRecord::read_row(store, "wt", "auth").unwrap(),
             Some(a_baseline(9, 2))
         );
         assert_eq!(
-            baseline::read_baseline(store, "wt", "lost").unwrap(),
+            BaselineRecord::read_row(store, "wt", "lost").unwrap(),
             Some(a_baseline(1, 0))
         );
         assert_eq!(

@@ -49,57 +49,22 @@ impl RecordType for CriteriaAnchor {
     const KIND: &'static str = "anchor";
 }
 
-/// The anchor of a spec, if it has one of its own.
-pub fn read_anchor(
-    store: &dyn LocalStore,
-    worktree_id: &str,
-    spec: &str,
-) -> Result<Option<CriteriaAnchor>, StoreError> {
-    row::load_row(store, &row::spec_key::<CriteriaAnchor>(worktree_id, spec))
-}
-
 /// The anchor that governs a spec: its own, else the newest of the worktree.
 pub fn find_effective_anchor(
     store: &dyn LocalStore,
     worktree_id: &str,
     spec: Option<&str>,
 ) -> Result<Option<CriteriaAnchor>, StoreError> {
-    let own = spec.map_or(Ok(None), |spec| read_anchor(store, worktree_id, spec))?;
+    let own = spec.map_or(Ok(None), |spec| {
+        CriteriaAnchor::read_row(store, worktree_id, spec)
+    })?;
     if own.is_some() {
         return Ok(own);
     }
-    Ok(of_worktree(store, worktree_id)?
+    Ok(CriteriaAnchor::list_rows_of(store, worktree_id)?
         .into_iter()
         .map(|(_, anchor)| anchor)
         .max_by_key(|anchor| anchor.at))
-}
-
-/// Every anchor of a worktree, each with its spec. An unreadable one is an error, because ignoring it would drop its criteria.
-pub fn of_worktree(
-    store: &dyn LocalStore,
-    worktree_id: &str,
-) -> Result<Vec<(String, CriteriaAnchor)>, StoreError> {
-    let mut anchors = Vec::new();
-    let mut failed = None;
-    row::visit_rows::<CriteriaAnchor>(store, &[worktree_id], |key, found| match found {
-        Ok(anchor) => anchors.push((key.last_part(), anchor)),
-        Err(error) => failed = Some(error),
-    })?;
-    failed.map_or(Ok(anchors), Err)
-}
-
-/// Records an anchor in place of the former one.
-pub fn record_anchor(
-    store: &dyn LocalStore,
-    worktree_id: &str,
-    spec: &str,
-    anchor: &CriteriaAnchor,
-) -> Result<(), StoreError> {
-    row::overwrite_row(
-        store,
-        &row::spec_key::<CriteriaAnchor>(worktree_id, spec),
-        anchor,
-    )
 }
 
 /// Records an anchor whose commit alone moved forward. It does not wait for the disk: what a power cut takes away leaves the former commit,
@@ -111,20 +76,6 @@ pub fn move_commit(
     anchor: &CriteriaAnchor,
 ) -> Result<(), StoreError> {
     row::overwrite_without_flush(
-        store,
-        &row::spec_key::<CriteriaAnchor>(worktree_id, spec),
-        anchor,
-    )
-}
-
-/// Records an anchor where there is none, and says whether it did.
-pub fn record_if_absent(
-    store: &dyn LocalStore,
-    worktree_id: &str,
-    spec: &str,
-    anchor: &CriteriaAnchor,
-) -> Result<bool, StoreError> {
-    row::create_row(
         store,
         &row::spec_key::<CriteriaAnchor>(worktree_id, spec),
         anchor,
@@ -160,10 +111,16 @@ mod tests {
         let scratch = Scratch::new();
         let store = SqliteStore::open(&scratch.dir).unwrap();
         assert_eq!(find_effective_anchor(&store, "w", Some("a")).unwrap(), None);
-        assert!(record_if_absent(&store, "w", "a", &anchor("old", 1)).unwrap());
-        assert!(!record_if_absent(&store, "w", "a", &anchor("other", 9)).unwrap());
-        record_anchor(&store, "w", "b", &anchor("new", 2)).unwrap();
-        record_anchor(&store, "elsewhere", "c", &anchor("newest", 3)).unwrap();
+        assert!(anchor("old", 1).write_if_absent(&store, "w", "a").unwrap());
+        assert!(
+            !anchor("other", 9)
+                .write_if_absent(&store, "w", "a")
+                .unwrap()
+        );
+        anchor("new", 2).write_row(&store, "w", "b").unwrap();
+        anchor("newest", 3)
+            .write_row(&store, "elsewhere", "c")
+            .unwrap();
         let file = |spec: Option<&str>| {
             find_effective_anchor(&store, "w", spec)
                 .unwrap()
@@ -178,7 +135,7 @@ mod tests {
             (Some("new"), Some("new"))
         );
         assert_eq!(
-            read_anchor(&store, "w", "a").unwrap(),
+            CriteriaAnchor::read_row(&store, "w", "a").unwrap(),
             Some(anchor("old", 1))
         );
     }

@@ -3,9 +3,7 @@
 use jiff::Timestamp;
 use serde::{Deserialize, Serialize};
 
-use super::row::{self, RecordType};
-use crate::engine::LocalStore;
-use crate::error::StoreError;
+use super::row::RecordType;
 use watchdog_facts::evidence::ProbeOutcome;
 
 /// An answer as it is recorded.
@@ -34,41 +32,10 @@ impl RecordType for StandingAnswer {
     const KIND: &'static str = "answer";
 }
 
-/// Records an answer in place of the former one.
-pub fn record_answer(
-    store: &dyn LocalStore,
-    worktree_id: &str,
-    spec: &str,
-    answer: &StandingAnswer,
-) -> Result<(), StoreError> {
-    row::overwrite_row(
-        store,
-        &row::spec_key::<StandingAnswer>(worktree_id, spec),
-        answer,
-    )
-}
-
-/// The last answer about a spec, if any is recorded.
-pub fn read_answer(
-    store: &dyn LocalStore,
-    worktree_id: &str,
-    spec: &str,
-) -> Result<Option<StandingAnswer>, StoreError> {
-    row::load_row(store, &row::spec_key::<StandingAnswer>(worktree_id, spec))
-}
-
-/// Forgets it.
-pub fn forget_answer(
-    store: &dyn LocalStore,
-    worktree_id: &str,
-    spec: &str,
-) -> Result<(), StoreError> {
-    row::remove_row::<StandingAnswer>(store, &row::spec_key::<StandingAnswer>(worktree_id, spec))
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::records::row;
     use watchdog_facts::evidence::{Reply, ReplyStatus};
 
     #[test]

@@ -4,7 +4,7 @@
 use jiff::Timestamp;
 use serde::{Deserialize, Deserializer, Serialize, Serializer};
 
-use super::row::{self, RecordType};
+use super::row::RecordType;
 use crate::engine::LocalStore;
 use crate::error::StoreError;
 use watchdog_facts::evidence::{OutcomeBeforeWork, TestCounts};
@@ -103,11 +103,7 @@ pub fn read_checks_before(
     worktree_id: &str,
     spec: &str,
 ) -> Result<ChecksBeforeRecord, StoreError> {
-    Ok(row::load_row(
-        store,
-        &row::spec_key::<ChecksBeforeRecord>(worktree_id, spec),
-    )?
-    .unwrap_or_default())
+    Ok(ChecksBeforeRecord::read_row(store, worktree_id, spec)?.unwrap_or_default())
 }
 
 /// Changes what is known.
@@ -117,15 +113,11 @@ pub fn update_checks_before(
     spec: &str,
     change: impl Fn(&mut ChecksBeforeRecord),
 ) -> Result<(), StoreError> {
-    row::update_row(
-        store,
-        &row::spec_key::<ChecksBeforeRecord>(worktree_id, spec),
-        |row: Option<ChecksBeforeRecord>| {
-            let mut record = row.unwrap_or_default();
-            change(&mut record);
-            (record, ())
-        },
-    )
+    ChecksBeforeRecord::change_row(store, worktree_id, spec, |row| {
+        let mut record = row.unwrap_or_default();
+        change(&mut record);
+        (record, ())
+    })
 }
 
 /// Resets the record after a `complete`, so that the next work of the spec starts fresh. Does nothing where the record is empty.

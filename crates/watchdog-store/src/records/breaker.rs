@@ -1,6 +1,6 @@
 //! The circuit breaker of a spec in a worktree, as it survives crashes and reboots.
 
-use super::row::{self, RecordType, RowsByWorktree};
+use super::row::RecordType;
 use crate::engine::LocalStore;
 use crate::error::StoreError;
 use watchdog_core::decision::breaker::Breaker;
@@ -15,7 +15,7 @@ pub fn read_breaker(
     worktree_id: &str,
     spec: &str,
 ) -> Result<Breaker, StoreError> {
-    Ok(row::load_row(store, &row::spec_key::<Breaker>(worktree_id, spec))?.unwrap_or_default())
+    Ok(Breaker::read_row(store, worktree_id, spec)?.unwrap_or_default())
 }
 
 /// Changes the breaker of a spec, atomically with regard to every other process, and returns what `change` returned.
@@ -26,15 +26,11 @@ pub fn update_breaker<T>(
     spec: &str,
     change: impl Fn(&mut Breaker) -> T,
 ) -> Result<T, StoreError> {
-    row::update_row(
-        store,
-        &row::spec_key::<Breaker>(worktree_id, spec),
-        |row: Option<Breaker>| {
-            let mut breaker = row.unwrap_or_default();
-            let outcome = change(&mut breaker);
-            (breaker, outcome)
-        },
-    )
+    Breaker::change_row(store, worktree_id, spec, |row| {
+        let mut breaker = row.unwrap_or_default();
+        let outcome = change(&mut breaker);
+        (breaker, outcome)
+    })
 }
 
 /// Closes the breaker of a spec and clears its count, also where the recorded one cannot be read.
@@ -43,14 +39,5 @@ pub fn reset_breaker(
     worktree_id: &str,
     spec: &str,
 ) -> Result<(), StoreError> {
-    row::overwrite_row(
-        store,
-        &row::spec_key::<Breaker>(worktree_id, spec),
-        &Breaker::default(),
-    )
-}
-
-/// Every recorded breaker, of all worktrees and specs.
-pub fn list_all_breakers(store: &dyn LocalStore) -> Result<RowsByWorktree<Breaker>, StoreError> {
-    row::list_all_rows(store)
+    Breaker::default().write_row(store, worktree_id, spec)
 }

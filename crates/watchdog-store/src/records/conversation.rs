@@ -4,7 +4,7 @@ use jiff::Timestamp;
 use serde::{Deserialize, Serialize};
 
 use super::baseline;
-use super::row::{self, RecordType};
+use super::row::RecordType;
 use crate::engine::LocalStore;
 use crate::error::StoreError;
 
@@ -27,32 +27,6 @@ impl RecordType for SpecConversations {
     const KIND: &'static str = "conversation";
 }
 
-/// Records the conversations in place of the former ones.
-pub fn record_conversations(
-    store: &dyn LocalStore,
-    worktree_id: &str,
-    spec: &str,
-    conversation: &SpecConversations,
-) -> Result<(), StoreError> {
-    row::overwrite_row(
-        store,
-        &row::spec_key::<SpecConversations>(worktree_id, spec),
-        conversation,
-    )
-}
-
-/// The conversations of a spec, if any are recorded.
-pub fn read_conversations(
-    store: &dyn LocalStore,
-    worktree_id: &str,
-    spec: &str,
-) -> Result<Option<SpecConversations>, StoreError> {
-    row::load_row(
-        store,
-        &row::spec_key::<SpecConversations>(worktree_id, spec),
-    )
-}
-
 /// Records that an agent was seen at work since the latest baseline of a worktree.
 pub fn note_agent(
     store: &dyn LocalStore,
@@ -62,12 +36,12 @@ pub fn note_agent(
     let Some((spec, _)) = baseline::read_latest_baseline(store, worktree_id)? else {
         return Ok(());
     };
-    let Some(mut conversation) = read_conversations(store, worktree_id, &spec)? else {
+    let Some(mut conversation) = SpecConversations::read_row(store, worktree_id, &spec)? else {
         return Ok(());
     };
     if conversation.seen.iter().any(|seen| seen == agent) {
         return Ok(());
     }
     conversation.seen.push(agent.to_owned());
-    record_conversations(store, worktree_id, &spec, &conversation)
+    conversation.write_row(store, worktree_id, &spec)
 }

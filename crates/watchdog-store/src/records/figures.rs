@@ -11,9 +11,7 @@ use jiff::civil::Date;
 use serde::{Deserialize, Serialize};
 
 use super::row::{self, RecordType};
-use crate::engine::{
-    EventCursor, ExpectedRevision, LocalStore, RowRevision, StoredEvent, SwapOutcome,
-};
+use crate::engine::{EventCursor, LocalStore, RowRevision, StoredEvent, SwapOutcome};
 use crate::error::StoreError;
 use crate::key::RowKey;
 use crate::measures::{CompletedSpec, WorkState};
@@ -215,11 +213,9 @@ pub fn fold_events(store: &dyn LocalStore, at_most: usize) -> Result<usize, Stor
         works: before,
         ..
     } = rows;
-    let expect =
-        |rev: Option<RowRevision>| rev.map_or(ExpectedRevision::Absent, ExpectedRevision::Rev);
     let mut writes = vec![(
         fold_cursor_key(),
-        expect(found),
+        found.into(),
         row::encode_row(&FoldCursor { through: end }),
     )];
     let (mut new_day, mut new_work) = (false, false);
@@ -229,7 +225,7 @@ pub fn fold_events(store: &dyn LocalStore, at_most: usize) -> Result<usize, Stor
         let figures = days.remove(&date).unwrap_or_else(DayFigures::begin);
         writes.push((
             day_key(date),
-            expect(rev),
+            rev.into(),
             row::encode_row(&DayRecord {
                 figures,
                 through: end,
@@ -239,7 +235,7 @@ pub fn fold_events(store: &dyn LocalStore, at_most: usize) -> Result<usize, Stor
     for (name, state) in works {
         if let Some((rev, _)) = before.get(&name).filter(|(_, before)| *before != state) {
             new_work |= rev.is_none();
-            writes.push((work_key(&name), expect(*rev), row::encode_row(&state)));
+            writes.push((work_key(&name), (*rev).into(), row::encode_row(&state)));
         }
     }
     match store.cas_all(&writes)? {

@@ -6,9 +6,7 @@ use jiff::Timestamp;
 use serde::{Deserialize, Serialize};
 
 use super::refs;
-use super::row::{self, RecordType, RowsByWorktree};
-use crate::engine::LocalStore;
-use crate::error::StoreError;
+use super::row::RecordType;
 use watchdog_core::decision::breaker::Breaker;
 use watchdog_core::decision::iteration::record::IterationRecord;
 use watchdog_core::decision::iteration::standing::LoopStanding;
@@ -112,39 +110,12 @@ impl RecordType for LoopRecord {
     const KIND: &'static str = "loop";
 }
 
-/// Records the progress of a loop.
-pub fn record_loop(
-    store: &dyn LocalStore,
-    worktree_id: &str,
-    spec: &str,
-    looped: &LoopRecord,
-) -> Result<(), StoreError> {
-    row::overwrite_row(
-        store,
-        &row::spec_key::<LoopRecord>(worktree_id, spec),
-        looped,
-    )
-}
-
-/// The last loop of a spec, if there was any.
-pub fn read_loop(
-    store: &dyn LocalStore,
-    worktree_id: &str,
-    spec: &str,
-) -> Result<Option<LoopRecord>, StoreError> {
-    row::load_row(store, &row::spec_key::<LoopRecord>(worktree_id, spec))
-}
-
-/// Every recorded loop, of all worktrees and specs.
-pub fn list_all_loops(store: &dyn LocalStore) -> Result<RowsByWorktree<LoopRecord>, StoreError> {
-    row::list_all_rows(store)
-}
-
 #[cfg(test)]
 mod tests {
     use std::time::Duration;
 
     use super::*;
+    use crate::records::row;
     use watchdog_core::decision::iteration::agent_order::{AgentHold, AgentStanding, HoldReason};
     use watchdog_core::decision::termination::{SpentUsage, UnknownUsage};
     use watchdog_facts::evidence::WarningCode;

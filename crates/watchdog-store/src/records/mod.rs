@@ -36,4 +36,4 @@ mod row;
 #[cfg(test)]
 mod row_bytes_tests;
 
-pub use row::{RowsByWorktree, rows_of_worktrees};
+pub use row::{RecordType, RowsByWorktree};

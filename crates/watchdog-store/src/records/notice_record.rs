@@ -2,7 +2,7 @@
 
 use serde::{Deserialize, Serialize};
 
-use super::row::{self, RecordType};
+use super::row::RecordType;
 use crate::engine::LocalStore;
 use crate::error::StoreError;
 
@@ -37,11 +37,9 @@ pub fn is_repeated(
     state: Option<&str>,
     (what, again): (&str, NoticeRepeatRule),
 ) -> Result<bool, StoreError> {
-    row::update_row(
-        store,
-        &row::spec_key::<ShownNews>(worktree_id, spec),
-        |before| add_notice(before, state, (what, again)),
-    )
+    ShownNews::change_row(store, worktree_id, spec, |before| {
+        add_notice(before, state, (what, again))
+    })
 }
 
 /// Whether [`is_repeated`] would say so; records nothing. For a caller that keeps the message somewhere safe before it counts as shown.
@@ -52,12 +50,7 @@ pub fn would_repeat(
     state: Option<&str>,
     what: (&str, NoticeRepeatRule),
 ) -> Result<bool, StoreError> {
-    Ok(add_notice(
-        row::load_row(store, &row::spec_key::<ShownNews>(worktree_id, spec))?,
-        state,
-        what,
-    )
-    .1)
+    Ok(add_notice(ShownNews::read_row(store, worktree_id, spec)?, state, what).1)
 }
 
 /// The record with these messages, and whether they were in it.
@@ -95,18 +88,14 @@ pub fn forget_messages(
     worktree_id: &str,
     spec: &str,
 ) -> Result<(), StoreError> {
-    row::update_row(
-        store,
-        &row::spec_key::<ShownNews>(worktree_id, spec),
-        |_: Option<ShownNews>| {
-            (
-                ShownNews {
-                    last: String::new(),
-                },
-                (),
-            )
-        },
-    )
+    ShownNews::change_row(store, worktree_id, spec, |_| {
+        (
+            ShownNews {
+                last: String::new(),
+            },
+            (),
+        )
+    })
 }
 
 /// The last messages; empty where there were none.
@@ -115,7 +104,7 @@ pub fn read_last_message(
     worktree_id: &str,
     spec: &str,
 ) -> Result<String, StoreError> {
-    let row = row::load_row::<ShownNews>(store, &row::spec_key::<ShownNews>(worktree_id, spec))?;
+    let row = ShownNews::read_row(store, worktree_id, spec)?;
     Ok(row
         .and_then(|notices| notices.last.lines().skip(1).last().map(str::to_owned))
         .unwrap_or_default())
@@ -125,6 +114,7 @@ pub fn read_last_message(
 mod tests {
     use super::*;
     use crate::SqliteStore;
+    use crate::records::row;
     use crate::sqlite::tests::Scratch;
 
     #[test]

@@ -3,7 +3,7 @@
 use jiff::Timestamp;
 use serde::{Deserialize, Deserializer, Serialize, Serializer, de};
 
-use super::row::{self, RecordType};
+use super::row::RecordType;
 use crate::engine::LocalStore;
 use crate::error::StoreError;
 
@@ -99,15 +99,6 @@ impl RecordType for CheckProgress {
     const KIND: &'static str = "progress";
 }
 
-/// The progress of a spec, if there is any.
-pub fn read_progress(
-    store: &dyn LocalStore,
-    worktree_id: &str,
-    spec: &str,
-) -> Result<Option<CheckProgress>, StoreError> {
-    row::load_row(store, &row::spec_key::<CheckProgress>(worktree_id, spec))
-}
-
 /// Changes the progress of a spec atomically; `change` may run several times. Begins one at `baseline` where there is none,
 /// and restarts one that belongs to another baseline before `change` sees it.
 pub fn update_progress<T>(
@@ -118,27 +109,14 @@ pub fn update_progress<T>(
     now: Timestamp,
     change: impl Fn(&mut CheckProgress) -> T,
 ) -> Result<T, StoreError> {
-    row::update_row(
-        store,
-        &row::spec_key::<CheckProgress>(worktree_id, spec),
-        |row: Option<CheckProgress>| {
-            let mut progress =
-                row.unwrap_or_else(|| CheckProgress::begin(baseline.map(str::to_string), now));
-            if progress.baseline.as_deref() != baseline {
-                progress.restart(baseline.map(str::to_string), now);
-            }
-            progress.updated_at = now;
-            let outcome = change(&mut progress);
-            (progress, outcome)
-        },
-    )
-}
-
-/// Forgets the progress of a spec, its streak included.
-pub fn forget_progress(
-    store: &dyn LocalStore,
-    worktree_id: &str,
-    spec: &str,
-) -> Result<(), StoreError> {
-    row::remove_row::<CheckProgress>(store, &row::spec_key::<CheckProgress>(worktree_id, spec))
+    CheckProgress::change_row(store, worktree_id, spec, |row| {
+        let mut progress =
+            row.unwrap_or_else(|| CheckProgress::begin(baseline.map(str::to_string), now));
+        if progress.baseline.as_deref() != baseline {
+            progress.restart(baseline.map(str::to_string), now);
+        }
+        progress.updated_at = now;
+        let outcome = change(&mut progress);
+        (progress, outcome)
+    })
 }

@@ -6,7 +6,6 @@ use super::*;
 use crate::SqliteStore;
 use crate::engine::ExpectedRevision;
 use crate::engine::SharedStore as _;
-use crate::records::baseline;
 use crate::sqlite::tests::Scratch;
 
 fn tips(count: usize, object: char) -> Vec<RecordedRef> {
@@ -42,7 +41,7 @@ fn recorded(
         clone_id: None,
         blocked: None,
     };
-    baseline::record_baseline(store, worktree, "auth", &record).unwrap();
+    record.write_row(store, worktree, "auth").unwrap();
     record
 }
 
@@ -71,7 +70,7 @@ fn shared_refs_of_baselines_are_stored_once() {
         ("few", tips(3, 'a')),
         ("none", vec![]),
     ] {
-        let found = baseline::read_baseline(&store, worktree, "auth")
+        let found = BaselineRecord::read_row(&store, worktree, "auth")
             .unwrap()
             .unwrap();
         assert_eq!(
@@ -103,7 +102,7 @@ fn refs_are_removed_after_their_last_baseline() {
     assert_eq!(forget_unused(&store, day(12)).unwrap(), 1);
     let gone = read_refs(&store, &first.refs).unwrap_err().to_string();
     assert!(gone.contains("gone"), "{gone}");
-    let kept = baseline::read_baseline(&store, "wt", "auth")
+    let kept = BaselineRecord::read_row(&store, "wt", "auth")
         .unwrap()
         .unwrap();
     assert_eq!(
@@ -140,7 +139,7 @@ fn first_version_baseline_contains_its_own_refs() {
             .unwrap(),
         SwapOutcome::Ok(_)
     ));
-    let found = baseline::read_baseline(&store, "wt", "auth")
+    let found = BaselineRecord::read_row(&store, "wt", "auth")
         .unwrap()
         .unwrap();
     assert_eq!(found.branch.as_deref(), Some("main"));

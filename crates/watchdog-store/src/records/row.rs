@@ -1,6 +1,6 @@
 //! Reading, writing and updating one versioned JSON row, by compare-and-swap alone.
 
-use std::collections::{HashMap, HashSet};
+use std::collections::HashSet;
 use std::thread::sleep;
 use std::time::Duration;
 
@@ -25,12 +25,85 @@ enum ChangeAttempt<T> {
     Unanswered(StoreError),
 }
 
-/// A record as a row: its serialized form is the newest version that we know.
-pub(super) trait RecordType: Serialize + DeserializeOwned {
+/// A record as a row: its serialized form is the newest version that we know. The functions are for rows of one spec in one worktree,
+/// or of another such pair.
+pub trait RecordType: Serialize + DeserializeOwned {
     /// The name of the kind in keys and messages.
     const KIND: &'static str;
     /// The newest version that we know. Raise it only together with a reader of the older ones.
     const VERSION: u64 = 1;
+
+    /// The row of a spec, if there is one.
+    fn read_row(
+        store: &dyn SharedStore,
+        worktree: &str,
+        spec: &str,
+    ) -> Result<Option<Self>, StoreError> {
+        load_row(store, &spec_key::<Self>(worktree, spec))
+    }
+
+    /// Writes the row of a spec over the former one, as [`overwrite_row`] does.
+    fn write_row(
+        &self,
+        store: &dyn SharedStore,
+        worktree: &str,
+        spec: &str,
+    ) -> Result<(), StoreError> {
+        overwrite_row(store, &spec_key::<Self>(worktree, spec), self)
+    }
+
+    /// Writes the row of a spec where there is none, and says whether it did.
+    fn write_if_absent(
+        &self,
+        store: &dyn SharedStore,
+        worktree: &str,
+        spec: &str,
+    ) -> Result<bool, StoreError> {
+        create_row(store, &spec_key::<Self>(worktree, spec), self)
+    }
+
+    /// Changes the row of a spec atomically with regard to every other process, as [`update_row`] does.
+    fn change_row<T>(
+        store: &dyn SharedStore,
+        worktree: &str,
+        spec: &str,
+        change: impl Fn(Option<Self>) -> (Self, T),
+    ) -> Result<T, StoreError> {
+        update_row(store, &spec_key::<Self>(worktree, spec), change)
+    }
+
+    /// Forgets the row of a spec.
+    fn forget_row(store: &dyn SharedStore, worktree: &str, spec: &str) -> Result<(), StoreError> {
+        remove_row::<Self>(store, &spec_key::<Self>(worktree, spec))
+    }
+
+    /// Every row, of all worktrees and specs.
+    fn list_rows(store: &dyn SharedStore) -> Result<RowsByWorktree<Self>, StoreError> {
+        let mut rows = Vec::new();
+        visit_rows(store, &[], |key, row| {
+            rows.push((key.first_part(), key.last_part(), row))
+        })?;
+        Ok(rows)
+    }
+
+    /// Every row of a worktree, each with its spec. An unreadable one is an error: it may be the latest, or the strictest.
+    fn list_rows_of(
+        store: &dyn SharedStore,
+        worktree: &str,
+    ) -> Result<Vec<(String, Self)>, StoreError> {
+        let (mut rows, mut failed) = (Vec::new(), None);
+        visit_rows(store, &[worktree], |key, read| match read {
+            Ok(row) => rows.push((key.last_part(), row)),
+            Err(error) => failed = Some(error),
+        })?;
+        failed.map_or(Ok(rows), Err)
+    }
+
+    /// The worktrees that have a row; no row is read for it.
+    fn list_worktrees(store: &dyn LocalStore) -> Result<HashSet<String>, StoreError> {
+        let rows = store.revisions(&RowKey::prefix(Self::KIND, &[]))?;
+        Ok(rows.iter().map(|(key, _)| key.first_part()).collect())
+    }
 }
 
 #[derive(Serialize)]
@@ -89,30 +162,6 @@ pub(super) fn load_row<R: RecordType>(
         .get(key)?
         .map(|(_, bytes)| decode_row(key, &bytes))
         .transpose()
-}
-
-/// Tries once to put `bytes` at `revision`.
-fn try_swap<S: SharedStore + ?Sized>(
-    store: &S,
-    key: &RowKey,
-    revision: Option<RowRevision>,
-    bytes: &[u8],
-    write: impl Fn(ExpectedRevision, &[u8]) -> Result<SwapOutcome, StoreError>,
-) -> Result<ChangeAttempt<()>, StoreError> {
-    match write(
-        revision.map_or(ExpectedRevision::Absent, ExpectedRevision::Rev),
-        bytes,
-    )? {
-        SwapOutcome::Ok(_) => Ok(ChangeAttempt::Done(())),
-        SwapOutcome::Conflict => Ok(ChangeAttempt::Overtaken),
-        // It is written if what is there now is what we wrote; otherwise the next round decides.
-        SwapOutcome::Unknown(failure) => match store.get(key)? {
-            Some((rev, there)) if Some(rev) != revision && there == bytes => {
-                Ok(ChangeAttempt::Done(()))
-            }
-            Some(_) | None => Ok(ChangeAttempt::Unanswered(failure)),
-        },
-    }
 }
 
 /// Repeats `round` until it is done, with growing pauses.
@@ -200,10 +249,7 @@ fn update_by<R: RecordType, T, S: SharedStore + ?Sized>(
         if row.as_ref().is_some_and(|(_, before)| *before == bytes) {
             return Ok(ChangeAttempt::Done(outcome));
         }
-        match write(
-            rev.map_or(ExpectedRevision::Absent, ExpectedRevision::Rev),
-            &bytes,
-        )? {
+        match write(rev.into(), &bytes)? {
             SwapOutcome::Ok(_) => Ok(ChangeAttempt::Done(outcome)),
             SwapOutcome::Conflict => Ok(ChangeAttempt::Overtaken),
             SwapOutcome::Unknown(failure) => {
@@ -250,7 +296,18 @@ fn overwrite_by<R: RecordType, S: SharedStore + ?Sized>(
         {
             return Err(newer);
         }
-        try_swap(store, key, row_before.map(|(rev, _)| rev), &bytes, &write)
+        let revision = row_before.map(|(rev, _)| rev);
+        Ok(match write(revision.into(), &bytes)? {
+            SwapOutcome::Ok(_) => ChangeAttempt::Done(()),
+            SwapOutcome::Conflict => ChangeAttempt::Overtaken,
+            // It is written if what is there now is what we wrote; otherwise the next round decides.
+            SwapOutcome::Unknown(failure) => match store.get(key)? {
+                Some((rev, there)) if Some(rev) != revision && there == bytes => {
+                    ChangeAttempt::Done(())
+                }
+                Some(_) | None => ChangeAttempt::Unanswered(failure),
+            },
+        })
     })
 }
 
@@ -320,47 +377,6 @@ pub(super) fn visit_rows<R: RecordType>(
 
 /// The rows of a kind that belong to a worktree and a spec, each with both.
 pub type RowsByWorktree<R> = Vec<(String, String, Result<R, StoreError>)>;
-
-/// Every row of a kind, of all worktrees and specs.
-pub(super) fn list_all_rows<R: RecordType>(
-    store: &dyn SharedStore,
-) -> Result<RowsByWorktree<R>, StoreError> {
-    let mut rows = Vec::new();
-    visit_rows::<R>(store, &[], |key, row| {
-        rows.push((key.first_part(), key.last_part(), row))
-    })?;
-    Ok(rows)
-}
-
-/// The revisions of all rows that a judgement of each worktree reads: the names of the rows with their revisions, as one text.
-pub fn rows_of_worktrees(store: &dyn LocalStore) -> Result<HashMap<String, String>, StoreError> {
-    use super::{anchor::CriteriaAnchor, baseline::BaselineRecord, progress::CheckProgress};
-    use watchdog_core::decision::breaker::Breaker;
-    let mut rows: HashMap<String, String> = HashMap::new();
-    for kind in [
-        CriteriaAnchor::KIND,
-        BaselineRecord::KIND,
-        Breaker::KIND,
-        CheckProgress::KIND,
-    ] {
-        for (key, rev) in store.revisions(&RowKey::prefix(kind, &[]))? {
-            let text = rows.entry(key.first_part()).or_default();
-            text.push_str(&format!("{key}={} ", rev.0));
-        }
-    }
-    Ok(rows)
-}
-
-/// The worktrees that have a row of a kind; no row is read for it.
-pub(super) fn list_worktrees<R: RecordType>(
-    store: &dyn LocalStore,
-) -> Result<HashSet<String>, StoreError> {
-    Ok(store
-        .revisions(&RowKey::prefix(R::KIND, &[]))?
-        .iter()
-        .map(|(key, _)| key.first_part())
-        .collect())
-}
 
 #[cfg(test)]
 #[path = "row_tests.rs"]

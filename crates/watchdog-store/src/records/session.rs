@@ -1,6 +1,5 @@
 //! The last session of a spec in a worktree: whom a probe resumes, and what is still running. Earlier ones are in the journal.
 
-use std::collections::HashSet;
 use std::path::PathBuf;
 use std::time::Duration;
 
@@ -12,7 +11,7 @@ use watchdog_facts::agent_source::AgentSource;
 use watchdog_facts::evidence::read_if_known;
 use watchdog_facts::session_exit::SessionExit;
 
-use super::row::{self, RecordType, RowsByWorktree};
+use super::row::{self, RecordType};
 use crate::engine::LocalStore;
 use crate::error::StoreError;
 
@@ -82,25 +81,6 @@ impl RecordType for SessionRecord {
     const KIND: &'static str = "session";
 }
 
-/// The worktrees for which a session is recorded.
-pub fn list_session_worktrees(store: &dyn LocalStore) -> Result<HashSet<String>, StoreError> {
-    row::list_worktrees::<SessionRecord>(store)
-}
-
-/// Records a session in place of the former one.
-pub fn record_session(
-    store: &dyn LocalStore,
-    worktree_id: &str,
-    spec: &str,
-    session: &SessionRecord,
-) -> Result<(), StoreError> {
-    row::overwrite_row(
-        store,
-        &row::spec_key::<SessionRecord>(worktree_id, spec),
-        session,
-    )
-}
-
 /// Withdraws the record of a session that failed to start, and restores the former record, if there was one.
 pub fn put_back(
     store: &dyn LocalStore,
@@ -108,21 +88,9 @@ pub fn put_back(
     former: Option<&SessionRecord>,
 ) -> Result<(), StoreError> {
     match former {
-        Some(former) => record_session(store, worktree_id, spec, former),
-        None => row::remove_row::<SessionRecord>(
-            store,
-            &row::spec_key::<SessionRecord>(worktree_id, spec),
-        ),
+        Some(former) => former.write_row(store, worktree_id, spec),
+        None => SessionRecord::forget_row(store, worktree_id, spec),
     }
-}
-
-/// The last session of a spec, if any is recorded.
-pub fn read_session(
-    store: &dyn LocalStore,
-    worktree_id: &str,
-    spec: &str,
-) -> Result<Option<SessionRecord>, StoreError> {
-    row::load_row(store, &row::spec_key::<SessionRecord>(worktree_id, spec))
 }
 
 /// The readable sessions of a worktree, with their specs.
@@ -154,25 +122,14 @@ pub fn update_session(
     spec: &str,
     change: impl Fn(&mut SessionRecord),
 ) -> Result<bool, StoreError> {
-    if read_session(store, worktree_id, spec)?.is_none() {
+    if SessionRecord::read_row(store, worktree_id, spec)?.is_none() {
         return Ok(false);
     }
-    row::update_row(
-        store,
-        &row::spec_key::<SessionRecord>(worktree_id, spec),
-        |row: Option<SessionRecord>| {
-            let existed = row.is_some();
-            // Deleted in between: an end without a beginning would be noise, but losing it would be worse.
-            let mut session = row.unwrap_or_default();
-            change(&mut session);
-            (session, existed)
-        },
-    )
-}
-
-/// Every recorded session, of all worktrees and specs.
-pub fn list_all_sessions(
-    store: &dyn LocalStore,
-) -> Result<RowsByWorktree<SessionRecord>, StoreError> {
-    row::list_all_rows(store)
+    SessionRecord::change_row(store, worktree_id, spec, |row| {
+        let existed = row.is_some();
+        // Deleted in between: an end without a beginning would be noise, but losing it would be worse.
+        let mut session = row.unwrap_or_default();
+        change(&mut session);
+        (session, existed)
+    })
 }

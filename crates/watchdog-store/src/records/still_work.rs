@@ -5,7 +5,7 @@ use serde::{Deserialize, Serialize};
 
 use watchdog_core::decision::session_life::RecordedState;
 
-use super::row::{self, RecordType};
+use super::row::RecordType;
 use crate::engine::LocalStore;
 use crate::error::StoreError;
 
@@ -23,16 +23,6 @@ impl RecordType for StillWork {
     const KIND: &'static str = "still_work";
 }
 
-/// Records it in place of the former one.
-pub fn record_work(
-    store: &dyn LocalStore,
-    worktree_id: &str,
-    spec: &str,
-    work: &StillWork,
-) -> Result<(), StoreError> {
-    row::overwrite_row(store, &row::spec_key::<StillWork>(worktree_id, spec), work)
-}
-
 /// The recorded state of a spec's work since this baseline, if there is one.
 pub fn read_state_since(
     store: &dyn LocalStore,
@@ -40,18 +30,8 @@ pub fn read_state_since(
     spec: &str,
     baseline_at: Timestamp,
 ) -> Result<Option<RecordedState>, StoreError> {
-    let work: Option<StillWork> =
-        row::load_row(store, &row::spec_key::<StillWork>(worktree_id, spec))?;
+    let work: Option<StillWork> = StillWork::read_row(store, worktree_id, spec)?;
     Ok(work
         .filter(|work| work.baseline_at == baseline_at)
         .map(|work| work.recorded))
-}
-
-/// Forgets it.
-pub fn forget_work(
-    store: &dyn LocalStore,
-    worktree_id: &str,
-    spec: &str,
-) -> Result<(), StoreError> {
-    row::remove_row::<StillWork>(store, &row::spec_key::<StillWork>(worktree_id, spec))
 }

@@ -6,7 +6,11 @@ use std::collections::HashMap;
 use jiff::Timestamp;
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
+use watchdog_core::decision::breaker::Breaker;
 
+use super::anchor::CriteriaAnchor;
+use super::baseline::BaselineRecord;
+use super::progress::CheckProgress;
 use super::row::{self, RecordType};
 use crate::engine::{LocalStore, RowRevision, SwapOutcome};
 use crate::error::StoreError;
@@ -48,6 +52,23 @@ pub fn list_cached_worktrees(
         .into_iter()
         .map(|(key, rev)| (key.first_part(), rev))
         .collect())
+}
+
+/// The revisions of all rows that a judgement of each worktree reads: the names of the rows with their revisions, as one text.
+pub fn rows_of_worktrees(store: &dyn LocalStore) -> Result<HashMap<String, String>, StoreError> {
+    let mut rows: HashMap<String, String> = HashMap::new();
+    for kind in [
+        CriteriaAnchor::KIND,
+        BaselineRecord::KIND,
+        Breaker::KIND,
+        CheckProgress::KIND,
+    ] {
+        for (key, rev) in store.revisions(&RowKey::prefix(kind, &[]))? {
+            let text = rows.entry(key.first_part()).or_default();
+            text.push_str(&format!("{key}={} ", rev.0));
+        }
+    }
+    Ok(rows)
 }
 
 /// The cached verdict of a worktree; `None` if it is unreadable.

@@ -6,7 +6,7 @@ use std::time::Duration;
 use jiff::Timestamp;
 use serde::{Deserialize, Serialize};
 
-use super::row::{self, RecordType};
+use super::row::RecordType;
 use crate::engine::{Lease, SharedStore};
 use crate::error::StoreError;
 use crate::key::RowKey;
@@ -92,44 +92,6 @@ impl RecordType for TaskRecord {
     const KIND: &'static str = "task";
 }
 
-/// The record of a task, if there is one.
-pub fn read_task(
-    store: &dyn SharedStore,
-    repository_id: &str,
-    id: &str,
-) -> Result<Option<TaskRecord>, StoreError> {
-    row::load_row(store, &row::spec_key::<TaskRecord>(repository_id, id))
-}
-
-/// The records of all tasks of a repository, by id.
-pub fn list_tasks(
-    store: &dyn SharedStore,
-    repository_id: &str,
-) -> Result<Vec<(String, TaskRecord)>, StoreError> {
-    let mut tasks = Vec::new();
-    let mut failed = None;
-    row::visit_rows::<TaskRecord>(store, &[repository_id], |key, found| match found {
-        Ok(record) => tasks.push((key.last_part(), record)),
-        Err(error) => failed = Some(error),
-    })?;
-    failed.map_or(Ok(tasks), Err)
-}
-
-/// Changes the record of a task atomically with regard to every other process; `change` may run several times, each time on what is
-/// recorded then. An unchanged record is not written.
-pub fn update_task<T>(
-    store: &dyn SharedStore,
-    repository_id: &str,
-    id: &str,
-    change: impl Fn(Option<TaskRecord>) -> (TaskRecord, T),
-) -> Result<T, StoreError> {
-    row::update_row(
-        store,
-        &row::spec_key::<TaskRecord>(repository_id, id),
-        change,
-    )
-}
-
 /// Takes the lease of a task; `None` while another process holds it.
 pub fn acquire_task_lease(
     store: &dyn SharedStore,
@@ -187,18 +149,21 @@ mod tests {
             attempts: 3,
             ..TaskRecord::begin(TaskStatus::Review, Timestamp::UNIX_EPOCH)
         };
-        assert_eq!(read_task(&store, "repo", "T1").unwrap(), None);
-        update_task(&store, "repo", "T1", |stored_task| {
+        assert_eq!(TaskRecord::read_row(&store, "repo", "T1").unwrap(), None);
+        TaskRecord::change_row(&store, "repo", "T1", |stored_task| {
             (
                 stored_task.map_or(whole.clone(), |_| panic!("there is none")),
                 (),
             )
         })
         .unwrap();
-        assert_eq!(read_task(&store, "repo", "T1").unwrap(), Some(whole));
-        assert_eq!(read_task(&store, "repo", "T2").unwrap(), None);
-        assert_eq!(read_task(&store, "other", "T1").unwrap(), None);
-        assert_eq!(list_tasks(&store, "repo").unwrap().len(), 1);
+        assert_eq!(
+            TaskRecord::read_row(&store, "repo", "T1").unwrap(),
+            Some(whole)
+        );
+        assert_eq!(TaskRecord::read_row(&store, "repo", "T2").unwrap(), None);
+        assert_eq!(TaskRecord::read_row(&store, "other", "T1").unwrap(), None);
+        assert_eq!(TaskRecord::list_rows_of(&store, "repo").unwrap().len(), 1);
     }
 
     #[test]

@@ -37,32 +37,6 @@ impl RecordType for WatchdogWrittenFiles {
     const KIND: &'static str = "written";
 }
 
-/// Records what was uncommitted when a session of the spec began, in place of the former record.
-pub fn record_uncommitted(
-    store: &dyn LocalStore,
-    worktree_id: &str,
-    spec: &str,
-    record: &UncommittedRecord,
-) -> Result<(), StoreError> {
-    row::overwrite_row(
-        store,
-        &row::spec_key::<UncommittedRecord>(worktree_id, spec),
-        record,
-    )
-}
-
-/// The record of a spec, if there is one.
-pub fn read_uncommitted(
-    store: &dyn LocalStore,
-    worktree_id: &str,
-    spec: &str,
-) -> Result<Option<UncommittedRecord>, StoreError> {
-    row::load_row(
-        store,
-        &row::spec_key::<UncommittedRecord>(worktree_id, spec),
-    )
-}
-
 /// Records what is uncommitted, and the gates, at the end of a session that began at this baseline.
 /// Skips a record of another baseline.
 pub fn record_session_end(
@@ -114,8 +88,7 @@ fn change_record(
     change: impl Fn(&mut UncommittedRecord),
 ) -> Result<(), StoreError> {
     if is_changed_by(store, worktree_id, spec, baseline_at, &change)? {
-        let key = row::spec_key::<UncommittedRecord>(worktree_id, spec);
-        row::update_row(store, &key, |row| {
+        UncommittedRecord::change_row(store, worktree_id, spec, |row| {
             (changed_row(row, baseline_at, &change), ())
         })?;
     }
@@ -154,7 +127,7 @@ fn is_changed_by(
     baseline_at: Timestamp,
     change: impl Fn(&mut UncommittedRecord),
 ) -> Result<bool, StoreError> {
-    let Some(mut record) = read_uncommitted(store, worktree_id, spec)?
+    let Some(mut record) = UncommittedRecord::read_row(store, worktree_id, spec)?
         .filter(|record| record.baseline_at == baseline_at)
     else {
         return Ok(false);

@@ -16,8 +16,8 @@ use watchdog_facts::shell_line::{WorktreeCommands, shell_path};
 use watchdog_git::{KeptBaseline, Worktree, is_absent};
 use watchdog_process::still_runs;
 use watchdog_store::{
-    GONE, LocalStore, STORE_FORMAT, StateDir, baseline, damaged_databases, lock,
-    open_store_to_read, outbox, rebuilt,
+    GONE, LocalStore, RecordType, STORE_FORMAT, StateDir, baseline::BaselineRecord,
+    damaged_databases, lock, open_store_to_read, outbox, rebuilt,
 };
 
 /// Less room than this, in bytes, is a fault.
@@ -123,7 +123,7 @@ fn examine_lost_records(
         return;
     }
     let has_row = |kept_baseline: &KeptBaseline| {
-        baseline::read_baseline(store, &kept_baseline.worktree_id, &kept_baseline.spec)
+        BaselineRecord::read_row(store, &kept_baseline.worktree_id, &kept_baseline.spec)
             .is_ok_and(|row| row.is_some())
     };
     let is_whole = worktree

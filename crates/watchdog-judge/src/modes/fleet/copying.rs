@@ -6,7 +6,9 @@ use std::time::Duration;
 
 use jiff::Timestamp;
 use watchdog_store::engine::EventCursor;
-use watchdog_store::{LocalStore, SharedStore, StoreError, baseline, copied};
+use watchdog_store::{
+    LocalStore, RecordType, SharedStore, StoreError, baseline::BaselineRecord, copied,
+};
 
 use crate::wire::fleet_copy::{CopyOrigin, fleet_copy};
 
@@ -132,7 +134,7 @@ pub fn count_waiting_events(
 
 /// The folders of the worktrees, by their names in the journal.
 fn folders_of(local: &dyn LocalStore) -> HashMap<String, String> {
-    let recorded = baseline::list_all_baselines(local).unwrap_or_default();
+    let recorded = BaselineRecord::list_rows(local).unwrap_or_default();
     recorded
         .into_iter()
         .filter_map(|(worktree, _, record)| {

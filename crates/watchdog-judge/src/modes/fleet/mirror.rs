@@ -15,7 +15,8 @@ use watchdog_store::engine::{EventCursor, NewEvent, StoredEvent};
 use watchdog_store::journal::tidy_journal;
 use watchdog_store::seen_machines::{self, SeenMachine, SeenMachines};
 use watchdog_store::{
-    LocalStore, StateDir, StoreError, baseline, breaker, copied, looped, open_store, session,
+    LocalStore, RecordType, StateDir, StoreError, baseline::BaselineRecord, breaker, copied,
+    looped::LoopRecord, open_store, session::SessionRecord,
 };
 
 use super::fleet_setting::{FleetSetting, FleetSettingError};
@@ -230,13 +231,13 @@ impl FleetMirror {
         }
         for ((worktree, spec), work) in works {
             if let Some(baseline) = &work.baseline {
-                baseline::record_baseline(store, &worktree, &spec, baseline)?;
+                baseline.write_row(store, &worktree, &spec)?;
             }
             if let Some(session) = &work.session {
-                session::record_session(store, &worktree, &spec, session)?;
+                session.write_row(store, &worktree, &spec)?;
             }
             if let Some(looped) = &work.looped {
-                looped::record_loop(store, &worktree, &spec, looped)?;
+                looped.write_row(store, &worktree, &spec)?;
             }
             if let Some(recorded) = &work.breaker {
                 breaker::update_breaker(store, &worktree, &spec, |breaker| {
@@ -250,9 +251,9 @@ impl FleetMirror {
     fn work(&self, (worktree, spec): &(String, String)) -> Result<MirroredWork, StoreError> {
         let store = self.store.as_ref();
         Ok(MirroredWork {
-            baseline: baseline::read_baseline(store, worktree, spec)?,
-            session: session::read_session(store, worktree, spec)?,
-            looped: looped::read_loop(store, worktree, spec)?,
+            baseline: BaselineRecord::read_row(store, worktree, spec)?,
+            session: SessionRecord::read_row(store, worktree, spec)?,
+            looped: LoopRecord::read_row(store, worktree, spec)?,
             // Written only where an event says so.
             breaker: None,
         })

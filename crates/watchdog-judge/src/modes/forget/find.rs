@@ -9,7 +9,7 @@ use crate::hooks::{HookDialect, hook_text};
 use watchdog_git::{FoundWorktree, OwnRef, OwnRefKind, Worktree, WorktreeState, worktrees_of};
 use watchdog_store::left_rows::{self, ForgottenOwners};
 use watchdog_store::trust::TrustStore;
-use watchdog_store::{LocalStore, StoreError, baseline, figures};
+use watchdog_store::{LocalStore, RecordType, StoreError, baseline::BaselineRecord, figures};
 use watchdog_system::read_entries;
 
 use super::leftovers::{ForgetOptions, KeepReason, LeftoverKind, Leftovers, TargetWorktree};
@@ -118,7 +118,7 @@ impl KnownWorktrees {
         ids.extend(half_forgotten.iter().cloned());
         ids.insert(open.worktree_id.clone());
         let mut recorded = HashMap::new();
-        for (id, _, record) in baseline::list_all_baselines(store)? {
+        for (id, _, record) in BaselineRecord::list_rows(store)? {
             let Ok(record) = record else { continue };
             if ids.contains(&id) || was_of(common_dir, &id, &record.worktree) {
                 ids.insert(id.clone());

@@ -15,7 +15,7 @@ use watchdog_process::still_runs;
 use watchdog_store::engine::PRUNED_AT_ONCE;
 use watchdog_store::lock::{LockAttempt, LockHolder, WorktreeLock};
 use watchdog_store::trust::TrustStore;
-use watchdog_store::{StoreError, figures, left_rows, session};
+use watchdog_store::{RecordType, StoreError, figures, left_rows, session::SessionRecord};
 
 use super::find::{find_leftovers, forget_in_submodules};
 use super::leftovers::{ForgetOptions, LeftoverKind, Leftovers, TargetWorktree};
@@ -94,7 +94,7 @@ fn lock_all(command_env: &CommandEnv, meant: &Leftovers) -> Result<Vec<WorktreeL
 
 /// Refuses where a session runs that a hook reported: it holds no lock.
 fn refuse_live_sessions(open: &OpenWorktree, meant: &Leftovers) -> Result<(), Refusal> {
-    for (id, spec, record) in session::list_all_sessions(open.store.as_ref())? {
+    for (id, spec, record) in SessionRecord::list_rows(open.store.as_ref())? {
         let Some(worktree) = meant.worktrees.iter().find(|worktree| worktree.id == id) else {
             continue;
         };

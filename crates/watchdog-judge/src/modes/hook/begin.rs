@@ -12,6 +12,7 @@ use watchdog_core::config::settings::{ConfigSettings, OnNoCriteria, RescueSettin
 use watchdog_core::decision::machine::ConfigTrust;
 use watchdog_facts::evidence::{UnreadableFact, WarningCode};
 use watchdog_process::{calling_program, still_runs};
+use watchdog_store::RecordType;
 use watchdog_store::hook_session::{self, HookedAgent};
 use watchdog_store::journal::kind;
 use watchdog_store::session::{self, SessionRecord};
@@ -108,7 +109,7 @@ pub fn begin_session(
                 agent,
                 ..SessionRecord::began(at)
             };
-            session::record_session(store, &open.worktree_id, &recorded.spec, &session)?;
+            session.write_row(store, &open.worktree_id, &recorded.spec)?;
         }
     }
     if let Some(id) = &input.session_id {

@@ -3,7 +3,7 @@
 use crate::hooks::{HookInput, HookReply};
 use watchdog_facts::evidence::UnreadableFact;
 use watchdog_store::journal::kind;
-use watchdog_store::{hook_session, session, uncommitted};
+use watchdog_store::{RecordType, hook_session, session, uncommitted};
 
 use super::hook_worktree::{HookWorktree, keep_work, note_event, note_snapshot};
 use crate::clock::now;
@@ -30,7 +30,7 @@ pub fn end_session(
     let at = now();
     let spec = known.and_then(|hooked_agent| hooked_agent.spec);
     let recorded_session = match &spec {
-        Some(spec) => session::read_session(store, &open.worktree_id, spec)?
+        Some(spec) => session::SessionRecord::read_row(store, &open.worktree_id, spec)?
             .map(|session| (spec.clone(), session)),
         None => session::read_latest_session(store, &open.worktree_id)?,
     };

@@ -32,7 +32,7 @@ use watchdog_facts::work_claim::{ClaimState, WeighedClaim};
 use watchdog_process::CancelFlag;
 use watchdog_store::hook_session::{self, HookedAgent};
 use watchdog_store::journal::kind;
-use watchdog_store::{LocalStore, baseline, session};
+use watchdog_store::{LocalStore, RecordType, baseline::BaselineRecord, session};
 
 use super::hold_tally::HoldTally;
 use super::hook_worktree::{HookRequest, HookWorktree};
@@ -184,7 +184,7 @@ impl<'a> JudgedStop<'a> {
 
     fn is_blocked(&self) -> bool {
         let (id, spec) = (&self.input.worktree_id, &self.input.spec);
-        let recorded = baseline::read_baseline(self.store.as_ref(), id, spec);
+        let recorded = BaselineRecord::read_row(self.store.as_ref(), id, spec);
         recorded.is_ok_and(|row| row.is_some_and(|row| row.blocked.is_some()))
     }
 
@@ -507,7 +507,7 @@ fn session_began(
     hook_input: &HookInput,
 ) -> Option<Timestamp> {
     // It only serves the time budget: an unreadable record is unknown usage, and counts neither as spent nor as zero.
-    let record = session::read_session(store, worktree_id, spec)
+    let record = session::SessionRecord::read_row(store, worktree_id, spec)
         .ok()
         .flatten()?;
     (record.session_id.is_some() && record.session_id == hook_input.session_id)

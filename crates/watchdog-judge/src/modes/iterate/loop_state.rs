@@ -11,8 +11,8 @@ use watchdog_facts::verdict::{Reason, Verdict};
 use watchdog_git as git;
 use watchdog_git::{HistoryPoint, Worktree};
 use watchdog_store::journal::event_id;
-use watchdog_store::looped::{self, LoopRecord};
-use watchdog_store::{LocalStore, breaker};
+use watchdog_store::looped::LoopRecord;
+use watchdog_store::{LocalStore, RecordType, breaker};
 
 use super::request::LoopRequest;
 
@@ -48,7 +48,7 @@ impl PersistedLoop {
                     .as_ref()
                     .is_none_or(|earlier| *earlier == recipe)
         };
-        let last = looped::read_loop(store.as_ref(), &worktree_id, spec)?.filter(is_same);
+        let last = LoopRecord::read_row(store.as_ref(), &worktree_id, spec)?.filter(is_same);
         // A strike of a loop counts in the breaker of its spec, too: without one there, a reset or a complete came since.
         let strikes = breaker::read_breaker(store.as_ref(), &worktree_id, spec)?.strikes();
         let own_breaker = last
@@ -92,12 +92,9 @@ impl PersistedLoop {
     /// Changes the state, and stores it.
     pub fn keep(&mut self, change: impl FnOnce(&mut LoopRecord)) -> Result<(), UnreadableFact> {
         change(&mut self.record);
-        Ok(looped::record_loop(
-            self.store.as_ref(),
-            &self.worktree_id,
-            &self.spec,
-            &self.record,
-        )?)
+        Ok(self
+            .record
+            .write_row(self.store.as_ref(), &self.worktree_id, &self.spec)?)
     }
 
     /// Adds a judged iteration.

@@ -12,7 +12,7 @@ use crate::modes::pid_wait;
 use watchdog_core::decision::iteration::next::PauseLength;
 use watchdog_facts::verdict::{Reason, Verdict};
 use watchdog_process::{PidWaitOutcome, started_by_a_watchdog};
-use watchdog_store::{LocalStore, session};
+use watchdog_store::{LocalStore, RecordType, session::SessionRecord};
 
 /// The longest time between two readings of the wall clock: after a suspend, timers fire too late.
 const POLL: Duration = Duration::from_secs(20);
@@ -67,7 +67,7 @@ pub async fn wait_for_its_end(
     timeout: Option<Duration>,
     signals: &mut SignalState,
 ) -> Result<(), Box<Verdict>> {
-    let recorded = session::read_session(store.as_ref(), worktree_id, spec)
+    let recorded = SessionRecord::read_row(store.as_ref(), worktree_id, spec)
         .ok()
         .flatten();
     let Some(pid) = recorded

@@ -31,7 +31,7 @@ use watchdog_process::{
 };
 use watchdog_store::journal::kind;
 use watchdog_store::session::{self, SessionRecord};
-use watchdog_store::{LocalStore, uncommitted};
+use watchdog_store::{LocalStore, RecordType, uncommitted};
 
 use super::periodic::{PeriodicSnapshots, SnapshotSubject};
 use super::session_recognition::SessionRecognition;
@@ -205,8 +205,8 @@ impl<'a> StartedSession<'a> {
             idle_limit: options.terms.idle_timeout,
             ..SessionRecord::began(begun)
         };
-        let former = session::read_session(work.0, work.1, work.2);
-        let mut written = session::record_session(work.0, work.1, work.2, &record);
+        let former = SessionRecord::read_row(work.0, work.1, work.2);
+        let mut written = record.write_row(work.0, work.1, work.2);
         // Its threads before it: one that cannot be had must not cost a session that has begun to work.
         let started = SessionWaiter::prepare()
             .map_err(StartError::no_thread)
@@ -360,7 +360,7 @@ impl<'a> StartedSession<'a> {
         }
         if seen.session_id.is_none() {
             // An agent that prints nothing about itself may have told its name by a hook.
-            let recorded = session::read_session(store.as_ref(), &input.worktree_id, &input.spec);
+            let recorded = SessionRecord::read_row(store.as_ref(), &input.worktree_id, &input.spec);
             seen.session_id = (recorded.ok().flatten())
                 .filter(|recorded| recorded.started_at == self.record.started_at)
                 .and_then(|recorded| recorded.session_id);
@@ -411,7 +411,10 @@ impl<'a> StartedSession<'a> {
             survivors,
             ..self.record
         };
-        if session::record_session(store, &input.worktree_id, &input.spec, &ended).is_err() {
+        if ended
+            .write_row(store, &input.worktree_id, &input.spec)
+            .is_err()
+        {
             command_env.tell("the session's end could not be recorded");
         }
         let notes = settle_anchor::session_ended(store, &input.worktree(), &input.spec);

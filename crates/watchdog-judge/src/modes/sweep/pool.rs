@@ -23,8 +23,10 @@ use watchdog_facts::evidence::{UnreadableFact, WarningCode};
 use watchdog_facts::verdict::Status;
 use watchdog_git::{FoundWorktree, RepoCache, ask_for_broken_settings, find_worktrees};
 use watchdog_process::CancelFlag;
+use watchdog_store::baseline::BaselineRecord;
 use watchdog_store::journal::tidy_journal;
-use watchdog_store::{LocalStore, baseline, open_store, session};
+use watchdog_store::session::SessionRecord;
+use watchdog_store::{LocalStore, RecordType, open_store};
 
 /// How many judgements wait for their turn to ask at most. Each holds a lock and an open repository.
 const WAITING: usize = 64;
@@ -108,8 +110,8 @@ fn sweep_now(
         cancel,
         memory: SweepCache::open(Arc::clone(&store), around, request)?,
         recent_refs: RecentRefs::default(),
-        watched: baseline::list_baseline_worktrees(store.as_ref())?,
-        with_sessions: session::list_session_worktrees(store.as_ref())?,
+        watched: BaselineRecord::list_worktrees(store.as_ref())?,
+        with_sessions: SessionRecord::list_worktrees(store.as_ref())?,
         transcript_sources: around.transcript_sources(|_| true),
         store,
         expired: Mutex::default(),

@@ -34,7 +34,7 @@ use watchdog_facts::evidence::{
 use watchdog_facts::verdict::{Reason, Status, Verdict};
 use watchdog_git::{FoundWorktree, RepoCache, WorktreeState, find_config_fault, is_absent};
 use watchdog_store::lock::{LockAttempt, LockHolder, WorktreeLock};
-use watchdog_store::{StoreError, baseline};
+use watchdog_store::{RecordType, StoreError, baseline};
 
 /// The message for a worktree that was removed meanwhile.
 const VANISHED: &str = "its folder vanished while it was looked at";
@@ -168,7 +168,7 @@ impl SweepShared<'_> {
     /// Whether a baseline was recorded for the worktree that was at this place. A broken `.git` does not say under which name; where the
     /// records cannot be read, one may have been.
     fn was_watched(&self, root: &Path) -> bool {
-        baseline::list_all_baselines(self.store.as_ref()).map_or(true, |rows| {
+        baseline::BaselineRecord::list_rows(self.store.as_ref()).map_or(true, |rows| {
             rows.into_iter()
                 .any(|(_, _, row)| row.is_ok_and(|row| row.worktree == root))
         })

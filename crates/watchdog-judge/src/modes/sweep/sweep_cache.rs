@@ -20,7 +20,7 @@ use watchdog_facts::verdict::Reason;
 use watchdog_git::{FingerprintScope, FoundWorktree, StatFingerprints, TABLES};
 use watchdog_store::engine::RowRevision;
 use watchdog_store::sweep_cache::{self, SweepCacheEntry};
-use watchdog_store::{LocalStore, StoreError, rows_of_worktrees, short_hash};
+use watchdog_store::{LocalStore, StoreError, short_hash};
 
 /// How many verdicts are written in one transaction.
 const TOGETHER: usize = 128;
@@ -60,7 +60,7 @@ impl SweepCache {
             inputs: short_hash(&format!("{words:?}")),
             asks_nobody,
             everywhere,
-            rows: rows_of_worktrees(store.as_ref())?,
+            rows: sweep_cache::rows_of_worktrees(store.as_ref())?,
             revisions: sweep_cache::list_cached_worktrees(store.as_ref())?,
             store,
             waiting: Mutex::default(),

@@ -12,7 +12,8 @@ use crate::judge::command_env::CommandEnv;
 use crate::judge::live_session::{SessionActivity, live_session};
 use watchdog_process::still_runs;
 use watchdog_store::LocalStore;
-use watchdog_store::session::{self, SessionRecord};
+use watchdog_store::RecordType;
+use watchdog_store::session::SessionRecord;
 
 /// A session, by its worktree and its beginning.
 type SessionKey = (String, Timestamp);
@@ -79,7 +80,7 @@ impl ReportedStalls {
 /// on a thousand worktrees would never be idle otherwise.
 fn latest_of_each(store: &dyn LocalStore) -> BTreeMap<String, (String, SessionRecord)> {
     let mut latest: BTreeMap<String, (String, SessionRecord)> = BTreeMap::new();
-    for (id, spec, found) in session::list_all_sessions(store).unwrap_or_default() {
+    for (id, spec, found) in SessionRecord::list_rows(store).unwrap_or_default() {
         let Ok(record) = found else { continue };
         if latest
             .get(&id)

@@ -28,7 +28,7 @@ use watchdog_facts::evidence::UnreadableFact;
 use watchdog_facts::verdict::{Reason, Status, Verdict};
 use watchdog_git::{HistoryPoint, Worktree};
 use watchdog_store::task::TaskRecord;
-use watchdog_store::{LocalStore, StoreError, session};
+use watchdog_store::{LocalStore, RecordType, StoreError, session::SessionRecord};
 
 use super::claim::{TaskBeginning, claim_task};
 use super::lease::RenewedLease;
@@ -464,7 +464,7 @@ pub(super) fn prompt_of(task: &TaskFile) -> String {
 
 fn log_of(store: &dyn LocalStore, root: &Path, id: &str) -> Option<PathBuf> {
     let worktree = Worktree::open(root).ok()?;
-    session::read_session(store, &worktree.worktree_id(), id)
+    SessionRecord::read_row(store, &worktree.worktree_id(), id)
         .ok()
         .flatten()?
         .log
