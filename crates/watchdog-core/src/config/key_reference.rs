@@ -48,27 +48,6 @@ mod tests {
     use super::*;
 
     #[test]
-    fn configuration_page_matches_every_key_table() {
-        let page = include_str!("../../../../docs/configuration.md");
-        let tables = key_tables();
-        for table in &tables {
-            assert!(
-                table.starts_with("| key ") && page.contains(table.as_str()),
-                "the page lacks:\n{table}"
-            );
-        }
-        let heads = page
-            .lines()
-            .filter(|line| line.starts_with("| key "))
-            .count();
-        assert_eq!(
-            tables.len(),
-            heads,
-            "a table of keys on the page belongs to no block of the program"
-        );
-    }
-
-    #[test]
     fn no_cell_breaks_out_of_its_table() {
         for table in key_tables() {
             for line in table.lines() {
