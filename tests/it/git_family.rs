@@ -57,7 +57,7 @@ fn tells(worktree: &Worktree, baseline: &HistoryPoint) -> String {
 fn worktree_answers_are_independent_of_earlier_siblings() {
     let (_repo, baseline, found) = repo();
     assert_eq!(found.len(), 4);
-    let mut family = RepoCache::new();
+    let mut family = RepoCache::default();
     // There and back, so that each of them comes after each other one.
     for found in found
         .iter()
@@ -79,7 +79,7 @@ fn worktree_answers_are_independent_of_earlier_siblings() {
 #[test]
 fn worktree_with_own_settings_is_opened_alone() {
     let (repo, baseline, found) = repo();
-    let mut family = RepoCache::new();
+    let mut family = RepoCache::default();
     let first = family.open(&found[1]).unwrap();
     family.give_back(first);
     let c = repo.at("linked/c");
@@ -109,7 +109,7 @@ fn worktree_with_own_settings_is_opened_alone() {
 #[test]
 fn judged_head_belongs_to_its_own_worktree() {
     let (repo, _, found) = repo();
-    let mut family = RepoCache::new();
+    let mut family = RepoCache::default();
     for found in &found[1..] {
         let one = family.open(found).unwrap();
         let HistoryPoint::Commit(head) = one.head().unwrap() else {

@@ -7,10 +7,11 @@ use std::time::Duration;
 
 use tempfile::TempDir;
 use watchdog_agent::preset::PresetCatalog;
-use watchdog_agent::probe::{ProbeRequest, ProbeSubject, ask_agent};
+use watchdog_agent::probe::{ProbeRequest, ProbeSubject, ask_with};
 use watchdog_agent::prompt::{QuestionFacts, probe_prompt};
 use watchdog_core::config::settings::{AgentSettings, PresetName};
 use watchdog_facts::evidence::{ProbeOutcome, ReplyStatus};
+use watchdog_process::program::ProgramRun;
 
 const ID: &str = "97d38b7d-137f-44c8-a906-ac97e99b783f";
 const OTHER: &str = "11111111-137f-44c8-a906-ac97e99b783f";
@@ -64,7 +65,7 @@ impl Agent {
                 .is_none()
                 .then(|| vec![self.script.to_string_lossy().into_owned(), "one arg".into()]),
         };
-        ask_agent(&ProbeRequest {
+        let request = ProbeRequest {
             settings: &settings,
             preset: PresetCatalog::built_in_named(settings.preset.as_str()).ok_or_else(String::new),
             program: self
@@ -79,7 +80,8 @@ impl Agent {
             prompt: probe_prompt(&QuestionFacts::default(), None),
             timeout: self.timeout,
             now: "2026-08-19T16:28:34Z".parse().expect("an instant"),
-        })
+        };
+        ask_with(&request, &ProgramRun::run).outcome
     }
 }
 

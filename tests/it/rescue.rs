@@ -30,6 +30,7 @@ fn rescued_with(
             snapshot,
             others: &NO_OTHERS,
         },
+        None,
     )
     .unwrap()
 }

@@ -35,6 +35,7 @@ fn rescued_with(
             snapshot,
             others: &NO_OTHERS,
         },
+        None,
     )
     .unwrap()
 }
@@ -501,6 +502,7 @@ fn long_names_pass_a_hook_of_line_lengths() {
                 snapshot: &snapshot,
                 others: &NO_OTHERS,
             },
+            None,
         )
         .unwrap();
         assert_eq!(

@@ -50,6 +50,7 @@ fn rescued(repo: &ScratchRepo) -> RescueOutcome {
             snapshot: &snapshot,
             others: &NO_OTHERS,
         },
+        None,
     )
     .unwrap()
 }

@@ -6,7 +6,9 @@ use std::time::Duration;
 use serde_json::{Map, Value, json};
 use watchdog_core::config::settings::{ConfigSettings, RescueSettings};
 use watchdog_facts::evidence::RescueOutcome;
-use watchdog_judge::rescue::{NO_OTHERS, PlanError, RescueRequest, preview_rescue, rescue_asking};
+use watchdog_judge::rescue::{
+    NO_OTHERS, PlanError, RescueRequest, preview_rescue, rescue_snapshot,
+};
 
 use crate::support::scratch_repo::ScratchRepo;
 use crate::support::{Step, TestEnv, fill_line};
@@ -43,7 +45,7 @@ fn planned(
             Err(none) => Err(none.clone()),
         }
     };
-    let outcome = rescue_asking(
+    let outcome = rescue_snapshot(
         &repo.open(),
         &RescueRequest {
             settings: &settings,

@@ -219,6 +219,7 @@ fn the_proof_covers_what_is_private() {
             snapshot: &snapshot,
             others: &NO_OTHERS,
         },
+        None,
     )
     .unwrap();
     assert_eq!(
@@ -408,6 +409,7 @@ fn secret_in_ordinary_files_is_never_committed() {
             snapshot: &snapshot,
             others: &NO_OTHERS,
         },
+        None,
     )
     .unwrap();
     let left: Vec<(&str, &str)> = outcome
@@ -571,6 +573,7 @@ fn ignored_settings_are_never_listed_as_left_out() {
             snapshot: &snapshot,
             others: &NO_OTHERS,
         },
+        None,
     )
     .unwrap();
     assert_eq!(

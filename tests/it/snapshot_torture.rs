@@ -126,6 +126,7 @@ fn random_tree_becomes_one_identical_commit() {
                 snapshot: &snapshot,
                 others: &NO_OTHERS,
             },
+            None,
         )
         .unwrap();
         assert_eq!(repo.files(), before, "seed {seed}");

@@ -41,11 +41,6 @@ impl LastWords {
         }
     }
 
-    /// The same of stdout alone.
-    pub fn of_stdout(tail_stdout: &[u8]) -> LastWords {
-        LastWords::from_tails(tail_stdout, b"")
-    }
-
     /// Whether the session failed: by its exit, or because the output is nothing but words of a program about its own failure, after
     /// which some versions end with 0. On stderr they are its first line or its last: details and help may stand beside them.
     pub(super) fn has_failed(&self, exit: ProcessExit) -> bool {

@@ -48,7 +48,7 @@ mod tests {
         let now = "2026-08-19T16:28:34Z".parse().expect("an instant");
         let failed = |text: &str| {
             ended_in_overload(
-                &LastWords::of_stdout(text.as_bytes()),
+                &LastWords::from_tails(text.as_bytes(), b""),
                 ProcessExit::Code(1),
                 now,
             )
@@ -139,7 +139,7 @@ mod tests {
         ] {
             assert_eq!(failed(text), expected, "{text}");
         }
-        let last = LastWords::of_stdout(b"Server is overloaded, please try again later");
+        let last = LastWords::from_tails(b"Server is overloaded, please try again later", b"");
         assert_eq!(ended_in_overload(&last, ProcessExit::Code(0), now), None);
     }
 }

@@ -124,12 +124,7 @@ pub struct ProbeAnswer {
     pub session_cost_usd: Option<f64>,
 }
 
-/// Asks once. Blocks until the agent answered, failed, or its deadline passed.
-pub fn ask_agent(request: &ProbeRequest<'_>) -> ProbeOutcome {
-    ask_with(request, &ProgramRun::run).outcome
-}
-
-/// The same with a given function that runs a program, for one that can be cancelled; also returns the answering session, and the cost.
+/// Asks once, by a function that runs a program. Blocks until the agent answered, failed, or its deadline passed.
 pub fn ask_with(
     request: &ProbeRequest<'_>,
     run: &dyn Fn(&ProgramRun) -> Result<FinishedProgram, StartError>,

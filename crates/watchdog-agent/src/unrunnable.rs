@@ -457,7 +457,7 @@ mod tests {
     fn plain_text_counts_only_ending_failed_sessions() {
         let failed = ProcessExit::Code(1);
         let in_last_lines =
-            |output: &[u8], exit| in_last_words(&LastWords::of_stdout(output), exit);
+            |output: &[u8], exit| in_last_words(&LastWords::from_tails(output, b""), exit);
         assert!(
             in_last_lines(
                 b"working\nNot logged in \xc2\xb7 Please run /login\n",
@@ -713,7 +713,8 @@ mod tests {
             );
         }
         let failed = ProcessExit::Code(1);
-        let read = |output: &str| in_last_words(&LastWords::of_stdout(output.as_bytes()), failed);
+        let read =
+            |output: &str| in_last_words(&LastWords::from_tails(output.as_bytes(), b""), failed);
         for (line, cause) in [
             (
                 "There's an issue with the selected model (nope). It may not exist or you may not have access to it.",

@@ -484,7 +484,7 @@ mod tests {
     fn limit_ends_session_only_as_last_word() {
         let ended = |output: &str, exit| {
             ended_in_limit_in(
-                &LastWords::of_stdout(output.as_bytes()),
+                &LastWords::from_tails(output.as_bytes(), b""),
                 exit,
                 now(),
                 Some(&TimeZone::UTC),
@@ -620,7 +620,7 @@ mod tests {
             json!({"type": "error", "error": {"code": 429, "message": "Quota exceeded", "retry_after": 34}}),
             json!({"type": "error", "error": {"type": "usage_limit_reached", "resets_in_seconds": 34}}),
         ] {
-            let last = LastWords::of_stdout(error.to_string().as_bytes());
+            let last = LastWords::from_tails(error.to_string().as_bytes(), b"");
             let limit = ended_in_limit_in(&last, ProcessExit::Code(1), now(), Some(&TimeZone::UTC));
             let retry_at = limit
                 .and_then(|limit| limit.retry_at)
@@ -644,7 +644,7 @@ mod tests {
         ] {
             let text = soup.repeat(1_000_000 / soup.len());
             let _ = read_in(&text, now(), Some(&TimeZone::UTC));
-            let last = LastWords::of_stdout(text.replace(' ', "\n").as_bytes());
+            let last = LastWords::from_tails(text.replace(' ', "\n").as_bytes(), b"");
             let _ = ended_in_limit_in(&last, ProcessExit::Code(1), now(), Some(&TimeZone::UTC));
         }
     }

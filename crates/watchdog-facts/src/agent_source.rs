@@ -15,15 +15,6 @@ pub enum AgentSource {
 }
 
 impl AgentSource {
-    /// The word in records.
-    pub fn as_str(self) -> &'static str {
-        match self {
-            AgentSource::Named => "named",
-            AgentSource::Processes => "processes",
-            AgentSource::Output => "output",
-        }
-    }
-
     /// Why the word of an agent that is known so is doubted; `None` where it is not.
     pub fn doubt(self) -> Option<&'static str> {
         match self {
@@ -42,12 +33,9 @@ mod tests {
 
     #[test]
     fn only_a_persons_word_is_not_doubted() {
-        for source in [
-            AgentSource::Named,
-            AgentSource::Processes,
-            AgentSource::Output,
-        ] {
-            assert_eq!(source.doubt().is_none(), source == AgentSource::Named);
+        use AgentSource::{Named, Output, Processes};
+        for source in [Named, Processes, Output] {
+            assert_eq!(source.doubt().is_none(), source == Named);
         }
     }
 }

@@ -170,11 +170,6 @@ impl FleetServer {
         self
     }
 
-    /// How it is reached.
-    pub fn settings(&self) -> &ConnectionSettings {
-        &self.settings
-    }
-
     /// Whether the last connection went through a pooler that gives each transaction another session.
     pub fn is_through_pooler(&self) -> bool {
         self.state

@@ -20,11 +20,6 @@ pub struct RepoCache {
 }
 
 impl RepoCache {
-    /// Starts with no open repository.
-    pub fn new() -> Self {
-        RepoCache::default()
-    }
-
     /// Opens a worktree as [`Worktree::open`] does, and reuses the parts of a sibling that was [given back](RepoCache::give_back).
     ///
     /// # Errors

@@ -215,11 +215,6 @@ pub fn remove_left(path: &Path) -> Result<bool, StoreError> {
         .map_err(|e| StoreError::io("delete", path, &e))
 }
 
-/// Whether a worktree's lock has a file.
-pub fn has_file(dir: &StateDir, worktree_id: &str) -> bool {
-    lock_file(dir, worktree_id).exists()
-}
-
 /// Whether an open file is the one that is there under its name now: its holder may have deleted it before we locked it.
 fn is_named_by(file: &File, path: &Path) -> bool {
     let identity = |meta: fs::Metadata| (meta.dev(), meta.ino());
@@ -358,7 +353,7 @@ mod tests {
         let lock = held(WorktreeLock::try_acquire(&dir, "wt", me("x")).unwrap());
         let opened_before = open_private(&lock_file(&dir, "wt")).unwrap();
         lock.remove().unwrap();
-        assert!(!has_file(&dir, "wt"));
+        assert!(!lock_file(&dir, "wt").exists());
         assert!(!is_named_by(&opened_before, &lock_file(&dir, "wt")));
         let _again = held(WorktreeLock::try_acquire(&dir, "wt", me("x")).unwrap());
         assert!(!is_named_by(&opened_before, &lock_file(&dir, "wt")));

@@ -65,20 +65,6 @@ impl DayFigures {
         }
     }
 
-    /// The sums of a worktree over its specs.
-    pub fn worktrees(&self) -> BTreeMap<&str, CounterSums> {
-        let sum = |specs: &FiguresBySpec| {
-            specs.values().fold(CounterSums::default(), |mut sum, own| {
-                sum.merge(own);
-                sum
-            })
-        };
-        self.works
-            .iter()
-            .map(|(worktree, specs)| (worktree.as_str(), sum(specs)))
-            .collect()
-    }
-
     fn take(&mut self, worktree: &str, spec: &str, added: &[(String, u64)]) {
         added
             .iter()

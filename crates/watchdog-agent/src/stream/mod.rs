@@ -36,7 +36,7 @@ mod tool_input;
 
 pub use dialect::StreamDialect;
 pub use output_events::OutputEvents;
-pub use reader::{SessionView, StreamReader, StreamTap, dialect_of_output};
+pub use reader::{SessionView, StreamReader, StreamTap};
 pub(super) use reply_event::{FinalResult, REPLY_MEMBERS, ReplyEvent, event_kind, reply_event};
 pub use session_fold::{SessionSummary, SessionTokens};
 pub use stream_rules::{EventRule, RuledEnd, RuledUsage, StreamFormat, StreamRules};

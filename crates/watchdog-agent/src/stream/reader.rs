@@ -243,15 +243,6 @@ impl StreamFold {
     }
 }
 
-/// The dialect in which an output is written, by its events. For a session whose command line names no known program: one that does is
-/// believed before what it prints.
-pub fn dialect_of_output(output: &[u8]) -> Option<StreamDialect> {
-    let mut reader = StreamReader::default();
-    reader.push(output);
-    let summary = reader.finish();
-    summary.dialect.filter(|_| summary.structured)
-}
-
 /// The last line with text, cut.
 fn last_line(text: &str) -> String {
     let line = text

@@ -180,6 +180,7 @@ pub struct CapturedStream {
 
 impl CapturedStream {
     /// A stream that was kept whole.
+    #[cfg(test)]
     pub fn whole(bytes: impl Into<Vec<u8>>) -> Self {
         CapturedStream {
             head: Vec::new(),

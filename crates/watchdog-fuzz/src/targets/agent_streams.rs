@@ -4,9 +4,7 @@ use std::sync::LazyLock;
 
 use serde_json::json;
 use watchdog_agent::preset::PresetCatalog;
-use watchdog_agent::stream::{
-    OutputEvents, SessionSummary, StreamFormat, StreamReader, dialect_of_output,
-};
+use watchdog_agent::stream::{OutputEvents, SessionSummary, StreamFormat, StreamReader};
 
 /// The format of every built-in preset, and one by rules of a user's own.
 static FORMATS: LazyLock<Vec<StreamFormat>> = LazyLock::new(|| {
@@ -30,7 +28,6 @@ pub fn run(input: &[u8]) {
     let mut any = StreamReader::default();
     any.push(input);
     check(input, &any.finish());
-    let _ = dialect_of_output(input);
     for format in FORMATS.iter() {
         let mut whole = StreamReader::with_format(format);
         whole.push(input);

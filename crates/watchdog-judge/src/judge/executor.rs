@@ -565,7 +565,7 @@ impl ActionExecutor {
             None
         };
         let rescued = self.worktree(|worktree| {
-            let mut outcome = rescue::rescue_asking(worktree, &request, ask)?;
+            let mut outcome = rescue::rescue_snapshot(worktree, &request, ask)?;
             remember_rescued(self.store.as_ref(), worktree, &mut outcome);
             Ok(outcome)
         });

@@ -281,7 +281,7 @@ fn commit_by_mode(
         snapshot,
         others: &rescue::NO_OTHERS,
     };
-    let mut outcome = rescue::rescue_asking(&open.worktree, &request, Some(&ask))?;
+    let mut outcome = rescue::rescue_snapshot(&open.worktree, &request, Some(&ask))?;
     remember_rescued(open.store.as_ref(), &open.worktree, &mut outcome);
     Ok(outcome)
 }

@@ -12,22 +12,12 @@ use super::{index_mending, own_commits, retry, user_command};
 ///
 /// An obstacle to any commit (a conflict, an operation in progress, a detached HEAD) comes back in
 /// [`RescueOutcome::failed`], and leaves index and work tree unchanged. If the branch is protected, or a hook or a
-/// signature refuses, the commits go to the branch that [`RescueOutcome::fallback_branch`] names. Does not ask the agent for a plan.
+/// signature refuses, the commits go to the branch that [`RescueOutcome::fallback_branch`] names. `ask` is the source of plans for
+/// [`RescueMode::Plan`].
 ///
 /// # Errors
 /// When git's data cannot be read, so that neither the commits nor the proof are known.
 pub fn rescue_snapshot(
-    worktree: &Worktree,
-    request: &RescueRequest<'_>,
-) -> Result<RescueOutcome, Error> {
-    rescue_asking(worktree, request, None)
-}
-
-/// The same, with a source of plans for [`RescueMode::Plan`].
-///
-/// # Errors
-/// As [`rescue_snapshot`].
-pub fn rescue_asking(
     worktree: &Worktree,
     request: &RescueRequest<'_>,
     ask: Option<PlanSource<'_>>,
@@ -116,7 +106,7 @@ mod tests {
                 path: "socket".into(),
                 why: LeftOutReason::Unreadable,
             }];
-            let outcome = rescue_snapshot(&work.open(), &work.request(&snapshot)).unwrap();
+            let outcome = rescue_snapshot(&work.open(), &work.request(&snapshot), None).unwrap();
             assert_eq!(
                 (outcome.left_out, outcome.failed),
                 (snapshot.left_out.clone(), None),

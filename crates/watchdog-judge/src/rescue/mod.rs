@@ -32,7 +32,7 @@ mod smuggled;
 mod task_list;
 mod user_command;
 
-pub use carry_out::{rescue_asking, rescue_snapshot};
+pub use carry_out::rescue_snapshot;
 pub use grouping::{PlanError, PlanSource};
 pub use index_lock::lock_owner;
 #[doc(hidden)]
