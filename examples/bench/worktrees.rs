@@ -117,6 +117,10 @@ impl Worktrees {
             recorded.point.as_str().clone_into(&mut self.baseline);
             if n >= known {
                 put(n, &shown, &hidden)?;
+                // As a watchdog that may start git does.
+                if n.is_multiple_of(100) {
+                    git(&self.repository(), &["pack-refs", "--all"])?;
+                }
             }
         }
         (known..count).try_for_each(|n| put(n, &hidden, &shown))?;
