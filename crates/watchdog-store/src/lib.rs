@@ -36,13 +36,13 @@ mod lock_patience;
 pub mod measures;
 mod notes;
 pub mod rebuild;
-#[cfg(any(test, feature = "conformance"))]
+#[cfg(test)]
 pub mod shared_suite;
 mod sqlite;
 mod state_dir;
 pub mod tally;
 pub mod task_store;
-#[cfg(any(test, feature = "conformance"))]
+#[cfg(test)]
 pub mod task_suite;
 pub mod trust;
 

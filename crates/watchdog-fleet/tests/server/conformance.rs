@@ -1,6 +1,6 @@
 //! The suite of the shared store on a real server: as the role with the fewest rights, over TLS, and through a pooler in transaction mode.
 
-use watchdog_store::{SharedStore, on_each_shared_test};
+use watchdog_store::SharedStore;
 
 use crate::test_database::TestDatabase;
 use crate::{store, with_tables};
@@ -21,9 +21,9 @@ fn through_a_pooler(test: fn(&dyn SharedStore)) {
 }
 
 mod direct {
-    super::on_each_shared_test!(super::over_tls);
+    crate::on_each_shared_test!(super::over_tls);
 }
 
 mod pooled {
-    super::on_each_shared_test!(super::through_a_pooler);
+    crate::on_each_shared_test!(super::through_a_pooler);
 }

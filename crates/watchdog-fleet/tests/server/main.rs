@@ -17,11 +17,18 @@ mod pruning;
 mod tasks;
 mod test_database;
 
+/// The suites that every engine has to pass. A feature of the store's own for them would compile the product a second time.
+#[path = "../../../watchdog-store/src/shared_suite.rs"]
+mod shared_suite;
+#[path = "../../../watchdog-store/src/task_suite.rs"]
+mod task_suite;
+
 use std::sync::Arc;
 
 use watchdog_fleet::connection_settings::ConnectionSettings;
 use watchdog_fleet::migrations::migrate_tables;
 use watchdog_fleet::{FleetError, FleetServer, FleetStore};
+use watchdog_store::{RowKey, engine, journal, task, task_store};
 
 use test_database::TestDatabase;
 

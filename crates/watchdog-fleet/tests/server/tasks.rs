@@ -10,7 +10,7 @@ use watchdog_core::config::task_file::{TASK_STATUSES, TaskStatus};
 use watchdog_fleet::FleetTasks;
 use watchdog_store::task::TaskRecord;
 use watchdog_store::task_store::{LocalTasks, TaskClaim, TaskLease, TaskStore};
-use watchdog_store::{SqliteStore, StateDir, on_each_task_test};
+use watchdog_store::{SqliteStore, StateDir};
 
 use crate::cutting_proxy::{CutPoint, CuttingProxy};
 use crate::test_database::TestDatabase;
@@ -56,11 +56,11 @@ fn through_a_pooler(test: fn(&dyn TaskStore)) {
 }
 
 mod direct {
-    super::on_each_task_test!(super::over_tls);
+    crate::on_each_task_test!(super::over_tls);
 }
 
 mod pooled {
-    super::on_each_task_test!(super::through_a_pooler);
+    crate::on_each_task_test!(super::through_a_pooler);
 }
 
 fn put(store: &dyn TaskStore, id: &str, depends_on: &[&str]) {
