@@ -2,7 +2,7 @@
 
 use serde_json::{Value, json};
 
-use crate::support::{CommandOutput, Repo, TestEnv};
+use crate::support::{CommandOutput, Repo, TestEnv, at_once};
 
 /// A repository whose trusted configuration has been committed, with one failing test, at the beginning of a session.
 fn session<'env>(env: &'env TestEnv, name: &str, config: &Value) -> Repo<'env> {
@@ -775,38 +775,6 @@ fn session_around_its_gates_is_only_claimed() {
             .contains("its author is P <p@x>; git am runs no pre-commit");
         assert_eq!(names_author, session.contains("git am"), "{what}: {out}");
     }
-    // A hook that takes nothing in the scratch repository, one that does not end there, and one that is no file.
-    for (at, (hook, words)) in [
-        (
-            Some("#!/bin/sh\nexit 1\n"),
-            "no commit from before the session passes it here",
-        ),
-        (
-            Some("#!/bin/sh\nexec sleep 300\n"),
-            "its hooks, run once more, took over 20s",
-        ),
-        (None, "could not read it when the session began"),
-    ]
-    .into_iter()
-    .enumerate()
-    {
-        let repo = env.repo_named(&format!("unknown{at}"));
-        let path = repo.path().join(".git/hooks/pre-commit");
-        match hook {
-            Some(hook) => repo.write(".git/hooks/pre-commit", hook),
-            None => std::fs::create_dir_all(&path).unwrap(),
-        }
-        repo.env_command("chmod", &["+x", ".git/hooks/pre-commit"])
-            .run()
-            .expect(0);
-        repo.watchdog(&["snapshot"]).expect(0);
-        repo.write("more.txt", "x");
-        repo.git(&["add", "-A"]);
-        repo.git(&["commit", "-qnm", "more"]);
-        let out = judge(&repo).expect(0);
-        assert_eq!(out.json()["gates_off"], json!([]), "{out}");
-        assert!(out.stdout.contains(words), "{out}");
-    }
     // The second session begins without the gate that the first one switched off.
     let repo = env.repo_named("loop");
     let twice = json!({"checks": [{"type": "git", "min_commits": 2}]});
@@ -832,4 +800,39 @@ fn session_around_its_gates_is_only_claimed() {
     let out = repo.watchdog(&looped).expect(0);
     out.assert_verdict("complete/checks_passed", json!({"evidence": "claimed"}));
     assert_eq!(out.json()["gates_off"][0]["how"], "hooks_path", "{out}");
+}
+
+#[test]
+fn gate_that_cannot_be_rerun_is_told() {
+    // A hook that takes nothing in the scratch repository, one that does not end there, and one that is no file.
+    let unknown = [
+        (
+            Some("#!/bin/sh\nexit 1\n"),
+            "no commit from before the session passes it here",
+        ),
+        (
+            Some("#!/bin/sh\nexec sleep 300\n"),
+            "its hooks, run once more, took over 20s",
+        ),
+        (None, "could not read it when the session began"),
+    ];
+    at_once(unknown, |(hook, words)| {
+        let env = TestEnv::new();
+        let repo = env.repo();
+        let path = repo.path().join(".git/hooks/pre-commit");
+        match hook {
+            Some(hook) => repo.write(".git/hooks/pre-commit", hook),
+            None => std::fs::create_dir_all(&path).unwrap(),
+        }
+        repo.env_command("chmod", &["+x", ".git/hooks/pre-commit"])
+            .run()
+            .expect(0);
+        repo.watchdog(&["snapshot"]).expect(0);
+        repo.write("more.txt", "x");
+        repo.git(&["add", "-A"]);
+        repo.git(&["commit", "-qnm", "more"]);
+        let out = judge(&repo).expect(0);
+        assert_eq!(out.json()["gates_off"], json!([]), "{out}");
+        assert!(out.stdout.contains(words), "{out}");
+    });
 }

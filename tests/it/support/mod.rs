@@ -40,5 +40,5 @@ pub use processes::{is_stopped, peak_own_kib, with_variable as processes_with};
 pub use repo::{Repo, fill_line};
 pub use screen::screen;
 pub use scripted_model::{SCRIPT, ScriptedModel};
-pub use wait::{wait_for, wait_until};
+pub use wait::{at_once, wait_for, wait_until};
 pub use wall_clock::WallClock;
