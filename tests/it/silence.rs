@@ -6,7 +6,7 @@ use std::time::Duration;
 use serde_json::json;
 use watchdog_store::{RecordType, StateDir, open_store, session::SessionRecord};
 
-use crate::support::{CommandOutput, Repo, Step, TestEnv, fill_line};
+use crate::support::{CommandOutput, Repo, Step, TestEnv, at_once, fill_line};
 
 /// A session of this script under `watchdog run`, ended after three seconds of silence.
 #[track_caller]
@@ -29,7 +29,7 @@ fn run(env: &TestEnv, repo: &Repo<'_>, options: &[&str], script: &str) -> Comman
 
 #[test]
 fn silent_session_is_ended_and_judged_by_leftovers() {
-    for (work, verdict, code) in [
+    let cases = [
         ("", "timeout/session_idle", 13),
         ("echo half > half.txt;", "incomplete/unfinished", 10),
         (
@@ -37,7 +37,8 @@ fn silent_session_is_ended_and_judged_by_leftovers() {
             "complete/new_commits",
             0,
         ),
-    ] {
+    ];
+    at_once(cases, |(work, verdict, code)| {
         let env = TestEnv::new();
         let repo = env.repo();
         let out = run(
@@ -56,7 +57,7 @@ fn silent_session_is_ended_and_judged_by_leftovers() {
             assert!(message.contains("silent"), "{out}");
         }
         env.assert_nothing_left();
-    }
+    });
 }
 
 #[test]
@@ -250,7 +251,7 @@ fn only_loop_and_task_limit_silence_by_default() {
 fn run_names_leftover_processes_and_loop_ends_them() {
     let daemon =
         "setsid -f sleep 1000 >/dev/null 2>&1 </dev/null; echo a > a; git add a; git commit -qm a";
-    for (command, ended) in [
+    let cases = [
         (&["run", "--json"][..], false),
         (&["run", "--json", "--end-survivors"], true),
         (&["loop", "--json", "--max-iterations", "1"], true),
@@ -264,7 +265,8 @@ fn run_names_leftover_processes_and_loop_ends_them() {
             ],
             false,
         ),
-    ] {
+    ];
+    at_once(cases, |(command, ended)| {
         let env = TestEnv::new();
         let repo = env.repo();
         let out = repo.watchdog(
@@ -285,5 +287,5 @@ fn run_names_leftover_processes_and_loop_ends_them() {
         crate::support::wait_until("what was left is gone", Duration::from_secs(60), || {
             env.processes_left().is_empty()
         });
-    }
+    });
 }
