@@ -9,7 +9,7 @@ use serde_json::{Value, json};
 
 use crate::loop_resumed::kill_in_its_session;
 use crate::support::{
-    CommandOutput, Repo, TestEnv, assert_parts, fill_line, full_screen, wait_until,
+    CommandOutput, Repo, Run, TestEnv, WallClock, assert_parts, fill_line, full_screen, wait_until,
 };
 
 const CLAUDE_ID: &str = "97d38b7d-137f-44c8-a906-ac97e99b783f";
@@ -80,6 +80,10 @@ pub fn needs(file: &str) -> Value {
 }
 
 pub fn looped(env: &TestEnv, repo: &Repo<'_>, config: &str, options: &[&str]) -> CommandOutput {
+    loop_command(env, repo, config, options).run()
+}
+
+fn loop_command(env: &TestEnv, repo: &Repo<'_>, config: &str, options: &[&str]) -> Run {
     let task = env.write("PROMPT.md", "Build the thing.");
     let args = [
         &[
@@ -95,7 +99,6 @@ pub fn looped(env: &TestEnv, repo: &Repo<'_>, config: &str, options: &[&str]) ->
     .concat();
     repo.watchdog_command(&args)
         .timeout(Duration::from_secs(120))
-        .run()
 }
 
 pub fn calls(env: &TestEnv) -> Vec<String> {
@@ -172,19 +175,20 @@ fn session_agent_is_asked_unless_a_program_overrides() {
 fn first_agent_returns_after_its_limit_resets() {
     let env = TestEnv::new();
     let repo = env.repo();
-    let reset = Timestamp::now().as_second() + 8;
+    let clock = WallClock::new(&env);
+    let reset = Timestamp::now().as_second() + 600;
     claude(
         &env,
         &format!(
             "if [ $n = 1 ]; then commit a.txt; echo half > half.txt; limit {reset}; fi\ncommit ok.txt; answer done"
         ),
     );
-    // watchdog waits five seconds longer than the reset.
+    let limit_over = env.root().join("limit-over");
     codex(
         &env,
         &format!(
-            "commit b$n.txt; while [ $(date +%s) -lt {} ]; do sleep 0.2; done; answer 'not yet'",
-            reset + 6
+            "commit b$n.txt; while ! test -e '{}'; do sleep 0.05; done; answer 'not yet'",
+            limit_over.display()
         ),
     );
     let config = config(&env, needs("ok.txt"));
@@ -202,7 +206,15 @@ fn first_agent_returns_after_its_limit_resets() {
         (&json!("claude"), &json!(["claude", "codex"])),
         "{plan}"
     );
-    let out = looped(&env, &repo, &config, &options).expect(0);
+    let looping = clock
+        .read_by(loop_command(&env, &repo, &config, &options))
+        .spawn();
+    let takes_over = || !prompt(&env, "codex", 1).is_empty();
+    wait_until("codex takes over", Duration::from_secs(60), takes_over);
+    // watchdog waits five seconds longer than the reset.
+    clock.be_ahead_by(Duration::from_secs(606));
+    fs::write(&limit_over, "").expect("a new file");
+    let out = looping.wait().expect(0);
     let json = out.json();
     out.assert_verdict("complete/checks_passed", json!({"iterations": 2}));
     assert_eq!(

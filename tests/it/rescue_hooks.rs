@@ -679,7 +679,7 @@ fn lock_of_a_live_git_is_no_refusal() {
     let repo = ScratchRepo::new();
     repo.write("tracked", "two\n");
     std::fs::write(repo.path(".git/index.lock"), "").unwrap();
-    let outcome = rescued(&repo, |_| {});
+    let outcome = rescued(&repo, |s| s.timeout = Duration::from_secs(1));
     assert_eq!(
         (outcome.commits, &outcome.fallback_branch),
         (0, &None),

@@ -240,6 +240,12 @@ mod tests {
     }
 
     #[test]
+    fn default_limits_bound_a_log_to_50_mib() {
+        let LogLimits { head, part } = LogLimits::default();
+        assert_eq!(head + 2 * part, 50 << 20);
+    }
+
+    #[test]
     fn log_is_private_even_over_an_older_one() {
         let dir = tempfile::tempdir().unwrap();
         let path = dir.path().join("log");
