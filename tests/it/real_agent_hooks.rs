@@ -2,11 +2,12 @@
 //! a check unmet is held once and goes on, and its begin and end are recorded.
 
 use std::fs;
-use std::path::{Path, PathBuf};
+use std::path::Path;
 use std::time::Duration;
 
 use serde_json::{Value, json};
 
+use crate::real_agents::installed;
 use crate::support::{
     CommandOutput, Repo, Run, Running, SCRIPT, ScriptedModel, TestEnv, wait_until,
 };
@@ -14,22 +15,6 @@ use crate::support::{
 /// What each session says first, and after it was held.
 const FIRST: &str = "All done.";
 const SECOND: &str = "Now it is done.";
-
-/// The pinned program of an agent. A missing one fails the test: nothing is skipped in silence.
-#[track_caller]
-fn program(name: &str) -> PathBuf {
-    let found = Path::new(env!("CARGO_MANIFEST_DIR"))
-        .join("target")
-        .join(name)
-        .join("bin")
-        .join(name);
-    assert!(
-        found.exists(),
-        "{} is missing: run `scripts/test --install-only`, which puts it there",
-        found.display()
-    );
-    found
-}
 
 /// An agent in front of a model that leaves its work undone until it is told what is missing.
 struct HookedAgent {
@@ -68,8 +53,8 @@ impl HookedAgent {
         let mut env = TestEnv::new();
         let done = env.root().join("repo/done.txt");
         let model = ScriptedModel::answering(move |body| answer(body, &done));
-        env.install(name, &program(name));
-        env.install("node", &program("node"));
+        env.install(name, &installed(name));
+        env.install("node", &installed("node"));
         env.install("watchdog", Path::new(env!("CARGO_BIN_EXE_watchdog")));
         for (variable, value) in [
             ("OPENAI_API_KEY", "scripted-api-key".to_owned()),

@@ -8,24 +8,22 @@ use serde_json::Value;
 
 use crate::support::{TestEnv, fill_line};
 
-/// The folder in which `scripts/test` makes links to what it installed.
-fn installed(agent: &str) -> PathBuf {
-    Path::new(env!("CARGO_MANIFEST_DIR"))
-        .join("target")
-        .join(agent)
-        .join("bin")
-        .join(agent)
-}
-
-/// Plays one scene with the real program, of which nothing may be amiss. A missing program fails the test: nothing is skipped in silence.
+/// The pinned program of an agent, where `scripts/test` links it. A missing one fails the test: nothing is skipped in silence.
 #[track_caller]
-fn plays(agent: &str, scene: &str) {
-    let program = installed(agent);
+pub fn installed(agent: &str) -> PathBuf {
+    let program = Path::new(env!("CARGO_MANIFEST_DIR")).join(format!("target/{agent}/bin/{agent}"));
     assert!(
         program.exists(),
         "{} is missing: run `scripts/test --install-only`, which puts it there",
         program.display()
     );
+    program
+}
+
+/// Plays one scene with the real program, of which nothing may be amiss.
+#[track_caller]
+fn plays(agent: &str, scene: &str) {
+    let program = installed(agent);
     let mut env = TestEnv::new();
     let node = installed("node");
     let node = node.parent().expect("a program is in a folder").to_owned();
