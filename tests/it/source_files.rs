@@ -36,7 +36,7 @@ impl Source {
     /// The files that this one declares for tests only.
     fn test_files(&self) -> Vec<String> {
         static DECLARED: LazyLock<Regex> = LazyLock::new(|| {
-            Regex::new(r#"#\[cfg\((?:test|any\(test, feature = "conformance"\))\)\]\s*(?:#\[path = "([^"]+)"\]\s*)?(?:pub(?:\([a-z]+\))? )?mod (\w+);"#).expect("a fixed pattern")
+            Regex::new(r#"#\[cfg\(test\)\]\s*(?:#\[path = "([^"]+)"\]\s*)?(?:pub(?:\([a-z]+\))? )?mod (\w+);"#).expect("a fixed pattern")
         });
         let folder = self
             .name
