@@ -42,7 +42,7 @@ pub trait RecordType: Serialize + DeserializeOwned {
         load_row(store, &spec_key::<Self>(worktree, spec))
     }
 
-    /// Writes the row of a spec over the former one, as [`overwrite_row`] does.
+    /// Writes the row of a spec over any former one but one of a later version.
     fn write_row(
         &self,
         store: &dyn SharedStore,
@@ -62,7 +62,7 @@ pub trait RecordType: Serialize + DeserializeOwned {
         create_row(store, &spec_key::<Self>(worktree, spec), self)
     }
 
-    /// Changes the row of a spec atomically with regard to every other process, as [`update_row`] does.
+    /// Changes the row of a spec by compare and swap; `change` may run several times.
     fn change_row<T>(
         store: &dyn SharedStore,
         worktree: &str,
