@@ -211,11 +211,11 @@ fn only_loop_and_task_limit_silence_by_default() {
     // What the sessions were given, as it is on record.
     let limit_of = |spec: &str| {
         let store = open_store(&StateDir::resolve(Some(env.state()), None, None).unwrap()).unwrap();
-        let found = SessionRecord::list_rows(store.as_ref())
+        let session = SessionRecord::list_rows(store.as_ref())
             .unwrap()
             .into_iter()
             .find(|(_, name, _)| name == spec);
-        found.expect("a session").2.unwrap().idle_limit
+        session.expect("a session").2.unwrap().idle_limit
     };
     let half_an_hour = Some(Duration::from_secs(1800));
     let looped = repo.watchdog_line(

@@ -118,15 +118,15 @@ fn rounds_reset_at_new_baseline_but_streak_continues() {
             (round("aa", 1), round("aa", 2), round("bb", 3)),
             ((1, 1), (2, 2), (1, 3))
         );
-        let kept = progress::CheckProgress::read_row(store, "wt", "auth")
+        let restarted = progress::CheckProgress::read_row(store, "wt", "auth")
             .unwrap()
             .unwrap();
         assert_eq!(
-            (kept.fingerprint, kept.updated_at),
+            (restarted.fingerprint, restarted.updated_at),
             (Some(u64::MAX - 1), at(3))
         );
-        assert_eq!((kept.rounds_answered, kept.rounds_alive), (1, 1));
-        assert_eq!((kept.fruitless, kept.unmet), (3, 21));
+        assert_eq!((restarted.rounds_answered, restarted.rounds_alive), (1, 1));
+        assert_eq!((restarted.fruitless, restarted.unmet), (3, 21));
     });
 }
 

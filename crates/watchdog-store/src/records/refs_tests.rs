@@ -70,11 +70,11 @@ fn shared_refs_of_baselines_are_stored_once() {
         ("few", tips(3, 'a')),
         ("none", vec![]),
     ] {
-        let found = BaselineRecord::read_row(&store, worktree, "auth")
+        let baseline = BaselineRecord::read_row(&store, worktree, "auth")
             .unwrap()
             .unwrap();
         assert_eq!(
-            read_refs(&store, &found.refs).unwrap(),
+            read_refs(&store, &baseline.refs).unwrap(),
             expected,
             "{worktree}"
         );
@@ -102,11 +102,11 @@ fn refs_are_removed_after_their_last_baseline() {
     assert_eq!(forget_unused(&store, day(12)).unwrap(), 1);
     let gone = read_refs(&store, &first.refs).unwrap_err().to_string();
     assert!(gone.contains("gone"), "{gone}");
-    let kept = BaselineRecord::read_row(&store, "wt", "auth")
+    let baseline = BaselineRecord::read_row(&store, "wt", "auth")
         .unwrap()
         .unwrap();
     assert_eq!(
-        read_refs(&store, &kept.refs).unwrap(),
+        read_refs(&store, &baseline.refs).unwrap(),
         tips(1000, 'b'),
         "however old, as a baseline names them"
     );
@@ -139,9 +139,9 @@ fn first_version_baseline_contains_its_own_refs() {
             .unwrap(),
         SwapOutcome::Ok(_)
     ));
-    let found = BaselineRecord::read_row(&store, "wt", "auth")
+    let baseline = BaselineRecord::read_row(&store, "wt", "auth")
         .unwrap()
         .unwrap();
-    assert_eq!(found.branch.as_deref(), Some("main"));
-    assert_eq!(read_refs(&store, &found.refs).unwrap(), tips(1000, 'c'));
+    assert_eq!(baseline.branch.as_deref(), Some("main"));
+    assert_eq!(read_refs(&store, &baseline.refs).unwrap(), tips(1000, 'c'));
 }

@@ -42,7 +42,7 @@ pub trait RecordType: Serialize + DeserializeOwned {
         load_row(store, &spec_key::<Self>(worktree, spec))
     }
 
-    /// Writes the row of a spec over any former one but one of a later version.
+    /// Writes the row of a spec over a former one, unreadable or not; a later version stays.
     fn write_row(
         &self,
         store: &dyn SharedStore,
