@@ -422,3 +422,26 @@ fn the_recorded_refs_leave_out_our_own() {
     );
     assert!(tips.iter().all(|(_, id)| *id == one));
 }
+
+#[test]
+fn a_damaged_packed_ref_hides_no_other() {
+    let repo = Repo::init();
+    let commit = repo.commit("one");
+    let line = |n: u32| format!("{commit} refs/remotes/origin/{n}\n");
+    let lines: String = (10..30).map(line).collect();
+    let damage = "damage ".repeat(900);
+    repo.write(
+        ".git/packed-refs",
+        &format!(
+            "# pack-refs with: peeled fully-peeled sorted \n{lines}{damage}\n{}",
+            line(30)
+        ),
+    );
+    let tips = Worktree::open(repo.root()).unwrap().ref_tips().unwrap();
+    let count = |prefix: &str| {
+        (tips.iter())
+            .filter(|tip| tip.0.starts_with(prefix))
+            .count()
+    };
+    assert_eq!((count("refs/remotes/"), count("refs/heads/")), (21, 1));
+}

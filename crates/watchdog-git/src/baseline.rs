@@ -44,6 +44,9 @@ impl std::fmt::Display for HistoryPoint {
 /// Our own refs: snapshots of work. They are no evidence of where a commit came from.
 const OWN_REFS: &str = "refs/watchdog/";
 
+/// The folder of branches.
+pub(super) const HEADS: &str = "refs/heads/";
+
 impl Worktree {
     /// The commit of HEAD. Reads refs only, and not the commit itself.
     ///
@@ -190,7 +193,7 @@ impl Worktree {
     /// # Errors
     /// [`Error::Read`] where the refs cannot be listed. A single damaged ref is left out: it proves nothing.
     pub fn ref_tips(&self) -> Result<Vec<RefTip>, Error> {
-        let mut tips = self.ref_tips_alone()?;
+        let mut tips = self.ref_tips_below("refs/")?;
         let heads = self.heads_of_worktrees(&tips)?;
         tips.extend(heads);
         tips.extend(self.older_stashes(&tips)?);
@@ -198,14 +201,14 @@ impl Worktree {
         Ok(tips)
     }
 
-    /// The same without the HEADs, each of which is a file of its own, and without the older entries of the stash.
-    pub(super) fn ref_tips_alone(&self) -> Result<Vec<RefTip>, Error> {
+    /// The refs in a folder, without HEADs, each of which is a file of its own, and without the older entries of the stash.
+    pub(super) fn ref_tips_below(&self, folder: &str) -> Result<Vec<RefTip>, Error> {
         // A ref may look damaged while git packs it; the next read finds it.
-        self.retry_if_refs_moved(|| self.ref_tips_now(true))
-            .or_else(|_| self.retry_if_refs_moved(|| self.ref_tips_now(false)))
+        self.retry_if_refs_moved(|| self.ref_tips_now(folder, true))
+            .or_else(|_| self.retry_if_refs_moved(|| self.ref_tips_now(folder, false)))
     }
 
-    fn ref_tips_now(&self, every: bool) -> Result<Vec<RefTip>, Error> {
+    fn ref_tips_now(&self, folder: &str, every: bool) -> Result<Vec<RefTip>, Error> {
         self.refresh()?;
         let doing = || format!("list the refs of {}", self.common_dir().display());
         require_readable(&self.repo, "refs")?;
@@ -214,7 +217,12 @@ impl Worktree {
             .references()
             .map_err(|e| Error::read_error(doing(), e))?;
         let mut tips = Vec::new();
-        for reference in refs.all().map_err(|e| Error::read_error(doing(), e))? {
+        // A damaged line of the packed refs hides others from a search by prefix. Which commits no branch has is asked of all refs again.
+        let refs = match folder {
+            HEADS => refs.prefixed(folder),
+            _ => refs.all(),
+        };
+        for reference in refs.map_err(|e| Error::read_error(doing(), e))? {
             let reference = match reference {
                 Ok(reference) => reference,
                 Err(error) if every => {
@@ -226,7 +234,7 @@ impl Worktree {
                 Err(_) => continue,
             };
             let name = reference.name().as_bstr().to_str_lossy().into_owned();
-            if name.starts_with(OWN_REFS) {
+            if name.starts_with(OWN_REFS) || !name.starts_with(folder) {
                 continue;
             }
             // A name of zeros is no object: git calls such a ref broken.

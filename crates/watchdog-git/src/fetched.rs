@@ -19,11 +19,7 @@ impl Worktree {
     /// # Errors
     /// When refs cannot be listed.
     pub fn remote_tips(&self, most: usize) -> Result<Option<Vec<RefTip>>, Error> {
-        let tips: Vec<RefTip> = self
-            .ref_tips_alone()?
-            .into_iter()
-            .filter(|(name, _)| name.starts_with(REMOTES))
-            .collect();
+        let tips = self.ref_tips_below(REMOTES)?;
         Ok((tips.len() <= most).then_some(tips))
     }
 
@@ -49,10 +45,8 @@ impl Worktree {
         if head_then == Some(head) {
             return Ok(None);
         }
-        let moved = self
-            .ref_tips_alone()?
-            .into_iter()
-            .filter(|tip| tip.0.starts_with(REMOTES) && !remotes_then.contains(tip));
+        let tips = self.ref_tips_below(REMOTES)?.into_iter();
+        let moved = tips.filter(|tip| !remotes_then.contains(tip));
         let mut newest: Option<ObjectId> = None;
         for (_, tip) in moved.take(MOST_REFS) {
             let Ok(tip) = ObjectId::from_hex(tip.as_bytes()) else {

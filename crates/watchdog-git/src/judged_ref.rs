@@ -33,13 +33,12 @@ impl Worktree {
     /// # Errors
     /// When refs cannot be read or written.
     pub fn keep_judged(&self, spec: &str, head: &str, at: Timestamp) -> Result<(), Error> {
-        // If the refs of remotes are unreadable, a ref keeps the commit.
-        let is_pushed = ObjectId::from_hex(head.as_bytes())
-            .is_ok_and(|id| self.is_on_remote(id).unwrap_or(false));
-        if is_pushed {
-            return Ok(());
-        }
-        self.keep_beside(spec, head, at)
+        // A branch that merely reaches it does not count, and if the refs of remotes are unreadable, a ref keeps the commit.
+        let is_pushed = |id| {
+            let remote_refs = self.refs_below("refs/remotes/").unwrap_or_default();
+            remote_refs.iter().any(|(_, tip)| *tip == id)
+        };
+        self.keep_unless(&is_pushed, (spec, head), at)
     }
 
     /// The same for a commit beside HEAD, whatever names it now: a session can write a remote-tracking branch, and delete it.
@@ -47,6 +46,15 @@ impl Worktree {
     /// # Errors
     /// When refs cannot be read or written.
     pub fn keep_beside(&self, spec: &str, head: &str, at: Timestamp) -> Result<(), Error> {
+        self.keep_unless(&|_| false, (spec, head), at)
+    }
+
+    fn keep_unless(
+        &self,
+        is_safe: &dyn Fn(ObjectId) -> bool,
+        (spec, head): (&str, &str),
+        at: Timestamp,
+    ) -> Result<(), Error> {
         let folder = self.judged_folder(spec);
         let doing = || format!("keep the judged commit {head}");
         let id = ObjectId::from_hex(head.as_bytes()).map_err(|e| Error::read_error(doing(), e))?;
@@ -61,7 +69,8 @@ impl Worktree {
             name.get(folder.len()..)
                 .is_some_and(|time| *time > *day_ago)
         };
-        if (judged_refs.iter()).any(|(name, commit)| *commit == id && is_young(name)) {
+        let is_kept = |(name, commit): &(String, ObjectId)| *commit == id && is_young(name);
+        if judged_refs.iter().any(is_kept) || is_safe(id) {
             return Ok(());
         }
         let name = format!("{folder}{}-{}", at.strftime(TIME), id.to_hex_with_len(12));
@@ -168,12 +177,5 @@ impl Worktree {
             .iter()
             .filter_map(|each| Some((name_of(each), each.try_id()?.detach())))
             .collect())
-    }
-
-    /// Whether a remote-tracking branch names this very commit. A branch that merely reaches it
-    /// does not count: a ref too many costs less.
-    fn is_on_remote(&self, id: ObjectId) -> Result<bool, Error> {
-        let remote_refs = self.refs_below("refs/remotes/")?;
-        Ok(remote_refs.iter().any(|(_, tip)| *tip == id))
     }
 }

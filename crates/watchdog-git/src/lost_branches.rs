@@ -64,11 +64,10 @@ impl Worktree {
         let Some(recorded) = &evidence.refs else {
             return Ok(Vec::new());
         };
-        let present = self.ref_tips_alone()?;
-        let ids: HashSet<&str> = present.iter().map(|(_, id)| id.as_str()).collect();
+        let branches = self.ref_tips_below(HEADS)?;
+        let ids: HashSet<&str> = branches.iter().map(|(_, id)| id.as_str()).collect();
         let moved_tips: Vec<&RefTip> = (self.list_local_tips(recorded.tips()?))
             .filter(|(_, id)| !ids.contains(id.as_str()))
-            .take(MAX_KEPT)
             .collect();
         let parse = |(_, hex): &RefTip| ObjectId::from_hex(hex.as_bytes()).ok();
         let moved_ids = moved_tips.iter().filter_map(|tip| parse(tip));
@@ -82,9 +81,9 @@ impl Worktree {
             amended.extend(entries.filter(|entry| entry.amends).map(|entry| entry.old));
         }
         lost_ids.retain(|id| !amended.contains(id));
-        let branches = present.iter().filter(|(name, _)| name.starts_with(HEADS));
-        let branches: Vec<ObjectId> = branches.filter_map(parse).collect();
-        let lost_ids = self.drop_replaced(lost_ids, &branches)?;
+        lost_ids.truncate(MAX_KEPT);
+        let tips: Vec<ObjectId> = branches.iter().filter_map(parse).collect();
+        let lost_ids = self.drop_replaced(lost_ids, &tips)?;
         let lost_ids: Vec<String> = lost_ids.iter().map(ToString::to_string).collect();
         self.keep_commits_as((KEPT_AS, BRANCH_KEEPER), &lost_ids, at)?;
         let describe = |id: String| {
