@@ -215,7 +215,7 @@ fn frames(bench: &mut Criterion) {
             committer: None,
             commit: None,
             branch: Some("main".into()),
-            refs: BaselineRefs::Here(Vec::new()),
+            refs: BaselineRefs::Here(Default::default()),
             at: Timestamp::UNIX_EPOCH,
             worktree: format!("/nowhere/projects/worktree-{n}").into(),
             clone_id: None,

@@ -41,7 +41,7 @@ pub fn write(state: &Path, worktree: &str, count: u64, nth: u64) -> Result<()> {
 pub fn watch(state: &Path, at: &Path, worktrees: u64) -> Result<()> {
     let store = open(state)?;
     for id in ids(worktrees) {
-        let refs = BaselineRefs::Here(Vec::new());
+        let refs = BaselineRefs::Here(Default::default());
         let record = BaselineRecord {
             left_behind: Vec::new(),
             committer: None,

@@ -2,7 +2,7 @@
 //!
 //! Reading order: [`evidence`] (facts, and unreadable facts), [`gate_hooks`] (a repository's own gates), [`verdict`] (the conclusion), [`session_work`] (whose work
 //! a change is), [`reply`], [`context`] and [`session_event`] (the agent's own report), [`phase_words`] (the phase that its words name), [`warning_code`] and [`shortage`] (warnings about a verdict),
-//! [`left_out_reason`] (why a path was left out), [`refused_tool`] (what the agent was not let do), [`display`], [`secret_shapes`], [`secret_members`] and [`shell_line`] (safe display, without secrets; commands to
+//! [`left_out_reason`] (why a path was left out), [`ref_list`] (the refs of a repository), [`refused_tool`] (what the agent was not let do), [`display`], [`secret_shapes`], [`secret_members`] and [`shell_line`] (safe display, without secrets; commands to
 //! paste).
 
 #![warn(missing_docs, unreachable_pub)]
@@ -19,6 +19,7 @@ pub mod millis;
 pub mod patterns;
 pub mod phase_words;
 pub mod proof;
+pub mod ref_list;
 pub mod refused_tool;
 pub mod reply;
 pub mod secret_lines;

@@ -22,6 +22,7 @@ use super::tree_change::{find_file, list_changed_files};
 use super::walk::{CommitHistory, HistoryIndex};
 use watchdog_facts::display::plural;
 use watchdog_facts::evidence::{Commits, Degradation, WarningCode};
+use watchdog_facts::ref_list::RefList;
 use watchdog_facts::work_beside::{BesideState, WorkBeside};
 
 /// How many entries of HEAD's reflog are read, newest first.
@@ -101,6 +102,9 @@ impl BesideSearch<'_, '_> {
         let in_head: HashSet<HistoryIndex> = self.new.iter().copied().collect();
         let is_here = |branch: &Option<String>| *branch == current || branch.is_none();
         made.retain(|node, (branch, _)| !(in_head.contains(node) && is_here(branch)));
+        if made.is_empty() {
+            return Ok(());
+        }
         if !self.drop_older(&mut made, edge, recorded)? {
             let detail = "too much history to prove where all commits come from: some";
             note_unlisted(detail, commits);
@@ -111,14 +115,14 @@ impl BesideSearch<'_, '_> {
         let arrived = self.list_arrived(&remote_logs)?;
         let keepers = self.map_keepers(recorded, &arrived)?;
         self.drop_other_forms(&mut made, &keepers, current.as_ref())?;
-        let names = recorded.names()?;
+        let recorded_refs = recorded.tips()?;
         let mut branches = self.list_moved_tips(recorded)?;
         branches.retain(|(name, _)| {
             name.strip_prefix(HEADS)
                 .is_some_and(|name| Some(name) != current.as_deref())
         });
         branches.extend(arrived);
-        branches.retain(|(name, _)| names.contains(name));
+        branches.retain(|(name, _)| recorded_refs.contains(name));
         let mut moved = Vec::new();
         for (name, id) in branches {
             let mut nodes = Vec::new();
@@ -128,7 +132,7 @@ impl BesideSearch<'_, '_> {
             }
             moved.push((shorten(&name), id, nodes));
         }
-        let was_there = |branch: &str| names.contains(&format!("{HEADS}{branch}"));
+        let was_there = |branch: &str| recorded_refs.contains(&format!("{HEADS}{branch}"));
         let mut tips: Vec<_> = made
             .iter()
             .map(|(node, (branch, _))| (*node, branch.clone()))
@@ -151,7 +155,8 @@ impl BesideSearch<'_, '_> {
                 }
                 let line = self.list_line(self.history.id(node), recorded, MAX_COUNTED)?;
                 covered.extend(&line);
-                let settled_line = self.settle_line(&line, &made, (&keepers, &moved), &names)?;
+                let settled_line =
+                    self.settle_line(&line, &made, (&keepers, &moved), recorded_refs)?;
                 commits.beside.extend(settled_line);
             }
         }
@@ -501,7 +506,7 @@ impl BesideSearch<'_, '_> {
         line: &[ObjectId],
         made: &MadeCommits,
         (keepers, moved): (&HashMap<ObjectId, String>, &[BranchLine]),
-        older_names: &HashSet<String>,
+        older: &RefList,
     ) -> Result<Option<WorkBeside>, Error> {
         let Some(tip) = line.first().copied() else {
             return Ok(None);
@@ -544,7 +549,7 @@ impl BesideSearch<'_, '_> {
                     // A merge commit was made on the branch that got the other's.
                     let mut branches = line.iter().filter_map(|id| find_branch(self, id));
                     let merged = branches.find(|branch| branch.as_ref() != Some(&on));
-                    match merged.filter(|_| older_names.contains(name)) {
+                    match merged.filter(|_| older.contains(name)) {
                         Some(merged) => {
                             branch = merged;
                             (BesideState::Merged, Some("merge"), Some(on))

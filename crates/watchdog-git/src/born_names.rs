@@ -5,7 +5,6 @@
 //! newer than most of the baselines, and belongs to another of the worktrees; so the sweep keeps
 //! the names that belong to none of them.
 
-use std::collections::HashSet;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::Duration;
@@ -37,8 +36,8 @@ impl Worktree {
         recorded: &KnownRefs,
         evidence: &OriginEvidence,
     ) -> Result<Arc<Vec<String>>, Error> {
-        let recorded_names = recorded.names()?;
         if self.served.is_some() {
+            let recorded = recorded.tips()?;
             let refs = self
                 .repo
                 .references()
@@ -50,9 +49,7 @@ impl Worktree {
                 .flatten()
                 .map(|branch| branch.name().as_bstr().to_str_lossy().into_owned());
             return Ok(Arc::new(
-                names
-                    .filter(|name| !recorded_names.contains(name))
-                    .collect(),
+                names.filter(|name| !recorded.contains(name)).collect(),
             ));
         }
         let born = || {
@@ -60,7 +57,8 @@ impl Worktree {
                 .born_listings()
                 .branches
                 .get_or_read(self.common_dir(), |listing| {
-                    self.list_branches(listing, &recorded_names)
+                    let recorded = recorded.tips()?;
+                    self.list_branches(listing, &|name| recorded.contains(name))
                 })
         };
         let Some(NameListings { branches, .. }) = recorded.unclaimed_listings() else {
@@ -71,16 +69,18 @@ impl Worktree {
             // Nearly always there is none, and no HEAD need be read.
             None if born()?.is_empty() => return Ok(Arc::default()),
             None => branches.of_at_most(SHARED_FOR, self.common_dir(), |listing| {
-                self.list_branches(
-                    listing,
-                    &checked_out(self.common_dir(), &evidence.recorded_worktrees()?)?,
-                )
+                let taken = checked_out(self.common_dir(), &evidence.recorded_worktrees()?)?;
+                self.list_branches(listing, &|name| taken.contains(name))
             })?,
         };
+        if unclaimed.is_empty() {
+            return Ok(unclaimed);
+        }
+        let recorded = recorded.tips()?;
         Ok(Arc::new(
             unclaimed
                 .iter()
-                .filter(|name| !recorded_names.contains(*name))
+                .filter(|name| !recorded.contains(name))
                 .cloned()
                 .collect(),
         ))
@@ -90,7 +90,7 @@ impl Worktree {
     fn list_branches(
         &self,
         listing: &mut NewListing<String>,
-        without: &HashSet<String>,
+        is_left_out: &dyn Fn(&str) -> bool,
     ) -> Result<(), Error> {
         // Loose ones first: git removes a loose ref after it wrote the packed one.
         let mut name = BRANCHES.to_owned();
@@ -98,7 +98,7 @@ impl Worktree {
             listing,
             &self.common_dir().join(BRANCHES),
             &mut name,
-            without,
+            is_left_out,
         )?;
         listing.reads(&self.common_dir().join("packed-refs"));
         if let Some(packed) = self
@@ -113,7 +113,7 @@ impl Worktree {
             for branch in branches {
                 let branch = branch.map_err(|e| Error::read_error(self.listing_branches(), e))?;
                 let name = branch.name.as_bstr().to_str_lossy();
-                if !without.contains(&*name) {
+                if !is_left_out(&name) {
                     listing.entries.push(name.into_owned());
                 }
             }
@@ -135,15 +135,16 @@ impl Worktree {
         recorded: &KnownRefs,
         evidence: &OriginEvidence,
     ) -> Result<Vec<PathBuf>, Error> {
-        let recorded_names = recorded.names()?;
-        let is_known =
-            |git_dir: &Path| recorded_names.contains(&head_name(git_dir, self.common_dir()));
+        let is_recorded = || {
+            let recorded = recorded.tips()?;
+            Ok(|git_dir: &Path| recorded.contains(&head_name(git_dir, self.common_dir())))
+        };
         let born = || {
             recorded
                 .born_listings()
                 .worktrees
                 .get_or_read(self.common_dir(), |listing| {
-                    self.list_worktrees(listing, is_known)
+                    self.list_worktrees(listing, is_recorded()?)
                 })
         };
         let git_dirs = match recorded.unclaimed_listings() {
@@ -161,9 +162,13 @@ impl Worktree {
                 }
             }
         };
+        if git_dirs.is_empty() {
+            return Ok(Vec::new());
+        }
+        let is_recorded = is_recorded()?;
         Ok(git_dirs
             .iter()
-            .filter(|git_dir| *git_dir != self.git_dir() && !is_known(git_dir))
+            .filter(|git_dir| *git_dir != self.git_dir() && !is_recorded(git_dir))
             .cloned()
             .collect())
     }
@@ -189,7 +194,7 @@ fn add_loose(
     listing: &mut NewListing<String>,
     folder: &Path,
     name: &mut String,
-    without: &HashSet<String>,
+    is_left_out: &dyn Fn(&str) -> bool,
 ) -> Result<(), Error> {
     let length = name.len();
     for entry in listing.entries(folder)? {
@@ -199,10 +204,10 @@ fn add_loose(
         name.push('/');
         name.push_str(&file_name.as_encoded_bytes().to_str_lossy());
         match entry.file_type() {
-            Ok(kind) if kind.is_dir() => add_loose(listing, &entry.path(), name, without)?,
+            Ok(kind) if kind.is_dir() => add_loose(listing, &entry.path(), name, is_left_out)?,
             // The lock of a ref is none; git allows no branch of such a name.
             Ok(_) if file_name.as_encoded_bytes().ends_with(b".lock") => {}
-            _ if without.contains(name) => {}
+            _ if is_left_out(name) => {}
             _ => listing.entries.push(name.clone()),
         }
     }
@@ -212,6 +217,7 @@ fn add_loose(
 
 #[cfg(test)]
 mod tests {
+    use std::collections::HashSet;
     use std::fs;
     use std::sync::atomic::{AtomicUsize, Ordering};
     use std::time::Instant;

@@ -33,7 +33,7 @@ impl Worktree {
         };
         let mut candidates = self.born_worktrees(recorded, evidence)?;
         // Nearly always there is none, and nothing else need be read. A record from before worktrees were recorded says nothing about them.
-        if candidates.is_empty() || !recorded.names()?.contains(MAIN_HEAD) {
+        if candidates.is_empty() || !recorded.tips()?.contains(MAIN_HEAD) {
             return Ok(Vec::new());
         }
         let with_record = evidence.recorded_worktrees()?;

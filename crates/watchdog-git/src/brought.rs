@@ -27,6 +27,7 @@ use super::snapshot::as_path;
 use super::tree_change::{self, ChangedFile, FileEntry};
 use super::walk::CommitHistory;
 use watchdog_facts::evidence::{Degradation, WarningCode};
+use watchdog_facts::ref_list::RefList;
 use watchdog_facts::session_work::is_dropping;
 use watchdog_system::read_regular_file;
 
@@ -319,9 +320,9 @@ impl<'a> BroughtSearch<'a> {
         Ok(Rc::clone(self.trees.insert(trees.into())))
     }
 
-    fn read_trees(&self, tips: &[(String, String)]) -> Result<Vec<RecordedTree>, Error> {
+    fn read_trees(&self, tips: &RefList) -> Result<Vec<RecordedTree>, Error> {
         let (mut trees, mut seen) = (Vec::new(), HashSet::new());
-        for (name, hex) in tips {
+        for (name, hex) in tips.iter() {
             if seen.len() >= MAX_OBJECTS {
                 break;
             }

@@ -1,10 +1,10 @@
 //! The refs that were recorded with a baseline, read on first use: a session without a new commit needs none of them, and a
 //! repository may have tens of thousands of refs.
 
-use std::collections::HashSet;
 use std::sync::{Arc, OnceLock};
 
 use gix::ObjectId;
+use watchdog_facts::ref_list::RefList;
 
 use super::brought::RecordedTree;
 use super::error::Error;
@@ -13,7 +13,7 @@ use super::kept_listing::NameListings;
 /// A full name of a ref with the object that it named.
 pub type RefTip = (String, String);
 
-type RefReader = Box<dyn Fn() -> Result<Vec<RefTip>, String> + Send + Sync>;
+type RefReader = Box<dyn Fn() -> Result<RefList, String> + Send + Sync>;
 
 /// Full names of refs, each with the object that it named when a baseline was recorded. Clones share what was read.
 #[derive(Clone)]
@@ -28,34 +28,22 @@ pub struct KnownRefs {
 #[derive(Clone, Default)]
 pub struct UnclaimedNames(pub(super) Arc<NameListings>);
 
+#[derive(Default)]
 struct LazyRefs {
-    tips: OnceLock<Vec<RefTip>>,
+    tips: OnceLock<Arc<RefList>>,
     objects: OnceLock<Vec<ObjectId>>,
     trees: OnceLock<Vec<RecordedTree>>,
-    names: OnceLock<Arc<HashSet<String>>>,
     born: NameListings,
     read: Option<RefReader>,
 }
 
 impl KnownRefs {
     /// Refs that `read` gets when they are first asked for; its error says why they could not be read.
-    pub fn later(read: impl Fn() -> Result<Vec<RefTip>, String> + Send + Sync + 'static) -> Self {
-        KnownRefs::with(OnceLock::new(), Some(Box::new(read)))
-    }
-
-    fn with(tips: OnceLock<Vec<RefTip>>, read: Option<RefReader>) -> Self {
-        let lazy = LazyRefs {
-            tips,
-            objects: OnceLock::new(),
-            trees: OnceLock::new(),
-            names: OnceLock::new(),
-            born: NameListings::default(),
-            read,
-        };
-        KnownRefs {
-            lazy: Arc::new(lazy),
-            unclaimed: None,
-        }
+    pub fn later(read: impl Fn() -> Result<RefList, String> + Send + Sync + 'static) -> Self {
+        KnownRefs::from(LazyRefs {
+            read: Some(Box::new(read)),
+            ..LazyRefs::default()
+        })
     }
 
     /// The same refs, whose judgements share with others what no record claims.
@@ -71,20 +59,15 @@ impl KnownRefs {
     ///
     /// # Errors
     /// [`Error::Read`] where they cannot be read. The next call tries again.
-    pub fn tips(&self) -> Result<&[RefTip], Error> {
-        if let Some(tips) = self.lazy.tips.get() {
-            return Ok(tips);
-        }
-        let read = self
-            .lazy
-            .read
-            .as_ref()
-            .map_or_else(|| Ok(Vec::new()), |read| read());
-        let read = read.map_err(|why| Error::Read {
-            doing: "read the refs that were recorded with the baseline".to_string(),
-            why,
-        })?;
-        Ok(self.lazy.tips.get_or_init(|| read))
+    pub fn tips(&self) -> Result<&Arc<RefList>, Error> {
+        get_or_try(&self.lazy.tips, || {
+            let read = self.lazy.read.as_ref();
+            let tips = read.map_or_else(|| Ok(RefList::default()), |read| read());
+            tips.map(Arc::new).map_err(|why| Error::Read {
+                doing: "read the refs that were recorded with the baseline".to_string(),
+                why,
+            })
+        })
     }
 
     /// The objects that they named, each once, parsed once for all clones: thousands of refs may name a handful.
@@ -92,15 +75,12 @@ impl KnownRefs {
     /// # Errors
     /// As [`KnownRefs::tips`].
     pub(super) fn objects(&self) -> Result<&[ObjectId], Error> {
-        if let Some(objects) = self.lazy.objects.get() {
-            return Ok(objects);
-        }
-        let objects = remove_duplicates(
-            self.tips()?
-                .iter()
-                .filter_map(|(_, hex)| ObjectId::from_hex(hex.as_bytes()).ok()),
-        );
-        Ok(self.lazy.objects.get_or_init(|| objects))
+        let objects = get_or_try(&self.lazy.objects, || {
+            let tips = self.tips()?.iter();
+            let ids = tips.filter_map(|(_, hex)| ObjectId::from_hex(hex.as_bytes()).ok());
+            Ok(remove_duplicates(ids))
+        })?;
+        Ok(objects)
     }
 
     /// The trees that they lead to, read once for all clones.
@@ -111,23 +91,7 @@ impl KnownRefs {
         &self,
         read: impl FnOnce() -> Result<Vec<RecordedTree>, Error>,
     ) -> Result<&[RecordedTree], Error> {
-        if let Some(trees) = self.lazy.trees.get() {
-            return Ok(trees);
-        }
-        let trees = read()?;
-        Ok(self.lazy.trees.get_or_init(|| trees))
-    }
-
-    /// Their names, made once for all clones.
-    ///
-    /// # Errors
-    /// As [`KnownRefs::tips`].
-    pub(super) fn names(&self) -> Result<Arc<HashSet<String>>, Error> {
-        if let Some(names) = self.lazy.names.get() {
-            return Ok(Arc::clone(names));
-        }
-        let names = self.tips()?.iter().map(|(name, _)| name.clone()).collect();
-        Ok(Arc::clone(self.lazy.names.get_or_init(|| Arc::new(names))))
+        Ok(get_or_try(&self.lazy.trees, read)?)
     }
 
     /// The last lists of what is not among them, for all clones.
@@ -141,6 +105,18 @@ impl KnownRefs {
     }
 }
 
+/// What is there, or what `read` gets, which the next call tries again after an error.
+fn get_or_try<T>(
+    there: &OnceLock<T>,
+    read: impl FnOnce() -> Result<T, Error>,
+) -> Result<&T, Error> {
+    if let Some(value) = there.get() {
+        return Ok(value);
+    }
+    let value = read()?;
+    Ok(there.get_or_init(|| value))
+}
+
 /// The objects, each once.
 pub(super) fn remove_duplicates(objects: impl Iterator<Item = ObjectId>) -> Vec<ObjectId> {
     let mut objects: Vec<ObjectId> = objects.collect();
@@ -149,9 +125,27 @@ pub(super) fn remove_duplicates(objects: impl Iterator<Item = ObjectId>) -> Vec<
     objects
 }
 
+impl From<LazyRefs> for KnownRefs {
+    fn from(lazy: LazyRefs) -> Self {
+        KnownRefs {
+            lazy: Arc::new(lazy),
+            unclaimed: None,
+        }
+    }
+}
+
+impl From<RefList> for KnownRefs {
+    fn from(tips: RefList) -> Self {
+        KnownRefs::from(LazyRefs {
+            tips: OnceLock::from(Arc::new(tips)),
+            ..LazyRefs::default()
+        })
+    }
+}
+
 impl From<Vec<RefTip>> for KnownRefs {
     fn from(tips: Vec<RefTip>) -> Self {
-        KnownRefs::with(OnceLock::from(tips), None)
+        RefList::from_iter(tips).into()
     }
 }
 
@@ -176,7 +170,7 @@ mod tests {
             let reads = Arc::clone(&reads);
             KnownRefs::later(move || match reads.fetch_add(1, Ordering::Relaxed) {
                 0 => Err("the disk is busy".to_string()),
-                _ => Ok(vec![("refs/heads/main".to_string(), "1".repeat(40))]),
+                _ => Ok([("refs/heads/main", "1".repeat(40))].into_iter().collect()),
             })
         };
         assert_eq!(reads.load(Ordering::Relaxed), 0);
@@ -186,7 +180,7 @@ mod tests {
             "{refused}"
         );
         for shared_refs in [known_refs.clone(), known_refs] {
-            assert_eq!(shared_refs.tips().unwrap().len(), 1);
+            assert_eq!(shared_refs.tips().unwrap().iter().count(), 1);
         }
         assert_eq!(reads.load(Ordering::Relaxed), 2);
     }

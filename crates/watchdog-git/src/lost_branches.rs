@@ -5,9 +5,9 @@ use std::collections::HashSet;
 
 use gix::ObjectId;
 use jiff::Timestamp;
+use watchdog_facts::ref_list::RefList;
 
 use super::error::Error;
-use super::known_refs::RefTip;
 use super::open::Worktree;
 use super::origin_evidence::OriginEvidence;
 use super::own_refs::BRANCH_KEEPER;
@@ -28,26 +28,24 @@ impl Worktree {
     ///
     /// # Errors
     /// When refs or objects cannot be read or written.
-    pub fn keep_branches(&self, tips: &[RefTip], at: Timestamp) -> Result<(), Error> {
+    pub fn keep_branches(&self, tips: &RefList, at: Timestamp) -> Result<(), Error> {
         let remote_tips = tips
             .iter()
             .filter(|(name, _)| name.starts_with("refs/remotes/"));
-        let mut passed: HashSet<&str> = remote_tips.map(|(_, id)| id.as_str()).collect();
+        let mut passed: HashSet<&str> = remote_tips.map(|(_, id)| id).collect();
         let local_tips = self.list_local_tips(tips).map(|(_, id)| id);
-        let unpushed = local_tips
-            .filter(|id| passed.insert(id.as_str()))
-            .take(MAX_KEPT);
-        let unpushed: Vec<String> = unpushed.cloned().collect();
+        let unpushed = local_tips.filter(|id| passed.insert(id)).take(MAX_KEPT);
+        let unpushed: Vec<String> = unpushed.map(str::to_owned).collect();
         self.keep_commits_as((KEPT_AS, BRANCH_KEEPER), &unpushed, at)
     }
 
     /// The branches and HEADs among these refs that are not at the commit of HEAD here, which the baseline's ref keeps.
-    fn list_local_tips<'a>(&self, tips: &'a [RefTip]) -> impl Iterator<Item = &'a RefTip> {
+    fn list_local_tips<'a>(&self, tips: &'a RefList) -> impl Iterator<Item = (&'a str, &'a str)> {
         let own = head_name(self.git_dir(), self.common_dir());
         let head = tips.iter().find(|(name, _)| *name == own);
         tips.iter().filter(move |(name, id)| {
             let is_local = name.starts_with(HEADS) || !name.starts_with("refs/");
-            is_local && head.is_none_or(|(_, head)| head != id)
+            is_local && head.is_none_or(|(_, head)| head != *id)
         })
     }
 
@@ -66,11 +64,11 @@ impl Worktree {
         };
         let branches = self.ref_tips_below(HEADS)?;
         let ids: HashSet<&str> = branches.iter().map(|(_, id)| id.as_str()).collect();
-        let moved_tips: Vec<&RefTip> = (self.list_local_tips(recorded.tips()?))
-            .filter(|(_, id)| !ids.contains(id.as_str()))
+        let moved_tips: Vec<(&str, &str)> = (self.list_local_tips(recorded.tips()?))
+            .filter(|(_, id)| !ids.contains(id))
             .collect();
-        let parse = |(_, hex): &RefTip| ObjectId::from_hex(hex.as_bytes()).ok();
-        let moved_ids = moved_tips.iter().filter_map(|tip| parse(tip));
+        let parse = |hex: &str| ObjectId::from_hex(hex.as_bytes()).ok();
+        let moved_ids = moved_tips.iter().filter_map(|(_, hex)| parse(hex));
         let mut lost_ids = self.find_unreached(moved_ids, &[])?;
         if lost_ids.is_empty() {
             return Ok(Vec::new());
@@ -82,7 +80,7 @@ impl Worktree {
         }
         lost_ids.retain(|id| !amended.contains(id));
         lost_ids.truncate(MAX_KEPT);
-        let tips: Vec<ObjectId> = branches.iter().filter_map(parse).collect();
+        let tips: Vec<ObjectId> = branches.iter().filter_map(|(_, hex)| parse(hex)).collect();
         let lost_ids = self.drop_replaced(lost_ids, &tips)?;
         let lost_ids: Vec<String> = lost_ids.iter().map(ToString::to_string).collect();
         self.keep_commits_as((KEPT_AS, BRANCH_KEEPER), &lost_ids, at)?;
@@ -92,7 +90,7 @@ impl Worktree {
             Some(LeftCommit {
                 origin: match name.strip_prefix(HEADS) {
                     Some(branch) => format!("branch {branch}"),
-                    None => name.clone(),
+                    None => (*name).to_owned(),
                 },
                 folder: Some(self.root.clone()),
                 git_dir: self.git_dir.clone(),

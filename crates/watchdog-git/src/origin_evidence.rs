@@ -144,8 +144,15 @@ mod tests {
             .with_recorded_worktrees(move || Ok(ids.clone()));
         let with_other_refs = evidence.clone().with_refs(Some(refs("refs/heads/other")));
         assert_eq!(
-            with_other_refs.refs.as_ref().unwrap().tips().unwrap()[0].0,
-            "refs/heads/other"
+            (with_other_refs
+                .refs
+                .as_ref()
+                .unwrap()
+                .tips()
+                .unwrap()
+                .iter())
+            .next(),
+            Some(("refs/heads/other", &*"1".repeat(40)))
         );
         assert_eq!(
             (

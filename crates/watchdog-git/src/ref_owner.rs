@@ -15,6 +15,7 @@ use super::known_refs::RefTip;
 use super::open::Worktree;
 use super::origin_evidence::OriginEvidence;
 use super::worktree_id::worktree_id;
+use watchdog_facts::ref_list::RefList;
 use watchdog_system::read_regular_file;
 
 /// The largest HEAD that is read, in bytes.
@@ -39,7 +40,7 @@ pub(super) struct RefOwners {
     own_head: String,
     own_branch: Option<String>,
     /// The refs and worktrees at the baseline; `None` without a record.
-    recorded: Option<Arc<HashSet<String>>>,
+    recorded: Option<Arc<RefList>>,
     /// Whether the record lists worktrees; an old one does not.
     knows_worktrees: bool,
     with_record: HashSet<String>,
@@ -50,10 +51,10 @@ pub(super) struct RefOwners {
 impl RefOwners {
     pub(super) fn new(worktree: &Worktree, evidence: &OriginEvidence) -> Result<Self, Error> {
         let recorded = match &evidence.refs {
-            Some(refs) => Some(refs.names()?),
+            Some(refs) => Some(Arc::clone(refs.tips()?)),
             None => None,
         };
-        let is_head = |name: &String| name == MAIN_HEAD || name.starts_with("worktrees/");
+        let is_head = |(name, _): (&str, &str)| name == MAIN_HEAD || name.starts_with("worktrees/");
         let mut owners = RefOwners {
             own_head: head_name(worktree.git_dir(), worktree.common_dir()),
             own_branch: worktree
@@ -123,8 +124,9 @@ impl RefOwners {
 
     /// Whether a linked worktree of the record is gone, and its log with it.
     pub(super) fn lost_worktree(&self, common_dir: &Path) -> bool {
-        let is_lost =
-            |name: &String| name.starts_with("worktrees/") && is_absent(&common_dir.join(name));
+        let is_lost = |(name, _): (&str, &str)| {
+            name.starts_with("worktrees/") && is_absent(&common_dir.join(name))
+        };
         self.recorded.iter().any(|names| names.iter().any(is_lost))
     }
 

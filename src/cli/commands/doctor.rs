@@ -112,7 +112,7 @@ fn bring_back(command_env: &CommandEnv, terminal: &CommandTerminal) -> Result<u8
                 committer: None,
                 commit: Some(kept_baseline.commit),
                 branch: None,
-                refs: BaselineRefs::Here(Vec::new()),
+                refs: BaselineRefs::Here(Default::default()),
                 at,
                 worktree: open.root().to_owned(),
                 // Its refs are here, which no clone copies.

@@ -60,7 +60,7 @@ fn write_bundle(
     let is_ref = |name: &str| name.starts_with("refs/") && !name.contains("@{");
     let mut wanted: BTreeSet<(String, String)> = (tips.iter())
         .filter(|(name, _)| is_ref(name))
-        .cloned()
+        .map(|(name, id)| (name.to_owned(), id.to_owned()))
         .collect();
     let detached = match &recorded.point {
         HistoryPoint::Commit(commit) if open.worktree.branch().is_none() => Some(commit.clone()),

@@ -285,7 +285,7 @@ impl<'a> HookRun<'a> {
         }
         let tips = input.evidence.refs.as_ref()?.tips().ok()?;
         let mut args = vec!["rev-list", "--no-walk"];
-        args.extend(tips.iter().map(|(_, id)| id.as_str()));
+        args.extend(tips.iter().map(|(_, id)| id));
         if let HistoryPoint::Commit(baseline) = &input.baseline {
             args.push(baseline);
         }

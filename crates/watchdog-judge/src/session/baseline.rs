@@ -6,6 +6,7 @@ use std::sync::{Arc, Mutex, PoisonError};
 use jiff::Timestamp;
 
 use watchdog_facts::evidence::{Degradation, UnreadableFact, WarningCode};
+use watchdog_facts::ref_list::RefList;
 use watchdog_facts::session_work::{ContentIds, SessionEdgeFiles, drop_earlier_work};
 use watchdog_git::{ContentAtBaseline, HistoryPoint, KnownRefs, UnclaimedNames, Worktree};
 use watchdog_store::baseline::{BaselineRecord, BaselineRefs};
@@ -107,7 +108,7 @@ pub fn record_head_baseline(
 ) -> Result<RecordedBaseline, UnreadableFact> {
     let spec = spec_of_new_session(store, worktree, spec)?;
     let point = worktree.head()?;
-    let tips = worktree.ref_tips()?;
+    let tips: RefList = worktree.ref_tips()?.into_iter().collect();
     let mut notes = Vec::new();
     let commit = match &point {
         HistoryPoint::Unborn => None,
@@ -341,14 +342,22 @@ mod tests {
         let tips = |word: &str| {
             (0..100)
                 .map(|n| (format!("refs/heads/{word}/{n}"), "1".repeat(40)))
-                .collect::<Vec<_>>()
+                .collect::<RefList>()
         };
         let kept_refs = |word: &str| {
             refs::keep_refs(store.as_ref(), tips(word), Timestamp::UNIX_EPOCH).expect("a row")
         };
         let recent = RecentRefs::default();
-        let first =
-            |known_refs: &KnownRefs| known_refs.tips().expect("they are there")[0].0.clone();
+        let first = |known_refs: &KnownRefs| {
+            known_refs
+                .tips()
+                .expect("they are there")
+                .iter()
+                .next()
+                .expect("many")
+                .0
+                .to_owned()
+        };
         let a = recent.get_known_refs(&store, kept_refs("a"));
         assert_eq!(first(&a), "refs/heads/a/0");
         for word in ["b", "a", "c", "b"] {

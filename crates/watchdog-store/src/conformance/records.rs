@@ -3,6 +3,7 @@
 use super::*;
 use crate::records::RecordType;
 use crate::records::baseline::BaselineRecord;
+use watchdog_facts::ref_list::RefList;
 
 #[test]
 fn concurrent_record_updates_are_never_lost() {
@@ -55,7 +56,7 @@ fn concurrent_record_updates_are_never_lost() {
     });
 }
 
-fn some_refs(count: usize) -> Vec<(String, String)> {
+fn some_refs(count: usize) -> RefList {
     (0..count)
         .map(|n| (format!("refs/heads/b{n}"), format!("{n:040x}")))
         .collect()

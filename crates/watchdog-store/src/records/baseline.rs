@@ -4,8 +4,8 @@ use std::path::PathBuf;
 
 use jiff::Timestamp;
 use serde::{Deserialize, Serialize};
+use watchdog_facts::ref_list::RefList;
 
-use super::refs;
 use super::row::RecordType;
 use crate::engine::LocalStore;
 use crate::error::StoreError;
@@ -39,16 +39,12 @@ pub struct BaselineRecord {
     pub blocked: Option<String>,
 }
 
-/// The refs that were recorded with a baseline. Version 1 had the text of all of them, however long; [`refs::read_refs`] reads them.
+/// The refs that were recorded with a baseline. Version 1 had the text of all of them, however long; [`super::refs::read_refs`] reads them.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub enum BaselineRefs {
     /// Full names of all refs, each with the object that it named.
-    #[serde(
-        rename = "refs",
-        serialize_with = "refs::write_refs",
-        deserialize_with = "refs::read_text"
-    )]
-    Here(Vec<(String, String)>),
+    #[serde(rename = "refs")]
+    Here(RefList),
     /// A row of their own has them, by this name.
     #[serde(rename = "kept_refs")]
     Kept(String),

@@ -5,13 +5,13 @@ use std::path::PathBuf;
 use jiff::Timestamp;
 use serde::{Deserialize, Serialize};
 
-use super::refs;
 use super::row::RecordType;
 use watchdog_core::decision::breaker::Breaker;
 use watchdog_core::decision::iteration::record::IterationRecord;
 use watchdog_core::decision::iteration::standing::LoopStanding;
 use watchdog_facts::evidence::{Degradation, read_known_notes};
 use watchdog_facts::ignored_files::LostFile;
+use watchdog_facts::ref_list::RefList;
 use watchdog_facts::verdict::Reason;
 
 /// A loop as it is recorded.
@@ -24,11 +24,7 @@ pub struct LoopRecord {
     /// The commit where it began: the criteria come from there; `None` = unborn.
     pub origin: Option<String>,
     /// The refs of that moment, each with the object that it named.
-    #[serde(
-        serialize_with = "refs::write_refs",
-        deserialize_with = "refs::read_text"
-    )]
-    pub refs: Vec<(String, String)>,
+    pub refs: RefList,
     /// Its progress.
     #[serde(flatten)]
     pub standing: LoopStanding,
@@ -82,7 +78,7 @@ impl LoopRecord {
             id: id.into(),
             begun_at,
             origin: None,
-            refs: Vec::new(),
+            refs: RefList::default(),
             standing: LoopStanding::default(),
             records: Vec::new(),
             at_most: None,
@@ -130,10 +126,10 @@ mod tests {
             id: "1".into(),
             begun_at: now,
             origin: None,
-            refs: vec![
-                ("refs/heads/a".into(), "b".repeat(40)),
-                ("refs/heads/c".into(), "d".repeat(40)),
-            ],
+            refs: RefList::from_iter([
+                ("refs/heads/a", "b".repeat(40)),
+                ("refs/heads/c", "d".repeat(40)),
+            ]),
             standing: LoopStanding {
                 finished: 2,
                 spent: SpentUsage {

@@ -6,7 +6,8 @@ use std::collections::HashSet;
 use std::time::Duration;
 
 use jiff::Timestamp;
-use serde::{Deserialize, Deserializer, Serialize, Serializer, de};
+use serde::{Deserialize, Serialize};
+use watchdog_facts::ref_list::RefList;
 
 use super::baseline::{BaselineRecord, BaselineRefs};
 use super::row::{self, RecordType};
@@ -24,24 +25,10 @@ const UNUSED_KEPT: Duration = Duration::from_secs(2 * 86_400);
 /// From this age on, refs that are there already are written again before a new baseline relies on them.
 const RENEWED_AFTER: Duration = Duration::from_secs(86_400);
 
-/// Writes refs as one text of `<object> <name>` lines.
-pub(super) fn write_refs<S: Serializer>(refs: &[RecordedRef], to: S) -> Result<S::Ok, S::Error> {
-    to.serialize_str(&to_text(refs))
-}
-
-/// Reads that text.
-pub(super) fn read_text<'de, D: Deserializer<'de>>(from: D) -> Result<Vec<RecordedRef>, D::Error> {
-    from_text(&String::deserialize(from)?).map_err(de::Error::custom)
-}
-
-/// A full name of a ref with the object that it named.
-type RecordedRef = (String, String);
-
 #[derive(Clone, Serialize, Deserialize)]
 pub(super) struct RefsRecord {
     at: Timestamp,
-    #[serde(rename = "refs")]
-    text: String,
+    refs: RefList,
 }
 
 impl RecordType for RefsRecord {
@@ -51,20 +38,20 @@ impl RecordType for RefsRecord {
 /// Keeps refs for a baseline that is about to be recorded, and returns what the baseline is to hold of them.
 pub fn keep_refs(
     store: &dyn LocalStore,
-    tips: Vec<RecordedRef>,
+    refs: RefList,
     now: Timestamp,
 ) -> Result<BaselineRefs, StoreError> {
-    let text = to_text(&tips);
+    let text = refs.as_str().as_bytes();
     if text.len() <= SHORT {
-        return Ok(BaselineRefs::Here(tips));
+        return Ok(BaselineRefs::Here(refs));
     }
-    let name = sha256_hex(&[text.as_bytes()])[..32].to_owned();
+    let name = sha256_hex(&[text])[..32].to_owned();
     let key = RowKey::new(RefsRecord::KIND, &[&name]);
     // Writes an unreadable row again.
     let fresh = row::load_row::<RefsRecord>(store, &key)
         .is_ok_and(|row| row.is_some_and(|refs| !is_older(&refs, RENEWED_AFTER, now)));
     if !fresh {
-        row::overwrite_row(store, &key, &RefsRecord { at: now, text })?;
+        row::overwrite_row(store, &key, &RefsRecord { at: now, refs })?;
     }
     Ok(BaselineRefs::Kept(name))
 }
@@ -73,21 +60,17 @@ pub fn keep_refs(
 ///
 /// # Errors
 /// Also where they are gone: that is not a repository without refs.
-pub fn read_refs(
-    store: &dyn LocalStore,
-    baseline: &BaselineRefs,
-) -> Result<Vec<RecordedRef>, StoreError> {
+pub fn read_refs(store: &dyn LocalStore, baseline: &BaselineRefs) -> Result<RefList, StoreError> {
     let name = match baseline {
-        BaselineRefs::Here(tips) => return Ok(tips.clone()),
+        BaselineRefs::Here(refs) => return Ok(refs.clone()),
         BaselineRefs::Kept(name) => name,
     };
-    let bad = |why: &str| StoreError::BadRecord {
-        what: format!("refs '{name}'"),
-        why: why.into(),
-    };
-    let row = row::load_row::<RefsRecord>(store, &RowKey::new(RefsRecord::KIND, &[name]))?
-        .ok_or_else(|| bad("they are gone"))?;
-    from_text(&row.text).map_err(|why| bad(&why))
+    let row = row::load_row::<RefsRecord>(store, &RowKey::new(RefsRecord::KIND, &[name]))?;
+    row.map(|row| row.refs)
+        .ok_or_else(|| StoreError::BadRecord {
+            what: format!("refs '{name}'"),
+            why: "they are gone".into(),
+        })
 }
 
 /// Forgets the refs that no baseline names any more, and says how many.
@@ -131,34 +114,6 @@ pub fn forget_unused(store: &dyn LocalStore, now: Timestamp) -> Result<u64, Stor
 /// A clock that was turned back makes nothing older.
 fn is_older(refs: &RefsRecord, age: Duration, now: Timestamp) -> bool {
     Duration::try_from(now.duration_since(refs.at)).is_ok_and(|since| since > age)
-}
-
-/// A repository may have tens of thousands of refs, so they are one text of `<object> <name>` lines: neither can hold blanks.
-pub(super) fn to_text(tips: &[RecordedRef]) -> String {
-    let mut text = String::with_capacity(
-        tips.iter()
-            .map(|(name, object)| name.len() + object.len() + 2)
-            .sum(),
-    );
-    for (name, object) in tips {
-        if !text.is_empty() {
-            text.push('\n');
-        }
-        text.push_str(object);
-        text.push(' ');
-        text.push_str(name);
-    }
-    text
-}
-
-/// Parses the text of [`to_text`].
-pub(super) fn from_text(text: &str) -> Result<Vec<RecordedRef>, String> {
-    let pair = |line: &str| {
-        line.split_once(' ')
-            .map(|(object, name)| (name.to_string(), object.to_string()))
-    };
-    let tips: Option<Vec<_>> = text.lines().map(pair).collect();
-    tips.ok_or_else(|| "a line of its refs has no name".to_string())
 }
 
 #[cfg(test)]

@@ -8,7 +8,7 @@ use crate::engine::ExpectedRevision;
 use crate::engine::SharedStore as _;
 use crate::sqlite::tests::Scratch;
 
-fn tips(count: usize, object: char) -> Vec<RecordedRef> {
+fn tips(count: usize, object: char) -> RefList {
     (0..count)
         .map(|n| {
             (
@@ -26,7 +26,7 @@ fn day(day: i64) -> Timestamp {
 fn recorded(
     store: &dyn LocalStore,
     worktree: &str,
-    tips: Vec<RecordedRef>,
+    tips: RefList,
     at: Timestamp,
 ) -> BaselineRecord {
     let refs = keep_refs(store, tips, at).unwrap();
@@ -61,14 +61,14 @@ fn shared_refs_of_baselines_are_stored_once() {
     }
     recorded(&store, "other", tips(1000, 'b'), day(1));
     recorded(&store, "few", tips(3, 'a'), day(1));
-    recorded(&store, "none", Vec::new(), day(1));
+    recorded(&store, "none", RefList::default(), day(1));
     assert_eq!(rows(&store), 2);
     for (worktree, expected) in [
         ("wt0", tips(1000, 'a')),
         ("wt4", tips(1000, 'a')),
         ("other", tips(1000, 'b')),
         ("few", tips(3, 'a')),
-        ("none", vec![]),
+        ("none", RefList::default()),
     ] {
         let baseline = BaselineRecord::read_row(&store, worktree, "auth")
             .unwrap()
@@ -130,7 +130,7 @@ fn unreadable_baseline_prevents_forgetting() {
 fn first_version_baseline_contains_its_own_refs() {
     let scratch = Scratch::new();
     let store = SqliteStore::open(&scratch.dir).unwrap();
-    let text = to_text(&tips(1000, 'c'));
+    let text = tips(1000, 'c');
     let old = serde_json::json!({ "v": 1, "commit": null, "branch": "main", "at": day(1), "worktree": "/repo", "refs": text });
     let key = RowKey::new(BaselineRecord::KIND, &["wt", "auth"]);
     assert!(matches!(

@@ -60,7 +60,7 @@ impl MirroredWork {
                 committer: None,
                 commit: commit(),
                 branch: self.baseline.take().and_then(|before| before.branch),
-                refs: BaselineRefs::Here(Vec::new()),
+                refs: BaselineRefs::Here(Default::default()),
                 at: event.at,
                 worktree: mirrored_folder(machine, event),
                 clone_id: None,

@@ -155,7 +155,7 @@ fn begin_record(worktree: &Worktree, at: Timestamp) -> Result<LoopRecord, Unread
     };
     Ok(LoopRecord {
         origin,
-        refs: worktree.ref_tips()?,
+        refs: worktree.ref_tips()?.into_iter().collect(),
         birth: worktree.birth(),
         ..LoopRecord::new_begun(event_id(at), at)
     })
