@@ -8,6 +8,7 @@ use gix::ObjectId;
 use gix::bstr::ByteSlice;
 use jiff::Timestamp;
 
+use super::baseline::HEADS;
 use super::error::Error;
 use super::known_refs::KnownRefs;
 use super::lost_commits::is_since;
@@ -41,8 +42,7 @@ const MAX_NAMED: usize = 10;
 /// How many bytes of files are compared by patch.
 const MAX_PATCH: u64 = 16 << 20;
 
-/// The folders of branches and of remote-tracking refs.
-const HEADS: &str = "refs/heads/";
+/// The folder of remote-tracking refs.
 const REMOTES: &str = "refs/remotes/";
 
 /// The name of a ref without these folders.

@@ -1,9 +1,9 @@
 //! Lists what a repository has now and had not when a baseline was recorded: branches and linked worktrees, by their names alone.
 //!
 //! A sweep asks this for each of a thousand worktrees of one repository. If all of them share the
-//! recorded refs, these keep the last lists. If each has refs of its own, nearly every name is
-//! newer than most of the baselines, and belongs to another of the worktrees; so the sweep keeps
-//! the names that belong to none of them.
+//! recorded refs, these keep the last lists. If each has refs of its own, most names may be newer
+//! than a baseline, and belong to another of the worktrees; so the sweep keeps the names that
+//! belong to none of them.
 
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
@@ -22,7 +22,7 @@ use super::worktree_id::worktree_id;
 /// Prefix of branches.
 const BRANCHES: &str = "refs/heads";
 
-/// How long others may use what no record claims. A new name shows at once; what a worktree checks out, and a new record, after this time.
+/// How old a shared list may be that was read at once. A new name shows immediately; a new record, and another branch in a worktree, do not.
 const SHARED_FOR: Duration = Duration::from_secs(1);
 
 impl Worktree {
@@ -61,18 +61,14 @@ impl Worktree {
                     self.list_branches(listing, &|name| recorded.contains(name))
                 })
         };
-        let Some(NameListings { branches, .. }) = recorded.unclaimed_listings() else {
+        let Some(NameListings { branches, .. }) = recorded.unclaimed_listings(self.common_dir())
+        else {
             return born();
         };
-        let unclaimed = match branches.kept_at_most(SHARED_FOR, self.common_dir()) {
-            Some(unclaimed) => unclaimed,
-            // Nearly always there is none, and no HEAD need be read.
-            None if born()?.is_empty() => return Ok(Arc::default()),
-            None => branches.of_at_most(SHARED_FOR, self.common_dir(), |listing| {
-                let taken = checked_out(self.common_dir(), &evidence.recorded_worktrees()?)?;
-                self.list_branches(listing, &|name| taken.contains(name))
-            })?,
-        };
+        let unclaimed = branches.of_at_most(SHARED_FOR, self.common_dir(), |listing| {
+            let taken = checked_out(self.common_dir(), &evidence.recorded_worktrees()?)?;
+            self.list_branches(listing, &|name| taken.contains(name))
+        })?;
         if unclaimed.is_empty() {
             return Ok(unclaimed);
         }
@@ -147,19 +143,15 @@ impl Worktree {
                     self.list_worktrees(listing, is_recorded()?)
                 })
         };
-        let git_dirs = match recorded.unclaimed_listings() {
+        let git_dirs = match recorded.unclaimed_listings(self.common_dir()) {
             None => born()?,
             Some(NameListings { worktrees, .. }) => {
-                match worktrees.kept_at_most(SHARED_FOR, self.common_dir()) {
-                    Some(unclaimed) => unclaimed,
-                    None if born()?.is_empty() => return Ok(Vec::new()),
-                    None => worktrees.of_at_most(SHARED_FOR, self.common_dir(), |listing| {
-                        let with_record = evidence.recorded_worktrees()?;
-                        self.list_worktrees(listing, |git_dir| {
-                            with_record.contains(&worktree_id(git_dir, self.common_dir()))
-                        })
-                    })?,
-                }
+                worktrees.of_at_most(SHARED_FOR, self.common_dir(), |listing| {
+                    let with_record = evidence.recorded_worktrees()?;
+                    self.list_worktrees(listing, |git_dir| {
+                        with_record.contains(&worktree_id(git_dir, self.common_dir()))
+                    })
+                })?
             }
         };
         if git_dirs.is_empty() {
@@ -343,7 +335,7 @@ mod tests {
             Ok(HashSet::from([id.clone()]))
         });
         let shared = UnclaimedNames::default();
-        // Each of the worktrees has recorded refs of its own.
+        // Each of the worktrees has recorded refs of its own; those of the first alone share nothing.
         let read = |recorded: &[&str]| {
             let refs = recorded
                 .iter()
@@ -365,6 +357,7 @@ mod tests {
             names.sort();
             names
         };
+        assert_eq!(read(&["refs/heads/of-free"]).len(), 3);
         let until = |is_so: &dyn Fn() -> bool| {
             let begun = Instant::now();
             while !is_so() {

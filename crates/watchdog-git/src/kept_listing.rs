@@ -16,11 +16,16 @@ pub(super) struct NameListings {
     pub worktrees: LastListing<PathBuf>,
 }
 
+/// How long a list may last that was long to read.
+const LONGEST: Duration = Duration::from_secs(10);
+
 /// A list of one repository, with the versions of what it was read from.
 struct KeptListing<T> {
     common_dir: PathBuf,
     versions: Vec<(PathBuf, Option<StatStamp>)>,
     read_at: Instant,
+    /// How long that took.
+    read_in: Duration,
     entries: Arc<Vec<T>>,
 }
 
@@ -43,7 +48,8 @@ impl<T> LastListing<T> {
         self.of_at_most(Duration::MAX, common_dir, read)
     }
 
-    /// The same, where the kept list is also no older than `age`: it depends on something whose change no version shows.
+    /// The same, where the kept list is also no older than `age`, or than fifty times its reading, up to ten seconds: it depends on something whose
+    /// change no version shows.
     pub(super) fn of_at_most(
         &self,
         age: Duration,
@@ -74,16 +80,11 @@ impl<T> LastListing<T> {
                 common_dir: common_dir.to_owned(),
                 versions: listing.versions,
                 read_at,
+                read_in: read_at.elapsed(),
                 entries: names,
             });
         }
         Ok(listed)
-    }
-
-    /// The kept list, under the same conditions.
-    pub(super) fn kept_at_most(&self, age: Duration, common_dir: &Path) -> Option<Arc<Vec<T>>> {
-        let last = self.0.lock().unwrap_or_else(PoisonError::into_inner);
-        last.as_ref()?.at_most(age, common_dir)
     }
 }
 
@@ -96,8 +97,8 @@ impl<T> LastListing<T> {
 
 impl<T> KeptListing<T> {
     fn at_most(&self, age: Duration, common_dir: &Path) -> Option<Arc<Vec<T>>> {
-        let is_valid =
-            self.common_dir == common_dir && self.read_at.elapsed() <= age && self.is_current();
+        let is_young = self.read_at.elapsed() <= age.max(LONGEST.min(50 * self.read_in));
+        let is_valid = is_young && self.common_dir == common_dir && self.is_current();
         is_valid.then(|| Arc::clone(&self.entries))
     }
 

@@ -1,7 +1,8 @@
 //! The refs that were recorded with a baseline, read on first use: a session without a new commit needs none of them, and a
 //! repository may have tens of thousands of refs.
 
-use std::sync::{Arc, OnceLock};
+use std::path::{Path, PathBuf};
+use std::sync::{Arc, Mutex, OnceLock, PoisonError, Weak};
 
 use gix::ObjectId;
 use watchdog_facts::ref_list::RefList;
@@ -26,7 +27,10 @@ pub struct KnownRefs {
 /// a moment: linked worktrees without a record of their own, and branches that no worktree with a
 /// record has checked out.
 #[derive(Clone, Default)]
-pub struct UnclaimedNames(pub(super) Arc<NameListings>);
+pub struct UnclaimedNames(Arc<(NameListings, Mutex<FirstRecord>)>);
+
+/// The last repository, and the recorded refs that its first judgement compared with.
+type FirstRecord = (PathBuf, Weak<LazyRefs>);
 
 #[derive(Default)]
 struct LazyRefs {
@@ -99,22 +103,25 @@ impl KnownRefs {
         &self.lazy.born
     }
 
-    /// The shared names that no record claims.
-    pub(super) fn unclaimed_listings(&self) -> Option<&NameListings> {
-        self.unclaimed.as_ref().map(|unclaimed| &*unclaimed.0)
+    /// The shared names that no record claims; `None` where judgements of this repository compared with these refs alone so far: to know
+    /// them, the HEAD of each worktree is read.
+    pub(super) fn unclaimed_listings(&self, common_dir: &Path) -> Option<&NameListings> {
+        let (listings, first) = &*self.unclaimed.as_ref()?.0;
+        let mut first = first.lock().unwrap_or_else(PoisonError::into_inner);
+        if first.0 != common_dir {
+            *first = (common_dir.to_owned(), Arc::downgrade(&self.lazy));
+        }
+        (first.1.as_ptr() != Arc::as_ptr(&self.lazy)).then_some(listings)
     }
 }
 
-/// What is there, or what `read` gets, which the next call tries again after an error.
-fn get_or_try<T>(
-    there: &OnceLock<T>,
-    read: impl FnOnce() -> Result<T, Error>,
-) -> Result<&T, Error> {
-    if let Some(value) = there.get() {
+/// The value of a cell. `read` fills an empty one; the next call repeats a failed reading.
+fn get_or_try<T>(cell: &OnceLock<T>, read: impl FnOnce() -> Result<T, Error>) -> Result<&T, Error> {
+    if let Some(value) = cell.get() {
         return Ok(value);
     }
     let value = read()?;
-    Ok(there.get_or_init(|| value))
+    Ok(cell.get_or_init(|| value))
 }
 
 /// The objects, each once.

@@ -7,6 +7,7 @@ use gix::ObjectId;
 use jiff::Timestamp;
 use watchdog_facts::ref_list::RefList;
 
+use super::baseline::HEADS;
 use super::error::Error;
 use super::open::Worktree;
 use super::origin_evidence::OriginEvidence;
@@ -20,8 +21,6 @@ const KEPT_AS: &str = "%branches";
 
 /// More commits are not kept.
 const MAX_KEPT: usize = 1_000;
-
-const HEADS: &str = "refs/heads/";
 
 impl Worktree {
     /// Keeps the commits of branches and other HEADs among these refs in one ref, like a judged head. Remotes keep pushed ones.
@@ -66,6 +65,7 @@ impl Worktree {
         let ids: HashSet<&str> = branches.iter().map(|(_, id)| id.as_str()).collect();
         let moved_tips: Vec<(&str, &str)> = (self.list_local_tips(recorded.tips()?))
             .filter(|(_, id)| !ids.contains(id))
+            .take(4 * MAX_KEPT)
             .collect();
         let parse = |hex: &str| ObjectId::from_hex(hex.as_bytes()).ok();
         let moved_ids = moved_tips.iter().filter_map(|(_, hex)| parse(hex));
@@ -79,6 +79,7 @@ impl Worktree {
             amended.extend(entries.filter(|entry| entry.amends).map(|entry| entry.old));
         }
         lost_ids.retain(|id| !amended.contains(id));
+        lost_ids.sort();
         lost_ids.truncate(MAX_KEPT);
         let tips: Vec<ObjectId> = branches.iter().filter_map(|(_, hex)| parse(hex)).collect();
         let lost_ids = self.drop_replaced(lost_ids, &tips)?;

@@ -245,8 +245,10 @@ pub(super) fn new_read_error(path: &Path, error: &io::Error) -> Error {
 /// How git calls HEAD of a worktree from another one.
 pub(super) fn head_name(git_dir: &Path, common_dir: &Path) -> String {
     match git_dir.file_name() {
+        // The end of a line would end the ref in a record.
         Some(name) if git_dir != common_dir => {
-            format!("worktrees/{}/HEAD", name.as_encoded_bytes().to_str_lossy())
+            let name = name.as_encoded_bytes().to_str_lossy();
+            format!("worktrees/{}/HEAD", name.replace(['\n', '\r'], "\u{fffd}"))
         }
         _ => MAIN_HEAD.to_owned(),
     }
