@@ -143,14 +143,16 @@ pub(super) fn edit_tree(
 }
 
 fn open_tree_editor(repo: &gix::Repository, base: ObjectId) -> Result<Editor<'_>, Error> {
+    let read = || {
+        let tree = repo.find_tree(base)?;
+        Ok(tree.decode()?.into())
+    };
     let root = match base.is_empty_tree() {
         true => Tree::default(),
-        false => repo
-            .find_tree(base)
-            .and_then(|tree| Ok(tree.decode()?.into()))
-            .map_err(|e: gix::Error| {
-                Error::read_error("read the tree that a snapshot starts from", e)
-            })?,
+        // A garbage collection moves it to a pack between two looks.
+        false => read().or_else(|_| read()).map_err(|e: gix::Error| {
+            Error::read_error("read the tree that a snapshot starts from", e)
+        })?,
     };
     Ok(Editor::new(root, &repo.objects, repo.object_hash()))
 }
