@@ -6,13 +6,13 @@ use serde_json::json;
 
 use super::*;
 use watchdog_core::config::settings::ConfigSettings;
-use watchdog_core::decision::breaker::BreakerInput;
+use watchdog_core::decision::breaker::{Breaker, BreakerInput};
 use watchdog_core::decision::iteration::standing::LoopStanding;
 use watchdog_facts::verdict::Reason;
 use watchdog_store::baseline::BaselineRefs;
 use watchdog_store::journal::{kind, new_event};
 use watchdog_store::lock::{LockAttempt, WorktreeLock};
-use watchdog_store::{LocalStore, RecordType, RowKey, breaker, journal, open_store};
+use watchdog_store::{LocalStore, RecordType, RowKey, journal, open_store};
 
 struct Ground {
     scratch: tempfile::TempDir,
@@ -411,7 +411,7 @@ fn open_breaker_needs_attention_until_cooldown_ends() {
     ground.watch("w", "s", 10);
     let settings = ConfigSettings::default().breaker;
     for second in [100, 200, 300] {
-        breaker::update_breaker(ground.store.as_ref(), "w", "s", |b| {
+        Breaker::update_row(ground.store.as_ref(), "w", "s", |b| {
             b.record(
                 at(second),
                 &settings,

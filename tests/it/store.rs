@@ -12,12 +12,12 @@ use std::time::{Duration, Instant};
 
 use jiff::Timestamp;
 use watchdog_core::config::settings::BreakerSettings;
-use watchdog_core::decision::breaker::{BreakerAdmission, BreakerInput, BreakerState};
+use watchdog_core::decision::breaker::{Breaker, BreakerAdmission, BreakerInput, BreakerState};
 use watchdog_store::engine::{AppendOutcome, EventCursor};
 use watchdog_store::journal::{kind, new_event};
 use watchdog_store::lock::{LockAttempt, LockHolder, WorktreeLock};
 use watchdog_store::trust::{TrustGrant, TrustStore};
-use watchdog_store::{StateDir, StoreError, breaker, open_store};
+use watchdog_store::{RecordType, StateDir, StoreError, open_store};
 
 const ROLE: &str = "STORE_WORKER_ROLE";
 const STATE: &str = "STORE_WORKER_STATE";
@@ -129,7 +129,7 @@ fn write_until_killed(dir: &StateDir) {
             AppendOutcome::Done
         );
         println!("\nacked {}", new.id);
-        breaker::update_breaker(store.as_ref(), "wt", "auth", |b| {
+        Breaker::update_row(store.as_ref(), "wt", "auth", |b| {
             b.record(
                 now(),
                 &SETTINGS,
@@ -167,7 +167,7 @@ fn write_some(dir: &StateDir) {
 fn strike(dir: &StateDir) {
     let store = open_store(dir).unwrap();
     for _ in 0..20 {
-        breaker::update_breaker(store.as_ref(), "wt", "auth", |b| {
+        Breaker::update_row(store.as_ref(), "wt", "auth", |b| {
             b.record(
                 now(),
                 &SETTINGS,
@@ -179,8 +179,7 @@ fn strike(dir: &StateDir) {
         .unwrap();
     }
     let admission =
-        breaker::update_breaker(store.as_ref(), "wt", "trial", |b| b.admit(now(), &SETTINGS))
-            .unwrap();
+        Breaker::update_row(store.as_ref(), "wt", "trial", |b| b.admit(now(), &SETTINGS)).unwrap();
     println!(
         "\nadmission {}",
         if admission == BreakerAdmission::Trial {
@@ -285,7 +284,7 @@ fn killed_writers_never_lose_acknowledged_records() {
         "too few to mean anything: {}",
         acked.len()
     );
-    let strikes = breaker::read_breaker(store.as_ref(), "wt", "auth")
+    let strikes = Breaker::read_or_default(store.as_ref(), "wt", "auth")
         .unwrap()
         .strikes() as usize;
     // Each kill may have fallen between a write and the line that tells of it.
@@ -363,7 +362,7 @@ fn breaker_counts_every_strike_and_admits_one_trial() {
     let store = open_store(&dir).unwrap();
     let long_ago = now() - Duration::from_secs(7200);
     for _ in 0..3 {
-        breaker::update_breaker(store.as_ref(), "wt", "trial", |b| {
+        Breaker::update_row(store.as_ref(), "wt", "trial", |b| {
             b.record(
                 long_ago,
                 &SETTINGS,
@@ -375,7 +374,7 @@ fn breaker_counts_every_strike_and_admits_one_trial() {
         .unwrap();
     }
     let output = finished((0..8).map(|_| spawn("striker", &dir)).collect());
-    let breaker = breaker::read_breaker(store.as_ref(), "wt", "auth").unwrap();
+    let breaker = Breaker::read_or_default(store.as_ref(), "wt", "auth").unwrap();
     assert_eq!(
         (breaker.strikes(), breaker.state(now(), &SETTINGS).state),
         (160, BreakerState::Open)

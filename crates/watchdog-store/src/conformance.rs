@@ -11,7 +11,7 @@ use crate::engine::{
     PRUNED_AT_ONCE, SharedStore, SwapOutcome,
 };
 use crate::journal::{event_id, kind};
-use crate::records::{baseline, breaker, progress, session};
+use crate::records::{baseline, progress, session};
 use crate::shared_suite::{at, happened, key, written};
 use crate::sqlite::tests::{Scratch, rollback_store};
 use crate::{RowKey, SqliteStore, journal, rebuild};

@@ -3,7 +3,7 @@
 //! - `state_dir`: where everything lives, and who may touch it ([`StateDir`]).
 //! - [`engine`]: the traits [`SharedStore`] and [`LocalStore`], which know nothing of SQLite; `sqlite` implements both ([`SqliteStore`]);
 //!   [`open_store`] opens the records of this machine.
-//! - [`journal`], [`anchor`], [`answer`], [`baseline`], [`breaker`], [`check_cache`], [`conversation`], [`copied`], [`expiry`], [`figures`],
+//! - [`journal`], [`anchor`], [`answer`], [`baseline`], [`check_cache`], [`conversation`], [`copied`], [`expiry`], [`figures`],
 //!   [`hook_session`], [`left_rows`], [`looped`], [`notice_record`], [`outbox`], [`progress`], [`refs`], [`session`], [`sweep_cache`],
 //!   [`task`], [`uncommitted`]: typed, versioned rows over any [`LocalStore`].
 //! - [`task_store`]: where tasks are recorded: here ([`task_store::LocalTasks`]), or in the table of a fleet.
@@ -55,7 +55,7 @@ pub use notes::{StoreNotes, is_first_note, take_unread_notes};
 pub use open::{open_store, open_store_to_read};
 pub use original_settings::OriginalSettings;
 pub use records::{
-    RecordType, RowsByWorktree, account, anchor, answer, baseline, before, breaker, check_cache,
+    RecordType, RowsByWorktree, account, anchor, answer, baseline, before, check_cache,
     conversation, copied, expiry, figures, hook_session, left_rows, looped, notice_record, outbox,
     progress, rebuilt, refs, rescued, seen_machines, session, still_work, sweep_cache, task,
     uncommitted, verdict_parts,

@@ -5,7 +5,7 @@ use crate::cli::failure::CommandFailure;
 use crate::cli::terminal::CommandTerminal;
 
 use super::from_session::PrivilegedCommand;
-use watchdog_core::decision::breaker::BreakerView;
+use watchdog_core::decision::breaker::{Breaker, BreakerView};
 use watchdog_facts::display::escape_to_one_line;
 use watchdog_judge::clock::now;
 use watchdog_judge::judge::command_env::CommandEnv;
@@ -13,7 +13,7 @@ use watchdog_judge::judge::configuration::load_effective;
 use watchdog_judge::judge::open_worktree::OpenWorktree;
 use watchdog_judge::session::read_recorded_baseline;
 use watchdog_judge::wire::breaker_json::{breaker_reset_data, shown_breaker_json};
-use watchdog_store::breaker as records;
+use watchdog_store::RecordType;
 use watchdog_store::journal::{kind, new_event};
 
 /// Shows or resets the breaker.
@@ -49,7 +49,7 @@ pub fn run_breaker_command(
             from_session,
         }
         .allow()?;
-        records::reset_breaker(store, &open.worktree_id, &spec)?;
+        Breaker::default().write_row(store, &open.worktree_id, &spec)?;
         let noted = new_event(
             now(),
             &open.worktree_id,
@@ -60,7 +60,7 @@ pub fn run_breaker_command(
         // This append has no guarding lease, so it cannot be fenced.
         let _done = store.append(&[noted], None)?;
     }
-    let view = records::read_breaker(store, &open.worktree_id, &spec)?.state(now(), &settings);
+    let view = Breaker::read_or_default(store, &open.worktree_id, &spec)?.state(now(), &settings);
     if terminal.json {
         let worktree = open.root().display().to_string();
         terminal.value(&shown_breaker_json(&worktree, &spec, &view));

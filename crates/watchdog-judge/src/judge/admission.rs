@@ -13,7 +13,7 @@ use watchdog_facts::shell_line::{WorktreeCommands, shell_word};
 use watchdog_facts::verdict::{Reason, Verdict};
 use watchdog_git::{HistoryPoint, Worktree};
 use watchdog_store::journal::kind;
-use watchdog_store::{LocalStore, RecordType, baseline::BaselineRecord, breaker};
+use watchdog_store::{LocalStore, RecordType, baseline::BaselineRecord};
 
 use super::command_env::CommandEnv;
 use super::configuration::load_effective;
@@ -136,11 +136,11 @@ impl JudgementInput {
     pub fn admit(&self, store: &dyn LocalStore) -> Result<Option<Verdict>, UnreadableFact> {
         let settings = &self.settings.breaker;
         let at = now();
-        let recorded = breaker::read_breaker(store, &self.worktree_id, &self.spec)?;
+        let recorded = Breaker::read_or_default(store, &self.worktree_id, &self.spec)?;
         let mut changed = recorded.clone();
         let mut admission = changed.admit(at, settings);
         if changed != recorded {
-            admission = breaker::update_breaker(store, &self.worktree_id, &self.spec, |breaker| {
+            admission = Breaker::update_row(store, &self.worktree_id, &self.spec, |breaker| {
                 breaker.admit(at, settings)
             })?;
         }
@@ -149,7 +149,7 @@ impl JudgementInput {
 
     /// The breaker at this moment, for the verdict.
     pub fn breaker(&self, store: &dyn LocalStore) -> Option<BreakerView> {
-        let breaker = breaker::read_breaker(store, &self.worktree_id, &self.spec).ok()?;
+        let breaker = Breaker::read_or_default(store, &self.worktree_id, &self.spec).ok()?;
         Some(breaker.state(now(), &self.settings.breaker))
     }
 
@@ -163,12 +163,12 @@ impl JudgementInput {
         let outcome = BreakerInput::from_verdict(verdict);
         let at = now();
         let settings = &self.settings.breaker;
-        let before = breaker::read_breaker(store, &self.worktree_id, &self.spec)?;
+        let before = Breaker::read_or_default(store, &self.worktree_id, &self.spec)?;
         let mut after = before.clone();
         after.record(at, settings, outcome.clone());
         let view = after.state(at, settings);
         if after != before {
-            breaker::update_breaker(store, &self.worktree_id, &self.spec, |breaker| {
+            Breaker::update_row(store, &self.worktree_id, &self.spec, |breaker| {
                 breaker.record(at, settings, outcome.clone())
             })?;
             journal.note(kind::BREAKER, as_json(BreakerFields::from(&view)));
@@ -215,7 +215,7 @@ pub fn refuse_open_breaker(
     spec: &str,
     begun: Timestamp,
 ) -> Result<(), Refusal> {
-    let breaker = breaker::read_breaker(open.store.as_ref(), &open.worktree_id, spec)?;
+    let breaker = Breaker::read_or_default(open.store.as_ref(), &open.worktree_id, spec)?;
     if matches!(breaker, Breaker::Closed { .. }) {
         return Ok(());
     }

@@ -3,12 +3,13 @@
 use super::*;
 use crate::records::RecordType;
 use crate::records::baseline::BaselineRecord;
+use watchdog_core::decision::breaker::Breaker;
 use watchdog_facts::ref_list::RefList;
 
 #[test]
 fn concurrent_record_updates_are_never_lost() {
     use watchdog_core::config::settings::ConfigSettings;
-    use watchdog_core::decision::breaker::{Breaker, BreakerInput};
+    use watchdog_core::decision::breaker::BreakerInput;
     on_every_engine(|store| {
         let settings = ConfigSettings {
             breaker: watchdog_core::config::settings::BreakerSettings {
@@ -22,7 +23,7 @@ fn concurrent_record_updates_are_never_lost() {
             for _ in 0..8 {
                 scope.spawn(|| {
                     for _ in 0..25 {
-                        breaker::update_breaker(store, "wt", "auth", |breaker: &mut Breaker| {
+                        Breaker::update_row(store, "wt", "auth", |breaker: &mut Breaker| {
                             tries.fetch_add(1, Ordering::Relaxed);
                             breaker.record(
                                 at(1),
@@ -38,17 +39,17 @@ fn concurrent_record_updates_are_never_lost() {
             }
         });
         assert_eq!(
-            breaker::read_breaker(store, "wt", "auth")
+            Breaker::read_or_default(store, "wt", "auth")
                 .unwrap()
                 .strikes(),
             200
         );
         assert!(tries.into_inner() >= 200);
         assert_eq!(
-            breaker::read_breaker(store, "wt", "other").unwrap(),
+            Breaker::read_or_default(store, "wt", "other").unwrap(),
             Breaker::default()
         );
-        breaker::reset_breaker(store, "wt", "auth").unwrap();
+        Breaker::default().write_row(store, "wt", "auth").unwrap();
         assert_eq!(
             Breaker::list_rows_of(store, "wt").unwrap(),
             [("auth".to_string(), Breaker::default())]
@@ -174,9 +175,9 @@ fn later_rows_are_refused_and_garbage_is_replaceable() {
                 .unwrap(),
         );
         let newer = [
-            breaker::read_breaker(store, "wt", "auth").map(drop),
-            breaker::reset_breaker(store, "wt", "auth"),
-            breaker::update_breaker(store, "wt", "auth", |_| ()),
+            Breaker::read_or_default(store, "wt", "auth").map(drop),
+            Breaker::default().write_row(store, "wt", "auth"),
+            Breaker::update_row(store, "wt", "auth", |_| ()),
         ];
         for error in newer.map(Result::unwrap_err) {
             assert!(error.to_string().contains("format 2"), "{error}");
@@ -187,15 +188,15 @@ fn later_rows_are_refused_and_garbage_is_replaceable() {
             "nothing was written over it"
         );
         written(store.cas(&k, ExpectedRevision::Rev(rev), b"\x00{").unwrap());
-        let error = breaker::read_breaker(store, "wt", "auth").unwrap_err();
+        let error = Breaker::read_or_default(store, "wt", "auth").unwrap_err();
         assert!(
             error.to_string().contains("breaker of 'auth'")
                 && error.hint().contains("breaker reset"),
             "{error}"
         );
-        breaker::reset_breaker(store, "wt", "auth").unwrap();
+        Breaker::default().write_row(store, "wt", "auth").unwrap();
         assert_eq!(
-            breaker::read_breaker(store, "wt", "auth")
+            Breaker::read_or_default(store, "wt", "auth")
                 .unwrap()
                 .strikes(),
             0

@@ -97,42 +97,19 @@ impl ChecksBeforeRecord {
     }
 }
 
-/// The recorded results of a spec's checks; empty where there is no row.
-pub fn read_checks_before(
-    store: &dyn LocalStore,
-    worktree_id: &str,
-    spec: &str,
-) -> Result<ChecksBeforeRecord, StoreError> {
-    Ok(ChecksBeforeRecord::read_row(store, worktree_id, spec)?.unwrap_or_default())
-}
-
-/// Changes what is known.
-pub fn update_checks_before(
-    store: &dyn LocalStore,
-    worktree_id: &str,
-    spec: &str,
-    change: impl Fn(&mut ChecksBeforeRecord),
-) -> Result<(), StoreError> {
-    ChecksBeforeRecord::change_row(store, worktree_id, spec, |row| {
-        let mut record = row.unwrap_or_default();
-        change(&mut record);
-        (record, ())
-    })
-}
-
 /// Resets the record after a `complete`, so that the next work of the spec starts fresh. Does nothing where the record is empty.
 pub fn work_is_complete(
     store: &dyn LocalStore,
     worktree_id: &str,
     spec: &str,
 ) -> Result<(), StoreError> {
-    if read_checks_before(store, worktree_id, spec)?
+    if ChecksBeforeRecord::read_or_default(store, worktree_id, spec)?
         .begun
         .is_empty()
     {
         return Ok(());
     }
-    update_checks_before(store, worktree_id, spec, |record| record.begun.clear())
+    ChecksBeforeRecord::update_row(store, worktree_id, spec, |record| record.begun.clear())
 }
 
 #[cfg(test)]
@@ -163,16 +140,16 @@ mod tests {
         let scratch = Scratch::new();
         let store = SqliteStore::open(&scratch.dir).unwrap();
         assert_eq!(
-            read_checks_before(&store, "w", "s").unwrap(),
+            ChecksBeforeRecord::read_or_default(&store, "w", "s").unwrap(),
             ChecksBeforeRecord::default()
         );
         work_is_complete(&store, "w", "s").unwrap();
-        update_checks_before(&store, "w", "s", |record| {
+        ChecksBeforeRecord::update_row(&store, "w", "s", |record| {
             record.begin(mark("a", "t", OutcomeBeforeWork::Failed));
             record.record_outcome(mark("a", "t", OutcomeBeforeWork::Failed));
         })
         .unwrap();
-        let before_work = read_checks_before(&store, "w", "s").unwrap();
+        let before_work = ChecksBeforeRecord::read_or_default(&store, "w", "s").unwrap();
         assert_eq!(
             before_work.first_outcome("a"),
             Some(&mark("a", "t", OutcomeBeforeWork::Failed))
@@ -185,7 +162,7 @@ mod tests {
             (None, None)
         );
         work_is_complete(&store, "w", "s").unwrap();
-        let after_completion = read_checks_before(&store, "w", "s").unwrap();
+        let after_completion = ChecksBeforeRecord::read_or_default(&store, "w", "s").unwrap();
         assert_eq!(
             (
                 after_completion.first_outcome("a"),

@@ -85,8 +85,8 @@ pub fn remember_pass(
     tests: Option<TestCounts>,
     now: Timestamp,
 ) -> Result<(), StoreError> {
-    row::update_row(store, &pass_key(worktree_id), |row: Option<PassRecord>| {
-        let mut passed = row.unwrap_or_default();
+    let key = pass_key(worktree_id);
+    row::update_default(store, &key, |passed: &mut PassRecord| {
         passed.passes.retain(|pass| pass.inputs != inputs);
         passed.passes.push(CommandPass {
             inputs: inputs.to_owned(),
@@ -95,7 +95,6 @@ pub fn remember_pass(
         });
         let surplus = passed.passes.len().saturating_sub(MOST);
         passed.passes.drain(..surplus);
-        (passed, ())
     })
 }
 

@@ -40,6 +40,11 @@ impl CopyProgress {
         }
     }
 
+    fn fail(&mut self, now: Timestamp) {
+        self.failing_since.get_or_insert(now);
+        self.tried_at = Some(now);
+    }
+
     /// Everything up to here was copied.
     pub fn through(&self) -> EventCursor {
         EventCursor(self.through)
@@ -51,6 +56,14 @@ const TRIED_ANEW_AFTER: SignedDuration = SignedDuration::from_mins(1);
 
 fn copy_key(fleet: &str) -> RowKey {
     RowKey::new(CopyProgress::KIND, &[fleet])
+}
+
+fn update_copying<T>(
+    store: &dyn LocalStore,
+    fleet: &str,
+    change: impl Fn(&mut CopyProgress) -> T,
+) -> Result<T, StoreError> {
+    row::update_default(store, &copy_key(fleet), change)
 }
 
 /// The state; `None` where this machine never joined.
@@ -91,24 +104,14 @@ pub fn advance_copying(
     through: EventCursor,
     missed: u64,
 ) -> Result<(), StoreError> {
-    row::update_row(store, &copy_key(fleet), |row: Option<CopyProgress>| {
-        let before = row.unwrap_or_default();
-        let further = through.0 > before.through;
-        let missed = if further {
-            before.missed.saturating_add(missed)
-        } else {
-            before.missed
+    update_copying(store, fleet, |progress| {
+        let is_further = through.0 > progress.through;
+        let missed = if is_further { missed } else { 0 };
+        *progress = CopyProgress {
+            through: progress.through.max(through.0),
+            missed: progress.missed.saturating_add(missed),
+            ..CopyProgress::default()
         };
-        (
-            CopyProgress {
-                through: before.through.max(through.0),
-                missed,
-                failing_since: None,
-                tried_at: None,
-                unsaid: None,
-            },
-            (),
-        )
     })
 }
 
@@ -118,18 +121,11 @@ pub fn record_failure(
     fleet: &str,
     now: Timestamp,
 ) -> Result<bool, StoreError> {
-    row::update_row(store, &copy_key(fleet), |row: Option<CopyProgress>| {
-        let before = row.unwrap_or_default();
-        let is_news = before.failing_since.is_none() || before.unsaid.is_some();
-        (
-            CopyProgress {
-                failing_since: before.failing_since.or(Some(now)),
-                tried_at: Some(now),
-                unsaid: None,
-                ..before
-            },
-            is_news,
-        )
+    update_copying(store, fleet, |progress| {
+        let is_news = progress.failing_since.is_none() || progress.unsaid.is_some();
+        progress.fail(now);
+        progress.unsaid = None;
+        is_news
     })
 }
 
@@ -140,22 +136,11 @@ pub fn failed_unseen(
     why: &str,
     now: Timestamp,
 ) -> Result<(), StoreError> {
-    row::update_row(store, &copy_key(fleet), |row: Option<CopyProgress>| {
-        let before = row.unwrap_or_default();
-        let unsaid = if before.failing_since.is_none() {
-            Some(why.to_owned())
-        } else {
-            before.unsaid.clone()
-        };
-        (
-            CopyProgress {
-                failing_since: before.failing_since.or(Some(now)),
-                tried_at: Some(now),
-                unsaid,
-                ..before
-            },
-            (),
-        )
+    update_copying(store, fleet, |progress| {
+        if progress.failing_since.is_none() {
+            progress.unsaid = Some(why.to_owned());
+        }
+        progress.fail(now);
     })
 }
 
@@ -164,17 +149,7 @@ pub fn take_unsaid(store: &dyn LocalStore, fleet: &str) -> Result<Option<String>
     if read_progress(store, fleet)?.is_none_or(|progress| progress.unsaid.is_none()) {
         return Ok(None);
     }
-    row::update_row(store, &copy_key(fleet), |row: Option<CopyProgress>| {
-        let before = row.unwrap_or_default();
-        let unsaid = before.unsaid.clone();
-        (
-            CopyProgress {
-                unsaid: None,
-                ..before
-            },
-            unsaid,
-        )
-    })
+    update_copying(store, fleet, |progress| progress.unsaid.take())
 }
 
 /// Forgets a fleet that this machine left.

@@ -209,15 +209,10 @@ pub fn begin_forgetting(
     store: &dyn LocalStore,
     owners: &ForgottenOwners,
 ) -> Result<(), StoreError> {
-    row::update_row(
-        store,
-        &mark_key(&owners.repository),
-        |mark: Option<UnfinishedForget>| {
-            let mut mark = mark.unwrap_or_default();
-            mark.worktrees.extend(owners.worktrees.iter().cloned());
-            (mark, ())
-        },
-    )
+    let key = mark_key(&owners.repository);
+    row::update_default(store, &key, |mark: &mut UnfinishedForget| {
+        mark.worktrees.extend(owners.worktrees.iter().cloned());
+    })
 }
 
 /// Notes that nothing of them is left.
@@ -226,11 +221,9 @@ pub fn finish_forgetting(
     owners: &ForgottenOwners,
 ) -> Result<(), StoreError> {
     let key = mark_key(&owners.repository);
-    row::update_row(store, &key, |mark: Option<UnfinishedForget>| {
-        let mut mark = mark.unwrap_or_default();
+    row::update_default(store, &key, |mark: &mut UnfinishedForget| {
         mark.worktrees
             .retain(|worktree| !owners.worktrees.contains(worktree));
-        (mark, ())
     })?;
     if half_forgotten(store, &owners.repository)?.is_empty() {
         row::remove_row::<UnfinishedForget>(store, &key)

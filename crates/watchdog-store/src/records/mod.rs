@@ -8,7 +8,6 @@ pub mod anchor;
 pub mod answer;
 pub mod baseline;
 pub mod before;
-pub mod breaker;
 pub mod check_cache;
 pub mod conversation;
 pub mod copied;

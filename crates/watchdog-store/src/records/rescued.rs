@@ -5,7 +5,6 @@ use serde::{Deserialize, Serialize};
 use super::row::{self, RecordType};
 use crate::engine::LocalStore;
 use crate::error::StoreError;
-use crate::key::RowKey;
 
 /// Commits that are kept for one worktree; the oldest go first.
 const MOST: usize = 2_000;
@@ -41,20 +40,14 @@ pub fn remember_rescued(
     if commits.is_empty() {
         return Ok(());
     }
-    row::update_row(
-        store,
-        &RowKey::new(RescuedCommitList::KIND, &[repository_id, worktree_id]),
-        |row: Option<RescuedCommitList>| {
-            let mut rescued = row.unwrap_or_default();
-            rescued
-                .commits
-                .retain(|earlier| !commits.iter().any(|commit| commit.id == earlier.id));
-            rescued.commits.extend_from_slice(commits);
-            let surplus = rescued.commits.len().saturating_sub(MOST);
-            rescued.commits.drain(..surplus);
-            (rescued, ())
-        },
-    )
+    RescuedCommitList::update_row(store, repository_id, worktree_id, |rescued| {
+        rescued
+            .commits
+            .retain(|earlier| !commits.iter().any(|commit| commit.id == earlier.id));
+        rescued.commits.extend_from_slice(commits);
+        let surplus = rescued.commits.len().saturating_sub(MOST);
+        rescued.commits.drain(..surplus);
+    })
 }
 
 /// The commits that rescues made in any worktree of a repository.

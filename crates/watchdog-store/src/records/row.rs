@@ -6,6 +6,7 @@ use std::time::Duration;
 
 use serde::Serialize;
 use serde::de::DeserializeOwned;
+use watchdog_core::decision::breaker::Breaker;
 
 use crate::engine::{ExpectedRevision, LocalStore, RowRevision, SharedStore, SwapOutcome};
 use crate::error::StoreError;
@@ -42,6 +43,18 @@ pub trait RecordType: Serialize + DeserializeOwned {
         load_row(store, &spec_key::<Self>(worktree, spec))
     }
 
+    /// The same; a missing row counts as the default.
+    fn read_or_default(
+        store: &dyn SharedStore,
+        worktree: &str,
+        spec: &str,
+    ) -> Result<Self, StoreError>
+    where
+        Self: Default,
+    {
+        Ok(Self::read_row(store, worktree, spec)?.unwrap_or_default())
+    }
+
     /// Writes the row of a spec over a former one, unreadable or not; a later version stays.
     fn write_row(
         &self,
@@ -70,6 +83,19 @@ pub trait RecordType: Serialize + DeserializeOwned {
         change: impl Fn(Option<Self>) -> (Self, T),
     ) -> Result<T, StoreError> {
         update_row(store, &spec_key::<Self>(worktree, spec), change)
+    }
+
+    /// Changes the row by compare and swap, a missing one as the default; `change` may run several times.
+    fn update_row<T>(
+        store: &dyn SharedStore,
+        worktree: &str,
+        spec: &str,
+        change: impl Fn(&mut Self) -> T,
+    ) -> Result<T, StoreError>
+    where
+        Self: Default,
+    {
+        update_default(store, &spec_key::<Self>(worktree, spec), change)
     }
 
     /// Forgets the row of a spec.
@@ -104,6 +130,10 @@ pub trait RecordType: Serialize + DeserializeOwned {
         let rows = store.revisions(&RowKey::prefix(Self::KIND, &[]))?;
         Ok(rows.iter().map(|(key, _)| key.first_part()).collect())
     }
+}
+
+impl RecordType for Breaker {
+    const KIND: &'static str = "breaker";
 }
 
 #[derive(Serialize)]
@@ -215,6 +245,19 @@ pub(super) fn update_without_flush<R: RecordType, T>(
 ) -> Result<T, StoreError> {
     update_by(store, key, change, |expect, bytes| {
         store.cas_without_flush(key, expect, bytes)
+    })
+}
+
+/// As [`update_row`]; a missing row counts as the default.
+pub(super) fn update_default<R: RecordType + Default, T>(
+    store: &dyn SharedStore,
+    key: &RowKey,
+    change: impl Fn(&mut R) -> T,
+) -> Result<T, StoreError> {
+    update_row(store, key, |row: Option<R>| {
+        let mut record = row.unwrap_or_default();
+        let outcome = change(&mut record);
+        (record, outcome)
     })
 }
 

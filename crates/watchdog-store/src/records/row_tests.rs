@@ -10,11 +10,10 @@ use crate::engine::{
     LocalStore, NewEvent, RowRevision, SharedStore, StoredEvent, StoredRow, SwapOutcome,
     WantedKind,
 };
-use crate::records::breaker;
 use crate::records::figures;
 use crate::records::row::{create_row, overwrite_row, remove_row, spec_key, update_row};
 use crate::sqlite::tests::Scratch;
-use crate::{RowKey, SqliteStore, StoreError, StoreNotes, journal, tally};
+use crate::{RecordType, RowKey, SqliteStore, StoreError, StoreNotes, journal, tally};
 use watchdog_core::config::settings::BreakerSettings;
 use watchdog_core::decision::breaker::{Breaker, BreakerInput};
 
@@ -66,7 +65,7 @@ impl SharedStore for Lossy {
                         let other = || BreakerInput::Strike {
                             why: "another".into(),
                         };
-                        breaker::update_breaker(&self.inner, "wt", "auth", |b| {
+                        Breaker::update_row(&self.inner, "wt", "auth", |b| {
                             b.record(Timestamp::UNIX_EPOCH, &settings, other())
                         })?;
                     }
@@ -190,10 +189,10 @@ fn a_strike_whose_answer_was_lost_counts_once() {
             let strike = || BreakerInput::Strike {
                 why: format!("strike {strikes}"),
             };
-            breaker::update_breaker(&store, "wt", "auth", |b| b.record(now, &settings, strike()))
+            Breaker::update_row(&store, "wt", "auth", |b| b.record(now, &settings, strike()))
                 .unwrap();
             assert_eq!(
-                breaker::read_breaker(&store, "wt", "auth")
+                Breaker::read_or_default(&store, "wt", "auth")
                     .unwrap()
                     .strikes(),
                 strikes,
@@ -216,7 +215,7 @@ fn lost_answer_never_repeats_write_over_newer_ones() {
         cooldown: Duration::from_secs(1),
     };
     let strike = || BreakerInput::Strike { why: "ours".into() };
-    let result = breaker::update_breaker(&store, "wt", "auth", |b| {
+    let result = Breaker::update_row(&store, "wt", "auth", |b| {
         b.record(Timestamp::UNIX_EPOCH, &settings, strike())
     });
     assert!(
@@ -224,7 +223,7 @@ fn lost_answer_never_repeats_write_over_newer_ones() {
         "{result:?}"
     );
     assert_eq!(
-        breaker::read_breaker(&store, "wt", "auth")
+        Breaker::read_or_default(&store, "wt", "auth")
             .unwrap()
             .strikes(),
         2,
@@ -274,7 +273,7 @@ fn constantly_changing_row_is_an_error() {
         },
     );
     let meddle = |n| {
-        breaker::update_breaker(&store.inner, "wt", "auth", |b| {
+        Breaker::update_row(&store.inner, "wt", "auth", |b| {
             b.record(Timestamp::UNIX_EPOCH, &interfering, strike(n))
         })
         .unwrap()
@@ -282,7 +281,7 @@ fn constantly_changing_row_is_an_error() {
     fn strike(n: u32) -> BreakerInput {
         BreakerInput::Strike { why: n.to_string() }
     }
-    let result = breaker::update_breaker(&store, "wt", "auth", |b| {
+    let result = Breaker::update_row(&store, "wt", "auth", |b| {
         let n = calls.fetch_add(1, Ordering::Relaxed);
         meddle(n);
         b.record(Timestamp::UNIX_EPOCH, &interfering, strike(n));

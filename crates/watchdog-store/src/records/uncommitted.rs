@@ -160,15 +160,10 @@ pub fn record_written_file(
     path: &str,
     id: &str,
 ) -> Result<(), StoreError> {
-    row::update_row(
-        store,
-        &RowKey::new(WatchdogWrittenFiles::KIND, &[worktree_id]),
-        |row: Option<WatchdogWrittenFiles>| {
-            let mut written = row.unwrap_or_default();
-            written.files.insert(path.to_owned(), id.to_owned());
-            (written, ())
-        },
-    )
+    let key = RowKey::new(WatchdogWrittenFiles::KIND, &[worktree_id]);
+    row::update_default(store, &key, |written: &mut WatchdogWrittenFiles| {
+        written.files.insert(path.to_owned(), id.to_owned());
+    })
 }
 
 /// The files that watchdog itself wrote into the worktree, as it wrote them.

@@ -11,8 +11,8 @@ use watchdog_core::checks::{CachedPass, CheckDefinition, CommandRequest, ResultB
 use watchdog_core::config::settings::{CommandLine, CommandSuccess};
 use watchdog_facts::evidence::{CheckOutcome, OutcomeBeforeWork, TestCounts};
 use watchdog_git::{HistoryPoint, Worktree};
-use watchdog_store::before::OutcomeRecord;
-use watchdog_store::{LocalStore, before, check_cache};
+use watchdog_store::before::{ChecksBeforeRecord, OutcomeRecord};
+use watchdog_store::{LocalStore, RecordType, check_cache};
 
 /// How a check ended that is judged now.
 pub(super) struct CurrentOutcome<'a> {
@@ -49,7 +49,8 @@ pub(super) fn find(
             .is_ok_and(|hidden| hidden.is_none());
         (origin_tree, clean_tree, nothing_done, shows_all)
     };
-    let Ok(record) = before::read_checks_before(store, &input.worktree_id, &input.spec) else {
+    let Ok(record) = ChecksBeforeRecord::read_or_default(store, &input.worktree_id, &input.spec)
+    else {
         return ResultBeforeWork::default();
     };
     let check = check_cache::fingerprint_inputs(&[ended.definition.text.as_bytes()]);
@@ -96,7 +97,7 @@ pub(super) fn find(
     };
     if (seen.is_some() || begins.is_some()) && is_sound() {
         // An unsaved result is unknown to the next judgement.
-        let _ = before::update_checks_before(store, &input.worktree_id, &input.spec, |record| {
+        let _ = ChecksBeforeRecord::update_row(store, &input.worktree_id, &input.spec, |record| {
             begins.iter().for_each(|mark| record.begin(mark.clone()));
             seen.iter()
                 .for_each(|mark| record.record_outcome(mark.clone()));

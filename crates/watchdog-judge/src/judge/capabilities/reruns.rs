@@ -17,8 +17,8 @@ use watchdog_core::config::settings::{CheckKind, CommandCriterion, CommandLine};
 use watchdog_facts::evidence::{FaultKind, OutcomeBeforeWork, ReadFact, UnreadableFact};
 use watchdog_facts::proof::RerunOutcome;
 use watchdog_git::HistoryPoint;
-use watchdog_store::before::{self, ChecksBeforeRecord, OutcomeRecord};
-use watchdog_store::{LocalStore, check_cache};
+use watchdog_store::before::{ChecksBeforeRecord, OutcomeRecord};
+use watchdog_store::{LocalStore, RecordType, check_cache};
 
 /// How many times `proof_seconds` all reruns of a judgement may take.
 const LONGEST_PROOF: u32 = 4;
@@ -307,7 +307,8 @@ impl SystemCapabilities<'_> {
         tree: &str,
     ) -> Option<SuiteRun> {
         let (worktree_id, spec) = (&self.input.worktree_id, &self.input.spec);
-        let record = before::read_checks_before(self.store.as_deref()?, worktree_id, spec).ok()?;
+        let record =
+            ChecksBeforeRecord::read_or_default(self.store.as_deref()?, worktree_id, spec).ok()?;
         let mark = find(&record).filter(|mark| mark.tree == tree)?;
         Some(SuiteRun {
             outcome: match mark.before {
@@ -347,7 +348,7 @@ impl SystemCapabilities<'_> {
         let store: Option<&dyn LocalStore> = self.store.as_deref();
         let (worktree_id, spec) = (&self.input.worktree_id, &self.input.spec);
         if let Some(store) = store {
-            let _ = before::update_checks_before(store, worktree_id, spec, |record| {
+            let _ = ChecksBeforeRecord::update_row(store, worktree_id, spec, |record| {
                 add(record, mark.clone());
             });
         }

@@ -8,6 +8,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use jiff::Timestamp;
+use watchdog_core::decision::breaker::Breaker;
 use watchdog_fleet::event_stream::{FleetEvent, events_after};
 use watchdog_fleet::machines::list_machines;
 use watchdog_fleet::{FleetError, FleetServer};
@@ -15,7 +16,7 @@ use watchdog_store::engine::{EventCursor, NewEvent, StoredEvent};
 use watchdog_store::journal::tidy_journal;
 use watchdog_store::seen_machines::{self, SeenMachine, SeenMachines};
 use watchdog_store::{
-    LocalStore, RecordType, StateDir, StoreError, baseline::BaselineRecord, breaker, copied,
+    LocalStore, RecordType, StateDir, StoreError, baseline::BaselineRecord, copied,
     looped::LoopRecord, open_store, session::SessionRecord,
 };
 
@@ -240,7 +241,7 @@ impl FleetMirror {
                 looped.write_row(store, &worktree, &spec)?;
             }
             if let Some(recorded) = &work.breaker {
-                breaker::update_breaker(store, &worktree, &spec, |breaker| {
+                Breaker::update_row(store, &worktree, &spec, |breaker| {
                     breaker.clone_from(recorded)
                 })?;
             }

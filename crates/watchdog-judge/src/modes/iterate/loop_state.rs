@@ -4,6 +4,7 @@ use std::sync::Arc;
 
 use jiff::Timestamp;
 
+use watchdog_core::decision::breaker::Breaker;
 use watchdog_core::decision::iteration::record::{IterationRecord, KEPT};
 use watchdog_core::decision::iteration::standing::LoopStanding;
 use watchdog_facts::evidence::UnreadableFact;
@@ -12,7 +13,7 @@ use watchdog_git as git;
 use watchdog_git::{HistoryPoint, Worktree};
 use watchdog_store::journal::event_id;
 use watchdog_store::looped::LoopRecord;
-use watchdog_store::{LocalStore, RecordType, breaker};
+use watchdog_store::{LocalStore, RecordType};
 
 use super::request::LoopRequest;
 
@@ -50,7 +51,7 @@ impl PersistedLoop {
         };
         let last = LoopRecord::read_row(store.as_ref(), &worktree_id, spec)?.filter(is_same);
         // A strike of a loop counts in the breaker of its spec, too: without one there, a reset or a complete came since.
-        let strikes = breaker::read_breaker(store.as_ref(), &worktree_id, spec)?.strikes();
+        let strikes = Breaker::read_or_default(store.as_ref(), &worktree_id, spec)?.strikes();
         let own_breaker = last
             .as_ref()
             .map(|last| last.breaker.clone())

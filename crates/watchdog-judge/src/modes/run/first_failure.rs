@@ -16,8 +16,8 @@ use watchdog_facts::display::cut_text;
 use watchdog_facts::evidence::{CheckOutcome, OutcomeBeforeWork, UnreadableFact};
 use watchdog_facts::verdict::{Reason, Verdict};
 use watchdog_process::CancelFlag;
-use watchdog_store::before::{self, OutcomeRecord};
-use watchdog_store::{LocalStore, check_cache};
+use watchdog_store::before::{ChecksBeforeRecord, OutcomeRecord};
+use watchdog_store::{LocalStore, RecordType, check_cache};
 
 use crate::clock::now;
 use crate::judge::admission::PreparedJudgement;
@@ -116,7 +116,7 @@ pub fn cheap_checks(input: &JudgementInput, store: &dyn LocalStore) -> Vec<Check
     // Without the record a later pass is no more than `committed`.
     if let (ConfigTrust::Settled, Ok(record)) = (
         &input.trust,
-        before::read_checks_before(store, &input.worktree_id, &input.spec),
+        ChecksBeforeRecord::read_or_default(store, &input.worktree_id, &input.spec),
     ) {
         let is_known = |criterion: &CheckKind| record.first_outcome(&check_id(criterion)).is_some();
         let is_wanted = |criterion: &CheckKind| {
@@ -188,7 +188,7 @@ fn first_pass(
             continue;
         }
         let check = check_id(&CheckKind::Command(command.clone()));
-        if before::read_checks_before(store, &input.worktree_id, &input.spec)?
+        if ChecksBeforeRecord::read_or_default(store, &input.worktree_id, &input.spec)?
             .first_outcome(&check)
             .is_some_and(|mark| mark.before == OutcomeBeforeWork::Failed)
         {
@@ -225,7 +225,7 @@ fn first_pass(
                     names_all: judged.names_all,
                     at: now(),
                 };
-                before::update_checks_before(store, &input.worktree_id, &input.spec, |record| {
+                ChecksBeforeRecord::update_row(store, &input.worktree_id, &input.spec, |record| {
                     record.begin(mark.clone())
                 })?;
             }
