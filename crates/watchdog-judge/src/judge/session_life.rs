@@ -23,8 +23,9 @@ use watchdog_core::decision::survivor_quiet::{ActivitySample, after_sample, is_v
 use watchdog_facts::evidence::{Degradation, WarningCode};
 use watchdog_process::session_meter::processes_below;
 use watchdog_process::{ProcessAncestry, still_runs};
+use watchdog_store::hook_session::{HookedAgent, MAIN};
 use watchdog_store::session::SessionRecord;
-use watchdog_store::{LocalStore, StoreError, conversation, hook_session, session};
+use watchdog_store::{LocalStore, RecordType, StoreError, conversation, session};
 
 /// The agent of a record that names none.
 const CLAUDE: &str = "claude";
@@ -201,7 +202,7 @@ fn turn_of_record(
         let hooked = record
             .session_id
             .as_ref()
-            .and_then(|id| hook_session::read_hook_session(store, id, None).ok()?);
+            .and_then(|id| HookedAgent::read_row(store, id, MAIN).ok()?);
         let stopped_at = hooked.and_then(|session| session.turn_over_at);
         // A transcript that grows after the stop hook shows another turn.
         let is_last = |at: &Timestamp| transcript.modified <= SystemTime::from(*at) + LAST_LINES;

@@ -10,8 +10,9 @@ use watchdog_agent::transcript::{self, TranscriptFile};
 use watchdog_agent::transcript_source::{TranscriptListing, TranscriptSource};
 use watchdog_facts::agent_source::AgentSource;
 use watchdog_store::conversation::SpecConversations;
+use watchdog_store::hook_session::{HookedAgent, MAIN};
 use watchdog_store::session::SessionRecord;
-use watchdog_store::{LocalStore, RecordType, StoreError, hook_session};
+use watchdog_store::{LocalStore, RecordType, StoreError};
 
 /// A transcript that is begun so long after the end of a session may still be its own: its last words were being written.
 const LATE: Duration = Duration::from_secs(5);
@@ -74,13 +75,11 @@ impl ProbeTarget {
             has_grown: None,
         };
         let by_hook = |id: &str| {
-            Ok::<_, StoreError>(
-                if hook_session::read_hook_session(store, id, None)?.is_some() {
-                    SessionIdSource::Hook
-                } else {
-                    SessionIdSource::Output
-                },
-            )
+            Ok::<_, StoreError>(if HookedAgent::read_row(store, id, MAIN)?.is_some() {
+                SessionIdSource::Hook
+            } else {
+                SessionIdSource::Output
+            })
         };
         if let Some(id) = reported_id {
             return Ok(by_id(id.to_owned(), by_hook(id)?));

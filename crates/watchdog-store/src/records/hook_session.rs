@@ -10,7 +10,6 @@ use super::row::{self, RecordType};
 use crate::codec::path_form;
 use crate::engine::LocalStore;
 use crate::error::StoreError;
-use crate::key::RowKey;
 
 /// A session that was not heard of for so long is forgotten; it may have been killed before it could say that it ends.
 const KEPT: Duration = Duration::from_secs(30 * 86_400);
@@ -83,39 +82,16 @@ impl RecordType for HookedAgent {
     const KIND: &'static str = "hook_session";
 }
 
-/// The agent that a person talks to; sub-agents have ids.
-const MAIN: &str = "-";
+/// The name of the row of the agent that a person talks to; those of sub-agents have their ids.
+pub const MAIN: &str = "-";
 /// The name of the row of what a session heard, which outlives its end: a resumed session hears no fact twice.
 pub const CLAIMS: &str = "claims";
 /// The name of a repository's row of the snapshots of removed worktrees that were named.
 pub const REMOVED: &str = "removed";
 
-fn session_key(session_id: &str, agent_id: Option<&str>) -> RowKey {
-    row::spec_key::<HookedAgent>(session_id, agent_id.unwrap_or(MAIN))
-}
-
-/// The record of a session's agent; `agent_id` names a sub-agent.
-pub fn read_hook_session(
-    store: &dyn LocalStore,
-    session_id: &str,
-    agent_id: Option<&str>,
-) -> Result<Option<HookedAgent>, StoreError> {
-    row::load_row(store, &session_key(session_id, agent_id))
-}
-
-/// Writes over what is kept.
-pub fn record_session(
-    store: &dyn LocalStore,
-    session_id: &str,
-    agent_id: Option<&str>,
-    session: &HookedAgent,
-) -> Result<(), StoreError> {
-    row::overwrite_row(store, &session_key(session_id, agent_id), session)
-}
-
 /// Records that the turn of a known session ended.
 pub fn end_turn(store: &dyn LocalStore, session_id: &str, at: Timestamp) -> Result<(), StoreError> {
-    let Some(session) = read_hook_session(store, session_id, None)? else {
+    let Some(session) = HookedAgent::read_row(store, session_id, MAIN)? else {
         return Ok(());
     };
     let session = HookedAgent {
@@ -123,7 +99,7 @@ pub fn end_turn(store: &dyn LocalStore, session_id: &str, at: Timestamp) -> Resu
         turn_over_at: Some(at),
         ..session
     };
-    record_session(store, session_id, None, &session)
+    session.write_row(store, session_id, MAIN)
 }
 
 /// Forgets a session with its sub-agents, but for the facts that it heard.
@@ -170,15 +146,15 @@ mod tests {
             accepted: Some(("p".into(), "t".into())),
             ..HookedAgent::new("/w".into(), None, last_event_at)
         };
-        record_session(&store, "a", None, &session(1, now)).unwrap();
-        record_session(&store, "a", Some("sub"), &session(2, now)).unwrap();
-        record_session(&store, "a/b", None, &session(3, now)).unwrap();
+        session(1, now).write_row(&store, "a", MAIN).unwrap();
+        session(2, now).write_row(&store, "a", "sub").unwrap();
+        session(3, now).write_row(&store, "a/b", MAIN).unwrap();
         assert_eq!(
-            read_hook_session(&store, "a", None).unwrap(),
+            HookedAgent::read_row(&store, "a", MAIN).unwrap(),
             Some(session(1, now))
         );
         assert_eq!(
-            read_hook_session(&store, "a", Some("sub"))
+            HookedAgent::read_row(&store, "a", "sub")
                 .unwrap()
                 .map(|hooked_agent| hooked_agent.held),
             Some(2)
@@ -186,22 +162,18 @@ mod tests {
         forget_session(&store, "a").unwrap();
         assert_eq!(
             (
-                read_hook_session(&store, "a", None).unwrap(),
-                read_hook_session(&store, "a", Some("sub")).unwrap()
+                HookedAgent::read_row(&store, "a", MAIN).unwrap(),
+                HookedAgent::read_row(&store, "a", "sub").unwrap()
             ),
             (None, None)
         );
-        record_session(
-            &store,
-            "old",
-            None,
-            &session(4, now - jiff::SignedDuration::from_hours(31 * 24)),
-        )
-        .unwrap();
+        session(4, now - jiff::SignedDuration::from_hours(31 * 24))
+            .write_row(&store, "old", MAIN)
+            .unwrap();
         expire_sessions(&store, now).unwrap();
-        assert_eq!(read_hook_session(&store, "old", None).unwrap(), None);
+        assert_eq!(HookedAgent::read_row(&store, "old", MAIN).unwrap(), None);
         assert_eq!(
-            read_hook_session(&store, "a/b", None)
+            HookedAgent::read_row(&store, "a/b", MAIN)
                 .unwrap()
                 .map(|hooked_agent| hooked_agent.held),
             Some(3)

@@ -118,7 +118,7 @@ pub fn begin_session(
             pid,
             ..HookedAgent::new(open.root().to_owned(), Some(recorded.spec.clone()), at)
         };
-        hook_session::record_session(store, id, None, &hooked_agent)?;
+        hooked_agent.write_row(store, id, hook_session::MAIN)?;
     }
     let data = hook_session_started_data(
         pid,
@@ -215,7 +215,7 @@ fn record_session_id(
         .as_deref()
         .filter(|id| Some(*id) != input.session_id.as_deref());
     let other_runs = match other_id {
-        Some(id) => hook_session::read_hook_session(store, id, None)?.is_some_and(|hooked| {
+        Some(id) => HookedAgent::read_row(store, id, hook_session::MAIN)?.is_some_and(|hooked| {
             hooked.pid != pid
                 && hooked
                     .pid

@@ -4,8 +4,8 @@ use jiff::Timestamp;
 
 use crate::hooks::{HoldCountChange, HoldPoint, HoldStreak, HookEvent, HookInput};
 use watchdog_facts::evidence::UnreadableFact;
-use watchdog_store::LocalStore;
-use watchdog_store::hook_session::{self, HookedAgent};
+use watchdog_store::hook_session::{HookedAgent, MAIN};
+use watchdog_store::{LocalStore, RecordType};
 
 /// The count of one agent of one session.
 pub struct HoldTally<'a> {
@@ -37,7 +37,8 @@ impl<'a> HoldTally<'a> {
         } else {
             None
         };
-        let stored = hook_session::read_hook_session(store, &session_id, agent_id.as_deref())?;
+        let stored =
+            HookedAgent::read_row(store, &session_id, agent_id.as_deref().unwrap_or(MAIN))?;
         let was_stored = stored.is_some();
         let output = matches!(event, HookEvent::PreToolUse | HookEvent::PostToolUse);
         let mut hooked_agent = stored.unwrap_or(fresh);
@@ -120,13 +121,10 @@ impl<'a> HoldTally<'a> {
             return Ok(());
         }
         self.hooked_agent.last_event_at = now;
-        hook_session::record_session(
-            self.store,
-            &self.session_id,
-            self.agent_id.as_deref(),
-            &self.hooked_agent,
-        )
-        .map_err(UnreadableFact::from)
+        let row = self.agent_id.as_deref().unwrap_or(MAIN);
+        (self.hooked_agent)
+            .write_row(self.store, &self.session_id, row)
+            .map_err(UnreadableFact::from)
     }
 }
 

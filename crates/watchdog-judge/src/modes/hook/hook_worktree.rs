@@ -14,7 +14,7 @@ use watchdog_git::{Snapshot, Worktree, refuse_home_folder};
 use watchdog_store::engine::NewEvent;
 use watchdog_store::hook_session::{self, HookedAgent};
 use watchdog_store::journal::{new_event, snapshot_event};
-use watchdog_store::{LocalStore, open_store};
+use watchdog_store::{LocalStore, RecordType, open_store};
 
 use crate::judge::command_env::CommandEnv;
 use crate::judge::open_worktree::OpenWorktree;
@@ -92,7 +92,7 @@ impl HookWorktree {
         let store = open_store(&command_env.state)?;
         let notes = store.notes();
         let session = match &input.session_id {
-            Some(id) => hook_session::read_hook_session(store.as_ref(), id, None)?,
+            Some(id) => HookedAgent::read_row(store.as_ref(), id, hook_session::MAIN)?,
             None => None,
         };
         let folder = choose_folder(command_env, request, input, session.as_ref());

@@ -400,8 +400,8 @@ impl<'a> JudgedStop<'a> {
             return Ok(None);
         }
         let mut weighed = weigh_claims(input, claims, &history.unwrap_or_else(read))?;
-        let (store, row) = (self.store.as_ref(), Some(hook_session::CLAIMS));
-        let record = hook_session::read_hook_session(store, id, row)?;
+        let (store, row) = (self.store.as_ref(), hook_session::CLAIMS);
+        let record = HookedAgent::read_row(store, id, row)?;
         let mut record = record.unwrap_or_else(|| self.new_session());
         // Each fact is said once in each state; its words name its kind of claim.
         let key = |claim: &WeighedClaim| format!("{}: {}", claim.state, claim.fact);
@@ -413,7 +413,7 @@ impl<'a> JudgedStop<'a> {
             record.held += u32::from(decision.counted == HoldCountChange::OneMore);
             record.answered_facts.extend(weighed.iter().map(key));
             record.last_event_at = self.at;
-            hook_session::record_session(store, id, row, &record)?;
+            record.write_row(store, id, row)?;
         }
         Ok(decision)
     }

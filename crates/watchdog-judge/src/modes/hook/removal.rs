@@ -15,6 +15,7 @@ use watchdog_facts::evidence::UnreadableFact;
 use watchdog_facts::ignored_files::LostFile;
 use watchdog_facts::shell_line::WorktreeCommands;
 use watchdog_git::{SnapshotRequest, SnapshotSummary};
+use watchdog_store::RecordType;
 use watchdog_store::hook_session::{self, HookedAgent};
 
 use super::hook_worktree::{HookRequest, choose_folder, note_snapshot};
@@ -115,8 +116,8 @@ pub(super) fn describe_removed(
     if removed.is_empty() {
         return Ok(None);
     }
-    let row = Some(hook_session::REMOVED);
-    let record = hook_session::read_hook_session(store, &id, row)?;
+    let row = hook_session::REMOVED;
+    let record = HookedAgent::read_row(store, &id, row)?;
     let mut record = record.unwrap_or_else(|| HookedAgent::new(open.root().into(), None, at));
     removed.retain(|(id, _)| !record.answered_facts.contains(id));
     removed.truncate(NAMED);
@@ -124,7 +125,7 @@ pub(super) fn describe_removed(
     if !ids.is_empty() {
         record.answered_facts.extend(ids);
         record.last_event_at = at;
-        hook_session::record_session(store, &id, row, &record)?;
+        record.write_row(store, &id, row)?;
     }
     Ok(sentences
         .into_iter()

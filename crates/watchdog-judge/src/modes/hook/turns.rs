@@ -11,8 +11,8 @@ use crate::session::read_recorded_baseline;
 use watchdog_agent::session_history::{CommandEnd, SessionHistory, settles_work};
 use watchdog_facts::display::{cut_text, plural};
 use watchdog_facts::evidence::UnreadableFact;
-use watchdog_store::baseline;
 use watchdog_store::hook_session::{self, HookedAgent};
+use watchdog_store::{RecordType, baseline};
 
 use super::hook_worktree::HookWorktree;
 use crate::clock::now;
@@ -51,7 +51,7 @@ pub fn describe_turn(
     let (Some(id), Some(session)) = (&input.session_id, session) else {
         return Ok(reply);
     };
-    let (store, row) = (open.store.as_ref(), Some(hook_session::CLAIMS));
+    let (store, row) = (open.store.as_ref(), hook_session::CLAIMS);
     let baseline = read_recorded_baseline(&open.store, &open.worktree_id, session.spec.as_deref())?;
     if let Some(answered) = &baseline
         && event == HookEvent::PromptSubmit
@@ -59,7 +59,7 @@ pub fn describe_turn(
     {
         baseline::set_blocked(store, &open.worktree_id, &answered.spec, None)?;
     }
-    let record = hook_session::read_hook_session(store, id, row)?;
+    let record = HookedAgent::read_row(store, id, row)?;
     let mut record =
         record.unwrap_or_else(|| HookedAgent::new(session.worktree, session.spec, now()));
     let earlier = record.turns.take().unwrap_or_default();
@@ -106,7 +106,7 @@ pub fn describe_turn(
     if turns != earlier {
         record.turns = Some(turns);
         record.last_event_at = now();
-        hook_session::record_session(store, id, row, &record)?;
+        record.write_row(store, id, row)?;
     }
     Ok(reply)
 }
