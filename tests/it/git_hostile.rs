@@ -50,6 +50,19 @@ fn look(repo: &Repo) {
 }
 
 #[test]
+fn ref_to_a_malformed_tag_is_no_commit() {
+    let repo = Repo::init();
+    repo.commit("one");
+    repo.write("bytes", "nonsense");
+    let id = repo.git(&["hash-object", "-t", "tag", "--literally", "-w", "bytes"]);
+    repo.write(".git/refs/tags/bad", &id);
+    let worktree = Worktree::open(repo.root()).unwrap();
+    worktree.resolve("refs/tags/bad").unwrap_err();
+    repo.commit("two");
+    look(&repo);
+}
+
+#[test]
 fn reading_a_repository_never_runs_its_programs() {
     type Arm = fn(&Repo, &Trap);
     let traps: [(&str, Arm); 7] = [

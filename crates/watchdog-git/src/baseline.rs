@@ -7,6 +7,7 @@ use super::error::Error;
 use super::known_refs::RefTip;
 use super::open::Worktree;
 use super::own_refs::require_readable;
+use super::verified::peel_tags;
 
 /// A place in history: a commit, or the void before the first one.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -122,10 +123,10 @@ impl Worktree {
                     .map_err(|e| Error::read_error(doing(), e))?
                     .detach(),
             )),
-            None => Err(Error::Read {
-                doing: doing(),
-                why: "it names neither a branch nor a commit".to_string(),
-            }),
+            None => Err(Error::read_failure(
+                doing(),
+                "it names neither a branch nor a commit",
+            )),
         }
     }
 
@@ -168,20 +169,19 @@ impl Worktree {
                 return Err(unknown());
             }
             None => {
-                return Err(Error::Read {
-                    doing: doing(),
-                    why: format!("object {id} is missing"),
-                });
+                return Err(Error::read_failure(
+                    doing(),
+                    format!("object {id} is missing"),
+                ));
             }
         };
-        let end = object
-            .peel_tags_to_end()
-            .map_err(|e| Error::read_error(doing(), e))?;
+        let end = peel_tags(&self.repo, object.id)
+            .ok_or_else(|| Error::read_failure(doing(), "its tag leads to no object"))?;
         if end.kind != gix::object::Kind::Commit {
-            return Err(Error::Read {
-                doing: doing(),
-                why: format!("it names a {}, not a commit", end.kind),
-            });
+            return Err(Error::read_failure(
+                doing(),
+                format!("it names a {}, not a commit", end.kind),
+            ));
         }
         Ok(HistoryPoint::Commit(end.id.to_hex().to_string()))
     }
@@ -217,7 +217,7 @@ impl Worktree {
             .references()
             .map_err(|e| Error::read_error(doing(), e))?;
         let mut tips = Vec::new();
-        // A damaged line of the packed refs hides others from a search by prefix. Which commits no branch has is asked of all refs again.
+        // By prefix, a damaged line of the packed refs can hide others.
         let refs = match folder {
             HEADS => refs.prefixed(folder),
             _ => refs.all(),
@@ -226,10 +226,7 @@ impl Worktree {
             let reference = match reference {
                 Ok(reference) => reference,
                 Err(error) if every => {
-                    return Err(Error::Read {
-                        doing: doing(),
-                        why: error.to_string(),
-                    });
+                    return Err(Error::read_failure(doing(), error.to_string()));
                 }
                 Err(_) => continue,
             };

@@ -11,6 +11,7 @@ use std::time::Duration;
 
 use gix::bstr::ByteSlice;
 
+use super::baseline::HEADS;
 use super::error::Error;
 use super::kept_listing::{NameListings, NewListing, listing_failure};
 use super::known_refs::KnownRefs;
@@ -18,9 +19,6 @@ use super::open::Worktree;
 use super::origin_evidence::OriginEvidence;
 use super::ref_owner::{checked_out, head_name};
 use super::worktree_id::worktree_id;
-
-/// Prefix of branches.
-const BRANCHES: &str = "refs/heads";
 
 /// How old a shared list may be that was read at once. A new name shows immediately; a new record, and another branch in a worktree, do not.
 const SHARED_FOR: Duration = Duration::from_secs(1);
@@ -38,19 +36,9 @@ impl Worktree {
     ) -> Result<Arc<Vec<String>>, Error> {
         if self.served.is_some() {
             let recorded = recorded.tips()?;
-            let refs = self
-                .repo
-                .references()
-                .map_err(|e| Error::read_error(self.listing_branches(), e))?;
-            let branches = refs
-                .local_branches()
-                .map_err(|e| Error::read_error(self.listing_branches(), e))?;
-            let names = branches
-                .flatten()
-                .map(|branch| branch.name().as_bstr().to_str_lossy().into_owned());
-            return Ok(Arc::new(
-                names.filter(|name| !recorded.contains(name)).collect(),
-            ));
+            let mut branches = self.ref_tips_below(HEADS)?;
+            branches.retain(|(name, _)| !recorded.contains(name));
+            return Ok(Arc::new(branches.into_iter().unzip::<_, _, _, Vec<_>>().0));
         }
         let born = || {
             recorded
@@ -89,10 +77,10 @@ impl Worktree {
         is_left_out: &dyn Fn(&str) -> bool,
     ) -> Result<(), Error> {
         // Loose ones first: git removes a loose ref after it wrote the packed one.
-        let mut name = BRANCHES.to_owned();
+        let mut name = HEADS.trim_end_matches('/').to_owned();
         add_loose(
             listing,
-            &self.common_dir().join(BRANCHES),
+            &self.common_dir().join(HEADS),
             &mut name,
             is_left_out,
         )?;
@@ -104,7 +92,7 @@ impl Worktree {
             .map_err(|e| Error::read_error(self.listing_branches(), e))?
         {
             let branches = packed
-                .iter_prefixed(format!("{BRANCHES}/").into())
+                .iter_prefixed(HEADS.into())
                 .map_err(|e| Error::read_error(self.listing_branches(), e))?;
             for branch in branches {
                 let branch = branch.map_err(|e| Error::read_error(self.listing_branches(), e))?;
@@ -319,11 +307,7 @@ mod tests {
         ] {
             fs::create_dir_all(git.join("worktrees").join(name)).unwrap();
             fs::write(git.join("worktrees").join(name).join("HEAD"), text).unwrap();
-            fs::write(
-                git.join(BRANCHES).join(format!("of-{name}")),
-                "1".repeat(40),
-            )
-            .unwrap();
+            fs::write(git.join(HEADS).join(format!("of-{name}")), "1".repeat(40)).unwrap();
         }
         let reads = Arc::new(AtomicUsize::new(0));
         let (count, id) = (
@@ -378,7 +362,7 @@ mod tests {
             (0..9).for_each(|n| drop(read(&[&format!("refs/heads/{n}")])));
             is_remote(&git) || reads.load(Ordering::Relaxed) == before
         });
-        fs::write(git.join(BRANCHES).join("new"), "1".repeat(40)).unwrap();
+        fs::write(git.join(HEADS).join("new"), "1".repeat(40)).unwrap();
         fs::create_dir(git.join("worktrees/new")).unwrap();
         assert_eq!(
             read(&[]),

@@ -25,6 +25,7 @@ use super::patch::LINES_UP_TO;
 use super::path_text::escape_path;
 use super::snapshot::as_path;
 use super::tree_change::{self, ChangedFile, FileEntry};
+use super::verified::peel_tags;
 use super::walk::CommitHistory;
 use watchdog_facts::evidence::{Degradation, WarningCode};
 use watchdog_facts::ref_list::RefList;
@@ -359,10 +360,14 @@ impl<'a> BroughtSearch<'a> {
         Ok(trees)
     }
 
-    /// The tree that an object leads to. A missing object proves nothing.
+    /// The tree that an object leads to, unread. A missing object proves nothing.
     fn tree_of(&self, id: ObjectId) -> Option<ObjectId> {
-        let object = self.worktree.repo.try_find_object(id).ok()??;
-        Some(object.peel_to_kind(gix::object::Kind::Tree).ok()?.id)
+        let object = peel_tags(&self.worktree.repo, id)?;
+        match object.kind {
+            gix::object::Kind::Commit => Some(object.into_commit().tree_id().ok()?.detach()),
+            gix::object::Kind::Tree => Some(object.id),
+            _ => None,
+        }
     }
 
     /// The trees of commits that a commit shortly before the baseline says it reverts, in git's words.

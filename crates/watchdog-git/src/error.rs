@@ -58,6 +58,14 @@ pub enum Error {
 }
 
 impl Error {
+    /// A failure to read, with what was being done and why it failed.
+    pub(crate) fn read_failure(doing: impl Into<String>, why: impl Into<String>) -> Self {
+        Error::Read {
+            doing: doing.into(),
+            why: why.into(),
+        }
+    }
+
     /// Wraps a failure of gix with what was being done, causes included.
     pub fn read_error(doing: impl Into<String>, source: impl std::error::Error) -> Self {
         let mut why = source.to_string();
@@ -70,10 +78,7 @@ impl Error {
             }
             cause = next.source();
         }
-        Error::Read {
-            doing: doing.into(),
-            why,
-        }
+        Error::read_failure(doing, why)
     }
 }
 

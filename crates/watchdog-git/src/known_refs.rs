@@ -67,9 +67,8 @@ impl KnownRefs {
         get_or_try(&self.lazy.tips, || {
             let read = self.lazy.read.as_ref();
             let tips = read.map_or_else(|| Ok(RefList::default()), |read| read());
-            tips.map(Arc::new).map_err(|why| Error::Read {
-                doing: "read the refs that were recorded with the baseline".to_string(),
-                why,
+            tips.map(Arc::new).map_err(|why| {
+                Error::read_failure("read the refs that were recorded with the baseline", why)
             })
         })
     }
@@ -79,12 +78,12 @@ impl KnownRefs {
     /// # Errors
     /// As [`KnownRefs::tips`].
     pub(super) fn objects(&self) -> Result<&[ObjectId], Error> {
-        let objects = get_or_try(&self.lazy.objects, || {
+        get_or_try(&self.lazy.objects, || {
             let tips = self.tips()?.iter();
             let ids = tips.filter_map(|(_, hex)| ObjectId::from_hex(hex.as_bytes()).ok());
             Ok(remove_duplicates(ids))
-        })?;
-        Ok(objects)
+        })
+        .map(Vec::as_slice)
     }
 
     /// The trees that they lead to, read once for all clones.
@@ -95,7 +94,7 @@ impl KnownRefs {
         &self,
         read: impl FnOnce() -> Result<Vec<RecordedTree>, Error>,
     ) -> Result<&[RecordedTree], Error> {
-        Ok(get_or_try(&self.lazy.trees, read)?)
+        get_or_try(&self.lazy.trees, read).map(Vec::as_slice)
     }
 
     /// The last lists of what is not among them, for all clones.

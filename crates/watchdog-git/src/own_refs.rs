@@ -15,6 +15,7 @@ use gix::ObjectId;
 use super::error::Error;
 use super::open::Worktree;
 use super::reftable::{GitProcessOutput, get_git_server};
+use super::verified::peel_tags;
 
 /// The messages of the empty commits that keep others, which are their parents.
 pub(super) const STASH_KEEPER: &str = "watchdog: entries of the stash";
@@ -82,10 +83,10 @@ pub(crate) fn require_readable(repo: &gix::Repository, prefix: &str) -> Result<b
         matches!(error.kind(), ErrorKind::NotFound | ErrorKind::NotADirectory)
     };
     match (entries, fs::metadata(&packed)) {
-        (Err(error), _) | (_, Err(error)) if !is_missing(&error) => Err(Error::Read {
-            doing: format!("list the refs in {}", folder.display()),
-            why: error.to_string(),
-        }),
+        (Err(error), _) | (_, Err(error)) if !is_missing(&error) => Err(Error::read_failure(
+            format!("list the refs in {}", folder.display()),
+            error.to_string(),
+        )),
         (has_entries, _) => Ok(has_entries.unwrap_or(false)),
     }
 }
@@ -187,8 +188,7 @@ impl Worktree {
         }
         let peeled = |hex: &str| {
             let id = ObjectId::from_hex(hex.as_bytes()).ok()?;
-            let commit = self.repo.find_object(id).ok()?.peel_to_commit().ok()?;
-            Some(commit.id)
+            Some(peel_tags(&self.repo, id)?.try_into_commit().ok()?.id)
         };
         let mut hidden: Vec<ObjectId> = self
             .ref_tips()?
@@ -272,10 +272,7 @@ impl Worktree {
                 return Ok(());
             }
             let args = ["update-ref", "--no-deref", "--stdin"];
-            let failed = |why: String| Error::Read {
-                doing: doing(),
-                why: why.trim().to_owned(),
-            };
+            let failed = |why: String| Error::read_failure(doing(), why.trim().to_owned());
             let output =
                 run_git_on_refs(self.common_dir(), &args, lines.as_bytes()).map_err(failed)?;
             if output.code == Some(0) {

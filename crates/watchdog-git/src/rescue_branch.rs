@@ -7,6 +7,7 @@ use super::open::Worktree;
 use super::own_refs::list_refs_below;
 use super::ref_owner::{git_dirs, is_gone, new_read_error};
 use super::snapshot::spec_for_ref;
+use super::verified::peel_tags;
 use watchdog_system::read_regular_file;
 
 /// Prefix of these branches below `refs/heads/`.
@@ -59,10 +60,10 @@ impl Worktree {
             });
         let doing = || format!("look at the branch {plain}");
         let Some(name) = free else {
-            return Err(Error::Read {
-                doing: doing(),
-                why: "each of its names is checked out in some worktree".into(),
-            });
+            return Err(Error::read_failure(
+                doing(),
+                "each of its names is checked out in some worktree",
+            ));
         };
         let branch = format!("refs/heads/{name}");
         let existing = self.retry_if_refs_moved(|| {
@@ -80,9 +81,9 @@ impl Worktree {
                 renamed,
             });
         };
-        let tip = reference
-            .peel_to_commit()
-            .map_err(|e| Error::read_error(doing(), e))?;
+        let tip = (reference.follow_to_object().ok())
+            .and_then(|id| peel_tags(&self.repo, id.detach())?.try_into_commit().ok())
+            .ok_or_else(|| Error::read_failure(doing(), "it names no commit"))?;
         let message = tip.message_raw_sloppy().to_str_lossy().into_owned();
         let holds_head = match self.head_commit()? {
             None => true,

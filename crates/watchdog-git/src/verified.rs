@@ -37,10 +37,20 @@ impl VerifyingObjectReader<'_> {
             .map_err(|e| Error::read_error(format!("read object {id}"), e))?
         {
             Some(_) => Ok(()),
-            None => Err(Error::Read {
-                doing: format!("read object {id}"),
-                why: "the object is missing".to_string(),
-            }),
+            None => Err(Error::read_failure(
+                format!("read object {id}"),
+                "the object is missing",
+            )),
         }
     }
+}
+
+/// The object of this name, or the one that a tag leads to; `None` where it is missing or a tag is malformed, on which gix panics.
+pub(super) fn peel_tags(repo: &gix::Repository, id: ObjectId) -> Option<gix::Object<'_>> {
+    let mut object = repo.try_find_object(id).ok()??;
+    while object.kind == gix::object::Kind::Tag {
+        let target = object.to_tag_ref_iter().target_id().ok()?;
+        object = repo.try_find_object(target).ok()??;
+    }
+    Some(object)
 }

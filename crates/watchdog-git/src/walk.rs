@@ -9,7 +9,7 @@ use gix::objs::Find;
 
 use super::error::Error;
 use super::open::Worktree;
-use super::verified::VerifyingObjectReader;
+use super::verified::{VerifyingObjectReader, peel_tags};
 use watchdog_facts::shell_line::WorktreeCommands;
 
 /// A commit's place in [`CommitHistory`].
@@ -156,10 +156,10 @@ impl<'w> CommitHistory<'w> {
         if self.load(node)? {
             return Ok(());
         }
-        Err(Error::Read {
-            doing: format!("read commit {}", self.id(node)),
-            why: "the object is missing".to_string(),
-        })
+        Err(Error::read_failure(
+            format!("read commit {}", self.id(node)),
+            "the object is missing",
+        ))
     }
 
     /// Reads a commit; `false` where its object is missing or is no commit.
@@ -232,10 +232,7 @@ impl<'w> CommitHistory<'w> {
         let id = self.id(node);
         let doing = || format!("read commit {id}");
         let Some((_, tree, parents)) = self.read_commit(id)? else {
-            return Err(Error::Read {
-                doing: doing(),
-                why: "the object is missing".to_string(),
-            });
+            return Err(Error::read_failure(doing(), "the object is missing"));
         };
         let parents: Vec<HistoryIndex> = parents.into_iter().map(|id| self.node(id)).collect();
         let parsed = self.nodes[node as usize]
@@ -243,13 +240,13 @@ impl<'w> CommitHistory<'w> {
             .as_mut()
             .expect("it was read");
         if parsed.tree != tree || parsed.parents != parents {
-            return Err(Error::Read {
-                doing: doing(),
-                why: format!(
+            return Err(Error::read_failure(
+                doing(),
+                format!(
                     "the commit-graph file says otherwise; see: {}",
                     WorktreeCommands::at(self.worktree.root()).git("commit-graph verify")
                 ),
-            });
+            ));
         }
         parsed.from_graph = false;
         Ok(())
@@ -487,21 +484,9 @@ impl<'w> CommitHistory<'w> {
         if let Some(node) = self.find(&tip) {
             return Ok(Some(node));
         }
-        let Ok(Some(object)) = self.worktree.repo.try_find_object(tip) else {
-            return Ok(None);
-        };
-        let end = match object.kind {
-            gix::object::Kind::Tag => match object.peel_tags_to_end() {
-                Ok(end) => end,
-                Err(_) => return Ok(None),
-            },
-            _ => object,
-        };
-        if end.kind != gix::object::Kind::Commit {
-            return Ok(None);
-        }
-        let id = end.id;
-        Ok(Some(self.node(id)))
+        let end = peel_tags(&self.worktree.repo, tip);
+        let commit = end.filter(|end| end.kind == gix::object::Kind::Commit);
+        Ok(commit.map(|commit| self.node(commit.id)))
     }
 
     fn meet(&mut self, node: HistoryIndex, queue: &mut WalkQueue) {
