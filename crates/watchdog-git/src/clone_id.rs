@@ -65,10 +65,8 @@ impl Worktree {
         write_id(&path, || self.clone_id().is_ok_and(|id| id.is_some()))
             .map_err(|error| Error::read_error(doing(), error))?;
         SharedModes::for_repository(&self.repo).adjust_path(&path, self.common_dir());
-        self.clone_id()?.ok_or_else(|| Error::Read {
-            doing: doing(),
-            why: "another program writes it".into(),
-        })
+        self.clone_id()?
+            .ok_or_else(|| Error::read_failure(doing(), "another program writes it"))
     }
 
     /// Removes the id. It may be gone already.

@@ -209,8 +209,8 @@ fn valid_head(head: &Path) -> Option<Vec<u8>> {
 }
 
 fn new_broken_error(dot_git: &Path, why: impl std::fmt::Display) -> Error {
-    Error::Read {
-        doing: format!("open the repository at {}", dot_git.display()),
-        why: why.to_string(),
-    }
+    Error::read_failure(
+        format!("open the repository at {}", dot_git.display()),
+        why.to_string(),
+    )
 }

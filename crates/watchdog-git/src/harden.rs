@@ -156,10 +156,10 @@ pub(super) fn find_ref_storage(repo: &gix::Repository) -> Result<RefStorage, Err
         {
             Ok(RefStorage::Reftable)
         }
-        Some(name) => Err(Error::Read {
-            doing: format!("read the refs of {}", repo.common_dir().display()),
-            why: format!("extensions.refStorage is '{name}', and only 'files' is understood"),
-        }),
+        Some(name) => Err(Error::read_failure(
+            format!("read the refs of {}", repo.common_dir().display()),
+            format!("extensions.refStorage is '{name}', and only 'files' is understood"),
+        )),
     }
 }
 

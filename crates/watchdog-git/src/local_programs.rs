@@ -66,10 +66,10 @@ impl Worktree {
         while let Some(path) = files.pop() {
             if read == MOST_FILES {
                 let why = format!("more than {MOST_FILES} files are included");
-                return Err(Error::Read {
-                    doing: "read the configuration of the repository".into(),
+                return Err(Error::read_failure(
+                    "read the configuration of the repository",
                     why,
-                });
+                ));
             }
             read += 1;
             let Some(config) = ConfigFile::read(path)? else {
@@ -131,10 +131,7 @@ fn resolve_include(included: &[u8], from: &Path) -> Result<PathBuf, Error> {
                 "it includes {}, whose place git alone knows",
                 path.display()
             );
-            Err(Error::Read {
-                doing: format!("read {}", from.display()),
-                why,
-            })
+            Err(Error::read_failure(format!("read {}", from.display()), why))
         }
         _ => Ok(from.parent().unwrap_or(from).join(path)),
     }

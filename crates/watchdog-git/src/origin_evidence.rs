@@ -119,10 +119,7 @@ impl std::fmt::Debug for OriginEvidence {
 
 fn read_fact<T: Default>(read: Option<&FactReader<T>>, doing: &str) -> Result<T, Error> {
     read.map_or_else(|| Ok(T::default()), |read| read())
-        .map_err(|why| Error::Read {
-            doing: doing.to_string(),
-            why,
-        })
+        .map_err(|why| Error::read_failure(doing.to_string(), why))
 }
 
 #[cfg(test)]

@@ -208,10 +208,7 @@ fn find_tree<'b>(
         Some(data) if data.kind == gix::object::Kind::Tree => {
             Ok(gix::objs::TreeRefIter::from_bytes(data.data, id.kind()))
         }
-        _ => Err(Error::Read {
-            doing: doing(),
-            why: "the object is missing".to_string(),
-        }),
+        _ => Err(Error::read_failure(doing(), "the object is missing")),
     }
 }
 
@@ -224,10 +221,7 @@ fn read_object_size(repo: &gix::Repository, id: ObjectId) -> Result<Option<u64>,
 }
 
 fn new_missing_error(id: ObjectId) -> Error {
-    Error::Read {
-        doing: format!("read object {id}"),
-        why: "the object is missing".to_string(),
-    }
+    Error::read_failure(format!("read object {id}"), "the object is missing")
 }
 
 fn read_object(

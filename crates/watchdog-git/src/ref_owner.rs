@@ -236,10 +236,7 @@ pub(super) fn is_gone(error: &io::Error) -> bool {
 }
 
 pub(super) fn new_read_error(path: &Path, error: &io::Error) -> Error {
-    Error::Read {
-        doing: format!("read {}", path.display()),
-        why: error.to_string(),
-    }
+    Error::read_failure(format!("read {}", path.display()), error.to_string())
 }
 
 /// How git calls HEAD of a worktree from another one.

@@ -267,10 +267,7 @@ fn read_tree<'b>(
         Some(data) if data.kind == gix::object::Kind::Tree => {
             Ok(TreeRefIter::from_bytes(data.data, id.kind()))
         }
-        _ => Err(Error::Read {
-            doing: doing(),
-            why: "the object is missing".to_string(),
-        }),
+        _ => Err(Error::read_failure(doing(), "the object is missing")),
     }
 }
 

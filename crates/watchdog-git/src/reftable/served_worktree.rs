@@ -36,9 +36,11 @@ impl ServedWorktree {
     /// # Errors
     /// When no git server is set, the mirror cannot be written, or git does not answer.
     pub(crate) fn begin(git_dir: &Path, common_dir: &Path) -> Result<Self, Error> {
-        let server = git_server::get_git_server().ok_or_else(|| Error::Read {
-            doing: format!("read the refs of {}", common_dir.display()),
-            why: format!("extensions.refStorage is '{REFTABLE}', and there is no git to ask"),
+        let server = git_server::get_git_server().ok_or_else(|| {
+            Error::read_failure(
+                format!("read the refs of {}", common_dir.display()),
+                format!("extensions.refStorage is '{REFTABLE}', and there is no git to ask"),
+            )
         })?;
         let mirror = RefMirror::new(&server.scratch, git_dir)?;
         let served = ServedWorktree {
@@ -166,12 +168,12 @@ impl ServedWorktree {
 
     pub(super) fn silence_error(&self, args: &[&str], why: &str) -> Error {
         let what = args.first().copied().unwrap_or_default();
-        Error::Read {
-            doing: format!(
+        Error::read_failure(
+            format!(
                 "ask git about the refs of {} (git {what})",
                 self.common_dir.display()
             ),
-            why: why.to_owned(),
-        }
+            why.to_owned(),
+        )
     }
 }

@@ -270,10 +270,7 @@ impl<'repo> ObjectSink<'repo> {
             Error::Read { why, .. } => why.clone(),
             other => other.to_string(),
         };
-        self.refused = Some(Error::Read {
-            doing: "write an object of the snapshot".into(),
-            why,
-        });
+        self.refused = Some(Error::read_failure("write an object of the snapshot", why));
         error
     }
 

@@ -91,9 +91,8 @@ impl Worktree {
             .map_err(|e| Error::read_error(doing, e))?
             .detach();
         let record = SnapshotRecord::parse(&commit.message_raw_sloppy().to_str_lossy())
-            .ok_or_else(|| Error::Read {
-                doing: doing.into(),
-                why: format!("{id} is not a snapshot of watchdog"),
+            .ok_or_else(|| {
+                Error::read_failure(doing, format!("{id} is not a snapshot of watchdog"))
             })?;
         let whole = WholeSnapshot::join_parts(repo, &record, tree)?;
         let repo = &whole.repo;
@@ -324,10 +323,8 @@ pub(super) fn parsed_record(repo: &gix::Repository, commit: &str) -> Result<Snap
     let commit = repo
         .find_commit(id)
         .map_err(|e| Error::read_error(doing, e))?;
-    SnapshotRecord::parse(&commit.message_raw_sloppy().to_str_lossy()).ok_or_else(|| Error::Read {
-        doing: doing.into(),
-        why: format!("{id} is not a snapshot of watchdog"),
-    })
+    SnapshotRecord::parse(&commit.message_raw_sloppy().to_str_lossy())
+        .ok_or_else(|| Error::read_failure(doing, format!("{id} is not a snapshot of watchdog")))
 }
 
 /// Tells which paths lie beyond the edge of another repository.

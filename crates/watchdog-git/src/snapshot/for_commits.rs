@@ -220,10 +220,9 @@ impl Worktree {
         self.refresh()?;
         let repo = &self.repo;
         let index = super::nested::read_index(repo)?;
-        let head = self.head_id()?.ok_or_else(|| Error::Read {
-            doing: doing.into(),
-            why: "HEAD has no commit".into(),
-        })?;
+        let head = self
+            .head_id()?
+            .ok_or_else(|| Error::read_failure(doing, "HEAD has no commit"))?;
         let commit = repo
             .find_commit(head)
             .map_err(|e| Error::read_error(doing, e))?;

@@ -58,10 +58,7 @@ pub(super) fn read_index(repo: &gix::Repository) -> Result<gix::index::File, Err
     match repo.open_index() {
         Ok(index) => Ok(index),
         Err(_) if is_absent(&repo.index_path()) => Ok(empty_index(repo)),
-        Err(_) => Err(Error::Read {
-            doing: "read the index".into(),
-            why: "it is corrupt".into(),
-        }),
+        Err(_) => Err(Error::read_failure("read the index", "it is corrupt")),
     }
 }
 

@@ -115,10 +115,9 @@ impl<'repo> NewObjects<'repo> {
 
     /// The failure that ended the pack.
     pub(super) fn get_failure(&self) -> Option<Error> {
-        self.failure.as_ref().map(|why| Error::Read {
-            doing: "write an object of the snapshot".into(),
-            why: why.clone(),
-        })
+        self.failure
+            .as_ref()
+            .map(|why| Error::read_failure("write an object of the snapshot", why.clone()))
     }
 
     /// Whether a file of this size that changed at `ctime` is most likely new to the database, and goes into a pack: no pack is as young as

@@ -49,9 +49,11 @@ impl Worktree {
     /// # Errors
     /// When the snapshot, refs or that worktree cannot be read.
     pub fn vanished_from(&self, root: &Path, snapshot: &str) -> Result<Vec<(String, bool)>, Error> {
-        let info = self.snapshot_info(snapshot).map_err(|error| Error::Read {
-            doing: format!("look for the snapshot {snapshot}"),
-            why: error.to_string(),
+        let info = self.snapshot_info(snapshot).map_err(|error| {
+            Error::read_failure(
+                format!("look for the snapshot {snapshot}"),
+                error.to_string(),
+            )
         })?;
         let opened = Worktree::open(root)
             .ok()
@@ -160,9 +162,8 @@ impl Worktree {
             .find_commit(id)
             .map_err(|e| Error::read_error(doing, e))?;
         let record = SnapshotRecord::parse(&commit.message_raw_sloppy().to_str_lossy())
-            .ok_or_else(|| Error::Read {
-                doing: doing.into(),
-                why: format!("{id} is not a snapshot of watchdog"),
+            .ok_or_else(|| {
+                Error::read_failure(doing, format!("{id} is not a snapshot of watchdog"))
             })?;
         let tree = commit
             .tree_id()
@@ -181,10 +182,10 @@ impl Worktree {
         };
         let whole = WholeSnapshot::join_parts(repo, &record, tree)?;
         if whole.incomplete {
-            return Err(Error::Read {
-                doing: doing.into(),
-                why: "the commit that keeps its private files is gone".into(),
-            });
+            return Err(Error::read_failure(
+                doing,
+                "the commit that keeps its private files is gone",
+            ));
         }
         let mut search = ProofSearch {
             worktree: self,

@@ -162,10 +162,7 @@ impl Worktree {
             return if created {
                 Ok(())
             } else {
-                Err(Error::Read {
-                    doing: "create it".into(),
-                    why: "it exists".into(),
-                })
+                Err(Error::read_failure("create it", "it exists"))
             };
         }
         let log = (message, stored.record.at);

@@ -81,10 +81,7 @@ impl Worktree {
         // A later round relies on what an earlier one wrote, which is guarded until a ref leads to it.
         let mut packs = Vec::new();
         let why = "its objects vanish while it is taken; is a garbage collection with --prune=now running?";
-        let mut failure = Error::Read {
-            doing: "keep a snapshot".into(),
-            why: why.into(),
-        };
+        let mut failure = Error::read_failure("keep a snapshot", why);
         for _ in 0..ROUNDS {
             let repo = quiet.clone().with_object_memory();
             let mut blobs = ObjectSink::gathering(&repo);
@@ -107,8 +104,8 @@ impl Worktree {
                 head.filter(|id| fresh.as_ref().is_ok_and(|fresh| !fresh.exists(id)))
             {
                 let why = format!("commit {head} of HEAD is not in this repository");
-                let doing = "keep a snapshot".into();
-                return Err(Error::Read { doing, why });
+                let doing = "keep a snapshot";
+                return Err(Error::read_failure(doing, why));
             }
             if !fresh.map_or(true, |fresh| blobs.has_vanished_objects(&fresh)) {
                 return result;
@@ -616,10 +613,10 @@ fn publish_refs(
             }
         }
     }
-    Err(Error::Read {
-        doing: format!("create {line}-N"),
-        why: "every number of this second is taken".into(),
-    })
+    Err(Error::read_failure(
+        format!("create {line}-N"),
+        "every number of this second is taken",
+    ))
 }
 
 /// Creates a ref durably; `false` where the name is taken.

@@ -60,10 +60,10 @@ impl Snapshot {
         };
         let quote = |(path, _): &(String, String)| format!("'{path}'");
         let paths: Vec<String> = self.failed_reads.iter().map(quote).collect();
-        Err(Error::Read {
-            doing: format!("read {}", name_first(&paths, 1)),
-            why: error.clone(),
-        })
+        Err(Error::read_failure(
+            format!("read {}", name_first(&paths, 1)),
+            error.clone(),
+        ))
     }
 
     /// Whether some files could not be read, for whatever reason.
