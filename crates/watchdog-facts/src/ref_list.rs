@@ -1,6 +1,7 @@
 //! The refs of a repository at one moment, as one text: there may be tens of thousands, and most readers look at a few names.
 
 use std::cmp::Ordering;
+use std::collections::HashSet;
 
 use serde::{Deserialize, Serialize};
 
@@ -16,7 +17,12 @@ impl RefList {
         pairs.map(|(object, name)| (name, object))
     }
 
-    /// Whether it has a ref of this name.
+    /// The names, for whoever looks for many of them.
+    pub fn names(&self) -> HashSet<&str> {
+        self.iter().map(|(name, _)| name).collect()
+    }
+
+    /// Whether it has a ref of this name, by halves.
     pub fn contains(&self, name: &str) -> bool {
         let is_line_end = |byte: &u8| *byte == b'\n';
         let (mut low, mut high) = (0, self.0.len());

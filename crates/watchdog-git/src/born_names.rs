@@ -45,7 +45,7 @@ impl Worktree {
                 .born_listings()
                 .branches
                 .get_or_read(self.common_dir(), |listing| {
-                    let recorded = recorded.tips()?;
+                    let recorded = recorded.tips()?.names();
                     self.list_branches(listing, &|name| recorded.contains(name))
                 })
         };
@@ -120,8 +120,9 @@ impl Worktree {
         evidence: &OriginEvidence,
     ) -> Result<Vec<PathBuf>, Error> {
         let is_recorded = || {
-            let recorded = recorded.tips()?;
-            Ok(|git_dir: &Path| recorded.contains(&head_name(git_dir, self.common_dir())))
+            let recorded = recorded.tips()?.names();
+            let head_name = |git_dir: &Path| head_name(git_dir, self.common_dir());
+            Ok(move |git_dir: &Path| recorded.contains(&*head_name(git_dir)))
         };
         let born = || {
             recorded
