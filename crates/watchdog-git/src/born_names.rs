@@ -286,14 +286,8 @@ mod tests {
             expected.sort();
             assert_eq!(read(), expected, "after {path}");
         }
-        assert_eq!(
-            worktree
-                .born_branches(&Vec::new().into(), &OriginEvidence::default())
-                .unwrap()
-                .len(),
-            5,
-            "with no recorded ref all of them are new"
-        );
+        let without_record = worktree.born_branches(&Vec::new().into(), &OriginEvidence::default());
+        assert_eq!(without_record.unwrap().len(), 5);
     }
 
     #[test]
@@ -350,6 +344,13 @@ mod tests {
                 std::thread::yield_now();
             }
         };
+        // They share it also where their records have each name.
+        let record = KnownRefs::from(Vec::new()).sharing(&shared);
+        until(&|| {
+            read(&["refs/heads/of-claimed", "refs/heads/of-free"]);
+            let listings = record.unclaimed_listings(worktree.common_dir());
+            is_remote(&git) || listings.is_some_and(|listings| listings.branches.is_kept())
+        });
         assert_eq!(
             read(&["refs/heads/of-claimed"]),
             ["refs/heads/of-free", "worktrees/free/HEAD"]
