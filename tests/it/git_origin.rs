@@ -5,6 +5,7 @@ use std::fs;
 
 use jiff::Timestamp;
 use watchdog_facts::evidence::Commits;
+use watchdog_facts::work_beside::WorkBeside;
 use watchdog_git::{ContentAtBaseline, KnownRefs, OriginEvidence, Worktree, worktrees_of};
 
 use crate::git_brought::script;
@@ -733,20 +734,68 @@ fn work_beside_head_is_told_with_its_state() {
             git update-ref refs/stacks/mine HEAD");
         let commits = begin_recorded(mine);
         script(mine, &session);
-        let told_work: Vec<String> = commits()
-            .beside
-            .iter()
-            .map(|work| {
-                let state = format!("{:?}", work.state).to_lowercase();
-                let words = [
-                    work.branch.as_deref().unwrap_or("-"),
-                    &state,
-                    work.by.as_deref().unwrap_or(""),
-                ];
-                words.join(" ").trim().to_owned()
-            })
-            .collect();
-        assert_eq!(told_work.join(", "), told, "{session}");
+        assert_eq!(name_beside(&commits()), told, "{session}");
+    }
+}
+
+/// The work beside HEAD: each with its branch, its state and how it was merged.
+fn name_beside(commits: &Commits) -> String {
+    let name_work = |work: &WorkBeside| {
+        let state = format!("{:?}", work.state).to_lowercase();
+        let words = [
+            work.branch.as_deref().unwrap_or("-"),
+            &state,
+            work.by.as_deref().unwrap_or(""),
+        ];
+        words.join(" ").trim().to_owned()
+    };
+    let names: Vec<String> = commits.beside.iter().map(name_work).collect();
+    names.join(", ")
+}
+
+#[test]
+fn moved_ref_is_read_wherever_it_lies() {
+    let push = |branch: &str| {
+        let commit = "git switch -q -c x; echo x > x; git add x; git commit -q -m x;";
+        format!("{commit} git push -q origin x:{branch}; git switch -q mine; git branch -q -D x")
+    };
+    for (before, session, told) in [
+        ("", push("x"), "x pushed"),
+        ("", push("deep/x"), "deep/x pushed"),
+        (
+            "git push -q origin mine:deep/y",
+            push("deep/x"),
+            "deep/x pushed",
+        ),
+        ("git pack-refs --all", push("x"), "x pushed"),
+        (
+            "",
+            format!(
+                "{}; git pack-refs --all; rm -r ../repo/.git/refs/remotes",
+                push("x")
+            ),
+            "x pushed",
+        ),
+        (
+            "git tag deep/w",
+            format!("{PLUMBED} git tag deep/v $c"),
+            "- unpushed",
+        ),
+    ] {
+        let team = Team::new();
+        let mine = &team.mine;
+        script(
+            mine,
+            "git clone -q --bare . ../origin.git; git remote add origin ../origin.git; git fetch -q origin",
+        );
+        script(mine, before);
+        script(
+            mine,
+            "find ../repo/.git -type d -exec touch -d '1 day ago' {} +",
+        );
+        let commits = begin_recorded(mine);
+        script(mine, &session);
+        assert_eq!(name_beside(&commits()), told, "{before}; {session}");
     }
 }
 

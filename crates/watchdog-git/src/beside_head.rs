@@ -2,7 +2,8 @@
 //! session from a strike and are kept; they complete nothing without the agent's word.
 
 use std::collections::{HashMap, HashSet};
-use std::fs;
+use std::path::Path;
+use std::{fs, io};
 
 use gix::ObjectId;
 use gix::bstr::ByteSlice;
@@ -319,8 +320,7 @@ impl BesideSearch<'_, '_> {
         }
         // Programs that write no reflog of HEAD: a popped patch of StGit, a tag of a commit by plumbing.
         let mut folders = Vec::from_iter(current.map(|branch| format!("refs/patches/{branch}/")));
-        let tags = fs::metadata(self.worktree.common_dir().join("refs/tags"));
-        if self.worktree.served.is_some() || tags.is_ok_and(|about| is_since(&about, at)) {
+        if self.has_moved_ref("refs/tags", at) {
             folders.push("refs/tags/".to_owned());
         }
         for folder in folders {
@@ -375,12 +375,30 @@ impl BesideSearch<'_, '_> {
         Ok(())
     }
 
+    /// Whether a ref of a folder may have moved since then: git renames a loose ref into its folder. A folder that is gone tells nothing.
+    fn has_moved_ref(&self, folder: &str, at: Timestamp) -> bool {
+        fn has_moved(folder: &Path, at: Timestamp) -> io::Result<bool> {
+            if is_since(&fs::metadata(folder)?, at) {
+                return Ok(true);
+            }
+            for entry in fs::read_dir(folder)? {
+                let entry = entry?;
+                if entry.file_type()?.is_dir() && has_moved(&entry.path(), at)? {
+                    return Ok(true);
+                }
+            }
+            Ok(false)
+        }
+        let folder = self.worktree.common_dir().join(folder);
+        self.worktree.served.is_some() || has_moved(&folder, at).unwrap_or(true)
+    }
+
     /// The entries of the reflogs of remote-tracking refs that were written since then.
     fn read_moved_remotes(&self, at: Timestamp) -> Result<RemoteLogs, Error> {
         let mut logs = Vec::new();
         if self.worktree.served.is_some() {
             logs = self.worktree.all_logs()?;
-        } else {
+        } else if self.has_moved_ref("refs/remotes", at) {
             let folder = self.worktree.common_dir().join("logs/refs/remotes");
             branch_logs(&folder, "refs/remotes", &mut logs)?;
         }
