@@ -7,7 +7,6 @@ use std::ffi::OsString;
 use std::path::{Path, PathBuf};
 use std::time::SystemTime;
 
-use super::preset::PresetCatalog;
 use super::transcript_source::TranscriptSource;
 
 /// Claude Code's folder, from its environment variables.
@@ -45,9 +44,9 @@ impl ClaudeHome {
         value.filter(|value| !value.is_empty())
     }
 
-    /// The place of Claude Code's transcripts; `None` without a home.
+    /// The place of Claude Code's transcripts; `None` where it has no folder.
     pub fn transcripts(&self) -> Option<TranscriptSource> {
-        TranscriptSource::from_preset(PresetCatalog::built_in_named("claude")?.as_ref(), self)
+        TranscriptSource::from_built_in("claude", self)
     }
 }
 

@@ -15,8 +15,8 @@ use jiff::Timestamp;
 use serde_json::Value;
 use sha2::{Digest as _, Sha256};
 
-use super::preset::AgentPreset;
 use super::preset::definition::{RunningList, TranscriptLocation};
+use super::preset::{AgentPreset, PresetCatalog};
 use super::session_id::is_session_id;
 use super::transcript::{ClaudeHome, TranscriptFile};
 use watchdog_system::{open_regular_file, read_entries};
@@ -35,6 +35,14 @@ const FIRST_LINE: u64 = 1 << 20;
 const SLUG: usize = 200;
 /// File systems note times by a clock that lags behind, by a tick of the kernel.
 pub(super) const COARSE: Duration = Duration::from_millis(100);
+
+/// The agents that are built in and keep transcripts: each with the variable that names its folder, and the place of that in the home folder.
+const FOLDERS: [(&str, Option<&str>, &str); 4] = [
+    ("claude", Some("CLAUDE_CONFIG_DIR"), ".claude"),
+    ("codex", Some("CODEX_HOME"), ".codex"),
+    ("gemini", Some("GEMINI_CLI_HOME"), ".gemini"),
+    ("qwen", None, ".qwen"),
+];
 
 /// The place of an agent's transcripts.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -62,13 +70,7 @@ impl TranscriptSource {
     /// home folder.
     pub fn from_preset(preset: &AgentPreset, home: &ClaudeHome) -> Option<Self> {
         let location = preset.transcripts.clone()?;
-        let named = location
-            .variable
-            .as_deref()
-            .and_then(|variable| home.variable(variable))
-            .map(PathBuf::from);
-        let base =
-            named.or_else(|| Some(PathBuf::from(home.variable("HOME")?).join(&location.home)))?;
+        let base = find_base(location.variable.as_deref(), &location.home, home)?;
         let asks_latest = preset
             .question
             .as_ref()
@@ -79,6 +81,16 @@ impl TranscriptSource {
             location,
             asks_latest,
         })
+    }
+
+    /// The same of an agent that is built in; `None` where its folder is missing, and its preset is not read then.
+    pub fn from_built_in(name: &str, home: &ClaudeHome) -> Option<Self> {
+        let (_, variable, place) = FOLDERS.into_iter().find(|(agent, ..)| *agent == name)?;
+        // A folder that cannot be looked for may be there.
+        if let Ok(false) = find_base(variable, place, home)?.try_exists() {
+            return None;
+        }
+        Self::from_preset(PresetCatalog::built_in_named(name)?.as_ref(), home)
     }
 
     /// The folder in which the agent lists its running sessions, and the form of that list.
@@ -308,6 +320,14 @@ impl TranscriptSource {
             };
         }
         matching_folders
+    }
+}
+
+/// The folder that a variable names, or else that in the home folder.
+fn find_base(variable: Option<&str>, place: &str, home: &ClaudeHome) -> Option<PathBuf> {
+    match variable.and_then(|variable| home.variable(variable)) {
+        Some(named) => Some(PathBuf::from(named)),
+        None => Some(PathBuf::from(home.variable("HOME")?).join(place)),
     }
 }
 
@@ -543,6 +563,30 @@ mod tests {
                 [],
                 "another folder's are not these, {preset}"
             );
+        }
+    }
+
+    #[test]
+    fn agent_without_folder_keeps_no_transcripts() {
+        for preset in PresetCatalog::built_in() {
+            let place = Home::new();
+            let home = ClaudeHome {
+                config_dir: None,
+                home: Some(place.scratch.path().into()),
+            };
+            let by_name = || TranscriptSource::from_built_in(&preset.name, &home);
+            let source = TranscriptSource::from_preset(preset, &home);
+            let is_moved =
+                |source: &TranscriptSource| !source.base.starts_with(place.scratch.path());
+            if source.as_ref().is_some_and(is_moved) {
+                continue;
+            }
+            assert_eq!(by_name(), None, "{}", preset.name);
+            if let Some(source) = &source {
+                let first = source.location.folder.split('/').next().expect("a folder");
+                fs::create_dir_all(source.base.join(first)).expect("a folder");
+            }
+            assert_eq!(by_name(), source, "{}", preset.name);
         }
     }
 

@@ -141,7 +141,7 @@ fn ask_probe(
     );
     let agent = settings_for(&settings.agent, ran.agent.as_deref());
     let source = command_env
-        .transcripts_of(open.root(), &agent)
+        .transcripts_of(open.root(), agent.preset.as_str())
         .filter(|_| agent.probe.is_none());
     let whom = ProbeTarget::find_for_spec(
         store,

@@ -25,7 +25,7 @@ const FILES: [(&str, &str); 8] = [
     ("amp", include_str!("builtin/amp.json")),
 ];
 
-/// Each is read where it is needed first: a check without an agent needs no more than one.
+/// Each is read where it is needed first: a check without an agent needs none.
 static BUILT_IN: [OnceLock<Arc<AgentPreset>>; FILES.len()] =
     [const { OnceLock::new() }; FILES.len()];
 
@@ -88,10 +88,10 @@ impl PresetCatalog {
             .collect()
     }
 
-    /// The presets that are built in, where their names and texts `count`, then the user's own. A file of the user's that cannot be read is
+    /// The presets that are built in, where their names `count`, then the user's own. A file of the user's that cannot be read is
     /// passed over: who names it hears of it.
-    pub fn presets_where(&self, count: impl Fn(&str, &str) -> bool) -> Vec<Arc<AgentPreset>> {
-        let built_in = (0..FILES.len()).filter(|n| count(FILES[*n].0, FILES[*n].1));
+    pub fn presets_where(&self, count: impl Fn(&str) -> bool) -> Vec<Arc<AgentPreset>> {
+        let built_in = (0..FILES.len()).filter(|n| count(FILES[*n].0));
         let own = self.own_words().unwrap_or_default();
         let own = own.iter().filter_map(|word| self.of_word(word).ok()?);
         built_in

@@ -27,7 +27,7 @@ pub fn agents_named_in<'a>(
 }
 
 fn agents_where(presets: &PresetCatalog, counts: impl Fn(&str) -> bool) -> Vec<AgentWords> {
-    let presets = presets.presets_where(|name, _| counts(name));
+    let presets = presets.presets_where(counts);
     presets
         .iter()
         .map(AsRef::as_ref)

@@ -52,7 +52,7 @@ impl ActionExecutor {
     /// Returns the place of the agent's transcripts.
     pub(super) fn transcripts(&self) -> Option<TranscriptSource> {
         self.command_env
-            .transcripts_of(&self.input.root, &self.agent)
+            .transcripts_of(&self.input.root, self.agent.preset.as_str())
     }
 
     /// The transcripts that tell whether the session works: those of this folder, or where all lie together the latest.

@@ -11,7 +11,6 @@ use watchdog_agent::preset::{AgentPreset, PresetCatalog};
 use watchdog_agent::recognition::AgentInside;
 use watchdog_agent::stream::StreamFormat;
 use watchdog_agent::transcript_source::TranscriptSource;
-use watchdog_core::config::settings::AgentSettings;
 use watchdog_core::config::{ConfigError, ParsedConfig, PresetName, unknown_preset};
 use watchdog_git::{Worktree, refuse_home_folder};
 use watchdog_store::StoreError;
@@ -134,9 +133,13 @@ impl CommandEnv {
         self.find_preset(root, &name).ok()?.preset.stream.clone()
     }
 
-    /// Finds the place of an agent's transcripts; `None` if its preset does not say so.
-    pub fn transcripts_of(&self, root: &Path, agent: &AgentSettings) -> Option<TranscriptSource> {
-        let preset = self.agent_preset(root, &agent.preset).ok()?;
+    /// Finds the place of an agent's transcripts; `None` if its preset does not say so, or there are none.
+    pub fn transcripts_of(&self, root: &Path, agent: &str) -> Option<TranscriptSource> {
+        let name = PresetName::parse(agent)?;
+        if name.is_built_in() {
+            return TranscriptSource::from_built_in(agent, &self.claude_home);
+        }
+        let preset = self.agent_preset(root, &name).ok()?;
         TranscriptSource::from_preset(&preset, &self.claude_home)
     }
 
@@ -151,7 +154,7 @@ impl CommandEnv {
         recorded: &RecordedBaseline,
         folder: &Path,
     ) -> Result<(), StoreError> {
-        let sources = self.transcript_sources(|_| true);
+        let sources = self.transcript_sources();
         note_conversations(
             open.store.as_ref(),
             (&open.worktree_id, &recorded.spec),
@@ -163,7 +166,7 @@ impl CommandEnv {
     /// The agents that work in a worktree, by their processes and by their own lists.
     pub fn agents_inside(&self, root: &Path) -> Vec<AgentInside> {
         self.agents
-            .inside(&self.presets, &|| self.transcript_sources(can_list), root)
+            .inside(&self.presets, &|| self.transcript_sources(), root)
     }
 
     /// The worktrees of the sessions that agents list themselves, as far as git can use them.
@@ -173,18 +176,20 @@ impl CommandEnv {
             refuse_home_folder(worktree.root(), None).ok()?;
             Some(worktree)
         };
-        let folders = self
-            .agents
-            .listed_folders(&|| self.transcript_sources(can_list));
+        let folders = self.agents.listed_folders(&|| self.transcript_sources());
         folders.into_iter().filter_map(open).collect()
     }
 
-    /// Lists the places where all known agents keep their transcripts, as far as the text of a preset that is built in `counts`.
-    pub fn transcript_sources(&self, counts: impl Fn(&str) -> bool) -> Vec<TranscriptSource> {
-        let presets = self.presets.presets_where(|_, text| counts(text));
-        let source =
-            |preset: &Arc<AgentPreset>| TranscriptSource::from_preset(preset, &self.claude_home);
-        presets.iter().filter_map(source).collect()
+    /// Lists the places where all known agents keep their transcripts, but those that are built in and have no folder.
+    pub fn transcript_sources(&self) -> Vec<TranscriptSource> {
+        let home = &self.claude_home;
+        let names = PresetName::BUILT_IN.iter().map(PresetName::as_str);
+        let built_in = names.filter_map(|name| TranscriptSource::from_built_in(name, home));
+        let own = self.presets.presets_where(|_| false);
+        let own = own
+            .iter()
+            .filter_map(|preset| TranscriptSource::from_preset(preset, home));
+        built_in.chain(own).collect()
     }
 
     /// The preset of an agent that is about to be started in the worktree of this command. An agent
@@ -286,11 +291,6 @@ impl CommandEnv {
             Err(error) => Err(wrong(error.to_string())),
         }
     }
-}
-
-/// Whether a preset can have a block for the list of running sessions.
-fn can_list(text: &str) -> bool {
-    text.contains("\"running\"")
 }
 
 /// The preset of a word, for who has no command: built in, or the user's own.

@@ -11,10 +11,8 @@ use crate::clock::measure_since;
 use crate::wire::verdict_json::JudgedSession;
 use watchdog_agent::recognition::{AgentInside, ListedState};
 use watchdog_agent::transcript_read::read_transcript;
-use watchdog_agent::transcript_source::TranscriptSource;
 use watchdog_agent::transcript_turn::read_turn;
 use watchdog_agent::work_claims::read_work_claims;
-use watchdog_core::config::settings::PresetName;
 use watchdog_core::decision::session_life::{SessionTurn, deciding_turn};
 use watchdog_facts::display::{escape_to_one_line, shorten_text};
 use watchdog_store::session::SessionRecord;
@@ -142,7 +140,7 @@ fn read_last_words(
     agent: &AgentInside,
     session_id: Option<&str>,
 ) -> Option<String> {
-    let source = find_transcript_source(command_env, &agent.folder, &agent.agent)?;
+    let source = command_env.transcripts_of(&agent.folder, &agent.agent)?;
     let transcript = match session_id {
         Some(id) => source.session(&agent.folder, id),
         None => source.latest(&agent.folder),
@@ -163,20 +161,8 @@ pub(super) fn turn_of_agent(command_env: &CommandEnv, agent: &AgentInside) -> Se
     if let Some(listed) = &agent.listed {
         return listed.turn();
     }
-    let source = find_transcript_source(command_env, &agent.folder, &agent.agent);
+    let source = command_env.transcripts_of(&agent.folder, &agent.agent);
     source
         .and_then(|source| source.latest(&agent.folder))
         .map_or(SessionTurn::Busy, |transcript| read_turn(&transcript.path))
-}
-
-pub(crate) fn find_transcript_source(
-    command_env: &CommandEnv,
-    root: &Path,
-    agent: &str,
-) -> Option<TranscriptSource> {
-    let preset = command_env
-        .find_preset(root, &PresetName::parse(agent)?)
-        .ok()?
-        .preset;
-    TranscriptSource::from_preset(&preset, &command_env.claude_home)
 }

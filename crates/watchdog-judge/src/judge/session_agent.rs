@@ -54,7 +54,7 @@ impl SightedAgent {
     ) -> Self {
         Self::from_record(store, work, baseline_at).unwrap_or_else(|| {
             let by_hand = baseline_at.filter(|_| sights).and_then(|at| {
-                let sources = command_env.transcript_sources(|_| true);
+                let sources = command_env.transcript_sources();
                 find_agent_since(store, work, (root, &sources), at).ok()?
             });
             by_hand.map_or_else(SightedAgent::default, |(agent, source)| SightedAgent {
@@ -102,7 +102,7 @@ impl CommandEnv {
             return ProbeSubject::default();
         };
         let transcript = self
-            .transcripts_of(root, agent)
+            .transcripts_of(root, agent.preset.as_str())
             .and_then(|source| source.session(root, id))
             .map(|file| file.path);
         let tokens = store.and_then(|store| earlier_tokens(store, worktree_id).remove(id));

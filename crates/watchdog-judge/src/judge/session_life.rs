@@ -9,7 +9,7 @@ use jiff::Timestamp;
 use super::command_env::CommandEnv;
 use super::judgement_input::JudgementInput;
 use super::live_session::RunningSession;
-use super::seen_session::{SeenSession, find_transcript_source, turn_of_agent};
+use super::seen_session::{SeenSession, turn_of_agent};
 use crate::clock::local_time::local_time;
 use crate::clock::{local_now, measure_since};
 use crate::watch::last_change;
@@ -219,8 +219,7 @@ fn transcript_of_record(
     root: &Path,
     record: &SessionRecord,
 ) -> Option<TranscriptFile> {
-    let source =
-        find_transcript_source(command_env, root, record.agent.as_deref().unwrap_or(CLAUDE))?;
+    let source = command_env.transcripts_of(root, record.agent.as_deref().unwrap_or(CLAUDE))?;
     let begun_before = |file: &TranscriptFile| file.modified < SystemTime::from(record.started_at);
     match &record.session_id {
         Some(id) => source.session(root, id),

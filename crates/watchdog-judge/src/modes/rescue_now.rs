@@ -250,7 +250,7 @@ fn commit_by_mode(
             .and_then(|session| session.agent.as_deref()),
     );
     let session = session.and_then(|session| session.session_id);
-    let source = command_env.transcripts_of(open.root(), &agent);
+    let source = command_env.transcripts_of(open.root(), agent.preset.as_str());
     let latest = source
         .filter(|source| source.asks_latest)
         .and_then(|source| source.latest(open.root()))

@@ -377,7 +377,9 @@ mod tests {
     impl Ground {
         fn new() -> Self {
             let scratch = tempfile::tempdir().expect("a scratch folder");
-            fs::create_dir(scratch.path().join("work")).expect("a folder");
+            for folder in ["work", "claude"] {
+                fs::create_dir(scratch.path().join(folder)).expect("a folder");
+            }
             let state = StateDir::resolve(Some(scratch.path().join("state")), None, None)
                 .expect("a state folder");
             state.ensure().expect("it can be made");

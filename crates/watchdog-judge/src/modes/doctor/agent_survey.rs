@@ -54,7 +54,7 @@ impl<'scope> AgentSurvey<'scope> {
         search_path: Option<&OsStr>,
         environment: &BTreeMap<OsString, OsString>,
     ) -> Self {
-        let known_presets = presets.presets_where(|_, _| true);
+        let known_presets = presets.presets_where(|_| true);
         let surveyed = known_presets.into_iter().filter_map(|agent| {
             let program = program_in(&agent.program, search_path?)?;
             let login = login_of(agent.login.as_ref(), environment);

@@ -16,6 +16,7 @@ use watchdog_agent::preset::verdict_basis::unheld_limits;
 use watchdog_agent::preset::{AgentPreset, PresetCatalog};
 use watchdog_agent::stream::{SessionSummary, StreamDialect, StreamFormat, StreamTap};
 use watchdog_agent::transcript_read::TranscriptTail;
+use watchdog_agent::transcript_source::TranscriptSource;
 use watchdog_core::config::PresetName;
 use watchdog_core::decision::termination::SpentUsage;
 use watchdog_facts::agent_source::AgentSource;
@@ -43,7 +44,6 @@ use crate::judge::admission::PreparedJudgement;
 use crate::judge::command_env::CommandEnv;
 use crate::judge::judgement_input::JudgementInput;
 use crate::judge::judgement_run::ObservedSession;
-use crate::judge::seen_session::find_transcript_source;
 use crate::judge::session_agent::{earlier_tokens, limit_met, own_cost};
 use crate::judge::session_life::processes_left;
 use crate::judge::settle_anchor;
@@ -282,7 +282,10 @@ impl<'a> StartedSession<'a> {
         let home = &command_env.claude_home;
         // A script may start the configured agent.
         let agent = (self.named_agent.as_deref()).unwrap_or(input.settings.agent.preset.as_str());
-        let source = find_transcript_source(command_env, &input.root, agent);
+        // The agent's folder may be made by this session.
+        let preset = PresetName::parse(agent)
+            .and_then(|name| command_env.agent_preset(&input.root, &name).ok());
+        let source = preset.and_then(|preset| TranscriptSource::from_preset(&preset, home));
         let watched = WatchedSession {
             meter: process.meter(),
             tap: options.tap.clone(),

@@ -18,7 +18,6 @@ use crate::judge::signals::SignalState;
 use crate::judge::snapshots::expire;
 use crate::judge::spawn_io::spawn_io;
 use crate::session::RecentRefs;
-use watchdog_agent::transcript_source::TranscriptSource;
 use watchdog_facts::evidence::{UnreadableFact, WarningCode};
 use watchdog_facts::verdict::Status;
 use watchdog_git::{FoundWorktree, RepoCache, ask_for_broken_settings, find_worktrees};
@@ -49,8 +48,6 @@ pub struct SweepShared<'a> {
     pub(super) watched: HashSet<String>,
     /// Those for which a session is.
     pub(super) with_sessions: HashSet<String>,
-    /// The places of agents' transcripts.
-    pub(super) transcript_sources: Vec<TranscriptSource>,
     /// Repositories whose old snapshots were already deleted in this sweep.
     expired: Mutex<HashSet<PathBuf>>,
     jobs: Mutex<VecDeque<FoundWorktree>>,
@@ -112,7 +109,6 @@ fn sweep_now(
         recent_refs: RecentRefs::default(),
         watched: BaselineRecord::list_worktrees(store.as_ref())?,
         with_sessions: SessionRecord::list_worktrees(store.as_ref())?,
-        transcript_sources: around.transcript_sources(|_| true),
         store,
         expired: Mutex::default(),
         total: jobs.len(),
