@@ -3,7 +3,7 @@
 use gix::ObjectId;
 use gix::bstr::ByteSlice;
 
-use super::error::Error;
+use super::error::{Error, ReadContext as _};
 use super::known_refs::RefTip;
 use super::open::Worktree;
 use super::own_refs::require_readable;
@@ -97,18 +97,13 @@ impl Worktree {
                 .find_commit(head)
                 .and_then(|commit| commit.tree_id().map(gix::Id::detach))
         };
-        self.retry_while_packing(|| {
-            tree().map_err(|e| Error::read_error("read the tree of HEAD", e))
-        })
+        self.retry_while_packing(|| tree().context("read the tree of HEAD"))
     }
 
     fn head_id_now(&self) -> Result<Option<ObjectId>, Error> {
         self.refresh()?;
         let doing = || format!("read HEAD of {}", self.root().display());
-        let head = self
-            .repo
-            .head()
-            .map_err(|e| Error::read_error(doing(), e))?;
+        let head = self.repo.head().with_context(doing)?;
         if head.is_unborn() {
             return Ok(None);
         }
@@ -118,10 +113,7 @@ impl Worktree {
         // A branch that is itself a symbolic ref: follow it to its end.
         match head.try_into_referent() {
             Some(mut branch) => Ok(Some(
-                branch
-                    .follow_to_object()
-                    .map_err(|e| Error::read_error(doing(), e))?
-                    .detach(),
+                branch.follow_to_object().with_context(doing)?.detach(),
             )),
             None => Err(Error::read_failure(
                 doing(),
@@ -156,11 +148,7 @@ impl Worktree {
             .map_err(|_| unknown())?
             .detach();
         let doing = || format!("take '{rev}' as a baseline");
-        let object = match self
-            .repo
-            .try_find_object(id)
-            .map_err(|e| Error::read_error(doing(), e))?
-        {
+        let object = match self.repo.try_find_object(id).with_context(doing)? {
             Some(object) => object,
             // A name that was typed in full says nothing about being here; a ref to a missing object is damage.
             None if rev.len() == id.kind().len_in_hex()
@@ -212,17 +200,14 @@ impl Worktree {
         self.refresh()?;
         let doing = || format!("list the refs of {}", self.common_dir().display());
         require_readable(&self.repo, "refs")?;
-        let refs = self
-            .repo
-            .references()
-            .map_err(|e| Error::read_error(doing(), e))?;
+        let refs = self.repo.references().with_context(doing)?;
         let mut tips = Vec::new();
         // By prefix, a damaged line of the packed refs can hide others.
         let refs = match folder {
             HEADS => refs.prefixed(folder),
             _ => refs.all(),
         };
-        for reference in refs.map_err(|e| Error::read_error(doing(), e))? {
+        for reference in refs.with_context(doing)? {
             let reference = match reference {
                 Ok(reference) => reference,
                 Err(error) if every => {

@@ -3,7 +3,7 @@
 
 use std::time::Duration;
 
-use super::error::Error;
+use super::error::{Error, ReadContext as _};
 use super::open::Worktree;
 use super::own_refs::{PREFIX as OWN_REFS, run_git_on_refs};
 use super::path_text::percent_decode;
@@ -73,8 +73,7 @@ impl Worktree {
 
     pub(super) fn keep_commit(&self, name: &str, commit: &str, message: &str) -> Result<(), Error> {
         let doing = || format!("write {name}");
-        let id = gix::ObjectId::from_hex(commit.as_bytes())
-            .map_err(|e| Error::read_error(doing(), e))?;
+        let id = gix::ObjectId::from_hex(commit.as_bytes()).with_context(doing)?;
         if let Some(served) = &self.served {
             return served.set_ref(name, id, message);
         }
@@ -85,7 +84,7 @@ impl Worktree {
         if written.is_err() && self.drop_stale_lock(name) {
             written = write_loose_ref(&self.repo, name, id);
         }
-        written.map_err(|e| Error::read_error(doing(), e))
+        written.with_context(doing)
     }
 
     pub(super) fn named_commit(&self, name: &str) -> Option<gix::ObjectId> {

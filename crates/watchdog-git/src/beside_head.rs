@@ -10,7 +10,7 @@ use gix::bstr::ByteSlice;
 use jiff::Timestamp;
 
 use super::baseline::HEADS;
-use super::error::Error;
+use super::error::{Error, ReadContext as _};
 use super::known_refs::KnownRefs;
 use super::lost_commits::is_since;
 use super::open::Worktree;
@@ -595,8 +595,8 @@ impl BesideSearch<'_, '_> {
         state: BesideState,
     ) -> Result<WorkBeside, Error> {
         let id = self.history.id(node);
-        let commit = (self.worktree.repo.find_commit(id))
-            .map_err(|e| Error::read_error(format!("read commit {id}"), e))?;
+        let commit =
+            (self.worktree.repo.find_commit(id)).with_context(|| format!("read commit {id}"))?;
         let message = commit.message_raw_sloppy().to_str_lossy();
         let subject = message.lines().find(|line| !line.trim().is_empty());
         Ok(WorkBeside {
@@ -634,9 +634,9 @@ impl BesideSearch<'_, '_> {
         let walk = (repo.rev_walk(tips.into_iter().filter(is_commit)))
             .with_hidden(hidden.filter(is_commit))
             .all()
-            .map_err(|e| Error::read_error(doing(), e))?;
+            .with_context(doing)?;
         Ok(walk.map(move |commit| {
-            let commit = commit.map_err(|e| Error::read_error(doing(), e))?;
+            let commit = commit.with_context(doing)?;
             Ok((commit.id, commit.parent_ids.to_vec()))
         }))
     }

@@ -1,6 +1,6 @@
 //! Reads files as they were in a commit.
 
-use super::error::Error;
+use super::error::{Error, ReadContext as _};
 use super::open::Worktree;
 
 impl Worktree {
@@ -21,16 +21,9 @@ impl Worktree {
     /// When the commit cannot be read.
     pub fn committed_at(&self, commit: &str) -> Result<i64, Error> {
         let doing = || format!("read the time of commit {commit}");
-        let id = gix::ObjectId::from_hex(commit.as_bytes())
-            .map_err(|e| Error::read_error(doing(), e))?;
-        let commit = self
-            .repo
-            .find_commit(id)
-            .map_err(|e| Error::read_error(doing(), e))?;
-        Ok(commit
-            .time()
-            .map_err(|e| Error::read_error(doing(), e))?
-            .seconds)
+        let id = gix::ObjectId::from_hex(commit.as_bytes()).with_context(doing)?;
+        let commit = self.repo.find_commit(id).with_context(doing)?;
+        Ok(commit.time().with_context(doing)?.seconds)
     }
 
     /// The bytes of a file at the root of a commit's tree; `None` where the commit has no such file.
@@ -39,23 +32,19 @@ impl Worktree {
     /// When the commit or the file cannot be read: a configuration that is unreadable is not one that is missing.
     pub fn blob_at(&self, commit: &str, path: &str) -> Result<Option<Vec<u8>>, Error> {
         let doing = || format!("read {path} of commit {commit}");
-        let id = gix::ObjectId::from_hex(commit.as_bytes())
-            .map_err(|e| Error::read_error(doing(), e))?;
+        let id = gix::ObjectId::from_hex(commit.as_bytes()).with_context(doing)?;
         let tree = self
             .repo
             .find_commit(id)
             .and_then(|commit| commit.tree())
-            .map_err(|e| Error::read_error(doing(), e))?;
-        let Some(entry) = tree
-            .lookup_entry_by_path(path)
-            .map_err(|e| Error::read_error(doing(), e))?
-        else {
+            .with_context(doing)?;
+        let Some(entry) = tree.lookup_entry_by_path(path).with_context(doing)? else {
             return Ok(None);
         };
         if !entry.mode().is_blob() {
             return Ok(None);
         }
-        let object = entry.object().map_err(|e| Error::read_error(doing(), e))?;
+        let object = entry.object().with_context(doing)?;
         Ok(Some(object.data.clone()))
     }
 
@@ -65,18 +54,15 @@ impl Worktree {
     /// As [`Worktree::blob_at`].
     pub fn files_at(&self, commit: &str, paths: Vec<String>) -> Result<Vec<String>, Error> {
         let doing = || format!("read the tree of commit {commit}");
-        let id = gix::ObjectId::from_hex(commit.as_bytes())
-            .map_err(|e| Error::read_error(doing(), e))?;
+        let id = gix::ObjectId::from_hex(commit.as_bytes()).with_context(doing)?;
         let tree = self
             .repo
             .find_commit(id)
             .and_then(|commit| commit.tree())
-            .map_err(|e| Error::read_error(doing(), e))?;
+            .with_context(doing)?;
         let mut file_paths = Vec::new();
         for path in paths {
-            let entry = tree
-                .lookup_entry_by_path(&path)
-                .map_err(|e| Error::read_error(doing(), e))?;
+            let entry = tree.lookup_entry_by_path(&path).with_context(doing)?;
             if entry.is_some_and(|entry| entry.mode().is_blob_or_symlink()) {
                 file_paths.push(path);
             }

@@ -12,7 +12,7 @@ use std::time::Duration;
 use gix::bstr::ByteSlice;
 
 use super::baseline::HEADS;
-use super::error::Error;
+use super::error::{Error, ReadContext as _};
 use super::kept_listing::{NameListings, NewListing, listing_failure};
 use super::known_refs::KnownRefs;
 use super::open::Worktree;
@@ -89,13 +89,13 @@ impl Worktree {
             .repo
             .refs
             .cached_packed_buffer()
-            .map_err(|e| Error::read_error(self.listing_branches(), e))?
+            .with_context(|| self.listing_branches())?
         {
             let branches = packed
                 .iter_prefixed(HEADS.into())
-                .map_err(|e| Error::read_error(self.listing_branches(), e))?;
+                .with_context(|| self.listing_branches())?;
             for branch in branches {
-                let branch = branch.map_err(|e| Error::read_error(self.listing_branches(), e))?;
+                let branch = branch.with_context(|| self.listing_branches())?;
                 let name = branch.name.as_bstr().to_str_lossy();
                 if !is_left_out(&name) {
                     listing.entries.push(name.into_owned());

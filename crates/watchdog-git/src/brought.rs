@@ -18,7 +18,7 @@ use gix::index::entry::Mode;
 use gix::worktree::stack::state::ignore::Source;
 
 use super::content_ids::content_hash;
-use super::error::Error;
+use super::error::{Error, ReadContext as _};
 use super::open::Worktree;
 use super::origin_evidence::OriginEvidence;
 use super::patch::LINES_UP_TO;
@@ -230,18 +230,15 @@ impl<'a> BroughtSearch<'a> {
 
     fn is_ignored(&self, path: &BStr) -> Result<bool, Error> {
         let doing = || format!("find out whether git ignores {path}");
-        let index = self
-            .worktree
-            .index()
-            .map_err(|e| Error::read_error(doing(), e))?;
+        let index = self.worktree.index().with_context(doing)?;
         let stack =
             self.worktree
                 .repo
                 .excludes(&index, None, Source::WorktreeThenIdMappingIfNotSkipped);
-        let mut stack = stack.map_err(|e| Error::read_error(doing(), e))?;
+        let mut stack = stack.with_context(doing)?;
         Ok(stack
             .at_entry(path, Some(Mode::FILE))
-            .map_err(|e| Error::read_error(doing(), e))?
+            .with_context(doing)?
             .is_excluded())
     }
 

@@ -10,7 +10,7 @@ use rustix::fs::{Mode, OFlags};
 
 use super::baseline::HistoryPoint;
 use super::discover::pointed_to;
-use super::error::Error;
+use super::error::{Error, ReadContext as _};
 use super::open::Worktree;
 use super::shared_modes::SharedModes;
 use watchdog_system::read_regular_file;
@@ -39,14 +39,10 @@ impl Worktree {
             Err(error) => return Err(Error::read_error(doing(), error)),
         };
         let mut text = Vec::new();
-        if file
-            .metadata()
-            .map_err(|error| Error::read_error(doing(), error))?
-            .is_file()
-        {
+        if file.metadata().with_context(doing)?.is_file() {
             file.take(DIGITS as u64 + 2)
                 .read_to_end(&mut text)
-                .map_err(|error| Error::read_error(doing(), error))?;
+                .with_context(doing)?;
         }
         let id = String::from_utf8_lossy(text.trim_ascii()).into_owned();
         Ok((id.len() == DIGITS && id.bytes().all(|byte| byte.is_ascii_hexdigit())).then_some(id))
@@ -62,8 +58,7 @@ impl Worktree {
         }
         let path = self.clone_id_path();
         let doing = || format!("write {}", path.display());
-        write_id(&path, || self.clone_id().is_ok_and(|id| id.is_some()))
-            .map_err(|error| Error::read_error(doing(), error))?;
+        write_id(&path, || self.clone_id().is_ok_and(|id| id.is_some())).with_context(doing)?;
         SharedModes::for_repository(&self.repo).adjust_path(&path, self.common_dir());
         self.clone_id()?
             .ok_or_else(|| Error::read_failure(doing(), "another program writes it"))

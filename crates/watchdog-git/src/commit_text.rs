@@ -4,7 +4,7 @@ use gix::ObjectId;
 use gix::objs::{Commit, Find as _, Kind, Tree};
 use jiff::Timestamp;
 
-use super::error::Error;
+use super::error::{Error, ReadContext as _};
 use super::open::Worktree;
 use super::shared_modes::SharedModes;
 use super::snapshot::build_signature;
@@ -27,7 +27,7 @@ impl Worktree {
         let tree = self
             .repo
             .write_object(Tree::empty())
-            .map_err(|e| Error::read_error(doing(), e))?
+            .with_context(doing)?
             .detach();
         let commit = Commit {
             tree,
@@ -38,10 +38,7 @@ impl Worktree {
             message: message.into(),
             extra_headers: Vec::new(),
         };
-        let id = self
-            .repo
-            .write_object(&commit)
-            .map_err(|e| Error::read_error(doing(), e))?;
+        let id = self.repo.write_object(&commit).with_context(doing)?;
         for written in [tree, id.detach()] {
             SharedModes::for_repository(&self.repo).adjust_object(&self.repo, written);
         }
@@ -55,12 +52,11 @@ impl Worktree {
     /// When it cannot be read.
     pub fn empty_commit_text(&self, commit: &str) -> Result<Option<Option<String>>, Error> {
         let doing = || format!("read commit {commit}");
-        let id =
-            ObjectId::from_hex(commit.as_bytes()).map_err(|e| Error::read_error(doing(), e))?;
+        let id = ObjectId::from_hex(commit.as_bytes()).with_context(doing)?;
         let mut buffer = Vec::new();
         let read = VerifyingObjectReader(&self.repo.objects)
             .try_find(&id, &mut buffer)
-            .map_err(|e| Error::read_error(doing(), e))?;
+            .with_context(doing)?;
         let Some(object) = read else { return Ok(None) };
         let tree = format!("tree {}\n", ObjectId::empty_tree(self.repo.object_hash()));
         let is_empty = object.kind == Kind::Commit && object.data.starts_with(tree.as_bytes());

@@ -6,7 +6,7 @@ use std::path::{Component, Path, PathBuf};
 
 use gix::bstr::{BStr, ByteSlice as _};
 
-use super::error::Error;
+use super::error::{Error, ReadContext as _};
 use super::open::Worktree;
 use super::path_text::{escape_path, unescape_path};
 use super::snapshot::{FolderRules, FolderWalk, as_path};
@@ -35,12 +35,7 @@ impl Worktree {
             let entry = (!tree.is_empty_tree())
                 .then(|| self.repo.find_tree(tree)?.lookup_entry(path.split_str("/")))
                 .transpose()
-                .map_err(|e| {
-                    Error::read_error(
-                        format!("look for {} in HEAD", escape_path(path.as_bstr())),
-                        e,
-                    )
-                })?;
+                .with_context(|| format!("look for {} in HEAD", escape_path(path.as_bstr())))?;
             Ok::<_, Error>(entry.flatten().is_some())
         };
         self.stands_for_folder(path.as_bstr(), &target)

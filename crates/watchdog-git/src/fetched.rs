@@ -3,7 +3,7 @@
 use gix::ObjectId;
 
 use super::baseline::HistoryPoint;
-use super::error::Error;
+use super::error::{Error, ReadContext as _};
 use super::known_refs::RefTip;
 use super::open::Worktree;
 
@@ -96,10 +96,7 @@ impl Worktree {
         let mut at = head;
         while at != wanted {
             let doing = || format!("read commit {at}");
-            let commit = self
-                .repo
-                .find_commit(at)
-                .map_err(|e| Error::read_error(doing(), e))?;
+            let commit = self.repo.find_commit(at).with_context(doing)?;
             let Some(parent) = commit.parent_ids().next() else {
                 return Ok(false);
             };

@@ -11,7 +11,7 @@ use gix::ObjectId;
 use gix::bstr::ByteSlice as _;
 
 use super::content_ids::content_hash;
-use super::error::Error;
+use super::error::{Error, ReadContext as _};
 use super::harden;
 use super::open::Worktree;
 use super::path_text::escape_path;
@@ -170,7 +170,7 @@ impl Worktree {
             watchdog_system::read_git_settings(&self.git_dir, |name| std::env::var_os(name))
                 .unwrap_or_default();
         let repo = gix::open_opts(&self.git_dir, harden::build_open_options(&settings))
-            .map_err(|e| Error::read_error("read core.hooksPath", e))?;
+            .context("read core.hooksPath")?;
         let Some(setting) = repo.config_snapshot().string("core.hooksPath") else {
             return Ok((self.common_dir.join("hooks"), None));
         };
@@ -297,12 +297,9 @@ impl Worktree {
     /// When it cannot be read.
     pub fn commit_for_hooks(&self, commit: &str) -> Result<Option<CommitForHooks>, Error> {
         let doing = || format!("read commit {commit}");
-        let id =
-            ObjectId::from_hex(commit.as_bytes()).map_err(|e| Error::read_error(doing(), e))?;
-        let object = (self.repo.find_commit(id)).map_err(|e| Error::read_error(doing(), e))?;
-        let tree = object
-            .tree_id()
-            .map_err(|e| Error::read_error(doing(), e))?;
+        let id = ObjectId::from_hex(commit.as_bytes()).with_context(doing)?;
+        let object = (self.repo.find_commit(id)).with_context(doing)?;
+        let tree = object.tree_id().with_context(doing)?;
         let mut parents = object
             .parent_ids()
             .map(|parent| parent.to_hex().to_string());

@@ -15,7 +15,7 @@ use gix::index::entry::{Flags, Mode, Stage};
 use globset::GlobSet;
 
 use super::baseline::HistoryPoint;
-use super::error::Error;
+use super::error::{Error, ReadContext as _};
 use super::guarded_disk::{DiskComparer, DiskContent};
 use super::open::Worktree;
 use super::path_text::escape_path;
@@ -225,28 +225,18 @@ impl Worktree {
     ) -> Result<(), Error> {
         const MOST_LINKS: usize = 16;
         let doing = || format!("read tree {tree}");
-        let root = self
-            .repo
-            .find_tree(tree)
-            .map_err(|e| Error::read_error(doing(), e))?;
+        let root = self.repo.find_tree(tree).with_context(doing)?;
         let mut path = path.to_owned();
         'links: for _ in 0..MOST_LINKS {
             let parts: Vec<&str> = path.split('/').collect();
             for n in 1..=parts.len() {
                 let here = parts[..n].join("/");
-                let Some(entry) = root
-                    .lookup_entry_by_path(&here)
-                    .map_err(|e| Error::read_error(doing(), e))?
-                else {
+                let Some(entry) = root.lookup_entry_by_path(&here).with_context(doing)? else {
                     return Ok(());
                 };
                 let mode = entry.mode();
                 if mode.is_link() {
-                    let target = entry
-                        .object()
-                        .map_err(|e| Error::read_error(doing(), e))?
-                        .data
-                        .clone();
+                    let target = entry.object().with_context(doing)?.data.clone();
                     files.insert(here);
                     let parts_after = parts[n..].iter().copied();
                     let target = String::from_utf8_lossy(&target).into_owned();
@@ -302,7 +292,7 @@ impl Worktree {
         for path in all {
             let here = disk
                 .at(path.as_bstr(), expected.get(&path).copied())
-                .map_err(|e| Error::read_error(doing(path.as_bstr()), e))?;
+                .with_context(|| doing(path.as_bstr()))?;
             if matches!(here, DiskContent::Content(_))
                 && !expected.contains_key(&path)
                 && !staged.contains_key(&path)
@@ -336,19 +326,12 @@ impl Worktree {
             return Ok(BTreeMap::new());
         }
         if wanted.globs.is_empty() {
-            let tree = self
-                .repo
-                .find_tree(tree)
-                .map_err(|e| Error::read_error(doing(), e))?;
+            let tree = self.repo.find_tree(tree).with_context(doing)?;
             let mut files = BTreeMap::new();
             for path in &wanted.exact {
                 let bytes = super::path_text::unescape_path(path);
-                let path = gix::path::from_bstr(bytes.as_bstr())
-                    .map_err(|e| Error::read_error(doing(), e))?;
-                let Some(entry) = tree
-                    .lookup_entry_by_path(path)
-                    .map_err(|e| Error::read_error(doing(), e))?
-                else {
+                let path = gix::path::from_bstr(bytes.as_bstr()).with_context(doing)?;
+                let Some(entry) = tree.lookup_entry_by_path(path).with_context(doing)? else {
                     continue;
                 };
                 if let Some(mode) = mode_of(entry.mode()) {
@@ -357,10 +340,7 @@ impl Worktree {
             }
             return Ok(files);
         }
-        let state = self
-            .repo
-            .index_from_tree(&tree)
-            .map_err(|e| Error::read_error(doing(), e))?;
+        let state = self.repo.index_from_tree(&tree).with_context(doing)?;
         Ok(files_of_index(&state, wanted).0)
     }
 }

@@ -16,7 +16,7 @@ use gix::worktree::stack::state::{Attributes, attributes::Source};
 use rustix::fs::{Mode as Access, OFlags};
 use sha2::{Digest, Sha256};
 
-use super::error::Error;
+use super::error::{Error, ReadContext as _};
 use super::guarded::{has_dot_git, is_absent};
 use super::open::Worktree;
 use super::worktrees::worktrees_of;
@@ -149,10 +149,7 @@ impl<'w> DiskComparer<'w> {
         while let Some(folder) = open.pop() {
             let path = self.path_of(folder.as_bstr());
             let doing = || format!("list {}", path.display());
-            if !self
-                .is_folder(folder.as_bstr())
-                .map_err(|e| Error::read_error(doing(), e))?
-            {
+            if !self.is_folder(folder.as_bstr()).with_context(doing)? {
                 continue;
             }
             let entries = match fs::read_dir(&path) {
@@ -161,16 +158,13 @@ impl<'w> DiskComparer<'w> {
                 Err(error) => return Err(Error::read_error(doing(), error)),
             };
             for entry in entries {
-                let entry = entry.map_err(|e| Error::read_error(doing(), e))?;
+                let entry = entry.with_context(doing)?;
                 let name = entry.file_name();
                 if name == ".git" {
                     continue;
                 }
                 let path = join_path(folder.as_bstr(), name.as_bytes());
-                let is_folder = entry
-                    .file_type()
-                    .map_err(|e| Error::read_error(doing(), e))?
-                    .is_dir();
+                let is_folder = entry.file_type().with_context(doing)?.is_dir();
                 let too_deep =
                     is_folder && depth.is_some_and(|depth| path.find_iter("/").count() >= depth);
                 if too_deep
@@ -180,9 +174,7 @@ impl<'w> DiskComparer<'w> {
                     continue;
                 }
                 if !is_folder {
-                    let here = self
-                        .at(path.as_bstr(), None)
-                        .map_err(|e| Error::read_error(doing(), e))?;
+                    let here = self.at(path.as_bstr(), None).with_context(doing)?;
                     contents.insert(path, here);
                     continue;
                 }
@@ -245,7 +237,7 @@ impl<'w> DiskComparer<'w> {
                 .worktree
                 .repo
                 .find_object(id)
-                .map_err(|e| Error::read_error(format!("read {path}"), e))?;
+                .with_context(|| format!("read {path}"))?;
             let rules = gix::ignore::search::Ignore {
                 support_precious: false,
             };
@@ -266,7 +258,7 @@ impl<'w> DiskComparer<'w> {
             .worktree
             .repo
             .index_from_tree(&self.tree)
-            .map_err(|e| Error::read_error(doing(), e))?
+            .with_context(doing)?
             .into())
     }
 

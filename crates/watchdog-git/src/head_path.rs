@@ -1,6 +1,6 @@
 //! Looks up whether HEAD has a path, to verify a claim that it does.
 
-use super::error::Error;
+use super::error::{Error, ReadContext as _};
 use super::open::Worktree;
 
 impl Worktree {
@@ -10,20 +10,14 @@ impl Worktree {
     /// [`Error::Read`] where HEAD or a tree cannot be read.
     pub fn head_has(&self, path: &str) -> Result<bool, Error> {
         let doing = || format!("look for '{path}' in HEAD");
-        let tree = self
-            .repo
-            .head_tree_id_or_empty()
-            .map_err(|e| Error::read_error(doing(), e))?;
+        let tree = self.repo.head_tree_id_or_empty().with_context(doing)?;
         if tree.detach() == gix::ObjectId::empty_tree(self.repo.object_hash()) {
             return Ok(false);
         }
-        let tree = self
-            .repo
-            .find_tree(tree.detach())
-            .map_err(|e| Error::read_error(doing(), e))?;
+        let tree = self.repo.find_tree(tree.detach()).with_context(doing)?;
         Ok(tree
             .lookup_entry(path.split('/'))
-            .map_err(|e| Error::read_error(doing(), e))?
+            .with_context(doing)?
             .is_some())
     }
 }

@@ -9,7 +9,7 @@ use gix::index::State;
 use gix::index::entry::{Flags, Mode, Stat};
 
 use super::comparison_parts::WorkTreeStatus;
-use super::error::Error;
+use super::error::{Error, ReadContext as _};
 use super::open::Worktree;
 use super::path_text::escape_path;
 use watchdog_facts::evidence::{Degradation, WarningCode};
@@ -47,12 +47,10 @@ pub(super) fn prepare_index(
         && !config
             .boolean("sparse.expectFilesOutsideOfPatterns")
             .unwrap_or(false);
-    let stat_options = worktree.repo.stat_options().map_err(|e| {
-        Error::read_error(
-            format!("read the configuration of {}", worktree.root().display()),
-            e,
-        )
-    })?;
+    let stat_options = worktree
+        .repo
+        .stat_options()
+        .with_context(|| format!("read the configuration of {}", worktree.root().display()))?;
     let mut present = Vec::new();
     let mut hidden: Vec<BString> = Vec::new();
     for (at, entry) in current.entries().iter().enumerate() {
@@ -188,7 +186,7 @@ pub(super) fn unfold_index(worktree: &Worktree, index: &State) -> Result<State, 
         let folder = worktree
             .repo
             .index_from_tree(&entry.id)
-            .map_err(|e| Error::read_error(doing(), e))?;
+            .with_context(doing)?;
         for inner in folder.entries() {
             let full = [path.as_bytes(), inner.path(&folder).as_bytes()].concat();
             let flags = Flags::SKIP_WORKTREE | Flags::EXTENDED;

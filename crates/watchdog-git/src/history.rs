@@ -8,7 +8,7 @@ use gix::bstr::ByteSlice;
 use super::baseline::HistoryPoint;
 use super::beside_head::BesideSearch;
 use super::brought;
-use super::error::Error;
+use super::error::{Error, ReadContext as _};
 use super::known_refs::KnownRefs;
 use super::net_change::{self, CommitsByOrigin, NetEffect};
 use super::open::Worktree;
@@ -179,13 +179,8 @@ impl Worktree {
         for node in new.iter().take(Commits::LISTED) {
             let id = history.id(*node);
             let doing = || format!("read commit {id}");
-            let commit = self
-                .repo
-                .find_commit(id)
-                .map_err(|e| Error::read_error(doing(), e))?;
-            let message = commit
-                .message_raw()
-                .map_err(|e| Error::read_error(doing(), e))?;
+            let commit = self.repo.find_commit(id).with_context(doing)?;
+            let message = commit.message_raw().with_context(doing)?;
             let subject = message
                 .lines()
                 .find(|line| !line.trim().is_empty())

@@ -8,7 +8,7 @@ use gix::revision::walk::Sorting;
 use gix::traverse::commit::simple::CommitTimeOrder;
 use jiff::{SignedDuration, Timestamp};
 
-use super::error::Error;
+use super::error::{Error, ReadContext as _};
 use super::open::Worktree;
 use super::own_refs::list_refs_below;
 use super::snapshot::spec_for_ref;
@@ -57,7 +57,7 @@ impl Worktree {
     ) -> Result<(), Error> {
         let folder = self.judged_folder(spec);
         let doing = || format!("keep the judged commit {head}");
-        let id = ObjectId::from_hex(head.as_bytes()).map_err(|e| Error::read_error(doing(), e))?;
+        let id = ObjectId::from_hex(head.as_bytes()).with_context(doing)?;
         if !self.has_object(id) {
             return self.keep_in_submodules(id, at);
         }

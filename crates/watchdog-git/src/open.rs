@@ -12,7 +12,7 @@ use super::config_fault::{
     WHOSE, ask_for_fault, check_config, find_config_fault, new_words_fault, to_one_line,
 };
 use super::discover::dot_git;
-use super::error::Error;
+use super::error::{Error, ReadContext as _};
 use super::file_state::{StatStamp, is_absent, version_of};
 use super::harden;
 use super::reftable::ServedWorktree;
@@ -101,8 +101,7 @@ impl Worktree {
                 ask_for_fault(folder).unwrap_or_else(|| Error::read_error(doing(), error))
             })?;
         if setting_fault.is_some() {
-            repo.set_workdir(top.to_owned())
-                .map_err(|error| Error::read_error(doing(), error))?;
+            repo.set_workdir(top.to_owned()).with_context(doing)?;
         }
         let owned = [folder, dot_git, repo.git_dir()].map(Trust::from_path_ownership);
         if owned.iter().any(|trust| !matches!(trust, Ok(Trust::Full))) {
@@ -123,7 +122,7 @@ impl Worktree {
                     section.set_trust(Trust::Full);
                 }
             }
-            (config.commit()).map_err(|error| Error::read_error(doing(), error))?;
+            (config.commit()).with_context(doing)?;
         }
         let storage = harden::find_ref_storage(&repo)?;
         let workdir = match named {
@@ -133,16 +132,14 @@ impl Worktree {
             None => dot_git,
         };
         let real = |path: &Path| {
-            fs::canonicalize(path)
-                .map_err(|e| Error::read_error(format!("find {}", path.display()), e))
+            fs::canonicalize(path).with_context(|| format!("find {}", path.display()))
         };
         let (root, git_dir, common_dir) = (
             real(workdir)?,
             real(repo.git_dir())?,
             real(repo.common_dir())?,
         );
-        let ignored_filters =
-            harden::drop_local_programs(&mut repo).map_err(|e| Error::read_error(doing(), e))?;
+        let ignored_filters = harden::drop_local_programs(&mut repo).with_context(doing)?;
         repo.object_cache_size_if_unset(OBJECT_CACHE);
         let served = match storage {
             harden::RefStorage::Files => None,

@@ -3,7 +3,7 @@
 use std::io;
 use std::path::Path;
 
-use super::error::Error;
+use super::error::{Error, ReadContext as _};
 use super::open::Worktree;
 use super::path_text::escape_path;
 use watchdog_facts::evidence::{Commits, GitOperation};
@@ -37,13 +37,10 @@ impl Worktree {
             Some(served) => served.folder(),
             None => self.git_dir(),
         };
-        in_git_dir(git_dir).map_err(|e| {
-            Error::read_error(
-                format!(
-                    "look for an operation that is half done in {}",
-                    git_dir.display()
-                ),
-                e,
+        in_git_dir(git_dir).with_context(|| {
+            format!(
+                "look for an operation that is half done in {}",
+                git_dir.display()
             )
         })
     }

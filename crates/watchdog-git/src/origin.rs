@@ -18,7 +18,7 @@ use std::path::Path;
 use gix::ObjectId;
 use gix::bstr::{BStr, ByteSlice};
 
-use super::error::Error;
+use super::error::{Error, ReadContext as _};
 use super::judged_ref::PREFIX as JUDGED;
 use super::known_refs::remove_duplicates;
 use super::open::Worktree;
@@ -206,7 +206,7 @@ pub(super) fn is_plausible_entry(
     let commit = worktree
         .repo
         .find_commit(entry.new)
-        .map_err(|e| Error::read_error(format!("read commit {}", entry.new), e))?;
+        .with_context(|| format!("read commit {}", entry.new))?;
     let summary = commit
         .message_raw_sloppy()
         .to_str_lossy()

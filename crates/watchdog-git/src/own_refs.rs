@@ -12,7 +12,7 @@ use std::time::{Duration, Instant};
 
 use gix::ObjectId;
 
-use super::error::Error;
+use super::error::{Error, ReadContext as _};
 use super::open::Worktree;
 use super::reftable::{GitProcessOutput, get_git_server};
 use super::verified::peel_tags;
@@ -98,13 +98,11 @@ pub(crate) fn list_refs_below<'repo>(
 ) -> Result<Vec<gix::Reference<'repo>>, Error> {
     let doing = || format!("list the refs below {prefix}");
     let list = || {
-        let platform = repo
-            .references()
-            .map_err(|e| Error::read_error(doing(), e))?;
+        let platform = repo.references().with_context(doing)?;
         platform
             .prefixed(prefix)
-            .map_err(|e| Error::read_error(doing(), e))?
-            .map(|reference| reference.map_err(|e| Error::read_error(doing(), e)))
+            .with_context(doing)?
+            .map(|reference| reference.with_context(doing))
             .collect::<Result<Vec<_>, Error>>()
     };
     let has_entries = require_readable(repo, prefix)?;
@@ -203,11 +201,11 @@ impl Worktree {
                 .rev_walk(tips)
                 .with_hidden(hidden.iter().copied())
                 .all()
-                .map_err(|e| Error::read_error(doing(), e))
+                .with_context(doing)
         };
         let mut candidates: Vec<&ObjectId> = Vec::new();
         for commit in beyond(&mut commits.iter().copied())? {
-            let id = commit.map_err(|e| Error::read_error(doing(), e))?.id;
+            let id = commit.with_context(doing)?.id;
             candidates.extend(commits.get(&id));
         }
         let mut unreached = Vec::new();
@@ -216,7 +214,7 @@ impl Worktree {
             let first = beyond(&mut [*id].into_iter())?
                 .next()
                 .transpose()
-                .map_err(|e| Error::read_error(doing(), e))?;
+                .with_context(doing)?;
             unreached.extend(first.map(|_| *id));
         }
         Ok(unreached)
@@ -254,13 +252,12 @@ impl Worktree {
         let doing = || format!("remove the packed refs below {PREFIX}");
         let begun = Instant::now();
         loop {
-            let packed = (self.repo.refs.cached_packed_buffer())
-                .map_err(|e| Error::read_error(doing(), e))?;
+            let packed = (self.repo.refs.cached_packed_buffer()).with_context(doing)?;
             let Some(packed) = packed else { return Ok(()) };
             let mut lines = String::new();
             for (name, id) in refs {
                 let packed_ref = packed.try_find(name.as_str());
-                let is_packed = packed_ref.map_err(|e| Error::read_error(doing(), e))?;
+                let is_packed = packed_ref.with_context(doing)?;
                 if is_packed.is_some() && self.named_commit(name) == Some(*id) {
                     // A killed watchdog left it: this process holds the worktree's lock.
                     let _ = fs::remove_file(self.common_dir().join(format!("{name}.lock")));
@@ -335,8 +332,7 @@ pub(super) fn run_git_on_refs(
 
 impl OwnRef {
     fn object_id(&self) -> Result<ObjectId, Error> {
-        ObjectId::from_hex(self.object.as_bytes())
-            .map_err(|e| Error::read_error(format!("remove {}", self.name), e))
+        ObjectId::from_hex(self.object.as_bytes()).with_context(|| format!("remove {}", self.name))
     }
 }
 

@@ -9,7 +9,7 @@ use gix::objs::tree::EntryMode;
 use gix::objs::{Find, FindHeader};
 use sha2::{Digest, Sha256};
 
-use super::error::Error;
+use super::error::{Error, ReadContext as _};
 use super::verified::VerifyingObjectReader;
 
 /// The name of a change.
@@ -58,7 +58,7 @@ impl<'r> PatchIds<'r> {
                 VerifyingObjectReader(&self.repo.objects),
                 &mut recorder,
             )
-            .map_err(|e| Error::read_error(doing(), e))?;
+            .with_context(doing)?;
             for change in recorder.records {
                 match self.file(change)? {
                     FileChange::NoFile => {}
@@ -203,7 +203,7 @@ fn find_tree<'b>(
     }
     match VerifyingObjectReader(&repo.objects)
         .try_find(&id, buf)
-        .map_err(|e| Error::read_error(doing(), e))?
+        .with_context(doing)?
     {
         Some(data) if data.kind == gix::object::Kind::Tree => {
             Ok(gix::objs::TreeRefIter::from_bytes(data.data, id.kind()))
@@ -216,7 +216,7 @@ fn read_object_size(repo: &gix::Repository, id: ObjectId) -> Result<Option<u64>,
     let header = repo
         .objects
         .try_header(&id)
-        .map_err(|e| Error::read_error(format!("read object {id}"), e))?;
+        .with_context(|| format!("read object {id}"))?;
     Ok(header.map(|header| header.size))
 }
 

@@ -2,7 +2,7 @@
 
 use gix::ObjectId;
 
-use super::error::Error;
+use super::error::{Error, ReadContext as _};
 use super::open::Worktree;
 
 /// Whether a remote has HEAD.
@@ -57,10 +57,10 @@ impl Worktree {
             .rev_walk([head])
             .with_hidden(tips)
             .all()
-            .map_err(|e| Error::read_error(doing(), e))?;
+            .with_context(doing)?;
         let mut ahead = 0;
         for commit in walk.take(RemoteState::COUNTED as usize) {
-            commit.map_err(|e| Error::read_error(doing(), e))?;
+            commit.with_context(doing)?;
             ahead += 1;
         }
         Ok(if ahead == 0 {
@@ -88,13 +88,8 @@ impl Worktree {
                 self.common_dir().display()
             )
         };
-        let refs = self
-            .repo
-            .references()
-            .map_err(|e| Error::read_error(doing(), e))?;
-        let refs = refs
-            .remote_branches()
-            .map_err(|e| Error::read_error(doing(), e))?;
+        let refs = self.repo.references().with_context(doing)?;
+        let refs = refs.remote_branches().with_context(doing)?;
         // A damaged one, or one whose commit is missing, proves nothing.
         let mut tips: Vec<ObjectId> = refs
             .flatten()

@@ -2,7 +2,7 @@
 
 use gix::bstr::ByteSlice;
 
-use super::error::Error;
+use super::error::{Error, ReadContext as _};
 use super::open::Worktree;
 use super::own_refs::list_refs_below;
 use super::ref_owner::{git_dirs, is_gone, new_read_error};
@@ -66,11 +66,8 @@ impl Worktree {
             ));
         };
         let branch = format!("refs/heads/{name}");
-        let existing = self.retry_if_refs_moved(|| {
-            self.repo
-                .try_find_reference(&branch)
-                .map_err(|e| Error::read_error(doing(), e))
-        })?;
+        let existing =
+            self.retry_if_refs_moved(|| self.repo.try_find_reference(&branch).with_context(doing))?;
         let Some(mut reference) = existing else {
             return Ok(RescueBranch {
                 name,
@@ -88,25 +85,17 @@ impl Worktree {
         let holds_head = match self.head_commit()? {
             None => true,
             Some(head) => {
-                let head = gix::ObjectId::from_hex(head.as_bytes())
-                    .map_err(|e| Error::read_error(doing(), e))?;
+                let head = gix::ObjectId::from_hex(head.as_bytes()).with_context(doing)?;
                 let mut beyond = self
                     .repo
                     .rev_walk([head])
                     .with_hidden([tip.id])
                     .all()
-                    .map_err(|e| Error::read_error(doing(), e))?;
-                beyond
-                    .next()
-                    .transpose()
-                    .map_err(|e| Error::read_error(doing(), e))?
-                    .is_none()
+                    .with_context(doing)?;
+                beyond.next().transpose().with_context(doing)?.is_none()
             }
         };
-        let tree = tip
-            .tree_id()
-            .map_err(|e| Error::read_error(doing(), e))?
-            .to_string();
+        let tree = tip.tree_id().with_context(doing)?.to_string();
         Ok(RescueBranch {
             name,
             tip: Some(tip.id.to_string()),
@@ -141,7 +130,7 @@ impl Worktree {
             let reference = self
                 .repo
                 .try_find_reference(&format!("refs/heads/{folder}"));
-            if (reference.map_err(|e| Error::read_error(doing(), e))?).is_some() {
+            if (reference.with_context(doing)?).is_some() {
                 return Ok(Some(folder.to_owned()));
             }
         }

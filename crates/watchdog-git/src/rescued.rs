@@ -7,7 +7,7 @@ use gix::ObjectId;
 use gix::bstr::ByteSlice;
 use sha2::{Digest, Sha256};
 
-use super::error::Error;
+use super::error::{Error, ReadContext as _};
 use super::open::Worktree;
 use super::origin_evidence::{OriginEvidence, RescuedCommit};
 use super::patch::PatchIds;
@@ -27,8 +27,8 @@ impl Worktree {
         let mut patches = PatchIds::new(&self.repo, MAX_BYTES);
         let mut described = Vec::with_capacity(ids.len());
         for hex in ids {
-            let id = ObjectId::from_hex(hex.as_bytes())
-                .map_err(|e| Error::read_error(format!("read commit {hex}"), e))?;
+            let id =
+                ObjectId::from_hex(hex.as_bytes()).with_context(|| format!("read commit {hex}"))?;
             let node = history.node(id);
             let patch = patch_of(&mut history, &mut patches, node)?;
             described.push(RescuedCommit {
@@ -112,11 +112,8 @@ pub(super) struct CommitAuthorship {
 impl CommitAuthorship {
     pub(super) fn read_commit(worktree: &Worktree, id: ObjectId) -> Result<Self, Error> {
         let doing = || format!("read commit {id}");
-        let commit = worktree
-            .repo
-            .find_commit(id)
-            .map_err(|e| Error::read_error(doing(), e))?;
-        let parsed = commit.decode().map_err(|e| Error::read_error(doing(), e))?;
+        let commit = worktree.repo.find_commit(id).with_context(doing)?;
+        let parsed = commit.decode().with_context(doing)?;
         let subject = parsed
             .message
             .lines()

@@ -7,7 +7,7 @@ use gix::status::tree_index::TrackRenames;
 use gix::worktree::stack::state::attributes::Source;
 
 use super::comparison_parts::WorkTreeStatus;
-use super::error::Error;
+use super::error::{Error, ReadContext as _};
 use super::open::Worktree;
 
 /// Adds what is staged: a rename once, under its new name. `cached` is the tree that git noted in the
@@ -45,7 +45,7 @@ pub(super) fn add_staged_changes(
                 status,
             )
         })
-        .map_err(|e| Error::read_error(doing(), e))
+        .with_context(doing)
 }
 
 /// As [`find`], against any tree, with a rename as a change of each of the two paths.
@@ -61,8 +61,7 @@ pub(super) fn find_each(
             worktree.root().display()
         )
     };
-    compare_with_tree(worktree, index, tree, TrackRenames::Disabled, status)
-        .map_err(|e| Error::read_error(doing(), e))
+    compare_with_tree(worktree, index, tree, TrackRenames::Disabled, status).with_context(doing)
 }
 
 /// The tree of a commit; the empty one for the void before the first commit.
@@ -72,10 +71,10 @@ pub(super) fn tree_of(worktree: &Worktree, commit: Option<ObjectId>) -> Result<O
             let commit = worktree
                 .repo
                 .find_commit(id)
-                .map_err(|e| Error::read_error(format!("read commit {id}"), e))?;
+                .with_context(|| format!("read commit {id}"))?;
             Ok(commit
                 .tree_id()
-                .map_err(|e| Error::read_error(format!("read commit {id}"), e))?
+                .with_context(|| format!("read commit {id}"))?
                 .detach())
         }
         None => Ok(ObjectId::empty_tree(worktree.repo.object_hash())),

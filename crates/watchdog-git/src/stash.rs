@@ -7,7 +7,7 @@ use gix::bstr::{BString, ByteSlice};
 use jiff::Timestamp;
 
 use super::content_ids::content_hash;
-use super::error::Error;
+use super::error::{Error, ReadContext as _};
 use super::known_refs::RefTip;
 use super::open::Worktree;
 use super::own_refs::STASH_KEEPER;
@@ -128,10 +128,10 @@ impl Worktree {
         let tree_of = |id: ObjectId| {
             let tree =
                 (self.repo.find_commit(id)).and_then(|commit| Ok(commit.tree_id()?.detach()));
-            tree.map_err(|e| Error::read_error(doing(), e))
+            tree.with_context(doing)
         };
-        let id = ObjectId::from_hex(hex.as_bytes()).map_err(|e| Error::read_error(doing(), e))?;
-        let entry = (self.repo.find_commit(id)).map_err(|e| Error::read_error(doing(), e))?;
+        let id = ObjectId::from_hex(hex.as_bytes()).with_context(doing)?;
+        let entry = (self.repo.find_commit(id)).with_context(doing)?;
         let parents: Vec<ObjectId> = entry.parent_ids().map(gix::Id::detach).collect();
         let Some((base, others)) = parents.split_first() else {
             return Ok(Vec::new());

@@ -8,7 +8,7 @@ use std::time::{Duration, SystemTime};
 use gix::bstr::ByteSlice as _;
 use sha2::{Digest as _, Sha256};
 
-use super::error::Error;
+use super::error::{Error, ReadContext as _};
 use super::open::Worktree;
 use super::path_text::unescape_path;
 
@@ -20,9 +20,7 @@ impl Worktree {
     pub fn index_state(&self) -> Result<String, Error> {
         let mut hash = Sha256::new();
         hash.update(format!("{:?} {:?}", self.head()?, self.branch()));
-        let index = self
-            .index()
-            .map_err(|error| Error::read_error("read the index", error))?;
+        let index = self.index().context("read the index")?;
         for entry in index.entries() {
             hash.update(entry.path(&index).as_bytes());
             hash.update([0, u8::try_from(entry.stage_raw()).unwrap_or(u8::MAX)]);

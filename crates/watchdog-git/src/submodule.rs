@@ -11,7 +11,7 @@ use gix::index::entry::Mode;
 use gix::submodule::config::Ignore;
 
 use super::comparison_parts::WorkTreeStatus;
-use super::error::Error;
+use super::error::{Error, ReadContext as _};
 use super::open::Worktree;
 use super::own_refs::list_refs_below;
 use super::path_text::escape_path;
@@ -88,10 +88,10 @@ impl SubmoduleScan {
         entry: &gix::index::Entry,
         path: &BStr,
     ) -> Result<Option<SubmoduleState>, Error> {
-        let folder =
-            self.root.join(gix::path::from_bstr(path).map_err(|e| {
-                Error::read_error(format!("read the path of a submodule '{path}'"), e)
-            })?);
+        let folder = self.root.join(
+            gix::path::from_bstr(path)
+                .with_context(|| format!("read the path of a submodule '{path}'"))?,
+        );
         let dot_git = folder.join(".git");
         // Without a `.git` it was never checked out, and there is nothing in it to lose.
         if dot_git.symlink_metadata().is_err() || self.depth >= DEPTH {
@@ -185,7 +185,7 @@ pub(super) fn is_named(folder: &Path, commit: ObjectId) -> Result<bool, Error> {
         .rev_walk([commit])
         .with_hidden(tips)
         .all()
-        .map_err(|error| Error::read_error(doing(), error))?;
+        .with_context(doing)?;
     Ok(unreached.next().is_none())
 }
 
@@ -238,9 +238,7 @@ fn ignore_settings(worktree: &Worktree) -> Result<HashMap<BString, Ignore>, Erro
         None
     };
     let repo = own.as_ref().map_or(&worktree.repo, |own| &own.repo);
-    let submodules = repo
-        .submodules()
-        .map_err(|e| Error::read_error(doing(), e))?;
+    let submodules = repo.submodules().with_context(doing)?;
     for submodule in submodules.into_iter().flatten() {
         let Ok(path) = submodule.path() else { continue };
         let own = submodule.ignore().ok().flatten();

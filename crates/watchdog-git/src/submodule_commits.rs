@@ -10,7 +10,7 @@ use gix::ObjectId;
 use gix::index::entry::Mode;
 use jiff::Timestamp;
 
-use super::error::Error;
+use super::error::{Error, ReadContext as _};
 use super::judged_ref::KEPT_FOR_ANOTHER;
 use super::open::Worktree;
 use super::origin_evidence::OriginEvidence;
@@ -131,8 +131,7 @@ impl Worktree {
     fn list_heads(&self) -> Result<Vec<ObjectId>, Error> {
         let mut tips: Vec<ObjectId> = self.head_id()?.into_iter().collect();
         let listing_error = |e| Error::read_error(self.listing_branches(), e);
-        let platform =
-            (self.repo.references()).map_err(|e| Error::read_error(self.listing_branches(), e))?;
+        let platform = (self.repo.references()).with_context(|| self.listing_branches())?;
         let branches = platform.local_branches().map_err(listing_error)?;
         for branch in branches.flatten().take(MAX_BRANCHES) {
             let tip = branch.target().try_id().map(|id| id.to_owned());

@@ -12,7 +12,7 @@ use gix::objs::tree::EntryMode;
 use gix::objs::{Find, FindHeader, TreeRefIter};
 
 use super::blob_reader::verify_blob;
-use super::error::Error;
+use super::error::{Error, ReadContext as _};
 use super::open::Worktree;
 use super::patch::{LINES_UP_TO, is_binary, is_partial};
 use super::verified::VerifyingObjectReader;
@@ -100,7 +100,7 @@ pub(super) fn find_file(
     while let Some(part) = parts.next() {
         let mut tree_entry = None;
         for entry in read_tree(worktree, id, &mut buffer)? {
-            let entry = entry.map_err(|e| Error::read_error(format!("read tree {id}"), e))?;
+            let entry = entry.with_context(|| format!("read tree {id}"))?;
             if entry.filename == part {
                 tree_entry = Some((entry.mode, entry.oid.to_owned()));
                 break;
@@ -126,8 +126,7 @@ pub(super) fn verify_file(worktree: &Worktree, file: Option<FileEntry>) -> Resul
     match read_object_size(worktree, id)? {
         // A partial clone may lack the object; its name is known all the same.
         None if is_partial(&worktree.repo) => Ok(()),
-        _ => verify_blob(&worktree.repo.objects, &id)
-            .map_err(|e| Error::read_error(format!("read object {id}"), e)),
+        _ => verify_blob(&worktree.repo.objects, &id).with_context(|| format!("read object {id}")),
     }
 }
 
@@ -139,7 +138,7 @@ pub(super) fn find_child(
 ) -> Result<Option<FileEntry>, Error> {
     let mut buffer = Vec::new();
     for entry in read_tree(worktree, tree, &mut buffer)? {
-        let entry = entry.map_err(|e| Error::read_error(format!("read tree {tree}"), e))?;
+        let entry = entry.with_context(|| format!("read tree {tree}"))?;
         if entry.filename == name {
             return Ok(Some((entry.mode, entry.oid.to_owned())));
         }
@@ -225,7 +224,7 @@ pub(super) fn read_object_size(worktree: &Worktree, id: ObjectId) -> Result<Opti
         .repo
         .objects
         .try_header(&id)
-        .map_err(|e| Error::read_error(format!("read object {id}"), e))?;
+        .with_context(|| format!("read object {id}"))?;
     Ok(header.map(|header| header.size))
 }
 
@@ -248,7 +247,7 @@ fn diff_trees(
         VerifyingObjectReader(&worktree.repo.objects),
         delegate,
     )
-    .map_err(|e| Error::read_error(format!("compare tree {from} with tree {to}"), e))
+    .with_context(|| format!("compare tree {from} with tree {to}"))
 }
 
 fn read_tree<'b>(
@@ -262,7 +261,7 @@ fn read_tree<'b>(
     let doing = || format!("read tree {id}");
     match VerifyingObjectReader(&worktree.repo.objects)
         .try_find(&id, buffer)
-        .map_err(|e| Error::read_error(doing(), e))?
+        .with_context(doing)?
     {
         Some(data) if data.kind == gix::object::Kind::Tree => {
             Ok(TreeRefIter::from_bytes(data.data, id.kind()))

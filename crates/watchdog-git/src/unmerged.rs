@@ -7,7 +7,7 @@ use std::path::PathBuf;
 use gix::ObjectId;
 use gix::bstr::ByteSlice;
 
-use super::error::Error;
+use super::error::{Error, ReadContext as _};
 use super::open::Worktree;
 use super::origin_evidence::OriginEvidence;
 use super::ref_owner::{RefOwner, RefOwners, head_name};
@@ -57,10 +57,7 @@ impl Worktree {
         }
         let owners = RefOwners::new(self, evidence)?;
         let mut helpers = Vec::new();
-        let refs = self
-            .repo
-            .references()
-            .map_err(|e| Error::read_error(doing(), e))?;
+        let refs = self.repo.references().with_context(doing)?;
         let named = |reference: gix::Reference<'_>| {
             let id = reference.target().try_id().map(ToOwned::to_owned)?;
             Some((reference.name().as_bstr().to_str_lossy().into_owned(), id))
@@ -71,7 +68,7 @@ impl Worktree {
             let names: HashSet<String> = names.into_iter().collect();
             let local = refs
                 .local_branches()
-                .map_err(|e| Error::read_error(doing(), e))?
+                .with_context(doing)?
                 .flatten()
                 .filter_map(named);
             branches.extend(local.filter(|(name, _)| names.contains(name)));
@@ -92,11 +89,7 @@ impl Worktree {
             return Ok(Vec::new());
         }
         let is_of_helper = |name: &str| branches.iter().any(|(branch, _)| branch == name);
-        let others = refs
-            .all()
-            .map_err(|e| Error::read_error(doing(), e))?
-            .flatten()
-            .filter_map(named);
+        let others = refs.all().with_context(doing)?.flatten().filter_map(named);
         let mut hidden: Vec<_> = others
             .filter(|(name, _)| !name.starts_with("refs/watchdog/") && !is_of_helper(name))
             .map(|(_, id)| id)
@@ -113,10 +106,10 @@ impl Worktree {
                 .rev_walk([tip])
                 .with_hidden(hidden.iter().copied())
                 .all()
-                .map_err(|e| Error::read_error(doing(), e))?;
+                .with_context(doing)?;
             let mut count = 0;
             for commit in walk.take(COUNTED) {
-                commit.map_err(|e| Error::read_error(doing(), e))?;
+                commit.with_context(doing)?;
                 count += 1;
             }
             Ok(count)

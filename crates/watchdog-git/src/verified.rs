@@ -4,7 +4,7 @@ use gix::ObjectId;
 use gix::hash::oid;
 use gix::objs::{Data, Find};
 
-use super::error::Error;
+use super::error::{Error, ReadContext as _};
 
 /// The objects of a repository, each checked against its name as it is read.
 #[derive(Clone, Copy)]
@@ -34,7 +34,7 @@ impl VerifyingObjectReader<'_> {
     pub(super) fn blob(self, id: ObjectId, buffer: &mut Vec<u8>) -> Result<(), Error> {
         match self
             .try_find(&id, buffer)
-            .map_err(|e| Error::read_error(format!("read object {id}"), e))?
+            .with_context(|| format!("read object {id}"))?
         {
             Some(_) => Ok(()),
             None => Err(Error::read_failure(

@@ -7,7 +7,7 @@ use std::collections::{BinaryHeap, HashMap, HashSet};
 use gix::ObjectId;
 use gix::objs::Find;
 
-use super::error::Error;
+use super::error::{Error, ReadContext as _};
 use super::open::Worktree;
 use super::verified::{VerifyingObjectReader, peel_tags};
 use watchdog_facts::shell_line::WorktreeCommands;
@@ -76,7 +76,7 @@ impl<'w> CommitHistory<'w> {
         let shallow = worktree
             .repo
             .shallow_commits()
-            .map_err(|e| Error::read_error("read the shallow boundary of the clone", e))?;
+            .context("read the shallow boundary of the clone")?;
         // A shallow boundary changes the parents of a commit, which the file cannot know. Replacements and grafts would, too, but any
         // process in the repository can make them, so they are never followed.
         let graph = if shallow.is_none() {
@@ -188,17 +188,15 @@ impl<'w> CommitHistory<'w> {
         let (mut date, mut parents) = (0, Vec::new());
         let object = VerifyingObjectReader(&self.worktree.repo.objects)
             .try_find(&id, &mut self.buf)
-            .map_err(|e| Error::read_error(doing(), e))?;
+            .with_context(doing)?;
         let Some(data) = object.filter(|data| data.kind == gix::object::Kind::Commit) else {
             return Ok(None);
         };
         let mut commit = gix::objs::CommitRefIter::from_bytes(data.data, id.kind());
-        let tree = commit
-            .tree_id()
-            .map_err(|e| Error::read_error(doing(), e))?;
+        let tree = commit.tree_id().with_context(doing)?;
         let cut = self.shallow.as_ref().is_some_and(|s| s.contains(&id));
         for token in commit {
-            match token.map_err(|e| Error::read_error(doing(), e))? {
+            match token.with_context(doing)? {
                 gix::objs::commit::ref_iter::Token::Parent { id } if !cut => parents.push(id),
                 gix::objs::commit::ref_iter::Token::Committer { signature } => {
                     date = u64::try_from(signature.seconds()).unwrap_or(0);
@@ -271,9 +269,8 @@ impl<'w> CommitHistory<'w> {
         };
         let mut parents = Vec::new();
         for position in commit.iter_parents() {
-            let position = position.map_err(|e| {
-                Error::read_error(format!("read commit {id} from the commit-graph file"), e)
-            })?;
+            let position =
+                position.with_context(|| format!("read commit {id} from the commit-graph file"))?;
             parents.push(graph.id_at(position).to_owned());
         }
         Ok(Some((

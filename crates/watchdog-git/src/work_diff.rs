@@ -6,7 +6,7 @@ use std::os::unix::ffi::OsStrExt as _;
 use gix::bstr::{BStr, ByteSlice};
 
 use super::baseline::HistoryPoint;
-use super::error::Error;
+use super::error::{Error, ReadContext as _};
 use super::known_refs::KnownRefs;
 use super::line_hunks::line_hunks;
 use super::open::Worktree;
@@ -55,10 +55,7 @@ impl Worktree {
         let doing = || "read the tree of the baseline".to_string();
         let tree = match tree.is_empty_tree() {
             true => self.repo.empty_tree(),
-            false => self
-                .repo
-                .find_tree(tree)
-                .map_err(|e| Error::read_error(doing(), e))?,
+            false => self.repo.find_tree(tree).with_context(doing)?,
         };
         let mut diff = WorkDiff::default();
         let mut read = READ_AT_MOST;
@@ -96,7 +93,7 @@ impl Worktree {
         let doing = || format!("read {path} of the baseline");
         let entry = tree
             .lookup_entry(path.split(|byte| *byte == b'/'))
-            .map_err(|e| Error::read_error(doing(), e))?;
+            .with_context(doing)?;
         let Some(entry) = entry else {
             return Ok(DiffedContent::Absent);
         };
@@ -106,18 +103,14 @@ impl Worktree {
         let size = self
             .repo
             .find_header(entry.object_id())
-            .map_err(|e| Error::read_error(doing(), e))?
+            .with_context(doing)?
             .size();
         if size > LINES_UP_TO || size > *read {
             return Ok(DiffedContent::Other);
         }
         *read -= size;
         Ok(classify_content(
-            entry
-                .object()
-                .map_err(|e| Error::read_error(doing(), e))?
-                .data
-                .clone(),
+            entry.object().with_context(doing)?.data.clone(),
         ))
     }
 

@@ -21,7 +21,7 @@ use super::content::{
     ComparisonOptions, FileComparer, FileComparison, describe_root_cause, is_odd_file,
 };
 use super::discover;
-use super::error::Error;
+use super::error::{Error, ReadContext as _};
 use super::file_state::StatStamp;
 use super::index_folder::FolderIndexEntries;
 use super::listing::DirectoryEntries;
@@ -55,11 +55,9 @@ pub(super) fn add_worktree_changes(
     status: &mut WorkTreeStatus,
 ) -> Result<(), Error> {
     let doing = || format!("compare {} with its index", worktree.root().display());
-    let rules = ComparisonOptions::for_repository(&worktree.repo)
-        .map_err(|e| Error::read_error(doing(), e))?;
+    let rules = ComparisonOptions::for_repository(&worktree.repo).with_context(doing)?;
     let submodules = SubmoduleScan::new(worktree, index, depth)?;
-    let root =
-        open_folder(rustix::fs::CWD, worktree.root()).map_err(|e| Error::read_error(doing(), e))?;
+    let root = open_folder(rustix::fs::CWD, worktree.root()).with_context(doing)?;
     let roots = (&root, worktree.common_dir());
     let exclude = worktree.common_dir().join("info/exclude");
     let top = PendingFolder {

@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use std::path::PathBuf;
 
 use super::served_worktree::ServedWorktree;
-use crate::Error;
+use crate::error::{Error, ReadContext as _};
 
 /// The maximum number of HEAD's movements that are read, newest first.
 const HEADS: usize = 20_000;
@@ -19,7 +19,7 @@ impl ServedWorktree {
         let text = logs.get("HEAD").map_or("", String::as_str);
         self.mirror
             .write("logs/HEAD", text.as_bytes())
-            .map_err(|e| Error::read_error("write a copy of the reflog of HEAD", e))
+            .context("write a copy of the reflog of HEAD")
     }
 
     /// The reflogs of all refs as files with their names, the worktree's own HEAD among them.

@@ -8,7 +8,7 @@ use std::path::{Path, PathBuf};
 
 use super::git_server::{self, GitProcessOutput, REFTABLE, ReftableGit};
 use super::mirror::{RefMirror, RefValue};
-use crate::Error;
+use crate::error::{Error, ReadContext as _};
 
 /// The file that changes with every ref of a repository that keeps them in tables (reftable), below each of its git directories.
 pub const TABLES: &str = "reftable/tables.list";
@@ -94,8 +94,7 @@ impl ServedWorktree {
     fn tables(&self) -> Result<Vec<u8>, Error> {
         let list = |folder: &Path| folder.join(TABLES);
         let shared = list(&self.common_dir);
-        let mut tables = fs::read(&shared)
-            .map_err(|e| Error::read_error(format!("read {}", shared.display()), e))?;
+        let mut tables = fs::read(&shared).with_context(|| format!("read {}", shared.display()))?;
         if self.git_dir != self.common_dir {
             tables.push(b'|');
             match fs::read(list(&self.git_dir)) {

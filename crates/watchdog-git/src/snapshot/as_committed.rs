@@ -9,7 +9,8 @@ use super::private::{IGNORED, SECRET, WholeSnapshot};
 use super::proof::{entry_at, tree_of};
 use super::spec_name::path_text;
 use super::{Snapshot, contents, diff, private};
-use crate::{Error, Worktree};
+use crate::Worktree;
+use crate::error::{Error, ReadContext as _};
 
 /// A path whose committed content differs from the snapshot's public part.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -40,8 +41,7 @@ impl Worktree {
         snapshot: &Snapshot,
         limit: u64,
     ) -> Result<Vec<CommitMismatch>, Error> {
-        let tree = ObjectId::from_hex(tree.as_bytes())
-            .map_err(|e| Error::read_error("read what was staged", e))?;
+        let tree = ObjectId::from_hex(tree.as_bytes()).context("read what was staged")?;
         self.contents_between((self.head_tree()?, tree), snapshot, limit, &BTreeSet::new())
     }
 
@@ -58,11 +58,8 @@ impl Worktree {
         left_out: &BTreeSet<String>,
     ) -> Result<Vec<CommitMismatch>, Error> {
         let doing = "look at what was committed";
-        let id = ObjectId::from_hex(commit.as_bytes()).map_err(|e| Error::read_error(doing, e))?;
-        let commit_object = self
-            .repo
-            .find_commit(id)
-            .map_err(|e| Error::read_error(doing, e))?;
+        let id = ObjectId::from_hex(commit.as_bytes()).context(doing)?;
+        let commit_object = self.repo.find_commit(id).context(doing)?;
         let before = match commit_object.parent_ids().next() {
             Some(parent) => tree_of(&self.repo, parent.detach())?,
             None => ObjectId::empty_tree(self.repo.object_hash()),
@@ -84,22 +81,15 @@ impl Worktree {
     ) -> Result<Vec<CommitMismatch>, Error> {
         let doing = "look at what is committed";
         let repo = &self.repo;
-        let kept_tree = ObjectId::from_hex(snapshot.tree.as_bytes())
-            .map_err(|e| Error::read_error(doing, e))?;
-        let kept_commit = ObjectId::from_hex(snapshot.commit.as_bytes())
-            .map_err(|e| Error::read_error(doing, e))?;
+        let kept_tree = ObjectId::from_hex(snapshot.tree.as_bytes()).context(doing)?;
+        let kept_commit = ObjectId::from_hex(snapshot.commit.as_bytes()).context(doing)?;
         let read = |id: ObjectId| -> Result<Option<Vec<u8>>, Error> {
-            if repo
-                .find_header(id)
-                .map_err(|e| Error::read_error(doing, e))?
-                .size()
-                > limit
-            {
+            if repo.find_header(id).context(doing)?.size() > limit {
                 return Ok(None);
             }
             repo.find_blob(id)
                 .map(|mut blob| Some(blob.take_data()))
-                .map_err(|e| Error::read_error(doing, e))
+                .context(doing)
         };
         let mut mismatches = Vec::new();
         for change in diff::diff_trees(repo, old, new)? {
@@ -136,8 +126,7 @@ impl Worktree {
     pub fn private_contents(&self, snapshot: &Snapshot, limit: u64) -> Result<Vec<Vec<u8>>, Error> {
         let doing = "read the private part of the snapshot";
         let record = contents::parsed_record(&self.repo, &snapshot.commit)?;
-        let tree = ObjectId::from_hex(snapshot.tree.as_bytes())
-            .map_err(|e| Error::read_error(doing, e))?;
+        let tree = ObjectId::from_hex(snapshot.tree.as_bytes()).context(doing)?;
         let whole = WholeSnapshot::join_parts(&self.repo, &record, tree)?;
         let mut contents = Vec::new();
         for path in whole
@@ -149,20 +138,8 @@ impl Worktree {
             let Some((_, id)) = entry_at(&whole.repo, whole.tree, path.as_bstr())? else {
                 continue;
             };
-            if whole
-                .repo
-                .find_header(id)
-                .map_err(|e| Error::read_error(doing, e))?
-                .size()
-                <= limit
-            {
-                contents.push(
-                    whole
-                        .repo
-                        .find_blob(id)
-                        .map_err(|e| Error::read_error(doing, e))?
-                        .take_data(),
-                );
+            if whole.repo.find_header(id).context(doing)?.size() <= limit {
+                contents.push(whole.repo.find_blob(id).context(doing)?.take_data());
             }
         }
         Ok(contents)

@@ -16,7 +16,7 @@ use gix::objs::{Kind as ObjectKind, Write as _};
 use super::disk::{FileStat, FolderWalk, PathKind, stat_of};
 use super::new_objects::{NewObjects, StreamFailure};
 use super::pack_folder::PublishedPack;
-use crate::Error;
+use crate::error::{Error, ReadContext as _};
 use crate::shared_modes::SharedModes;
 
 /// Files up to this size are read whole; larger ones pass through in pieces.
@@ -358,12 +358,10 @@ impl<'repo> ObjectSink<'repo> {
     /// Writes a tree, a commit or bytes of our own, unless it is there.
     pub(super) fn object(&mut self, object: &dyn gix::objs::WriteTo) -> Result<ObjectId, Error> {
         let mut bytes = Vec::new();
-        object
-            .write_to(&mut bytes)
-            .map_err(|e| Error::read_error("encode an object", e))?;
+        object.write_to(&mut bytes).context("encode an object")?;
         let kind = object.kind();
         let id = gix::objs::compute_hash(self.repo.object_hash(), kind, &bytes)
-            .map_err(|e| Error::read_error("name an object", e))?;
+            .context("name an object")?;
         if self.is_new(id, BlobWriteMode::Content) {
             let outcome = match &mut self.new {
                 Some(new) => new.put_own(kind, id, &bytes).map(|()| id),
@@ -371,7 +369,7 @@ impl<'repo> ObjectSink<'repo> {
                     .repo
                     .objects
                     .write_buf_with_known_id(kind, &bytes, id)
-                    .map_err(|e| Error::read_error("write an object", e)),
+                    .context("write an object"),
             };
             self.note_written(id, outcome)?;
         }

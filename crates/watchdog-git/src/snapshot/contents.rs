@@ -17,9 +17,10 @@ use super::proof::{SiblingWorktrees, nested_files, tree_of};
 use super::record::SnapshotRecord;
 use super::spec_name::path_text;
 use super::{diff, nested};
+use crate::Worktree;
+use crate::error::{Error, ReadContext as _};
 use crate::shared_modes::SharedModes;
 use crate::submodule::is_named;
-use crate::{Error, Worktree};
 use watchdog_facts::evidence::GitOperation;
 
 /// The change of one path in a snapshot.
@@ -82,14 +83,9 @@ impl Worktree {
     pub fn snapshot_paths(&self, commit: &str) -> Result<Vec<SnapshotPath>, Error> {
         let repo = &self.repo;
         let doing = "read the snapshot";
-        let id = ObjectId::from_hex(commit.as_bytes()).map_err(|e| Error::read_error(doing, e))?;
-        let commit = repo
-            .find_commit(id)
-            .map_err(|e| Error::read_error(doing, e))?;
-        let tree = commit
-            .tree_id()
-            .map_err(|e| Error::read_error(doing, e))?
-            .detach();
+        let id = ObjectId::from_hex(commit.as_bytes()).context(doing)?;
+        let commit = repo.find_commit(id).context(doing)?;
+        let tree = commit.tree_id().context(doing)?.detach();
         let record = SnapshotRecord::parse(&commit.message_raw_sloppy().to_str_lossy())
             .ok_or_else(|| {
                 Error::read_failure(doing, format!("{id} is not a snapshot of watchdog"))
@@ -102,8 +98,7 @@ impl Worktree {
         };
         let index = nested::read_index(repo)?;
         let root = self.root();
-        let below = FolderWalk::open(root)
-            .map_err(|e| Error::read_error(format!("open {}", root.display()), e))?;
+        let below = FolderWalk::open(root).with_context(|| format!("open {}", root.display()))?;
         let mut boundary = RepositoryBoundary::new(below);
         let mut paths: Vec<SnapshotPath> = Vec::new();
         for change in diff::diff_trees(repo, before, whole.tree)? {
@@ -145,10 +140,7 @@ impl Worktree {
             paths.push(SnapshotPath {
                 text: path_text(path.as_bstr()),
                 kind: SnapshotPathKind::File,
-                bytes: repo
-                    .find_header(id)
-                    .map(|h| h.size())
-                    .map_err(|e| Error::read_error(doing, e))?,
+                bytes: repo.find_header(id).map(|h| h.size()).context(doing)?,
                 untracked: false,
                 hidden: false,
                 secret: false,
@@ -166,7 +158,7 @@ impl Worktree {
     pub fn commit_state(&self) -> Result<CommitReadiness, Error> {
         self.refresh()?;
         let repo = &self.repo;
-        let head = repo.head().map_err(|e| Error::read_error("read HEAD", e))?;
+        let head = repo.head().context("read HEAD")?;
         let index = nested::read_index(repo)?;
         let mut conflicted: Vec<&BStr> = index
             .entries()
@@ -213,28 +205,20 @@ impl Worktree {
             return Ok(Vec::new());
         };
         let doing = "count the commits of the rescue";
-        let id =
-            |hex: &str| ObjectId::from_hex(hex.as_bytes()).map_err(|e| Error::read_error(doing, e));
+        let id = |hex: &str| ObjectId::from_hex(hex.as_bytes()).context(doing);
         let hidden = old.map(id).transpose()?;
         if let Some(hidden) = hidden {
             // A hidden commit that is missing would silently hide nothing.
-            self.repo
-                .find_commit(hidden)
-                .map_err(|e| Error::read_error(doing, e))?;
+            self.repo.find_commit(hidden).context(doing)?;
         }
         let walk = self
             .repo
             .rev_walk([id(&head)?])
             .with_hidden(hidden)
             .all()
-            .map_err(|e| Error::read_error(doing, e))?;
-        walk.map(|commit| {
-            Ok(commit
-                .map_err(|e| Error::read_error(doing, e))?
-                .id
-                .to_string())
-        })
-        .collect()
+            .context(doing)?;
+        walk.map(|commit| Ok(commit.context(doing)?.id.to_string()))
+            .collect()
     }
 
     /// Whether the configuration itself names a person for commits.
@@ -306,11 +290,10 @@ impl Worktree {
                     file.set_modified(*written)?;
                     file.sync_all()
                 };
-                lock.with_mut(write)
-                    .map_err(|e| Error::read_error(doing, e))?;
-                lock.commit().map_err(|e| Error::read_error(doing, e))?;
+                lock.with_mut(write).context(doing)?;
+                lock.commit().context(doing)?;
             }
-            None => std::fs::remove_file(&saved.path).map_err(|e| Error::read_error(doing, e))?,
+            None => std::fs::remove_file(&saved.path).context(doing)?,
         }
         Ok(true)
     }
@@ -319,10 +302,8 @@ impl Worktree {
 /// The record in the commit of a snapshot.
 pub(super) fn parsed_record(repo: &gix::Repository, commit: &str) -> Result<SnapshotRecord, Error> {
     let doing = "read the snapshot";
-    let id = ObjectId::from_hex(commit.as_bytes()).map_err(|e| Error::read_error(doing, e))?;
-    let commit = repo
-        .find_commit(id)
-        .map_err(|e| Error::read_error(doing, e))?;
+    let id = ObjectId::from_hex(commit.as_bytes()).context(doing)?;
+    let commit = repo.find_commit(id).context(doing)?;
     SnapshotRecord::parse(&commit.message_raw_sloppy().to_str_lossy())
         .ok_or_else(|| Error::read_failure(doing, format!("{id} is not a snapshot of watchdog")))
 }

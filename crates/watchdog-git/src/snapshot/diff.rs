@@ -4,7 +4,7 @@ use gix::ObjectId;
 use gix::bstr::BString;
 use gix::objs::tree::EntryMode;
 
-use crate::Error;
+use crate::error::{Error, ReadContext as _};
 
 /// A path that differs.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -38,7 +38,7 @@ pub(super) fn changes_of_sizes(
     let doing = "compare a snapshot's tree";
     let tree = |id: ObjectId| match id.is_empty_tree() {
         true => Ok(repo.empty_tree()),
-        false => repo.find_tree(id).map_err(|e| Error::read_error(doing, e)),
+        false => repo.find_tree(id).context(doing),
     };
     let (old, new) = (tree(before)?, tree(after)?);
     let mut recorder = gix::diff::tree::Recorder::default();
@@ -52,7 +52,7 @@ pub(super) fn changes_of_sizes(
         &repo.objects,
         &mut recorder,
     )
-    .map_err(|e| Error::read_error(doing, e))?;
+    .context(doing)?;
     let mut differences = Vec::new();
     for change in recorder.records {
         let (path, before, after) = match change {
@@ -88,10 +88,7 @@ pub(super) fn changes_of_sizes(
         let bytes = match after {
             Some((mode, id)) if !mode.is_commit() => match size_of(&id) {
                 Some(size) => size,
-                None => repo
-                    .find_header(id)
-                    .map(|h| h.size())
-                    .map_err(|e| Error::read_error(doing, e))?,
+                None => repo.find_header(id).map(|h| h.size()).context(doing)?,
             },
             _ => 0,
         };

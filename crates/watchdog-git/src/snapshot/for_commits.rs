@@ -12,7 +12,8 @@ use super::disk::FolderWalk;
 use super::proof::{any_entry_at, entry_at, tree_of};
 use super::spec_name::path_text;
 use super::{diff, private};
-use crate::{Error, Worktree};
+use crate::Worktree;
+use crate::error::{Error, ReadContext as _};
 
 /// A file before the work and with it.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
@@ -42,7 +43,7 @@ pub struct CommitSideEffects {
 }
 
 fn parse_id(hex: &str, doing: &str) -> Result<ObjectId, Error> {
-    ObjectId::from_hex(hex.as_bytes()).map_err(|e| Error::read_error(doing, e))
+    ObjectId::from_hex(hex.as_bytes()).context(doing)
 }
 
 fn is_same_file(entry: Option<(EntryMode, ObjectId)>, taken: Option<CapturedFile>) -> bool {
@@ -87,21 +88,11 @@ impl Worktree {
             let Some((_, id)) = entry.filter(|(mode, _)| !mode.is_commit()) else {
                 return Ok(None);
             };
-            if self
-                .repo
-                .find_header(id)
-                .map_err(|e| Error::read_error(doing, e))?
-                .size()
-                > limit
-            {
+            if self.repo.find_header(id).context(doing)?.size() > limit {
                 return Ok(None);
             }
             Ok(Some(
-                self.repo
-                    .find_object(id)
-                    .map_err(|e| Error::read_error(doing, e))?
-                    .detach()
-                    .data,
+                self.repo.find_object(id).context(doing)?.detach().data,
             ))
         };
         let before = entry_at(&self.repo, self.before(snapshot)?, path.as_bstr())?;
@@ -130,8 +121,8 @@ impl Worktree {
         paths: &[&[u8]],
     ) -> Result<Vec<EntryToCommit>, Error> {
         let root = self.root();
-        let mut below = FolderWalk::open(root)
-            .map_err(|e| Error::read_error(format!("open {}", root.display()), e))?;
+        let mut below =
+            FolderWalk::open(root).with_context(|| format!("open {}", root.display()))?;
         let mut blobs = ObjectSink::dry(&self.repo);
         let tree = parse_id(&snapshot.tree, "read a snapshot")?;
         let mut entries = Vec::with_capacity(paths.len());
@@ -156,8 +147,8 @@ impl Worktree {
     /// When HEAD cannot be read.
     pub fn is_on_disk_as_committed(&self, paths: &[Vec<u8>]) -> Result<bool, Error> {
         let root = self.root();
-        let mut below = FolderWalk::open(root)
-            .map_err(|e| Error::read_error(format!("open {}", root.display()), e))?;
+        let mut below =
+            FolderWalk::open(root).with_context(|| format!("open {}", root.display()))?;
         let mut blobs = ObjectSink::dry(&self.repo);
         let head = self.head_tree()?;
         for path in paths {
@@ -223,13 +214,8 @@ impl Worktree {
         let head = self
             .head_id()?
             .ok_or_else(|| Error::read_failure(doing, "HEAD has no commit"))?;
-        let commit = repo
-            .find_commit(head)
-            .map_err(|e| Error::read_error(doing, e))?;
-        let tree = commit
-            .tree_id()
-            .map_err(|e| Error::read_error(doing, e))?
-            .detach();
+        let commit = repo.find_commit(head).context(doing)?;
+        let tree = commit.tree_id().context(doing)?.detach();
         let before = match commit.parent_ids().next() {
             Some(parent) => tree_of(repo, parent.detach())?,
             None => ObjectId::empty_tree(repo.object_hash()),
@@ -278,34 +264,22 @@ impl Worktree {
         let doing = "look at what hooks changed";
         let repo = &self.repo;
         let root = self.root();
-        let mut below = FolderWalk::open(root)
-            .map_err(|e| Error::read_error(format!("open {}", root.display()), e))?;
+        let mut below =
+            FolderWalk::open(root).with_context(|| format!("open {}", root.display()))?;
         let mut blobs = ObjectSink::dry(repo);
         let head = self.head_tree()?;
         let work = parse_id(&snapshot.tree, doing)?;
         let mut steps = Vec::new();
         for commit in made {
-            let commit = repo
-                .find_commit(parse_id(commit, doing)?)
-                .map_err(|e| Error::read_error(doing, e))?;
+            let commit = repo.find_commit(parse_id(commit, doing)?).context(doing)?;
             let parent = commit.parent_ids().next().map(gix::Id::detach);
             let before = parent.map_or_else(
                 || Ok(ObjectId::empty_tree(repo.object_hash())),
                 |parent| tree_of(repo, parent),
             )?;
-            steps.push((
-                before,
-                commit
-                    .tree_id()
-                    .map_err(|e| Error::read_error(doing, e))?
-                    .detach(),
-            ));
+            steps.push((before, commit.tree_id().context(doing)?.detach()));
         }
-        let size = |id: ObjectId| {
-            repo.find_header(id)
-                .map(|h| h.size())
-                .map_err(|e| Error::read_error(doing, e))
-        };
+        let size = |id: ObjectId| repo.find_header(id).map(|h| h.size()).context(doing);
         let mut uncommitted: Option<BTreeSet<String>> = None;
         let mut rewritten = Vec::new();
         for path in paths {

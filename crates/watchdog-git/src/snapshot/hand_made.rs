@@ -12,8 +12,9 @@ use super::ignore_rules::join_path;
 use super::private::work_entry;
 use super::proof::entry_at;
 use super::recorded_rules::is_tools_folder;
+use crate::error::{Error, ReadContext as _};
 use crate::file_state::is_absent;
-use crate::{Error, Worktree, escape_path, unescape_path};
+use crate::{Worktree, escape_path, unescape_path};
 use watchdog_facts::ignored_files::{FileMark, IgnoredFiles, LostFile, is_made_by_hand};
 use watchdog_facts::session_work::BULK_FOLDERS;
 
@@ -76,7 +77,7 @@ impl Worktree {
             .collect();
         if !is_absent(root) {
             let doing = || format!("open {}", root.display());
-            let mut disk = FolderWalk::open(root).map_err(|e| Error::read_error(doing(), e))?;
+            let mut disk = FolderWalk::open(root).with_context(doing)?;
             missing.retain(|path, mark| is_missing(root, &mut disk, path.as_bstr(), mark));
             if missing.is_empty() {
                 return Ok(Vec::new());

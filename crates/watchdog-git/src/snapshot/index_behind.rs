@@ -11,7 +11,8 @@ use gix::objs::tree::EntryKind;
 use super::contents::parsed_record;
 use super::proof::{entry_at, tree_of};
 use super::{diff, nested};
-use crate::{Error, Worktree};
+use crate::Worktree;
+use crate::error::{Error, ReadContext as _};
 
 /// The start of the line in a commit message that names the snapshot of a rescue.
 const TRAILER: &str = "Watchdog-Snapshot:";
@@ -51,11 +52,8 @@ impl Worktree {
         // By path, as it was before the first of the commits that changed it.
         let mut before: BTreeMap<BString, IndexContent> = BTreeMap::new();
         for commit in made {
-            let id =
-                ObjectId::from_hex(commit.as_bytes()).map_err(|e| Error::read_error(doing, e))?;
-            let commit = repo
-                .find_commit(id)
-                .map_err(|e| Error::read_error(doing, e))?;
+            let id = ObjectId::from_hex(commit.as_bytes()).context(doing)?;
+            let commit = repo.find_commit(id).context(doing)?;
             let parent = match commit.parent_ids().next() {
                 Some(parent) => tree_of(repo, parent.detach())?,
                 None => ObjectId::empty_tree(repo.object_hash()),
@@ -108,11 +106,8 @@ impl Worktree {
         let mut at = self.head_commit()?;
         let (mut commits, mut name) = (Vec::new(), None);
         while let Some(hex) = at.take().filter(|_| commits.len() < COMMITS) {
-            let id = ObjectId::from_hex(hex.as_bytes()).map_err(|e| Error::read_error(doing, e))?;
-            let commit = self
-                .repo
-                .find_commit(id)
-                .map_err(|e| Error::read_error(doing, e))?;
+            let id = ObjectId::from_hex(hex.as_bytes()).context(doing)?;
+            let commit = self.repo.find_commit(id).context(doing)?;
             let message = commit.message_raw_sloppy().to_str_lossy().into_owned();
             let Some(named) = find_named_snapshot(&message) else {
                 break;

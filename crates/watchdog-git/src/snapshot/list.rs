@@ -9,8 +9,9 @@ use super::SnapshotSummary;
 use super::record::{self, StoredSnapshot};
 use super::restore_result::RestoreError;
 use super::spec_name::{PREFIX, PRIVATE_PREFIX, parse_sequence, path_text};
+use crate::Worktree;
+use crate::error::{Error, ReadContext as _};
 use crate::own_refs::list_refs_below;
-use crate::{Error, Worktree};
 
 impl Worktree {
     /// The snapshots of `spec`, or of every spec, newest first. All worktrees of a repository share them.
@@ -101,7 +102,7 @@ impl Worktree {
                 && self
                     .repo
                     .try_find_reference(&beside)
-                    .map_err(|e| Error::read_error(doing, e))?
+                    .context(doing)?
                     .is_none()
             {
                 orphans.push((name, id));
@@ -125,7 +126,7 @@ impl Worktree {
         let find = || {
             self.repo
                 .try_find_reference(name.as_ref())
-                .map_err(|e| Error::read_error(format!("read {name:?}"), e))
+                .with_context(|| format!("read {name:?}"))
         };
         let reference = self.retry_if_refs_moved(find)?;
         if let Some(reference) = reference {
@@ -168,14 +169,13 @@ const SHORTEST_COMMIT: usize = 7;
 /// Deletes a snapshot's ref, and then that of its private part: a snapshot without it would be broken.
 pub(super) fn delete_both(worktree: &Worktree, name: &str, commit: &str) -> Result<(), Error> {
     let doing = || format!("delete {name}");
-    let commit =
-        ObjectId::from_hex(commit.as_bytes()).map_err(|e| Error::read_error(doing(), e))?;
+    let commit = ObjectId::from_hex(commit.as_bytes()).with_context(doing)?;
     worktree.drop_refs(&[(name.to_owned(), commit)])?;
     let beside = name.replacen(PREFIX, PRIVATE_PREFIX, 1);
     let private_ref = worktree
         .repo
         .try_find_reference(&beside)
-        .map_err(|e| Error::read_error(doing(), e))?;
+        .with_context(doing)?;
     match private_ref.and_then(|reference| reference.target().try_id().map(ToOwned::to_owned)) {
         Some(private) => worktree.drop_refs(&[(beside, private)]),
         None => Ok(()),

@@ -7,7 +7,7 @@ use gix::ObjectId;
 use gix::bstr::{BStr, BString};
 use gix::index::entry::{Flags, Stage};
 
-use crate::Error;
+use crate::error::{Error, ReadContext as _};
 use crate::file_state::is_absent;
 
 /// The same repository without any filter program of any configuration.
@@ -25,7 +25,7 @@ pub(super) fn without_filters(repo: &gix::Repository) -> Result<gix::Repository,
     }
     config
         .commit()
-        .map_err(|e| Error::read_error("set the repository's filters aside", e))?;
+        .context("set the repository's filters aside")?;
     repo.object_cache_size_if_unset(4 << 20);
     Ok(repo)
 }

@@ -15,7 +15,7 @@ use gix::objs::{Exists as _, Kind as ObjectKind, Write as _};
 
 use super::pack_folder::{PackFolder, PublishedPack};
 use super::pack_writer::PackWriter;
-use crate::Error;
+use crate::error::{Error, ReadContext as _};
 use crate::shared_modes::SharedModes;
 
 /// So many new objects go into a pack. git has the same limit for what it fetches (`fetch.unpackLimit`): fewer would leave
@@ -189,13 +189,13 @@ impl<'repo> NewObjects<'repo> {
                         return Err(StreamFailure::Unreadable(Error::read_error(doing, error)));
                     }
                     Err(error) if !from.failed => Err(self.give_up_pack(&error)),
-                    other => other.map_err(|e| Error::read_error(doing, e)),
+                    other => other.context(doing),
                 }
             }
             _ => self
                 .disk
                 .write_stream(ObjectKind::Blob, size, &mut from)
-                .map_err(|e| Error::read_error(doing, e))
+                .context(doing)
                 .inspect(|id| {
                     self.note_loose(*id);
                 }),
@@ -219,7 +219,7 @@ impl<'repo> NewObjects<'repo> {
         self.repo
             .objects
             .write_buf_with_known_id(kind, content, id)
-            .map_err(|e| Error::read_error("write an object", e))?;
+            .context("write an object")?;
         if self.own_ids.insert(id) {
             self.own.push(id);
         }
@@ -274,10 +274,7 @@ impl<'repo> NewObjects<'repo> {
         folder.remove_leftovers();
         let packs = self.packs_from(self.loose.len() + self.waiting.len() + own.len())?;
         for id in own {
-            let object = self
-                .repo
-                .find_object(id)
-                .map_err(|e| Error::read_error(doing, e))?;
+            let object = self.repo.find_object(id).context(doing)?;
             let (kind, content) = (object.kind, object.detach().data);
             if packs {
                 self.in_pack(|pack| pack.add(kind, id, &content))?;
@@ -289,8 +286,7 @@ impl<'repo> NewObjects<'repo> {
             write_loose(&self.disk, kind, &content, id)?;
             self.note_loose(id);
         }
-        self.flush_loose()
-            .map_err(|e| Error::read_error(doing, e))?;
+        self.flush_loose().context(doing)?;
         if let Some(pack) = self.pack.take() {
             match pack.finish(&folder) {
                 Ok(published) => self.published = Some(published),

@@ -27,7 +27,7 @@ use super::scan::{ScannedChanges, TreeEdit, kind_of, mode_of};
 use super::spec_name::path_text;
 use super::tree;
 use super::{PrivacyClassifier, SecretFile, SnapshotCandidate};
-use crate::Error;
+use crate::error::{Error, ReadContext as _};
 
 const WORK: &str = "work";
 const INDEX: &str = "index";
@@ -396,7 +396,7 @@ pub(super) fn write_private_commit(
     let mut salt = [0; 16];
     let read =
         std::fs::File::open("/dev/urandom").and_then(|mut random| random.read_exact(&mut salt));
-    read.map_err(|e| Error::read_error("read /dev/urandom", e))?;
+    read.context("read /dev/urandom")?;
     let salt: String = salt.iter().map(|byte| format!("{byte:02x}")).collect();
     let message = format!(
         "private files of the watchdog snapshot {line}\n\nSecrets and over-size files. Never push or merge this commit.\n\n\
@@ -412,9 +412,7 @@ pub(super) fn work_entry(
     snapshot: ObjectId,
     path: &BStr,
 ) -> Result<HeadEntry, Error> {
-    let commit = repo
-        .find_commit(snapshot)
-        .map_err(|e| Error::read_error("read the snapshot", e))?;
+    let commit = repo.find_commit(snapshot).context("read the snapshot")?;
     let record = SnapshotRecord::parse(&commit.message_raw_sloppy().to_str_lossy());
     let Some(private) = record.and_then(|record| record.private) else {
         return Ok(None);
@@ -431,9 +429,7 @@ fn is_in_fresh_database(repo: &gix::Repository, id: ObjectId) -> Result<bool, Er
         repo.objects.store_ref().path().to_owned(),
         repo.object_hash(),
     );
-    Ok(fresh
-        .map_err(|e| Error::read_error("open the object database", e))?
-        .exists(&id))
+    Ok(fresh.context("open the object database")?.exists(&id))
 }
 
 /// A snapshot with its private part: trees that may live in memory only.
@@ -478,7 +474,7 @@ impl WholeSnapshot {
         let header = whole
             .repo
             .try_find_header(private)
-            .map_err(|e| Error::read_error("read the private part of the snapshot", e))?;
+            .context("read the private part of the snapshot")?;
         if header.is_none() && !is_in_fresh_database(&whole.repo, private)? {
             whole.incomplete = true;
             return Ok(whole);
@@ -531,7 +527,7 @@ impl WholeSnapshot {
             } else if entry.path == WHY {
                 let mut blob = repo
                     .find_blob(id)
-                    .map_err(|e| Error::read_error("read the private part of the snapshot", e))?;
+                    .context("read the private part of the snapshot")?;
                 self.private = parse_reasons(&blob.take_data());
             } else {
                 extras.insert(entry.path, change);

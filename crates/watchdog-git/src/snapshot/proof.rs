@@ -18,10 +18,11 @@ use super::record::SnapshotRecord;
 use super::restore_disk::{DiskWriter, is_safe};
 use super::spec_name::path_text;
 use super::{Snapshot, nested, tree};
+use crate::Worktree;
+use crate::error::{Error, ReadContext as _};
 use crate::file_state::is_absent;
 use crate::path_text::unescape_path;
 use crate::worktrees::is_registered;
-use crate::{Error, Worktree};
 
 /// Commits since the snapshot that are searched for a path at most, newest first.
 const COMMITS: usize = 1000;
@@ -83,12 +84,10 @@ impl Worktree {
 
     /// The contents of the index, and of the first of these files on disk: they may have been moved.
     fn read_contents(&self, changed: &[String]) -> Result<HashSet<ObjectId>, Error> {
-        let index = self
-            .index()
-            .map_err(|e| Error::read_error("read the index", e))?;
+        let index = self.index().context("read the index")?;
         let mut contents: HashSet<ObjectId> = index.entries().iter().map(|e| e.id).collect();
         let doing = || format!("open {}", self.root().display());
-        let mut below = FolderWalk::open(self.root()).map_err(|e| Error::read_error(doing(), e))?;
+        let mut below = FolderWalk::open(self.root()).with_context(doing)?;
         let mut blobs = ObjectSink::dry(&self.repo);
         for path in changed.iter().take(COMMITS) {
             let path = unescape_path(path);
@@ -112,7 +111,7 @@ impl Worktree {
             self.find_missing_changes(&snapshot.commit, CommitsSearched::OfHead)?;
         let root = self.root();
         let doing = || format!("put files back into {}", root.display());
-        let below = FolderWalk::open(root).map_err(|e| Error::read_error(doing(), e))?;
+        let below = FolderWalk::open(root).with_context(doing)?;
         let mut writer = DiskWriter::new(&whole.repo, below);
         let mut paths = Vec::new();
         for change in missing {
@@ -139,12 +138,10 @@ impl Worktree {
                 None => writer.remove(path),
                 Some((mode, id)) => writer.write_object(path, mode.kind(), id),
             }
-            .map_err(|e| Error::read_error(doing(), e))?;
+            .with_context(doing)?;
             paths.push(path_text(path));
         }
-        writer
-            .make_durable()
-            .map_err(|e| Error::read_error(doing(), e))?;
+        writer.make_durable().with_context(doing)?;
         Ok(paths)
     }
 
@@ -157,18 +154,13 @@ impl Worktree {
         self.refresh()?;
         let repo = &self.repo;
         let doing = "read the snapshot that is to be proved";
-        let id = ObjectId::from_hex(commit.as_bytes()).map_err(|e| Error::read_error(doing, e))?;
-        let commit = repo
-            .find_commit(id)
-            .map_err(|e| Error::read_error(doing, e))?;
+        let id = ObjectId::from_hex(commit.as_bytes()).context(doing)?;
+        let commit = repo.find_commit(id).context(doing)?;
         let record = SnapshotRecord::parse(&commit.message_raw_sloppy().to_str_lossy())
             .ok_or_else(|| {
                 Error::read_failure(doing, format!("{id} is not a snapshot of watchdog"))
             })?;
-        let tree = commit
-            .tree_id()
-            .map_err(|e| Error::read_error(doing, e))?
-            .detach();
+        let tree = commit.tree_id().context(doing)?.detach();
         let before = match record.head {
             Some(head) => tree_of(repo, head)?,
             None => ObjectId::empty_tree(repo.object_hash()),
@@ -176,9 +168,7 @@ impl Worktree {
         let root = self.root();
         let below = match FolderWalk::open(root) {
             Err(_) if is_absent(root) => None,
-            opened => {
-                Some(opened.map_err(|e| Error::read_error(format!("open {}", root.display()), e))?)
-            }
+            opened => Some(opened.with_context(|| format!("open {}", root.display()))?),
         };
         let whole = WholeSnapshot::join_parts(repo, &record, tree)?;
         if whole.incomplete {
@@ -263,7 +253,7 @@ pub(super) fn tree_of(repo: &gix::Repository, commit: ObjectId) -> Result<Object
     let tree_id = repo
         .find_commit(commit)
         .and_then(|c| c.tree_id().map(gix::Id::detach));
-    tree_id.map_err(|e| Error::read_error(format!("read the tree of {commit}"), e))
+    tree_id.with_context(|| format!("read the tree of {commit}"))
 }
 
 /// The uncommitted files of nested repositories that a snapshot's tree of extras holds.
@@ -333,8 +323,7 @@ pub(super) fn any_entry_at(
     let tree_entry = repo
         .find_tree(tree)
         .and_then(|tree| tree.lookup_entry(path.split_str("/")));
-    let entry = tree_entry
-        .map_err(|e| Error::read_error(format!("look for {} in {tree}", path_text(path)), e))?;
+    let entry = tree_entry.with_context(|| format!("look for {} in {tree}", path_text(path)))?;
     Ok(entry.map(|e| (e.mode(), e.object_id())))
 }
 
@@ -415,9 +404,9 @@ impl ProofSearch<'_> {
             .sorting(sorting)
             .with_hidden(parent)
             .all()
-            .map_err(|e| Error::read_error(doing, e))?;
+            .context(doing)?;
         for info in walk.take(COMMITS) {
-            commits.push(info.map_err(|e| Error::read_error(doing, e))?.id);
+            commits.push(info.context(doing)?.id);
         }
         for commit in commits {
             let tree = tree_of(repo, commit)?;

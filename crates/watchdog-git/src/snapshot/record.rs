@@ -6,7 +6,7 @@ use jiff::Timestamp;
 
 use super::spec_name::{PREFIX, PRIVATE_PREFIX, path_text};
 use super::{SnapshotSummary, blobs::ObjectSink};
-use crate::Error;
+use crate::error::{Error, ReadContext as _};
 use crate::own_refs::list_refs_below;
 use watchdog_facts::evidence::LeftOut;
 
@@ -219,13 +219,9 @@ pub(super) fn read_stored(
     };
     // A ref to nothing is a snapshot that is gone; it must not hide the others, or keep a new one from being taken.
     let doing = || format!("read the snapshot {name}");
-    let mut object = repo
-        .try_find_object(id)
-        .map_err(|e| Error::read_error(doing(), e))?;
-    if object.is_none() && stands_as_file(repo, id).map_err(|e| Error::read_error(doing(), e))? {
-        object = repo
-            .try_find_object(id)
-            .map_err(|e| Error::read_error(doing(), e))?;
+    let mut object = repo.try_find_object(id).with_context(doing)?;
+    if object.is_none() && stands_as_file(repo, id).with_context(doing)? {
+        object = repo.try_find_object(id).with_context(doing)?;
     }
     let Some(object) = object else {
         return Ok(None);
@@ -233,10 +229,7 @@ pub(super) fn read_stored(
     let Ok(commit) = object.try_into_commit() else {
         return Ok(None);
     };
-    let tree = commit
-        .tree_id()
-        .map_err(|e| Error::read_error(doing(), e))?
-        .detach();
+    let tree = commit.tree_id().with_context(doing)?.detach();
     let record = SnapshotRecord::parse(&commit.message_raw_sloppy().to_str_lossy());
     Ok(record.map(|record| StoredSnapshot {
         name,

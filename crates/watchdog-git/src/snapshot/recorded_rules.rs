@@ -19,7 +19,8 @@ use super::ignore_rules::{FILE, FolderRules, LARGEST, global_sources, join_path}
 use super::proof::{entry_at, tree_of};
 use super::scan::TreeEdit;
 use super::{diff, record, tree};
-use crate::{Error, Worktree};
+use crate::Worktree;
+use crate::error::{Error, ReadContext as _};
 use watchdog_facts::secret_shapes::find_added_secret;
 use watchdog_facts::session_work::{in_tool_folder, is_dropping, is_hand_made};
 
@@ -47,8 +48,7 @@ impl Worktree {
         uncommitted: impl Iterator<Item = &'p str>,
     ) -> Result<(), Error> {
         let doing = "keep the ignore rules";
-        let baseline =
-            ObjectId::from_hex(commit.as_bytes()).map_err(|e| Error::read_error(doing, e))?;
+        let baseline = ObjectId::from_hex(commit.as_bytes()).context(doing)?;
         let repo = &self.repo;
         let mut blobs = ObjectSink::new(repo);
         let mut files = BTreeMap::new();
@@ -70,7 +70,7 @@ impl Worktree {
             .filter(|path| *path == FILE || path.ends_with("/.gitignore"))
             .chain([FILE])
             .collect();
-        let mut disk = FolderWalk::open(self.root()).map_err(|e| Error::read_error(doing, e))?;
+        let mut disk = FolderWalk::open(self.root()).context(doing)?;
         for path in named {
             let committed =
                 entry_at(repo, tree_of(repo, baseline)?, path.into())?.map(|(_, id)| id);

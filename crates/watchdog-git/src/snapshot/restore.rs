@@ -18,7 +18,8 @@ use super::restore_index::restore_index;
 use super::restore_result::{RestoreError, RestoreResult, RestoreTarget, RestoredTo};
 use super::spec_name::{PREFIX, path_text};
 use super::{diff, loose_ref, nested};
-use crate::{Error, Worktree};
+use crate::Worktree;
+use crate::error::{Error, ReadContext as _};
 use watchdog_facts::display::plural;
 use watchdog_facts::evidence::{LeftOut, LeftOutReason};
 use watchdog_facts::shell_line::{WorktreeCommands, shell_word};
@@ -129,7 +130,7 @@ impl Worktree {
         if self
             .repo
             .try_find_reference(full.as_ref())
-            .map_err(|e| Error::read_error("look for the branch", e))?
+            .context("look for the branch")?
             .is_some()
         {
             return Err(fault("it exists".into()));
@@ -166,8 +167,7 @@ impl Worktree {
             };
         }
         let log = (message, stored.record.at);
-        loose_ref::create_logged_ref(&self.repo, full, stored.commit, log)
-            .map_err(|e| Error::read_error("create it", e))
+        loose_ref::create_logged_ref(&self.repo, full, stored.commit, log).context("create it")
     }
 
     fn restore_fresh(&self, stored: &StoredSnapshot) -> Result<RestoreResult, RestoreError> {

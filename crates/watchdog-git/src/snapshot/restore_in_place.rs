@@ -19,7 +19,8 @@ use super::restore_result::{RestoreError, RestoreResult, RestoredTo};
 use super::scan::TreeEdit;
 use super::spec_name::path_text;
 use super::take::{read_index, scan_changes};
-use crate::{Error, Worktree};
+use crate::Worktree;
+use crate::error::{Error, ReadContext as _};
 use watchdog_facts::evidence::{LeftOut, LeftOutReason};
 
 /// The current state of the work tree, for deciding which paths may be written.
@@ -206,7 +207,7 @@ fn refuse_unclean(
     }
     let committed = repo
         .index_from_tree(&head_tree)
-        .map_err(|e| Error::read_error("read the tree of HEAD", e))?;
+        .context("read the tree of HEAD")?;
     let staged = nested::list_staged(repo, index);
     unsaved.extend(staged);
     let gone = committed

@@ -12,7 +12,7 @@ use super::private::WholeSnapshot;
 use super::record::StoredSnapshot;
 use super::restore_result::RestoreError;
 use super::{diff, nested, tree};
-use crate::Error;
+use crate::error::{Error, ReadContext as _};
 use crate::file_state::is_absent;
 use crate::shared_modes::SharedModes;
 
@@ -104,12 +104,11 @@ pub(super) fn restore_index(
     };
     let mut lock = BufWriter::with_capacity(1 << 16, lock);
     file.write_to(&mut lock, gix::index::write::Options::default())
-        .map_err(|e| Error::read_error("write the index", e))?;
+        .context("write the index")?;
     lock.flush().map_err(write)?;
     let mut lock = lock.into_inner().map_err(|e| write(e.into_error()))?;
     lock.with_mut(|file| file.sync_all()).map_err(write)?;
-    lock.commit()
-        .map_err(|e| Error::read_error("put the index in place", e))?;
+    lock.commit().context("put the index in place")?;
     Ok((true, None))
 }
 
@@ -121,7 +120,7 @@ fn as_recorded(
 ) -> Result<gix::index::State, RestoreError> {
     let mut state = gix::index::State::from(
         repo.index_from_tree(&index_tree)
-            .map_err(|e| Error::read_error("read the recorded index", e))?,
+            .context("read the recorded index")?,
     );
     let Some(extras) = extras else {
         return Ok(state);
@@ -136,7 +135,7 @@ fn as_recorded(
         if entry.path == tree::INTENT_TO_ADD {
             let names = repo
                 .find_blob(id)
-                .map_err(|e| Error::read_error("read the recorded index", e))?
+                .context("read the recorded index")?
                 .take_data();
             intent.extend(names.split(|b| *b == 0).filter_map(|line| {
                 let (mode, path) = line.split_once_str(" ")?;

@@ -9,8 +9,9 @@ use super::proof::{nested_files, tree_of};
 use super::restore_result::RestoreError;
 use super::spec_name::path_text;
 use super::{SnapshotPathKind, SnapshotSummary, diff};
+use crate::Worktree;
+use crate::error::{Error, ReadContext as _};
 use crate::line_hunks::line_hunks;
-use crate::{Error, Worktree};
 use watchdog_facts::display::escape_to_one_line;
 
 /// Files above this size, in bytes, are not compared line by line.
@@ -87,10 +88,7 @@ impl Worktree {
             )?);
         }
         for (path, (kind, id)) in nested_files(repo, whole.extras)? {
-            let bytes = repo
-                .find_header(id)
-                .map_err(|e| Error::read_error("read the snapshot", e))?
-                .size();
+            let bytes = repo.find_header(id).context("read the snapshot")?.size();
             let private = whole.private.get(&path).cloned();
             files.push(budget.file(
                 repo,
@@ -186,18 +184,12 @@ impl PatchBudget {
             return Ok(Some(format!("Subproject commit {id}\n").into_bytes()));
         }
         let doing = "read a file of the snapshot";
-        let size = repo
-            .find_header(id)
-            .map_err(|e| Error::read_error(doing, e))?
-            .size();
+        let size = repo.find_header(id).context(doing)?.size();
         if size > LINES_UP_TO || size > self.read {
             return Ok(None);
         }
         self.read -= size;
-        let data = repo
-            .find_blob(id)
-            .map_err(|e| Error::read_error(doing, e))?
-            .take_data();
+        let data = repo.find_blob(id).context(doing)?.take_data();
         // git's own test for binary files.
         Ok((!data[..data.len().min(8000)].contains(&0)).then_some(data))
     }

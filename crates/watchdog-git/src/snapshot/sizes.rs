@@ -7,7 +7,8 @@ use gix::ObjectId;
 use super::private::WholeSnapshot;
 use super::proof::{nested_files, tree_of};
 use super::{SnapshotSummary, diff};
-use crate::{Error, Worktree};
+use crate::Worktree;
+use crate::error::{Error, ReadContext as _};
 
 /// The content that snapshots have and HEAD has not, in bytes before compression.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -35,8 +36,7 @@ impl Worktree {
         let mut contents: HashMap<ObjectId, (u64, usize, usize)> = HashMap::new();
         for (at, info) in snapshots.iter().enumerate() {
             let record = super::contents::parsed_record(&self.repo, &info.commit)?;
-            let id = ObjectId::from_hex(info.commit.as_bytes())
-                .map_err(|e| Error::read_error(doing, e))?;
+            let id = ObjectId::from_hex(info.commit.as_bytes()).context(doing)?;
             let whole = WholeSnapshot::join_parts(&self.repo, &record, tree_of(&self.repo, id)?)?;
             let before = record
                 .head
@@ -51,14 +51,7 @@ impl Worktree {
                 );
             }
             for (_, id) in nested_files(&whole.repo, whole.extras)?.into_values() {
-                ids.insert(
-                    id,
-                    whole
-                        .repo
-                        .find_header(id)
-                        .map_err(|e| Error::read_error(doing, e))?
-                        .size(),
-                );
+                ids.insert(id, whole.repo.find_header(id).context(doing)?.size());
             }
             for (id, bytes) in ids.into_iter().filter(|(id, _)| !committed.contains(id)) {
                 let entry = contents.entry(id).or_insert((bytes, at, 0));

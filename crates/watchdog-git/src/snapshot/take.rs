@@ -16,8 +16,9 @@ use super::record::{self, SnapshotRecord, StoredSnapshot};
 use super::scan::{DiskScan, ScannedChanges, ScannedRepository, TreeEdit};
 use super::spec_name::{PREFIX, PRIVATE_PREFIX, for_ref, parse_sequence, path_text};
 use super::{PrivacyClassifier, Snapshot, SnapshotRequest, diff, loose_ref, nested};
+use crate::Worktree;
+use crate::error::{Error, ReadContext as _};
 use crate::file_state::is_absent;
-use crate::{Error, Worktree};
 use watchdog_facts::display::log_millis;
 use watchdog_facts::evidence::LeftOutReason;
 
@@ -131,7 +132,7 @@ impl Worktree {
         repo: &gix::Repository,
         blobs: &mut ObjectSink<'_>,
     ) -> Result<Option<Snapshot>, Error> {
-        let head = repo.head().map_err(|e| Error::read_error("read HEAD", e))?;
+        let head = repo.head().context("read HEAD")?;
         let branch = head.referent_name().map(|name| path_text(name.shorten()));
         let head = self.head_id()?;
         let head_tree = self.head_tree()?;
@@ -309,7 +310,7 @@ pub(super) fn read_index(
         Err(_) => {
             let index = repo
                 .index_from_tree(&head_tree)
-                .map_err(|e| Error::read_error("read HEAD in place of the unreadable index", e))?;
+                .context("read HEAD in place of the unreadable index")?;
             Ok((index, false))
         }
     }
@@ -334,8 +335,7 @@ fn scan_within(
     (rule, max_new_bytes): (PrivacyClassifier<'_>, Option<u64>),
 ) -> Result<ScannedChanges, Error> {
     let root = worktree.root();
-    let below = FolderWalk::open(root)
-        .map_err(|e| Error::read_error(format!("open {}", root.display()), e))?;
+    let below = FolderWalk::open(root).with_context(|| format!("open {}", root.display()))?;
     let mut scan = DiskScan {
         root,
         below,
@@ -594,7 +594,7 @@ fn publish_refs(
         let Some(private) = private else {
             let find_ref = || {
                 repo.try_find_reference(&beside)
-                    .map_err(|e| Error::read_error(format!("look for {beside}"), e))
+                    .with_context(|| format!("look for {beside}"))
             };
             let taken = worktree.retry_if_refs_moved(find_ref)?.is_some();
             if !taken && create_ref(worktree, &name, commit, at)? {
@@ -635,23 +635,20 @@ pub(super) fn create_ref(
     let locked = repo.common_dir().join(format!("{name}.lock")).exists();
     if locked
         || worktree
-            .retry_if_refs_moved(|| {
-                repo.try_find_reference(name)
-                    .map_err(|e| Error::read_error(doing(), e))
-            })?
+            .retry_if_refs_moved(|| repo.try_find_reference(name).with_context(doing))?
             .is_some()
     {
         return Ok(false);
     }
     match loose_ref::create_loose_ref(repo, name, commit) {
         Err(error) if error.kind() == std::io::ErrorKind::Unsupported => {}
-        other => return other.map_err(|e| Error::read_error(doing(), e)),
+        other => return other.with_context(doing),
     }
-    let full = name.try_into().map_err(|e| Error::read_error(doing(), e))?;
+    let full = name.try_into().with_context(doing)?;
     match loose_ref::create_logged_ref(repo, full, commit, ("snapshot".into(), at)) {
         Ok(()) => {
             loose_ref::sync_ref(repo, repo.common_dir().join(name))
-                .map_err(|e| Error::read_error(format!("make {name} durable"), e))?;
+                .with_context(|| format!("make {name} durable"))?;
             Ok(true)
         }
         // Another watchdog took the number in between.

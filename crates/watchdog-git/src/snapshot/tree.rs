@@ -10,7 +10,7 @@ use gix::objs::{Blob, Tree};
 
 use super::blobs::{CapturedFile, ObjectSink};
 use super::scan::{TreeEdit, kind_of};
-use crate::Error;
+use crate::error::{Error, ReadContext as _};
 
 /// Folder of the stages of a conflict in the third parent: `conflicts/<stage>/<path>`.
 pub(super) const CONFLICTS: &str = "conflicts";
@@ -125,7 +125,7 @@ pub(super) fn edit_tree(
         if *change == TreeEdit::Remove {
             editor
                 .remove_if_leaf(path.split_str("/").map(ByteSlice::as_bstr))
-                .map_err(|e| Error::read_error(doing, e))?;
+                .context(doing)?;
         }
     }
     for (path, change) in changes {
@@ -137,7 +137,7 @@ pub(super) fn edit_tree(
         };
         editor
             .upsert(path.split_str("/").map(ByteSlice::as_bstr), kind, id)
-            .map_err(|e| Error::read_error(doing, e))?;
+            .context(doing)?;
     }
     editor.write(|tree| blobs.object(tree))
 }
@@ -201,7 +201,7 @@ pub(super) fn of_extras(
     for (path, (kind, id)) in leaves {
         editor
             .upsert(path.split_str("/").map(ByteSlice::as_bstr), kind, id)
-            .map_err(|e| Error::read_error("build the tree of conflicts", e))?;
+            .context("build the tree of conflicts")?;
     }
     editor.write(|tree| blobs.object(tree)).map(Some)
 }

@@ -16,8 +16,9 @@ use super::scan::{TreeEdit, kind_of};
 use super::spec_name::path_text;
 use super::take::{read_index, scan_changes};
 use super::{FileBeforeAfter, SnapshotPath, SnapshotPathKind, nested};
+use crate::Worktree;
+use crate::error::{Error, ReadContext as _};
 use crate::submodule::is_named;
-use crate::{Error, Worktree};
 use watchdog_facts::evidence::LeftOut;
 
 /// The uncommitted files, as a snapshot of this moment would store them.
@@ -46,7 +47,7 @@ impl Worktree {
         let scanned = scan_changes(self, &repo, &index, &mut blobs, &|_| None)?;
         let committed = repo
             .index_from_tree(&head_tree)
-            .map_err(|e| Error::read_error("read the tree of HEAD", e))?;
+            .context("read the tree of HEAD")?;
         let before = |path: &BStr| {
             committed
                 .entry_by_path(path)
@@ -85,8 +86,7 @@ impl Worktree {
             now.insert(path.clone(), standing);
         }
         let root = self.root();
-        let below = FolderWalk::open(root)
-            .map_err(|e| Error::read_error(format!("open {}", root.display()), e))?;
+        let below = FolderWalk::open(root).with_context(|| format!("open {}", root.display()))?;
         let mut boundary = RepositoryBoundary::new(below);
         let mut paths = Vec::with_capacity(now.len());
         for (path, standing) in now {
@@ -145,26 +145,14 @@ impl Worktree {
         let before = match entry_at(&self.repo, self.head_tree()?, name)?
             .filter(|(mode, _)| !mode.is_commit())
         {
-            Some((_, id))
-                if self
-                    .repo
-                    .find_header(id)
-                    .map_err(|e| Error::read_error(doing, e))?
-                    .size()
-                    <= limit =>
-            {
-                Some(
-                    self.repo
-                        .find_blob(id)
-                        .map_err(|e| Error::read_error(doing, e))?
-                        .take_data(),
-                )
+            Some((_, id)) if self.repo.find_header(id).context(doing)?.size() <= limit => {
+                Some(self.repo.find_blob(id).context(doing)?.take_data())
             }
             _ => None,
         };
         let root = self.root();
-        let mut below = FolderWalk::open(root)
-            .map_err(|e| Error::read_error(format!("open {}", root.display()), e))?;
+        let mut below =
+            FolderWalk::open(root).with_context(|| format!("open {}", root.display()))?;
         let after = match below
             .lstat(name)
             .ok()

@@ -14,7 +14,8 @@ use super::proof::{entry_at, tree_of};
 use super::restore_disk::{DiskWriter, is_safe};
 use super::scan::TreeEdit;
 use super::tree;
-use crate::{Error, HistoryPoint, KnownRefs, Worktree, escape_path, unescape_path};
+use crate::error::{Error, ReadContext as _};
+use crate::{HistoryPoint, KnownRefs, Worktree, escape_path, unescape_path};
 
 /// How many recorded refs are searched for a file.
 const MOST_TIPS: usize = 5_000;
@@ -31,7 +32,7 @@ impl Worktree {
                 .to_string());
         };
         let id = ObjectId::from_hex(commit.as_bytes())
-            .map_err(|e| Error::read_error(format!("read commit {commit}"), e))?;
+            .with_context(|| format!("read commit {commit}"))?;
         Ok(tree_of(&self.repo, id)?.to_hex().to_string())
     }
 
@@ -55,19 +56,15 @@ impl Worktree {
     ) -> Result<String, Error> {
         let doing = || format!("read tree {source}");
         let read = |hex: &str| {
-            ObjectId::from_hex(hex.as_bytes())
-                .map_err(|e| Error::read_error(format!("read tree {hex}"), e))
+            ObjectId::from_hex(hex.as_bytes()).with_context(|| format!("read tree {hex}"))
         };
-        let source_tree = self
-            .repo
-            .find_tree(read(source)?)
-            .map_err(|e| Error::read_error(doing(), e))?;
+        let source_tree = self.repo.find_tree(read(source)?).with_context(doing)?;
         let mut changes = BTreeMap::new();
         for path in paths {
             let path = BString::from(unescape_path(path));
             let entry = source_tree
                 .lookup_entry(path.split_str("/"))
-                .map_err(|e| Error::read_error(doing(), e))?;
+                .with_context(doing)?;
             let change = entry.map_or(TreeEdit::Remove, |entry| {
                 TreeEdit::Exactly(entry.mode().kind(), entry.object_id())
             });
@@ -92,22 +89,15 @@ impl Worktree {
         paths: impl Iterator<Item = &'path String>,
     ) -> Result<String, Error> {
         let doing = || format!("empty files of tree {tree}");
-        let id = ObjectId::from_hex(tree.as_bytes()).map_err(|e| Error::read_error(doing(), e))?;
-        let standing = self
-            .repo
-            .find_tree(id)
-            .map_err(|e| Error::read_error(doing(), e))?;
-        let empty = self
-            .repo
-            .write_blob(b"")
-            .map_err(|e| Error::read_error(doing(), e))?
-            .detach();
+        let id = ObjectId::from_hex(tree.as_bytes()).with_context(doing)?;
+        let standing = self.repo.find_tree(id).with_context(doing)?;
+        let empty = self.repo.write_blob(b"").with_context(doing)?.detach();
         let mut changes = BTreeMap::new();
         for path in paths {
             let path = BString::from(unescape_path(path));
             let entry = standing
                 .lookup_entry(path.split_str("/"))
-                .map_err(|e| Error::read_error(doing(), e))?;
+                .with_context(doing)?;
             if let Some(mode) = entry
                 .map(|entry| entry.mode())
                 .filter(|mode| mode.is_blob())
@@ -125,9 +115,9 @@ impl Worktree {
     /// If an object cannot be read or written.
     pub fn put_in_tree(&self, tree: &str, path: &str, bytes: &[u8]) -> Result<String, Error> {
         let doing = || format!("write {path} to tree {tree}");
-        let id = ObjectId::from_hex(tree.as_bytes()).map_err(|e| Error::read_error(doing(), e))?;
+        let id = ObjectId::from_hex(tree.as_bytes()).with_context(doing)?;
         let path = BString::from(unescape_path(path));
-        let blob = (self.repo.write_blob(bytes)).map_err(|e| Error::read_error(doing(), e))?;
+        let blob = (self.repo.write_blob(bytes)).with_context(doing)?;
         let mode = entry_at(&self.repo, id, path.as_ref())?.map(|(mode, _)| mode.kind());
         let edit = TreeEdit::Exactly(mode.unwrap_or(EntryKind::Blob), blob.detach());
         let changes = BTreeMap::from([(path, edit)]);
@@ -141,13 +131,13 @@ impl Worktree {
     /// If an object cannot be read.
     pub fn text_in_tree(&self, tree: &str, path: &str) -> Result<Option<String>, Error> {
         let doing = || format!("read {path} of tree {tree}");
-        let id = ObjectId::from_hex(tree.as_bytes()).map_err(|e| Error::read_error(doing(), e))?;
+        let id = ObjectId::from_hex(tree.as_bytes()).with_context(doing)?;
         let path = BString::from(unescape_path(path));
         let entry = entry_at(&self.repo, id, path.as_ref())?;
         let Some((_, blob)) = entry.filter(|(mode, _)| mode.is_blob()) else {
             return Ok(None);
         };
-        let blob = (self.repo.find_blob(blob)).map_err(|e| Error::read_error(doing(), e))?;
+        let blob = (self.repo.find_blob(blob)).with_context(doing)?;
         Ok(String::from_utf8(blob.data.clone()).ok())
     }
 
@@ -157,8 +147,7 @@ impl Worktree {
     /// If an object cannot be read.
     pub fn differing_paths(&self, before: &str, after: &str) -> Result<BTreeSet<String>, Error> {
         let read = |hex: &str| {
-            ObjectId::from_hex(hex.as_bytes())
-                .map_err(|e| Error::read_error(format!("read tree {hex}"), e))
+            ObjectId::from_hex(hex.as_bytes()).with_context(|| format!("read tree {hex}"))
         };
         let differences = diff::diff_trees(&self.repo, read(before)?, read(after)?)?;
         Ok(differences
@@ -179,8 +168,7 @@ impl Worktree {
     ) -> Result<bool, Error> {
         let doing = || format!("look for files of tree {tree} on recorded refs");
         let entry_in = |id: ObjectId, path: &BString| entry_at(&self.repo, id, path.as_bstr());
-        let tree =
-            ObjectId::from_hex(tree.as_bytes()).map_err(|e| Error::read_error(doing(), e))?;
+        let tree = ObjectId::from_hex(tree.as_bytes()).with_context(doing)?;
         let mut missing: Vec<BString> = (paths.iter())
             .map(|path| BString::from(unescape_path(path)))
             .collect();
@@ -210,10 +198,9 @@ impl Worktree {
     /// If an object cannot be read, or a file cannot be written; if all take more than `space` bytes, before any is.
     pub fn write_tree(&self, tree: &str, folder: &Path, space: u64) -> Result<(), Error> {
         let doing = |path: &str| format!("write {path} of tree {tree}");
-        let id = ObjectId::from_hex(tree.as_bytes())
-            .map_err(|e| Error::read_error(format!("read tree {tree}"), e))?;
-        let below =
-            FolderWalk::open(folder).map_err(|e| Error::read_error(doing("the files"), e))?;
+        let id =
+            ObjectId::from_hex(tree.as_bytes()).with_context(|| format!("read tree {tree}"))?;
+        let below = FolderWalk::open(folder).with_context(|| doing("the files"))?;
         let mut writer = DiskWriter::new(&self.repo, below);
         let empty = ObjectId::empty_tree(self.repo.object_hash());
         let entries = diff::diff_trees(&self.repo, empty, id)?;
@@ -233,7 +220,7 @@ impl Worktree {
             };
             writer
                 .write_object(entry.path.as_bstr(), mode.kind(), id)
-                .map_err(|e| Error::read_error(doing(&entry.path.to_str_lossy()), e))?;
+                .with_context(|| doing(&entry.path.to_str_lossy()))?;
         }
         Ok(())
     }
