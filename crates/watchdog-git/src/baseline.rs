@@ -3,6 +3,7 @@
 use gix::ObjectId;
 use gix::bstr::ByteSlice;
 
+use super::commit_text::tree_of;
 use super::error::{Error, ReadContext as _};
 use super::known_refs::RefTip;
 use super::open::Worktree;
@@ -89,15 +90,8 @@ impl Worktree {
 
     /// The tree of HEAD; the empty tree on an unborn branch.
     pub(super) fn head_tree(&self) -> Result<ObjectId, Error> {
-        let Some(head) = self.head_id()? else {
-            return Ok(ObjectId::empty_tree(self.repo.object_hash()));
-        };
-        let tree = || {
-            self.repo
-                .find_commit(head)
-                .and_then(|commit| commit.tree_id().map(gix::Id::detach))
-        };
-        self.retry_while_packing(|| tree().context("read the tree of HEAD"))
+        let head = self.head_id()?;
+        self.retry_while_packing(|| tree_of(&self.repo, head))
     }
 
     fn head_id_now(&self) -> Result<Option<ObjectId>, Error> {

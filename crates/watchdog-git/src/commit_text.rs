@@ -74,3 +74,16 @@ impl Worktree {
         self.is_ancestor_of(old, new).unwrap_or(false)
     }
 }
+
+/// The tree of a commit; the empty one for the void before the first commit.
+pub(crate) fn tree_of(
+    repo: &gix::Repository,
+    commit: impl Into<Option<ObjectId>>,
+) -> Result<ObjectId, Error> {
+    let Some(id) = commit.into() else {
+        return Ok(ObjectId::empty_tree(repo.object_hash()));
+    };
+    let commit = repo.find_commit(id);
+    let tree = commit.and_then(|commit| Ok(commit.tree_id()?.detach()));
+    tree.with_context(|| format!("read the tree of {id}"))
+}

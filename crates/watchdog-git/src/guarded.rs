@@ -15,11 +15,12 @@ use gix::index::entry::{Flags, Mode, Stage};
 use globset::GlobSet;
 
 use super::baseline::HistoryPoint;
+use super::commit_text::tree_of;
 use super::error::{Error, ReadContext as _};
 use super::guarded_disk::{DiskComparer, DiskContent};
+use super::hidden;
 use super::open::Worktree;
 use super::path_text::escape_path;
-use super::{hidden, staged};
 use watchdog_facts::patterns::path_globs;
 
 /// Which paths are compared, as text that is percent-escaped where it is not UTF-8.
@@ -122,12 +123,12 @@ impl Worktree {
         differing: &BTreeMap<String, Option<String>>,
         wanted: &GuardedPaths,
     ) -> Result<Vec<String>, Error> {
-        let before = staged::tree_of(self, self.commit_of(commit)?)?;
+        let before = tree_of(&self.repo, self.commit_of(commit)?)?;
         let expected = self.files_of_tree(before, wanted)?;
         let mut changed: BTreeSet<BString> = BTreeSet::new();
         let then = |path: &BStr| differing.get(&escape_path(path));
         let head = self.head_id()?;
-        let tree = staged::tree_of(self, head)?;
+        let tree = tree_of(&self.repo, head)?;
         if tree != before {
             collect_differences(
                 &expected,
@@ -165,7 +166,7 @@ impl Worktree {
         commit: &HistoryPoint,
         wanted: &GuardedPaths,
     ) -> Result<BTreeMap<String, Option<String>>, Error> {
-        let before = staged::tree_of(self, self.commit_of(commit)?)?;
+        let before = tree_of(&self.repo, self.commit_of(commit)?)?;
         let expected = self.files_of_tree(before, wanted)?;
         let mut differing = BTreeMap::new();
         for (path, found) in self.compare_disk(before, &expected, &BTreeMap::new(), wanted)? {
@@ -192,7 +193,7 @@ impl Worktree {
         let Some(id) = self.commit_of(commit)? else {
             return Ok(BTreeSet::new());
         };
-        let tree = staged::tree_of(self, Some(id))?;
+        let tree = tree_of(&self.repo, id)?;
         let mut files = BTreeSet::new();
         for word in words {
             self.follow_links(tree, word, &mut files)?;

@@ -6,6 +6,7 @@ use gix::index::State;
 use gix::status::tree_index::TrackRenames;
 use gix::worktree::stack::state::attributes::Source;
 
+use super::commit_text::tree_of;
 use super::comparison_parts::WorkTreeStatus;
 use super::error::{Error, ReadContext as _};
 use super::open::Worktree;
@@ -25,7 +26,7 @@ pub(super) fn add_staged_changes(
             worktree.root().display()
         )
     };
-    let tree = tree_of(worktree, head)?;
+    let tree = tree_of(&worktree.repo, head)?;
     // If that tree is HEAD's, the index has no change, and no tree object needs to be read.
     if cached == Some(tree) {
         return Ok(());
@@ -62,23 +63,6 @@ pub(super) fn find_each(
         )
     };
     compare_with_tree(worktree, index, tree, TrackRenames::Disabled, status).with_context(doing)
-}
-
-/// The tree of a commit; the empty one for the void before the first commit.
-pub(super) fn tree_of(worktree: &Worktree, commit: Option<ObjectId>) -> Result<ObjectId, Error> {
-    match commit {
-        Some(id) => {
-            let commit = worktree
-                .repo
-                .find_commit(id)
-                .with_context(|| format!("read commit {id}"))?;
-            Ok(commit
-                .tree_id()
-                .with_context(|| format!("read commit {id}"))?
-                .detach())
-        }
-        None => Ok(ObjectId::empty_tree(worktree.repo.object_hash())),
-    }
 }
 
 /// The tree that an index is known to be equal to, if git noted one and nothing was staged since.

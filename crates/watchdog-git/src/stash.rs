@@ -6,6 +6,7 @@ use gix::ObjectId;
 use gix::bstr::{BString, ByteSlice};
 use jiff::Timestamp;
 
+use super::commit_text::tree_of;
 use super::content_ids::content_hash;
 use super::error::{Error, ReadContext as _};
 use super::known_refs::RefTip;
@@ -125,22 +126,17 @@ impl Worktree {
     /// The changed files of an entry, those of its index and the untracked ones included.
     fn read_stashed_files(&self, hex: &str) -> Result<Vec<(String, String)>, Error> {
         let doing = || format!("read the stash entry {hex}");
-        let tree_of = |id: ObjectId| {
-            let tree =
-                (self.repo.find_commit(id)).and_then(|commit| Ok(commit.tree_id()?.detach()));
-            tree.with_context(doing)
-        };
         let id = ObjectId::from_hex(hex.as_bytes()).with_context(doing)?;
         let entry = (self.repo.find_commit(id)).with_context(doing)?;
         let parents: Vec<ObjectId> = entry.parent_ids().map(gix::Id::detach).collect();
         let Some((base, others)) = parents.split_first() else {
             return Ok(Vec::new());
         };
-        let (base, empty) = (tree_of(*base)?, ObjectId::empty_tree(id.kind()));
+        let (base, empty) = (tree_of(&self.repo, *base)?, ObjectId::empty_tree(id.kind()));
         let mut ids = Vec::new();
         for (at, commit) in [&id].into_iter().chain(others).enumerate() {
             let before = if at < 2 { base } else { empty };
-            for file in list_changed_files(self, before, tree_of(*commit)?)? {
+            for file in list_changed_files(self, before, tree_of(&self.repo, *commit)?)? {
                 if ids.len() >= MAX_FILES {
                     return Ok(ids);
                 }

@@ -10,6 +10,7 @@ use gix::ObjectId;
 use gix::index::entry::Mode;
 use jiff::Timestamp;
 
+use super::commit_text::tree_of;
 use super::error::{Error, ReadContext as _};
 use super::judged_ref::KEPT_FOR_ANOTHER;
 use super::open::Worktree;
@@ -18,7 +19,6 @@ use super::own_refs::{KEEPERS, OwnRef, OwnRefKind, STASH_KEEPER};
 use super::path_text::escape_path;
 use super::ref_owner::MAIN_HEAD;
 use super::rescued::CommitAuthorship;
-use super::staged::tree_of;
 use super::worktrees::{ListedWorktree, git_dirs, list_worktrees};
 
 /// More folders are not looked through for the repositories of submodules.
@@ -287,12 +287,12 @@ impl Worktree {
         let (mut authored, mut trees) = (HashSet::new(), HashSet::new());
         for id in &reached {
             authored.insert(CommitAuthorship::read_commit(self, *id)?.authored);
-            trees.insert(tree_of(self, Some(*id))?);
+            trees.insert(tree_of(&self.repo, *id)?);
         }
         // An empty commit has the tree of its parent.
         let has_same_tree = |id: ObjectId, parent: Option<ObjectId>| -> Result<bool, Error> {
-            let tree = tree_of(self, Some(id))?;
-            Ok(tree != tree_of(self, parent)? && trees.contains(&tree))
+            let tree = tree_of(&self.repo, id)?;
+            Ok(tree != tree_of(&self.repo, parent)? && trees.contains(&tree))
         };
         let was_authored = |id: ObjectId| -> Result<bool, Error> {
             Ok(authored.contains(&CommitAuthorship::read_commit(self, id)?.authored))

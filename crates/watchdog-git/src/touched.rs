@@ -9,6 +9,7 @@ use gix::ObjectId;
 use gix::bstr::{BStr, BString, ByteSlice};
 
 use super::baseline::HistoryPoint;
+use super::commit_text::tree_of;
 use super::comparison_parts::WorkTreeStatus;
 use super::error::Error;
 use super::known_refs::KnownRefs;
@@ -48,7 +49,7 @@ impl Worktree {
         refs: Option<&KnownRefs>,
     ) -> Result<BTreeSet<BString>, Error> {
         let baseline = self.commit_of(baseline)?;
-        let before = staged::tree_of(self, baseline)?;
+        let before = tree_of(&self.repo, baseline)?;
         let mut paths: BTreeSet<BString> = BTreeSet::new();
         let index = self.index()?;
         let mut status = WorkTreeStatus::default();
@@ -57,7 +58,7 @@ impl Worktree {
         work_tree::add_worktree_changes(self, index, 0, &mut status)?;
         staged::find_each(self, index, before, &mut status)?;
         if let Some(head) = self.head_id()? {
-            let after = staged::tree_of(self, Some(head))?;
+            let after = tree_of(&self.repo, head)?;
             if before != after {
                 paths.extend(
                     changes_between(&self.repo, before, after)?
@@ -107,7 +108,7 @@ impl Worktree {
         if origins.imported.is_empty() {
             return Ok(());
         }
-        let head_tree = staged::tree_of(self, Some(head))?;
+        let head_tree = tree_of(&self.repo, head)?;
         for node in find_newest_commits(&history, &origins.imported) {
             let tree = history.tree(node)?;
             let differ: BTreeSet<BString> = changes_between(&self.repo, tree, head_tree)?

@@ -6,12 +6,12 @@ use std::os::unix::ffi::OsStrExt as _;
 use gix::bstr::{BStr, ByteSlice};
 
 use super::baseline::HistoryPoint;
+use super::commit_text::tree_of;
 use super::error::{Error, ReadContext as _};
 use super::known_refs::KnownRefs;
 use super::line_hunks::line_hunks;
 use super::open::Worktree;
 use super::path_text::escape_path;
-use super::staged;
 use watchdog_system::read_regular_begin;
 
 /// Files above this size, in bytes, are not compared line by line.
@@ -51,7 +51,7 @@ impl Worktree {
         hide: &dyn Fn(&str) -> bool,
     ) -> Result<WorkDiff, Error> {
         let paths = self.touched_paths(baseline, refs)?;
-        let tree = staged::tree_of(self, self.commit_of(baseline)?)?;
+        let tree = tree_of(&self.repo, self.commit_of(baseline)?)?;
         let doing = || "read the tree of the baseline".to_string();
         let tree = match tree.is_empty_tree() {
             true => self.repo.empty_tree(),

@@ -6,10 +6,11 @@ use gix::ObjectId;
 use gix::bstr::{BStr, ByteSlice};
 
 use super::private::{IGNORED, SECRET, WholeSnapshot};
-use super::proof::{entry_at, tree_of};
+use super::proof::entry_at;
 use super::spec_name::path_text;
 use super::{Snapshot, contents, diff, private};
 use crate::Worktree;
+use crate::commit_text::tree_of;
 use crate::error::{Error, ReadContext as _};
 
 /// A path whose committed content differs from the snapshot's public part.
@@ -60,10 +61,10 @@ impl Worktree {
         let doing = "look at what was committed";
         let id = ObjectId::from_hex(commit.as_bytes()).context(doing)?;
         let commit_object = self.repo.find_commit(id).context(doing)?;
-        let before = match commit_object.parent_ids().next() {
-            Some(parent) => tree_of(&self.repo, parent.detach())?,
-            None => ObjectId::empty_tree(self.repo.object_hash()),
-        };
+        let before = tree_of(
+            &self.repo,
+            commit_object.parent_ids().next().map(gix::Id::detach),
+        )?;
         self.contents_between(
             (before, tree_of(&self.repo, id)?),
             snapshot,
@@ -125,8 +126,7 @@ impl Worktree {
     /// When the snapshot cannot be read.
     pub fn private_contents(&self, snapshot: &Snapshot, limit: u64) -> Result<Vec<Vec<u8>>, Error> {
         let doing = "read the private part of the snapshot";
-        let record = contents::parsed_record(&self.repo, &snapshot.commit)?;
-        let tree = ObjectId::from_hex(snapshot.tree.as_bytes()).context(doing)?;
+        let (record, tree) = contents::read_record(&self.repo, &snapshot.commit)?;
         let whole = WholeSnapshot::join_parts(&self.repo, &record, tree)?;
         let mut contents = Vec::new();
         for path in whole

@@ -13,11 +13,12 @@ use gix::state::InProgress;
 use super::disk::{FolderWalk, as_path, split_path};
 use super::ignore_rules::join_path;
 use super::private::{IGNORED, NEWLY_IGNORED, SECRET, WholeSnapshot};
-use super::proof::{SiblingWorktrees, nested_files, tree_of};
+use super::proof::{SiblingWorktrees, nested_files};
 use super::record::SnapshotRecord;
 use super::spec_name::path_text;
 use super::{diff, nested};
 use crate::Worktree;
+use crate::commit_text::tree_of;
 use crate::error::{Error, ReadContext as _};
 use crate::shared_modes::SharedModes;
 use crate::submodule::is_named;
@@ -82,20 +83,10 @@ impl Worktree {
     /// When the snapshot or the index cannot be read.
     pub fn snapshot_paths(&self, commit: &str) -> Result<Vec<SnapshotPath>, Error> {
         let repo = &self.repo;
-        let doing = "read the snapshot";
-        let id = ObjectId::from_hex(commit.as_bytes()).context(doing)?;
-        let commit = repo.find_commit(id).context(doing)?;
-        let tree = commit.tree_id().context(doing)?.detach();
-        let record = SnapshotRecord::parse(&commit.message_raw_sloppy().to_str_lossy())
-            .ok_or_else(|| {
-                Error::read_failure(doing, format!("{id} is not a snapshot of watchdog"))
-            })?;
+        let (record, tree) = read_record(repo, commit)?;
         let whole = WholeSnapshot::join_parts(repo, &record, tree)?;
         let repo = &whole.repo;
-        let before = match record.head {
-            Some(head) => tree_of(repo, head)?,
-            None => ObjectId::empty_tree(repo.object_hash()),
-        };
+        let before = tree_of(repo, record.head)?;
         let index = nested::read_index(repo)?;
         let root = self.root();
         let below = FolderWalk::open(root).with_context(|| format!("open {}", root.display()))?;
@@ -140,7 +131,10 @@ impl Worktree {
             paths.push(SnapshotPath {
                 text: path_text(path.as_bstr()),
                 kind: SnapshotPathKind::File,
-                bytes: repo.find_header(id).map(|h| h.size()).context(doing)?,
+                bytes: repo
+                    .find_header(id)
+                    .map(|h| h.size())
+                    .context("read the snapshot")?,
                 untracked: false,
                 hidden: false,
                 secret: false,
@@ -299,13 +293,18 @@ impl Worktree {
     }
 }
 
-/// The record in the commit of a snapshot.
-pub(super) fn parsed_record(repo: &gix::Repository, commit: &str) -> Result<SnapshotRecord, Error> {
+/// The record in the commit of a snapshot, with its tree.
+pub(super) fn read_record(
+    repo: &gix::Repository,
+    commit: &str,
+) -> Result<(SnapshotRecord, ObjectId), Error> {
     let doing = "read the snapshot";
     let id = ObjectId::from_hex(commit.as_bytes()).context(doing)?;
     let commit = repo.find_commit(id).context(doing)?;
-    SnapshotRecord::parse(&commit.message_raw_sloppy().to_str_lossy())
-        .ok_or_else(|| Error::read_failure(doing, format!("{id} is not a snapshot of watchdog")))
+    let record = SnapshotRecord::parse(&commit.message_raw_sloppy().to_str_lossy());
+    let record = record
+        .ok_or_else(|| Error::read_failure(doing, format!("{id} is not a snapshot of watchdog")))?;
+    Ok((record, commit.tree_id().context(doing)?.detach()))
 }
 
 /// Tells which paths lie beyond the edge of another repository.

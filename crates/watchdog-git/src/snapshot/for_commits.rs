@@ -9,10 +9,11 @@ use gix::objs::tree::EntryMode;
 use super::Snapshot;
 use super::blobs::{BlobWriteMode, CapturedFile, ObjectSink};
 use super::disk::FolderWalk;
-use super::proof::{any_entry_at, entry_at, tree_of};
+use super::proof::{any_entry_at, entry_at};
 use super::spec_name::path_text;
 use super::{diff, private};
 use crate::Worktree;
+use crate::commit_text::tree_of;
 use crate::error::{Error, ReadContext as _};
 
 /// A file before the work and with it.
@@ -64,13 +65,12 @@ impl Worktree {
     }
 
     fn before(&self, snapshot: &Snapshot) -> Result<ObjectId, Error> {
-        match &snapshot.parent {
-            Some(parent) => tree_of(
-                &self.repo,
-                parse_id(parent, "read the commit that a snapshot started from")?,
-            ),
-            None => Ok(ObjectId::empty_tree(self.repo.object_hash())),
-        }
+        let doing = "read the commit that a snapshot started from";
+        let parent = snapshot.parent.as_deref();
+        tree_of(
+            &self.repo,
+            parent.map(|id| parse_id(id, doing)).transpose()?,
+        )
     }
 
     /// A path's content before and with the work, each up to `limit` bytes.
@@ -216,10 +216,7 @@ impl Worktree {
             .ok_or_else(|| Error::read_failure(doing, "HEAD has no commit"))?;
         let commit = repo.find_commit(head).context(doing)?;
         let tree = commit.tree_id().context(doing)?.detach();
-        let before = match commit.parent_ids().next() {
-            Some(parent) => tree_of(repo, parent.detach())?,
-            None => ObjectId::empty_tree(repo.object_hash()),
-        };
+        let before = tree_of(repo, commit.parent_ids().next().map(gix::Id::detach))?;
         let wanted: BTreeSet<&[u8]> = wanted.iter().copied().collect();
         let indexed = |path: &BStr| {
             index
@@ -272,11 +269,7 @@ impl Worktree {
         let mut steps = Vec::new();
         for commit in made {
             let commit = repo.find_commit(parse_id(commit, doing)?).context(doing)?;
-            let parent = commit.parent_ids().next().map(gix::Id::detach);
-            let before = parent.map_or_else(
-                || Ok(ObjectId::empty_tree(repo.object_hash())),
-                |parent| tree_of(repo, parent),
-            )?;
+            let before = tree_of(repo, commit.parent_ids().next().map(gix::Id::detach))?;
             steps.push((before, commit.tree_id().context(doing)?.detach()));
         }
         let size = |id: ObjectId| repo.find_header(id).map(|h| h.size()).context(doing);

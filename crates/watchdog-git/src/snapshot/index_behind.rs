@@ -8,10 +8,11 @@ use gix::bstr::{BStr, BString, ByteSlice};
 use gix::index::entry::Flags;
 use gix::objs::tree::EntryKind;
 
-use super::contents::parsed_record;
-use super::proof::{entry_at, tree_of};
+use super::contents::read_record;
+use super::proof::entry_at;
 use super::{diff, nested};
 use crate::Worktree;
+use crate::commit_text::tree_of;
 use crate::error::{Error, ReadContext as _};
 
 /// The start of the line in a commit message that names the snapshot of a rescue.
@@ -43,8 +44,7 @@ impl Worktree {
         let index = nested::read_index(repo)?;
         let head = self.head_tree()?;
         let staged = match snapshot {
-            Some(snapshot) => parsed_record(repo, snapshot)?
-                .index
+            Some(snapshot) => (read_record(repo, snapshot)?.0.index)
                 .map(|id| tree_of(repo, id))
                 .transpose()?,
             None => None,
@@ -54,10 +54,7 @@ impl Worktree {
         for commit in made {
             let id = ObjectId::from_hex(commit.as_bytes()).context(doing)?;
             let commit = repo.find_commit(id).context(doing)?;
-            let parent = match commit.parent_ids().next() {
-                Some(parent) => tree_of(repo, parent.detach())?,
-                None => ObjectId::empty_tree(repo.object_hash()),
-            };
+            let parent = tree_of(repo, commit.parent_ids().next().map(gix::Id::detach))?;
             for change in diff::diff_trees(repo, parent, tree_of(repo, id)?)? {
                 before
                     .entry(change.path)

@@ -21,12 +21,13 @@ use gix::objs::tree::{EntryKind, EntryMode};
 
 use super::blobs::{CapturedFile, ObjectSink};
 use super::diff::{self, PathDifference};
-use super::proof::{entry_at, tree_of};
+use super::proof::entry_at;
 use super::record::{self, SnapshotRecord};
 use super::scan::{ScannedChanges, TreeEdit, kind_of, mode_of};
 use super::spec_name::path_text;
 use super::tree;
 use super::{PrivacyClassifier, SecretFile, SnapshotCandidate};
+use crate::commit_text::tree_of;
 use crate::error::{Error, ReadContext as _};
 
 const WORK: &str = "work";

@@ -11,14 +11,15 @@ use gix::traverse::commit::simple::CommitTimeOrder;
 use jiff::Timestamp;
 
 use super::blobs::{BlobWriteMode, ObjectSink};
+use super::contents::read_record;
 use super::diff::{self, PathDifference};
 use super::disk::{FolderWalk, as_path, split_path};
 use super::private::{IGNORED, WholeSnapshot};
-use super::record::SnapshotRecord;
 use super::restore_disk::{DiskWriter, is_safe};
 use super::spec_name::path_text;
 use super::{Snapshot, nested, tree};
 use crate::Worktree;
+use crate::commit_text::tree_of;
 use crate::error::{Error, ReadContext as _};
 use crate::file_state::is_absent;
 use crate::path_text::unescape_path;
@@ -154,17 +155,8 @@ impl Worktree {
         self.refresh()?;
         let repo = &self.repo;
         let doing = "read the snapshot that is to be proved";
-        let id = ObjectId::from_hex(commit.as_bytes()).context(doing)?;
-        let commit = repo.find_commit(id).context(doing)?;
-        let record = SnapshotRecord::parse(&commit.message_raw_sloppy().to_str_lossy())
-            .ok_or_else(|| {
-                Error::read_failure(doing, format!("{id} is not a snapshot of watchdog"))
-            })?;
-        let tree = commit.tree_id().context(doing)?.detach();
-        let before = match record.head {
-            Some(head) => tree_of(repo, head)?,
-            None => ObjectId::empty_tree(repo.object_hash()),
-        };
+        let (record, tree) = read_record(repo, commit)?;
+        let before = tree_of(repo, record.head)?;
         let root = self.root();
         let below = match FolderWalk::open(root) {
             Err(_) if is_absent(root) => None,
@@ -246,14 +238,6 @@ impl MissingPath {
     fn text(&self) -> String {
         path_text(self.path.as_bstr())
     }
-}
-
-/// The tree of a commit.
-pub(super) fn tree_of(repo: &gix::Repository, commit: ObjectId) -> Result<ObjectId, Error> {
-    let tree_id = repo
-        .find_commit(commit)
-        .and_then(|c| c.tree_id().map(gix::Id::detach));
-    tree_id.with_context(|| format!("read the tree of {commit}"))
 }
 
 /// The uncommitted files of nested repositories that a snapshot's tree of extras holds.

@@ -9,7 +9,7 @@ use super::blobs::{BlobWriteMode, ObjectSink};
 use super::disk::{FolderWalk, PathKind};
 use super::ignore_rules::join_path;
 use super::private::WholeSnapshot;
-use super::proof::{entry_at, nested_files, tree_of};
+use super::proof::{entry_at, nested_files};
 use super::record::StoredSnapshot;
 use super::restore_disk::{ASIDE, DiskWriter, is_safe};
 use super::restore_ignored::restore_ignored;
@@ -19,6 +19,7 @@ use super::restore_result::{RestoreError, RestoreResult, RestoreTarget, Restored
 use super::spec_name::{PREFIX, path_text};
 use super::{diff, loose_ref, nested};
 use crate::Worktree;
+use crate::commit_text::tree_of;
 use crate::error::{Error, ReadContext as _};
 use watchdog_facts::display::plural;
 use watchdog_facts::evidence::{LeftOut, LeftOutReason};
@@ -137,12 +138,7 @@ impl Worktree {
         }
         self.create_branch(stored, full)
             .map_err(|e| fault(e.to_string()))?;
-        let start = stored
-            .record
-            .head
-            .map(|head| tree_of(&self.repo, head))
-            .transpose()?;
-        let start = start.unwrap_or_else(|| ObjectId::empty_tree(self.repo.object_hash()));
+        let start = tree_of(&self.repo, stored.record.head)?;
         let files = diff::diff_trees(&self.repo, start, stored.tree)?.len() as u64;
         Ok(RestoreResult {
             to: RestoredTo::Branch(name.to_owned()),

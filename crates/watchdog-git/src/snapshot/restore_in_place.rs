@@ -11,7 +11,7 @@ use super::disk::{FolderWalk, PathKind, as_path, split_path};
 use super::ignore_rules::join_path;
 use super::nested;
 use super::private::WholeSnapshot;
-use super::proof::{entry_at, nested_files, tree_of};
+use super::proof::{entry_at, nested_files};
 use super::record::StoredSnapshot;
 use super::restore_disk::{DiskWriter, is_safe};
 use super::restore_index::restore_index;
@@ -20,6 +20,7 @@ use super::scan::TreeEdit;
 use super::spec_name::path_text;
 use super::take::{read_index, scan_changes};
 use crate::Worktree;
+use crate::commit_text::tree_of;
 use crate::error::{Error, ReadContext as _};
 use watchdog_facts::evidence::{LeftOut, LeftOutReason};
 
@@ -40,10 +41,7 @@ pub(super) fn in_place(
 ) -> Result<RestoreResult, RestoreError> {
     let repo = &whole.repo;
     let head_tree = worktree.head_tree()?;
-    let start = match stored.record.head {
-        Some(head) => tree_of(repo, head)?,
-        None => ObjectId::empty_tree(repo.object_hash()),
-    };
+    let start = tree_of(repo, stored.record.head)?;
     let (mut plan, mut left_out) = plan_restore(repo, start, whole.tree)?;
     let ignored: BTreeSet<&BString> = whole.ignored_paths().collect();
     plan.retain(|change| !ignored.contains(&change.path));

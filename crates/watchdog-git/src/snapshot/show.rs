@@ -5,11 +5,12 @@ use gix::bstr::ByteSlice;
 use gix::objs::tree::EntryMode;
 
 use super::private::WholeSnapshot;
-use super::proof::{nested_files, tree_of};
+use super::proof::nested_files;
 use super::restore_result::RestoreError;
 use super::spec_name::path_text;
 use super::{SnapshotPathKind, SnapshotSummary, diff};
 use crate::Worktree;
+use crate::commit_text::tree_of;
 use crate::error::{Error, ReadContext as _};
 use crate::line_hunks::line_hunks;
 use watchdog_facts::display::escape_to_one_line;
@@ -66,10 +67,7 @@ impl Worktree {
         let stored = self.find_snapshot(id)?;
         let whole = WholeSnapshot::join_parts(&self.repo, &stored.record, stored.tree)?;
         let repo = &whole.repo;
-        let before = match stored.record.head {
-            Some(head) => tree_of(repo, head)?,
-            None => ObjectId::empty_tree(repo.object_hash()),
-        };
+        let before = tree_of(repo, stored.record.head)?;
         let mut budget = PatchBudget {
             patches: patch_bytes,
             read: READ_AT_MOST,

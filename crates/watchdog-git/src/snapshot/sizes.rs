@@ -5,9 +5,10 @@ use std::collections::{HashMap, HashSet};
 use gix::ObjectId;
 
 use super::private::WholeSnapshot;
-use super::proof::{nested_files, tree_of};
+use super::proof::nested_files;
 use super::{SnapshotSummary, diff};
 use crate::Worktree;
+use crate::commit_text::tree_of;
 use crate::error::{Error, ReadContext as _};
 
 /// The content that snapshots have and HEAD has not, in bytes before compression.
@@ -25,7 +26,6 @@ impl Worktree {
     /// # Errors
     /// When one of them, or HEAD, cannot be read.
     pub fn snapshot_sizes(&self, snapshots: &[SnapshotSummary]) -> Result<SnapshotSizes, Error> {
-        let doing = "measure the snapshots";
         let empty = ObjectId::empty_tree(self.repo.object_hash());
         let committed = diff::diff_trees(&self.repo, empty, self.head_tree()?)?;
         let committed: HashSet<ObjectId> = committed
@@ -35,12 +35,9 @@ impl Worktree {
         // The size of each content, and the last snapshot that has it with how many they are.
         let mut contents: HashMap<ObjectId, (u64, usize, usize)> = HashMap::new();
         for (at, info) in snapshots.iter().enumerate() {
-            let record = super::contents::parsed_record(&self.repo, &info.commit)?;
-            let id = ObjectId::from_hex(info.commit.as_bytes()).context(doing)?;
-            let whole = WholeSnapshot::join_parts(&self.repo, &record, tree_of(&self.repo, id)?)?;
-            let before = record
-                .head
-                .map_or(Ok(empty), |head| tree_of(&self.repo, head))?;
+            let (record, tree) = super::contents::read_record(&self.repo, &info.commit)?;
+            let whole = WholeSnapshot::join_parts(&self.repo, &record, tree)?;
+            let before = tree_of(&self.repo, record.head)?;
             let mut ids: HashMap<ObjectId, u64> = HashMap::new();
             for change in diff::diff_trees(&whole.repo, before, whole.tree)? {
                 ids.extend(
@@ -51,7 +48,14 @@ impl Worktree {
                 );
             }
             for (_, id) in nested_files(&whole.repo, whole.extras)?.into_values() {
-                ids.insert(id, whole.repo.find_header(id).context(doing)?.size());
+                ids.insert(
+                    id,
+                    whole
+                        .repo
+                        .find_header(id)
+                        .context("measure the snapshots")?
+                        .size(),
+                );
             }
             for (id, bytes) in ids.into_iter().filter(|(id, _)| !committed.contains(id)) {
                 let entry = contents.entry(id).or_insert((bytes, at, 0));

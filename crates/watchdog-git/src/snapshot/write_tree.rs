@@ -10,10 +10,11 @@ use gix::objs::tree::EntryKind;
 use super::blobs::ObjectSink;
 use super::diff;
 use super::disk::FolderWalk;
-use super::proof::{entry_at, tree_of};
+use super::proof::entry_at;
 use super::restore_disk::{DiskWriter, is_safe};
 use super::scan::TreeEdit;
 use super::tree;
+use crate::commit_text::tree_of;
 use crate::error::{Error, ReadContext as _};
 use crate::{HistoryPoint, KnownRefs, Worktree, escape_path, unescape_path};
 
@@ -26,14 +27,14 @@ impl Worktree {
     /// # Errors
     /// If it cannot be read.
     pub fn tree_at(&self, point: &HistoryPoint) -> Result<String, Error> {
-        let HistoryPoint::Commit(commit) = point else {
-            return Ok(ObjectId::empty_tree(self.repo.object_hash())
-                .to_hex()
-                .to_string());
+        let id = match point {
+            HistoryPoint::Commit(commit) => {
+                let id = ObjectId::from_hex(commit.as_bytes());
+                Some(id.with_context(|| format!("read commit {commit}"))?)
+            }
+            HistoryPoint::Unborn => None,
         };
-        let id = ObjectId::from_hex(commit.as_bytes())
-            .with_context(|| format!("read commit {commit}"))?;
-        Ok(tree_of(&self.repo, id)?.to_hex().to_string())
+        Ok(tree_of(&self.repo, id)?.to_string())
     }
 
     /// A tree in which these paths, percent-escaped where not UTF-8, are as HEAD has them.
