@@ -5,7 +5,7 @@ use std::os::unix::fs::symlink;
 
 use serde_json::{Value, json};
 
-use crate::support::{Repo, TestEnv};
+use crate::support::{Repo, TestEnv, assert_parts};
 
 /// Each agent with the file of a project, the one of a person from the home folder, and its name for a stop.
 const AGENTS: [(&str, &str, &str, &str); 4] = [
@@ -263,12 +263,7 @@ fn unknown_agent_is_referred_to_the_loop() {
         .expect(2);
     refused.assert_told(&["no hooks of 'amp' are known", "watchdog loop"]);
     let answer = hook(&repo, "stop", "amp", &json!({"session_id": "s"}));
-    assert!(
-        answer["systemMessage"]
-            .as_str()
-            .is_some_and(|told| told.contains("was not held")),
-        "{answer}"
-    );
+    assert_parts(answer["systemMessage"].as_str().unwrap(), &["was not held"]);
     let refused = repo
         .watchdog(&["hook", "install", "--agent", "codex", "--subagents"])
         .expect(2);
@@ -403,10 +398,9 @@ fn opencode_plugin_installs_and_uninstalls_as_one_file() {
         .watchdog(&["hook", "install", "--agent", "opencode"])
         .expect(0);
     installed.assert_printed(&["`opencode run` ends at its first rest (`watchdog loop` holds it)"]);
-    assert!(
-        fs::read_to_string(&place)
-            .expect("it is there")
-            .contains("hook stop --agent opencode --within 590s")
+    assert_parts(
+        &fs::read_to_string(&place).expect("it is there"),
+        &["hook stop --agent opencode --within 590s"],
     );
     let again = repo
         .watchdog(&["hook", "install", "--agent", "opencode"])

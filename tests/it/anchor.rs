@@ -188,8 +188,7 @@ fn complete_verdict_and_upstream_changes_move_the_anchor() {
         "touch logout.txt; git add logout.txt; git commit -qm logout",
     )
     .expect(0);
-    assert_eq!(out.verdict(), "complete/checks_passed", "{out}");
-    assert_eq!(out.json()["degraded"], json!([]), "{out}");
+    out.assert_verdict("complete/checks_passed", json!({"degraded": []}));
     // The same pull inside of a session is no excuse.
     other.write("tests/login.test", "true\n");
     other.commit_all("whoever pushed this");

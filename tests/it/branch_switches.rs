@@ -51,14 +51,7 @@ fn unnamed_spec_stays_with_its_baseline_until_complete() {
         )
         .expect(10);
         first.assert_verdict("incomplete/checks_unmet", json!({"spec": "main"}));
-        assert_eq!(
-            (
-                &first.json()["made_here"],
-                &first.json()["imported_commits"]
-            ),
-            (&json!(1), &json!(0)),
-            "{first}"
-        );
+        first.assert_values(json!({"made_here": 1, "imported_commits": 0}));
         if let Some(switch) = person {
             repo.git(&switch);
         }
@@ -117,28 +110,14 @@ fn commits_of_the_switched_branch_are_imported() {
     repo.commit_all("feat: theirs");
     repo.git(&["switch", "-q", "main"]);
     let by_agent = run(&repo, &[], "git switch -q older").expect(10);
-    assert_eq!(
-        (
-            &by_agent.json()["made_here"],
-            &by_agent.json()["imported_commits"]
-        ),
-        (&json!(0), &json!(1)),
-        "{by_agent}"
-    );
+    by_agent.assert_values(json!({"made_here": 0, "imported_commits": 1}));
     let and_works = run(
         &repo,
         &[],
         "git switch -q main; git merge -q --ff-only older; touch done.txt; git add -A; git commit -qm done",
     );
     and_works.assert_verdict("complete/checks_passed", json!({"made_here": 1}));
-    assert_eq!(
-        (
-            &and_works.json()["imported_commits"],
-            &and_works.json()["new_commits"]
-        ),
-        (&json!(0), &json!(1)),
-        "{and_works}"
-    );
+    and_works.assert_values(json!({"imported_commits": 0, "new_commits": 1}));
 }
 
 #[test]

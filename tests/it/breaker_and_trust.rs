@@ -45,14 +45,7 @@ fn breaker_admits_one_trial_after_its_cooldown() {
     clock.be_ahead_by(Duration::from_secs(48 * 3600));
     check().expect(0);
     let closed = check().expect(0);
-    assert_eq!(
-        (
-            &closed.json()["breaker"]["state"],
-            &closed.json()["breaker"]["strikes"]
-        ),
-        (&json!("closed"), &json!(0)),
-        "{closed}"
-    );
+    closed.assert_values(json!({"/breaker/state": "closed", "/breaker/strikes": 0}));
 }
 
 #[test]
@@ -72,11 +65,7 @@ fn activity_in_the_worktree_is_no_strike() {
     let out = repo
         .watchdog(&["check", "--json", "--baseline", "HEAD", "--config", &config])
         .expect(13);
-    assert_eq!(
-        (&out.json()["strike"], &out.json()["not_a_strike_because"]),
-        (&json!(false), &json!("activity_in_worktree")),
-        "{out}"
-    );
+    out.assert_values(json!({"strike": false, "not_a_strike_because": "activity_in_worktree"}));
 }
 
 #[test]

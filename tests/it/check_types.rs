@@ -152,11 +152,7 @@ fn github_is_asked_through_its_own_command_line() {
         "complete/checks_passed",
         "every check passed (Issue #7 closed)",
     );
-    assert_eq!(
-        closed.json()["checks"][0]["feedback"],
-        "Issue #7 closed",
-        "{closed}"
-    );
+    closed.assert_values(json!({"/checks/0/feedback": "Issue #7 closed"}));
     assert_eq!(
         fs::read_to_string(env.root().join("gh-asked")).expect("it was asked"),
         "issue view 7 --json state,labels\n".repeat(2)
@@ -367,11 +363,7 @@ fn session_printed_result_is_only_a_claim() {
         &prints,
     ];
     let out = repo.watchdog(&args).expect(12);
-    assert_eq!(
-        (out.verdict().as_str(), &out.json()["checks"][0]["evidence"]),
-        ("review/disputed", &json!("claimed")),
-        "{out}"
-    );
+    out.assert_verdict("review/disputed", json!({"/checks/0/evidence": "claimed"}));
 }
 
 #[test]

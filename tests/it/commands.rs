@@ -243,12 +243,9 @@ fn snapshots_are_listed_shown_restored_and_dropped() {
             .json()["snapshots"],
         serde_json::json!([])
     );
-    assert!(
-        repo.watchdog(&["rescue", "restore", &id])
-            .expect(2)
-            .stderr
-            .contains("rescue list")
-    );
+    repo.watchdog(&["rescue", "restore", &id])
+        .expect(2)
+        .assert_told(&["rescue list"]);
 }
 
 #[test]

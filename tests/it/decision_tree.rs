@@ -366,11 +366,8 @@ fn agent_that_declines_to_continue_is_stopped() {
             scene.leave_work();
         }
         let out = scene.check(&[]);
-        assert_eq!(out.verdict(), "stopped/agent_stopped", "{out}");
-        assert_eq!(
-            (out.code, scene.prompts().len(), &out.json()["rescued"]),
-            (Some(14), 1, &json!(work))
-        );
+        out.assert_verdict("stopped/agent_stopped", json!({"rescued": work}));
+        assert_eq!((out.code, scene.prompts().len()), (Some(14), 1), "{out}");
     }
 }
 

@@ -8,7 +8,7 @@ use completion_watchdog::{
 };
 use serde_json::json;
 
-use crate::support::{Repo, TestEnv};
+use crate::support::{Repo, TestEnv, assert_parts};
 
 fn check(env: &TestEnv, repo: &Repo<'_>) -> CheckBuilder {
     CheckBuilder::new(repo.path())
@@ -107,10 +107,7 @@ fn unjudgeable_requests_are_refused_with_a_reason() {
     );
     let repo = env.repo();
     let unrecorded = check(&env, &repo).run().expect_err("nothing is recorded");
-    assert!(
-        unrecorded.to_string().contains("no baseline is recorded"),
-        "{unrecorded}"
-    );
+    assert_parts(&unrecorded.to_string(), &["no baseline is recorded"]);
 }
 
 #[test]

@@ -4,7 +4,7 @@ use std::path::{Path, PathBuf};
 
 use serde_json::{Value, json};
 
-use crate::support::{CommandOutput, Repo, TestEnv, fill_line};
+use crate::support::{CommandOutput, Repo, TestEnv, assert_parts, fill_line};
 
 /// A repository whose trusted configuration has these checks.
 fn with_checks<'env>(env: &'env TestEnv, name: &str, config: &Value) -> Repo<'env> {
@@ -33,18 +33,8 @@ fn configured_checks_decide_and_feedback_names_the_missing() {
     let env = TestEnv::new();
     let repo = with_checks(&env, "repo", &files());
     let out = evaluate(&env, repo.path(), &json!({"schema": 1}), &[]).expect(10);
-    let found = out.json();
-    assert_eq!(
-        (&found["status"], &found["reason"]),
-        (&json!("incomplete"), &json!("checks_unmet")),
-        "{out}"
-    );
-    assert!(
-        found["feedback"]
-            .as_str()
-            .is_some_and(|text| text.contains("report.md")),
-        "{out}"
-    );
+    out.assert_values(json!({"status": "incomplete", "reason": "checks_unmet"}));
+    out.assert_has("feedback", "report.md");
     repo.write("report.md", "done");
     let found = evaluate(&env, repo.path(), &json!({"schema": 1}), &["--json"])
         .expect(0)
@@ -251,10 +241,7 @@ fn types_the_example_for(language: &str, env: &TestEnv) {
         format!("evaluate.{language}"),
         format!("watchdog_types.{language}"),
     ] {
-        assert!(
-            row.contains(&format!("[{name}](examples/evaluate/{name})")),
-            "{row}"
-        );
+        assert_parts(row, &[&format!("[{name}](examples/evaluate/{name})")]);
         std::fs::copy(examples().join(&name), folder.join(&name)).expect("the example is there");
     }
     env.install("watchdog", Path::new(env!("CARGO_BIN_EXE_watchdog")));

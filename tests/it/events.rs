@@ -9,7 +9,7 @@ use serde_json::Value;
 use watchdog_judge::wire::event_json::EVENT_SCHEMA;
 use watchdog_store::journal::kind;
 
-use crate::support::{Repo, Running, TestEnv, wait_until};
+use crate::support::{Repo, Running, TestEnv, assert_parts, wait_until};
 
 const SOON: Duration = Duration::from_secs(60);
 
@@ -149,10 +149,7 @@ fn people_read_local_time_and_programs_read_utc() {
         .expect("an instant");
     assert_eq!(instant(&said[0]).as_second(), at.as_second());
     let all = lines(&repo, &["--all"]);
-    assert!(
-        all[0].contains("  repo/auth ") && all[0].contains("  a baseline was"),
-        "{all:?}"
-    );
+    assert_parts(&all[0], &["  repo/auth ", "  a baseline was"]);
     // No baseline names its folder.
     assert!(
         all.last()

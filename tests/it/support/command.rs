@@ -329,9 +329,21 @@ impl CommandOutput {
     #[track_caller]
     pub fn assert_verdict(&self, verdict: &str, values: serde_json::Value) {
         assert_eq!(self.verdict(), verdict, "{self}");
+        self.assert_values(values);
+    }
+
+    /// Fails the test unless its object has these values, each by its key or by a JSON pointer.
+    #[track_caller]
+    pub fn assert_values(&self, values: serde_json::Value) {
         let json = self.json();
         for (key, value) in values.as_object().expect("an object of its keys") {
-            assert_eq!(&json[key], value, "{key}\n{self}");
+            let pointed = key.starts_with('/').then(|| json.pointer(key));
+            let own = pointed.unwrap_or_else(|| json.get(key));
+            assert_eq!(
+                own.unwrap_or(&serde_json::Value::Null),
+                value,
+                "{key}\n{self}"
+            );
         }
     }
 
