@@ -7,7 +7,7 @@ use std::process::Command;
 
 use serde_json::json;
 
-use crate::support::{CommandOutput, TestEnv, fill_line};
+use crate::support::{CommandOutput, TestEnv, assert_parts, fill_line};
 
 /// An error verdict whose message has all of these in it.
 #[track_caller]
@@ -15,11 +15,7 @@ fn assert_error(out: &CommandOutput, verdict: &str, words: &[&str]) {
     assert_eq!(out.verdict(), verdict, "{out}");
     assert_eq!(out.code, Some(16), "{out}");
     let json = out.json();
-    assert_eq!(
-        (&json["complete"], &json["strike"]),
-        (&json!(false), &json!(false)),
-        "{out}"
-    );
+    out.assert_values(json!({"complete": false, "strike": false}));
     let message = format!(
         "{} {}",
         json["message"].as_str().unwrap_or_default(),
@@ -80,10 +76,7 @@ fn home_folder_is_judged_only_by_name() {
     ] {
         let out = env.watchdog(&project, line);
         let told = format!("{}{}", out.stdout, out.stderr);
-        assert!(
-            told.contains("a whole home") && told.contains("--worktree"),
-            "{told}"
-        );
+        assert_parts(&told, &["a whole home", "--worktree"]);
     }
     let swept = env.watchdog(&project, &["sweep", "--json"]).expect(0);
     assert_eq!(swept.stdout, "", "{swept}");
@@ -146,10 +139,7 @@ fn check_without_baseline_tells_how_to_record_one() {
     let repo = env.repo();
     let out = repo.watchdog(&["check", "--json", "--no-probe"]).expect(16);
     let said = format!("{} {}", out.json()["message"], out.stderr);
-    assert!(
-        said.contains("baseline") && said.contains(" snapshot"),
-        "{out}"
-    );
+    assert_parts(&said, &["baseline", " snapshot"]);
 }
 
 #[test]
@@ -326,10 +316,7 @@ fn pipe_in_place_of_a_file_is_refused() {
     assert_eq!(out.verdict(), "error/config_error", "{out}");
     assert_eq!(out.code, Some(2), "{out}");
     let message = out.json()["message"].to_string();
-    assert!(
-        message.contains("completion.json: not a regular file"),
-        "{out}"
-    );
+    assert_parts(&message, &["completion.json: not a regular file"]);
 }
 
 fn make_pipe(path: &Path) {

@@ -11,7 +11,7 @@ use serde_json::{Value, json};
 use watchdog_fleet::migrations::FLEET_FORMAT;
 
 use crate::support::test_database::TestDatabase;
-use crate::support::{CommandOutput, TestEnv, fill_line, wait_until};
+use crate::support::{CommandOutput, TestEnv, assert_parts, fill_line, wait_until};
 
 /// Runs a command outside of any repository; no password may be in what it says.
 #[track_caller]
@@ -129,12 +129,9 @@ fn machine_creates_joins_inspects_and_leaves_a_fleet() {
     );
     assert!(!setting(&env).exists());
     assert_eq!(database.sql("SELECT name FROM watchdog.machine"), "build-2");
-    assert!(
-        fleet(&env, &["fleet", "leave"])
-            .expect(0)
-            .stdout
-            .contains("in no fleet")
-    );
+    fleet(&env, &["fleet", "leave"])
+        .expect(0)
+        .assert_printed(&["in no fleet"]);
 }
 
 #[test]
@@ -215,10 +212,7 @@ fn refused_join_tells_why_and_stores_no_setting() {
     )
     .expect(16)
     .json();
-    assert!(
-        out["message"].as_str().unwrap().contains("format 99"),
-        "{out}"
-    );
+    assert_parts(out["message"].as_str().unwrap(), &["format 99"]);
 }
 
 #[test]
@@ -421,10 +415,9 @@ fn session_cannot_choose_the_fleet_of_its_machine() {
     let script = "$WATCHDOG fleet join $FLEET --name mine 2>errors; echo $? > code";
     repo.watchdog(&["run", "--no-probe", "--", "sh", "-c", script]);
     assert_eq!(fs::read_to_string(repo.path().join("code")).unwrap(), "2\n");
-    assert!(
-        fs::read_to_string(repo.path().join("errors"))
-            .unwrap()
-            .contains("from inside of the session")
+    assert_parts(
+        &fs::read_to_string(repo.path().join("errors")).unwrap(),
+        &["from inside of the session"],
     );
     assert!(!setting(&env).exists());
 }

@@ -190,14 +190,7 @@ fn probe_limit_holds_all_probes_until_cleared() {
         assert_eq!(held.verdict(), "waiting/rate_limited", "{held}");
         assert_eq!(calls(&second).len(), 0, "{held}");
         held.assert_has("message", "build-1");
-        assert_eq!(
-            (
-                &held.json()["probe_usage"]["requests"],
-                &held.json()["strike"]
-            ),
-            (&json!(0), &json!(false)),
-            "{held}"
-        );
+        held.assert_values(json!({"/probe_usage/requests": 0, "strike": false}));
     }
     let cleared = fleet(&second, &["account", "--clear-limit", "--agent", "advisor"]).expect(0);
     cleared.assert_printed(&["1 usage limit of the account 'team' cleared"]);
@@ -264,12 +257,9 @@ fn printed_limit_expires_within_eight_days() {
         "SELECT string_agg(account, ' ') FROM watchdog.usage_limit WHERE until > clock_timestamp()";
     assert_eq!(shared.database.sql(in_force), "other");
     fleet(&late, &["account", "--own"]).expect(0);
-    assert!(
-        fleet(&late, &["status"])
-            .expect(0)
-            .stdout
-            .contains("watchdog fleet account NAME --use")
-    );
+    fleet(&late, &["status"])
+        .expect(0)
+        .assert_printed(&["watchdog fleet account NAME --use"]);
 }
 
 #[test]

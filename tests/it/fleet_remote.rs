@@ -44,10 +44,7 @@ fn repository_is_shared_by_command_under_its_remote() {
     let shared = repo
         .watchdog(&["fleet", "join", "--repository", "--json"])
         .expect(0);
-    assert_eq!(
-        shared.json()["repository"],
-        json!({"id": "git.example/team/app", "remote": "origin"})
-    );
+    shared.assert_values(json!({"repository": {"id": "git.example/team/app", "remote": "origin"}}));
     let file = env.state().join("fleet-repositories.json");
     assert_eq!(
         fs::metadata(&file).unwrap().permissions().mode() & 0o777,

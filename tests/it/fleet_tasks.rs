@@ -366,13 +366,8 @@ fn session_with_unprovable_lease_ends_with_work_saved() {
     one.gate.shut();
     let out = running.wait().expect(16);
     assert_eq!(out.verdict(), "error/store_error", "{out}");
-    assert!(
-        out.stderr.contains("the lease of T1 has ended")
-            && out.json()["message"]
-                .as_str()
-                .is_some_and(|why| why.contains("localhost")),
-        "{out}"
-    );
+    out.assert_told(&["the lease of T1 has ended"]);
+    out.assert_has("message", "localhost");
     assert!(one.env.processes_left().is_empty(), "its session was ended");
     let worktrees = one.repo().git(&["worktree", "list", "--porcelain"]);
     let mut folders = worktrees

@@ -88,12 +88,9 @@ fn work_of_own_agent_worktree_is_pushed_there() {
     .expect(12);
     let left = task(&repo, "T1");
     let own = left["worktree"].as_str().unwrap();
-    assert!(
-        left["message"]
-            .as_str()
-            .unwrap()
-            .contains(&format!("watchdog -C {own} task run T1")),
-        "{left}"
+    assert_parts(
+        left["message"].as_str().unwrap(),
+        &[&format!("watchdog -C {own} task run T1")],
     );
     fs::rename(&away, &fleet.remote).unwrap();
     let own = Repo::new(&env, own.into());

@@ -11,7 +11,7 @@ use watchdog_git::Worktree;
 use watchdog_store::lock::{LockHolder, WorktreeLock};
 use watchdog_store::{LocalStore, RecordType, StateDir, open_store};
 
-use crate::support::{CommandOutput, Repo, TestEnv, wait_until};
+use crate::support::{CommandOutput, Repo, TestEnv, assert_parts, wait_until};
 
 /// Names of the refs below `refs/watchdog`.
 fn own_refs(repo: &Repo<'_>) -> Vec<String> {
@@ -179,12 +179,9 @@ fn forget_leaves_only_work_and_user_files() {
     assert!(again.stdout.contains("left nothing here"), "{again}");
     let check = repo.watchdog(&["check", "--json"]).expect(16);
     assert_eq!(check.json()["reason"], "no_baseline", "{check}");
-    assert!(
-        repo.watchdog(&["rescue", "list"])
-            .expect(0)
-            .stdout
-            .contains("main")
-    );
+    repo.watchdog(&["rescue", "list"])
+        .expect(0)
+        .assert_printed(&["main"]);
     // It can be watched again.
     work_in(&repo);
     repo.watchdog(&["forget", "--yes", "--snapshots"]).expect(0);
@@ -293,28 +290,19 @@ fn forget_removes_one_worktree_unless_all_is_given() {
         .unwrap()
         .len();
     assert_eq!(listed, 2);
-    assert!(
-        fs::read_to_string(repo.path().join(".claude/settings.json"))
-            .unwrap()
-            .contains("watchdog hook")
+    assert_parts(
+        &fs::read_to_string(repo.path().join(".claude/settings.json")).unwrap(),
+        &["watchdog hook"],
     );
     // git knows nothing of it any more; records and refs do.
     fs::remove_dir_all(gone.path()).unwrap();
     repo.git(&["worktree", "prune"]);
     let shown = side.watchdog(&["forget", "--all"]).expect(0);
-    assert!(
-        shown
-            .stdout
-            .contains(&format!("{} (gone)", gone.path().display())),
-        "{shown}"
-    );
+    shown.assert_printed(&[&format!("{} (gone)", gone.path().display())]);
     let all = side
         .watchdog(&["forget", "--all", "--yes", "--json"])
         .expect(0);
-    assert_eq!(
-        (&all.json()["removed"], &all.json()["all"]),
-        (&json!(true), &json!(true))
-    );
+    all.assert_values(json!({"removed": true, "all": true}));
     assert_eq!(
         all.json()["worktrees"]
             .as_array()

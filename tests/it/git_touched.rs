@@ -1,5 +1,6 @@
 //! What differs from the baseline, committed or not; and whether a remote has HEAD.
 
+use crate::support::assert_parts;
 use std::collections::{BTreeMap, BTreeSet};
 use std::fs;
 
@@ -290,11 +291,9 @@ fn before_the_first_commit_everything_is_new() {
     let diff = open()
         .diff_since(&HistoryPoint::Unborn, None, 10_000, &|_| false)
         .unwrap();
-    assert!(
-        diff.text
-            .contains("--- /dev/null\n+++ b/staged\n@@ -0,0 +1,1 @@\n+x\n"),
-        "{}",
-        diff.text
+    assert_parts(
+        &diff.text,
+        &["--- /dev/null\n+++ b/staged\n@@ -0,0 +1,1 @@\n+x\n"],
     );
 }
 

@@ -4,7 +4,7 @@ use std::os::unix::fs::PermissionsExt as _;
 
 use serde_json::{Value, json};
 
-use crate::support::{CommandOutput, Repo, Step, TestEnv};
+use crate::support::{CommandOutput, Repo, Step, TestEnv, assert_parts};
 
 /// A test runner as `go test -v` prints: one test for each `*.case` file below `cases`, which passes where it says `pass`.
 const RUNNER: &str = "#!/bin/sh
@@ -93,12 +93,9 @@ fn already_green_suite_completes_no_undone_work() {
         "committed",
         "passed",
     );
-    assert!(
-        verdict["message"]
-            .as_str()
-            .unwrap()
-            .contains("as before the work began"),
-        "{verdict}"
+    assert_parts(
+        verdict["message"].as_str().unwrap(),
+        &["as before the work began"],
     );
 }
 
@@ -112,12 +109,9 @@ fn unknown_before_is_at_most_committed() {
         "committed",
         "unknown",
     );
-    assert!(
-        verdict["message"]
-            .as_str()
-            .unwrap()
-            .contains("whether they passed before the work began is unknown"),
-        "{verdict}"
+    assert_parts(
+        verdict["message"].as_str().unwrap(),
+        &["whether they passed before the work began is unknown"],
     );
     let repo = suite(&env, "loop", &[("A", "pass")], json!({"proof": "off"}));
     let script = commit("echo junk > junk.txt");
@@ -519,11 +513,9 @@ fn pass_beside_left_out_files_is_only_committed() {
         "committed",
         "failed",
     );
-    assert!(
-        degraded(&verdict, "judged_with_uncommitted")
-            .unwrap()
-            .contains(".env"),
-        "{verdict}"
+    assert_parts(
+        degraded(&verdict, "judged_with_uncommitted").unwrap(),
+        &[".env"],
     );
     let repo = suite(&env, "secret-clean", &[], check(true));
     let verdict = complete(
@@ -648,11 +640,9 @@ fn feedback_begins_with_the_uncommitted_work() {
             &[config.to_str().expect("UTF-8"), script],
         )
         .expect(10);
-    assert_eq!(
-        out.json()["feedback"],
-        "`a.rs` is not committed. Not done yet: the rest. Finish this, and commit.",
-        "{out}"
-    );
+    out.assert_values(json!({
+        "feedback": "`a.rs` is not committed. Not done yet: the rest. Finish this, and commit.",
+    }));
 }
 
 #[test]

@@ -143,11 +143,7 @@ fn hooked_session_under_run_keeps_baseline_and_id() {
     let out = repo
         .watchdog(&["run", "--spec", "auth", "--json", "--", "sh", "-c", agent])
         .expect(0);
-    assert_eq!(
-        (&out.json()["baseline"], &out.json()["new_commits"]),
-        (&json!(began), &json!(2)),
-        "{out}"
-    );
+    out.assert_values(json!({"baseline": began, "new_commits": 2}));
     assert_eq!(baseline(&repo), began.as_str());
     let ended = repo
         .watchdog(&["events", "--kind", "session_ended", "--json"])

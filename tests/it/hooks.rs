@@ -116,12 +116,7 @@ fn an_agent_is_held_until_its_checks_pass() {
     let repo = watched(&env, &wants_a_file());
     let held = hook(&repo, &["stop"], &stop("p"));
     assert_eq!(held["decision"], "block");
-    assert!(
-        held["reason"]
-            .as_str()
-            .is_some_and(|reason| reason.contains("done.txt")),
-        "{held}"
-    );
+    assert_parts(held["reason"].as_str().unwrap(), &["done.txt"]);
     repo.write("done.txt", "x");
     assert_eq!(hook(&repo, &["stop"], &stop("p")), json!({}));
     let words = words(&repo);
@@ -555,10 +550,7 @@ fn accepted_criteria_hold_until_a_person_trusts_others() {
     repo.commit_all("chore: easier");
     let held = hook(&repo, &["stop"], &stop("p"));
     assert_eq!(held["decision"], "block");
-    assert!(
-        told(&held).contains("differs from the one that was accepted"),
-        "{held}"
-    );
+    assert_parts(told(&held), &["differs from the one that was accepted"]);
     // The session that the hooks know is this very process.
     repo.watchdog(&["trust"]).expect(2);
     repo.watchdog(&["trust", "--from-session"]).expect(0);
@@ -664,11 +656,9 @@ fn hooks_install_once_and_uninstall_cleanly() {
         ("SessionEnd", "session-end"),
     ] {
         let entry = &json["hooks"][event][0]["hooks"][0]["command"];
-        assert!(
-            entry
-                .as_str()
-                .is_some_and(|line| line.contains(&format!("watchdog hook {command}"))),
-            "{installed}"
+        assert_parts(
+            entry.as_str().unwrap(),
+            &[&format!("watchdog hook {command}")],
         );
     }
     assert_eq!(json["hooks"].get("SubagentStop"), None);
@@ -872,9 +862,6 @@ fn hooks_name_where_they_hold_and_their_switch() {
     let told = repo.watchdog(&["hook", "install"]).expect(0);
     let doctor = repo.watchdog(&["doctor"]);
     for output in [&told.stderr, &doctor.stdout] {
-        assert!(
-            output.contains("not JSON as Claude Code reads it"),
-            "{output}"
-        );
+        assert_parts(output, &["not JSON as Claude Code reads it"]);
     }
 }

@@ -5,7 +5,7 @@ use std::os::unix::fs::PermissionsExt;
 
 use serde_json::json;
 
-use crate::support::{Repo, Step, TestEnv};
+use crate::support::{Repo, Step, TestEnv, assert_parts};
 
 /// Every way to name a program that git would run by itself, each leaving its name behind in `marks`.
 fn booby_trap(env: &TestEnv, repo: &Repo<'_>) {
@@ -157,10 +157,7 @@ fn unusable_setting_is_told_beside_read_facts() {
     let verdict = repo.watchdog(&run).expect(0).json();
     assert_eq!(verdict["new_commits"], 1, "{verdict}");
     assert!(verdict["message"].to_string().contains(&mend), "{verdict}");
-    assert!(
-        verdict["degraded"].to_string().contains("git_unusable"),
-        "{verdict}"
-    );
+    assert_parts(&verdict["degraded"].to_string(), &["git_unusable"]);
     let rescued = repo.watchdog(&["rescue"]);
     let words = "git update-index ended with exit code 128: fatal: this operation must be run in a work tree";
     assert!(
@@ -260,9 +257,6 @@ fn rescue_commits_nothing_into_another_work_tree() {
     repo.write("work", "w");
     repo.git(&["config", "core.worktree", "../.."]);
     let rescued = repo.watchdog(&["rescue"]);
-    assert!(
-        rescued.stderr.contains("not committed: core.worktree in "),
-        "{rescued}"
-    );
+    rescued.assert_told(&["not committed: core.worktree in "]);
     assert_eq!((repo.head(), repo.snapshots().len()), (head, 1));
 }

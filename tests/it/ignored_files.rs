@@ -108,11 +108,7 @@ fn record_of_ignored_files_is_bounded() {
         repo.write(&format!("uploads/{n}"), "x");
     }
     let snapshot = repo.watchdog(&["snapshot"]).expect(0);
-    assert!(
-        snapshot
-            .stderr
-            .contains("the record has 204 ignored files, and not 'uploads/")
-    );
+    snapshot.assert_told(&["the record has 204 ignored files, and not 'uploads/"]);
     fs::remove_dir_all(repo.path().join("uploads")).unwrap();
     let out = repo.watchdog(&["check", "--json", "--no-probe"]);
     let verdict = out.json();

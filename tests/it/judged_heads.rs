@@ -1,5 +1,7 @@
 //! Every judged head that is on no remote is kept in a ref, so that a removed worktree and branch lose no commit.
 
+use serde_json::json;
+
 use crate::support::{Repo, TestEnv};
 
 fn judged(repo: &Repo<'_>) -> Vec<String> {
@@ -62,9 +64,7 @@ fn work_beside_head_is_kept_and_no_strike() {
         let out = repo
             .watchdog(&["run", "--json", "--", "sh", "-c", &session])
             .expect(10);
-        let json = out.json();
-        assert_eq!(json["strike"], false, "{out}");
-        assert_eq!(json["elsewhere"][0]["state"], "deleted", "{out}");
+        out.assert_values(json!({"strike": false, "/elsewhere/0/state": "deleted"}));
     }
     let made = std::fs::read_to_string(env.root().join("x")).unwrap();
     repo.git(&["reflog", "expire", "--expire=now", "--all"]);

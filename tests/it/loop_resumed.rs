@@ -7,7 +7,7 @@ use rustix::process::Signal;
 use serde_json::json;
 
 use crate::looped::{config, needs, prompts, sessions, started};
-use crate::support::{Repo, Step, TestEnv, fill_line, wait_until};
+use crate::support::{Repo, Step, TestEnv, assert_parts, fill_line, wait_until};
 
 const LONG: Duration = Duration::from_secs(60);
 
@@ -51,24 +51,14 @@ fn killed_loop_resumes_at_its_current_iteration() {
     );
     kill_in_its_session(&env, &repo, &args, &up);
     let out = repo.watchdog(&args).expect(0);
-    let json = out.json();
     out.assert_verdict("complete/checks_passed", json!({"iterations": 3}));
     assert_eq!(started(&env), 3, "{out}");
-    assert_eq!(
-        (&json["loop"]["resumed"], &json["loop"]["first_baseline"]),
-        (&json!(true), &json!(first)),
-        "{out}"
-    );
-    assert_eq!(
-        json["loop"]["history"][1]["crash"], "it was cut off, and so was watchdog",
-        "{out}"
-    );
-    assert!(out.stderr.contains("at iteration 2/30"), "{out}");
-    assert!(
-        prompts(&env)[2].contains("Iteration 1: made a"),
-        "{}",
-        prompts(&env)[2]
-    );
+    out.assert_values(json!({
+        "/loop/resumed": true, "/loop/first_baseline": first,
+        "/loop/history/1/crash": "it was cut off, and so was watchdog",
+    }));
+    out.assert_told(&["at iteration 2/30"]);
+    assert_parts(&prompts(&env)[2], &["Iteration 1: made a"]);
     assert_eq!(
         repo.file_in("HEAD", "half.txt").as_deref(),
         Some("half"),
@@ -86,11 +76,7 @@ fn killed_loop_resumes_at_its_current_iteration() {
         &agent[1],
     ];
     let anew = repo.watchdog(&plan).expect(0);
-    assert_eq!(
-        (&anew.json()["resumed"], &anew.json()["iteration"]),
-        (&json!(false), &json!(1)),
-        "{anew}"
-    );
+    anew.assert_values(json!({"resumed": false, "iteration": 1}));
 }
 
 #[test]
@@ -151,8 +137,7 @@ fn interrupted_loop_saves_work_and_can_resume() {
     wait_until("the session runs", LONG, || up.exists());
     running.signal(Signal::INT);
     let out = running.wait().expect(14);
-    assert_eq!(out.verdict(), "stopped/interrupted", "{out}");
-    assert_eq!(&out.json()["loop"]["over"], &json!(false), "{out}");
+    out.assert_verdict("stopped/interrupted", json!({"/loop/over": false}));
     env.assert_nothing_left();
     assert!(
         repo.snapshots()
@@ -249,8 +234,7 @@ fn pausing_loop_judges_its_session_first() {
         "the session was not cut short"
     );
     let out = repo.watchdog(&args).expect(0);
-    assert_eq!(out.verdict(), "complete/checks_passed", "{out}");
-    assert_eq!(&out.json()["loop"]["resumed"], &json!(true), "{out}");
+    out.assert_verdict("complete/checks_passed", json!({"/loop/resumed": true}));
     assert_eq!(started(&env), 2, "{out}");
 }
 

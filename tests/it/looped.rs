@@ -8,7 +8,7 @@ use std::time::Duration;
 use rustix::process::Signal;
 use serde_json::{Value, json};
 
-use crate::support::{CommandOutput, Repo, Step, TestEnv, fill_line, wait_until};
+use crate::support::{CommandOutput, Repo, Step, TestEnv, assert_parts, fill_line, wait_until};
 
 /// A configuration without pauses whose agent, when asked, says that all is done.
 pub fn config(env: &TestEnv, more: Value) -> String {
@@ -108,14 +108,9 @@ fn prompt_feedback_completes_a_loop_in_three_iterations() {
     let json = out.json();
     out.assert_verdict("complete/checks_passed", json!({"iterations": 3}));
     assert_eq!(started(&env), 3, "{out}");
-    assert_eq!(
-        (
-            &json["loop"]["first_baseline"],
-            &json["loop"]["over"],
-            &json["evidence"]
-        ),
-        (&json!(first), &json!(true), &json!("committed"))
-    );
+    out.assert_values(json!({
+        "/loop/first_baseline": first, "/loop/over": true, "evidence": "committed",
+    }));
     assert_eq!(
         json["loop"]["history"].as_array().map(Vec::len),
         Some(3),
@@ -209,12 +204,7 @@ fn repeated_uncommitted_work_ends_the_loop() {
             .is_some_and(|message| message.starts_with("no progress: 3 iterations in a row")),
         "{out}"
     );
-    assert!(
-        json["degraded"]
-            .as_array()
-            .is_some_and(|codes| codes.contains(&json!("no_progress"))),
-        "{out}"
-    );
+    out.assert_has("degraded", "no_progress");
     assert_eq!(repo.status().lines().count(), 13, "the work is still there");
     assert_eq!(
         repo.snapshots().len(),
@@ -228,11 +218,8 @@ fn repeated_uncommitted_work_ends_the_loop() {
         &agent,
     )
     .expect(12);
-    assert_eq!(
-        (&more.json()["iterations"], started(&env)),
-        (&json!(5), 8),
-        "{more}"
-    );
+    more.assert_values(json!({"iterations": 5}));
+    assert_eq!(started(&env), 8, "{more}");
 }
 
 #[test]
@@ -248,12 +235,7 @@ fn repeatedly_rescued_work_ends_the_loop() {
     .expect(12);
     assert_eq!(out.verdict(), "review/max_iterations", "{out}");
     assert_eq!(started(&env), 3, "{out}");
-    assert!(
-        out.json()["degraded"]
-            .as_array()
-            .is_some_and(|codes| codes.contains(&json!("no_progress"))),
-        "{out}"
-    );
+    out.assert_has("degraded", "no_progress");
     assert_eq!(
         (
             repo.status().as_str(),
@@ -290,17 +272,8 @@ fn criteria_weakened_in_a_session_never_govern_later() {
         .expect(12);
     assert_eq!(out.verdict(), "review/max_iterations", "{out}");
     assert_eq!(started(&env), 3, "{out}");
-    assert!(
-        out.json()["degraded"]
-            .as_array()
-            .is_some_and(|codes| codes.contains(&json!("criteria_changed"))),
-        "{out}"
-    );
-    assert!(
-        prompts(&env)[2].contains("must.txt"),
-        "{}",
-        prompts(&env)[2]
-    );
+    out.assert_has("degraded", "criteria_changed");
+    assert_parts(&prompts(&env)[2], &["must.txt"]);
 }
 
 #[test]
@@ -358,18 +331,10 @@ fn crash_counts_as_iteration_without_a_probe() {
         ],
     );
     let out = looped(&repo, &config(&env, json!({})), &[], &agent).expect(0);
-    let json = out.json();
     out.assert_verdict("complete/new_commits", json!({"iterations": 2}));
-    assert_eq!(
-        (&json["loop"]["history"][0]["crash"], asked(&env)),
-        (&json!("exit code 3"), 0),
-        "{out}"
-    );
-    assert!(
-        prompts(&env)[1].contains("the session ended badly: exit code 3"),
-        "{}",
-        prompts(&env)[1]
-    );
+    out.assert_values(json!({"/loop/history/0/crash": "exit code 3"}));
+    assert_eq!(asked(&env), 0, "{out}");
+    assert_parts(&prompts(&env)[1], &["the session ended badly: exit code 3"]);
 }
 
 #[test]
@@ -421,8 +386,7 @@ fn overlong_usage_limit_is_reported_as_waiting() {
         &agent,
     )
     .expect(11);
-    assert_eq!(out.verdict(), "waiting/rate_limited", "{out}");
-    assert_eq!(&out.json()["loop"]["over"], &json!(false), "{out}");
+    out.assert_verdict("waiting/rate_limited", json!({"/loop/over": false}));
     assert!(out.json()["retry_at"].is_string(), "{out}");
 }
 
@@ -673,11 +637,9 @@ fn loop_may_begin_on_an_unborn_branch() {
     let repo = env.unborn_repo("unborn");
     let agent = sessions(&env, &[&[Step::print("hm\n")], &commit("a.txt")]);
     let out = looped(&repo, &config(&env, json!({})), &["--no-probe"], &agent).expect(0);
-    assert_eq!(out.verdict(), "complete/new_commits", "{out}");
-    assert_eq!(
-        &out.json()["loop"]["first_baseline"],
-        &json!("unborn"),
-        "{out}"
+    out.assert_verdict(
+        "complete/new_commits",
+        json!({"/loop/first_baseline": "unborn"}),
     );
 }
 
@@ -726,8 +688,7 @@ fn overload_is_awaited_no_longer_than_asked() {
         &agent,
     )
     .expect(11);
-    assert_eq!(out.verdict(), "waiting/rate_limited", "{out}");
-    assert_eq!(&out.json()["loop"]["over"], &json!(false), "{out}");
+    out.assert_verdict("waiting/rate_limited", json!({"/loop/over": false}));
     assert_eq!(started(&env), 1, "{out}");
     assert_eq!(asked(&env), 0, "{out}");
     out.assert_has("degraded", "overload_too_long");
@@ -1005,12 +966,7 @@ fn session_may_remove_the_folder_typed_in() {
     ]
     .concat();
     let out = env.watchdog(&api, &nested).expect(15).json();
-    assert!(
-        out["message"]
-            .to_string()
-            .contains("packages/api: No such file"),
-        "{out}"
-    );
+    assert_parts(&out["message"].to_string(), &["packages/api: No such file"]);
     repo.git(&["checkout", "-q", "packages"]);
     let out = env.watchdog(
         &api,

@@ -73,10 +73,7 @@ fn sweep_sends_people_one_message_for_all_worktrees() {
         "{text}"
     );
     for name in ["one", "two", "three"] {
-        assert!(
-            text.contains(&format!("\n- {name}: complete (new_commits): ")),
-            "{text}"
-        );
+        assert_parts(&text, &[&format!("\n- {name}: complete (new_commits): ")]);
     }
     assert!(
         text.ends_with(" status") && text.contains("\n\nwatchdog --state-dir "),

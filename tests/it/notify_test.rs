@@ -104,13 +104,7 @@ fn failure_tells_its_reason_and_its_remedy() {
     let json = repo
         .watchdog(&["notify", "test", "--json", "--config", &config])
         .expect(16);
-    assert_eq!(
-        (
-            &json.json()["failed"],
-            &json.json()["receivers"][0]["delivered"]
-        ),
-        (&json!(3), &json!(false))
-    );
+    json.assert_values(json!({"failed": 3, "/receivers/0/delivered": false}));
     assert!(!format!("{out}{json}").contains("SECRET"), "{out}{json}");
 }
 
