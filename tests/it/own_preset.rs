@@ -111,11 +111,7 @@ fn configured_agent_is_started_and_probed_as_described() {
         ],
         "{out}"
     );
-    assert_eq!(
-        out.json()["probes"][0]["reply"]["status"],
-        "complete",
-        "{out}"
-    );
+    out.assert_values(json!({"/probes/0/reply/status": "complete"}));
 
     let listed = repo.watchdog(&["agent", "list", "--json"]).expect(0).json();
     let own = listed["agents"]
@@ -228,24 +224,13 @@ fn page_rules_read_the_output_of_own_programs() {
         Some("2999-01-01"),
         "{limited}"
     );
-    assert_eq!(
-        (
-            &json["loop"]["spent"]["tokens"],
-            &json["loop"]["spent"]["cost_usd"]
-        ),
-        (&json!(127), &json!(0.25)),
-        "{limited}"
-    );
+    limited.assert_values(json!({"/loop/spent/tokens": 127, "/loop/spent/cost_usd": 0.25}));
 
     let refused = loops(&[
         json!({"type": "denied", "tool": "shell"}),
         json!({"type": "end", "ok": true}),
     ]);
-    assert_eq!(
-        refused.json()["refused_tools"][0]["tool"],
-        "shell",
-        "{refused}"
-    );
+    refused.assert_values(json!({"/refused_tools/0/tool": "shell"}));
     assert!(
         refused.verdict().starts_with("review/"),
         "a session that could do nothing is for a person\n{refused}"
@@ -383,20 +368,10 @@ fn program_loop_is_read_by_configured_agent_rules() {
         &[&config, &prompt, &program],
     );
     let out = repo.watchdog(&args);
-    assert_eq!(
-        (
-            &out.json()["loop"]["spent"]["tokens"],
-            &out.json()["refused_tools"][0]["tool"]
-        ),
-        (&json!(127), &json!("shell")),
-        "{out}"
-    );
-    assert!(
-        repo.watchdog(&["logs"])
-            .expect(0)
-            .stdout
-            .contains("\nI begin.\n")
-    );
+    out.assert_values(json!({"/loop/spent/tokens": 127, "/refused_tools/0/tool": "shell"}));
+    repo.watchdog(&["logs"])
+        .expect(0)
+        .assert_printed(&["\nI begin.\n"]);
 }
 
 #[test]
@@ -518,10 +493,9 @@ fn repository_preset_runs_only_when_trusted() {
     let noted = |out: &crate::support::CommandOutput| out.json()["notes"].to_string();
 
     let out = repo.watchdog(&check);
-    assert!(
-        noted(&out).contains("agents/mine.json is not trusted")
-            && noted(&out).contains("trust agents/mine.json"),
-        "{out}"
+    assert_parts(
+        &noted(&out),
+        &["agents/mine.json is not trusted", "trust agents/mine.json"],
     );
     let prompt = env.write("p.md", "do it").display().to_string();
     let looped = repo

@@ -229,8 +229,7 @@ fn task_text_takes_given_values() {
         repo.watchdog(&args)
     };
     let out = run(&["--var", "issue=7"]);
-    assert_eq!(out.verdict(), "error/config_error", "{out}");
-    assert_eq!(&out.json()["task"]["begun"], &json!(false), "{out}");
+    out.assert_verdict("error/config_error", json!({"/task/begun": false}));
     assert!(
         out.stdout.contains("unknown placeholder '{{who}}'") && !env.root().join("said").exists(),
         "{out}"

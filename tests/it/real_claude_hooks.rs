@@ -213,11 +213,7 @@ fn structured_output_is_refused_then_accepted() {
     let repo = watched(&claude, &wants_a_file());
     let schema = r#"{"type": "object", "properties": {"status": {"type": "string"}}, "required": ["status"]}"#;
     let out = session(&claude, &repo, &["--json-schema", schema]).expect(0);
-    assert_eq!(
-        out.json()["structured_output"],
-        json!({"status": "done"}),
-        "{out}"
-    );
+    out.assert_values(json!({"structured_output": {"status": "done"}}));
     assert!(
         repo.has("done.txt"),
         "it was refused before the work was done\n{out}"
@@ -233,11 +229,7 @@ fn wrong_structured_output_passes_before_the_host_aborts() {
     let repo = watched(&claude, &wants_a_file());
     let schema = r#"{"type": "object", "properties": {"status": {"type": "string"}}, "required": ["status"]}"#;
     let out = session(&claude, &repo, &["--json-schema", schema]).expect(0);
-    assert_eq!(
-        out.json()["structured_output"],
-        json!({"status": "done"}),
-        "{out}"
-    );
+    out.assert_values(json!({"structured_output": {"status": "done"}}));
     assert_eq!(
         answers(&repo)[..5],
         [
@@ -281,9 +273,6 @@ fn a_watchdog_that_crashes_holds_nobody() {
     claude.env.set("WATCHDOG_STATE_DIR", nowhere);
     let repo = Repo::new(&claude.env, claude.env.root().join("repo"));
     let out = session(&claude, &repo, &[]).expect(0);
-    assert_eq!(
-        (&out.json()["result"], claude.api.messages().len()),
-        (&json!("All done."), 1),
-        "{out}"
-    );
+    out.assert_values(json!({"result": "All done."}));
+    assert_eq!(claude.api.messages().len(), 1, "{out}");
 }

@@ -3,7 +3,7 @@
 use serde_json::{Value, json};
 
 use crate::real_claude::{config, probes_say};
-use crate::support::{Claude, CommandOutput, Repo, Rule};
+use crate::support::{Claude, CommandOutput, Repo, Rule, assert_parts};
 
 /// A check that names the first step that is missing, from outside the worktree, so that no session reads it there.
 fn steps_in_order(claude: &Claude) -> Value {
@@ -78,15 +78,13 @@ fn loop_feedback_completes_the_third_iteration() {
         "{}",
         told[0]
     );
-    assert!(
-        told[1].contains("iteration 2 of at most 30") && told[1].contains("step one is missing"),
-        "{}",
-        told[1]
+    assert_parts(
+        &told[1],
+        &["iteration 2 of at most 30", "step one is missing"],
     );
-    assert!(
-        told[2].contains("Iteration 2: I did what I was told.") && told[2].contains("(work: one)"),
-        "{}",
-        told[2]
+    assert_parts(
+        &told[2],
+        &["Iteration 2: I did what I was told.", "(work: one)"],
     );
     let spent = &json["loop"]["spent"];
     assert_eq!(

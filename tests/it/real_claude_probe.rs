@@ -135,19 +135,11 @@ fn usage_limit_in_a_probe_waits_for_reset() {
     let out = repo
         .watchdog(&["check", "--json", "--baseline", "HEAD", "--config", &config])
         .expect(11);
-    let json = out.json();
-    assert_eq!(out.verdict(), "waiting/rate_limited");
-    assert!(
-        json["retry_at"]
-            .as_str()
-            .is_some_and(|at| at.contains("T05:00:00")),
-        "{out}"
+    out.assert_verdict(
+        "waiting/rate_limited",
+        json!({"/probes/0/outcome": "rate_limited", "strike": false}),
     );
-    assert_eq!(
-        (&json["probes"][0]["outcome"], &json["strike"]),
-        (&json!("rate_limited"), &json!(false)),
-        "{out}"
-    );
+    out.assert_has("retry_at", "T05:00:00");
     assert_eq!(
         claude.api.messages().len(),
         2,

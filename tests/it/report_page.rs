@@ -7,7 +7,7 @@ use std::time::Duration;
 
 use serde_json::{Value, json};
 
-use crate::support::TestEnv;
+use crate::support::{TestEnv, assert_parts};
 
 /// A name that would end the data of the page, were it not escaped.
 const HOSTILE: &str = "</script><b>x";
@@ -302,11 +302,9 @@ fn report_page_filters_usage_by_agent() {
             && !specs("=claude").contains("auth"),
         "{found:#}"
     );
-    assert!(
-        of("=codex")["shown"]
-            .as_str()
-            .is_some_and(|shown| shown.contains("of the agent codex, judgements of all")),
-        "{found:#}"
+    assert_parts(
+        of("=codex")["shown"].as_str().unwrap(),
+        &["of the agent codex, judgements of all"],
     );
     assert_eq!(found["filters"]["reset"], found["light"]["shown"]);
 }

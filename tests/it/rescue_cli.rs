@@ -8,7 +8,7 @@ use watchdog_git::{SnapshotRequest, Worktree};
 use watchdog_judge::rescue::private_rule;
 
 use crate::support::scratch_repo::files;
-use crate::support::{Repo, TestEnv, fill_line};
+use crate::support::{Repo, TestEnv, assert_parts, fill_line};
 
 /// Takes a snapshot as it would have been taken some days ago; returns its id.
 fn snapshot(repo: &Repo<'_>, spec: &str, days_ago: i64) -> String {
@@ -288,11 +288,9 @@ fn a_snapshot_comes_back_into_every_place() {
         (&out["to"], &out["where"]),
         (&json!("branch"), &json!(format!("watchdog/restored/{id}")))
     );
-    assert!(
-        out["note"]
-            .as_str()
-            .is_some_and(|note| note.contains("README.md") && note.contains("1 private file")),
-        "{out}"
+    assert_parts(
+        out["note"].as_str().unwrap(),
+        &["README.md", "1 private file"],
     );
     assert_eq!(
         fs::read_to_string(repo.path().join("README.md")).expect("it is there"),

@@ -1,6 +1,7 @@
 //! Rescues where the repository's hooks, its signing or its branches have a say: asked as for a person, and when they
 //! refuse, the work is on a branch of its own.
 
+use crate::support::assert_parts;
 use std::collections::BTreeMap;
 use std::path::PathBuf;
 use std::time::Duration;
@@ -296,11 +297,9 @@ fn branch_in_the_way_gives_another_name() {
             Some(name),
             "{outcome:?}"
         );
-        assert!(
-            outcome
-                .failed
-                .unwrap()
-                .contains(&format!("the branch '{other}' is in the way"))
+        assert_parts(
+            &outcome.failed.unwrap(),
+            &[&format!("the branch '{other}' is in the way")],
         );
         assert_eq!(repo.git(["show", &format!("{name}:new")]), "n");
     }
@@ -316,11 +315,9 @@ fn failed_branch_creation_is_told_without_losing_work() {
         (outcome.fallback_branch, outcome.commits, outcome.lost),
         (None, 0, vec![])
     );
-    assert!(
-        outcome
-            .failed
-            .unwrap()
-            .contains("could not be committed to a branch of its own")
+    assert_parts(
+        &outcome.failed.unwrap(),
+        &["could not be committed to a branch of its own"],
     );
     assert_eq!(repo.git(["status", "--porcelain"]), "?? new");
 }
@@ -704,12 +701,7 @@ fn hook_hanging_after_the_commit_keeps_it() {
     // The commit is there and whole: what complained afterwards is a note.
     assert_eq!(outcome.failed, None);
     assert_eq!(outcome.warnings[0].code.as_str(), "commit_complaint");
-    assert!(
-        outcome.warnings[0]
-            .detail
-            .contains("did not end within 5 s"),
-        "{outcome:?}"
-    );
+    assert_parts(&outcome.warnings[0].detail, &["did not end within 5 s"]);
     assert_eq!(repo.git(["status", "--porcelain"]), "");
 }
 
@@ -827,10 +819,7 @@ fn secret_committed_by_a_hook_is_detected() {
         .unwrap();
     let outcome = rescued_with(&repo, &snapshot, &settings(|_| {}));
     let failed = outcome.failed.clone().unwrap_or_default();
-    assert!(
-        failed.contains("put a secret into notes.txt") && failed.contains(" reset --soft "),
-        "{outcome:?}"
-    );
+    assert_parts(&failed, &["put a secret into notes.txt", " reset --soft "]);
     assert!(!failed.contains("correct-horse"));
 }
 

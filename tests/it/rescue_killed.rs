@@ -9,7 +9,7 @@ use watchdog_facts::evidence::RescueOutcome;
 use watchdog_judge::rescue::{NO_OTHERS, RescueRequest, rescue_snapshot};
 
 use crate::support::scratch_repo::ScratchRepo;
-use crate::support::{Step, TestEnv};
+use crate::support::{Step, TestEnv, assert_parts};
 
 fn settings() -> RescueSettings {
     RescueSettings {
@@ -95,10 +95,9 @@ fn an_index_that_cannot_be_mended_is_told() {
     repo.hook("reference-transaction", &killer("KILL", FOREIGN_LOCK));
     let outcome = rescued(&repo);
     let failed = outcome.failed.clone().unwrap_or_default();
-    assert!(
-        failed.contains("the next plain commit would take that back")
-            && failed.contains("index.lock"),
-        "{outcome:?}"
+    assert_parts(
+        &failed,
+        &["the next plain commit would take that back", "index.lock"],
     );
     assert_eq!((outcome.commits, &outcome.lost), (1, &vec![]));
     // Once a person took the lock away, the next rescue mends it.

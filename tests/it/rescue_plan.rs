@@ -11,7 +11,7 @@ use watchdog_judge::rescue::{
 };
 
 use crate::support::scratch_repo::ScratchRepo;
-use crate::support::{Step, TestEnv, fill_line};
+use crate::support::{Step, TestEnv, assert_parts, fill_line};
 
 fn settings(change: impl FnOnce(&mut RescueSettings)) -> RescueSettings {
     let mut settings = ConfigSettings::default().rescue;
@@ -188,10 +188,9 @@ fn faulty_plan_is_asked_once_more_naming_faults() {
     let Planned { outcome, asked } = planned(&repo, |_| {}, &[Ok(bad), Ok(good())]);
     assert_eq!((outcome.commits, notes(&outcome)), (2, vec![]));
     assert!(!asked[0].contains("cannot be used"));
-    assert!(
-        asked[1].contains("src/login.rs\\\" is in commit 1 and again in commit 2"),
-        "{}",
-        asked[1]
+    assert_parts(
+        &asked[1],
+        &["src/login.rs\\\" is in commit 1 and again in commit 2"],
     );
 }
 
@@ -590,13 +589,10 @@ fn probe_only_program_falls_back_to_one_commit() {
             &[config.to_str().unwrap()],
         )
         .expect(0);
-    assert_eq!(out.verdict(), "complete/rescued");
-    assert_eq!(
-        out.json()["degraded"],
-        json!(["no_record", "plan_fallback"]),
-        "{out}"
+    out.assert_verdict(
+        "complete/rescued",
+        json!({"degraded": ["no_record", "plan_fallback"], "/rescue/commits": 1}),
     );
-    assert_eq!(out.json()["rescue"]["commits"], 1);
     let prompts = std::fs::read_to_string(env.root().join("prompts")).unwrap();
     assert_eq!(
         prompts.matches("\n-- end\n").count(),

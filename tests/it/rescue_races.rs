@@ -5,7 +5,7 @@ use std::time::{Duration, SystemTime};
 
 use serde_json::json;
 
-use crate::support::{Repo, Step, TestEnv, fill_line, wait_until};
+use crate::support::{Repo, Step, TestEnv, assert_parts, fill_line, wait_until};
 
 const LONG: Duration = Duration::from_secs(60);
 
@@ -89,12 +89,7 @@ fn abandoned_lock_is_named_and_left_alone() {
         .watchdog(&["rescue", "--json", "--config", &config(&env, 300)])
         .expect(12);
     let failed = out.json()["failed"].as_str().expect("it failed").to_owned();
-    assert!(
-        failed.contains("stale lock ")
-            && failed.contains("its owner is gone")
-            && failed.contains("remove /"),
-        "{out}"
-    );
+    assert_parts(&failed, &["stale lock ", "its owner is gone", "remove /"]);
     let restore = out.json()["restore"]
         .as_str()
         .expect("the way back")
@@ -119,11 +114,7 @@ fn rescue_waits_for_the_branch_lock() {
     fs::remove_file(&lock).expect("our own file");
     drop(held);
     let out = running.wait().expect(0);
-    assert_eq!(
-        (&out.json()["commits"], &out.json()["failed"]),
-        (&json!(1), &json!(null)),
-        "{out}"
-    );
+    out.assert_values(json!({"commits": 1, "failed": null}));
     assert_eq!(repo.status(), "");
 }
 

@@ -123,8 +123,7 @@ fn worktree_script_is_found_and_its_commits_counted() {
             &[&baseline, config.to_str().unwrap()],
         )
         .expect(0);
-    assert_eq!(out.verdict(), "complete/rescued");
-    assert_eq!(out.json()["rescue"]["commits"], 4, "{out}");
+    out.assert_verdict("complete/rescued", json!({"/rescue/commits": 4}));
     let snapshot = out.json()["rescue"]["snapshot"]
         .as_str()
         .unwrap()
