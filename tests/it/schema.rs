@@ -4,7 +4,7 @@ use expect_test::expect_file;
 use serde_json::Value;
 use watchdog_core::config::build_config_schema;
 
-use crate::support::TestEnv;
+use crate::support::{TestEnv, assert_parts};
 
 /// Where they differ, `UPDATE_EXPECT=1 cargo test` writes the file.
 #[test]
@@ -52,25 +52,16 @@ fn resolved_configuration_has_every_default_and_no_dialect() {
         (&found["checks"][0]["type"], &found["checks"][0]["run"]),
         (&"command".into(), &"make test".into())
     );
-    assert!(
-        found["checks"][0]["tests_are"]
-            .to_string()
-            .contains("_test.go")
-    );
+    assert_parts(&found["checks"][0]["tests_are"].to_string(), &["_test.go"]);
     repo.write(
         "completion.json",
         r#"{"completion": {"verify": "cd py && pytest -q"}}"#,
     );
     let out = (env.watchdog(repo.path(), &["schema", "config", "--resolved"])).expect(0);
-    assert!(
-        out.stderr
-            .contains("runner pytest; gate files **/conftest.py,"),
-        "{out}"
-    );
-    assert!(
-        out.stderr.contains("py/setup.cfg (sections pytest)"),
-        "{out}"
-    );
+    out.assert_told(&[
+        "runner pytest; gate files **/conftest.py,",
+        "py/setup.cfg (sections pytest)",
+    ]);
     assert!(!out.stdout.contains("_test.go"), "{out}");
     repo.write("completion.json", &out.stdout);
     let again = (env.watchdog(repo.path(), &["schema", "config", "--resolved"])).expect(0);
@@ -128,8 +119,5 @@ fn ignored_agent_description_parts_are_told() {
         1,
         "{out}"
     );
-    assert!(
-        verdict["degraded"].to_string().contains("configuration"),
-        "{out}"
-    );
+    out.assert_has("degraded", "configuration");
 }

@@ -6,7 +6,7 @@ use std::time::Duration;
 
 use serde_json::{Value, json};
 
-use crate::support::{CommandOutput, Repo, TestEnv, wait_until};
+use crate::support::{CommandOutput, Repo, TestEnv, assert_parts, wait_until};
 
 const LONG: Duration = Duration::from_secs(60);
 const CLAUDE_ID: &str = "97d38b7d-137f-44c8-a906-ac97e99b783f";
@@ -92,14 +92,7 @@ fn assert_asked_codex(env: &TestEnv, out: &CommandOutput) {
                 .all(|call| call.starts_with("codex ") && call.contains(CODEX_ID)),
         "{calls:?}\n{out}"
     );
-    assert_eq!(
-        (
-            &out.json()["session"]["agent"],
-            &out.json()["session"]["id"]
-        ),
-        (&json!("codex"), &json!(CODEX_ID)),
-        "{out}"
-    );
+    out.assert_values(json!({"/session/agent": "codex", "/session/id": CODEX_ID}));
 }
 
 #[test]
@@ -130,11 +123,7 @@ fn launched_agent_is_asked_about_its_own_session() {
         claude(&env);
         let out = run(&repo, &config(&env, &json!({})), command).expect(0);
         assert_asked_codex(&env, &out);
-        assert_eq!(
-            (out.verdict().as_str(), &out.json()["session"]["known_by"]),
-            ("complete/rescued", &json!("output")),
-            "{out}"
-        );
+        out.assert_verdict("complete/rescued", json!({"/session/known_by": "output"}));
         assert!(out.stderr.contains(SAYS_CODEX), "{out}");
     }
 }
@@ -178,11 +167,9 @@ fn refusal_names_the_option_of_its_program() {
         "nothing could be done, which a person must change\n{out}"
     );
     let option = "-c 'sandbox_workspace_write.writable_roots=[\".git\"]'";
-    assert_eq!(
-        out.json()["refused_tools"],
-        json!([{"tool": "command_execution", "cause": "read_only_git", "allow_with": option}]),
-        "{out}"
-    );
+    out.assert_values(json!({
+        "refused_tools": [{"tool": "command_execution", "cause": "read_only_git", "allow_with": option}],
+    }));
     out.assert_has("message", option);
     assert_eq!(calls(&env), Vec::<String>::new(), "nobody is asked");
 }
@@ -257,10 +244,7 @@ fn agent_recognised_by_output_is_at_most_disputed() {
     let out = run(&repo, &config(&env, &json!({})), &["my-tool"]);
     assert_asked_codex(&env, &out);
     assert_eq!(out.verdict(), "review/disputed", "{out}");
-    assert!(
-        out.json().to_string().contains("by its own output alone"),
-        "{out}"
-    );
+    assert_parts(&out.json().to_string(), &["by its own output alone"]);
 
     let env = TestEnv::new();
     let repo = env.repo();

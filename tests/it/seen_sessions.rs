@@ -6,7 +6,7 @@ use std::time::Duration;
 
 use serde_json::{Value, json};
 
-use crate::support::{Repo, Running, TestEnv, assert_parts, wait_until};
+use crate::support::{Repo, Running, TestEnv, wait_until};
 
 const SOON: Duration = Duration::from_secs(60);
 const SESSION: &str = "11111111-2222-4333-8444-555555555555";
@@ -97,14 +97,11 @@ fn status_shows_listed_sessions_beside_git() {
     );
     let out = work.repo.watchdog(&["status"]).expect(0);
     let line = format!("session {} idle", work.agent.pid());
-    assert_parts(
-        &out.stdout,
-        &[
-            &line,
-            "is idle since",
-            "says \"All tests pass, and everything is committed\", 0 commits, 3 files not committed",
-        ],
-    );
+    out.assert_printed(&[
+        &line,
+        "is idle since",
+        "says \"All tests pass, and everything is committed\", 0 commits, 3 files not committed",
+    ]);
     assert!(!out.stdout.contains('\u{1b}'), "{out}");
     let Listed { repo, agent, .. } = work;
     drop(agent);
@@ -132,10 +129,7 @@ fn session_without_baseline_has_a_row() {
     );
     assert_eq!(member(&row, "uncommitted"), 1, "{row}");
     let out = work.repo.watchdog(&["status"]).expect(0);
-    assert_parts(
-        &out.stdout,
-        &["no baseline", "is idle since", ", 1 file not committed"],
-    );
+    out.assert_printed(&["no baseline", "is idle since", ", 1 file not committed"]);
     let empty = env.repo_named("other");
     let out = empty.watchdog(&["status", ".", "--json", "-q"]).expect(0);
     assert_eq!(out.json()["worktrees"], json!([]), "{out}");
@@ -155,7 +149,7 @@ fn idle_session_hides_no_verdict() {
     work.list("idle", json!({}));
     work.repo.watchdog(&["check"]).expect(0);
     let out = work.repo.watchdog(&["status"]).expect(0);
-    assert_parts(&out.stdout, &["complete", "new_commits", "idle"]);
+    out.assert_printed(&["complete", "new_commits", "idle"]);
     work.repo.write(
         "completion.json",
         r#"{"checks": [{"type": "command", "name": "t", "run": "true"}]}"#,
@@ -212,14 +206,11 @@ fn sweep_names_the_session_it_found() {
     work.repo.watchdog(&["snapshot"]).expect(0);
     work.repo.write("a", "a");
     let out = sweep(&[]);
-    assert_parts(
-        &out.stdout,
-        &[
-            "session_active",
-            &words,
-            "says \"All done.\", 0 commits, 1 file not committed",
-        ],
-    );
+    out.assert_printed(&[
+        "session_active",
+        &words,
+        "says \"All done.\", 0 commits, 1 file not committed",
+    ]);
     for state in ["idle", "waiting", "busy"] {
         work.list(state, json!({}));
         let row = sweep(&["--json", "-q"]).json();

@@ -58,12 +58,8 @@ fn leftovers_beside_commits_are_rescued_but_incomplete() {
         Step::write("b.txt", "b"),
     ];
     let out = run(&env, &repo, &[], &session, "working").expect(10);
-    assert_eq!(out.verdict(), "incomplete/unfinished");
-    assert_eq!(
-        (&out.json()["rescued"], repo.snapshots().len()),
-        (&json!(true), 1),
-        "{out}"
-    );
+    out.assert_verdict("incomplete/unfinished", json!({"rescued": true}));
+    assert_eq!(repo.snapshots().len(), 1, "{out}");
     assert!(repo.has("b.txt"));
 }
 
@@ -214,12 +210,10 @@ fn session_timeout_ends_every_started_process() {
         .expect(code);
         out.assert_verdict(verdict, json!({"probes_used": 0}));
         if verdict == "incomplete/unfinished" {
+            out.assert_values(json!({"rescued": true}));
             assert_eq!(
-                (
-                    &out.json()["rescued"],
-                    repo.file_in("HEAD", "half.txt").as_deref()
-                ),
-                (&json!(true), Some("half")),
+                repo.file_in("HEAD", "half.txt").as_deref(),
+                Some("half"),
                 "{out}"
             );
         }
@@ -298,11 +292,9 @@ fn pause_of_a_session_is_no_silence() {
         Signal::CONT,
     );
     let out = running.wait().expect(0);
-    assert_eq!(out.verdict(), "complete/new_commits", "{out}");
-    assert_eq!(
-        &out.json()["session"]["ended"]["by"],
-        &json!("itself"),
-        "{out}"
+    out.assert_verdict(
+        "complete/new_commits",
+        json!({"/session/ended/by": "itself"}),
     );
 }
 
@@ -609,11 +601,7 @@ fn refused_tools_are_told_with_the_allowing_option() {
     );
     out.assert_has("degraded", "tools_refused");
     let tool = |tool: &str| json!({"tool": tool, "cause": "permission", "allow_with": "--allowedTools Bash Write"});
-    assert_eq!(
-        out.json()["refused_tools"],
-        json!([tool("Bash"), tool("Write")]),
-        "{out}"
-    );
+    out.assert_values(json!({"refused_tools": [tool("Bash"), tool("Write")]}));
 }
 
 /// Sessions that were refused tools and say nevertheless that all is done, as their programs print them; with the option that allows them.

@@ -6,7 +6,7 @@ use std::time::Duration;
 use rustix::process::Signal;
 use serde_json::json;
 
-use crate::support::{CommandOutput, Repo, Running, Step, TestEnv, wait_until};
+use crate::support::{CommandOutput, Repo, Running, Step, TestEnv, assert_parts, wait_until};
 
 const SOON: Duration = Duration::from_secs(60);
 
@@ -53,10 +53,7 @@ fn live_session_prevents_another_of_its_spec() {
             .as_str()
             .unwrap_or_default()
             .to_owned();
-        assert!(
-            message.contains(&format!("process {}", first.pid())) && message.contains("--spec"),
-            "{message}"
-        );
+        assert_parts(&message, &[&format!("process {}", first.pid()), "--spec"]);
     }
     let out = check(&repo).expect(11);
     out.assert_verdict("waiting/session_active", json!({"baseline": baseline}));
@@ -74,11 +71,7 @@ fn live_session_prevents_another_of_its_spec() {
     let out = repo
         .watchdog_line("check --json --no-probe --no-rescue --spec main", &[])
         .expect(0);
-    assert_eq!(
-        (&out.json()["baseline"], &out.json()["made_here"]),
-        (&json!(baseline), &json!(1)),
-        "{out}"
-    );
+    out.assert_values(json!({"baseline": baseline, "made_here": 1}));
     let _later = repo.watchdog(
         &[
             &["run", "--json", "--no-probe", "--spec", "main", "--"],
@@ -117,16 +110,9 @@ fn concurrent_hooked_sessions_share_one_baseline() {
     );
     drop(first);
     let out = check(&repo).expect(0);
-    assert_eq!(
-        (&out.json()["baseline"], &out.json()["made_here"]),
-        (&json!(baseline), &json!(1)),
-        "{out}"
-    );
-    assert_eq!(
-        (&out.json()["inherited"], &out.json()["changed_since_end"]),
-        (&json!(0), &json!(0)),
-        "{out}"
-    );
+    out.assert_values(json!({
+        "baseline": baseline, "made_here": 1, "inherited": 0, "changed_since_end": 0,
+    }));
 }
 
 #[test]
@@ -155,11 +141,7 @@ fn session_outliving_a_killed_run_keeps_its_baseline() {
     std::fs::write(go, "").unwrap();
     env.assert_nothing_left();
     let out = check(&repo).expect(0);
-    assert_eq!(
-        (&out.json()["baseline"], &out.json()["made_here"]),
-        (&json!(baseline), &json!(2)),
-        "{out}"
-    );
+    out.assert_values(json!({"baseline": baseline, "made_here": 2}));
     let _third = repo.watchdog(&["run", "--json", "--no-probe", "--", "touch", "started"]);
     assert!(repo.has("started") && Path::new(&agent[0]).exists());
 }

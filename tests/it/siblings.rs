@@ -4,7 +4,7 @@ use std::fs;
 
 use serde_json::{Value, json};
 
-use crate::support::{Repo, TestEnv};
+use crate::support::{Repo, TestEnv, assert_parts};
 
 /// The main checkout, a worktree for the session and one beside it, with uncommitted work in the first and the last.
 pub fn three_worktrees(env: &TestEnv) -> [Repo<'_>; 3] {
@@ -364,10 +364,7 @@ fn home_folder_beside_keeps_tracked_files_alone() {
     let own = Repo::new(&env, env.root().join("linked"));
     let verdict = run(&own, "git -C ~ checkout -q -f .");
     let message = verdict["message"].as_str().unwrap();
-    assert!(
-        message.contains("is gone since the session began: '.profile' "),
-        "{verdict:#}"
-    );
+    assert_parts(message, &["is gone since the session began: '.profile' "]);
     let names = home.git(&["for-each-ref", "--format=%(refname)", "refs/watchdog"]);
     for name in names.lines() {
         let files = home.git(&["ls-tree", "-r", "--name-only", name]);

@@ -6,7 +6,7 @@ use std::time::Duration;
 use serde_json::json;
 use watchdog_store::{RecordType, StateDir, open_store, session::SessionRecord};
 
-use crate::support::{CommandOutput, Repo, Step, TestEnv, at_once, fill_line};
+use crate::support::{CommandOutput, Repo, Step, TestEnv, assert_parts, at_once, fill_line};
 
 /// A session of this script under `watchdog run`, ended after three seconds of silence.
 #[track_caller]
@@ -172,11 +172,9 @@ fn incomplete_session_names_its_log() {
         .lines()
         .find_map(|line| line.strip_prefix("  log: "))
         .unwrap_or_else(|| panic!("no log is named: {out}"));
-    assert!(
-        std::fs::read_to_string(log)
-            .expect("the log is there")
-            .contains("the last words"),
-        "{log}"
+    assert_parts(
+        &std::fs::read_to_string(log).expect("the log is there"),
+        &["the last words"],
     );
 }
 

@@ -1,5 +1,6 @@
 //! Secrets and over-size files: kept in every snapshot, and kept apart from what can be merged or pushed.
 
+use crate::support::assert_parts;
 use watchdog_core::config::settings::{ConfigSettings, RescueMode, RescueSettings};
 use watchdog_git::{RestoreTarget, RestoredTo, Snapshot, SnapshotCandidate};
 use watchdog_judge::rescue::{NO_OTHERS, RescueRequest, private_rule, rescue_snapshot};
@@ -195,10 +196,9 @@ fn restored_branch_has_only_the_shared_part() {
         RestoredTo::Branch(format!("watchdog/restored/{id}"))
     );
     let note = restored.note.unwrap();
-    assert!(
-        note.contains("5 private files")
-            && note.contains(&format!(" rescue restore {id} --to DIR")),
-        "{note}"
+    assert_parts(
+        &note,
+        &["5 private files", &format!(" rescue restore {id} --to DIR")],
     );
     assert!(!paths(&repo, &format!("watchdog/restored/{id}")).contains(&".env".to_owned()));
 }
@@ -249,12 +249,9 @@ fn the_proof_covers_what_is_private() {
     // A proof that cannot look is no proof.
     repo.git(["update-ref", "-d", &private(&snapshot)]);
     repo.git(["gc", "-q", "--prune=now"]);
-    assert!(
-        repo.open()
-            .missing_from(&snapshot)
-            .unwrap_err()
-            .to_string()
-            .contains("private files is gone")
+    assert_parts(
+        &repo.open().missing_from(&snapshot).unwrap_err().to_string(),
+        &["private files is gone"],
     );
 }
 

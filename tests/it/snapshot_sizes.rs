@@ -98,9 +98,7 @@ fn largest_new_files_beyond_limit_stay_out() {
             .is_some_and(|text| text.len() > 5000)
     );
     let rescued = repo.watchdog(&["rescue", "--json"]);
-    assert_eq!(
-        rescued.json()["left_out"],
-        json!([{"path": "d", "why": "too_large"}, {"path": "b", "why": "too_large"}]),
-        "{rescued}"
-    );
+    rescued.assert_values(json!({
+        "left_out": [{"path": "d", "why": "too_large"}, {"path": "b", "why": "too_large"}],
+    }));
 }

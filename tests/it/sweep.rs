@@ -8,7 +8,7 @@ use std::time::Duration;
 
 use serde_json::{Value, json};
 
-use crate::support::{CommandOutput, Repo, Step, TestEnv, fill_line, wait_until};
+use crate::support::{CommandOutput, Repo, Step, TestEnv, assert_parts, fill_line, wait_until};
 
 /// Linked worktrees `names` beside a main one, in the folder `all`, each with a baseline.
 fn linked<'env>(env: &'env TestEnv, names: &[&str]) -> Vec<Repo<'env>> {
@@ -121,12 +121,7 @@ fn sweep_judges_each_worktree_once_without_false_alarm() {
         (&json!(1), &json!(1)),
         "{swept}"
     );
-    assert!(
-        committed["degraded"]
-            .to_string()
-            .contains("left_uncommitted"),
-        "{swept}"
-    );
+    assert_parts(&committed["degraded"].to_string(), &["left_uncommitted"]);
     assert_eq!(
         (&nobodys["status"], &nobodys["complete"]),
         (&Value::Null, &json!(false))
@@ -216,22 +211,14 @@ fn broken_worktree_alarms_only_if_watched() {
     ];
     assert_eq!(words(&swept), pairs(&expected), "{swept}");
     let rows = rows(&swept);
-    assert!(
-        rows["unread"]
-            .to_string()
-            .contains("bad config line 3 in file"),
-        "{swept}"
-    );
+    assert_parts(&rows["unread"].to_string(), &["bad config line 3 in file"]);
     assert_eq!(
         rows["rebasing"]["changes"]["operation"], "rebase",
         "{swept}"
     );
-    assert!(
-        rows["foreign"]["message"]
-            .as_str()
-            .unwrap()
-            .contains("owned by another user"),
-        "{swept}"
+    assert_parts(
+        rows["foreign"]["message"].as_str().unwrap(),
+        &["owned by another user"],
     );
 
     let table = env

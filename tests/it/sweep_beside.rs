@@ -10,7 +10,7 @@ use watchdog_git::Worktree;
 use watchdog_store::session::SessionRecord;
 use watchdog_store::{RecordType, StateDir, open_store};
 
-use crate::support::{Step, TestEnv, fill_line, wait_until};
+use crate::support::{Step, TestEnv, assert_parts, fill_line, wait_until};
 use crate::sweep::{rows, word};
 
 const SOON: Duration = Duration::from_secs(60);
@@ -138,11 +138,7 @@ fn overlong_silence_marks_a_session_as_stalled() {
     let status = repo
         .watchdog(&["status", "--only", "stalled", "--json"])
         .expect(0);
-    assert_eq!(
-        status.json()["worktrees"][0]["session"]["state"],
-        "stalled",
-        "{status}"
-    );
+    status.assert_values(json!({"/worktrees/0/session/state": "stalled"}));
     let shown = repo.watchdog(&["status"]).expect(0);
     assert!(shown.stdout.contains("stalled"), "{shown}");
 
@@ -154,11 +150,7 @@ fn overlong_silence_marks_a_session_as_stalled() {
     .write_row(store.as_ref(), &id, "main")
     .unwrap();
     let status = repo.watchdog(&["status", "--json"]).expect(0);
-    assert_eq!(
-        status.json()["worktrees"][0]["session"]["state"],
-        "running",
-        "{status}"
-    );
+    status.assert_values(json!({"/worktrees/0/session/state": "running"}));
     drop(alive);
 }
 
@@ -184,12 +176,9 @@ fn concurrent_sweeps_ask_once_without_waiting() {
     wait_until("the first one asks", SOON, || asked.exists());
     let second = repo.watchdog(&args).expect(0);
     assert_eq!(word(&rows(&second)["repo"]), "waiting/locked");
-    assert!(
-        rows(&second)["repo"]["message"]
-            .as_str()
-            .unwrap()
-            .contains("watchdog sweep"),
-        "{second}"
+    assert_parts(
+        rows(&second)["repo"]["message"].as_str().unwrap(),
+        &["watchdog sweep"],
     );
     fs::write(&go_on, "").unwrap();
     assert_eq!(

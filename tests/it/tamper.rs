@@ -2,7 +2,7 @@
 
 use serde_json::{Value, json};
 
-use crate::support::{CommandOutput, Repo, TestEnv, at_once};
+use crate::support::{CommandOutput, Repo, TestEnv, assert_parts, at_once};
 
 /// A repository whose trusted configuration has been committed, with one failing test, at the beginning of a session.
 fn session<'env>(env: &'env TestEnv, name: &str, config: &Value) -> Repo<'env> {
@@ -229,11 +229,7 @@ fn work_beside_changed_guards_is_rescued_for_review() {
     repo.write("tests/login.test", "true\n");
     repo.write("login.rs", "fn login() {}\n");
     let out = judge(&repo).expect(12);
-    assert_eq!(
-        (&out.json()["reason"], &out.json()["rescued"]),
-        (&json!("criteria_changed"), &json!(true)),
-        "{out}"
-    );
+    out.assert_values(json!({"reason": "criteria_changed", "rescued": true}));
     assert_eq!(
         repo.git(&["status", "--porcelain"]),
         "",
@@ -243,11 +239,7 @@ fn work_beside_changed_guards_is_rescued_for_review() {
     repo.write("login.txt", "logged in\n");
     repo.commit_all("login");
     let out = judge(&repo).expect(0);
-    assert_eq!(
-        (&out.json()["evidence"], &out.json()["degraded"]),
-        (&json!("committed"), &json!([])),
-        "{out}"
-    );
+    out.assert_values(json!({"evidence": "committed", "degraded": []}));
     // Nothing says who wrote what a pull brought while a session may run: a person must look.
     let upstream = env.root().join("upstream").to_string_lossy().into_owned();
     let repo = session(&env, "pulling", &tests(&["tests/**"]));
@@ -579,10 +571,7 @@ fn changed_guards_call_a_person_without_holding() {
         .as_str()
         .unwrap_or_default()
         .to_owned();
-    assert!(
-        told.contains("review (criteria_changed)") && told.contains("tests/login.test"),
-        "{out}"
-    );
+    assert_parts(&told, &["review (criteria_changed)", "tests/login.test"]);
 
     let repo = session(&env, "looped", &tests(&["tests/**"]));
     let prompt = env

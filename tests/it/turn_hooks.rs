@@ -6,7 +6,7 @@ use std::path::Path;
 use serde_json::{Value, json};
 
 use crate::claim_hooks::hook;
-use crate::support::{Repo, TestEnv};
+use crate::support::{Repo, TestEnv, assert_parts};
 
 /// A repository in which a session began, and its transcript.
 struct Session<'env> {
@@ -205,10 +205,7 @@ fn removed_worktree_comes_back_with_its_commits() {
         "{answer}"
     );
     let events = repo.watchdog(&["events", "--all"]).expect(0).stdout;
-    assert!(
-        events.contains("/side  uncommitted work is kept in snapshot "),
-        "{events}"
-    );
+    assert_parts(&events, &["/side  uncommitted work is kept in snapshot "]);
     repo.git(&["worktree", "remove", "--force", "../side"]);
     repo.git(&["branch", "-q", "-D", "side"]);
     repo.git(&["gc", "-q", "--prune=now"]);

@@ -8,7 +8,7 @@ use watchdog_git::{
 };
 
 use crate::support::lone_repo::Repo;
-use crate::support::{Step, TestEnv, fill_line};
+use crate::support::{Step, TestEnv, assert_parts, fill_line};
 
 fn refs(repo: &Repo) -> KnownRefs {
     Worktree::open(repo.root())
@@ -190,10 +190,7 @@ fn bare_complete_beside_unmerged_helper_work_is_disputed() {
         ),
         "{verdict:#}"
     );
-    assert!(
-        verdict["message"].as_str().unwrap().contains("branch try"),
-        "{verdict:#}"
-    );
+    assert_parts(verdict["message"].as_str().unwrap(), &["branch try"]);
 }
 
 #[test]
@@ -243,20 +240,9 @@ fn claim_beside_submodule_changes_needs_a_person() {
         |script: &str| repo.watchdog_line("--config {} run --json -- sh -c {}", &[&config, script]);
     assert_eq!(run("true").expect(0).json()["reason"], "nothing_to_do");
     let out = run("echo changed > sub/README.md").expect(12);
-    let verdict = out.json();
     // The tree: session's work that a rescue may not commit.
-    assert_eq!(
-        (out.verdict().as_str(), &verdict["probes_used"]),
-        ("review/rescue_incomplete", &json!(1)),
-        "{verdict:#}"
-    );
-    assert!(
-        verdict["feedback"]
-            .as_str()
-            .unwrap()
-            .contains("submodule sub has uncommitted changes"),
-        "{verdict:#}"
-    );
+    out.assert_verdict("review/rescue_incomplete", json!({"probes_used": 1}));
+    out.assert_has("feedback", "submodule sub has uncommitted changes");
     assert_eq!(
         repo.git(&["-C", "sub", "status", "--porcelain"]).trim(),
         "M README.md",
@@ -264,19 +250,8 @@ fn claim_beside_submodule_changes_needs_a_person() {
     );
     // Beside work that a rescue could commit, the claim is the agent's word still.
     let out = run("echo changed more > sub/README.md; echo work > work").expect(12);
-    let verdict = out.json();
-    assert_eq!(
-        (out.verdict().as_str(), &verdict["rescued"]),
-        ("review/disputed", &json!(true)),
-        "{verdict:#}"
-    );
-    assert!(
-        verdict["message"]
-            .as_str()
-            .unwrap()
-            .contains("submodule sub has uncommitted changes"),
-        "{verdict:#}"
-    );
+    out.assert_verdict("review/disputed", json!({"rescued": true}));
+    out.assert_has("message", "submodule sub has uncommitted changes");
     assert_eq!(
         repo.git(&["-C", "sub", "status", "--porcelain"]).trim(),
         "M README.md"
@@ -299,25 +274,17 @@ fn rescue_commits_only_gitlinks_to_referenced_commits() {
     // As `git submodule update` leaves it: detached, so that the commit is on no branch.
     let out = run("git -C sub switch -q --detach && git -C sub commit -q --allow-empty -m inner")
         .expect(12);
-    let verdict = out.json();
-    assert_eq!(
-        (out.verdict().as_str(), &verdict["probes_used"]),
-        ("review/rescue_incomplete", &json!(1)),
-        "{verdict:#}"
-    );
-    assert_eq!(
-        verdict["rescue"]["left_out"],
-        json!([{"path": "sub", "why": "nested_repository"}]),
-        "{verdict:#}"
+    out.assert_verdict(
+        "review/rescue_incomplete",
+        json!({
+            "probes_used": 1, "/rescue/left_out": [{"path": "sub", "why": "nested_repository"}],
+        }),
     );
     let keep = format!(
         "git -C {} switch -c NAME",
         repo.path().join("sub").display()
     );
-    assert!(
-        verdict["feedback"].as_str().unwrap().contains(&keep),
-        "{verdict:#}"
-    );
+    out.assert_has("feedback", &keep);
     assert_eq!(gitlink(), before, "no commit here names it");
     assert_ne!(inner(), before);
 

@@ -12,7 +12,7 @@ use watchdog_store::journal::{kind, new_event};
 use watchdog_store::{StateDir, open_store};
 
 use crate::support::watch::{SOON, Watch, commit, gist, linked};
-use crate::support::{Repo, Step, TestEnv, wait_for, wait_until};
+use crate::support::{Repo, Step, TestEnv, assert_parts, wait_for, wait_until};
 
 #[test]
 fn watch_judges_each_commit_exactly_once() {
@@ -250,13 +250,7 @@ fn system_limit_is_named_and_polling_continues() {
             .stderr_so_far()
             .contains("looking every 0.2 s instead")
     });
-    assert!(
-        running
-            .stderr_so_far()
-            .contains("fs.inotify.max_user_watches"),
-        "{}",
-        running.stderr_so_far()
-    );
+    assert_parts(&running.stderr_so_far(), &["fs.inotify.max_user_watches"]);
     commit(&repo, "one");
     let watch = Watch(running);
     assert_eq!(watch.wait_for(1), "complete/new_commits of repo");

@@ -51,12 +51,7 @@ fn files_before_the_session_are_not_its_work() {
         .watchdog(&["run", "--json", "--max-probes", "0", "--", "true"])
         .expect(13);
     assert_eq!(out.verdict(), "timeout/max_probes");
-    let json = out.json();
-    assert_eq!(
-        (&json["inherited"], &json["rescued"], &json["strike"]),
-        (&json!(1), &json!(false), &json!(true)),
-        "{out}"
-    );
+    out.assert_values(json!({"inherited": 1, "rescued": false, "strike": true}));
     assert_eq!(repo.status(), "?? notes.txt");
     assert_eq!(repo.snapshots().len(), 1, "it is kept");
 }
@@ -68,10 +63,9 @@ fn claim_beside_inherited_files_completes_without_rescue() {
     repo.write("PROMPT.md", "do it\n");
     let config = asking(&env, says("complete"), &json!({}));
     let out = run(&repo, &config, &[], &["true"]).expect(0);
-    assert_eq!(out.verdict(), "complete/nothing_to_do");
-    assert_eq!(
-        (&out.json()["evidence"], &out.json()["rescued"]),
-        (&json!("claimed"), &json!(false))
+    out.assert_verdict(
+        "complete/nothing_to_do",
+        json!({"evidence": "claimed", "rescued": false}),
     );
     assert_eq!(repo.status(), "?? PROMPT.md");
 }
@@ -91,26 +85,13 @@ fn committed_inherited_file_needs_the_agent_reply() {
             &commit,
         )
         .expect(if asked { 0 } else { 10 });
-        let json = out.json();
-        assert_eq!(
-            (&json["brought"], &json["made_here"], questions(&env)),
-            (&json!(1), &json!(1), usize::from(asked)),
-            "{out}"
-        );
-        assert!(
-            json["message"].as_str().is_some_and(
-                |message| message.contains("'mine.txt' (uncommitted before the session)")
-            ),
-            "{out}"
-        );
+        out.assert_values(json!({"brought": 1, "made_here": 1}));
+        out.assert_has("message", "'mine.txt' (uncommitted before the session)");
+        assert_eq!(questions(&env), usize::from(asked), "{out}");
         if asked {
             out.assert_verdict("complete/nothing_to_do", json!({"evidence": "claimed"}));
         } else {
-            assert_eq!(
-                (&json["status"], &json["complete"]),
-                (&json!("incomplete"), &json!(false)),
-                "{out}"
-            );
+            out.assert_values(json!({"status": "incomplete", "complete": false}));
         }
     }
 }
@@ -166,12 +147,7 @@ fn stash_of_the_user_is_kept_and_inherited() {
             &["--max-probes", "1"],
             &["sh", "-c", session],
         );
-        let json = out.json();
-        assert_eq!(
-            (&json["inherited"], &json["rescued"]),
-            (&json!(1), &json!(false)),
-            "{out}"
-        );
+        out.assert_values(json!({"inherited": 1, "rescued": false}));
     }
     std::fs::remove_file(repo.path().join("mine.txt")).unwrap();
     let own = "echo work > work; git stash push -q -u";
@@ -195,18 +171,8 @@ fn pushed_work_is_no_nothing_to_do() {
         "git switch -q -c x; echo x > x; git add x; git commit -q -m x; git push -q origin x
         git switch -q -; git branch -q -D x";
     let out = run(&repo, &config, &[], &["sh", "-c", session]).expect(0);
-    let json = out.json();
-    assert_eq!(
-        (out.verdict().as_str(), &json["evidence"]),
-        ("complete/new_commits", &json!("claimed")),
-        "{out}"
-    );
-    assert!(
-        json["message"]
-            .as_str()
-            .is_some_and(|words| words.contains("pushed to origin/x")),
-        "{out}"
-    );
+    out.assert_verdict("complete/new_commits", json!({"evidence": "claimed"}));
+    out.assert_has("message", "pushed to origin/x");
 }
 
 #[test]
@@ -238,12 +204,8 @@ fn the_file_that_init_writes_is_nobodys_work() {
     let out = repo
         .watchdog(&["check", "--json", "--max-probes", "0"])
         .expect(10);
-    assert_eq!(out.verdict(), "incomplete/checks_unmet");
-    assert_eq!(
-        (&out.json()["inherited"], repo.status().as_str()),
-        (&json!(1), "?? completion.json"),
-        "{out}"
-    );
+    out.assert_verdict("incomplete/checks_unmet", json!({"inherited": 1}));
+    assert_eq!(repo.status().as_str(), "?? completion.json", "{out}");
     let again = repo
         .watchdog(&["run", "--json", "--max-probes", "0", "--", "true"])
         .expect(10);
@@ -262,11 +224,9 @@ fn rescue_takes_only_the_files_of_the_session() {
         &json!({"rescue": {"mode": "single"}}),
     );
     let out = run(&repo, &config, &[], &["sh", "-c", "echo made > made.txt"]).expect(0);
-    assert_eq!(out.verdict(), "complete/rescued");
-    assert_eq!(
-        (&out.json()["evidence"], &out.json()["inherited"]),
-        (&json!("claimed"), &json!(2)),
-        "{out}"
+    out.assert_verdict(
+        "complete/rescued",
+        json!({"evidence": "claimed", "inherited": 2}),
     );
     assert_eq!(repo.file_in("HEAD", "made.txt").as_deref(), Some("made\n"));
     assert_eq!(repo.file_in("HEAD", "mine.txt"), None);
@@ -337,8 +297,7 @@ fn leftovers_of_earlier_sessions_belong_to_the_spec() {
     assert_eq!(repo.status(), "?? half.txt");
     repo.write("mine.txt", "a person wrote this in between\n");
     let second = run(&repo, &config, &[], &["true"]).expect(0);
-    assert_eq!(second.verdict(), "complete/rescued");
-    assert_eq!(second.json()["inherited"], json!(1), "{second}");
+    second.assert_verdict("complete/rescued", json!({"inherited": 1}));
     assert_eq!(
         (
             repo.file_in("HEAD", "half.txt").as_deref(),
@@ -367,8 +326,7 @@ fn what_changes_after_the_end_is_nobodys() {
     let out = repo
         .watchdog(&["check", "--json", "--config", &config])
         .expect(0);
-    assert_eq!(out.verdict(), "complete/rescued");
-    assert_eq!(out.json()["changed_since_end"], json!(1), "{out}");
+    out.assert_verdict("complete/rescued", json!({"changed_since_end": 1}));
     assert_eq!(
         (
             repo.file_in("HEAD", "made.txt").as_deref(),
@@ -386,8 +344,7 @@ fn droppings_alone_complete_nothing() {
         "run --json --max-probes 0 -- sh -c {}",
         &["echo x > .DS_Store; mkdir .claude; echo {} > .claude/settings.local.json"],
     );
-    assert_eq!(out.verdict(), "timeout/max_probes", "{out}");
-    assert_eq!(out.json()["rescued"], json!(false));
+    out.assert_verdict("timeout/max_probes", json!({"rescued": false}));
 }
 
 #[test]
@@ -493,11 +450,9 @@ fn answers_of_working_and_a_rescue_complete_nothing() {
             &[&baseline, &config],
         )
         .expect(10);
-    assert_eq!(out.verdict(), "incomplete/unfinished");
-    assert_eq!(
-        (&out.json()["rescued"], &out.json()["probes_used"]),
-        (&json!(true), &json!(3)),
-        "{out}"
+    out.assert_verdict(
+        "incomplete/unfinished",
+        json!({"rescued": true, "probes_used": 3}),
     );
     let later = repo
         .watchdog_line(
@@ -524,14 +479,8 @@ fn finished_working_session_is_asked_once() {
     let out = run(&repo, &config, &[], &["sh", "-c", "echo a > a.txt"]).expect(10);
     assert_eq!(out.verdict(), "incomplete/unfinished", "{out}");
     assert_eq!(questions(&env), 1, "{out}");
-    assert_eq!(out.json()["rescued"], json!(true));
-    assert!(
-        out.json()["feedback"]
-            .as_str()
-            .unwrap_or_default()
-            .contains("the rest"),
-        "{out}"
-    );
+    out.assert_values(json!({"rescued": true}));
+    out.assert_has("feedback", "the rest");
 }
 
 #[test]
@@ -543,10 +492,8 @@ fn finished_session_with_unmet_checks_is_not_asked() {
     let out = run(&repo, &config, &[], &["sh", "-c", "echo a > a.txt"]).expect(10);
     assert_eq!(out.verdict(), "incomplete/checks_unmet", "{out}");
     assert_eq!(questions(&env), 0, "{out}");
-    assert_eq!(
-        (&out.json()["rescued"], repo.status().as_str()),
-        (&json!(true), "")
-    );
+    out.assert_values(json!({"rescued": true}));
+    assert_eq!(repo.status().as_str(), "");
 }
 
 #[test]
@@ -631,13 +578,7 @@ fn merge_under_way_prevents_sessions_unless_handed_over() {
     let out = run(&repo, &config, &[], &["touch", &touch]).expect(12);
     assert_eq!(out.verdict(), "review/disputed", "{out}");
     assert!(!touched.exists(), "{out}");
-    assert!(
-        out.json()["message"]
-            .as_str()
-            .unwrap_or_default()
-            .contains("merge"),
-        "{out}"
-    );
+    out.assert_has("message", "merge");
     assert_eq!(
         repo.git(&["for-each-ref", "refs/watchdog"]),
         "",
@@ -672,13 +613,7 @@ fn failed_initial_snapshot_prevents_the_session() {
         .expect(16);
     assert_eq!(out.verdict(), "error/snapshot_failed", "{out}");
     assert!(!touched.exists(), "{out}");
-    assert!(
-        out.json()["message"]
-            .as_str()
-            .unwrap_or_default()
-            .contains("--without-snapshot"),
-        "{out}"
-    );
+    out.assert_has("message", "--without-snapshot");
     assert!(!out.stderr.contains("during the session"), "{out}");
     repo.watchdog_line(
         "run --json --max-probes 0 --without-snapshot -- touch {}",
