@@ -19,7 +19,7 @@
 //! The crates below: `watchdog-facts` ← `watchdog-core` (configuration, machine, checks), `watchdog-git`, `watchdog-process` ←
 //! `watchdog-store`, `watchdog-agent` ← `watchdog-judge`: `watch` (an adapter) ← `rescue`, `session`, `tasks`, `hooks`, `notify` ←
 //! `judge` (drives the machine) ← `modes` (each use of it). All JSON that leaves has its shape in `wire`, which lies below `notify`.
-//! Here: `report` (the records, gathered) ← `cli` (words in, words out).
+//! `watchdog-view` (the records, gathered) ← here: `cli` (words in, words out).
 
 #![warn(missing_docs)]
 
@@ -27,7 +27,6 @@ pub mod embed;
 
 // The rooms behind the front door. The hidden ones are public for the binary, the tests and the benchmarks alone, and change without
 // notice.
-mod report;
 
 #[doc(hidden)]
 pub mod cli;

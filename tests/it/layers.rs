@@ -35,7 +35,7 @@ const HEIGHTS: &[(&str, u8)] = &[
     ("judge", 6),
     ("modes", 7),
     ("conformance", 5),
-    ("report", 8),
+    ("view", 8),
     ("embed", 8),
     ("cli", 9),
     ("fuzz", 10),
@@ -214,7 +214,7 @@ fn imported(text: &str, one_room: bool) -> Vec<String> {
         Regex::new(r"\b(?:crate|watchdog_core)::(\{[^;]*?\}\s*;|[a-z_]+)").expect("a fixed pattern")
     });
     static OTHER_CRATE: LazyLock<Regex> = LazyLock::new(|| {
-        Regex::new(r"\bwatchdog_(facts|fleet|git|process|store|system)\b").expect("a fixed pattern")
+        Regex::new(r"\bwatchdog_(agent|conformance|facts|fleet|git|process|store|system|view)\b").expect("a fixed pattern")
     });
     static OUTERMOST: LazyLock<Regex> =
         LazyLock::new(|| Regex::new(r"(?:^\{|,)\s*([a-z_]+)").expect("a fixed pattern"));

@@ -5,8 +5,6 @@ use std::sync::Arc;
 use crate::cli::args_explain::ExplainArgs;
 use crate::cli::failure::{CommandFailure, refuse_home};
 use crate::cli::terminal::CommandTerminal;
-use crate::report::explained::{ExplainedFacts, ExplainedVerdict, explain_verdict};
-use crate::report::verdict_choice::{JournalScope, VerdictChoice, choose_verdict};
 use watchdog_core::decision::record::explanation::ExplainedStep;
 use watchdog_core::decision::record::run::RunEnd;
 use watchdog_core::decision::record::what_if::ChangedEnd;
@@ -17,6 +15,8 @@ use watchdog_judge::judge::open_worktree::OpenWorktree;
 use watchdog_judge::wire::explain_json::{ExplainedFields, explain_json};
 use watchdog_judge::wire::worked_agents::{questions_line, worked_session_line};
 use watchdog_store::{LocalStore, open_store_to_read};
+use watchdog_view::explained::{ExplainedFacts, ExplainedVerdict, explain_verdict};
+use watchdog_view::verdict_choice::{JournalScope, VerdictChoice, choose_verdict};
 
 /// Prints why a verdict is as it is.
 pub fn run_explain_command(

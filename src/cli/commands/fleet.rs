@@ -2,9 +2,9 @@
 
 use std::sync::Arc;
 
-use crate::report::fleet_overview::FleetOverview;
 use watchdog_judge::judge::command_env::CommandEnv;
 use watchdog_store::LocalStore;
+use watchdog_view::fleet_overview::FleetOverview;
 
 #[cfg(feature = "fleet")]
 pub use super::{
@@ -14,13 +14,12 @@ pub use super::{
 };
 
 #[cfg(not(feature = "fleet"))]
-use crate::{
-    cli::{
-        args::EventsArgs, args_fleet::FleetArgs, failure::CommandFailure, live::OthersReader,
-        terminal::CommandTerminal,
-    },
-    report::overview::{ShownSpecs, StatusOverview},
+use crate::cli::{
+    args::EventsArgs, args_fleet::FleetArgs, failure::CommandFailure, live::OthersReader,
+    terminal::CommandTerminal,
 };
+#[cfg(not(feature = "fleet"))]
+use watchdog_view::overview::{ShownSpecs, StatusOverview};
 
 /// Says that this build has none.
 #[cfg(not(feature = "fleet"))]

@@ -10,14 +10,14 @@ use crate::cli::amounts::format_age;
 use crate::cli::failure::CommandFailure;
 use crate::cli::live::OthersReader;
 use crate::cli::terminal::CommandTerminal;
-use crate::report::fleet_overview::FleetOverview;
-use crate::report::overview::{ShownSpecs, StatusOverview};
 use watchdog_facts::display::{escape_to_one_line, plural};
 use watchdog_facts::verdict::Reason;
 use watchdog_judge::clock::now;
 use watchdog_judge::judge::command_env::CommandEnv;
 use watchdog_judge::modes::fleet::{FleetMirror, FleetSetting, MirrorState};
 use watchdog_store::{LocalStore, StoreError};
+use watchdog_view::fleet_overview::FleetOverview;
+use watchdog_view::overview::{ShownSpecs, StatusOverview};
 
 use super::fleet::NotedCopies;
 use super::fleet_events::setting_of;

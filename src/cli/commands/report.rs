@@ -16,9 +16,6 @@ use crate::cli::result_output;
 use crate::cli::table::{shown_path, terminal_width};
 use crate::cli::terminal::CommandTerminal;
 use crate::cli::time_span::SinceTime;
-use crate::report::PathFilter;
-use crate::report::figures::{gather_figures as figures_of, name_machines};
-use crate::report::page::{page_figures, render_page};
 use watchdog_facts::display::{escape_to_one_line, plural};
 use watchdog_facts::shell_line::WorktreeCommands;
 use watchdog_judge::clock::now;
@@ -27,6 +24,9 @@ use watchdog_judge::wire::figures_json::FiguresReport;
 use watchdog_store::measures::{MeasureSummary, measure};
 use watchdog_store::open_store_to_read;
 use watchdog_store::tally::{AgentFigures, CounterSums, word};
+use watchdog_view::PathFilter;
+use watchdog_view::figures::{gather_figures as figures_of, name_machines};
+use watchdog_view::page::{page_figures, render_page};
 
 /// The length of a day.
 const DAY: Duration = Duration::from_secs(86_400);

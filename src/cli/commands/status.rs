@@ -12,14 +12,6 @@ use crate::cli::metrics_file;
 use crate::cli::row_lines;
 use crate::cli::table::{shown_path, style_of, table_lines, terminal_width};
 use crate::cli::terminal::CommandTerminal;
-use crate::report::PathFilter;
-use crate::report::attention::{self, Attention, AttentionRank};
-use crate::report::git_counts::read_counts;
-use crate::report::metrics::{collect_metrics, sum_all_days};
-use crate::report::overview::{
-    OlderSpecs, ShownSpecs, StatusRow, count_rows, gather_overview, overview_of,
-};
-use crate::report::same_faults::{FaultGroup, FaultKey, group_by_fault};
 use watchdog_core::decision::breaker::BreakerState;
 use watchdog_facts::display::{cut_text, escape_to_one_line, plural};
 use watchdog_facts::shell_line::WorktreeCommands;
@@ -31,6 +23,14 @@ use watchdog_judge::judge::command_env::CommandEnv;
 use watchdog_judge::judge::live_session::SessionActivity;
 use watchdog_judge::wire::metrics_text::{MetricSeries, metrics_text};
 use watchdog_store::open_store_to_read;
+use watchdog_view::PathFilter;
+use watchdog_view::attention::{self, Attention, AttentionRank};
+use watchdog_view::git_counts::read_counts;
+use watchdog_view::metrics::{collect_metrics, sum_all_days};
+use watchdog_view::overview::{
+    OlderSpecs, ShownSpecs, StatusRow, count_rows, gather_overview, overview_of,
+};
+use watchdog_view::same_faults::{FaultGroup, FaultKey, group_by_fault};
 
 /// Shows what is going on.
 pub fn run_status_command(

@@ -15,8 +15,6 @@ use crate::cli::row_lines;
 use crate::cli::table::{shown_path, style_of, table_lines, terminal_width};
 use crate::cli::terminal::CommandTerminal;
 use crate::cli::terminal_frame::TerminalFrame;
-use crate::report::attention;
-use crate::report::same_faults::{FaultGroup, FaultKey, group_by_fault};
 use watchdog_facts::display::{escape_to_one_line, plural};
 use watchdog_facts::shell_line::WorktreeCommands;
 use watchdog_facts::verdict::{Reason, Status};
@@ -24,6 +22,8 @@ use watchdog_judge::judge::command_env::CommandEnv;
 use watchdog_judge::judge::judgement_input::Overrides;
 use watchdog_judge::modes::sweep::sweep_worktrees as sweep_all;
 use watchdog_judge::modes::sweep::{SweepReport, SweepRequest, SweepTableRow};
+use watchdog_view::attention;
+use watchdog_view::same_faults::{FaultGroup, FaultKey, group_by_fault};
 
 use super::runtime::in_runtime;
 

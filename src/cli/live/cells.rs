@@ -5,12 +5,12 @@ use super::model::LiveModel;
 use crate::cli::amounts::format_age;
 use crate::cli::progress_text::{format_clock, format_dollars};
 use crate::cli::table::below_home;
-use crate::report::attention::{AttentionRank, assess_attention};
-use crate::report::overview::StatusRow;
 use watchdog_core::decision::breaker::BreakerState;
 use watchdog_facts::display::escape_to_one_line;
 use watchdog_facts::verdict::Status;
 use watchdog_judge::judge::live_session::SessionActivity;
+use watchdog_view::attention::{AttentionRank, assess_attention};
+use watchdog_view::overview::StatusRow;
 
 /// Stands for what is not known, or not there.
 const UNKNOWN: &str = "–";

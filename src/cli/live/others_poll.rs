@@ -7,9 +7,9 @@ use jiff::Timestamp;
 
 use super::signals::spawn_reader;
 use crate::cli::held_back::lock_mutex;
-use crate::report::fleet_overview::FleetOverview;
-use crate::report::overview::{ShownSpecs, StatusOverview};
 use watchdog_store::{LocalStore, StoreError};
+use watchdog_view::fleet_overview::FleetOverview;
+use watchdog_view::overview::{ShownSpecs, StatusOverview};
 
 /// Between two readings.
 const EVERY: Duration = Duration::from_secs(1);

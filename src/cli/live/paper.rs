@@ -8,7 +8,7 @@ use ratatui::widgets::Widget as _;
 use unicode_width::UnicodeWidthStr as _;
 
 use crate::cli::wrapped_text::cut;
-use crate::report::attention::AttentionRank;
+use watchdog_view::attention::AttentionRank;
 
 /// As the terminal has it.
 pub const PLAIN: Style = Style::new();

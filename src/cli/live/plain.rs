@@ -16,15 +16,15 @@ use crate::cli::failure::CommandFailure;
 use crate::cli::reader;
 use crate::cli::table::{shown_path, style_of};
 use crate::cli::terminal::CommandTerminal;
-use crate::report::attention::{AttentionRank, assess_attention};
-use crate::report::git_counts::read_counts;
-use crate::report::overview::{StatusOverview, StatusRow};
 use watchdog_facts::display::escape_to_one_line;
 use watchdog_facts::shell_line::WorktreeCommands;
 use watchdog_facts::verdict::Reason;
 use watchdog_judge::clock::local_now;
 use watchdog_judge::judge::command_env::CommandEnv;
 use watchdog_judge::judge::live_session::SessionLiveness;
+use watchdog_view::attention::{AttentionRank, assess_attention};
+use watchdog_view::git_counts::read_counts;
+use watchdog_view::overview::{StatusOverview, StatusRow};
 
 /// The stamp that tells a changed row: a clock that goes on does not count.
 type RowStamp = (String, AttentionRank, Option<Timestamp>, String);

@@ -28,8 +28,6 @@ use crate::cli::args_status::StatusArgs;
 use crate::cli::commands::fleet;
 use crate::cli::failure::CommandFailure;
 use crate::cli::terminal::CommandTerminal;
-use crate::report::PathFilter;
-use crate::report::overview::ShownSpecs;
 use watchdog_facts::display::escape_to_one_line;
 use watchdog_facts::shell_line::WorktreeCommands;
 use watchdog_facts::verdict::Reason;
@@ -37,6 +35,8 @@ use watchdog_judge::clock::local_now;
 use watchdog_judge::judge::command_env::CommandEnv;
 use watchdog_judge::session::find_enclosing_session;
 use watchdog_store::open_store;
+use watchdog_view::PathFilter;
+use watchdog_view::overview::ShownSpecs;
 
 /// Clocks on the screen go on this often.
 const TICK: Duration = Duration::from_secs(1);

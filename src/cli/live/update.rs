@@ -7,7 +7,7 @@ use super::input::{LiveEffect, LiveInput};
 use super::live_data::{DetailTab, LiveRowKey, PlannedDeed};
 use super::model::{DetailPage, FILTERS, ListOrder, LiveModel, LiveOverlay};
 use super::update_detail::{chosen_snapshot, detail_key, take_diff, take_tab};
-use crate::report::overview::StatusRow;
+use watchdog_view::overview::StatusRow;
 
 /// The exit code of a view that Ctrl-C ended.
 const INTERRUPTED: u8 = 130;

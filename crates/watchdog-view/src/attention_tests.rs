@@ -27,7 +27,7 @@ fn moment() -> Zoned {
 fn only_running_work_of_silent_machine_needs_attention() {
     let machine = |loops, silent: Option<u64>| {
         let silent = silent.map(std::time::Duration::from_secs);
-        Some(crate::report::fleet_overview::RowMachine {
+        Some(crate::fleet_overview::RowMachine {
             name: "build-2".into(),
             folder: "/w".into(),
             loops,
