@@ -6,9 +6,6 @@ use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 use std::time::Duration;
 
-use watchdog_agent::preset::PresetCatalog;
-use watchdog_agent::transcript::ClaudeHome;
-use watchdog_core::config::CriteriaNumbers;
 use watchdog_facts::display::{escape_for_display, escape_to_one_line, plural};
 use watchdog_facts::shell_line::WorktreeCommands;
 use watchdog_facts::verdict::Reason;
@@ -365,20 +362,12 @@ fn build_command_env(
             .map_or(program, PathBuf::into_os_string)
     });
     Ok(CommandEnv {
-        worktree,
         worktree_named: global.worktree.is_some(),
         config: global.config.clone(),
-        numbers: CriteriaNumbers::default(),
-        state,
-        trusted: std::env::var("WATCHDOG_TRUST").ok(),
         agent_program,
-        presets: PresetCatalog::from_env(),
-        claude_home: ClaudeHome::from_env(),
         narrate: terminal.narrator(),
         notifications,
-        task_stores: Default::default(),
-        inside: Default::default(),
-        agents: Default::default(),
-        line_checkers: None,
+        trusted: std::env::var("WATCHDOG_TRUST").ok(),
+        ..CommandEnv::new(worktree, state)
     })
 }

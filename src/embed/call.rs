@@ -5,15 +5,11 @@ use std::path::PathBuf;
 use std::sync::Arc;
 use std::time::Duration;
 
-use watchdog_agent::preset::PresetCatalog;
-use watchdog_agent::transcript::ClaudeHome;
-use watchdog_core::config::CriteriaNumbers;
 use watchdog_facts::evidence::{FaultKind, UnreadableFact};
 use watchdog_judge::judge::command_env::{CommandEnv, ProgressCallback};
 use watchdog_judge::judge::refusal::Refusal;
 use watchdog_judge::judge::serving_git::serve_refs;
 use watchdog_judge::judge::signals::SignalState;
-use watchdog_judge::notify::delivery::NotificationWorker;
 use watchdog_store::StateDir;
 
 /// How long the end of a call waits for notifications to be delivered; the next one tries again.
@@ -54,21 +50,11 @@ impl CallOptions {
         )?;
         serve_refs(&state);
         Ok(CommandEnv {
-            worktree_named: true,
-            worktree: self.worktree.clone(),
             config: self.config.clone(),
-            numbers: CriteriaNumbers::default(),
-            state,
-            trusted: std::env::var("WATCHDOG_TRUST").ok(),
             agent_program: self.agent_program.clone(),
-            presets: PresetCatalog::from_env(),
-            claude_home: ClaudeHome::from_env(),
             narrate: Arc::clone(&self.narrate),
-            notifications: NotificationWorker::default(),
-            task_stores: Default::default(),
-            inside: Default::default(),
-            agents: Default::default(),
-            line_checkers: None,
+            trusted: std::env::var("WATCHDOG_TRUST").ok(),
+            ..CommandEnv::new(self.worktree.clone(), state)
         })
     }
 

@@ -56,6 +56,27 @@ pub struct CommandEnv {
 }
 
 impl CommandEnv {
+    /// The environment of a command in `worktree`. It trusts no configuration and shows no progress.
+    pub fn new(worktree: PathBuf, state: StateDir) -> Self {
+        CommandEnv {
+            worktree,
+            worktree_named: true,
+            config: None,
+            state,
+            numbers: CriteriaNumbers::default(),
+            trusted: None,
+            agent_program: None,
+            presets: PresetCatalog::from_env(),
+            claude_home: ClaudeHome::from_env(),
+            narrate: Arc::new(|_| {}),
+            notifications: NotificationWorker::default(),
+            task_stores: Default::default(),
+            inside: Default::default(),
+            agents: Default::default(),
+            line_checkers: None,
+        }
+    }
+
     /// Commands to type about a worktree.
     pub fn commands(&self, worktree: &Path) -> WorktreeCommands {
         WorktreeCommands::at(worktree).with_state_dir(self.state.explicit_dir())

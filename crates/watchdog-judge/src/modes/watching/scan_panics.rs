@@ -11,11 +11,7 @@ use super::scan::{ScanTask, WatchScanOutcome};
 use crate::judge::command_env::CommandEnv;
 use crate::judge::judgement_input::Overrides;
 use crate::judge::signals::SignalState;
-use crate::notify::delivery::NotificationWorker;
 use crate::wire::verdict_json::Judgement;
-use watchdog_agent::preset::PresetCatalog;
-use watchdog_agent::transcript::ClaudeHome;
-use watchdog_core::config::CriteriaNumbers;
 use watchdog_store::StateDir;
 
 type SharedLog = Arc<Mutex<Vec<String>>>;
@@ -66,24 +62,9 @@ fn panicking_scan_fails_alone_and_watch_continues() {
         let log = Arc::clone(&log);
         move |line: String| log.lock().expect("nobody panics with it").push(line)
     };
-    let around = CommandEnv {
-        worktree_named: true,
-        worktree: scratch.path().to_owned(),
-        config: None,
-        numbers: CriteriaNumbers::default(),
-        state: StateDir::resolve(Some(scratch.path().join("state")), None, None)
-            .expect("it was named"),
-        trusted: None,
-        agent_program: None,
-        presets: PresetCatalog::from_env(),
-        claude_home: ClaudeHome::from_env(),
-        narrate: Arc::new(|_: &str| {}),
-        notifications: NotificationWorker::default(),
-        task_stores: Default::default(),
-        inside: Default::default(),
-        agents: Default::default(),
-        line_checkers: None,
-    };
+    let state =
+        StateDir::resolve(Some(scratch.path().join("state")), None, None).expect("it was named");
+    let around = CommandEnv::new(scratch.path().to_owned(), state);
     let on_row = {
         let note = note.clone();
         move |judgement: &Judgement| {
