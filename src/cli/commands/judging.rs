@@ -96,12 +96,6 @@ pub fn run_session_command(
 /// Reads the overrides of the command line.
 pub fn collect_overrides(args: &JudgeArgs, once: bool) -> Overrides {
     Overrides {
-        uncommitted: UncommittedRule::Inherit,
-        without_snapshot: false,
-        session_over: false,
-        from_inside: false,
-        other_agent: false,
-        no_progress_limit: None,
         max_probes: args.max_probes,
         probe_interval: args.probe_interval,
         probe_timeout: args.probe_timeout,
@@ -110,6 +104,7 @@ pub fn collect_overrides(args: &JudgeArgs, once: bool) -> Overrides {
         once,
         every: args.all,
         no_cache: args.no_cache,
+        ..Overrides::default()
     }
 }
 

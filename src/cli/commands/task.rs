@@ -485,9 +485,7 @@ fn set_status(
             id: id.to_owned(),
             from: Some(before),
             to: status,
-            agent: None,
-            reason: None,
-            message: None,
+            ..TaskTransition::default()
         }
     } else {
         let change = board
@@ -504,9 +502,7 @@ fn set_status(
             id: id.to_owned(),
             from: Some(before),
             to: before,
-            agent: None,
-            reason: None,
-            message: None,
+            ..TaskTransition::default()
         })
     };
     if terminal.json {

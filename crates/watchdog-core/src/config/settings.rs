@@ -78,9 +78,10 @@ impl ConfigSettings {
 }
 
 /// How checks of a group combine.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub enum Mode {
     /// Stops at the first that is not complete.
+    #[default]
     All,
     /// Stops at the first that is.
     Any,

@@ -144,7 +144,7 @@ const OTHER_WORDS: &[(&str, &str)] = &[
 ];
 
 /// The content of a task's file.
-#[derive(Debug, Clone, PartialEq)]
+#[derive(Debug, Clone, Default, PartialEq)]
 pub struct TaskFile {
     /// Its name among the tasks: ASCII letters, digits, `-`, `_` and `.`.
     pub id: String,
@@ -183,6 +183,12 @@ pub enum StatusPosition {
     Line(usize, usize),
     /// Nowhere; the keys are in braces, and it belongs right behind the first.
     FirstInBraces(usize),
+}
+
+impl Default for StatusPosition {
+    fn default() -> Self {
+        StatusPosition::Line(0, 0)
+    }
 }
 
 impl TaskFile {
@@ -251,7 +257,7 @@ pub fn parse_task(bytes: &[u8], origin: &Path) -> Result<TaskFile, ConfigError> 
     let fail = |valid: &str, why: String| {
         let report = ProblemReport::new(valid);
         report.problem(valid.len(), "", || why);
-        report.finish(origin).map(|_| new_empty_task())
+        report.finish(origin).map(|_| TaskFile::default())
     };
     if bytes.len() > MAX_BYTES {
         return fail(
@@ -282,7 +288,7 @@ pub fn parse_task(bytes: &[u8], origin: &Path) -> Result<TaskFile, ConfigError> 
         return fail("", why.into());
     };
     let report = ProblemReport::knowing(text, &[], home_of);
-    let mut task = new_empty_task();
+    let mut task = TaskFile::default();
     if let Some(json) = yaml::parse_yaml(text, matter.start, matter.end, &report) {
         read_keys(
             &ConfigNode {
@@ -297,23 +303,6 @@ pub fn parse_task(bytes: &[u8], origin: &Path) -> Result<TaskFile, ConfigError> 
     task.body = text[body..].trim().to_owned();
     task.notes = report.finish(origin)?;
     Ok(task)
-}
-
-fn new_empty_task() -> TaskFile {
-    TaskFile {
-        id: String::new(),
-        title: String::new(),
-        priority: TaskPriority::default(),
-        role: None,
-        depends_on: Vec::new(),
-        status: None,
-        mode: Mode::All,
-        checks: Vec::new(),
-        max_iterations: None,
-        body: String::new(),
-        notes: Vec::new(),
-        status_position: StatusPosition::Line(0, 0),
-    }
 }
 
 fn status_position(

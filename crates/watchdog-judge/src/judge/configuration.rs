@@ -26,7 +26,7 @@ pub const FILE: &str = "completion.json";
 pub const MAX_BYTES: u64 = 4 << 20;
 
 /// The configuration in force for a judgement.
-#[derive(Debug, Clone)]
+#[derive(Debug, Clone, Default)]
 pub struct EffectiveConfig {
     /// The settings; defaults where there is no file, or no trusted one.
     pub settings: ConfigSettings,
@@ -50,14 +50,8 @@ impl EffectiveConfig {
     /// The defaults, which hold where there is no file.
     pub(crate) fn without_file() -> Self {
         EffectiveConfig {
-            settings: ConfigSettings::default(),
-            trust: ConfigTrust::Settled,
-            notes: Vec::new(),
-            anchor: None,
-            file: None,
             own: true,
-            names_agent: false,
-            sets_rescue_mode: false,
+            ..EffectiveConfig::default()
         }
     }
 

@@ -335,11 +335,8 @@ impl TaskBoard {
         let new = done.is_written && done.from.is_none();
         Ok(new.then(|| TaskTransition {
             id: id.to_owned(),
-            from: None,
             to: status,
-            agent: None,
-            reason: None,
-            message: None,
+            ..TaskTransition::default()
         }))
     }
 

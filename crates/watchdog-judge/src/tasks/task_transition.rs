@@ -5,7 +5,7 @@ use watchdog_core::config::task_file::TaskStatus;
 use watchdog_store::StoreError;
 
 /// A step that a task took.
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct TaskTransition {
     /// The task.
     pub id: String,

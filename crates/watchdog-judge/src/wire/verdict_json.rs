@@ -70,7 +70,7 @@ pub struct OutlivedProcess {
 }
 
 /// The session in a verdict: the one that probes ask.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize)]
 pub struct JudgedSession {
     /// The agent's own name for it, where it is known.
     pub id: Option<String>,
@@ -95,13 +95,8 @@ impl JudgedSession {
     /// A session that no id and no agent is known of.
     pub fn unknown() -> Self {
         JudgedSession {
-            id: None,
-            agent: None,
             known_by: "latest",
-            idle_seconds: None,
-            pid: None,
-            state: None,
-            ended: None,
+            ..JudgedSession::default()
         }
     }
 }

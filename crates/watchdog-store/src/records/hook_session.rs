@@ -15,7 +15,7 @@ use crate::error::StoreError;
 const KEPT: Duration = Duration::from_secs(30 * 86_400);
 
 /// The record of one agent of a session.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct HookedAgent {
     /// The top folder of the worktree that it works in.
     #[serde(with = "path_form")]
@@ -65,15 +65,8 @@ impl HookedAgent {
         HookedAgent {
             worktree,
             spec,
-            pid: None,
-            prompt_id: None,
-            held: 0,
-            denied: 0,
-            accepted: None,
             last_event_at: at,
-            turn_over_at: None,
-            answered_facts: Vec::new(),
-            turns: None,
+            ..HookedAgent::default()
         }
     }
 }

@@ -15,7 +15,7 @@ use watchdog_facts::ref_list::RefList;
 use watchdog_facts::verdict::Reason;
 
 /// A loop as it is recorded.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
 pub struct LoopRecord {
     /// Unique, to distinguish a loop from the previous one.
     pub id: String,
@@ -77,21 +77,7 @@ impl LoopRecord {
         LoopRecord {
             id: id.into(),
             begun_at,
-            origin: None,
-            refs: RefList::default(),
-            standing: LoopStanding::default(),
-            records: Vec::new(),
-            at_most: None,
-            folder: None,
-            under_way: None,
-            feedback: None,
-            session_id: None,
-            over: None,
-            birth: None,
-            recipe: None,
-            breaker: Breaker::default(),
-            losses: Vec::new(),
-            ignored_lost: Vec::new(),
+            ..LoopRecord::default()
         }
     }
 

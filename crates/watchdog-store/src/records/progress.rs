@@ -8,7 +8,7 @@ use crate::engine::LocalStore;
 use crate::error::StoreError;
 
 /// The state that earlier calls recorded.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct CheckProgress {
     /// The baseline commit that the rounds belong to; `None` = unborn.
     pub baseline: Option<String>,
@@ -42,15 +42,8 @@ impl CheckProgress {
     pub fn begin(baseline: Option<String>, now: Timestamp) -> Self {
         CheckProgress {
             baseline,
-            rounds_used: 0,
-            rounds_answered: 0,
-            rounds_alive: 0,
-            nothing_to_do_streak: 0,
-            fruitless: 0,
-            unmet: 0,
-            fingerprint: None,
-            judged_state: None,
             updated_at: now,
+            ..CheckProgress::default()
         }
     }
 

@@ -13,7 +13,7 @@ use crate::key::RowKey;
 use watchdog_core::config::task_file::TaskStatus;
 
 /// A task as it is recorded.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct TaskRecord {
     /// The status.
     pub status: TaskStatus,
@@ -69,21 +69,9 @@ impl TaskRecord {
     pub fn begin(status: TaskStatus, now: Timestamp) -> Self {
         TaskRecord {
             status,
-            agent: None,
-            fence: None,
-            reason: None,
-            message: None,
-            log: None,
-            branch: None,
-            worktree: None,
-            head: None,
-            machine: None,
-            depends_on: None,
-            baseline: None,
-            pinned: None,
-            attempts: 0,
             since: now,
             changed_at: now,
+            ..TaskRecord::default()
         }
     }
 }

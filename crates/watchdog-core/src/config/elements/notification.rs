@@ -102,7 +102,7 @@ pub fn notification_words() -> &'static [&'static str] {
 }
 
 /// An entry as it is written.
-#[derive(Clone)]
+#[derive(Clone, Default)]
 pub(in super::super) struct NotifyEntry {
     on: Vec<String>,
     command: Option<Vec<String>>,
@@ -275,13 +275,9 @@ impl From<NotifyRule> for NotifyEntry {
         } = rule;
         let mut entry = NotifyEntry {
             on,
-            command: None,
-            url: None,
-            template: None,
-            desktop: false,
-            mail: None,
             timeout,
             retries,
+            ..NotifyEntry::default()
         };
         match to {
             NotifyTarget::Command(argv) => entry.command = Some(argv),

@@ -140,10 +140,11 @@ pub enum CriteriaFilesRole {
 }
 
 /// Whether a configuration file that was found counts.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum ConfigTrust {
     /// It counts, or there is none.
+    #[default]
     Settled,
     /// It is not used; holds what a person must type to allow it.
     Untrusted {

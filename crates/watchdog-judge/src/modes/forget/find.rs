@@ -39,14 +39,9 @@ pub fn find_leftovers(
             .iter()
             .map(|id| known_worktrees.find_target(id))
             .collect(),
-        counts: BTreeMap::new(),
-        kept_counts: BTreeMap::new(),
         notes: known_worktrees.unreadable().collect(),
         owners,
-        settings: Vec::new(),
-        grants: Vec::new(),
-        refs: Vec::new(),
-        files: Vec::new(),
+        ..Leftovers::default()
     };
     find_hooks(options, &mut leftovers);
     find_records(store, &mut leftovers)?;

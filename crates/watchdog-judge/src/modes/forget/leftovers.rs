@@ -115,7 +115,7 @@ pub struct TargetWorktree {
 }
 
 /// The leftovers of worktrees.
-#[derive(Debug)]
+#[derive(Debug, Default)]
 pub struct Leftovers {
     /// The target worktrees.
     pub worktrees: Vec<TargetWorktree>,
