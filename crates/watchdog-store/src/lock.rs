@@ -17,13 +17,14 @@ use serde::{Deserialize, Serialize};
 use super::codec::file_name;
 use super::error::StoreError;
 use super::file::open_private;
+use super::records::VersionedRow;
 use super::state_dir::StateDir;
 
 /// Longer holder lines than this are not read.
 const LONGEST_LINE: u64 = 64 * 1024;
 
 /// The holder of a worktree's lock, for processes that find it busy.
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct LockHolder {
     /// Its process.
     pub pid: u32,
@@ -48,17 +49,6 @@ impl LockHolder {
             spec: None,
         }
     }
-}
-
-/// The first line of a lock file.
-#[derive(Serialize, Deserialize)]
-struct HolderV1 {
-    v: u64,
-    pid: u32,
-    command: String,
-    since: Timestamp,
-    session_active: bool,
-    spec: Option<String>,
 }
 
 /// How an attempt to take a lock ended.
@@ -143,22 +133,11 @@ impl WorktreeLock {
     }
 
     fn say(&self) -> io::Result<()> {
-        let LockHolder {
-            pid,
-            command,
-            since,
-            session_active,
-            spec,
-        } = self.holder.clone();
-        let disk = HolderV1 {
+        let row = VersionedRow {
             v: 1,
-            pid,
-            command,
-            since,
-            session_active,
-            spec,
+            record: &self.holder,
         };
-        let mut line = serde_json::to_vec(&disk).expect("a holder holds nothing that JSON cannot");
+        let mut line = serde_json::to_vec(&row).expect("a holder holds nothing that JSON cannot");
         line.push(b'\n');
         // Overwrites in place: a reader takes the first line, which is complete at any moment. The rest of a longer line behind it does no
         // harm, and truncating a file costs a file system more than all the rest of a lock.
@@ -249,21 +228,7 @@ fn holder_in(file: &File) -> Option<LockHolder> {
     let mut content = Vec::new();
     file.take(LONGEST_LINE).read_to_end(&mut content).ok()?;
     let line = content.split(|&byte| byte == b'\n').next()?;
-    let HolderV1 {
-        pid,
-        command,
-        since,
-        session_active,
-        spec,
-        ..
-    } = serde_json::from_slice(line).ok()?;
-    Some(LockHolder {
-        pid,
-        command,
-        since,
-        session_active,
-        spec,
-    })
+    serde_json::from_slice(line).ok()
 }
 
 #[cfg(test)]

@@ -3,6 +3,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use jiff::civil::Date;
+use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
 pub use super::counters::{AgentFigures, CounterSums, word};
@@ -42,17 +43,21 @@ pub const OUTCOMES: [&str; 10] = [
 pub type FiguresBySpec = BTreeMap<String, CounterSums>;
 
 /// The figures of one day, by UTC.
-#[derive(Debug, Clone, Default, PartialEq, Eq)]
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct DayFigures {
     /// Of all worktrees.
     pub all: CounterSums,
     /// By worktree: those that came first; and by spec.
+    #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
     pub works: BTreeMap<String, FiguresBySpec>,
     /// Specs that became complete: the first of the day.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub completed: Vec<CompletedSpec>,
     /// Whether the measures were counted on all of this day. A day that an older version counted has none.
+    #[serde(default)]
     pub measured: bool,
     /// Whether some of it was lost, as by a damaged row.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub incomplete: bool,
 }
 

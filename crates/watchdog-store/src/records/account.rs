@@ -112,24 +112,22 @@ pub fn share_account(store: &dyn LocalStore, name: Option<&str>) -> Result<(), S
     })
 }
 
-/// Changes what is known, where an account is shared; returns what it was before.
+/// Changes what is known, where an account is shared.
 fn change_account(
     store: &dyn LocalStore,
     how: impl Fn(&mut SharedAccount),
-) -> Result<Option<SharedAccount>, StoreError> {
+) -> Result<(), StoreError> {
     let Some(before) = read_account(store)? else {
-        return Ok(None);
+        return Ok(());
     };
-    let name = before.name.clone();
     row::update_row(store, &account_key(), |row: Option<SharedAccount>| {
         let mut after = row.unwrap_or_else(|| SharedAccount {
-            name: name.clone(),
+            name: before.name.clone(),
             ..SharedAccount::default()
         });
         how(&mut after);
         (after, ())
-    })?;
-    Ok(Some(before))
+    })
 }
 
 /// A limit was met here: the others of the account are told when the server is asked next. Does nothing where no account is shared.
@@ -155,7 +153,6 @@ pub fn limit_met(
         let over = account.met.len().saturating_sub(MOST_MET);
         account.met.drain(..over);
     })
-    .map(drop)
 }
 
 /// The server was told of `sent` and said which limits others of this account met.
@@ -175,7 +172,6 @@ pub fn record_refresh(
             (account.refreshed_at, account.limits) = (Some(now), limits.to_vec());
         }
     })
-    .map(drop)
 }
 
 /// A person says that the limit of this agent, or every limit, is over.
@@ -188,7 +184,6 @@ pub fn clear_limits(store: &dyn LocalStore, agent: Option<&str>) -> Result<(), S
         account.limits.retain(|limit| !of_agent(&limit.agent));
         account.met.retain(|met| !of_agent(&met.agent));
     })
-    .map(drop)
 }
 
 #[cfg(test)]

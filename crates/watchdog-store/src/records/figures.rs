@@ -14,7 +14,7 @@ use super::row::{self, RecordType};
 use crate::engine::{EventCursor, LocalStore, RowRevision, StoredEvent, SwapOutcome};
 use crate::error::StoreError;
 use crate::key::RowKey;
-use crate::measures::{CompletedSpec, WorkState};
+use crate::measures::WorkState;
 use crate::tally::{
     self, CounterSums, DayFigures, FiguresByDay, FiguresBySpec, JournalTally, WorkName,
 };
@@ -40,27 +40,21 @@ impl RecordType for FoldCursor {
 
 /// The figures of one day, and how far the journal was folded when they were written.
 #[derive(Clone, Serialize, Deserialize)]
-#[serde(into = "DayV2", from = "DayV2")]
+#[serde(from = "StoredDay")]
 pub(super) struct DayRecord {
-    figures: DayFigures,
     through: EventCursor,
+    #[serde(flatten)]
+    figures: DayFigures,
 }
 
 /// Version 2. Version 1 had `worktrees` without specs, and no measures.
-#[derive(Serialize, Deserialize)]
-pub(super) struct DayV2 {
-    through: i64,
-    all: CounterSums,
-    #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
-    worktrees: BTreeMap<String, CounterSums>,
-    #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
-    works: BTreeMap<String, FiguresBySpec>,
-    #[serde(default, skip_serializing_if = "Vec::is_empty")]
-    completed: Vec<CompletedSpec>,
+#[derive(Deserialize)]
+struct StoredDay {
+    through: EventCursor,
+    #[serde(flatten)]
+    figures: DayFigures,
     #[serde(default)]
-    measured: bool,
-    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
-    incomplete: bool,
+    worktrees: BTreeMap<String, CounterSums>,
 }
 
 impl RecordType for DayRecord {
@@ -68,52 +62,15 @@ impl RecordType for DayRecord {
     const VERSION: u64 = 2;
 }
 
-impl From<DayRecord> for DayV2 {
-    fn from(DayRecord { figures, through }: DayRecord) -> Self {
-        let DayFigures {
-            all,
-            works,
-            completed,
-            measured,
-            incomplete,
-        } = figures;
-        DayV2 {
-            through: through.0,
-            all,
-            worktrees: BTreeMap::new(),
-            works,
-            completed,
-            measured,
-            incomplete,
-        }
-    }
-}
-
-impl From<DayV2> for DayRecord {
-    fn from(disk: DayV2) -> Self {
-        let DayV2 {
-            through,
-            all,
-            worktrees,
-            mut works,
-            completed,
-            measured,
-            incomplete,
-        } = disk;
-        works.extend(
-            worktrees
-                .into_iter()
-                .map(|(worktree, sums)| (worktree, FiguresBySpec::from([(String::new(), sums)]))),
-        );
+impl From<StoredDay> for DayRecord {
+    fn from(mut day: StoredDay) -> Self {
+        let of_worktree =
+            |(worktree, sums)| (worktree, FiguresBySpec::from([(String::new(), sums)]));
+        let worktrees = day.worktrees.into_iter().map(of_worktree);
+        day.figures.works.extend(worktrees);
         DayRecord {
-            figures: DayFigures {
-                all,
-                works,
-                completed,
-                measured,
-                incomplete,
-            },
-            through: EventCursor(through),
+            through: day.through,
+            figures: day.figures,
         }
     }
 }
@@ -258,20 +215,32 @@ pub fn fold_events(store: &dyn LocalStore, at_most: usize) -> Result<usize, Stor
 fn read_fold_cursor(
     store: &dyn LocalStore,
 ) -> Result<(Option<RowRevision>, EventCursor), StoreError> {
-    let Some((rev, bytes)) = store.get(&fold_cursor_key())? else {
-        return Ok((None, EventCursor::START));
-    };
-    match row::decode_row::<FoldCursor>(&fold_cursor_key(), &bytes) {
-        Ok(folded) => Ok((Some(rev), folded.through)),
-        Err(newer @ StoreError::NewerRecord { .. }) => Err(newer),
-        Err(_) => {
+    match load_undamaged::<FoldCursor>(store, &fold_cursor_key())? {
+        (None, _) => Ok((None, EventCursor::START)),
+        (rev, Some(cursor)) => Ok((rev, cursor.through)),
+        (rev, None) => {
             // The days know it as well: whichever was written last.
             let mut last = EventCursor::START;
             row::visit_rows::<DayRecord>(store, &[], |_, day| {
                 last = day.map_or(last, |day| last.max(day.through))
             })?;
-            Ok((Some(rev), last))
+            Ok((rev, last))
         }
+    }
+}
+
+/// The revision of a row, and the row itself unless it is damaged.
+fn load_undamaged<R: RecordType>(
+    store: &dyn LocalStore,
+    key: &RowKey,
+) -> Result<(Option<RowRevision>, Option<R>), StoreError> {
+    let Some((rev, bytes)) = store.get(key)? else {
+        return Ok((None, None));
+    };
+    match row::decode_row(key, &bytes) {
+        Ok(row) => Ok((Some(rev), Some(row))),
+        Err(newer @ StoreError::NewerRecord { .. }) => Err(newer),
+        Err(_) => Ok((Some(rev), None)),
     }
 }
 
@@ -280,21 +249,12 @@ fn load_day(
     store: &dyn LocalStore,
     date: Date,
 ) -> Result<(Option<RowRevision>, DayFigures), StoreError> {
-    let key = day_key(date);
-    let Some((rev, bytes)) = store.get(&key)? else {
-        return Ok((None, DayFigures::begin()));
+    let (rev, day) = load_undamaged::<DayRecord>(store, &day_key(date))?;
+    let empty_day = || DayFigures {
+        incomplete: rev.is_some(),
+        ..DayFigures::begin()
     };
-    match row::decode_row::<DayRecord>(&key, &bytes) {
-        Ok(day) => Ok((Some(rev), day.figures)),
-        Err(newer @ StoreError::NewerRecord { .. }) => Err(newer),
-        Err(_) => Ok((
-            Some(rev),
-            DayFigures {
-                incomplete: true,
-                ..DayFigures::begin()
-            },
-        )),
-    }
+    Ok((rev, day.map_or_else(empty_day, |day| day.figures)))
 }
 
 fn work_key((worktree, spec): &WorkName) -> RowKey {
@@ -306,15 +266,8 @@ fn load_work_state(
     store: &dyn LocalStore,
     name: &WorkName,
 ) -> Result<(Option<RowRevision>, WorkState), StoreError> {
-    let key = work_key(name);
-    let Some((rev, bytes)) = store.get(&key)? else {
-        return Ok((None, WorkState::default()));
-    };
-    match row::decode_row::<WorkState>(&key, &bytes) {
-        Ok(state) => Ok((Some(rev), state)),
-        Err(newer @ StoreError::NewerRecord { .. }) => Err(newer),
-        Err(_) => Ok((Some(rev), WorkState::default())),
-    }
+    let (rev, state) = load_undamaged::<WorkState>(store, &work_key(name))?;
+    Ok((rev, state.unwrap_or_default()))
 }
 
 fn forget_old_works(store: &dyn LocalStore) -> Result<(), StoreError> {

@@ -35,4 +35,5 @@ mod row;
 #[cfg(test)]
 mod row_bytes_tests;
 
+pub(crate) use row::VersionedRow;
 pub use row::{RecordType, RowsByWorktree};

@@ -2,7 +2,7 @@
 
 use serde::{Deserialize, Serialize};
 
-use super::row::{self, RecordType};
+use super::row::RecordType;
 use crate::engine::LocalStore;
 use crate::error::StoreError;
 
@@ -55,13 +55,11 @@ pub fn of_repository(
     store: &dyn LocalStore,
     repository_id: &str,
 ) -> Result<Vec<RescuedRecord>, StoreError> {
-    let (mut commits, mut failed) = (Vec::new(), None);
-    row::visit_rows::<RescuedCommitList>(store, &[repository_id], |_, row| match row {
-        Ok(list) => commits.extend(list.commits),
-        Err(error) => failed = Some(error),
-    })?;
-    // An unreadable row may name the very commit in question.
-    failed.map_or(Ok(commits), Err)
+    let lists = RescuedCommitList::list_rows_of(store, repository_id)?;
+    Ok(lists
+        .into_iter()
+        .flat_map(|(_, list)| list.commits)
+        .collect())
 }
 
 #[cfg(test)]

@@ -137,10 +137,10 @@ impl RecordType for Breaker {
 }
 
 #[derive(Serialize)]
-struct VersionedRow<'a, R> {
-    v: u64,
+pub(crate) struct VersionedRow<'a, R> {
+    pub(crate) v: u64,
     #[serde(flatten)]
-    record: &'a R,
+    pub(crate) record: &'a R,
 }
 
 #[derive(serde::Deserialize)]
