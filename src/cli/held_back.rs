@@ -1,6 +1,8 @@
 //! Holds back messages of commands while the live view has the terminal, for the view to show.
 
-use std::sync::{Mutex, MutexGuard, PoisonError};
+use std::sync::Mutex;
+
+use watchdog_system::lock_mutex;
 
 /// The lines, while they are held back.
 static HELD: Mutex<Option<Vec<String>>> = Mutex::new(None);
@@ -37,9 +39,4 @@ pub fn take_held_lines() -> Vec<String> {
 /// The lines that nobody took; nothing is held back any more.
 pub fn end_holding_back() -> Vec<String> {
     lock_mutex(&HELD).take().unwrap_or_default()
-}
-
-/// Locks what a thread that panicked may have left locked: each state here is whole at any time.
-pub fn lock_mutex<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
-    mutex.lock().unwrap_or_else(PoisonError::into_inner)
 }

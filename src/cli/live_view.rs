@@ -6,7 +6,6 @@ use std::time::Duration;
 
 use jiff::Timestamp;
 
-use crate::cli::held_back::lock_mutex;
 use crate::cli::progress_frame::ProgressFrame;
 use crate::cli::progress_text::{
     format_clock, format_elapsed, format_spent, measure_elapsed, progress_line,
@@ -18,6 +17,7 @@ use watchdog_facts::display::escape_to_one_line;
 use watchdog_judge::judge::command_env::ProgressCallback;
 use watchdog_judge::modes::iterate::{LoopPhase, LoopStatus, LoopView, why_in_words};
 use watchdog_judge::modes::work::AgentPoolView;
+use watchdog_system::lock_mutex;
 
 /// The loops that run, by the name that stands before each; that of a loop alone is empty.
 type RunningLoops = Arc<Mutex<BTreeMap<String, LoopStatus>>>;

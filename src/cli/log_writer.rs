@@ -1,12 +1,12 @@
 //! Writes the log to stderr without ever being stuck there: a reader that is slow is waited for briefly, one that is gone not at all.
 
 use std::io;
-use std::sync::{Mutex, PoisonError};
+use std::sync::Mutex;
 use std::time::Duration;
 
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use rustix::io::{Errno, write};
-use watchdog_system::PIPE_PIECE;
+use watchdog_system::{PIPE_PIECE, lock_mutex};
 
 /// How long a full stderr is waited for, once until it takes something again.
 const PATIENCE: Duration = Duration::from_millis(50);
@@ -28,7 +28,7 @@ impl LogWriter {
     ///
     /// Not through the lock of [`io::stderr`]: whoever waits there for a slow reader must not make others wait for the log.
     pub(super) fn write(&self, lines: &[u8]) -> bool {
-        let mut state = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut state = lock_mutex(&self.0);
         let begun = if state.within_a_line {
             [b"\n", lines].concat()
         } else {

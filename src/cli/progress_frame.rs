@@ -11,9 +11,9 @@ use tracing::level_filters::LevelFilter;
 
 use super::terminal::CommandTerminal;
 use super::terminal_frame::TerminalFrame;
-use crate::cli::held_back::lock_mutex;
 use watchdog_judge::clock::now;
 use watchdog_judge::judge::command_env::ProgressCallback;
+use watchdog_system::lock_mutex;
 
 /// Between two drawings.
 const TICK: Duration = Duration::from_millis(250);

@@ -16,13 +16,13 @@ use super::progress_frame::ProgressFrame;
 use super::progress_text::{
     format_clock, format_elapsed, format_spent, measure_elapsed, progress_line,
 };
-use crate::cli::held_back::lock_mutex;
 use crate::cli::terminal::CommandTerminal;
 use watchdog_agent::stream::SessionView;
 use watchdog_core::decision::termination::SpentUsage;
 use watchdog_judge::judge::command_env::ProgressCallback;
 use watchdog_judge::modes::run::view::{RunPhase, RunView};
 use watchdog_process::TerminalCover;
+use watchdog_system::lock_mutex;
 
 /// The phase of the run, and what it passed through to the terminal.
 type LineState = Arc<Mutex<(Option<RunPhase>, PassedOutput)>>;

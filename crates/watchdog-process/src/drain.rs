@@ -6,7 +6,7 @@
 use std::io::{self, Read};
 use std::sync::atomic::{AtomicBool, AtomicU8, AtomicU64, Ordering};
 use std::sync::mpsc::{Receiver, RecvTimeoutError, Sender, channel};
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::{Arc, Mutex};
 use std::time::{Duration, Instant};
 
 use os_pipe::PipeReader;
@@ -14,6 +14,7 @@ use rustix::event::{PollFd, PollFlags, poll};
 use rustix::io::Errno;
 
 use super::mirror::MirrorWriter;
+use watchdog_system::lock_mutex;
 
 /// How long an open but silent stream is listened to after the end of the leader.
 const LEAK_GRACE: Duration = Duration::from_millis(200);
@@ -171,10 +172,7 @@ impl<K: OutputSink> OutputDrain<K> {
     /// Absent if a thread has panicked in the midst of keeping.
     pub(crate) fn finish(self) -> Option<K> {
         self.phase.fetch_max(DISCARDING, Ordering::Release);
-        self.kept
-            .lock()
-            .unwrap_or_else(PoisonError::into_inner)
-            .take()
+        lock_mutex(&self.kept).take()
     }
 }
 
@@ -203,7 +201,7 @@ fn read_to_end<K: OutputSink>(
         };
         progress.read.fetch_add(read as u64, Ordering::AcqRel);
         if phase.load(Ordering::Acquire) < DISCARDING
-            && let Some(open_sink) = sink.lock().unwrap_or_else(PoisonError::into_inner).as_mut()
+            && let Some(open_sink) = lock_mutex(sink).as_mut()
         {
             open_sink.keep(from, &buffer[..read]);
         }

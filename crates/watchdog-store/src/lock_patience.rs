@@ -3,8 +3,9 @@
 //! rows does not wait five times for a lock that nobody frees.
 
 use std::cell::Cell;
-use std::sync::{Mutex, PoisonError};
+use std::sync::Mutex;
 use std::time::{Duration, Instant};
+use watchdog_system::lock_mutex;
 
 /// Longest wait for other processes. Busy disks were seen to need almost four seconds.
 pub(crate) const PATIENCE: Duration = Duration::from_secs(10);
@@ -79,7 +80,7 @@ pub(crate) fn try_again(tries: i32) -> bool {
 /// Whether a wait that began then goes on. Notes one that does not.
 pub(crate) fn goes_on(begun: Instant) -> bool {
     let now = Instant::now();
-    let mut vain = VAIN.lock().unwrap_or_else(PoisonError::into_inner);
+    let mut vain = lock_mutex(&VAIN);
     let goes_on = now.saturating_duration_since(begun) < VainWaits::patience(*vain, now);
     if !goes_on {
         *vain = Some(VainWaits::after(*vain, now));
@@ -89,7 +90,7 @@ pub(crate) fn goes_on(begun: Instant) -> bool {
 
 /// Notes that this process got the right to write: whoever held it has freed it, and the next wait may take the whole patience.
 pub(crate) fn got_it() {
-    *VAIN.lock().unwrap_or_else(PoisonError::into_inner) = None;
+    *lock_mutex(&VAIN) = None;
 }
 
 #[cfg(test)]

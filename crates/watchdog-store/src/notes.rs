@@ -1,6 +1,6 @@
 //! Faults of the store that a person must read: each is said once, by the caller that reads it or at the end of the command.
 
-use std::sync::{Mutex, PoisonError};
+use std::sync::Mutex;
 use std::vec::IntoIter;
 
 use watchdog_facts::evidence::Degradation;
@@ -9,6 +9,7 @@ use watchdog_facts::warning_code::WarningCode;
 use super::engine::{ExpectedRevision, SharedStore, SwapOutcome};
 use super::error::StoreError;
 use super::key::RowKey;
+use watchdog_system::lock_mutex;
 
 /// The notes that this process dropped without reading them.
 static UNREAD: Mutex<Vec<Degradation>> = Mutex::new(Vec::new());
@@ -45,10 +46,7 @@ impl IntoIterator for StoreNotes {
 impl Drop for StoreNotes {
     fn drop(&mut self) {
         if !self.0.is_empty() {
-            UNREAD
-                .lock()
-                .unwrap_or_else(PoisonError::into_inner)
-                .append(&mut self.0);
+            lock_mutex(&UNREAD).append(&mut self.0);
         }
     }
 }
@@ -69,5 +67,5 @@ pub fn is_first_note(
 
 /// The notes that no caller read, of all stores that this process closed, each once.
 pub fn take_unread_notes() -> Vec<Degradation> {
-    std::mem::take(&mut *UNREAD.lock().unwrap_or_else(PoisonError::into_inner))
+    std::mem::take(&mut *lock_mutex(&UNREAD))
 }

@@ -11,7 +11,7 @@ mod newest;
 mod shared;
 
 use std::cell::Cell;
-use std::sync::{Mutex, PoisonError};
+use std::sync::Mutex;
 use std::time::{Duration, Instant};
 
 use jiff::Timestamp;
@@ -41,6 +41,7 @@ use super::records::old_rows;
 use super::state_dir::StateDir;
 use database_file::DatabaseFile;
 use faults::is_io_failure;
+use watchdog_system::lock_mutex;
 
 /// Reads that take this long are logged.
 const SLOW_READ: Duration = Duration::from_millis(10);
@@ -107,7 +108,7 @@ impl SqliteStore {
         op: impl Fn(&mut Connection) -> rusqlite::Result<T>,
     ) -> Result<T, StoreError> {
         // A panic in another thread cannot have left a transaction open: transactions roll back when dropped.
-        let mut file = self.file.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut file = lock_mutex(&self.file);
         match file.attempt(doing, &op)? {
             Some(done) => Ok(done),
             None => file

@@ -6,7 +6,7 @@
 //! what is recorded at that moment, once, or not at all.
 
 use std::collections::BTreeMap;
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
 use jiff::Timestamp;
@@ -18,6 +18,7 @@ use crate::error::StoreError;
 use crate::key::RowKey;
 use crate::records::RecordType;
 use crate::task::{self, TaskRecord};
+use watchdog_system::lock_mutex;
 
 /// How long a lease is held for one change that no worker may come between.
 const MOMENT: Duration = Duration::from_secs(5);
@@ -169,7 +170,7 @@ impl OpenTaskStores {
         name: &str,
         open: impl FnOnce() -> Result<Arc<dyn TaskStore>, E>,
     ) -> Result<Arc<dyn TaskStore>, E> {
-        let mut stores = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut stores = lock_mutex(&self.0);
         if let Some(store) = stores.get(name) {
             return Ok(Arc::clone(store));
         }

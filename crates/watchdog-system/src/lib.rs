@@ -29,6 +29,8 @@
 
 #![warn(missing_docs)]
 
+use std::sync::{Mutex, MutexGuard, PoisonError};
+
 mod git_settings;
 #[cfg(all(target_os = "linux", not(feature = "other-systems")))]
 mod linux;
@@ -61,3 +63,8 @@ pub use regular_file::{
 pub use system_facts::{
     BootReading, ListingBuffer, NamedProcess, ProcessHandle, ProcessLife, ProcessRow,
 };
+
+/// Locks a mutex, also after a thread panicked with it: its value is whole at any moment.
+pub fn lock_mutex<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
+    mutex.lock().unwrap_or_else(PoisonError::into_inner)
+}

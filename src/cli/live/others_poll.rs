@@ -6,8 +6,8 @@ use std::time::Duration;
 use jiff::Timestamp;
 
 use super::signals::spawn_reader;
-use crate::cli::held_back::lock_mutex;
 use watchdog_store::{LocalStore, StoreError};
+use watchdog_system::lock_mutex;
 use watchdog_view::fleet_overview::FleetOverview;
 use watchdog_view::overview::{ShownSpecs, StatusOverview};
 

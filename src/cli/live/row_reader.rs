@@ -9,7 +9,6 @@ use std::time::{Duration, Instant};
 use super::input::LiveInput;
 use super::live_data::{LiveRowKey, RowFacts, RowQuery, ShownFact};
 use super::signals::spawn_reader;
-use crate::cli::held_back::lock_mutex;
 use watchdog_agent::stream::StreamTap;
 use watchdog_git::Worktree;
 use watchdog_judge::clock::local_now;
@@ -22,6 +21,7 @@ use watchdog_process::OutputReader as _;
 use watchdog_store::engine::WantedKind;
 use watchdog_store::journal::kind;
 use watchdog_store::{LocalStore, StateDir, open_store_to_read};
+use watchdog_system::lock_mutex;
 use watchdog_view::git_counts::{count_commits, count_uncommitted};
 
 /// Between two rounds.

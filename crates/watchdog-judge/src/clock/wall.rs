@@ -1,9 +1,10 @@
 //! The hour, and how long it is since. Everything else takes the time as a parameter.
 
-use std::sync::{Mutex, PoisonError};
+use std::sync::Mutex;
 use std::time::{Duration, SystemTime};
 
 use jiff::{SignedDuration, Timestamp, ToSpan as _, Zoned};
+use watchdog_system::lock_mutex;
 
 /// The wall clock is set where it moves by more than this against the time since boot.
 const JUMP: SignedDuration = SignedDuration::from_secs(1);
@@ -26,7 +27,7 @@ pub fn local_now() -> Zoned {
 /// Time since an instant of the wall clock, by the time since boot: setting the clock changes nothing, and a suspend counts.
 pub fn measure_since(at: Timestamp) -> Duration {
     let (_, steady) = read_clocks();
-    let settings = SETTINGS.lock().unwrap_or_else(PoisonError::into_inner);
+    let settings = lock_mutex(&SETTINGS);
     Duration::try_from(steady.saturating_sub(settings.steady_time(at, steady))).unwrap_or_default()
 }
 
@@ -39,10 +40,7 @@ fn read_clocks() -> (Timestamp, SignedDuration) {
         .min(last);
     let steady =
         SignedDuration::try_from(watchdog_system::time_since_boot()).unwrap_or(SignedDuration::MAX);
-    SETTINGS
-        .lock()
-        .unwrap_or_else(PoisonError::into_inner)
-        .note(wall, steady);
+    lock_mutex(&SETTINGS).note(wall, steady);
     (wall, steady)
 }
 

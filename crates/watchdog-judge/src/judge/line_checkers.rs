@@ -3,12 +3,13 @@
 use std::collections::{BTreeMap, HashMap};
 use std::ffi::OsString;
 use std::path::PathBuf;
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::{Arc, Mutex};
 use std::time::Instant;
 
 use watchdog_core::checks::LineOutcome;
 use watchdog_facts::display::{cut_text, log_millis};
 use watchdog_process::{CancelFlag, LineAnswer, LineProgram, StartError};
+use watchdog_system::lock_mutex;
 
 /// The running programs, by command line and folder. They end with the last owner.
 #[derive(Default)]
@@ -30,13 +31,13 @@ impl LineCheckers {
         (line, timeout, cancel): (&str, std::time::Duration, &CancelFlag),
     ) -> LineOutcome {
         let slot = {
-            let mut running = self.running.lock().unwrap_or_else(PoisonError::into_inner);
+            let mut running = lock_mutex(&self.running);
             running
                 .entry((argv.clone(), folder.clone()))
                 .or_default()
                 .clone()
         };
-        let mut slot = slot.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut slot = lock_mutex(&slot);
         let mut program = match slot.take() {
             Some(program) => program,
             None => match LineProgram::start(&argv, folder, env) {

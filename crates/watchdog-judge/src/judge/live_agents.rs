@@ -1,7 +1,7 @@
 //! The agents that work on this machine, by the processes of this user and by the agents' own lists: read once for many worktrees.
 
 use std::path::{Path, PathBuf};
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::{Arc, Mutex};
 use std::time::{Duration, Instant};
 
 use watchdog_agent::preset::PresetCatalog;
@@ -9,7 +9,7 @@ use watchdog_agent::recognition::{AgentInside, agents_inside, agents_named_in};
 use watchdog_agent::running_list::read_running;
 use watchdog_agent::transcript_source::TranscriptSource;
 use watchdog_process::{ProcessAncestry, read_with_ancestors};
-use watchdog_system::{list_working_folders, read_regular_file};
+use watchdog_system::{list_working_folders, lock_mutex, read_regular_file};
 
 /// A `.git` file that is longer links to no git directory.
 const LONGEST_LINK: u64 = 64 << 10;
@@ -34,7 +34,7 @@ pub struct SharedAgents(Arc<Mutex<Option<Arc<AgentReading>>>>);
 impl SharedAgents {
     /// The agents at work, as read within the last second: their processes, and the lists beside `transcripts`.
     fn read(&self, transcripts: &dyn Fn() -> Vec<TranscriptSource>) -> Arc<AgentReading> {
-        let mut last = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut last = lock_mutex(&self.0);
         match &*last {
             Some(reading) if reading.read_at.elapsed() <= SHARED_FOR => Arc::clone(reading),
             _ => {
@@ -98,7 +98,7 @@ impl SharedAgents {
 
     /// Has the next call read anew.
     pub fn refresh(&self) {
-        *self.0.lock().unwrap_or_else(PoisonError::into_inner) = None;
+        *lock_mutex(&self.0) = None;
     }
 }
 

@@ -1,7 +1,7 @@
 //! Records where a session begins: HEAD and the tips of all refs, in the store and, for the commit itself, in a ref.
 
 use std::collections::VecDeque;
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::{Arc, Mutex};
 
 use jiff::Timestamp;
 
@@ -12,6 +12,7 @@ use watchdog_git::{ContentAtBaseline, HistoryPoint, KnownRefs, UnclaimedNames, W
 use watchdog_store::baseline::{BaselineRecord, BaselineRefs};
 use watchdog_store::uncommitted::UncommittedRecord;
 use watchdog_store::{LocalStore, RecordType, baseline, refs, session::SessionRecord, uncommitted};
+use watchdog_system::lock_mutex;
 
 /// A recorded baseline with the name of the work.
 #[derive(Debug, Clone)]
@@ -311,7 +312,7 @@ impl RecentRefs {
             BaselineRefs::Here(tips) => return KnownRefs::from(tips).sharing(&self.unclaimed),
             BaselineRefs::Kept(name) => name,
         };
-        let mut recent = self.kept.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut recent = lock_mutex(&self.kept);
         if let Some((_, known)) = recent.iter().find(|(kept, _)| *kept == name) {
             return known.clone();
         }

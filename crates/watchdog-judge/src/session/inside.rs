@@ -1,12 +1,13 @@
 //! Whether this very call comes from inside of a session that is watched.
 
 use std::cell::LazyCell;
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::{Arc, Mutex};
 use std::time::{Duration, Instant};
 
 use watchdog_process::{ProcessAncestry, still_runs};
 use watchdog_store::session::{self, SessionRecord};
 use watchdog_store::{LocalStore, RecordType, StoreError};
+use watchdog_system::lock_mutex;
 
 /// How long an answer holds for all that share it.
 const SHARED_FOR: Duration = Duration::from_secs(1);
@@ -22,7 +23,7 @@ impl SharedInside {
     /// # Errors
     /// Fails if the records cannot be read.
     pub fn is_inside(&self, store: &dyn LocalStore) -> Result<bool, StoreError> {
-        let mut last = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut last = lock_mutex(&self.0);
         match *last {
             Some((read_at, is_inside)) if read_at.elapsed() <= SHARED_FOR => Ok(is_inside),
             _ => {

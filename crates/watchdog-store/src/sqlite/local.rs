@@ -2,6 +2,7 @@
 
 use super::*;
 use crate::engine::WantedKind;
+use watchdog_system::lock_mutex;
 
 impl LocalStore for SqliteStore {
     fn revisions(&self, prefix: &str) -> Result<Vec<(RowKey, RowRevision)>, StoreError> {
@@ -160,16 +161,10 @@ impl LocalStore for SqliteStore {
     }
 
     fn notes(&self) -> StoreNotes {
-        self.file
-            .lock()
-            .unwrap_or_else(PoisonError::into_inner)
-            .take_notes()
+        lock_mutex(&self.file).take_notes()
     }
 
     fn leave_log(&self) {
-        self.file
-            .lock()
-            .unwrap_or_else(PoisonError::into_inner)
-            .leave_log();
+        lock_mutex(&self.file).leave_log();
     }
 }

@@ -1,7 +1,7 @@
 //! How checks ended before: when the work began, and when a command passed on the same tree. Runs no check twice for it.
 
 use std::collections::HashMap;
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::{Arc, Mutex};
 
 use crate::clock::now;
 use crate::judge::judgement_input::JudgementInput;
@@ -13,6 +13,7 @@ use watchdog_facts::evidence::{CheckOutcome, OutcomeBeforeWork, TestCounts};
 use watchdog_git::{HistoryPoint, Worktree};
 use watchdog_store::before::{ChecksBeforeRecord, OutcomeRecord};
 use watchdog_store::{LocalStore, RecordType, check_cache};
+use watchdog_system::lock_mutex;
 
 /// How a check ended that is judged now.
 pub(super) struct CurrentOutcome<'a> {
@@ -150,7 +151,7 @@ impl CheckCache {
     ) -> Option<CachedPass> {
         let command = command(input, request, rule);
         let inputs = self.inputs(input, &command);
-        let mut pending = self.pending.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut pending = lock_mutex(&self.pending);
         match inputs {
             Some((inputs, tree)) => {
                 let cached_tests =
@@ -175,11 +176,7 @@ impl CheckCache {
         tests: Option<TestCounts>,
     ) {
         let command = command(input, request, rule);
-        let before = self
-            .pending
-            .lock()
-            .unwrap_or_else(PoisonError::into_inner)
-            .remove(&command);
+        let before = lock_mutex(&self.pending).remove(&command);
         if let Some((inputs, _)) = self
             .inputs(input, &command)
             .filter(|(now, _)| before.as_ref() == Some(now))

@@ -4,7 +4,7 @@ use std::collections::BTreeSet;
 use std::ffi::OsString;
 use std::path::Path;
 use std::sync::mpsc::{RecvTimeoutError, Sender, channel};
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::{Arc, Mutex};
 use std::thread::Builder;
 use std::time::{Duration, Instant};
 
@@ -18,6 +18,7 @@ use watchdog_agent::stream::{StreamFormat, StreamTap};
 use watchdog_core::config::PresetName;
 use watchdog_core::config::settings::AgentSettings;
 use watchdog_process::{CommandLineReader, ProcessCommandLine};
+use watchdog_system::lock_mutex;
 
 /// The signs of a session's agent.
 pub struct SessionRecognition {
@@ -184,9 +185,7 @@ impl AgentWatch {
                 let agents = agents_in_processes(&lines, &agent_words);
                 let mut new = Vec::new();
                 let has_seen = {
-                    let mut names_seen = seen_by_thread
-                        .lock()
-                        .unwrap_or_else(PoisonError::into_inner);
+                    let mut names_seen = lock_mutex(&seen_by_thread);
                     new.extend(
                         names(agents)
                             .into_iter()
@@ -212,7 +211,7 @@ impl AgentWatch {
 
     /// The agents that were seen so far.
     pub fn seen(&self) -> NamedAgents {
-        let seen = self.seen.lock().unwrap_or_else(PoisonError::into_inner);
+        let seen = lock_mutex(&self.seen);
         let mut names: Vec<String> = seen.iter().cloned().collect();
         match names.len() {
             0 => NamedAgents::None,

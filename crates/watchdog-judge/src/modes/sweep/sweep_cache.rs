@@ -4,7 +4,7 @@
 
 use std::collections::HashMap;
 use std::path::PathBuf;
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::{Arc, Mutex};
 
 use jiff::Timestamp;
 use watchdog_core::decision::breaker::BreakerState;
@@ -21,6 +21,7 @@ use watchdog_git::{FingerprintScope, FoundWorktree, StatFingerprints, TABLES};
 use watchdog_store::engine::RowRevision;
 use watchdog_store::sweep_cache::{self, SweepCacheEntry};
 use watchdog_store::{LocalStore, StoreError, short_hash};
+use watchdog_system::lock_mutex;
 
 /// How many verdicts are written in one transaction.
 const TOGETHER: usize = 128;
@@ -119,7 +120,7 @@ impl SweepCache {
         ) else {
             return Ok(());
         };
-        let mut waiting = self.waiting.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut waiting = lock_mutex(&self.waiting);
         waiting.push((judgement_run.input().worktree_id.clone(), entry));
         if waiting.len() < TOGETHER {
             return Ok(());
@@ -131,7 +132,7 @@ impl SweepCache {
 
     /// Writes what still waits.
     pub fn finish(&self) -> Result<(), StoreError> {
-        let due = std::mem::take(&mut *self.waiting.lock().unwrap_or_else(PoisonError::into_inner));
+        let due = std::mem::take(&mut *lock_mutex(&self.waiting));
         if due.is_empty() {
             Ok(())
         } else {

@@ -3,12 +3,13 @@
 use std::collections::{BTreeMap, BTreeSet, HashSet};
 use std::os::unix::fs::MetadataExt as _;
 use std::path::{Path, PathBuf};
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::{Arc, Mutex};
 
 use tokio::sync::Notify;
 
 use crate::judge::spawn_io::spawn_io;
 use crate::watch::{FolderWatch, FsMovement, WatchDepth, WatchError};
+use watchdog_system::lock_mutex;
 
 /// The most paths that are kept.
 const WAITING: usize = 8192;
@@ -42,7 +43,7 @@ struct MovedPaths {
 impl WaitingEvents {
     /// Keeps an event; called for each, on the thread that reads them from the system.
     fn keep(&self, movement: FsMovement) {
-        let mut moved = self.moved.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut moved = lock_mutex(&self.moved);
         let was_empty = moved.at.is_empty() && !moved.anywhere;
         match movement {
             FsMovement::Anywhere => moved.anywhere = true,
@@ -60,7 +61,7 @@ impl WaitingEvents {
     }
 
     fn take(&self) -> Option<FsMovement> {
-        let moved = std::mem::take(&mut *self.moved.lock().unwrap_or_else(PoisonError::into_inner));
+        let moved = std::mem::take(&mut *lock_mutex(&self.moved));
         match moved {
             MovedPaths { anywhere: true, .. } => Some(FsMovement::Anywhere),
             MovedPaths { at, .. } if at.is_empty() => None,

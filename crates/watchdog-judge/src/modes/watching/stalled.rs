@@ -3,7 +3,7 @@
 
 use std::collections::{BTreeMap, BTreeSet, HashMap};
 use std::path::PathBuf;
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::{Arc, Mutex};
 
 use jiff::Timestamp;
 use tokio::task::JoinHandle;
@@ -14,6 +14,7 @@ use watchdog_process::still_runs;
 use watchdog_store::LocalStore;
 use watchdog_store::RecordType;
 use watchdog_store::session::SessionRecord;
+use watchdog_system::lock_mutex;
 
 /// A session, by its worktree and its beginning.
 type SessionKey = (String, Timestamp);
@@ -59,7 +60,7 @@ impl ReportedStalls {
                     continue;
                 };
                 let live = live_session(&found, root, &around.state, &around.claude_home);
-                let mut reported = reported.lock().unwrap_or_else(PoisonError::into_inner);
+                let mut reported = lock_mutex(&reported);
                 let key = (id, found.started_at);
                 // A session that continues and stalls again is reported again.
                 if live.doing != SessionActivity::Stalled {

@@ -2,7 +2,7 @@
 
 use std::future::Future;
 use std::sync::atomic::{AtomicBool, Ordering};
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
 use tokio::sync::watch;
@@ -10,6 +10,7 @@ use tokio::task::JoinHandle;
 
 use super::boot_clock::BootMoment;
 use watchdog_store::StoreError;
+use watchdog_system::lock_mutex;
 
 /// How often to look at the clock, which goes on while this machine sleeps or this process is stopped.
 const CLOCK_CHECK: Duration = Duration::from_secs(1);
@@ -30,7 +31,7 @@ struct LeaseState {
 
 impl LeaseState {
     fn until(&self) -> BootMoment {
-        *self.until.lock().unwrap_or_else(PoisonError::into_inner)
+        *lock_mutex(&self.until)
     }
 
     fn is_lost(&self) -> bool {
@@ -74,8 +75,7 @@ impl RenewedLease {
                 };
                 match answer {
                     Some(Ok(Ok(true))) if !state.is_lost() => {
-                        *state.until.lock().unwrap_or_else(PoisonError::into_inner) =
-                            sent.after(ttl)
+                        *lock_mutex(&state.until) = sent.after(ttl)
                     }
                     Some(Ok(Ok(false))) => state.ended.store(true, Ordering::SeqCst),
                     // Retries a store that is busy, or a disk that is full for a moment, while the lease can still be valid.

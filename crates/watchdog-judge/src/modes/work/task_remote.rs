@@ -5,7 +5,7 @@
 //! fence, pushes no commit.
 
 use std::collections::BTreeMap;
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
 use watchdog_git::Worktree;
@@ -13,6 +13,7 @@ use watchdog_git::Worktree;
 use super::fence_commit::{FenceMark, branch_of_fence, fence_of_branch, fence_ref};
 use super::own_worktree::branch_of;
 use super::remote_git::{RefUpdate, RemoteFailure, RemoteGit};
+use watchdog_system::lock_mutex;
 
 /// How often a push is tried while others move the same refs.
 pub(super) const TRIES: u32 = 5;
@@ -42,11 +43,11 @@ pub(super) struct RecalledRefs(Arc<Mutex<Option<RemoteRefs>>>);
 
 impl RecalledRefs {
     pub(super) fn take(&self) -> Option<RemoteRefs> {
-        self.0.lock().unwrap_or_else(PoisonError::into_inner).take()
+        lock_mutex(&self.0).take()
     }
 
     fn keep(&self, seen: RemoteRefs) {
-        *self.0.lock().unwrap_or_else(PoisonError::into_inner) = Some(seen);
+        *lock_mutex(&self.0) = Some(seen);
     }
 }
 
