@@ -4,7 +4,9 @@ use std::collections::BTreeMap;
 
 use serde_json::{Value, json};
 
-use crate::config::settings::{CheckKind, CheckSpec, ConfigSettings, CustomCriterion, CustomMode};
+use crate::config::settings::{
+    CheckKind, ConfigSettings, CustomCriterion, CustomMode, single_checks,
+};
 use watchdog_facts::evidence::{CheckOutcome, ProcessExit};
 use watchdog_facts::verdict::Evidence;
 
@@ -179,7 +181,12 @@ pub fn ask_for_prompt(
     args: &BTreeMap<String, String>,
     context: &CheckContext<'_>,
 ) -> Option<Result<DescribedPrompt, String>> {
-    let criterion = settings.checks.iter().find_map(handler_in)?;
+    let criterion = single_checks(&settings.checks)
+        .into_iter()
+        .find_map(|(_, criterion)| match criterion {
+            CheckKind::Custom(custom) => custom.definition.is_some().then_some(custom),
+            _ => None,
+        })?;
     let check = CustomCheck::new(criterion.clone());
     let mut question = context_to_json(context.session);
     question["handler"] =
@@ -221,17 +228,6 @@ pub fn ask_for_prompt(
             )),
         },
     )
-}
-
-fn handler_in(check: &CheckSpec) -> Option<&CustomCriterion> {
-    match check {
-        CheckSpec::Group { checks, .. } => checks.iter().find_map(handler_in),
-        CheckSpec::Single {
-            criterion: CheckKind::Custom(criterion),
-            ..
-        } if criterion.definition.is_some() => Some(criterion),
-        CheckSpec::Single { .. } => None,
-    }
 }
 
 impl CompletionCheck for CustomCheck {

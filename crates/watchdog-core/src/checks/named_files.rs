@@ -1,6 +1,6 @@
 //! Which files of the worktree say what done means: the lists that criteria read, and what their programs are named with.
 
-use crate::config::settings::{CheckKind, CheckSpec, CommandLine, ConfigSettings};
+use crate::config::settings::{CheckKind, CommandLine, ConfigSettings, single_checks};
 use watchdog_facts::verdict::Evidence;
 
 use super::check::{CheckContext, CheckJudgement};
@@ -22,10 +22,9 @@ impl CriteriaFileNames {
     /// Everything that the criteria of a configuration name.
     pub fn from_settings(settings: &ConfigSettings) -> Self {
         let mut file_names = CriteriaFileNames::default();
-        settings
-            .checks
-            .iter()
-            .for_each(|check| file_names.add(check));
+        single_checks(&settings.checks)
+            .into_iter()
+            .for_each(|(_, criterion)| file_names.add(criterion));
         for names in [&mut file_names.lists, &mut file_names.words] {
             names.sort();
             names.dedup();
@@ -38,13 +37,7 @@ impl CriteriaFileNames {
         self.lists.is_empty() && self.words.is_empty()
     }
 
-    fn add(&mut self, check: &CheckSpec) {
-        let criterion = match check {
-            CheckSpec::Group { checks, .. } => {
-                return checks.iter().for_each(|check| self.add(check));
-            }
-            CheckSpec::Single { criterion, .. } => criterion,
-        };
+    fn add(&mut self, criterion: &CheckKind) {
         match criterion {
             CheckKind::Plan(found) => self
                 .lists
@@ -235,7 +228,9 @@ pub(super) fn shown_by_program(
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::config::settings::{CommandCriterion, FeatureListCriterion, Mode, PlanCriterion};
+    use crate::config::settings::{
+        CheckSpec, CommandCriterion, FeatureListCriterion, Mode, PlanCriterion,
+    };
 
     #[track_caller]
     fn names(line: CommandLine, cwd: Option<&str>, wanted: &[&str]) {

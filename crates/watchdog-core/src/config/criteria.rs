@@ -38,6 +38,15 @@ impl CheckSpec {
     }
 }
 
+/// The single checks among these, and in the groups among them, in their order: name and criterion.
+pub fn single_checks(checks: &[CheckSpec]) -> Vec<(&str, &CheckKind)> {
+    let members = checks.iter().flat_map(|check| match check {
+        CheckSpec::Group { checks, .. } => single_checks(checks),
+        CheckSpec::Single { name, criterion } => vec![(name.as_str(), criterion)],
+    });
+    members.collect()
+}
+
 fn join_below(folder: &str, path: &str) -> String {
     format!("{folder}/{path}").trim_end_matches('/').to_owned()
 }

@@ -59,21 +59,13 @@ impl ConfigSettings {
 
     /// The names of last phases that checks ask for.
     pub fn last_phases(&self) -> Vec<&str> {
-        fn collect_from<'c>(checks: &'c [CheckSpec], into: &mut Vec<&'c str>) {
-            for check in checks {
-                match check {
-                    CheckSpec::Group { checks, .. } => collect_from(checks, into),
-                    CheckSpec::Single {
-                        criterion: CheckKind::Phase(phase),
-                        ..
-                    } => into.push(&phase.last),
-                    CheckSpec::Single { .. } => {}
-                }
-            }
-        }
-        let mut files = Vec::new();
-        collect_from(&self.checks, &mut files);
-        files
+        let phases = single_checks(&self.checks).into_iter();
+        phases
+            .filter_map(|(_, criterion)| match criterion {
+                CheckKind::Phase(phase) => Some(phase.last.as_str()),
+                _ => None,
+            })
+            .collect()
     }
 }
 
@@ -442,27 +434,18 @@ impl ConfigSettings {
             };
             commands.push(format!("notify on {}: {whom}", rule.on.join(", ")));
         }
-        collect_commands(&self.checks, &mut commands);
-        commands
-    }
-}
-
-fn collect_commands(checks: &[CheckSpec], commands: &mut Vec<String>) {
-    for check in checks {
-        match check {
-            CheckSpec::Group { checks, .. } => collect_commands(checks, commands),
-            CheckSpec::Single { name, criterion } => {
-                let hidden = match criterion {
-                    CheckKind::Command(command) => command.proof.as_deref(),
-                    _ => None,
-                };
-                let lines = criterion
-                    .run()
-                    .into_iter()
-                    .chain(hidden.into_iter().flatten());
-                commands.extend(lines.map(|run| format!("check {name}: {run}")));
-            }
+        for (name, criterion) in single_checks(&self.checks) {
+            let hidden = match criterion {
+                CheckKind::Command(command) => command.proof.as_deref(),
+                _ => None,
+            };
+            let lines = criterion
+                .run()
+                .into_iter()
+                .chain(hidden.into_iter().flatten());
+            commands.extend(lines.map(|run| format!("check {name}: {run}")));
         }
+        commands
     }
 }
 

@@ -11,7 +11,7 @@ use super::nearest::find_misspelt_word;
 use super::parse::MAX_BYTES;
 use super::problem::{ConfigError, ProblemReport, quote_text, shown_key};
 use super::reader::{ConfigNode, ConfigSection};
-use super::settings::{CheckKind, CheckSpec, ConfigSettings, Mode};
+use super::settings::{CheckKind, CheckSpec, ConfigSettings, Mode, single_checks};
 use super::syntax::{SpannedValue, ValueKind};
 use super::yaml;
 use serde::{Deserialize, Serialize};
@@ -203,23 +203,13 @@ impl TaskFile {
 
     /// The texts by which the agent says that the task is done.
     pub fn signals(&self) -> Vec<&str> {
-        let mut signals = Vec::new();
-        collect_signals(&self.checks, &mut signals);
+        let signals = single_checks(&self.checks).into_iter();
         signals
-    }
-}
-
-/// Adds the texts that the signals among checks wait for.
-fn collect_signals<'c>(checks: &'c [CheckSpec], signals: &mut Vec<&'c str>) {
-    for check in checks {
-        match check {
-            CheckSpec::Group { checks, .. } => collect_signals(checks, signals),
-            CheckSpec::Single {
-                criterion: CheckKind::Signal(signal),
-                ..
-            } => signals.push(&signal.text),
-            CheckSpec::Single { .. } => {}
-        }
+            .filter_map(|(_, criterion)| match criterion {
+                CheckKind::Signal(signal) => Some(signal.text.as_str()),
+                _ => None,
+            })
+            .collect()
     }
 }
 

@@ -5,7 +5,7 @@ use std::io::{self, Read as _};
 use std::path::Path;
 
 use crate::session::anchor::point_of;
-use watchdog_core::config::settings::{CheckKind, CheckSpec, ConfigSettings};
+use watchdog_core::config::settings::{CheckKind, CheckSpec, ConfigSettings, single_checks};
 use watchdog_core::config::{ConfigError, parse_bytes};
 use watchdog_core::decision::machine::ConfigTrust;
 use watchdog_facts::evidence::{Degradation, FaultKind, UnreadableFact, WarningCode};
@@ -349,19 +349,15 @@ fn names_agent(bytes: &[u8]) -> bool {
 fn find_missing_number(bytes: &[u8], checks: &[CheckSpec]) -> Option<&'static str> {
     let value = serde_json::from_slice::<serde_json::Value>(bytes).unwrap_or_default();
     let is_of_project = value["behavior"]["completionType"] == "project";
-    checks.iter().find_map(|check| match check {
-        CheckSpec::Group { checks, .. } => find_missing_number(bytes, checks),
-        CheckSpec::Single { criterion, .. } => match criterion {
-            CheckKind::Issue(issue) if issue.number.or(issue.pull_request).is_none() => {
-                Some("issue")
-            }
-            CheckKind::Phase(phase)
-                if is_of_project && phase.project.is_none() && phase.field.is_none() =>
-            {
-                Some("project")
-            }
-            _ => None,
-        },
+    let mut checks = single_checks(checks).into_iter();
+    checks.find_map(|(_, criterion)| match criterion {
+        CheckKind::Issue(issue) if issue.number.or(issue.pull_request).is_none() => Some("issue"),
+        CheckKind::Phase(phase)
+            if is_of_project && phase.project.is_none() && phase.field.is_none() =>
+        {
+            Some("project")
+        }
+        _ => None,
     })
 }
 

@@ -8,7 +8,7 @@ use watchdog_core::checks::{
     CriteriaFileNames, GateFile, GateFilePart, gate_files, list_possible_files,
 };
 use watchdog_core::config::settings::{
-    CheckKind, CheckSpec, CommandLine, ConfigSettings, RescueMode,
+    CheckKind, CommandLine, ConfigSettings, RescueMode, single_checks,
 };
 use watchdog_core::decision::machine::CriteriaFilesRole;
 use watchdog_facts::evidence::{CriteriaChanged, FaultKind, ReadFact, UnreadableFact};
@@ -72,11 +72,7 @@ pub fn compare_criteria_files(input: &JudgementInput) -> ReadFact<CriteriaChange
         (changed.guarded, changed.named) =
             touched.into_iter().partition(|path| guards.is_match(path));
     }
-    let mut gates: Vec<GateFile> = Vec::new();
-    settings
-        .checks
-        .iter()
-        .for_each(|check| add_gates(check, &mut gates));
+    let gates: Vec<GateFile> = list_gates(settings).collect();
     changed.named.extend(
         changed_gates(input, &worktree, &point, &gates)?
             .into_iter()
@@ -116,16 +112,12 @@ pub fn find_differing_files(
             .filter_map(|word| strip_root(&root, word)),
     );
     let mut globs = settings.guards.clone();
-    settings
-        .checks
-        .iter()
-        .for_each(|check| add_protected(check, &mut globs));
-    let mut gates = Vec::new();
-    settings
-        .checks
-        .iter()
-        .for_each(|check| add_gates(check, &mut gates));
-    globs.extend(gates.into_iter().map(|gate| gate.glob));
+    for (_, criterion) in single_checks(&settings.checks) {
+        if let CheckKind::Git(git) = criterion {
+            globs.extend(git.protected.iter().cloned());
+        }
+    }
+    globs.extend(list_gates(settings).map(|gate| gate.glob));
     if globs.is_empty() && named.is_empty() {
         return Ok(DifferingFiles::new());
     }
@@ -210,19 +202,6 @@ pub fn refused_rescue_script(
     }))
 }
 
-fn add_protected(check: &CheckSpec, globs: &mut Vec<String>) {
-    match check {
-        CheckSpec::Group { checks, .. } => {
-            checks.iter().for_each(|check| add_protected(check, globs))
-        }
-        CheckSpec::Single {
-            criterion: CheckKind::Git(git),
-            ..
-        } => globs.extend(git.protected.iter().cloned()),
-        CheckSpec::Single { .. } => {}
-    }
-}
-
 /// The files that differed from the anchor's commit when it became the anchor.
 fn differing_then(input: &JudgementInput) -> &DifferingFiles {
     static NONE: DifferingFiles = DifferingFiles::new();
@@ -263,14 +242,12 @@ pub fn changed_scripts(
     Ok(changed)
 }
 
-fn add_gates(check: &CheckSpec, gates: &mut Vec<GateFile>) {
-    match check {
-        CheckSpec::Group { checks, .. } => checks.iter().for_each(|check| add_gates(check, gates)),
-        CheckSpec::Single { criterion, .. } => {
-            let lines = criterion.run().into_iter();
-            gates.extend(lines.flat_map(|line| gate_files(line, criterion.cwd())));
-        }
-    }
+fn list_gates(settings: &ConfigSettings) -> impl Iterator<Item = GateFile> {
+    let checks = single_checks(&settings.checks).into_iter();
+    checks.flat_map(|(_, criterion)| {
+        let lines = criterion.run().into_iter();
+        lines.flat_map(|line| gate_files(line, criterion.cwd()))
+    })
 }
 
 /// The gate files with a change in their relevant part.

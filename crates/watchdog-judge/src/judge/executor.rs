@@ -15,7 +15,7 @@ use crate::wire::judgement_events::helper_snapshot_data;
 use jiff::Timestamp;
 use watchdog_agent::transcript::TranscriptFile;
 use watchdog_core::checks::{self, CheckContext, GroupOutcome};
-use watchdog_core::config::settings::{AgentSettings, CheckKind, CheckSpec, RescueMode};
+use watchdog_core::config::settings::{AgentSettings, CheckKind, RescueMode, single_checks};
 use watchdog_core::decision::machine::{ChecksResult, EarlierRounds, MachineAction, MachineEvent};
 use watchdog_facts::context::SessionContext;
 use watchdog_facts::display::plural;
@@ -487,13 +487,8 @@ impl ActionExecutor {
 
     /// The context for a program that judges, with the worktree and the baseline: it has no other way to know them.
     fn context_here(&self) -> Cow<'_, SessionContext> {
-        fn judges(check: &CheckSpec) -> bool {
-            match check {
-                CheckSpec::Group { checks, .. } => checks.iter().any(judges),
-                CheckSpec::Single { criterion, .. } => matches!(criterion, CheckKind::Custom(_)),
-            }
-        }
-        if !self.input.settings.checks.iter().any(judges) {
+        let mut checks = single_checks(&self.input.settings.checks).into_iter();
+        if !checks.any(|(_, criterion)| matches!(criterion, CheckKind::Custom(_))) {
             return Cow::Borrowed(&self.context);
         }
         let mut context = self.context.clone();

@@ -7,7 +7,7 @@ use std::os::unix::ffi::OsStrExt as _;
 use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
 
-use watchdog_core::config::settings::{CheckKind, CheckSpec, ConfigSettings};
+use watchdog_core::config::settings::{CheckKind, ConfigSettings, single_checks};
 use watchdog_core::decision::machine::ConfigTrust;
 use watchdog_facts::display::{cut_text, escape_to_one_line};
 use watchdog_facts::evidence::{Commit, CommitOrigin, Commits, ProcessExit};
@@ -74,21 +74,16 @@ pub fn find_gates_off(
 
 /// Whether criteria rely on the gates: where commits decide, or a check's command runs hooks.
 pub fn relies_on_gates(settings: &ConfigSettings) -> bool {
-    fn relies(check: &CheckSpec) -> bool {
-        match check {
-            CheckSpec::Group { checks, .. } => checks.iter().any(relies),
-            CheckSpec::Single { criterion, .. } => {
-                let line = criterion.run().map(ToString::to_string).unwrap_or_default();
-                let words = ["hook", "husky", "git commit", "git push"];
-                matches!(criterion, CheckKind::Git(_))
-                    || words
-                        .iter()
-                        .chain(&GATE_HOOKS)
-                        .any(|word| line.contains(word))
-            }
-        }
-    }
-    settings.checks.is_empty() || settings.checks.iter().any(relies)
+    let relies = |(_, criterion): (&str, &CheckKind)| {
+        let line = criterion.run().map(ToString::to_string).unwrap_or_default();
+        let words = ["hook", "husky", "git commit", "git push"];
+        matches!(criterion, CheckKind::Git(_))
+            || words
+                .iter()
+                .chain(&GATE_HOOKS)
+                .any(|word| line.contains(word))
+    };
+    settings.checks.is_empty() || single_checks(&settings.checks).into_iter().any(relies)
 }
 
 /// The means to run hooks on the commits of a session.

@@ -9,7 +9,7 @@ use crate::session::{
     AnewBy, RecordedBaseline, UncommittedRule, begin_anew, describe_removed_repository,
     read_recorded_baseline, record_head_baseline, refuse_other_clone, spec_of_new_session,
 };
-use watchdog_core::config::settings::CheckSpec;
+use watchdog_core::config::settings::single_checks;
 use watchdog_core::decision::machine::{EarlierRounds, MachineSetup};
 use watchdog_facts::evidence::{Degradation, FaultKind, SessionEnd, UnreadableFact, WarningCode};
 use watchdog_facts::shell_line::shell_word;
@@ -192,7 +192,9 @@ impl JudgementInput {
             once: self.overrides.once,
             has_checks: !self.settings.checks.is_empty(),
             criteria_files: criteria_files::choose_criteria_role(self),
-            checks_run_programs: self.settings.checks.iter().any(runs_programs),
+            checks_run_programs: single_checks(&self.settings.checks)
+                .iter()
+                .any(|(_, criterion)| criterion.runs_programs()),
             trust: self.trust.clone(),
             no_progress_limit: self.overrides.no_progress_limit,
             read_leftovers,
@@ -202,14 +204,6 @@ impl JudgementInput {
             commands: self.commands.clone(),
             ..MachineSetup::from_settings(&self.settings)
         }
-    }
-}
-
-/// Whether judging a check runs a program that could disturb the work.
-fn runs_programs(check: &CheckSpec) -> bool {
-    match check {
-        CheckSpec::Group { checks, .. } => checks.iter().any(runs_programs),
-        CheckSpec::Single { criterion, .. } => criterion.runs_programs(),
     }
 }
 

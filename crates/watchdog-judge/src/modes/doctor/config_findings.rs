@@ -12,6 +12,7 @@ use watchdog_agent::preset::PresetCatalog;
 use watchdog_agent::recognition::plain_commands;
 use watchdog_core::config::settings::{
     CheckKind, CheckSpec, CommandCriterion, CommandLine, CommandSuccess, ConfigSettings,
+    single_checks,
 };
 use watchdog_core::decision::machine::ConfigTrust;
 use watchdog_facts::display::escape_to_one_line;
@@ -145,18 +146,11 @@ fn examine_checks(
     checks: &[CheckSpec],
     advice: &CheckAdvice<'_>,
 ) {
-    for check in checks {
-        match check {
-            CheckSpec::Group { checks, .. } => examine_checks(findings, state, checks, advice),
-            CheckSpec::Single {
-                name,
-                criterion: CheckKind::Command(command),
-            } => {
-                if let Some((detail, mend)) = advice(name, command) {
-                    findings.add(state, "configuration", detail, mend);
-                }
-            }
-            CheckSpec::Single { .. } => {}
+    for (name, criterion) in single_checks(checks) {
+        if let CheckKind::Command(command) = criterion
+            && let Some((detail, mend)) = advice(name, command)
+        {
+            findings.add(state, "configuration", detail, mend);
         }
     }
 }

@@ -16,7 +16,7 @@ use watchdog_agent::session_history::{MOST_READ, SessionHistory};
 use watchdog_agent::transcript_read;
 use watchdog_agent::work_claims::read_work_claims;
 use watchdog_core::checks::{self, CheckContext, GroupOutcome, read_sensors};
-use watchdog_core::config::settings::{CheckSpec, Limits, RescueMode};
+use watchdog_core::config::settings::{Limits, RescueMode, single_checks};
 use watchdog_core::decision::beside_claim::join_names;
 use watchdog_core::decision::machine::{
     ChecksResult, ConfigTrust, CriteriaFilesRole, EarlierRounds, MachineSetup,
@@ -519,19 +519,10 @@ fn asks_the_transcript(input: &JudgementInput) -> bool {
     let budget = limits.max_turns.is_some()
         || limits.max_total_tokens.is_some()
         || limits.max_cost_usd.is_some();
-    budget || input.settings.checks.iter().any(asks_what_was_said)
-}
-
-/// Whether a check reads the agent's texts and actions. A check of an unknown type counts as such a
-/// check.
-fn asks_what_was_said(check: &CheckSpec) -> bool {
-    match check {
-        CheckSpec::Group { checks, .. } => checks.iter().any(asks_what_was_said),
-        CheckSpec::Single { criterion, .. } => {
-            !["always", "command", "feature_list", "files", "git", "issue"]
-                .contains(&criterion.kind())
-        }
-    }
+    // A check of an unknown type may read the agent's texts and actions.
+    let blind = ["always", "command", "feature_list", "files", "git", "issue"];
+    let mut checks = single_checks(&input.settings.checks).into_iter();
+    budget || checks.any(|(_, criterion)| !blind.contains(&criterion.kind()))
 }
 
 /// The result of the checks, for a stop.

@@ -9,7 +9,7 @@ use watchdog_core::checks::{
     evaluate_checks,
 };
 use watchdog_core::config::settings::{
-    CheckKind, CheckSpec, CommandCriterion, ConfigSettings, Mode,
+    CheckKind, CheckSpec, CommandCriterion, ConfigSettings, Mode, single_checks,
 };
 use watchdog_core::decision::machine::ConfigTrust;
 use watchdog_facts::display::cut_text;
@@ -68,50 +68,24 @@ pub async fn refuse_what_passes(
 
 /// The checks that run before the work, of trusted criteria.
 fn list_wanted_checks(input: &JudgementInput) -> Vec<(String, CommandCriterion)> {
-    fn add_checks(check: &CheckSpec, commands: &mut Vec<(String, CommandCriterion)>) {
-        match check {
-            CheckSpec::Group { checks, .. } => {
-                checks.iter().for_each(|check| add_checks(check, commands))
-            }
-            CheckSpec::Single {
-                name,
-                criterion: CheckKind::Command(command),
-            } if command.must_fail_first || command.allows_begin_failures => {
-                commands.push((name.clone(), command.clone()));
-            }
-            CheckSpec::Single { .. } => {}
-        }
+    if input.trust != ConfigTrust::Settled {
+        return Vec::new();
     }
-    let mut commands = Vec::new();
-    if input.trust == ConfigTrust::Settled {
-        input
-            .settings
-            .checks
-            .iter()
-            .for_each(|check| add_checks(check, &mut commands));
-    }
-    commands
+    let checks = single_checks(&input.settings.checks).into_iter();
+    checks
+        .filter_map(|(name, criterion)| match criterion {
+            CheckKind::Command(command)
+                if command.must_fail_first || command.allows_begin_failures =>
+            {
+                Some((name.to_owned(), command.clone()))
+            }
+            _ => None,
+        })
+        .collect()
 }
 
 /// The checks of files and git alone, of trusted criteria, whose outcome before the work is unknown.
 pub fn cheap_checks(input: &JudgementInput, store: &dyn LocalStore) -> Vec<CheckSpec> {
-    fn add_checks(
-        check: &CheckSpec,
-        is_wanted: &dyn Fn(&CheckKind) -> bool,
-        checks: &mut Vec<CheckSpec>,
-    ) {
-        match check {
-            CheckSpec::Group {
-                checks: members, ..
-            } => members
-                .iter()
-                .for_each(|member| add_checks(member, is_wanted, checks)),
-            CheckSpec::Single { criterion, .. } if is_wanted(criterion) => {
-                checks.push(check.clone())
-            }
-            CheckSpec::Single { .. } => {}
-        }
-    }
     let mut checks = Vec::new();
     // Without the record a later pass is no more than `committed`.
     if let (ConfigTrust::Settled, Ok(record)) = (
@@ -125,11 +99,14 @@ pub fn cheap_checks(input: &JudgementInput, store: &dyn LocalStore) -> Vec<Check
                 && !CheckDefinition::from_criterion(criterion).fails_without_work
                 && !is_known(criterion)
         };
-        input
-            .settings
-            .checks
-            .iter()
-            .for_each(|check| add_checks(check, &is_wanted, &mut checks));
+        for (name, criterion) in single_checks(&input.settings.checks) {
+            if is_wanted(criterion) {
+                checks.push(CheckSpec::Single {
+                    name: name.to_owned(),
+                    criterion: criterion.clone(),
+                });
+            }
+        }
     }
     checks
 }
