@@ -7,7 +7,6 @@ use watchdog_facts::display::{escape_for_display, escape_to_one_line};
 use watchdog_facts::evidence::{FaultKind, UnreadableFact};
 use watchdog_facts::shell_line::WorktreeCommands;
 use watchdog_facts::shortage::Shortage;
-use watchdog_facts::verdict::Reason;
 use watchdog_judge::hooks::HookDialect;
 use watchdog_judge::judge::command_env::CommandEnv;
 use watchdog_judge::judge::panicked::judged_without_room;
@@ -46,7 +45,7 @@ pub fn without_room(
         .map_or_else(WorktreeCommands::default, CommandEnv::commands_here)
         .watchdog("check");
     let hint = format!("{}, then type: {again}", shortage.helps);
-    let failure = CommandFailure::new(Reason::StoreError, &why).hint(&hint);
+    let failure = CommandFailure::store_failure(&why).hint(&hint);
     let unreadable = UnreadableFact {
         kind: FaultKind::Store,
         why,

@@ -12,6 +12,23 @@ pub const USAGE: u8 = 2;
 /// A bug in watchdog.
 pub const BUG: u8 = 70;
 
+/// The exit code of a command that did its work and found all well, or not.
+pub fn exit_code(is_well: bool) -> u8 {
+    if is_well {
+        0
+    } else {
+        Reason::StoreError.status().exit_code()
+    }
+}
+
+/// The exit code of a command that this signal ended; 0 is no signal.
+pub fn signal_code(signal: i32) -> u8 {
+    match u8::try_from(signal).unwrap_or(0) {
+        0 => 0,
+        signal => 128_u8.saturating_add(signal),
+    }
+}
+
 /// A command that could not do its work.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct CommandFailure {
@@ -42,11 +59,8 @@ impl CommandFailure {
     /// Wrong usage.
     pub fn usage(message: impl Into<String>) -> Self {
         CommandFailure {
-            code: USAGE,
             reason: "usage",
-            message: message.into(),
-            hint: None,
-            partial_answer: None,
+            ..CommandFailure::configuration(message)
         }
     }
 
@@ -54,10 +68,20 @@ impl CommandFailure {
     pub fn configuration(message: impl Into<String>) -> Self {
         CommandFailure {
             code: USAGE,
-            reason: Reason::ConfigError.as_str(),
-            message: message.into(),
-            hint: None,
-            partial_answer: None,
+            ..CommandFailure::new(Reason::ConfigError, message)
+        }
+    }
+
+    /// The records, or a file or a program beside them, failed.
+    pub fn store_failure(message: impl Into<String>) -> Self {
+        CommandFailure::new(Reason::StoreError, message)
+    }
+
+    /// This signal ended the command.
+    pub fn from_signal(signal: i32, message: impl Into<String>) -> Self {
+        CommandFailure {
+            code: signal_code(signal),
+            ..CommandFailure::new(Reason::Interrupted, message)
         }
     }
 

@@ -5,19 +5,18 @@ use std::io::{self, Write};
 use std::path::{Path, PathBuf};
 
 use crate::cli::failure::CommandFailure;
-use watchdog_facts::verdict::Status;
 
 /// Writes a file beside its place, then puts it there. A link is followed; a device or a pipe is written to as it is.
 ///
 /// # Errors
 /// When it cannot be written. A failed write leaves no part of it behind.
 pub fn replace_file(path: &Path, content: &[u8]) -> Result<(), CommandFailure> {
-    write_page(path, content).map_err(|error| CommandFailure {
-        code: Status::Error.exit_code(),
-        reason: "output_error",
-        message: format!("failed to write {}: {error}", path.display()),
-        hint: Some("name a file in a folder that exists and has room, or - for stdout; what was there before is unchanged".into()),
-        partial_answer: None,
+    write_page(path, content).map_err(|error| {
+        let failure = CommandFailure::store_failure(format!("failed to write {}: {error}", path.display()));
+        CommandFailure {
+            reason: "output_error",
+            ..failure.hint("name a file in a folder that exists and has room, or - for stdout; what was there before is unchanged")
+        }
     })
 }
 

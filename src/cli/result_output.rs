@@ -5,7 +5,6 @@ use std::io::{self, ErrorKind, Write};
 use std::sync::Mutex;
 
 use crate::cli::failure::CommandFailure;
-use watchdog_facts::verdict::Status;
 
 /// Why the result could not be written: the first failure in this process.
 static FAILED: Mutex<Option<String>> = Mutex::new(None);
@@ -35,13 +34,11 @@ pub fn record_write_error(error: &io::Error) {
 /// Returns the failure to report in the end, if the result could not be written.
 pub fn get_write_failure() -> Option<CommandFailure> {
     let why = FAILED.lock().expect("mutex poisoned").clone()?;
+    let failure =
+        CommandFailure::store_failure(format!("failed to write the result to stdout: {why}"));
     Some(CommandFailure {
-        code: Status::Error.exit_code(),
         reason: "output_error",
-        message: format!("failed to write the result to stdout: {why}"),
-        hint: Some(
-            "make room where stdout goes, or send it elsewhere, and run the command again".into(),
-        ),
-        partial_answer: None,
+        ..failure
+            .hint("make room where stdout goes, or send it elsewhere, and run the command again")
     })
 }

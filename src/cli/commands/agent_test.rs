@@ -6,7 +6,7 @@ use std::path::{Path, PathBuf};
 use anstyle::{AnsiColor, Style};
 
 use crate::cli::args_agent::AgentTestArgs;
-use crate::cli::failure::CommandFailure;
+use crate::cli::failure::{CommandFailure, signal_code};
 use crate::cli::terminal::CommandTerminal;
 use watchdog_agent::preset::catalog::PresetCatalog;
 use watchdog_conformance::agents::{known_agents, scene_agent};
@@ -74,10 +74,9 @@ pub fn agent_test(terminal: &CommandTerminal, args: AgentTestArgs) -> Result<u8,
         terminal.value(&agent_test_json(&args.name, &program, &results));
     }
     if cancel.is_cancelled() {
-        let code = u8::try_from(128 + signal).unwrap_or(130);
         if terminal.json {
             // The rows say it: a second JSON value behind them could not be read.
-            return Ok(code);
+            return Ok(signal_code(signal));
         }
         let played = results
             .iter()
@@ -86,13 +85,7 @@ pub fn agent_test(terminal: &CommandTerminal, args: AgentTestArgs) -> Result<u8,
         let message = format!(
             "the test was interrupted after {played} of {count} scenes; nothing of it runs any more"
         );
-        return Err(CommandFailure {
-            code,
-            reason: "interrupted",
-            message,
-            hint: None,
-            partial_answer: None,
-        });
+        return Err(CommandFailure::from_signal(signal, message));
     }
     let of = |outcome: &str| {
         results

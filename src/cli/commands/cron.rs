@@ -48,10 +48,9 @@ pub fn run_cron_command(
         canonical_paths.push(require_plain_text(&path)?);
     }
     let program = std::env::current_exe().map_err(|error| {
-        CommandFailure::new(
-            Reason::StoreError,
-            format!("where this program lies cannot be found out: {error}"),
-        )
+        CommandFailure::store_failure(format!(
+            "where this program lies cannot be found out: {error}"
+        ))
     })?;
     let search_path = std::env::var_os("PATH").unwrap_or_default();
     let job = CronJob {

@@ -89,14 +89,10 @@ pub fn run_demo_command(terminal: &CommandTerminal) -> Result<u8, CommandFailure
         )
     })?;
     if cancel.is_cancelled() {
-        let code = u8::try_from(128 + signal).unwrap_or(130);
-        return Err(CommandFailure {
-            code,
-            reason: "interrupted",
-            message: "the demo was interrupted; it left nothing behind".into(),
-            hint: None,
-            partial_answer: None,
-        });
+        return Err(CommandFailure::from_signal(
+            signal,
+            "the demo was interrupted; it left nothing behind",
+        ));
     }
     played.map(|()| 0)
 }

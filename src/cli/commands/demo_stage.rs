@@ -26,10 +26,7 @@ impl DemoStage {
     /// Makes the folder. `cancel` ends whatever runs.
     pub fn new_in_temp(cancel: CancelFlag) -> Result<Self, CommandFailure> {
         let failed = |error: io::Error| {
-            CommandFailure::new(
-                Reason::StoreError,
-                format!("failed to prepare the demo: {error}"),
-            )
+            CommandFailure::store_failure(format!("failed to prepare the demo: {error}"))
         };
         let folder = std::env::temp_dir().join(format!("watchdog-demo-{}", std::process::id()));
         fs::create_dir(&folder).map_err(failed)?;
@@ -104,10 +101,10 @@ impl DemoStage {
         ] {
             let path = self.folder.join(name);
             let failed = |error| {
-                CommandFailure::new(
-                    Reason::StoreError,
-                    format!("failed to write {}: {error}", path.display()),
-                )
+                CommandFailure::store_failure(format!(
+                    "failed to write {}: {error}",
+                    path.display()
+                ))
             };
             fs::write(&path, text).map_err(failed)?;
         }

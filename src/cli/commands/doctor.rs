@@ -2,10 +2,9 @@
 
 use super::hook_settings::{choose_hook_program, is_shared};
 use crate::cli::args::DoctorArgs;
-use crate::cli::failure::CommandFailure;
+use crate::cli::failure::{CommandFailure, exit_code};
 use crate::cli::terminal::CommandTerminal;
 use watchdog_facts::display::{escape_to_one_line, name_first};
-use watchdog_facts::verdict::Reason;
 use watchdog_judge::clock::now;
 use watchdog_judge::hooks::HookDialect;
 use watchdog_judge::judge::command_env::CommandEnv;
@@ -77,11 +76,7 @@ pub fn run_doctor_command(
         let findings = report.findings.iter();
         findings.for_each(|finding| show_finding(terminal, finding));
     }
-    Ok(if healthy {
-        0
-    } else {
-        Reason::StoreError.status().exit_code()
-    })
+    Ok(exit_code(healthy))
 }
 
 fn show_finding(terminal: &CommandTerminal, finding: &DoctorFinding) {
@@ -138,13 +133,10 @@ fn bring_back(command_env: &CommandEnv, terminal: &CommandTerminal) -> Result<u8
     let counts = rebuild_rows(open.store.as_ref(), &facts)?;
     let unanchored = find_unanchored_specs(&open, &facts)?;
     let damaged = damaged_databases(&command_env.state).map_err(|error| {
-        CommandFailure::new(
-            Reason::StoreError,
-            format!(
-                "cannot list {}: {error}",
-                command_env.state.root().display()
-            ),
-        )
+        CommandFailure::store_failure(format!(
+            "cannot list {}: {error}",
+            command_env.state.root().display()
+        ))
     })?;
     if let Some(name) = damaged.last().and_then(|path| path.file_name()) {
         rebuilt::record_rebuilt(

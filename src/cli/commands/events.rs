@@ -10,7 +10,7 @@ use jiff::Timestamp;
 use crate::cli::args::EventsArgs;
 use crate::cli::event_lines::{EventLineStyle, EventLines, choose_time_zone};
 use crate::cli::event_order::by_time;
-use crate::cli::failure::CommandFailure;
+use crate::cli::failure::{CommandFailure, signal_code};
 use crate::cli::reader;
 use crate::cli::table::terminal_width;
 use crate::cli::terminal::CommandTerminal;
@@ -107,7 +107,7 @@ pub fn run_events_command(
             }
             tokio::select! {
                 () = tail.wait_for_change() => {}
-                () = signals.wait_for_urgency(SignalUrgency::Interrupted) => return 128 + u8::try_from(signals.last()).unwrap_or(0),
+                () = signals.wait_for_urgency(SignalUrgency::Interrupted) => return signal_code(signals.last()),
             }
             if reader::is_gone() {
                 return 0;

@@ -9,7 +9,6 @@ use watchdog_core::decision::record::explanation::ExplainedStep;
 use watchdog_core::decision::record::run::RunEnd;
 use watchdog_core::decision::record::what_if::ChangedEnd;
 use watchdog_facts::display::escape_to_one_line;
-use watchdog_facts::verdict::Reason;
 use watchdog_judge::judge::command_env::CommandEnv;
 use watchdog_judge::judge::open_worktree::OpenWorktree;
 use watchdog_judge::wire::explain_json::{ExplainedFields, explain_json};
@@ -33,7 +32,7 @@ pub fn run_explain_command(
                 "the verdict of event {} cannot be read: its row is damaged",
                 escape_to_one_line(&event.id)
             );
-            return Err(CommandFailure::new(Reason::StoreError, why)
+            return Err(CommandFailure::store_failure(why)
                 .hint(format!("judge again with: {}", commands.watchdog("check"))));
         }
         VerdictChoice::Found(event) => explain_verdict(store.as_ref(), *event)?,

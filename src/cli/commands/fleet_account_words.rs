@@ -4,11 +4,10 @@
 use std::time::Duration;
 
 use watchdog_facts::display::{escape_to_one_line, plural, time_span};
-use watchdog_facts::verdict::Reason;
 use watchdog_store::open_store;
 
 use crate::cli::args_fleet::FleetAccountArgs;
-use crate::cli::failure::CommandFailure;
+use crate::cli::failure::{CommandFailure, exit_code};
 use crate::cli::terminal::CommandTerminal;
 use watchdog_judge::clock::now;
 use watchdog_judge::judge::command_env::CommandEnv;

@@ -7,11 +7,10 @@ use std::time::Duration;
 use jiff::Timestamp;
 
 use crate::cli::amounts::format_age;
-use crate::cli::failure::CommandFailure;
+use crate::cli::failure::{CommandFailure, exit_code};
 use crate::cli::live::OthersReader;
 use crate::cli::terminal::CommandTerminal;
 use watchdog_facts::display::{escape_to_one_line, plural};
-use watchdog_facts::verdict::Reason;
 use watchdog_judge::clock::now;
 use watchdog_judge::judge::command_env::CommandEnv;
 use watchdog_judge::modes::fleet::{FleetMirror, FleetSetting, MirrorState};
@@ -94,11 +93,7 @@ pub fn add_others(
     }
     let is_away = overview.away.is_some();
     local_overview.add_others(copies.store().as_ref(), overview, specs, now())?;
-    Ok(if is_away {
-        Reason::StoreError.status().exit_code()
-    } else {
-        0
-    })
+    Ok(exit_code(!is_away))
 }
 
 /// The store of the copies for a report, with what is to be noted, and the exit code.
@@ -108,11 +103,7 @@ pub fn copies_of(
 ) -> Result<NotedCopies, CommandFailure> {
     let copies = open_current_copies(command_env, terminal)?;
     let overview = copies.overview(&[])?;
-    let code = if overview.away.is_some() {
-        Reason::StoreError.status().exit_code()
-    } else {
-        0
-    };
+    let code = exit_code(overview.away.is_none());
     let mut notes: Vec<String> = away_note(&overview, now()).into_iter().collect();
     notes.push(
         "figures of what the machines share, from when each joined; commits that were looked at are not shared, so an abort may count as \

@@ -4,7 +4,7 @@ use std::io;
 
 use crate::cli::args::EventsArgs;
 use crate::cli::event_lines::{EventLineStyle, EventLines, choose_time_zone};
-use crate::cli::failure::CommandFailure;
+use crate::cli::failure::{CommandFailure, signal_code};
 use crate::cli::reader;
 use crate::cli::table::terminal_width;
 use crate::cli::terminal::CommandTerminal;
@@ -107,7 +107,7 @@ pub fn print_fleet_events(
                     ),
                     None => return 70,
                 },
-                () = signals.wait_for_urgency(SignalUrgency::Interrupted) => return 128 + u8::try_from(signals.last()).unwrap_or(0),
+                () = signals.wait_for_urgency(SignalUrgency::Interrupted) => return signal_code(signals.last()),
                 () = tokio::time::sleep(READER) => {}
             }
             if reader::is_gone() {

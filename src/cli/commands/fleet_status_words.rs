@@ -5,14 +5,13 @@ use std::time::Duration;
 use anstyle::Style;
 use serde_json::Value;
 use watchdog_facts::display::{escape_to_one_line, plural, time_span};
-use watchdog_facts::verdict::Reason;
 use watchdog_fleet::FleetError;
 use watchdog_fleet::machines::{FleetSurvey, survey_server};
 use watchdog_fleet::migrations::FLEET_FORMAT;
 use watchdog_git::public_address;
 use watchdog_store::open_store;
 
-use crate::cli::failure::CommandFailure;
+use crate::cli::failure::{CommandFailure, exit_code};
 use crate::cli::table::{table_lines, terminal_width};
 use crate::cli::terminal::CommandTerminal;
 use watchdog_judge::judge::command_env::CommandEnv;
@@ -71,11 +70,7 @@ pub(super) fn show_fleet_status(
         fleet_facts.show(terminal, Some(&survey));
         show_machines(terminal, &fleet_facts.setting, &survey);
     }
-    Ok(if is_fit(&survey) {
-        0
-    } else {
-        Reason::StoreError.status().exit_code()
-    })
+    Ok(exit_code(is_fit(&survey)))
 }
 
 /// Asks the server how it is, and how the account stands where it is fit.

@@ -5,7 +5,6 @@ use crate::cli::args_fleet::{FleetArgs, FleetCommand};
 use crate::cli::failure::CommandFailure;
 use crate::cli::terminal::CommandTerminal;
 use watchdog_facts::display::{escape_to_one_line, plural};
-use watchdog_facts::verdict::Reason;
 use watchdog_fleet::connection_settings::ConnectionSettings;
 use watchdog_fleet::event_pruning::{KeptEvents, prune_events, survey_events};
 use watchdog_fleet::migrations::{MigrationOutcome, as_sql, migrate_tables};
@@ -318,7 +317,7 @@ impl From<FleetError> for CommandFailure {
             FleetError::BadAddress { .. }
             | FleetError::BadVariable { .. }
             | FleetError::NameTaken { .. } => CommandFailure::usage(error.to_string()),
-            _ => CommandFailure::new(Reason::StoreError, error.to_string()),
+            _ => CommandFailure::store_failure(error.to_string()),
         };
         failure.hint(error.hint())
     }
@@ -330,7 +329,7 @@ impl From<FleetSettingError> for CommandFailure {
             FleetSettingError::Server(error) => error.into(),
             FleetSettingError::State(error) => error.into(),
             FleetSettingError::Unusable { .. } => {
-                CommandFailure::new(Reason::StoreError, error.to_string()).hint(error.hint())
+                CommandFailure::store_failure(error.to_string()).hint(error.hint())
             }
         }
     }

@@ -3,6 +3,8 @@
 
 use std::path::Path;
 
+use signal_hook::consts::SIGINT;
+
 use super::runtime::in_runtime;
 use crate::cli::failure::CommandFailure;
 use crate::cli::prompts::{UnansweredPrompt, ask_confirmation, choose_many, choose_one};
@@ -11,7 +13,6 @@ use watchdog_core::config::settings::CommandCriterion;
 use watchdog_core::config::{nearest_hint, parse_config};
 use watchdog_facts::display::{escape_for_display, escape_to_one_line};
 use watchdog_facts::evidence::CheckOutcome;
-use watchdog_facts::verdict::Reason;
 use watchdog_judge::judge::signals::SignalUrgency;
 use watchdog_judge::judge::spawn_io::spawn_io;
 use watchdog_judge::modes::init::{
@@ -19,9 +20,6 @@ use watchdog_judge::modes::init::{
 };
 use watchdog_judge::wire::setup_json::TriedCheck;
 use watchdog_process::CancelFlag;
-
-/// The exit code of a shell for a program that Ctrl-C ended.
-const INTERRUPTED: u8 = 130;
 
 /// Has a person choose among what is proposed.
 pub(super) fn ask_choices(
@@ -119,11 +117,7 @@ pub(super) fn try_checks(
 pub(super) fn refuse_without_answer(why: UnansweredPrompt) -> CommandFailure {
     match why {
         UnansweredPrompt::Stopped => {
-            let message = "stopped at a question; nothing was written".to_owned();
-            CommandFailure {
-                code: INTERRUPTED,
-                ..CommandFailure::new(Reason::Interrupted, message)
-            }
+            CommandFailure::from_signal(SIGINT, "stopped at a question; nothing was written")
         }
         UnansweredPrompt::Unusable(_) => {
             CommandFailure::usage(why.to_string()).hint("nothing was written; --yes asks nothing")
@@ -152,14 +146,10 @@ fn run_one(
         (ended, signals.last())
     })?;
     match ended {
-        (_, signal @ 1..) => {
-            let code = u8::try_from(128 + signal).unwrap_or(u8::MAX);
-            let failure = CommandFailure::new(
-                Reason::Interrupted,
-                "stopped while a check ran; nothing was written",
-            );
-            Err(CommandFailure { code, ..failure })
-        }
+        (_, signal @ 1..) => Err(CommandFailure::from_signal(
+            signal,
+            "stopped while a check ran; nothing was written",
+        )),
         (ended, _) => Ok(ended),
     }
 }

@@ -7,7 +7,7 @@ use std::time::{Duration, Instant};
 
 use crate::cli::amounts::{format_age, format_size};
 use crate::cli::args_logs::LogsArgs;
-use crate::cli::failure::CommandFailure;
+use crate::cli::failure::{CommandFailure, signal_code};
 use crate::cli::log_view::LogView;
 use crate::cli::table::terminal_width;
 use crate::cli::terminal::CommandTerminal;
@@ -16,7 +16,6 @@ use watchdog_agent::stream::OutputEvents;
 use watchdog_facts::display::{escape_for_display, escape_to_one_line};
 use watchdog_facts::secret_lines::LineMasker;
 use watchdog_facts::session_event::SessionEvent;
-use watchdog_facts::verdict::Reason;
 use watchdog_judge::clock::now;
 use watchdog_judge::judge::command_env::CommandEnv;
 use watchdog_judge::judge::open_worktree::OpenWorktree;
@@ -97,7 +96,7 @@ fn open_chosen(
                 CommandFailure::usage(format!("{path} is not read: {error}"))
                     .hint(format!("list the logs with: {}", list()))
             }
-            _ => CommandFailure::new(Reason::StoreError, format!("cannot read {path}: {error}")),
+            _ => CommandFailure::store_failure(format!("cannot read {path}: {error}")),
         }
     })
 }
@@ -271,7 +270,7 @@ impl LogOutput {
         loop {
             let count = self.reader.read_next(&mut buffer).map_err(|error| {
                 let path = escape_to_one_line(&path.display().to_string());
-                CommandFailure::new(Reason::StoreError, format!("cannot read {path}: {error}"))
+                CommandFailure::store_failure(format!("cannot read {path}: {error}"))
             })?;
             if count == 0 {
                 return Ok(true);
@@ -330,7 +329,7 @@ fn follow_log(
             }
             tokio::select! {
                 () = tokio::time::sleep(POLL) => {}
-                () = signals.wait_for_urgency(SignalUrgency::Interrupted) => return Ok(128 + u8::try_from(signals.last()).unwrap_or(0)),
+                () = signals.wait_for_urgency(SignalUrgency::Interrupted) => return Ok(signal_code(signals.last())),
             }
         }
     })?

@@ -9,7 +9,6 @@ use watchdog_agent::stream::OutputEvents;
 use watchdog_agent::transcript;
 use watchdog_core::config::nearest_hint;
 use watchdog_facts::display::escape_to_one_line;
-use watchdog_facts::verdict::Reason;
 use watchdog_judge::judge::command_env::CommandEnv;
 use watchdog_judge::judge::open_worktree::OpenWorktree;
 use watchdog_judge::session::{SessionLog, logs_of};
@@ -353,10 +352,10 @@ fn read_logs(
     let folder = command_env.state.logs();
     logs_of(&folder, &open.worktree_id).map_err(|error| {
         let folder = folder.join(&open.worktree_id);
-        CommandFailure::new(
-            Reason::StoreError,
-            format!("cannot list the logs in {}: {error}", folder.display()),
-        )
+        CommandFailure::store_failure(format!(
+            "cannot list the logs in {}: {error}",
+            folder.display()
+        ))
         .hint("make it readable for you, or name another state directory with --state-dir")
     })
 }

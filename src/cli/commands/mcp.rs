@@ -15,7 +15,7 @@ use serde_json::Value;
 use tokio::sync::Mutex;
 use tokio::time::timeout;
 
-use crate::cli::failure::CommandFailure;
+use crate::cli::failure::{CommandFailure, signal_code};
 use crate::cli::terminal::CommandTerminal;
 use watchdog_facts::verdict::{Reason, Status};
 use watchdog_git::{HistoryPoint, Worktree};
@@ -71,10 +71,7 @@ pub fn run_mcp_command(
         let _ = timeout(WIND_UP, turn.lock()).await;
         served.map(|()| signals.last())
     })??;
-    Ok(match signal {
-        0 => 0,
-        signal => 128 + u8::try_from(signal).unwrap_or(0),
-    })
+    Ok(signal_code(signal))
 }
 
 async fn serve_client(server: JudgeServer) -> Result<(), CommandFailure> {

@@ -4,7 +4,7 @@ use std::collections::BTreeSet;
 use std::time::{Duration, Instant};
 
 use crate::cli::args_notify::{NotifyArgs, NotifyCommand};
-use crate::cli::failure::CommandFailure;
+use crate::cli::failure::{CommandFailure, exit_code};
 use crate::cli::terminal::CommandTerminal;
 use watchdog_core::config::message_template::MessageForm;
 use watchdog_core::config::parse_bytes;
@@ -102,11 +102,7 @@ pub fn run_notify_command(
             format!("{arrived} sent, {failed} not")
         });
     }
-    Ok(if failed == 0 {
-        0
-    } else {
-        Reason::StoreError.status().exit_code()
-    })
+    Ok(exit_code(failed == 0))
 }
 
 /// The rules of the trusted configuration in force. A named one needs no repository.

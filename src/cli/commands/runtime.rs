@@ -4,7 +4,6 @@ use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
 use crate::cli::failure::CommandFailure;
-use watchdog_facts::verdict::Reason;
 use watchdog_judge::judge::signals::SignalState;
 use watchdog_process::headroom::check_headroom;
 
@@ -31,13 +30,10 @@ async fn hold_threads() {
 /// Runs something in a runtime of one thread, with signals listened to from the first moment.
 pub fn in_runtime<T>(work: impl AsyncFnOnce(&mut SignalState) -> T) -> Result<T, CommandFailure> {
     let failed = |error: std::io::Error| {
-        CommandFailure::new(
-            Reason::StoreError,
-            format!("failed to start the event loop: {error}"),
-        )
+        CommandFailure::store_failure(format!("failed to start the event loop: {error}"))
     };
     check_headroom().map_err(|why| {
-        CommandFailure::new(Reason::StoreError, format!("nothing is begun: {why}")).hint(why.hint())
+        CommandFailure::store_failure(format!("nothing is begun: {why}")).hint(why.hint())
     })?;
     // A thread that is there once stays: where no further one can be had, work waits for it instead of failing.
     let runtime = tokio::runtime::Builder::new_current_thread()

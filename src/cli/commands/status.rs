@@ -131,7 +131,7 @@ fn export_metrics(
     series: &[MetricSeries],
 ) -> Result<u8, CommandFailure> {
     metrics_file::write_metrics(path, &metrics_text(series)).map_err(|error| {
-        let failure = CommandFailure::new(Reason::StoreError, format!("cannot write metrics to {}: {error}", path.display()));
+        let failure = CommandFailure::store_failure(format!("cannot write metrics to {}: {error}", path.display()));
         failure.hint("what was there before is there still; make room, or name a file in a folder that this user may write to")
     })?;
     let samples: usize = series.iter().map(|metric| metric.samples.len()).sum();

@@ -4,7 +4,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use crate::cli::args_watch::WatchArgs;
-use crate::cli::failure::CommandFailure;
+use crate::cli::failure::{CommandFailure, signal_code};
 use crate::cli::reader;
 use crate::cli::terminal::CommandTerminal;
 use watchdog_judge::judge::command_env::CommandEnv;
@@ -59,9 +59,5 @@ pub fn run_watch_command(
     };
     let _copies = start_fleet_copies(command_env);
     let signal = in_runtime(async |signals| stay(command_env, &request, signals).await)??;
-    Ok(if signal == 0 {
-        0
-    } else {
-        128 + u8::try_from(signal).unwrap_or(0)
-    })
+    Ok(signal_code(signal))
 }

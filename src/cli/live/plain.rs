@@ -12,13 +12,12 @@ use super::live_data::LiveRowKey;
 use super::session_poll::SessionPoll;
 use super::signals::read_signals;
 use super::store_poll::{ChosenRows, POLL, StorePoll};
-use crate::cli::failure::CommandFailure;
+use crate::cli::failure::{CommandFailure, signal_code};
 use crate::cli::reader;
 use crate::cli::table::{shown_path, style_of};
 use crate::cli::terminal::CommandTerminal;
 use watchdog_facts::display::escape_to_one_line;
 use watchdog_facts::shell_line::WorktreeCommands;
-use watchdog_facts::verdict::Reason;
 use watchdog_judge::clock::local_now;
 use watchdog_judge::judge::command_env::CommandEnv;
 use watchdog_judge::judge::live_session::SessionLiveness;
@@ -37,10 +36,7 @@ pub fn watch_as_lines(
     only: &[String],
 ) -> Result<u8, CommandFailure> {
     let no_room = |error: std::io::Error| {
-        CommandFailure::new(
-            Reason::StoreError,
-            format!("the view cannot begin: {error}"),
-        )
+        CommandFailure::store_failure(format!("the view cannot begin: {error}"))
     };
     let (to, inputs) = channel();
     read_signals(to.clone()).map_err(no_room)?;
@@ -88,7 +84,7 @@ pub fn watch_as_lines(
         }
         match inputs.recv_timeout(POLL) {
             Ok(LiveInput::Ended(signal)) => {
-                return Ok(128_u8.saturating_add(u8::try_from(signal).unwrap_or(0)));
+                return Ok(signal_code(signal));
             }
             Ok(LiveInput::Session(key, live)) => {
                 lines.sessions.insert(key, live);

@@ -30,7 +30,6 @@ use crate::cli::failure::CommandFailure;
 use crate::cli::terminal::CommandTerminal;
 use watchdog_facts::display::escape_to_one_line;
 use watchdog_facts::shell_line::WorktreeCommands;
-use watchdog_facts::verdict::Reason;
 use watchdog_judge::clock::local_now;
 use watchdog_judge::judge::command_env::CommandEnv;
 use watchdog_judge::session::find_enclosing_session;
@@ -84,11 +83,8 @@ pub fn watch_live(
     let (to, inputs) = channel();
     read_signals(to.clone()).map_err(no_room)?;
     let screen = LiveScreen::take(args.mouse).map_err(|error| {
-        CommandFailure::new(
-            Reason::StoreError,
-            format!("the terminal cannot be drawn on: {error}"),
-        )
-        .hint("add --plain")
+        CommandFailure::store_failure(format!("the terminal cannot be drawn on: {error}"))
+            .hint("add --plain")
     })?;
     LiveShell::start(quiet, (below, specs, others), args.only, screen, run, to)?.run(&inputs)
 }
@@ -101,11 +97,8 @@ fn is_drawable() -> bool {
 }
 
 fn no_room(error: io::Error) -> CommandFailure {
-    CommandFailure::new(
-        Reason::StoreError,
-        format!("the view cannot begin: {error}"),
-    )
-    .hint("add --plain, which needs fewer threads")
+    CommandFailure::store_failure(format!("the view cannot begin: {error}"))
+        .hint("add --plain, which needs fewer threads")
 }
 
 /// Everything that the event loop holds.

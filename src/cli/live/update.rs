@@ -7,6 +7,7 @@ use super::input::{LiveEffect, LiveInput};
 use super::live_data::{DetailTab, LiveRowKey, PlannedDeed};
 use super::model::{DetailPage, FILTERS, ListOrder, LiveModel, LiveOverlay};
 use super::update_detail::{chosen_snapshot, detail_key, take_diff, take_tab};
+use crate::cli::failure::signal_code;
 use watchdog_view::overview::StatusRow;
 
 /// The exit code of a view that Ctrl-C ended.
@@ -69,9 +70,7 @@ pub fn update_model(model: &mut LiveModel, input: LiveInput) -> Vec<LiveEffect> 
         LiveInput::DeedsAllowed(why) => model.no_deeds = why,
         LiveInput::Continued => {}
         LiveInput::Ended(signal) => {
-            return vec![LiveEffect::Quit(
-                128_u8.saturating_add(u8::try_from(signal).unwrap_or(0)),
-            )];
+            return vec![LiveEffect::Quit(signal_code(signal))];
         }
     }
     Vec::new()
