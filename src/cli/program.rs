@@ -6,7 +6,7 @@ use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 use std::time::Duration;
 
-use watchdog_facts::display::{escape_for_display, escape_to_one_line, plural};
+use watchdog_facts::display::{escape_for_display, plural};
 use watchdog_facts::shell_line::WorktreeCommands;
 use watchdog_facts::verdict::Reason;
 use watchdog_git::leave_gone_folder;
@@ -247,11 +247,7 @@ fn say_unread_notes(
         let detail = around().map_or(note.detail.clone(), |around| {
             around.commands_here().name_worktree(&note.detail)
         });
-        terminal.complain(&format!(
-            "watchdog: {} ({})",
-            escape_to_one_line(&detail),
-            note.code
-        ));
+        terminal.complain_of(&format!("{detail} ({})", note.code));
     }
 }
 

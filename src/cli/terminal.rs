@@ -134,6 +134,21 @@ impl CommandTerminal {
         to_stderr(text);
     }
 
+    /// Complains of a fact, in one line.
+    pub fn complain_of(&self, text: &str) {
+        self.complain(&format!("watchdog: {}", escape_to_one_line(text)));
+    }
+
+    /// The same about a warning of a judgement.
+    pub fn complain_of_note(&self, note: &Degradation) {
+        self.complain_of(&format!("{} ({})", note.detail, note.code));
+    }
+
+    /// Tells a note beside a result.
+    pub fn tell_note(&self, note: &str) {
+        self.tell(&format!("note: {}", escape_to_one_line(note)));
+    }
+
     /// Returns the callback through which a mode reports progress.
     pub fn narrator(&self) -> ProgressCallback {
         let terminal = *self;

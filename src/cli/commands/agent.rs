@@ -91,9 +91,9 @@ fn list_agents(command_env: &CommandEnv, terminal: &CommandTerminal) -> u8 {
         })
         .collect();
     terminal.table(["NAME", "AGENT", "TESTED", "PRESET", "PROGRAM"], &[], &rows);
-    problems.iter().for_each(|problem| {
-        terminal.complain(&format!("watchdog: {}", escape_to_one_line(problem)))
-    });
+    problems
+        .iter()
+        .for_each(|problem| terminal.complain_of(problem));
     0
 }
 

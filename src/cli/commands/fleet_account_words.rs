@@ -109,11 +109,8 @@ fn clear_limits(
         terminal.value(&cleared_limits_json(name, there, unsent.is_none()));
     }
     if let Some(error) = unsent {
-        terminal.complain(&format!(
-            "watchdog: the server was not told: {}",
-            escape_to_one_line(&error.to_string())
-        ));
-        return Ok(Reason::StoreError.status().exit_code());
+        terminal.complain_of(&format!("the server was not told: {error}"));
+        return Ok(exit_code(false));
     }
     if !terminal.json {
         terminal.sentence(&match there {

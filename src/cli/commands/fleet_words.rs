@@ -228,10 +228,7 @@ fn run_fleet_leave(
         terminal.sentence(&format!("This machine left the fleet on {server}."));
     }
     if let Some(error) = still_listed {
-        terminal.complain(&format!(
-            "watchdog: the server still lists '{name}': {}",
-            escape_to_one_line(&error.to_string())
-        ));
+        terminal.complain_of(&format!("the server still lists '{name}': {error}"));
     }
     Ok(0)
 }

@@ -183,7 +183,7 @@ fn show_leftovers(
         terminal.sentence(&format!("  kept: {}", in_words(commands, *kind, *count)));
     }
     for note in &leftovers.notes {
-        terminal.complain(&format!("watchdog: {}", escape_to_one_line(note)));
+        terminal.complain_of(note);
     }
     let snapshots = leftovers.counts.get(&LeftoverKind::Snapshots);
     let snapshots = snapshots.is_some_and(|total| total.count > 0);

@@ -125,9 +125,9 @@ fn tell_second_hooks(
             .ok()
             .and_then(|file| file.text);
         if text.is_some_and(|text| hook_text::has_own_hooks(agent, &text, program)) {
-            terminal.complain(&format!(
-                "watchdog: {} has hooks of watchdog, too, and the agent may run both; keep them in one file",
-                escape_to_one_line(&file.display().to_string())
+            terminal.complain_of(&format!(
+                "{} has hooks of watchdog, too, and the agent may run both; keep them in one file",
+                file.display()
             ));
         }
     }
@@ -301,7 +301,7 @@ impl SettingsChange {
     /// Names the setting with which no hook runs, and other hooks of watchdog for the same events.
     pub(super) fn tell_obstacles(&self, terminal: &CommandTerminal, worktree: Option<&Worktree>) {
         if let Some(switch) = find_switch(self.which, worktree) {
-            terminal.complain(&format!("watchdog: {switch}"));
+            terminal.complain_of(&switch);
         }
         tell_second_hooks(terminal, self.which, worktree, &self.program);
     }
@@ -329,9 +329,8 @@ impl SettingsChange {
             false => ", and runs beside the new ones",
         };
         for handwritten in &self.others {
-            terminal.complain(&format!(
-                "watchdog: left as it is, because it was written by hand{beside}: {}",
-                escape_to_one_line(handwritten)
+            terminal.complain_of(&format!(
+                "left as it is, because it was written by hand{beside}: {handwritten}"
             ));
         }
     }

@@ -329,7 +329,7 @@ fn show_unwritten(terminal: &CommandTerminal, report: &InitReport<'_>) {
         terminal.tell(&format!("not in it: {}", escape_to_one_line(line)));
     }
     for note in report.notes {
-        terminal.tell(&format!("note: {}", escape_to_one_line(note)));
+        terminal.tell_note(note);
     }
     if report.text.is_none() {
         terminal.sentence(

@@ -97,7 +97,7 @@ pub fn run_report_command(
         return Ok(code);
     }
     for note in &figures.notes {
-        terminal.tell(&format!("note: {}", escape_to_one_line(note)));
+        terminal.tell_note(note);
     }
     show_report(terminal, &figures, &command_env.commands_here());
     Ok(code)

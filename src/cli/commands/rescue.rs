@@ -176,10 +176,7 @@ fn report_rescue(
             terminal.line(&format!("  note: {}", escape_to_one_line(&warning.detail)));
         }
         if let Some(held_back) = &outcome.held_back {
-            terminal.complain(&format!(
-                "watchdog: not committed: {}",
-                escape_to_one_line(&held_back.why)
-            ));
+            terminal.complain_of(&format!("not committed: {}", held_back.why));
         }
         if let Some(why) = &outcome.failed {
             terminal.complain(&format!(
@@ -188,16 +185,10 @@ fn report_rescue(
             ));
         }
         if let Some(branch) = &outcome.fallback_branch {
-            terminal.complain(&format!(
-                "watchdog: the work is on the branch {} instead",
-                escape_to_one_line(branch)
-            ));
+            terminal.complain_of(&format!("the work is on the branch {branch} instead"));
         }
         for path in outcome.lost.iter().take(SHOWN) {
-            terminal.complain(&format!(
-                "watchdog: neither in HEAD nor in the work tree: {}",
-                escape_to_one_line(path)
-            ));
+            terminal.complain_of(&format!("neither in HEAD nor in the work tree: {path}"));
         }
         if outcome.lost.len() > SHOWN {
             terminal.complain(&format!(
@@ -210,9 +201,8 @@ fn report_rescue(
         }
     }
     if let Some(error) = &unread {
-        terminal.complain(&format!(
-            "watchdog: not all could be kept: {}; see to the disk, then rescue again",
-            escape_to_one_line(&error.to_string())
+        terminal.complain_of(&format!(
+            "not all could be kept: {error}; see to the disk, then rescue again"
         ));
     }
     Ok(match &outcome.held_back {

@@ -43,19 +43,12 @@ pub fn run_snapshot_command(
         })?;
     }
     if let Some(unreadable) = unread {
-        terminal.complain(&format!(
-            "watchdog: {}",
-            watchdog_facts::display::escape_to_one_line(&unreadable.why)
-        ));
+        terminal.complain_of(&unreadable.why);
     }
     let fault = require_usable_git(&open.worktree).err().map(unusable_note);
     let notes = recorded.notes.iter().chain(&fault);
     for note in notes.chain(&open.worktree.served_note()) {
-        terminal.complain(&format!(
-            "watchdog: {} ({})",
-            watchdog_facts::display::escape_to_one_line(&note.detail),
-            note.code
-        ));
+        terminal.complain_of_note(note);
     }
     if terminal.json {
         terminal.print_answer(&NewBaseline {

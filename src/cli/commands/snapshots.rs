@@ -391,9 +391,8 @@ fn resolve_snapshot_id(open: &OpenWorktree, id: &str) -> Result<String, CommandF
 fn record_event(terminal: &CommandTerminal, open: &OpenWorktree, kind: &str, data: Value) {
     let noted = new_event(now(), &open.worktree_id, None, kind, data);
     if let Err(error) = open.store.append(&[noted], None) {
-        terminal.complain(&format!(
-            "watchdog: this could not be written into the journal: {}",
-            escape_to_one_line(&error.to_string())
+        terminal.complain_of(&format!(
+            "this could not be written into the journal: {error}"
         ));
     }
 }

@@ -79,7 +79,7 @@ pub fn run_status_command(
         status_overview
             .notes
             .iter()
-            .for_each(|note| terminal.tell(&format!("note: {}", escape_to_one_line(note))));
+            .for_each(|note| terminal.tell_note(note));
         let (sums, incomplete) = sum_all_days(store.as_ref(), &below, now, tell)?;
         return export_metrics(
             terminal,
@@ -99,7 +99,7 @@ pub fn run_status_command(
         .unwrap_or_default();
     status_overview.notes.extend(aged);
     for note in &status_overview.notes {
-        terminal.tell(&format!("note: {}", escape_to_one_line(note)));
+        terminal.tell_note(note);
     }
     if status_overview.rows.is_empty() {
         terminal.tell(&explain_empty_table(

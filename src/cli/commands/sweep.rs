@@ -110,7 +110,7 @@ pub fn run_sweep_command(
         );
     }
     for note in &report.notes {
-        terminal.tell(&format!("note: {}", escape_to_one_line(note)));
+        terminal.tell_note(note);
     }
     if !json || report.not_reached > 0 {
         terminal.tell(&summarize_report(&report));

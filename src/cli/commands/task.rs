@@ -91,11 +91,7 @@ fn load_board(queue: &TaskQueue, shared: &TaskOptions) -> Result<TaskBoard, Comm
 /// Reports unreadable tasks, which stop no other task.
 pub fn report_unreadable_tasks(terminal: &CommandTerminal, queue: &TaskQueue) {
     for note in &queue.effective.notes {
-        terminal.complain(&format!(
-            "watchdog: {} ({})",
-            escape_to_one_line(&note.detail),
-            note.code
-        ));
+        terminal.complain_of_note(note);
     }
     for problem in &queue.folder.problems {
         terminal.complain(&format!(
@@ -543,9 +539,8 @@ fn explain_board_error(error: TaskBoardError) -> CommandFailure {
 
 fn write_back(terminal: &CommandTerminal, board: &TaskBoard, id: &str) {
     if let Err(error) = board.write_back(id) {
-        terminal.complain(&format!(
-            "watchdog: failed to write the status of {} into its file: {error}",
-            escape_to_one_line(id)
+        terminal.complain_of(&format!(
+            "failed to write the status of {id} into its file: {error}"
         ));
     }
 }
