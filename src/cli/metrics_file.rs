@@ -3,8 +3,9 @@
 use std::fs::{self, File, OpenOptions, Permissions};
 use std::io::{self, Write as _};
 use std::os::unix::fs::{OpenOptionsExt as _, PermissionsExt as _};
-use std::path::{Path, PathBuf};
+use std::path::Path;
 
+use super::page_file::draft_of;
 use super::result_output;
 
 /// The collector runs as another user.
@@ -18,24 +19,13 @@ pub fn write_metrics(path: &Path, text: &str) -> io::Result<()> {
     if path == Path::new("-") {
         return result_output::write_result(&mut io::stdout().lock(), text.as_bytes());
     }
-    let draft = draft_beside(path)?;
+    let draft = draft_of(path)?;
     let written = replace_file(path, &draft, text);
     if written.is_err() {
         // Of no use to anyone; the error that matters is the first.
         let _ = fs::remove_file(&draft);
     }
     written
-}
-
-/// The collector reads names that end with `.prom`, and so not this one.
-fn draft_beside(path: &Path) -> io::Result<PathBuf> {
-    let name = path
-        .file_name()
-        .ok_or_else(|| io::Error::new(io::ErrorKind::IsADirectory, "it names a folder"))?;
-    let mut draft = std::ffi::OsString::from(".");
-    draft.push(name);
-    draft.push(format!(".{}.draft", std::process::id()));
-    Ok(path.with_file_name(draft))
 }
 
 fn replace_file(path: &Path, draft: &Path, text: &str) -> io::Result<()> {

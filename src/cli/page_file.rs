@@ -49,7 +49,7 @@ fn write_page(path: &Path, content: &[u8]) -> io::Result<()> {
     })
 }
 
-fn draft_of(target: &Path) -> io::Result<PathBuf> {
+pub(super) fn draft_of(target: &Path) -> io::Result<PathBuf> {
     let name = target
         .file_name()
         .ok_or_else(|| io::Error::new(io::ErrorKind::IsADirectory, "it names a folder"))?;

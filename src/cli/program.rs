@@ -104,7 +104,7 @@ pub fn main() -> ExitCode {
             answer_all_the_same(&format!("the system has no further {}", shortage.of))
         }
         Err(_) if let Some(shortage) = scarcity::get_shortage() => {
-            let around = command_env(&global, &terminal, None, NotificationWorker::default()).ok();
+            let around = read_hint_env(&global, &terminal);
             without_room(&terminal, (around.as_ref(), judges), shortage)
         }
         Err(_) if in_a_hook => answer_all_the_same("this is a bug in watchdog; please report it"),
@@ -127,7 +127,7 @@ fn locate_hint(
     let around = failure
         .hint
         .as_ref()
-        .and_then(|_| command_env(global, terminal, None, NotificationWorker::default()).ok());
+        .and_then(|_| read_hint_env(global, terminal));
     match around {
         Some(around) => failure.with_worktree_hint(&around.commands_here()),
         None => failure,
@@ -163,7 +163,16 @@ fn dispatch_command(cli: Cli, terminal: &CommandTerminal) -> Result<u8, CommandF
         .and_then(|folder| std::path::absolute(folder).ok());
     let notifications =
         NotificationWorker::naming(WorktreeCommands::default().with_state_dir(state.as_deref()));
-    let around = || command_env(global, terminal, agent.clone(), notifications.clone());
+    let around_state = |state| {
+        build_command_env(
+            state,
+            global,
+            terminal,
+            agent.clone(),
+            notifications.clone(),
+        )
+    };
+    let around = || around_state(state_dir(global)?);
     let Some(command) = cli.command else {
         return status::run_bare_command(&around()?, terminal);
     };
@@ -181,11 +190,15 @@ fn dispatch_command(cli: Cli, terminal: &CommandTerminal) -> Result<u8, CommandF
         Command::Fleet(args) => fleet::run_fleet_command(&around()?, terminal, args),
         Command::Forget(args) => forget::run_forget_command(&around()?, terminal, args),
         Command::Init(args) => init::run_init_command(&around()?, terminal, args),
-        Command::Doctor(args) => doctor::run_doctor_command(
-            &environment_of_doctor(global, terminal, agent.clone(), notifications.clone())?,
-            terminal,
-            args,
-        ),
+        Command::Doctor(args) => {
+            // Without a place for its state, doctor says just that.
+            let state = match state_dir(global) {
+                Err(StoreError::NoPlace) => StateDir::without_directory(),
+                named => named?,
+            };
+            let around = around_state(state)?;
+            doctor::run_doctor_command(&around, terminal, args)
+        }
         Command::Evaluate(args) => {
             evaluate::run_evaluate_command(around, global.worktree.is_some(), terminal, args)
         }
@@ -283,34 +296,10 @@ fn run_words(line: &[OsString]) -> u8 {
     }
 }
 
-/// Reads the environment, once, into what the commands need.
-pub fn command_env(
-    global: &GlobalArgs,
-    terminal: &CommandTerminal,
-    agent_program: Option<OsString>,
-    notifications: NotificationWorker,
-) -> Result<CommandEnv, CommandFailure> {
-    build_command_env(
-        state_dir(global)?,
-        global,
-        terminal,
-        agent_program,
-        notifications,
-    )
-}
-
-/// The same for a look at what is wrong: that there is no place for the state is one of its findings.
-fn environment_of_doctor(
-    global: &GlobalArgs,
-    terminal: &CommandTerminal,
-    agent_program: Option<OsString>,
-    notifications: NotificationWorker,
-) -> Result<CommandEnv, CommandFailure> {
-    let state = match state_dir(global) {
-        Err(StoreError::NoPlace) => StateDir::without_directory(),
-        found => found?,
-    };
-    build_command_env(state, global, terminal, agent_program, notifications)
+/// The environment for the hint of a failure, as far as it can be read.
+fn read_hint_env(global: &GlobalArgs, terminal: &CommandTerminal) -> Option<CommandEnv> {
+    let state = state_dir(global).ok()?;
+    build_command_env(state, global, terminal, None, NotificationWorker::default()).ok()
 }
 
 fn state_dir(global: &GlobalArgs) -> Result<StateDir, StoreError> {
@@ -329,6 +318,7 @@ fn state_dir(global: &GlobalArgs) -> Result<StateDir, StoreError> {
     })
 }
 
+/// Reads the environment, once, into what the commands need.
 fn build_command_env(
     state: StateDir,
     global: &GlobalArgs,

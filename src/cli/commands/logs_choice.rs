@@ -11,10 +11,9 @@ use watchdog_core::config::nearest_hint;
 use watchdog_facts::display::escape_to_one_line;
 use watchdog_judge::judge::command_env::CommandEnv;
 use watchdog_judge::judge::open_worktree::OpenWorktree;
-use watchdog_judge::session::{SessionLog, logs_of};
+use watchdog_judge::session::{SessionLog, logs_of, record_lives};
 use watchdog_judge::wire::log_event_json::ListedLog;
 use watchdog_judge::wire::session_events::ran_by;
-use watchdog_process::still_runs;
 use watchdog_store::RecordType;
 use watchdog_store::engine::{EventCursor, StoredEvent};
 use watchdog_store::journal::kind;
@@ -67,7 +66,7 @@ impl ChosenLog {
             .unwrap_or_else(|| begun.clone());
         match now.ended_at {
             None if now.started_at != begun.started_at => SessionPhase::Ended,
-            None if is_running(&now) => SessionPhase::Runs,
+            None if record_lives(&now) => SessionPhase::Runs,
             None => SessionPhase::Gone,
             Some(_) => SessionPhase::Ended,
         }
@@ -117,13 +116,6 @@ impl ChosenLog {
         };
         format!("{spec}{began}{state}; {what}: {}", self.path.display())
     }
-}
-
-fn is_running(record: &SessionRecord) -> bool {
-    record.ended_at.is_none()
-        && record
-            .pid
-            .is_some_and(|pid| still_runs(pid, record.started_at))
 }
 
 /// The log that a word names; without one, that of the last session.
@@ -370,7 +362,7 @@ pub fn list_logs(
     let facts = facts_of(open, &logs)?;
     let listed = logs.into_iter().zip(facts).map(|(log, (spec, end))| {
         let record = records.iter().find(|(_, record)| has_log(record, &log));
-        let running = record.is_some_and(|(_, record)| is_running(record));
+        let running = record.is_some_and(|(_, record)| record_lives(record));
         ListedLog {
             spec: record.map(|(spec, _)| spec.clone()).or(spec),
             end: if running { Some("running".into()) } else { end },
