@@ -21,9 +21,9 @@ use super::content_ids::content_hash;
 use super::error::{Error, ReadContext as _};
 use super::open::Worktree;
 use super::origin_evidence::OriginEvidence;
-use super::patch::LINES_UP_TO;
 use super::path_text::escape_path;
 use super::snapshot::as_path;
+use super::tree_change::LINES_UP_TO;
 use super::tree_change::{self, ChangedFile, FileEntry};
 use super::verified::peel_tags;
 use super::walk::CommitHistory;
@@ -271,7 +271,7 @@ impl<'a> BroughtSearch<'a> {
             return Ok(Some(recorded.source.clone()));
         }
         let is_telling = || {
-            tree_change::read_object_size(self.worktree, new.1)
+            tree_change::read_object_size(&self.worktree.repo, new.1)
                 .map(|size| size.is_some_and(|size| size >= MIN_TELLING))
         };
         if file.old.is_some() || !is_telling()? {

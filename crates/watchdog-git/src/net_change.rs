@@ -76,7 +76,7 @@ pub(super) fn compute_change(
     }
     let alone = parts.origins.imported.is_empty() && parts.rescued.is_empty();
     let changed = match alone {
-        true => tree_change::list_changed_files(worktree, start_tree, head_tree)?
+        true => tree_change::list_changed_files(&worktree.repo, start_tree, head_tree)?
             .into_iter()
             .filter(|file| file.old.or(file.new).is_some())
             .collect(),
@@ -231,7 +231,9 @@ fn changed_by(
         None => (&ObjectId::empty_tree(tree.kind()), &[][..]),
     };
     let mut own = Vec::new();
-    for ChangedFile { path, old, new } in tree_change::list_changed_files(worktree, first, tree)? {
+    for ChangedFile { path, old, new } in
+        tree_change::list_changed_files(&worktree.repo, first, tree)?
+    {
         let mut before: Vec<Option<FileEntry>> = vec![old];
         for side in others {
             before.push(tree_change::find_file(worktree, *side, path.as_ref())?);

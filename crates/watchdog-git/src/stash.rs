@@ -136,7 +136,7 @@ impl Worktree {
         let mut ids = Vec::new();
         for (at, commit) in [&id].into_iter().chain(others).enumerate() {
             let before = if at < 2 { base } else { empty };
-            for file in list_changed_files(self, before, tree_of(&self.repo, *commit)?)? {
+            for file in list_changed_files(&self.repo, before, tree_of(&self.repo, *commit)?)? {
                 if ids.len() >= MAX_FILES {
                     return Ok(ids);
                 }

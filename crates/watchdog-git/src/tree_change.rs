@@ -14,8 +14,10 @@ use gix::objs::{Find, FindHeader, TreeRefIter};
 use super::blob_reader::verify_blob;
 use super::error::{Error, ReadContext as _};
 use super::open::Worktree;
-use super::patch::{LINES_UP_TO, is_binary, is_partial};
 use super::verified::VerifyingObjectReader;
+
+/// A file above this many bytes is compared as a whole.
+pub(super) const LINES_UP_TO: u64 = 4 << 20;
 
 /// The entry of a file in a tree.
 pub(super) type FileEntry = (EntryMode, ObjectId);
@@ -27,6 +29,46 @@ pub(super) struct ChangedFile {
     pub new: Option<FileEntry>,
 }
 
+impl From<Change> for ChangedFile {
+    /// Folders are compared by the files in them: a side that is one is `None`.
+    fn from(change: Change) -> Self {
+        let file = |mode: EntryMode, id| (!mode.is_tree()).then_some((mode, id));
+        match change {
+            Change::Addition {
+                entry_mode,
+                oid,
+                path,
+                ..
+            } => ChangedFile {
+                path,
+                old: None,
+                new: file(entry_mode, oid),
+            },
+            Change::Deletion {
+                entry_mode,
+                oid,
+                path,
+                ..
+            } => ChangedFile {
+                path,
+                old: file(entry_mode, oid),
+                new: None,
+            },
+            Change::Modification {
+                previous_entry_mode,
+                previous_oid,
+                entry_mode,
+                oid,
+                path,
+            } => ChangedFile {
+                path,
+                old: file(previous_entry_mode, previous_oid),
+                new: file(entry_mode, oid),
+            },
+        }
+    }
+}
+
 /// Whether any file differs; folders without files do not count. Looks no further than the first one.
 pub(super) fn has_changed_file(
     worktree: &Worktree,
@@ -34,7 +76,7 @@ pub(super) fn has_changed_file(
     to: ObjectId,
 ) -> Result<bool, Error> {
     let mut first = FirstChangedFile(None);
-    match diff_trees(worktree, from, to, &mut first) {
+    match diff_trees(&worktree.repo, from, to, &mut first) {
         Ok(()) => {}
         Err(_) if first.0.is_some() => {}
         Err(error) => return Err(error),
@@ -46,46 +88,13 @@ pub(super) fn has_changed_file(
 
 /// The files that differ.
 pub(super) fn list_changed_files(
-    worktree: &Worktree,
+    repo: &gix::Repository,
     from: ObjectId,
     to: ObjectId,
 ) -> Result<Vec<ChangedFile>, Error> {
     let mut recorder = Recorder::default().track_location(Some(Location::Path));
-    diff_trees(worktree, from, to, &mut recorder)?;
-    let file = |mode: EntryMode, id| (!mode.is_tree()).then_some((mode, id));
-    let changes = recorder.records.into_iter().map(|change| match change {
-        Change::Addition {
-            entry_mode,
-            oid,
-            path,
-            ..
-        } => ChangedFile {
-            path,
-            old: None,
-            new: file(entry_mode, oid),
-        },
-        Change::Deletion {
-            entry_mode,
-            oid,
-            path,
-            ..
-        } => ChangedFile {
-            path,
-            old: file(entry_mode, oid),
-            new: None,
-        },
-        Change::Modification {
-            previous_entry_mode,
-            previous_oid,
-            entry_mode,
-            oid,
-            path,
-        } => ChangedFile {
-            path,
-            old: file(previous_entry_mode, previous_oid),
-            new: file(entry_mode, oid),
-        },
-    });
+    diff_trees(repo, from, to, &mut recorder)?;
+    let changes = recorder.records.into_iter().map(ChangedFile::from);
     Ok(changes.filter(|change| change.old != change.new).collect())
 }
 
@@ -95,22 +104,16 @@ pub(super) fn find_file(
     tree: ObjectId,
     path: &BStr,
 ) -> Result<Option<FileEntry>, Error> {
-    let (mut id, mut buffer) = (tree, Vec::new());
+    let mut id = tree;
     let mut parts = path.split(|byte| *byte == b'/').peekable();
     while let Some(part) = parts.next() {
-        let mut tree_entry = None;
-        for entry in read_tree(worktree, id, &mut buffer)? {
-            let entry = entry.with_context(|| format!("read tree {id}"))?;
-            if entry.filename == part {
-                tree_entry = Some((entry.mode, entry.oid.to_owned()));
-                break;
+        match find_child(worktree, id, part)? {
+            Some((mode, next)) if mode.is_tree() == parts.peek().is_some() => {
+                if !mode.is_tree() {
+                    return Ok(Some((mode, next)));
+                }
+                id = next;
             }
-        }
-        match tree_entry {
-            Some((mode, next)) if mode.is_tree() == parts.peek().is_some() => match parts.peek() {
-                Some(_) => id = next,
-                None => return Ok(Some((mode, next))),
-            },
             _ => return Ok(None),
         }
     }
@@ -123,7 +126,7 @@ pub(super) fn verify_file(worktree: &Worktree, file: Option<FileEntry>) -> Resul
         return Ok(());
     };
     debug_assert!(!mode.is_tree());
-    match read_object_size(worktree, id)? {
+    match read_object_size(&worktree.repo, id)? {
         // A partial clone may lack the object; its name is known all the same.
         None if is_partial(&worktree.repo) => Ok(()),
         _ => verify_blob(&worktree.repo.objects, &id).with_context(|| format!("read object {id}")),
@@ -137,7 +140,7 @@ pub(super) fn find_child(
     name: &[u8],
 ) -> Result<Option<FileEntry>, Error> {
     let mut buffer = Vec::new();
-    for entry in read_tree(worktree, tree, &mut buffer)? {
+    for entry in read_tree(&worktree.repo, tree, &mut buffer)? {
         let entry = entry.with_context(|| format!("read tree {tree}"))?;
         if entry.filename == name {
             return Ok(Some((entry.mode, entry.oid.to_owned())));
@@ -153,7 +156,7 @@ pub(super) fn each_new(
     to: ObjectId,
     take: impl FnMut(ObjectId) -> ControlFlow<()>,
 ) -> Result<(), Error> {
-    diff_trees(worktree, from, to, &mut EachNewFile(take))
+    diff_trees(&worktree.repo, from, to, &mut EachNewFile(take))
 }
 
 /// The bytes of a blob of at most `limit` bytes.
@@ -162,7 +165,7 @@ pub(super) fn read_blob(
     id: ObjectId,
     limit: u64,
 ) -> Result<Option<Vec<u8>>, Error> {
-    if read_object_size(worktree, id)?.is_none_or(|size| size > limit) {
+    if read_object_size(&worktree.repo, id)?.is_none_or(|size| size > limit) {
         return Ok(None);
     }
     let mut buffer = Vec::new();
@@ -219,17 +222,34 @@ pub(super) fn read_text(
 }
 
 /// The size of an object; `None` where it is missing.
-pub(super) fn read_object_size(worktree: &Worktree, id: ObjectId) -> Result<Option<u64>, Error> {
-    let header = worktree
-        .repo
+pub(super) fn read_object_size(repo: &gix::Repository, id: ObjectId) -> Result<Option<u64>, Error> {
+    let header = repo
         .objects
         .try_header(&id)
         .with_context(|| format!("read object {id}"))?;
     Ok(header.map(|header| header.size))
 }
 
+/// Whether contents may be missing on purpose.
+pub(super) fn is_partial(repo: &gix::Repository) -> bool {
+    let config = repo.config_snapshot();
+    let promises = |section: gix::config::file::SectionRef<'_>| section.value("promisor").is_some();
+    config.string("extensions.partialClone").is_some()
+        || config
+            .plumbing()
+            .sections_by_name("remote")
+            .into_iter()
+            .flatten()
+            .any(promises)
+}
+
+/// git's own test: a zero byte near the beginning.
+pub(super) fn is_binary(data: &[u8]) -> bool {
+    data[..data.len().min(8000)].contains(&0)
+}
+
 fn diff_trees(
-    worktree: &Worktree,
+    repo: &gix::Repository,
     from: ObjectId,
     to: ObjectId,
     delegate: &mut impl gix::diff::tree::Visit,
@@ -238,20 +258,20 @@ fn diff_trees(
         return Ok(());
     }
     let (mut old_buffer, mut new_buffer) = (Vec::new(), Vec::new());
-    let old_tree = read_tree(worktree, from, &mut old_buffer)?;
-    let new_tree = read_tree(worktree, to, &mut new_buffer)?;
+    let old_tree = read_tree(repo, from, &mut old_buffer)?;
+    let new_tree = read_tree(repo, to, &mut new_buffer)?;
     gix::diff::tree(
         old_tree,
         new_tree,
         State::default(),
-        VerifyingObjectReader(&worktree.repo.objects),
+        VerifyingObjectReader(&repo.objects),
         delegate,
     )
     .with_context(|| format!("compare tree {from} with tree {to}"))
 }
 
 fn read_tree<'b>(
-    worktree: &Worktree,
+    repo: &gix::Repository,
     id: ObjectId,
     buffer: &'b mut Vec<u8>,
 ) -> Result<TreeRefIter<'b>, Error> {
@@ -259,7 +279,7 @@ fn read_tree<'b>(
         return Ok(TreeRefIter::from_bytes(&[], id.kind()));
     }
     let doing = || format!("read tree {id}");
-    match VerifyingObjectReader(&worktree.repo.objects)
+    match VerifyingObjectReader(&repo.objects)
         .try_find(&id, buffer)
         .with_context(doing)?
     {

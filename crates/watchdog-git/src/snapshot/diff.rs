@@ -5,6 +5,7 @@ use gix::bstr::BString;
 use gix::objs::tree::EntryMode;
 
 use crate::error::{Error, ReadContext as _};
+use crate::tree_change::ChangedFile;
 
 /// A path that differs.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -34,7 +35,6 @@ pub(super) fn changes_of_sizes(
     after: ObjectId,
     size_of: &dyn Fn(&gix::oid) -> Option<u64>,
 ) -> Result<Vec<PathDifference>, Error> {
-    use gix::diff::tree::recorder::Change;
     let doing = "compare a snapshot's tree";
     let tree = |id: ObjectId| match id.is_empty_tree() {
         true => Ok(repo.empty_tree()),
@@ -55,33 +55,11 @@ pub(super) fn changes_of_sizes(
     .context(doing)?;
     let mut differences = Vec::new();
     for change in recorder.records {
-        let (path, before, after) = match change {
-            Change::Addition {
-                path,
-                entry_mode,
-                oid,
-                ..
-            } => (path, None, Some((entry_mode, oid))),
-            Change::Deletion {
-                path,
-                entry_mode,
-                oid,
-                ..
-            } => (path, Some((entry_mode, oid)), None),
-            Change::Modification {
-                path,
-                previous_entry_mode,
-                previous_oid,
-                entry_mode,
-                oid,
-            } => (
-                path,
-                Some((previous_entry_mode, previous_oid)),
-                Some((entry_mode, oid)),
-            ),
-        };
-        let leaf = |side: Option<(EntryMode, ObjectId)>| side.filter(|(mode, _)| !mode.is_tree());
-        let (before, after) = (leaf(before), leaf(after));
+        let ChangedFile {
+            path,
+            old: before,
+            new: after,
+        } = change.into();
         if before.is_none() && after.is_none() {
             continue;
         }
