@@ -768,6 +768,20 @@ fn moved_ref_is_read_wherever_it_lies() {
             "deep/x pushed",
         ),
         ("git pack-refs --all", push("x"), "x pushed"),
+        // A copy over it writes its files in place.
+        (
+            "git push -q origin mine:x",
+            format!(
+                "{}; touch -d '1 day ago' ../repo/.git/refs/remotes/origin",
+                push("x")
+            ),
+            "x pushed",
+        ),
+        (
+            "cd ../repo/.git/refs/remotes; mv origin ../../o; ln -s ../../o origin",
+            format!("{PLUMBED} git push -q origin $c:refs/heads/x"),
+            "x deleted",
+        ),
         (
             "",
             format!(
@@ -789,10 +803,7 @@ fn moved_ref_is_read_wherever_it_lies() {
             "git clone -q --bare . ../origin.git; git remote add origin ../origin.git; git fetch -q origin",
         );
         script(mine, before);
-        script(
-            mine,
-            "find ../repo/.git -type d -exec touch -d '1 day ago' {} +",
-        );
+        script(mine, "find ../repo/.git -exec touch -h -d '1 day ago' {} +");
         let commits = begin_recorded(mine);
         script(mine, &session);
         assert_eq!(name_beside(&commits()), told, "{before}; {session}");

@@ -375,20 +375,24 @@ impl BesideSearch<'_, '_> {
         Ok(())
     }
 
-    /// Whether a ref of a folder may have moved since then: git renames a loose ref into its folder. A folder that is gone tells nothing.
+    /// Whether a ref of a folder may have moved in or since the second of `at`: git renames a loose ref into its folder, and a copied
+    /// repository may be written in place. A folder that is gone, or a link, tells nothing.
     fn has_moved_ref(&self, folder: &str, at: Timestamp) -> bool {
-        fn has_moved(folder: &Path, at: Timestamp) -> io::Result<bool> {
-            if is_since(&fs::metadata(folder)?, at) {
+        fn has_moved(path: &Path, at: Timestamp) -> io::Result<bool> {
+            let about = fs::symlink_metadata(path)?;
+            if about.is_symlink() || is_since(&about, at) {
                 return Ok(true);
             }
-            for entry in fs::read_dir(folder)? {
-                let entry = entry?;
-                if entry.file_type()?.is_dir() && has_moved(&entry.path(), at)? {
-                    return Ok(true);
+            if about.is_dir() {
+                for entry in fs::read_dir(path)? {
+                    if has_moved(&entry?.path(), at)? {
+                        return Ok(true);
+                    }
                 }
             }
             Ok(false)
         }
+        let at = Timestamp::from_second(at.as_second()).unwrap_or(at);
         let folder = self.worktree.common_dir().join(folder);
         self.worktree.served.is_some() || has_moved(&folder, at).unwrap_or(true)
     }
@@ -630,13 +634,13 @@ impl BesideSearch<'_, '_> {
         let repo = &self.worktree.repo;
         let is_commit = |id: &ObjectId| repo.find_commit(*id).is_ok();
         let hidden = recorded.objects()?.iter().chain(&self.head).copied();
-        let doing = || "list work beside HEAD".to_owned();
+        let doing = "list work beside HEAD";
         let walk = (repo.rev_walk(tips.into_iter().filter(is_commit)))
             .with_hidden(hidden.filter(is_commit))
             .all()
-            .with_context(doing)?;
+            .context(doing)?;
         Ok(walk.map(move |commit| {
-            let commit = commit.with_context(doing)?;
+            let commit = commit.context(doing)?;
             Ok((commit.id, commit.parent_ids.to_vec()))
         }))
     }
@@ -659,7 +663,7 @@ impl BesideSearch<'_, '_> {
             }
             None => ObjectId::empty_tree(after.kind()),
         };
-        let files = list_changed_files(worktree, before, after)?;
+        let files = list_changed_files(&worktree.repo, before, after)?;
         if files.is_empty() {
             return Ok(Some(""));
         }

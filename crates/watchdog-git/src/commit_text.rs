@@ -21,13 +21,13 @@ impl Worktree {
         parents: &[ObjectId],
         at: Timestamp,
     ) -> Result<String, Error> {
-        let doing = || "write a commit without files";
+        let doing = "write a commit without files";
         let who = build_signature(at);
         // Every git knows this tree without having it, but not `git fsck`.
         let tree = self
             .repo
             .write_object(Tree::empty())
-            .with_context(doing)?
+            .context(doing)?
             .detach();
         let commit = Commit {
             tree,
@@ -38,7 +38,7 @@ impl Worktree {
             message: message.into(),
             extra_headers: Vec::new(),
         };
-        let id = self.repo.write_object(&commit).with_context(doing)?;
+        let id = self.repo.write_object(&commit).context(doing)?;
         for written in [tree, id.detach()] {
             SharedModes::for_repository(&self.repo).adjust_object(&self.repo, written);
         }

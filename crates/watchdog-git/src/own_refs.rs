@@ -179,7 +179,7 @@ impl Worktree {
         commits: impl Iterator<Item = ObjectId>,
         without: &[&str],
     ) -> Result<Vec<ObjectId>, Error> {
-        let doing = || "look for commits that only watchdog keeps".to_string();
+        let doing = "look for commits that only watchdog keeps";
         let commits: HashSet<ObjectId> = commits.filter(|id| self.has_object(*id)).collect();
         if commits.is_empty() {
             return Ok(Vec::new());
@@ -201,11 +201,11 @@ impl Worktree {
                 .rev_walk(tips)
                 .with_hidden(hidden.iter().copied())
                 .all()
-                .with_context(doing)
+                .context(doing)
         };
         let mut candidates: Vec<&ObjectId> = Vec::new();
         for commit in beyond(&mut commits.iter().copied())? {
-            let id = commit.with_context(doing)?.id;
+            let id = commit.context(doing)?.id;
             candidates.extend(commits.get(&id));
         }
         let mut unreached = Vec::new();
@@ -214,7 +214,7 @@ impl Worktree {
             let first = beyond(&mut [*id].into_iter())?
                 .next()
                 .transpose()
-                .with_context(doing)?;
+                .context(doing)?;
             unreached.extend(first.map(|_| *id));
         }
         Ok(unreached)

@@ -51,16 +51,16 @@ impl Worktree {
         if tips.contains(&head) {
             return Ok(RemoteState::Yes);
         }
-        let doing = || "look for HEAD in the remote-tracking branches".to_string();
+        let doing = "look for HEAD in the remote-tracking branches";
         let walk = self
             .repo
             .rev_walk([head])
             .with_hidden(tips)
             .all()
-            .with_context(doing)?;
+            .context(doing)?;
         let mut ahead = 0;
         for commit in walk.take(RemoteState::COUNTED as usize) {
-            commit.with_context(doing)?;
+            commit.context(doing)?;
             ahead += 1;
         }
         Ok(if ahead == 0 {

@@ -43,7 +43,7 @@ impl Worktree {
         let Some(recorded) = &evidence.refs else {
             return Ok(Vec::new());
         };
-        let doing = || "look for helpers of the session".to_string();
+        let doing = "look for helpers of the session";
         self.refresh()?;
         // The names alone settle it nearly always: they all were there at the baseline.
         let own = self.branch().map(|branch| format!("refs/heads/{branch}"));
@@ -57,7 +57,7 @@ impl Worktree {
         }
         let owners = RefOwners::new(self, evidence)?;
         let mut helpers = Vec::new();
-        let refs = self.repo.references().with_context(doing)?;
+        let refs = self.repo.references().context(doing)?;
         let named = |reference: gix::Reference<'_>| {
             let id = reference.target().try_id().map(ToOwned::to_owned)?;
             Some((reference.name().as_bstr().to_str_lossy().into_owned(), id))
@@ -68,7 +68,7 @@ impl Worktree {
             let names: HashSet<String> = names.into_iter().collect();
             let local = refs
                 .local_branches()
-                .with_context(doing)?
+                .context(doing)?
                 .flatten()
                 .filter_map(named);
             branches.extend(local.filter(|(name, _)| names.contains(name)));
@@ -89,7 +89,7 @@ impl Worktree {
             return Ok(Vec::new());
         }
         let is_of_helper = |name: &str| branches.iter().any(|(branch, _)| branch == name);
-        let others = refs.all().with_context(doing)?.flatten().filter_map(named);
+        let others = refs.all().context(doing)?.flatten().filter_map(named);
         let mut hidden: Vec<_> = others
             .filter(|(name, _)| !name.starts_with("refs/watchdog/") && !is_of_helper(name))
             .map(|(_, id)| id)
@@ -106,10 +106,10 @@ impl Worktree {
                 .rev_walk([tip])
                 .with_hidden(hidden.iter().copied())
                 .all()
-                .with_context(doing)?;
+                .context(doing)?;
             let mut count = 0;
             for commit in walk.take(COUNTED) {
-                commit.with_context(doing)?;
+                commit.context(doing)?;
                 count += 1;
             }
             Ok(count)

@@ -52,10 +52,10 @@ impl Worktree {
     ) -> Result<WorkDiff, Error> {
         let paths = self.touched_paths(baseline, refs)?;
         let tree = tree_of(&self.repo, self.commit_of(baseline)?)?;
-        let doing = || "read the tree of the baseline".to_string();
+        let doing = "read the tree of the baseline";
         let tree = match tree.is_empty_tree() {
             true => self.repo.empty_tree(),
-            false => self.repo.find_tree(tree).with_context(doing)?,
+            false => self.repo.find_tree(tree).context(doing)?,
         };
         let mut diff = WorkDiff::default();
         let mut read = READ_AT_MOST;
