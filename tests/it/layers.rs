@@ -214,7 +214,8 @@ fn imported(text: &str, one_room: bool) -> Vec<String> {
         Regex::new(r"\b(?:crate|watchdog_core)::(\{[^;]*?\}\s*;|[a-z_]+)").expect("a fixed pattern")
     });
     static OTHER_CRATE: LazyLock<Regex> = LazyLock::new(|| {
-        Regex::new(r"\bwatchdog_(agent|conformance|facts|fleet|git|process|store|system|view)\b").expect("a fixed pattern")
+        Regex::new(r"\bwatchdog_(agent|conformance|facts|fleet|git|process|store|system|view)\b")
+            .expect("a fixed pattern")
     });
     static OUTERMOST: LazyLock<Regex> =
         LazyLock::new(|| Regex::new(r"(?:^\{|,)\s*([a-z_]+)").expect("a fixed pattern"));

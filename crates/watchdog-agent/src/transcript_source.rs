@@ -574,6 +574,12 @@ mod tests {
                 config_dir: None,
                 home: Some(place.scratch.path().into()),
             };
+            let row = FOLDERS.iter().find(|(name, ..)| *name == preset.name);
+            let variable = |location: &TranscriptLocation| location.variable.clone();
+            assert_eq!(
+                row.map(|(_, variable, _)| variable.map(str::to_owned)),
+                preset.transcripts.as_ref().map(variable),
+            );
             let by_name = || TranscriptSource::from_built_in(&preset.name, &home);
             let source = TranscriptSource::from_preset(preset, &home);
             let is_moved =
@@ -587,6 +593,8 @@ mod tests {
                 fs::create_dir_all(source.base.join(first)).expect("a folder");
             }
             assert_eq!(by_name(), source, "{}", preset.name);
+            let has_list = source.is_some_and(|source| source.running_list().is_some());
+            assert_eq!(has_list, preset.name == "claude");
         }
     }
 

@@ -25,7 +25,7 @@ const FILES: [(&str, &str); 8] = [
     ("amp", include_str!("builtin/amp.json")),
 ];
 
-/// Each is read where it is needed first: a check without an agent needs none.
+/// Each is read where it is needed first: a check needs those of agents that it names, or whose folder is there.
 static BUILT_IN: [OnceLock<Arc<AgentPreset>>; FILES.len()] =
     [const { OnceLock::new() }; FILES.len()];
 

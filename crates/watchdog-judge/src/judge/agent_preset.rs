@@ -133,7 +133,7 @@ impl CommandEnv {
         self.find_preset(root, &name).ok()?.preset.stream.clone()
     }
 
-    /// Finds the place of an agent's transcripts; `None` if its preset does not say so, or there are none.
+    /// Finds the place of an agent's transcripts; `None` if its preset does not say so, or a built-in agent has no folder.
     pub fn transcripts_of(&self, root: &Path, agent: &str) -> Option<TranscriptSource> {
         let name = PresetName::parse(agent)?;
         if name.is_built_in() {
@@ -154,7 +154,7 @@ impl CommandEnv {
         recorded: &RecordedBaseline,
         folder: &Path,
     ) -> Result<(), StoreError> {
-        let sources = self.transcript_sources();
+        let sources = self.transcript_sources(&PresetName::BUILT_IN);
         note_conversations(
             open.store.as_ref(),
             (&open.worktree_id, &recorded.spec),
@@ -166,7 +166,7 @@ impl CommandEnv {
     /// The agents that work in a worktree, by their processes and by their own lists.
     pub fn agents_inside(&self, root: &Path) -> Vec<AgentInside> {
         self.agents
-            .inside(&self.presets, &|| self.transcript_sources(), root)
+            .inside(&self.presets, &|| self.sources_with_lists(), root)
     }
 
     /// The worktrees of the sessions that agents list themselves, as far as git can use them.
@@ -176,14 +176,19 @@ impl CommandEnv {
             refuse_home_folder(worktree.root(), None).ok()?;
             Some(worktree)
         };
-        let folders = self.agents.listed_folders(&|| self.transcript_sources());
+        let folders = self.agents.listed_folders(&|| self.sources_with_lists());
         folders.into_iter().filter_map(open).collect()
     }
 
-    /// Lists the places where all known agents keep their transcripts, but those that are built in and have no folder.
-    pub fn transcript_sources(&self) -> Vec<TranscriptSource> {
+    /// The places of the agents that can list running sessions: Claude Code alone of those that are built in.
+    fn sources_with_lists(&self) -> Vec<TranscriptSource> {
+        self.transcript_sources(&[PresetName::CLAUDE])
+    }
+
+    /// Lists the places where these agents, as far as they have a folder, and the user's own presets keep transcripts.
+    pub fn transcript_sources(&self, built_in: &[PresetName]) -> Vec<TranscriptSource> {
         let home = &self.claude_home;
-        let names = PresetName::BUILT_IN.iter().map(PresetName::as_str);
+        let names = built_in.iter().map(PresetName::as_str);
         let built_in = names.filter_map(|name| TranscriptSource::from_built_in(name, home));
         let own = self.presets.presets_where(|_| false);
         let own = own

@@ -54,7 +54,7 @@ impl SightedAgent {
     ) -> Self {
         Self::from_record(store, work, baseline_at).unwrap_or_else(|| {
             let by_hand = baseline_at.filter(|_| sights).and_then(|at| {
-                let sources = command_env.transcript_sources();
+                let sources = command_env.transcript_sources(&PresetName::BUILT_IN);
                 find_agent_since(store, work, (root, &sources), at).ok()?
             });
             by_hand.map_or_else(SightedAgent::default, |(agent, source)| SightedAgent {

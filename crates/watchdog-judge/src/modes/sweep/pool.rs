@@ -18,6 +18,7 @@ use crate::judge::signals::SignalState;
 use crate::judge::snapshots::expire;
 use crate::judge::spawn_io::spawn_io;
 use crate::session::RecentRefs;
+use watchdog_agent::transcript_source::TranscriptSource;
 use watchdog_facts::evidence::{UnreadableFact, WarningCode};
 use watchdog_facts::verdict::Status;
 use watchdog_git::{FoundWorktree, RepoCache, ask_for_broken_settings, find_worktrees};
@@ -48,6 +49,8 @@ pub struct SweepShared<'a> {
     pub(super) watched: HashSet<String>,
     /// Those for which a session is.
     pub(super) with_sessions: HashSet<String>,
+    /// The places of agents' transcripts, also of an agent whose folder is made while the sweep runs.
+    pub(super) transcript_sources: Vec<TranscriptSource>,
     /// Repositories whose old snapshots were already deleted in this sweep.
     expired: Mutex<HashSet<PathBuf>>,
     jobs: Mutex<VecDeque<FoundWorktree>>,
@@ -109,6 +112,9 @@ fn sweep_now(
         recent_refs: RecentRefs::default(),
         watched: BaselineRecord::list_worktrees(store.as_ref())?,
         with_sessions: SessionRecord::list_worktrees(store.as_ref())?,
+        transcript_sources: (around.presets.presets_where(|_| true).iter())
+            .filter_map(|preset| TranscriptSource::from_preset(preset, &around.claude_home))
+            .collect(),
         store,
         expired: Mutex::default(),
         total: jobs.len(),

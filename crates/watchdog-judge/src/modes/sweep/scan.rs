@@ -207,7 +207,7 @@ impl SweepShared<'_> {
             has_conversation_since(
                 self.store.as_ref(),
                 (id, &spec),
-                (root, &self.around.transcript_sources()),
+                (root, &self.transcript_sources),
                 baseline.at,
             )
         };
