@@ -63,6 +63,12 @@ fn settle(scratch: &Scratch) {
         .unwrap();
 }
 
+/// An event at a second after 1970.
+fn event(second: i64) -> crate::engine::NewEvent {
+    let at = jiff::Timestamp::from_second(second).unwrap();
+    new_event(at, "wt", None, kind::PROBE, serde_json::Value::Null)
+}
+
 /// A database with a row and some events, closed in order.
 fn filled(scratch: &Scratch) {
     let store = SqliteStore::open(&scratch.dir).unwrap();
@@ -94,13 +100,7 @@ fn use_all(scratch: &Scratch) -> Result<Vec<&'static str>, StoreError> {
     store.list("", None, 100)?;
     store.read_events(EventCursor::START, 1000)?;
     store.newest(1000)?;
-    let new = new_event(
-        jiff::Timestamp::UNIX_EPOCH,
-        "wt",
-        None,
-        kind::VERDICT,
-        serde_json::Value::Null,
-    );
+    let new = event(0);
     assert_eq!(
         store.append(std::slice::from_ref(&new), None)?,
         AppendOutcome::Done
@@ -352,13 +352,7 @@ fn damage_during_work_costs_only_a_note() {
     }
     let store = SqliteStore::open(&scratch.dir).unwrap();
     fs::write(scratch.dir.database(), &bytes).unwrap();
-    let new = new_event(
-        jiff::Timestamp::UNIX_EPOCH,
-        "wt",
-        None,
-        kind::VERDICT,
-        serde_json::Value::Null,
-    );
+    let new = event(0);
     assert_eq!(store.append(&[new], None).unwrap(), AppendOutcome::Done);
     let notes: Vec<_> = store.notes().into_iter().collect();
     assert_eq!(
@@ -414,15 +408,6 @@ fn numbers_of_a_lost_database_never_come_back() {
     let store = SqliteStore::open(&scratch.dir).unwrap();
     let hour = std::time::Duration::from_secs(3600);
     let old = store.acquire(&key(), "a", hour).unwrap().unwrap();
-    let event = |n| {
-        new_event(
-            jiff::Timestamp::from_second(n).unwrap(),
-            "wt",
-            None,
-            kind::PROBE,
-            serde_json::Value::Null,
-        )
-    };
     assert_eq!(
         store.append(&[event(1)], None).unwrap(),
         AppendOutcome::Done
@@ -545,15 +530,6 @@ fn empty_file_and_lost_or_foreign_log_recover() {
     };
     filled(&scratch);
     let store = SqliteStore::open(&scratch.dir).unwrap();
-    let event = |n| {
-        new_event(
-            jiff::Timestamp::from_second(n).unwrap(),
-            "wt",
-            None,
-            kind::PROBE,
-            serde_json::Value::Null,
-        )
-    };
     assert_eq!(
         store.append(&[event(1000)], None).unwrap(),
         AppendOutcome::Done

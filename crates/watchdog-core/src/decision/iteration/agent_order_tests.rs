@@ -100,6 +100,24 @@ fn begun(looped: &mut LoopMachine) -> String {
     begins(looped, &action)
 }
 
+/// The pause for a usage limit that ends so many seconds after the begin.
+fn limit_until(seconds: i64) -> LoopAction {
+    LoopAction::Pause {
+        length: PauseLength::Until(after(seconds)),
+        why: PauseReason::UsageLimit,
+    }
+}
+
+fn is_overload(action: &LoopAction) -> bool {
+    matches!(
+        action,
+        LoopAction::Pause {
+            why: PauseReason::Overload,
+            ..
+        }
+    )
+}
+
 #[test]
 fn first_unlimited_agent_runs_else_earliest_reset_waits() {
     let order = ranked(&["a", "b", "c"]);
@@ -197,10 +215,7 @@ fn agents_with_spent_budgets_get_no_session() {
 #[test]
 fn only_agent_is_retried_after_its_limit() {
     let limit = || ended(Reason::RateLimited, Some(1000));
-    let waits = LoopAction::Pause {
-        length: PauseLength::Until(after(1005)),
-        why: PauseReason::UsageLimit,
-    };
+    let waits = limit_until(1005);
     let mut with_budget = with(vec![RankedAgent {
         name: "a".into(),
         max_cost_usd: Some(1.0),
@@ -308,13 +323,7 @@ fn two_limits_wait_for_the_earlier_reset() {
     let action = judged(&mut looped, 10, ended(Reason::RateLimited, Some(9000)));
     begins(&mut looped, &action);
     let action = judged(&mut looped, 20, ended(Reason::RateLimited, Some(1000)));
-    assert_eq!(
-        action,
-        LoopAction::Pause {
-            length: PauseLength::Until(after(1005)),
-            why: PauseReason::UsageLimit
-        }
-    );
+    assert_eq!(action, limit_until(1005));
     let action = looped.step(after(1005), Duration::ZERO, LoopEvent::PauseOver);
     assert_eq!(begins(&mut looped, &action), "b", "its limit ended first");
 
@@ -323,13 +332,7 @@ fn two_limits_wait_for_the_earlier_reset() {
     let action = judged(&mut looped, 10, ended(Reason::RateLimited, Some(1000)));
     begins(&mut looped, &action);
     let action = judged(&mut looped, 20, ended(Reason::RateLimited, Some(9000)));
-    assert_eq!(
-        action,
-        LoopAction::Pause {
-            length: PauseLength::Until(after(1005)),
-            why: PauseReason::UsageLimit
-        }
-    );
+    assert_eq!(action, limit_until(1005));
     assert_eq!(looped.standing().waits, 1);
     let action = looped.step(after(1005), Duration::ZERO, LoopEvent::PauseOver);
     assert_eq!(
@@ -382,16 +385,7 @@ fn overload_moves_on_after_three_pauses() {
     begun(&mut looped);
     for pause in 1..=3 {
         let action = judged(&mut looped, 0, overload());
-        assert!(
-            matches!(
-                action,
-                LoopAction::Pause {
-                    why: PauseReason::Overload,
-                    ..
-                }
-            ),
-            "pause {pause}: {action:?}"
-        );
+        assert!(is_overload(&action), "pause {pause}: {action:?}");
         let action = looped.step(after(0), Duration::ZERO, LoopEvent::PauseOver);
         assert_eq!(begins(&mut looped, &action), "a");
     }
@@ -411,16 +405,7 @@ fn overload_moves_on_after_three_pauses() {
     begun(&mut looped);
     for pause in 1..=5 {
         let action = judged(&mut looped, 0, overload());
-        assert!(
-            matches!(
-                action,
-                LoopAction::Pause {
-                    why: PauseReason::Overload,
-                    ..
-                }
-            ),
-            "b is held, pause {pause}: {action:?}"
-        );
+        assert!(is_overload(&action), "b is held, pause {pause}: {action:?}");
         let action = looped.step(after(0), Duration::ZERO, LoopEvent::PauseOver);
         assert_eq!(begins(&mut looped, &action), "a");
     }
@@ -428,13 +413,7 @@ fn overload_moves_on_after_three_pauses() {
     let mut alone = with(ranked(&["a"]));
     begun(&mut alone);
     for _ in 0..20 {
-        assert!(matches!(
-            judged(&mut alone, 0, overload()),
-            LoopAction::Pause {
-                why: PauseReason::Overload,
-                ..
-            }
-        ));
+        assert!(is_overload(&judged(&mut alone, 0, overload())));
     }
     let mut machine = with(ranked(&["a", "b"]));
     begun(&mut machine);
@@ -473,13 +452,7 @@ fn answering_programs_limit_changes_no_agent() {
             ..ended(Reason::RateLimited, Some(1000))
         },
     );
-    assert_eq!(
-        action,
-        LoopAction::Pause {
-            length: PauseLength::Until(after(1005)),
-            why: PauseReason::UsageLimit
-        }
-    );
+    assert_eq!(action, limit_until(1005));
     let action = looped.step(after(1005), Duration::ZERO, LoopEvent::PauseOver);
     assert_eq!(begins(&mut looped, &action), "a");
 }
@@ -493,13 +466,7 @@ fn postponed_probe_waits_without_session_or_agent_change() {
         ..ended(Reason::RateLimited, Some(second))
     };
     let action = judged(&mut looped, 10, unasked(40));
-    assert_eq!(
-        action,
-        LoopAction::Pause {
-            length: PauseLength::Until(after(40)),
-            why: PauseReason::UsageLimit
-        }
-    );
+    assert_eq!(action, limit_until(40));
     assert_eq!(
         looped.step(after(40), Duration::ZERO, LoopEvent::PauseOver),
         LoopAction::JudgeAgain
@@ -527,14 +494,7 @@ fn postponed_probe_waits_without_session_or_agent_change() {
     let mut now = with(ranked(&["a"]));
     begun(&mut now);
     let action = judged(&mut now, 40, unasked(40));
-    assert_eq!(
-        action,
-        LoopAction::Pause {
-            length: PauseLength::Until(after(45)),
-            why: PauseReason::UsageLimit
-        },
-        "that time is over"
-    );
+    assert_eq!(action, limit_until(45), "that time is over");
 }
 
 #[test]

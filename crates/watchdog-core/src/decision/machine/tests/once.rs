@@ -24,6 +24,22 @@ fn calls(worlds: impl IntoIterator<Item = World>) -> (Vec<String>, EarlierRounds
     (said, earlier)
 }
 
+/// The rounds, the answers and the living agents of earlier calls, and their row of claims without work.
+fn earlier_rounds(
+    rounds_used: u32,
+    answered: u32,
+    alive: u32,
+    nothing_to_do_streak: u32,
+) -> EarlierRounds {
+    EarlierRounds {
+        rounds_used,
+        answered,
+        alive,
+        nothing_to_do_streak,
+        ..EarlierRounds::default()
+    }
+}
+
 fn clean(reply: watchdog_facts::evidence::ProbeOutcome) -> World {
     World::clean().says(reply)
 }
@@ -42,16 +58,7 @@ fn living_agent_is_a_verdict_and_uses_round() {
             "waiting/background_work probes=1"
         ]
     );
-    assert_eq!(
-        earlier,
-        EarlierRounds {
-            rounds_used: 2,
-            answered: 2,
-            alive: 2,
-            nothing_to_do_streak: 0,
-            ..EarlierRounds::default()
-        }
-    );
+    assert_eq!(earlier, earlier_rounds(2, 2, 2, 0));
 }
 
 #[test]
@@ -84,13 +91,7 @@ fn last_round_includes_the_last_look() {
 
 #[test]
 fn questions_are_numbered_over_all_calls() {
-    let earlier = EarlierRounds {
-        rounds_used: 2,
-        answered: 1,
-        alive: 1,
-        nothing_to_do_streak: 0,
-        ..EarlierRounds::default()
-    };
+    let earlier = earlier_rounds(2, 1, 1, 0);
     let run = clean(working()).set(|setup| setup.earlier = earlier).run();
     assert_eq!(
         run.questions,
@@ -127,13 +128,7 @@ fn unanswered_round_counts_and_last_one_ends() {
         said,
         ["error/probe_error probes=1", "error/probe_error probes=1"]
     );
-    assert_eq!(
-        earlier,
-        EarlierRounds {
-            rounds_used: 2,
-            ..EarlierRounds::default()
-        }
-    );
+    assert_eq!(earlier, earlier_rounds(2, 0, 0, 0));
     let (said, earlier) = calls([clean(garbage()), clean(garbage()), clean(garbage())]);
     assert_eq!(said[2], "error/probe_error probes=1");
     assert_eq!(
@@ -151,13 +146,7 @@ fn unanswered_round_counts_and_last_one_ends() {
 fn claim_is_settled_in_its_own_call() {
     let (said, earlier) = calls([clean(working()), clean(complete())]);
     assert_eq!(said[1], "complete/nothing_to_do claimed probes=1");
-    assert_eq!(
-        earlier,
-        EarlierRounds {
-            nothing_to_do_streak: 1,
-            ..EarlierRounds::default()
-        }
-    );
+    assert_eq!(earlier, earlier_rounds(0, 0, 0, 1));
     let (said, _) = calls([dirty(complete())]);
     assert_eq!(
         said,
@@ -184,27 +173,12 @@ fn contradiction_is_probed_in_the_same_call() {
     assert_eq!(earlier, EarlierRounds::default());
     let (said, earlier) = calls([World::clean().replies([contradiction(), working()])]);
     assert_eq!(said, ["incomplete/working probes=2"]);
-    assert_eq!(
-        earlier,
-        EarlierRounds {
-            rounds_used: 2,
-            answered: 2,
-            alive: 1,
-            nothing_to_do_streak: 0,
-            ..EarlierRounds::default()
-        }
-    );
+    assert_eq!(earlier, earlier_rounds(2, 2, 1, 0));
 }
 
 #[test]
 fn limit_signal_or_fault_keeps_round_count() {
-    let one = EarlierRounds {
-        rounds_used: 1,
-        answered: 1,
-        alive: 1,
-        nothing_to_do_streak: 0,
-        ..EarlierRounds::default()
-    };
+    let one = earlier_rounds(1, 1, 1, 0);
     let interrupted = World {
         interrupt_at: Some(3),
         ..clean(working())
@@ -245,13 +219,7 @@ fn third_consecutive_nothing_to_do_is_review() {
 
 #[test]
 fn rescue_commits_of_cut_session_reset_rounds() {
-    let earlier = EarlierRounds {
-        rounds_used: 2,
-        answered: 2,
-        alive: 1,
-        nothing_to_do_streak: 1,
-        ..EarlierRounds::default()
-    };
+    let earlier = earlier_rounds(2, 2, 1, 1);
     let cut_short = Verdict::new(Reason::Unfinished, "cut short");
     assert_eq!(rounds::update_rounds(earlier, &cut_short), earlier);
     assert_eq!(
@@ -269,13 +237,7 @@ fn rescue_commits_of_cut_session_reset_rounds() {
 #[test]
 fn each_reason_continues_keeps_or_resets_rounds() {
     use watchdog_facts::verdict::Reason::*;
-    let earlier = EarlierRounds {
-        rounds_used: 2,
-        answered: 2,
-        alive: 1,
-        nothing_to_do_streak: 1,
-        ..EarlierRounds::default()
-    };
+    let earlier = earlier_rounds(2, 2, 1, 1);
     let open: &[Reason] = &[
         Unfinished,
         Working,
@@ -300,10 +262,7 @@ fn each_reason_continues_keeps_or_resets_rounds() {
         let after =
             rounds::update_rounds(earlier, &Verdict::new(reason, "without a probe of its own"));
         let expected = match reason {
-            NothingToDo | RepeatedNothingToDo => EarlierRounds {
-                nothing_to_do_streak: 2,
-                ..EarlierRounds::default()
-            },
+            NothingToDo | RepeatedNothingToDo => earlier_rounds(0, 0, 0, 2),
             reason if open.contains(&reason) => earlier,
             _ => EarlierRounds::default(),
         };
