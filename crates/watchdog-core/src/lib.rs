@@ -8,3 +8,6 @@
 pub mod checks;
 pub mod config;
 pub mod decision;
+
+#[cfg(test)]
+mod sample_facts;

@@ -3,6 +3,7 @@
 use std::cell::RefCell;
 use std::time::Duration;
 
+use crate::sample_facts::command_result;
 use watchdog_facts::evidence::{
     CheckOutcome, CheckResult, FaultKind, OutcomeBeforeWork, ReadFact, TestCounts, UnreadableFact,
 };
@@ -154,19 +155,9 @@ fn count_tests(ran: u64) -> TestCounts {
 
 fn pass(tests: Option<TestCounts>) -> CheckResult {
     CheckResult {
-        before: OutcomeBeforeWork::Unknown,
-        baseline_failures: Vec::new(),
-        cached: false,
         duration: Duration::from_secs(1),
-        evidence: Evidence::Verified,
-        feedback: String::new(),
-        name: "t".into(),
-        outcome: CheckOutcome::Pass,
-        proof: None,
         tests,
-        tests_uncounted: false,
-        tree: None,
-        kind: "command".into(),
+        ..command_result("t", CheckOutcome::Pass)
     }
 }
 

@@ -162,10 +162,10 @@ fn format_line(text: &str) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use jiff::Timestamp;
-    use std::time::Duration;
+    use crate::sample_facts::probe;
+
     use watchdog_facts::evidence::{Commit, CommitOrigin, Reply, ReplyStatus};
-    use watchdog_facts::verdict::{ProbeRecord, ProbeUsage, Reason};
+    use watchdog_facts::verdict::Reason;
 
     fn change() -> AgentChange {
         AgentChange {
@@ -181,17 +181,8 @@ mod tests {
             tasks_pending: tasks.iter().map(|task| (*task).to_owned()).collect(),
             ..Reply::bare(ReplyStatus::Working)
         };
-        let probe = ProbeRecord {
-            at: Timestamp::UNIX_EPOCH,
-            duration: Duration::ZERO,
-            outcome: ProbeOutcome::Reply(reply),
-            disputed: None,
-            session_id: None,
-            usage: ProbeUsage::default(),
-            withheld: false,
-        };
         Verdict {
-            probes: vec![probe],
+            probes: vec![probe(ProbeOutcome::Reply(reply), 0)],
             feedback: Some("tests: 2 failed".into()),
             ..Verdict::new(Reason::ChecksUnmet, "a check is not met")
         }

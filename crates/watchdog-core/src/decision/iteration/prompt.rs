@@ -324,30 +324,16 @@ mod tests {
     use jiff::Timestamp;
 
     use super::*;
-    use watchdog_facts::evidence::{CheckResult, OutcomeBeforeWork};
-    use watchdog_facts::verdict::{Evidence, Reason};
+    use crate::sample_facts::command_result;
+
+    use watchdog_facts::verdict::Reason;
 
     fn unmet() -> Verdict {
-        let check = |name: &str, outcome| CheckResult {
-            baseline_failures: Vec::new(),
-            cached: false,
-            before: OutcomeBeforeWork::Unknown,
-            proof: None,
-            tests: None,
-            tests_uncounted: false,
-            tree: None,
-            name: name.into(),
-            kind: "command".into(),
-            outcome,
-            evidence: Evidence::None,
-            feedback: String::new(),
-            duration: Duration::ZERO,
-        };
         Verdict {
             feedback: Some("tests: 2 failed {{task}}".into()),
             checks: vec![
-                check("lint", CheckOutcome::Pass),
-                check("tests", CheckOutcome::Unmet),
+                command_result("lint", CheckOutcome::Pass),
+                command_result("tests", CheckOutcome::Unmet),
             ],
             ..Verdict::new(Reason::ChecksUnmet, "a check is not met")
         }

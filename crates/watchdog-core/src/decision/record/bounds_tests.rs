@@ -2,9 +2,9 @@
 
 use std::time::Duration;
 
+use crate::sample_facts::{command_result, probe};
 use jiff::Timestamp;
-use watchdog_facts::evidence::{CheckOutcome, LeftOutReason, OutcomeBeforeWork, ReplyStatus};
-use watchdog_facts::verdict::{Evidence, ProbeUsage};
+use watchdog_facts::evidence::{CheckOutcome, LeftOutReason, ReplyStatus};
 
 use super::*;
 
@@ -20,35 +20,18 @@ fn cut(chars: usize) -> String {
 
 fn question(outcome: ProbeOutcome, disputed: Option<String>) -> ProbeRecord {
     ProbeRecord {
-        at: Timestamp::UNIX_EPOCH,
         duration: Duration::from_secs(7),
-        outcome,
         disputed,
         session_id: Some("s".into()),
-        usage: ProbeUsage {
-            requests: 1,
-            ..ProbeUsage::default()
-        },
-        withheld: false,
+        ..probe(outcome, 1)
     }
 }
 
 #[test]
 fn check_name_and_feedback_are_truncated() {
     let check = |name: String, feedback: String| CheckResult {
-        name,
-        kind: "command".into(),
-        outcome: CheckOutcome::Unmet,
-        evidence: Evidence::None,
         feedback,
-        duration: Duration::ZERO,
-        baseline_failures: Vec::new(),
-        cached: false,
-        before: OutcomeBeforeWork::Unknown,
-        proof: None,
-        tests: None,
-        tests_uncounted: false,
-        tree: None,
+        ..command_result(&name, CheckOutcome::Unmet)
     };
     assert_eq!(
         bound_check(&check(said(161), said(401))),

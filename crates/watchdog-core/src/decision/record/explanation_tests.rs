@@ -2,11 +2,11 @@
 
 use std::time::Duration;
 
-use jiff::Timestamp;
+use crate::sample_facts::{command_result, probe};
 use watchdog_facts::evidence::{
     ActivityFacts, Changes, CheckResult, Commits, CriteriaChanged, FaultKind, GitOperation,
-    LeftOut, LeftOutReason, OutcomeBeforeWork, ProcessExit, Reply, ReplyStatus, RescueOutcome,
-    StopReason, UnreadableFact,
+    LeftOut, LeftOutReason, ProcessExit, Reply, ReplyStatus, RescueOutcome, StopReason,
+    UnreadableFact,
 };
 use watchdog_facts::verdict::{Evidence, ProbeRecord, ProbeUsage, Reason, Verdict};
 
@@ -160,19 +160,10 @@ fn uncommitted_work_and_its_snapshot_are_explained() {
 
 fn check(name: &str, outcome: CheckOutcome, feedback: &str) -> CheckResult {
     CheckResult {
-        name: name.into(),
-        kind: "command".into(),
-        outcome,
-        evidence: Evidence::Verified,
         feedback: feedback.into(),
         duration: Duration::from_millis(12),
-        baseline_failures: Vec::new(),
         cached: outcome == CheckOutcome::Pass,
-        before: OutcomeBeforeWork::Unknown,
-        proof: None,
-        tests: None,
-        tests_uncounted: false,
-        tree: None,
+        ..command_result(name, outcome)
     }
 }
 
@@ -233,21 +224,6 @@ fn explanation_lists_checks_with_first_unmet_line() {
     ]);
 }
 
-fn asked(outcome: ProbeOutcome) -> ProbeRecord {
-    ProbeRecord {
-        at: Timestamp::UNIX_EPOCH,
-        duration: Duration::ZERO,
-        outcome,
-        disputed: None,
-        session_id: None,
-        usage: ProbeUsage {
-            requests: 1,
-            ..ProbeUsage::default()
-        },
-        withheld: false,
-    }
-}
-
 #[test]
 fn probe_explanation_names_answerer_and_excluded_outcomes() {
     let bare = |status| ProbeOutcome::Reply(Reply::bare(status));
@@ -267,22 +243,22 @@ fn probe_explanation_names_answerer_and_excluded_outcomes() {
     };
     let stands = ProbeRecord {
         usage: ProbeUsage::default(),
-        ..asked(bare(ReplyStatus::Waiting))
+        ..probe(bare(ReplyStatus::Waiting), 1)
     };
     let withheld = ProbeRecord {
         withheld: true,
         usage: ProbeUsage::default(),
-        ..asked(limit())
+        ..probe(limit(), 1)
     };
     assert_told(
         [
-            (asked(bare(ReplyStatus::Complete)), "the agent's reply\ncomplete"),
+            (probe(bare(ReplyStatus::Complete), 1), "the agent's reply\ncomplete"),
             (
-                ProbeRecord { session_id: Some("s-1".into()), ..asked(working()) },
+                ProbeRecord { session_id: Some("s-1".into()), ..probe(working(), 1) },
                 "the agent's reply, session s-1\nworking: still writing\nnot complete: the agent answered working",
             ),
             (
-                asked(ProbeOutcome::Reply(pending)),
+                probe(ProbeOutcome::Reply(pending), 1),
                 "the agent's reply\ncomplete\nnot complete: the reply is disputed: it says complete and that 2 tasks are pending",
             ),
             (stands, "the store: the agent's last answer, which still stands\nwaiting\nnot complete: the agent answered waiting"),
@@ -291,7 +267,7 @@ fn probe_explanation_names_answerer_and_excluded_outcomes() {
                 "the store: what keeps the question from being asked\nprobe failed (rate_limited): 5 h\nnot complete: no usable reply \
                  (rate_limited)",
             ),
-            (asked(ProbeOutcome::TimedOut), "the agent's reply\nprobe failed (timed_out)\nnot complete: no usable reply (timed_out)"),
+            (probe(ProbeOutcome::TimedOut, 1), "the agent's reply\nprobe failed (timed_out)\nnot complete: no usable reply (timed_out)"),
         ]
         .map(|(record, expected)| (MachineEvent::Probe(record), expected)),
     );

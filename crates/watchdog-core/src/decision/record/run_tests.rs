@@ -1,12 +1,10 @@
 //! Which recorded fact answers the machine, and that it never takes one from before something was done.
 
-use std::time::Duration;
-
-use jiff::Timestamp;
+use crate::sample_facts::probe;
 use watchdog_facts::evidence::{
     ActivityFacts, Changes, CheckOutcome, Commits, ProbeOutcome, Reply, ReplyStatus, RescueOutcome,
 };
-use watchdog_facts::verdict::{Evidence, ProbeRecord, ProbeUsage, Reason};
+use watchdog_facts::verdict::{Evidence, Reason};
 
 use super::*;
 use crate::config::settings::ConfigSettings;
@@ -43,15 +41,7 @@ fn kept() -> MachineEvent {
 }
 
 fn answered(status: ReplyStatus) -> MachineEvent {
-    MachineEvent::Probe(ProbeRecord {
-        at: Timestamp::UNIX_EPOCH,
-        duration: Duration::ZERO,
-        outcome: ProbeOutcome::Reply(Reply::bare(status)),
-        disputed: None,
-        session_id: None,
-        usage: ProbeUsage::default(),
-        withheld: false,
-    })
+    MachineEvent::Probe(probe(ProbeOutcome::Reply(Reply::bare(status)), 0))
 }
 
 /// The steps that answered, and the reason at the end or the fact that is missing.

@@ -2,11 +2,10 @@
 
 use std::time::Duration;
 
-use jiff::Timestamp;
+use crate::sample_facts::{command_result, probe};
 use watchdog_facts::evidence::{
     ActivityFacts, CheckResult, Commits, GitOperation, OutcomeBeforeWork,
 };
-use watchdog_facts::verdict::{ProbeRecord, ProbeUsage};
 
 use super::*;
 use crate::config::settings::ConfigSettings;
@@ -40,18 +39,7 @@ fn assert_becomes(word: &str, before: MachineEvent, after: Option<MachineEvent>)
 }
 
 fn asked(outcome: ProbeOutcome) -> MachineEvent {
-    MachineEvent::Probe(ProbeRecord {
-        at: Timestamp::UNIX_EPOCH,
-        duration: Duration::ZERO,
-        outcome,
-        disputed: None,
-        session_id: None,
-        usage: ProbeUsage {
-            requests: 1,
-            ..ProbeUsage::default()
-        },
-        withheld: false,
-    })
+    MachineEvent::Probe(probe(outcome, 1))
 }
 
 fn judged(outcome: CheckOutcome) -> ChecksResult {
@@ -66,19 +54,8 @@ fn judged(outcome: CheckOutcome) -> ChecksResult {
         "a check is not met"
     };
     let result = CheckResult {
-        name: "tests".into(),
-        kind: "command".into(),
-        outcome,
-        evidence: Evidence::Verified,
-        feedback: String::new(),
-        duration: Duration::ZERO,
-        baseline_failures: Vec::new(),
-        cached: false,
         before: OutcomeBeforeWork::Failed,
-        proof: None,
-        tests: None,
-        tests_uncounted: false,
-        tree: None,
+        ..command_result("tests", outcome)
     };
     ChecksResult {
         outcome,

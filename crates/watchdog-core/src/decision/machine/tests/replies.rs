@@ -1,25 +1,13 @@
 //! What the agent of a scripted world answers.
 
-use std::time::Duration;
-
 use crate::decision::machine::MachineEvent;
+use crate::sample_facts::probe;
 use watchdog_facts::evidence::{ProbeOutcome, Reply, ReplyStatus};
-use watchdog_facts::verdict::{ProbeRecord, ProbeUsage};
+use watchdog_facts::verdict::ProbeRecord;
 
 /// A question that was answered so, at a cost of so many requests.
 pub(super) fn asked(outcome: ProbeOutcome, requests: u64) -> MachineEvent {
-    MachineEvent::Probe(ProbeRecord {
-        at: jiff::Timestamp::UNIX_EPOCH,
-        duration: Duration::ZERO,
-        outcome,
-        disputed: None,
-        session_id: None,
-        usage: ProbeUsage {
-            requests,
-            ..ProbeUsage::default()
-        },
-        withheld: false,
-    })
+    MachineEvent::Probe(probe(outcome, requests))
 }
 
 /// A question that was not put, for a limit of another machine, a budget or a cap.

@@ -1,8 +1,7 @@
 //! The events that an action may be answered with: one representative of each kind of fact that a rule tells from the others.
 
-use std::time::Duration;
-
 use crate::decision::machine::{ChecksResult, MachineAction, MachineEvent, SurvivorFacts};
+use crate::sample_facts::command_result;
 use watchdog_facts::evidence::{
     ActivityFacts, Changes, CheckOutcome, CheckResult, Commits, CriteriaChanged, Degradation,
     FaultKind, GitOperation, HeldRescue, LeftOut, LeftOutReason, OutcomeBeforeWork, ProbeOutcome,
@@ -277,24 +276,16 @@ pub(super) fn judged(
     passed_before: bool,
     feedback: &str,
 ) -> ChecksResult {
+    let before = if passed_before {
+        OutcomeBeforeWork::Passed
+    } else {
+        OutcomeBeforeWork::Unknown
+    };
     let result = CheckResult {
-        name: "tests".into(),
-        kind: "command".into(),
-        outcome,
         evidence,
         feedback: feedback.into(),
-        duration: Duration::ZERO,
-        baseline_failures: Vec::new(),
-        cached: false,
-        before: if passed_before {
-            OutcomeBeforeWork::Passed
-        } else {
-            OutcomeBeforeWork::Unknown
-        },
-        proof: None,
-        tests: None,
-        tests_uncounted: false,
-        tree: None,
+        before,
+        ..command_result("tests", outcome)
     };
     ChecksResult {
         outcome,
