@@ -11,7 +11,8 @@ use watchdog_facts::evidence::{Changes, GitOperation};
 use watchdog_git::{Error, Worktree, escape_path, unescape_path};
 
 use crate::support::lone_repo::Repo;
-use crate::support::wait_until;
+use crate::support::random_tree::Dice;
+use crate::support::{fill_line, wait_until};
 
 fn changes(repo: &Repo) -> Changes {
     Worktree::open(repo.root()).unwrap().changes().unwrap()
@@ -23,22 +24,15 @@ fn codes(changes: &Changes) -> Vec<&'static str> {
 
 /// What git says, in our terms: counts and paths.
 fn of_git(repo: &Repo) -> (u64, u64, u64, u64, Vec<String>) {
-    let mut command = repo.command(&[
-        "--no-optional-locks",
-        "-c",
-        "core.fsmonitor=false",
-        "-c",
-        "core.hooksPath=/dev/null",
-    ]);
+    let mut command = repo.command(&fill_line(
+        "--no-optional-locks -c core.fsmonitor=false -c core.hooksPath=/dev/null",
+        &[],
+    ));
     let output = command
-        .args([
-            "-c",
-            "status.renames=true",
-            "status",
-            "--porcelain=v2",
-            "-uall",
-            "-z",
-        ])
+        .args(fill_line(
+            "-c status.renames=true status --porcelain=v2 -uall -z",
+            &[],
+        ))
         .output()
         .unwrap();
     assert!(
@@ -570,26 +564,10 @@ fn lock_from_the_future_ages() {
     assert!(age() < Duration::from_secs(600), "{:?}", age());
 }
 
-/// A small deterministic source of choices.
-struct Dice(u64);
-
-impl Dice {
-    fn roll(&mut self, sides: usize) -> usize {
-        self.0 ^= self.0 << 13;
-        self.0 ^= self.0 >> 7;
-        self.0 ^= self.0 << 17;
-        (self.0 % sides as u64) as usize
-    }
-
-    fn pick<'a, T>(&mut self, of: &'a [T]) -> &'a T {
-        &of[self.roll(of.len())]
-    }
-}
-
 #[test]
 fn random_work_trees_read_as_git_reads_them() {
     for seed in 1..=40_u64 {
-        let mut dice = Dice(seed.wrapping_mul(0x9E37_79B9_7F4A_7C15));
+        let mut dice = Dice::new(seed);
         let repo = Repo::init();
         let names: Vec<String> = ["a", "b.rs", "d/e", "d/f g", "d/h/i", "j/k.log", "ü", "z"]
             .map(String::from)

@@ -8,10 +8,11 @@ use std::time::{Duration, Instant};
 use rustix::process::Signal;
 use serde_json::json;
 
+use crate::support::random_tree::Dice;
 use crate::support::{Repo, Step, TestEnv, wait_for, wait_until};
 
 /// Kills that hit a watchdog that runs. On a busy machine more of them come too late; it takes more rounds then.
-const HITS: u32 = 100;
+const HITS: u32 = 50;
 
 /// Repositories that are worked in at the same time.
 const WORKERS: u32 = 6;
@@ -19,21 +20,10 @@ const WORKERS: u32 = 6;
 /// The seed of the moments; print it with a failure, and change it to look elsewhere.
 const SEED: u64 = 0x5eed_0001;
 
-/// A small generator (xorshift), so that a failing run can be had again.
-struct Random(u64);
-
-impl Random {
-    fn below(&mut self, end: u64) -> u64 {
-        self.0 ^= self.0 << 13;
-        self.0 ^= self.0 >> 7;
-        self.0 ^= self.0 << 17;
-        self.0 % end
-    }
-
-    fn within(&mut self, time: Duration) -> Duration {
-        let micros = u64::try_from(time.as_micros()).expect("a run takes less than an age");
-        Duration::from_micros(self.below(micros.max(1)))
-    }
+/// A random part of a time.
+fn part_of(time: Duration, dice: &mut Dice) -> Duration {
+    let micros = usize::try_from(time.as_micros()).expect("a run takes less than an age");
+    Duration::from_micros(dice.roll(micros.max(1)) as u64)
 }
 
 #[test]
@@ -116,7 +106,7 @@ fn work(worker: u32, tally: &Mutex<Tally>) {
     let lock = || tally.lock().unwrap_or_else(PoisonError::into_inner);
     let env = TestEnv::new();
     let repo = env.repo_named(&format!("repo-{worker}"));
-    let mut random = Random(SEED + u64::from(worker) * 0x9e37_79b9);
+    let mut dice = Dice::new(SEED + u64::from(worker));
     // How long an undisturbed run takes, measured again now and then, as the repository grows, and by each kill that comes too late.
     let mut took = Took::default();
     for own_round in 0.. {
@@ -133,11 +123,11 @@ fn work(worker: u32, tally: &Mutex<Tally>) {
             took = one_round(&env, &repo, &format!("{round}-measured"), None).took;
         }
         // Most of a run is the pause before the commit: so the parts before and after it have kills of their own.
-        let kill = match random.below(4) {
-            0 => Kill::Anywhere(random.within(took.whole)),
-            1 => Kill::Anywhere(random.within(took.whole.saturating_sub(took.judging))),
-            2 => Kill::Judging(random.within(took.judging)),
-            _ => Kill::Recording(random.within(took.recording)),
+        let kill = match dice.roll(4) {
+            0 => Kill::Anywhere(part_of(took.whole, &mut dice)),
+            1 => Kill::Anywhere(part_of(took.whole.saturating_sub(took.judging), &mut dice)),
+            2 => Kill::Judging(part_of(took.judging, &mut dice)),
+            _ => Kill::Recording(part_of(took.recording, &mut dice)),
         };
         let outcome = one_round(&env, &repo, &round.to_string(), Some(kill));
         if !outcome.killed {
@@ -309,12 +299,10 @@ fn one_round(env: &TestEnv, repo: &Repo<'_>, round: &str, kill: Option<Kill>) ->
         );
     }
     assert_eq!(repo.status(), "", "round {round}");
+    // A clean work tree is what HEAD has.
     for file in fs::read_to_string(&ledger).unwrap_or_default().lines() {
-        assert_eq!(
-            repo.file_in("HEAD", file),
-            Some(text(file)),
-            "round {round}: {file}"
-        );
+        let committed = fs::read_to_string(repo.path().join(file)).ok();
+        assert_eq!(committed, Some(text(file)), "round {round}: {file}");
     }
     outcome
 }

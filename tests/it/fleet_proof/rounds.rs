@@ -4,18 +4,9 @@ use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::time::Duration;
 
 use super::round::{RoundSize, play};
-use crate::torture::Tally;
+use crate::torture::{Tally, number};
 
 const THIS: &str = "fleet_proof::rounds::every_task_is_done_once_despite_failures";
-
-fn number(name: &str, default: u64) -> u64 {
-    match std::env::var(name) {
-        Ok(text) => text
-            .parse()
-            .unwrap_or_else(|e| panic!("{name}={text}: {e}")),
-        Err(_) => default,
-    }
-}
 
 #[test]
 fn every_task_is_done_once_despite_failures() {
@@ -25,7 +16,7 @@ fn every_task_is_done_once_despite_failures() {
     );
     let size = RoundSize {
         machines: number("WATCHDOG_FLEET_MACHINES", 8) as usize,
-        tasks: number("WATCHDOG_FLEET_TASKS", 80) as usize,
+        tasks: number("WATCHDOG_FLEET_TASKS", 40) as usize,
         patience: Duration::from_secs(number("WATCHDOG_FLEET_PATIENCE", 300)),
         with_standby: number("WATCHDOG_FLEET_STANDBY", 0) > 0,
     };

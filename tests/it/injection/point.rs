@@ -1,7 +1,6 @@
 //! One point: a scene with a fault, played and judged.
 
 use std::collections::BTreeMap;
-use std::collections::btree_map::Entry;
 use std::fs;
 use std::path::Path;
 
@@ -124,24 +123,11 @@ fn cannot_be(trace: &str) -> bool {
 /// Plays a point of a command that only reads; returns what is wrong with it. Success without a word must come with the same output.
 pub fn play_read(
     ground: &mut InjectionGround,
-    undisturbed: &mut BTreeMap<Scene, (CallCounts, CommandOutput)>,
+    (counts, well): &(CallCounts, CommandOutput),
     scene: Scene,
     dice: &mut Dice,
 ) -> Option<String> {
     let trace = ground.env.root().join("tmp/trace");
-    if let Entry::Vacant(unplayed) = undisturbed.entry(scene) {
-        ground.lay(scene);
-        let all: Vec<&str> = FAMILIES.iter().map(|family| family.calls).collect();
-        let out = ground
-            .call(
-                scene,
-                &strace_arguments(&trace, &format!("trace={}", all.join(",")), None),
-            )
-            .expect("it ends");
-        let counts = counts(&fs::read_to_string(&trace).expect("strace wrote it"));
-        unplayed.insert((counts, out));
-    }
-    let (counts, well) = &undisturbed[&scene];
     for _ in 0..20 {
         let family = dice.pick(FAMILIES);
         let Some(most) = counts.get(family.name) else {

@@ -11,21 +11,12 @@ use super::point::{CallCounts, PointOutcome, count_calls, play, play_read};
 use super::scene::{READS, SCENES, Scene};
 use crate::support::CommandOutput;
 use crate::support::random_tree::Dice;
-use crate::torture::Tally;
+use crate::torture::{Tally, number};
 
 const THIS: &str = "injection::points::failed_syscalls_lose_no_data_and_are_told";
 
 /// Draws until a point is reached, at most so often.
 const DRAWS: usize = 20;
-
-fn number(name: &str, default: u64) -> u64 {
-    match std::env::var(name) {
-        Ok(text) => text
-            .parse()
-            .unwrap_or_else(|e| panic!("{name}={text}: {e}")),
-        Err(_) => default,
-    }
-}
 
 /// The scenes to play: all, or the one that `WATCHDOG_INJECT_SCENE` names.
 fn scenes() -> Vec<Scene> {
@@ -43,10 +34,26 @@ fn scenes() -> Vec<Scene> {
     chosen
 }
 
+/// The calls and the output of each scene that nothing disturbs, once for all workers.
+#[derive(Default)]
+struct UndisturbedScenes(Mutex<BTreeMap<Scene, Arc<(CallCounts, CommandOutput)>>>);
+
+impl UndisturbedScenes {
+    fn play(&self, ground: &mut InjectionGround, scene: Scene) -> Arc<(CallCounts, CommandOutput)> {
+        let scenes = || self.0.lock().expect("no worker panicked with it");
+        if let Some(played) = scenes().get(&scene) {
+            return Arc::clone(played);
+        }
+        let played = Arc::new(count_calls(ground, scene));
+        scenes().insert(scene, Arc::clone(&played));
+        played
+    }
+}
+
 /// What all workers share.
 struct Points {
     scenes: Vec<Scene>,
-    counts: Mutex<BTreeMap<Scene, Arc<(CallCounts, CommandOutput)>>>,
+    undisturbed: UndisturbedScenes,
     next: AtomicU64,
     tally: Mutex<Tally>,
     broken: Mutex<Vec<String>>,
@@ -56,11 +63,11 @@ struct Points {
 fn failed_syscalls_lose_no_data_and_are_told() {
     let (first, points) = (
         number("WATCHDOG_INJECT_SEED", 1),
-        number("WATCHDOG_INJECT_POINTS", 104),
+        number("WATCHDOG_INJECT_POINTS", 52),
     );
     let shared = Points {
         scenes: scenes(),
-        counts: Mutex::default(),
+        undisturbed: UndisturbedScenes::default(),
         next: AtomicU64::new(0),
         tally: Mutex::default(),
         broken: Mutex::default(),
@@ -124,23 +131,19 @@ fn reads_that_fail_are_not_silent() {
         number("WATCHDOG_INJECT_READS", 68),
     );
     let (next, broken) = (AtomicU64::new(0), Mutex::new(Vec::new()));
+    let undisturbed = UndisturbedScenes::default();
     std::thread::scope(|scope| {
         for _ in 0..2 * std::thread::available_parallelism().map_or(2, usize::from) {
             scope.spawn(|| {
                 let mut ground = InjectionGround::new();
-                let mut undisturbed = BTreeMap::new();
                 loop {
                     let point = next.fetch_add(1, Ordering::Relaxed);
                     if point >= points {
                         return;
                     }
                     let scene = Scene::Read(READS[point as usize % READS.len()]);
-                    let told = play_read(
-                        &mut ground,
-                        &mut undisturbed,
-                        scene,
-                        &mut Dice::new(first + point),
-                    );
+                    let well = undisturbed.play(&mut ground, scene);
+                    let told = play_read(&mut ground, &well, scene, &mut Dice::new(first + point));
                     broken
                         .lock()
                         .expect("no worker panicked with it")
@@ -235,8 +238,8 @@ impl Points {
         let scene = self.scenes[seed as usize % self.scenes.len()];
         for _ in 0..DRAWS {
             let family = dice.pick(FAMILIES);
-            let counted = self.counted(ground, scene);
-            let (counts, well) = &*counted;
+            let undisturbed = self.undisturbed.play(ground, scene);
+            let (counts, well) = &*undisturbed;
             let Some(most) = counts.get(family.name).copied() else {
                 continue;
             };
@@ -264,20 +267,6 @@ impl Points {
             .lock()
             .expect("no worker panicked with it")
             .one("not reached", scene.name());
-    }
-
-    fn counted(
-        &self,
-        ground: &mut InjectionGround,
-        scene: Scene,
-    ) -> Arc<(CallCounts, CommandOutput)> {
-        let counts = || self.counts.lock().expect("no worker panicked with it");
-        if let Some(counted) = counts().get(&scene) {
-            return Arc::clone(counted);
-        }
-        let counted = Arc::new(count_calls(ground, scene));
-        counts().insert(scene, Arc::clone(&counted));
-        counted
     }
 
     fn count(&self, scene: Scene, injection: &Injection, end: &str) {

@@ -17,3 +17,13 @@ mod start;
 mod tally;
 
 pub use tally::Tally;
+
+/// A number that a script sets, or the one of every run.
+pub fn number(name: &str, default: u64) -> u64 {
+    match std::env::var(name) {
+        Ok(text) => text
+            .parse()
+            .unwrap_or_else(|e| panic!("{name}={text}: {e}")),
+        Err(_) => default,
+    }
+}

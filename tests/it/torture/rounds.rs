@@ -5,21 +5,13 @@ use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::process::{Command, Stdio};
 use std::sync::atomic::{AtomicU64, Ordering};
 
+use super::number;
 use super::round::play;
 use super::tally::Tally;
 
 const THIS: &str = "torture::rounds::every_byte_is_recoverable_after_any_failure";
 /// Set in the process that plays.
 const PLAYS: &str = "WATCHDOG_TORTURE_PLAYS";
-
-fn number(name: &str, default: u64) -> u64 {
-    match std::env::var(name) {
-        Ok(text) => text
-            .parse()
-            .unwrap_or_else(|e| panic!("{name}={text}: {e}")),
-        Err(_) => default,
-    }
-}
 
 #[test]
 fn every_byte_is_recoverable_after_any_failure() {
@@ -33,7 +25,7 @@ fn every_byte_is_recoverable_after_any_failure() {
     }
     let (first, rounds) = (
         number("WATCHDOG_TORTURE_SEED", 1),
-        number("WATCHDOG_TORTURE_ROUNDS", 24),
+        number("WATCHDOG_TORTURE_ROUNDS", 12),
     );
     let workers = std::thread::available_parallelism().map_or(2, usize::from);
     let next = AtomicU64::new(0);
