@@ -5,7 +5,7 @@ use serde_json::{Value, json};
 use crate::support::{CommandOutput, Repo, TestEnv};
 
 /// A repository with a check that wants a file.
-fn repo<'env>(env: &'env TestEnv, name: &str) -> Repo<'env> {
+pub fn repo<'env>(env: &'env TestEnv, name: &str) -> Repo<'env> {
     let repo = env.repo_named(name);
     let criteria = json!({
         "rescue": {"mode": "single"},

@@ -4,6 +4,7 @@
 use rustix::process::Signal;
 use serde_json::{Value, json};
 
+use crate::sessions_side_by_side::hooked;
 use crate::support::watch::SOON;
 use crate::support::{CommandOutput, Repo, Running, Step, TestEnv, wait_until};
 
@@ -193,19 +194,7 @@ fn killed_hooked_session_leaves_work_to_the_next() {
     let env = TestEnv::new();
     let repo = env.repo();
     repo.write("mine.txt", "mine");
-    let begins = |session: &str| {
-        let agent = env.command("sleep", repo.path()).args(["600"]).spawn();
-        let input = json!({"session_id": session, "source": "startup", "cwd": repo.path()});
-        let command = repo
-            .watchdog_command(&["hook", "session-start"])
-            .env("CLAUDE_PID", agent.pid().to_string());
-        let _told = command
-            .env("CLAUDE_CODE_SESSION_ID", session)
-            .stdin(input.to_string())
-            .run()
-            .expect(0);
-        agent
-    };
+    let begins = |session: &str| hooked(&env, &repo, session);
     let first = begins("first");
     repo.write("half.txt", "half");
     // It cannot say that it ended.

@@ -363,13 +363,10 @@ fn doctor_checks_the_joined_fleet() {
     let database = made(&env);
     fleet(
         &env,
-        &[
-            "fleet",
-            "join",
-            &database.full_address("worker"),
-            "--name",
-            "a",
-        ],
+        &fill_line(
+            "fleet join {} --name a",
+            &[&database.full_address("worker")],
+        ),
     )
     .expect(0);
     let findings = || -> Vec<Value> {

@@ -8,27 +8,23 @@ use crate::fleet_proof::rough_way::RoughWay;
 use crate::support::test_database::TestDatabase;
 use crate::support::{Gate, TestEnv, assert_parts, fill_line, wait_until};
 
-/// A machine that joined, and the way to its server.
-fn joined(env: &TestEnv) -> (TestDatabase, Gate) {
-    let database = TestDatabase::new();
-    env.watchdog(
-        &env.root(),
-        &fill_line(
-            "fleet init {} --worker worker",
-            &[&database.full_address("owner")],
-        ),
-    )
-    .expect(0);
-    let gate = Gate::to(database.port());
-    let address = database.full_address("worker").replace(
-        &format!(":{}/", database.port()),
-        &format!(":{}/", gate.port),
-    );
+/// Joins the fleet by another port than the one of its server.
+fn join(env: &TestEnv, database: &TestDatabase, port: u16) {
+    let address = database
+        .full_address("worker")
+        .replace(&format!(":{}/", database.port()), &format!(":{}/", port));
     env.watchdog(
         &env.root(),
         &["fleet", "join", &address, "--name", "build-1"],
     )
     .expect(0);
+}
+
+/// A machine that joined, and the way to its server.
+fn joined(env: &TestEnv) -> (TestDatabase, Gate) {
+    let database = env.fleet();
+    let gate = Gate::to(database.port());
+    join(env, &database, gate.port);
     (database, gate)
 }
 
@@ -79,12 +75,9 @@ fn events_are_copied_once_without_their_output() {
         (&json!(0), &json!(0), &json!(false)),
         "{again}"
     );
-    assert!(
-        env.watchdog(&env.root(), &["fleet", "status"])
-            .expect(0)
-            .stdout
-            .contains("everything is copied")
-    );
+    env.watchdog(&env.root(), &["fleet", "status"])
+        .expect(0)
+        .assert_printed(&["everything is copied"]);
 }
 
 /// Every event that the loop is to share, once, in the order of its journal.
@@ -123,25 +116,9 @@ fn final_loop_events_arrive_without_another_command() {
 fn loop_end_never_waits_for_a_slow_server() {
     let env = TestEnv::new();
     let repo = env.repo();
-    let database = TestDatabase::new();
-    env.watchdog(
-        &env.root(),
-        &fill_line(
-            "fleet init {} --worker worker",
-            &[&database.full_address("owner")],
-        ),
-    )
-    .expect(0);
+    let database = env.fleet();
     let way = RoughWay::to(database.port());
-    let address = database.full_address("worker").replace(
-        &format!(":{}/", database.port()),
-        &format!(":{}/", way.port),
-    );
-    env.watchdog(
-        &env.root(),
-        &["fleet", "join", &address, "--name", "build-1"],
-    )
-    .expect(0);
+    join(&env, &database, way.port);
     way.cut();
     // Longer than any test takes: a loop that waited for one packet would never end.
     way.delay_by(Duration::from_secs(3600));
@@ -230,18 +207,10 @@ fn offline_fleet_status_tells_why_it_is_old() {
         "{gone}"
     );
     for (member, value) in before.as_object().expect("an object") {
-        let knows_here = [
-            "schema",
-            "joined",
-            "machine",
-            "account",
-            "server",
-            "database",
-            "user",
-            "known_format",
-            "sslmode",
-            "repositories",
-        ];
+        let knows_here = fill_line(
+            "schema joined machine account server database user known_format sslmode repositories",
+            &[],
+        );
         match member.as_str() {
             "copies" => assert!(
                 gone["copies"]["waiting"].as_u64() > value["waiting"].as_u64(),
@@ -281,21 +250,10 @@ fn a_machine_that_left_shares_nothing_any_more() {
     env.watchdog(&env.root(), &["fleet", "leave"]).expect(0);
     repo.watchdog(&["run", "--no-probe", "--", "sh", "-c", SESSION])
         .expect(0);
-    assert!(
-        env.watchdog(&env.root(), &["fleet", "sync"])
-            .expect(0)
-            .stdout
-            .contains("in no fleet")
-    );
-    let address = database.full_address("worker").replace(
-        &format!(":{}/", database.port()),
-        &format!(":{}/", gate.port),
-    );
-    env.watchdog(
-        &env.root(),
-        &["fleet", "join", &address, "--name", "build-1"],
-    )
-    .expect(0);
+    env.watchdog(&env.root(), &["fleet", "sync"])
+        .expect(0)
+        .assert_printed(&["in no fleet"]);
+    join(&env, &database, gate.port);
     env.watchdog(&env.root(), &["fleet", "sync"]).expect(0);
     assert_eq!(
         database.sql("SELECT count(*) FROM watchdog.event"),

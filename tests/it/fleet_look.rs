@@ -6,26 +6,9 @@ use std::time::Duration;
 use rustix::process::Signal;
 use serde_json::{Value, json};
 
-use crate::support::test_database::TestDatabase;
 use crate::support::{
     CommandOutput, Gate, Repo, Running, TestEnv, fill_line, full_screen, keys, wait_until,
 };
-
-/// A fleet on a server of its own.
-fn fleet() -> TestDatabase {
-    let database = TestDatabase::new();
-    let owner = TestEnv::new();
-    owner
-        .watchdog(
-            &owner.root(),
-            &fill_line(
-                "fleet init {} --worker worker",
-                &[&database.full_address("owner")],
-            ),
-        )
-        .expect(0);
-    database
-}
 
 fn join(env: &TestEnv, address: &str, name: &str) {
     env.watchdog(&env.root(), &["fleet", "join", address, "--name", name])
@@ -66,7 +49,7 @@ fn wait_for_count(what: &str, follower: &Running, count: usize) {
 
 #[test]
 fn fleet_events_keep_server_order_and_name_machines() {
-    let database = fleet();
+    let database = TestEnv::new().fleet();
     let (one, two) = (TestEnv::new(), TestEnv::new());
     let (mine, other) = (one.repo(), two.repo());
     join(&one, &database.full_address("worker"), "build-1");
@@ -137,7 +120,7 @@ fn machine_without_fleet_learns_how_to_join() {
 
 #[test]
 fn follower_shows_each_event_once_despite_broken_connections() {
-    let database = fleet();
+    let database = TestEnv::new().fleet();
     let (one, two) = (TestEnv::new(), TestEnv::new());
     let gate = Gate::to(database.port());
     join(
@@ -188,7 +171,7 @@ fn follower_shows_each_event_once_despite_broken_connections() {
 
 #[test]
 fn follower_behind_a_pooler_misses_no_event() {
-    let database = fleet();
+    let database = TestEnv::new().fleet();
     let env = TestEnv::new();
     let repo = env.repo();
     join(
@@ -226,7 +209,7 @@ fn follower_behind_a_pooler_misses_no_event() {
 
 #[test]
 fn events_restored_on_the_server_are_shown_once() {
-    let database = fleet();
+    let database = TestEnv::new().fleet();
     let (one, two, three) = (TestEnv::new(), TestEnv::new(), TestEnv::new());
     let gate = Gate::to(database.port());
     join(
@@ -309,7 +292,7 @@ fn rows(found: &Value) -> Vec<(String, String)> {
 
 #[test]
 fn fleet_status_lists_urgent_machines_first() {
-    let database = fleet();
+    let database = TestEnv::new().fleet();
     let (one, two) = (TestEnv::new(), TestEnv::new());
     let (mine, other) = (one.repo(), two.repo());
     join(&one, &database.full_address("worker"), "build-1");
@@ -368,7 +351,7 @@ fn fleet_status_lists_urgent_machines_first() {
 
 #[test]
 fn silent_working_machine_needs_a_person() {
-    let database = fleet();
+    let database = TestEnv::new().fleet();
     let (one, two) = (TestEnv::new(), TestEnv::new());
     let repo = two.repo();
     join(&one, &database.full_address("worker"), "build-1");
@@ -415,7 +398,7 @@ fn silent_working_machine_needs_a_person() {
 
 #[test]
 fn offline_fleet_status_shows_age_and_exits_nonzero() {
-    let database = fleet();
+    let database = TestEnv::new().fleet();
     let (one, two) = (TestEnv::new(), TestEnv::new());
     let gate = Gate::to(database.port());
     join(
@@ -465,7 +448,7 @@ fn offline_fleet_status_shows_age_and_exits_nonzero() {
 
 #[test]
 fn fleet_report_counts_shared_events_of_all_machines() {
-    let database = fleet();
+    let database = TestEnv::new().fleet();
     let (one, two) = (TestEnv::new(), TestEnv::new());
     let (mine, other) = (one.repo(), two.repo());
     join(&one, &database.full_address("worker"), "build-1");
@@ -537,7 +520,7 @@ fn fleet_report_counts_shared_events_of_all_machines() {
 
 #[test]
 fn fleet_lines_appear_as_machines_change() {
-    let database = fleet();
+    let database = TestEnv::new().fleet();
     let (one, two) = (TestEnv::new(), TestEnv::new());
     let repo = two.repo();
     join(&one, &database.full_address("worker"), "build-1");
@@ -561,7 +544,7 @@ fn fleet_lines_appear_as_machines_change() {
 
 #[test]
 fn live_fleet_view_names_the_unshared_parts() {
-    let database = fleet();
+    let database = TestEnv::new().fleet();
     let (one, two) = (TestEnv::new(), TestEnv::new());
     let repo = two.repo();
     join(&one, &database.full_address("worker"), "build-1");

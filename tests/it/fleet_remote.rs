@@ -5,21 +5,7 @@ use std::os::unix::fs::PermissionsExt as _;
 
 use serde_json::json;
 
-use crate::support::test_database::TestDatabase;
-use crate::support::{TestEnv, fill_line};
-
-fn made(env: &TestEnv) -> TestDatabase {
-    let database = TestDatabase::new();
-    env.watchdog(
-        &env.root(),
-        &fill_line(
-            "fleet init {} --worker worker",
-            &[&database.full_address("owner")],
-        ),
-    )
-    .expect(0);
-    database
-}
+use crate::support::TestEnv;
 
 #[test]
 fn repository_is_shared_by_command_under_its_remote() {
@@ -29,7 +15,7 @@ fn repository_is_shared_by_command_under_its_remote() {
     repo.git(&["remote", "add", "origin", address]);
     let alone = repo.watchdog(&["fleet", "join", "--repository"]).expect(2);
     alone.assert_told(&["in no fleet", "watchdog fleet join URL"]);
-    let database = made(&env);
+    let database = env.fleet();
     let joined = repo
         .watchdog_line(
             "fleet join {} --name a",
@@ -79,7 +65,7 @@ fn repository_is_shared_by_command_under_its_remote() {
 fn path_remote_needs_a_name_for_sharing() {
     let env = TestEnv::new();
     let repo = env.repo();
-    let database = made(&env);
+    let database = env.fleet();
     repo.watchdog_line(
         "fleet join {} --name a",
         &[&database.full_address("worker")],
@@ -139,7 +125,7 @@ fn sharing_from_inside_of_a_session_is_refused() {
     env.set("WATCHDOG", env!("CARGO_BIN_EXE_watchdog"));
     let repo = env.repo();
     repo.git(&["remote", "add", "origin", "https://h.example/team/app"]);
-    let database = made(&env);
+    let database = env.fleet();
     repo.watchdog_line(
         "fleet join {} --name a",
         &[&database.full_address("worker")],

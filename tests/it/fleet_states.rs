@@ -5,7 +5,7 @@ use std::net::{TcpListener, TcpStream};
 use std::thread;
 
 use crate::fleet_account::AccountFleet;
-use crate::support::TestEnv;
+use crate::support::{TestEnv, fill_line};
 
 /// The states that a server can be in.
 const STATES: [&str; 5] = ["up", "down", "silent", "read-only", "full"];
@@ -20,15 +20,10 @@ fn verdicts(env: &TestEnv) -> Vec<(Option<i32>, String)> {
         found.push((out.code, out.verdict()));
     };
     judged(&["run", "--json", "--no-probe", "--", "sh", "-c", work]);
-    judged(&[
-        "loop",
-        "--json",
-        "--no-probe",
-        "--",
-        "sh",
-        "-c",
-        "echo done > g && git add -A && git commit -qm 'feat: g'",
-    ]);
+    judged(&fill_line(
+        "loop --json --no-probe -- sh -c {}",
+        &["echo done > g && git add -A && git commit -qm 'feat: g'"],
+    ));
     repo.write("left.txt", "left");
     judged(&["check", "--json", "--no-probe"]);
     repo.write("more.txt", "more");

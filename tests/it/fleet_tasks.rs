@@ -29,15 +29,7 @@ impl Fleet {
     /// With these tasks, each an id and lines of its front matter.
     fn new(tasks: &[(&str, &str)]) -> Self {
         let env = TestEnv::new();
-        let database = TestDatabase::new();
-        env.watchdog(
-            &env.root(),
-            &fill_line(
-                "fleet init {} --worker worker",
-                &[&database.full_address("owner")],
-            ),
-        )
-        .expect(0);
+        let database = env.fleet();
         let repo = env.repo();
         for (id, front) in tasks {
             repo.write(

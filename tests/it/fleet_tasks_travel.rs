@@ -8,7 +8,7 @@ use std::time::Duration;
 use serde_json::{Value, json};
 
 use crate::support::test_database::TestDatabase;
-use crate::support::{Repo, TestEnv, fill_line, wait_until};
+use crate::support::{Repo, TestEnv, wait_until};
 
 /// What an honest agent does.
 pub(crate) const HONEST: &str =
@@ -23,15 +23,7 @@ pub(crate) struct Fleet {
 impl Fleet {
     /// A remote with two tasks, of which the second one depends on the first.
     pub(crate) fn new(env: &TestEnv) -> Self {
-        let database = TestDatabase::new();
-        env.watchdog(
-            &env.root(),
-            &fill_line(
-                "fleet init {} --worker worker",
-                &[&database.full_address("owner")],
-            ),
-        )
-        .expect(0);
+        let database = env.fleet();
         let repo = env.repo();
         for (id, front) in [("T1", ""), ("T2", "depends_on: [T1]\n")] {
             repo.write(

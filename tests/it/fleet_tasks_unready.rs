@@ -31,15 +31,8 @@ fn work_waits_as_review_until_its_remote_returns() {
     let fleet = Fleet::new(&env);
     let repo = fleet.machine(&env, "a");
     let (away, script) = losing(&env, &fleet);
-    let options = [
-        "run",
-        "T1",
-        "--json",
-        "--push-retry",
-        "1s",
-        "--config",
-        &config(&env),
-    ];
+    let config = config(&env);
+    let options = fill_line("run T1 --json --push-retry 1s --config {}", &[&config]);
     let base = repo.head();
     let out = repo.watchdog(&agent(&options, &script)).expect(16);
     let message = out.json()["message"].as_str().unwrap().to_owned();
@@ -74,15 +67,7 @@ fn work_of_own_agent_worktree_is_pushed_there() {
     let (away, script) = losing(&env, &fleet);
     let config = config(&env);
     repo.watchdog(&agent(
-        &[
-            "work",
-            "--agents",
-            "1",
-            "--push-retry",
-            "1s",
-            "--config",
-            &config,
-        ],
+        &fill_line("work --agents 1 --push-retry 1s --config {}", &[&config]),
         &script,
     ))
     .expect(12);
@@ -114,15 +99,7 @@ fn work_completes_when_its_remote_returns() {
     let (away, script) = losing(&env, &fleet);
     let config = config(&env);
     let running = repo.watchdog_spawn(&agent(
-        &[
-            "run",
-            "T1",
-            "--json",
-            "--push-retry",
-            "10m",
-            "--config",
-            &config,
-        ],
+        &fill_line("run T1 --json --push-retry 10m --config {}", &[&config]),
         &script,
     ));
     wait_until("the push is tried again", SOON, || {

@@ -6,7 +6,7 @@ use rustix::process::Signal;
 use serde_json::{Value, json};
 
 use crate::fleet_account::{AccountFleet, fleet};
-use crate::support::{Repo, TestEnv, wait_until};
+use crate::support::{Repo, TestEnv, fill_line, wait_until};
 
 /// A session that commits, judged.
 fn judged(repo: &Repo<'_>, name: &str) {
@@ -156,12 +156,10 @@ fn removed_machine_stops_copying_until_it_rejoins() {
 
     fleet(
         &env,
-        &[
-            "join",
-            &shared.database.full_address("worker"),
-            "--name",
-            "build-1",
-        ],
+        &fill_line(
+            "join {} --name build-1",
+            &[&shared.database.full_address("worker")],
+        ),
     )
     .expect(0);
     assert_eq!(

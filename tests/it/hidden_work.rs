@@ -1,7 +1,8 @@
 //! Work that git does not list: behind flags of the index, and behind ignore rules that the session wrote.
 
-use serde_json::{Value, json};
+use serde_json::Value;
 
+use crate::secrets::rescue_commits;
 use crate::support::{Repo, TestEnv};
 
 /// The words of the warnings of a verdict, with their details.
@@ -15,17 +16,16 @@ fn warnings(verdict: &Value) -> Vec<(String, String)> {
         .collect()
 }
 
-/// `rescue` where the mode commits. Returns its JSON.
-fn rescue(env: &TestEnv, repo: &Repo) -> Value {
-    let config = env.write(
-        "config.json",
-        json!({"rescue": {"mode": "single"}}).to_string(),
-    );
-    repo.watchdog_line(
-        "rescue --json --config {}",
-        &[config.to_str().expect("UTF-8")],
-    )
-    .json()
+/// A verdict on the work without a question or a rescue.
+fn judge(repo: &Repo) -> Value {
+    repo.watchdog(&["check", "--once", "--no-probe", "--no-rescue", "--json"])
+        .json()
+}
+
+/// The detail of the warning about hidden entries.
+fn hidden_in(verdict: &Value) -> Option<String> {
+    let hidden = |(code, _): &(String, String)| code == "hidden_entries";
+    Some(warnings(verdict).into_iter().find(hidden)?.1)
 }
 
 /// The files of all private parts of snapshots.
@@ -53,17 +53,10 @@ fn new_ignore_rules_hide_no_code() {
         repo.write(rules, text);
         repo.write("lib/parser.rs", "fn parse() {}\n");
         repo.write("build/out.o", "made");
-        let verdict = repo
-            .watchdog(&["check", "--once", "--no-probe", "--no-rescue", "--json"])
-            .json();
-        let hidden = warnings(&verdict)
-            .into_iter()
-            .find(|(code, _)| code == "hidden_entries");
-        assert!(
-            hidden.is_some_and(|(_, detail)| detail.contains("'lib/parser.rs'")),
-            "{rules}: {verdict}"
-        );
-        rescue(&env, &repo);
+        let verdict = judge(&repo);
+        let hidden = hidden_in(&verdict).unwrap_or_default();
+        assert!(hidden.contains("'lib/parser.rs'"), "{rules}: {verdict}");
+        rescue_commits(&env, &repo).json();
         assert!(
             private_files(&repo).contains("work/lib/parser.rs")
                 && !private_files(&repo).contains("out.o"),
@@ -113,12 +106,11 @@ fn rule_for_everything_hides_no_file() {
         repo.write("data/model.bin", "weights");
         repo.write("nohup.out", "left by a program");
         repo.write("build/out.o", "made");
-        let args = ["check", "--once", "--no-probe", "--no-rescue", "--json"];
-        let verdict = repo.watchdog(&args).json();
+        let verdict = judge(&repo);
         let is_named = |(_, detail): &(String, String)| detail.contains("'data/model.bin' is");
         let warnings = warnings(&verdict);
         assert_eq!(warnings.iter().any(is_named), is_said, "{text}: {verdict}");
-        rescue(&env, &repo);
+        rescue_commits(&env, &repo).json();
         let private = private_files(&repo);
         let is_private = private.contains("work/data/model.bin");
         assert_eq!(is_private, is_said, "{text}: {private}");
@@ -148,21 +140,10 @@ fn installed_packages_are_no_hidden_work() {
     repo.write("coverage/prettify.js", "made\n");
     repo.write("debug.log", "noise\n");
     repo.write(".env", "A=b\n");
-    let verdict = repo
-        .watchdog(&["check", "--once", "--no-probe", "--no-rescue", "--json"])
-        .json();
-    assert!(
-        !warnings(&verdict)
-            .iter()
-            .any(|(code, _)| code == "hidden_entries"),
-        "{verdict}"
-    );
-    rescue(&env, &repo);
-    assert_eq!(
-        repo.git(&["show", "--format=", "--name-only", "HEAD"])
-            .trim(),
-        ".gitignore"
-    );
+    let verdict = judge(&repo);
+    assert_eq!(hidden_in(&verdict), None, "{verdict}");
+    rescue_commits(&env, &repo).json();
+    assert_eq!(repo.names_in("HEAD"), ".gitignore");
     assert_eq!(
         private_files(&repo)
             .lines()
@@ -182,26 +163,14 @@ fn rules_of_the_baseline_stay_in_force() {
     repo.watchdog(&["snapshot"]).expect(0);
     repo.write("drafts/more.md", "draft\n");
     repo.write("scratch/more.py", "pass\n");
-    let verdict = repo
-        .watchdog(&["check", "--once", "--no-probe", "--no-rescue", "--json"])
-        .json();
-    assert!(
-        !warnings(&verdict)
-            .iter()
-            .any(|(code, _)| code == "hidden_entries"),
-        "{verdict}"
-    );
+    let verdict = judge(&repo);
+    assert_eq!(hidden_in(&verdict), None, "{verdict}");
     // A rule that is gone hides no more, one that is new hides nothing.
     repo.write(".git/info/exclude", "src/\n");
     repo.write("src/new.rs", "fn new() {}\n");
-    let verdict = repo
-        .watchdog(&["check", "--once", "--no-probe", "--no-rescue", "--json"])
-        .json();
-    let hidden = warnings(&verdict)
-        .into_iter()
-        .find(|(code, _)| code == "hidden_entries")
-        .expect("it is said");
-    assert!(hidden.1.starts_with("'src/new.rs' is ignored"), "{verdict}");
+    let verdict = judge(&repo);
+    let hidden = hidden_in(&verdict).expect("it is said");
+    assert!(hidden.starts_with("'src/new.rs' is ignored"), "{verdict}");
 }
 
 #[test]
@@ -214,7 +183,7 @@ fn edits_behind_index_flags_are_in_snapshots() {
         repo.watchdog(&["snapshot"]).expect(0);
         repo.git(&["update-index", flag, "work.rs"]);
         repo.write("work.rs", "two\n");
-        let out = rescue(&env, &repo);
+        let out = rescue_commits(&env, &repo).json();
         let snapshot = repo.git_line(
             "for-each-ref --format=%(refname) refs/watchdog/rescue/",
             &[],
@@ -242,7 +211,7 @@ fn files_outside_a_sparse_checkout_are_not_deleted() {
     repo.git(&["sparse-checkout", "set", "--cone", "in"]);
     repo.watchdog(&["snapshot"]).expect(0);
     repo.write("in/new.rs", "new\n");
-    rescue(&env, &repo);
+    rescue_commits(&env, &repo).json();
     assert_eq!(
         repo.git(&["show", "--format=", "--name-status", "HEAD"])
             .trim(),

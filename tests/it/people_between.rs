@@ -2,19 +2,12 @@
 
 use serde_json::json;
 
+use crate::branch_switches;
 use crate::support::{CommandOutput, Repo, TestEnv};
 
 /// A repository with a check that wants a file, after a session that committed one half of the work and left the other uncommitted.
 fn after_a_session<'env>(env: &'env TestEnv, name: &str) -> Repo<'env> {
-    let repo = env.repo_named(name);
-    let criteria = json!({
-        "rescue": {"mode": "single"},
-        "completion_check": {"max_probes": 0},
-        "checks": [{"type": "command", "name": "there", "run": "test -f done.txt"}],
-    });
-    repo.write("completion.json", criteria.to_string());
-    repo.commit_all("the criteria");
-    repo.watchdog(&["trust"]).expect(0);
+    let repo = branch_switches::repo(env, name);
     run(
         &repo,
         "echo half > half.txt; git add half.txt; git commit -qm half; echo draft > draft.txt",

@@ -5,7 +5,7 @@ use std::path::Path;
 
 use serde_json::{Value, json};
 
-use crate::support::{Claude, CommandOutput, Repo, Rule};
+use crate::support::{Claude, CommandOutput, Repo, Rule, fill_line};
 
 /// A repository with criteria, in which the hooks are installed.
 fn watched<'env>(claude: &'env Claude, configuration: &Value) -> Repo<'env> {
@@ -90,7 +90,7 @@ fn session(claude: &Claude, repo: &Repo<'_>, more: &[&str]) -> CommandOutput {
 }
 
 /// What hooks were answered, as `answer status`.
-fn answers(repo: &Repo<'_>) -> Vec<String> {
+pub fn answers(repo: &Repo<'_>) -> Vec<String> {
     let out = repo
         .watchdog(&["events", "--kind", "hook", "--json"])
         .expect(0);
@@ -176,15 +176,10 @@ fn background_work_is_awaited_before_judging() {
     let running = claude
         .command(
             &repo,
-            &[
-                "-p",
-                "--output-format",
-                "json",
-                "--allowedTools",
-                "Bash",
-                "--",
-                "MAIN TASK",
-            ],
+            &fill_line(
+                "-p --output-format json --allowedTools Bash -- {}",
+                &["MAIN TASK"],
+            ),
         )
         .spawn();
     crate::support::wait_until(

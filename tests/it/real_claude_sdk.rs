@@ -2,8 +2,7 @@
 
 use std::path::Path;
 
-use serde_json::Value;
-
+use crate::real_claude_hooks::answers;
 use crate::support::{AgentSdk, Claude, CommandOutput, Repo, Rule, assert_parts};
 
 /// The example, in a repository whose criteria want a file.
@@ -28,24 +27,6 @@ fn example(claude: &Claude, sdk: &AgentSdk, trusted: bool) -> CommandOutput {
         .command(sdk.interpreter.clone(), repo.path())
         .args([script.as_os_str(), "MAIN TASK".as_ref()]);
     run.env("PYTHONPATH", &sdk.packages).run()
-}
-
-fn answers(repo: &Repo<'_>) -> Vec<String> {
-    let out = repo
-        .watchdog(&["events", "--kind", "hook", "--json"])
-        .expect(0);
-    let data = out
-        .stdout
-        .lines()
-        .map(|line| serde_json::from_str::<Value>(line).expect("JSON")["data"].clone());
-    data.map(|data| {
-        format!(
-            "{} {}",
-            data["answer"].as_str().unwrap_or("?"),
-            data["status"].as_str().unwrap_or("?")
-        )
-    })
-    .collect()
 }
 
 #[test]

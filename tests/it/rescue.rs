@@ -4,8 +4,7 @@ use std::time::Duration;
 
 use watchdog_core::config::settings::{ConfigSettings, RescueMode, RescueSettings};
 use watchdog_facts::evidence::RescueOutcome;
-use watchdog_git::{RestoreTarget, Snapshot};
-use watchdog_judge::rescue::{NO_OTHERS, RescueRequest, rescue_snapshot};
+use watchdog_git::RestoreTarget;
 
 use crate::support::scratch_repo::{ScratchRepo, in_own_process};
 
@@ -17,26 +16,8 @@ fn settings(change: impl FnOnce(&mut RescueSettings)) -> RescueSettings {
     settings
 }
 
-fn rescued_with(
-    repo: &ScratchRepo,
-    snapshot: &Snapshot,
-    settings: &RescueSettings,
-) -> RescueOutcome {
-    rescue_snapshot(
-        &repo.open(),
-        &RescueRequest {
-            settings,
-            spec: "auth",
-            snapshot,
-            others: &NO_OTHERS,
-        },
-        None,
-    )
-    .unwrap()
-}
-
 fn rescued(repo: &ScratchRepo, change: impl FnOnce(&mut RescueSettings)) -> RescueOutcome {
-    rescued_with(repo, &repo.snapshot(), &settings(change))
+    repo.rescue(&repo.snapshot(), &settings(change))
 }
 
 fn command(line: &str) -> impl FnOnce(&mut RescueSettings) {
@@ -57,7 +38,7 @@ fn left_out(outcome: &RescueOutcome) -> Vec<(&str, &str)> {
 fn assert_refused(repo: &ScratchRepo, why: &str, change: impl FnOnce(&mut RescueSettings)) {
     let snapshot = repo.snapshot();
     let (private, files) = (repo.private_state(), repo.files());
-    let outcome = rescued_with(repo, &snapshot, &settings(change));
+    let outcome = repo.rescue(&snapshot, &settings(change));
     let failed = outcome.failed.expect("it must be refused");
     assert!(failed.contains(why), "{failed}");
     assert_eq!((outcome.commits, outcome.lost), (0, vec![]));
@@ -134,7 +115,7 @@ fn secret_or_bulky_files_stay_out_even_staged() {
     repo.write(".env.example", "TOKEN=\n");
     repo.git(["add", ".env", "server.pem", "big", "vault/key.pem"]);
     let snapshot = repo.snapshot();
-    let outcome = rescued_with(&repo, &snapshot, &settings(|s| s.max_bytes = 1999));
+    let outcome = repo.rescue(&snapshot, &settings(|s| s.max_bytes = 1999));
     assert_eq!(outcome.commits, 1, "{:?}", outcome.failed);
     assert_eq!(
         left_out(&outcome),
@@ -151,7 +132,7 @@ fn secret_or_bulky_files_stay_out_even_staged() {
         ]
     );
     assert_eq!(
-        repo.git(["show", "--format=", "--name-only", "HEAD"]),
+        repo.names_in("HEAD"),
         ".env.example\ncode.rs\nsub/code.rs\nvault/code.rs"
     );
     assert_eq!(repo.read(".env"), "secret");
@@ -180,10 +161,7 @@ fn edits_hidden_from_git_stay_uncommitted() {
         left_out(&outcome),
         [("dir/inner", "excluded"), ("tracked", "excluded")]
     );
-    assert_eq!(
-        repo.git(["show", "--format=", "--name-only", "HEAD"]),
-        "new"
-    );
+    assert_eq!(repo.names_in("HEAD"), "new");
     assert_eq!(repo.read("tracked"), "local");
 }
 
@@ -422,7 +400,7 @@ fn discarded_work_is_detected_and_restorable() {
         repo.write("new", "n");
         let snapshot = repo.snapshot();
         let before = repo.files();
-        let outcome = rescued_with(&repo, &snapshot, &settings(command(line)));
+        let outcome = repo.rescue(&snapshot, &settings(command(line)));
         assert_eq!(outcome.lost, ["new", "tracked"], "{line}");
         repo.git(["reset", "-q", "--hard", snapshot.parent.as_deref().unwrap()]);
         repo.open()

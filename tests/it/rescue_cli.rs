@@ -258,12 +258,9 @@ fn snapshot_id_may_be_any_unique_prefix() {
     repo.watchdog(&["snapshot", "--spec", "auth"]).expect(0);
     assert_eq!(shown("latest"), json!(auth));
     repo.watchdog(&["snapshot", "--spec", "nobody"]).expect(0);
-    assert!(
-        repo.watchdog(&["rescue", "show", "latest"])
-            .expect(2)
-            .stderr
-            .contains("no snapshot of the spec 'nobody'")
-    );
+    repo.watchdog(&["rescue", "show", "latest"])
+        .expect(2)
+        .assert_told(&["no snapshot of the spec 'nobody'"]);
 }
 
 #[test]

@@ -1,7 +1,6 @@
 //! Rescues where the repository's hooks, its signing or its branches have a say: asked as for a person, and when they
 //! refuse, the work is on a branch of its own.
 
-use crate::support::assert_parts;
 use std::collections::BTreeMap;
 use std::path::PathBuf;
 use std::time::Duration;
@@ -9,9 +8,10 @@ use std::time::Duration;
 use jiff::Timestamp;
 use watchdog_core::config::settings::{ConfigSettings, RescueMode, RescueSettings};
 use watchdog_facts::evidence::RescueOutcome;
-use watchdog_git::{Snapshot, SnapshotRequest, find_named_snapshot};
+use watchdog_git::{SnapshotRequest, find_named_snapshot};
 use watchdog_judge::rescue::{NO_OTHERS, RescueRequest, private_rule, rescue_snapshot};
 
+use crate::support::assert_parts;
 use crate::support::scratch_repo::ScratchRepo;
 
 const BRANCH: &str = "watchdog/rescue/auth";
@@ -23,26 +23,8 @@ fn settings(change: impl FnOnce(&mut RescueSettings)) -> RescueSettings {
     settings
 }
 
-fn rescued_with(
-    repo: &ScratchRepo,
-    snapshot: &Snapshot,
-    settings: &RescueSettings,
-) -> RescueOutcome {
-    rescue_snapshot(
-        &repo.open(),
-        &RescueRequest {
-            settings,
-            spec: "auth",
-            snapshot,
-            others: &NO_OTHERS,
-        },
-        None,
-    )
-    .unwrap()
-}
-
 fn rescued(repo: &ScratchRepo, change: impl FnOnce(&mut RescueSettings)) -> RescueOutcome {
-    rescued_with(repo, &repo.snapshot(), &settings(change))
+    repo.rescue(&repo.snapshot(), &settings(change))
 }
 
 /// All of `.git` that is the user's: what the branch of the rescue needs is not.
@@ -72,7 +54,7 @@ fn assert_elsewhere(
 ) -> RescueOutcome {
     let snapshot = repo.snapshot();
     let (own, files) = (users_own(repo), repo.files());
-    let outcome = rescued_with(repo, &snapshot, &settings(change));
+    let outcome = repo.rescue(&snapshot, &settings(change));
     assert_eq!(
         (
             outcome.commits,
@@ -337,7 +319,7 @@ fn work_taken_by_a_hook_comes_back() {
         let status = repo.git(["status", "--porcelain"]);
         repo.hook("pre-commit", hook);
         let limit = |s: &mut RescueSettings| s.timeout = Duration::from_secs(6);
-        let outcome = rescued_with(&repo, &snapshot, &settings(limit));
+        let outcome = repo.rescue(&snapshot, &settings(limit));
         assert_eq!(
             (&outcome.lost, outcome.fallback_branch.as_deref()),
             (&vec![], Some(BRANCH)),
@@ -373,7 +355,7 @@ fn head_that_a_hook_moved_is_told() {
         let snapshot = repo.snapshot();
         let script = format!("git stash -q -u; {script}");
         repo.hook(hook, &script);
-        let outcome = rescued_with(&repo, &snapshot, &settings(|_| {}));
+        let outcome = repo.rescue(&snapshot, &settings(|_| {}));
         let failed = outcome.failed.unwrap_or_default();
         assert!(
             failed.starts_with("a hook switched from the branch main to ")
@@ -417,7 +399,7 @@ fn hooks_on_an_unborn_branch_are_told() {
         repo.write("untracked", "u");
         let (snapshot, files) = (repo.snapshot(), repo.files());
         repo.hook(hook, script);
-        let outcome = rescued_with(&repo, &snapshot, &settings(|_| {}));
+        let outcome = repo.rescue(&snapshot, &settings(|_| {}));
         assert_eq!(
             (outcome.commits, &repo.files()),
             (commits, &files),
@@ -578,7 +560,7 @@ fn files_reformatted_by_a_hook_are_kept() {
         repo.write("untouched.txt", "e f\n");
         repo.hook("pre-commit", format);
         let snapshot = repo.snapshot();
-        let outcome = rescued_with(&repo, &snapshot, &settings(|s| s.mode = mode));
+        let outcome = repo.rescue(&snapshot, &settings(|s| s.mode = mode));
         assert_eq!(
             (outcome.commits, &outcome.failed, &outcome.lost),
             (1, &None, &vec![]),
@@ -718,7 +700,7 @@ fn hook_that_fixes_files_is_asked_again() {
         repo.write("fine.txt", "fine\n");
         repo.hook("pre-commit", fix);
         let snapshot = repo.snapshot();
-        let outcome = rescued_with(&repo, &snapshot, &settings(|s| s.mode = mode));
+        let outcome = repo.rescue(&snapshot, &settings(|s| s.mode = mode));
         assert_eq!(
             (
                 outcome.commits,
@@ -780,16 +762,13 @@ fn repository_filter_commits_no_left_out_secret() {
         let snapshot = repo
             .snapshot_apart(&private_rule(&settings(|_| {})))
             .unwrap();
-        let outcome = rescued_with(&repo, &snapshot, &settings(|_| {}));
+        let outcome = repo.rescue(&snapshot, &settings(|_| {}));
         assert_eq!(
             (outcome.commits, &outcome.failed, &outcome.lost),
             (1, &None, &vec![]),
             "{outcome:?}"
         );
-        assert_eq!(
-            repo.git(["show", "--format=", "--name-only", "HEAD"]),
-            "code.rs"
-        );
+        assert_eq!(repo.names_in("HEAD"), "code.rs");
         assert!(
             outcome
                 .left_out
@@ -817,7 +796,7 @@ fn secret_committed_by_a_hook_is_detected() {
     let snapshot = repo
         .snapshot_apart(&private_rule(&settings(|_| {})))
         .unwrap();
-    let outcome = rescued_with(&repo, &snapshot, &settings(|_| {}));
+    let outcome = repo.rescue(&snapshot, &settings(|_| {}));
     let failed = outcome.failed.clone().unwrap_or_default();
     assert_parts(&failed, &["put a secret into notes.txt", " reset --soft "]);
     assert!(!failed.contains("correct-horse"));

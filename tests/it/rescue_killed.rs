@@ -6,10 +6,9 @@ use std::time::Duration;
 use serde_json::json;
 use watchdog_core::config::settings::{ConfigSettings, RescueMode, RescueSettings};
 use watchdog_facts::evidence::RescueOutcome;
-use watchdog_judge::rescue::{NO_OTHERS, RescueRequest, rescue_snapshot};
 
 use crate::support::scratch_repo::ScratchRepo;
-use crate::support::{Step, TestEnv, assert_parts};
+use crate::support::{Step, TestEnv, assert_parts, fill_line};
 
 fn settings() -> RescueSettings {
     RescueSettings {
@@ -42,17 +41,7 @@ fn leave_work(repo: &ScratchRepo) {
 
 fn rescued(repo: &ScratchRepo) -> RescueOutcome {
     let snapshot = repo.snapshot();
-    rescue_snapshot(
-        &repo.open(),
-        &RescueRequest {
-            settings: &settings(),
-            spec: "auth",
-            snapshot: &snapshot,
-            others: &NO_OTHERS,
-        },
-        None,
-    )
-    .unwrap()
+    repo.rescue(&snapshot, &settings())
 }
 
 /// A plain commit of something else leaves the rescued files as they were rescued.
@@ -61,10 +50,7 @@ fn assert_a_plain_commit_takes_nothing_back(repo: &ScratchRepo) {
     repo.write("unrelated", "u\n");
     repo.git(["add", "unrelated"]);
     repo.git(["commit", "-qm", "a plain commit"]);
-    assert_eq!(
-        repo.git(["show", "--format=", "--name-only", "HEAD"]),
-        "unrelated"
-    );
+    assert_eq!(repo.names_in("HEAD"), "unrelated");
     assert_eq!(repo.git(["show", "HEAD:staged"]), "s2");
     assert_eq!(repo.git(["status", "--porcelain"]), "");
 }
@@ -124,13 +110,10 @@ fn what_somebody_staged_is_no_index_to_mend() {
     leave_work(&repo);
     assert_eq!(rescued(&repo).commits, 1);
     // A person takes the rescue back by hand, in index and work tree.
-    repo.git([
-        "restore",
-        "--staged",
-        "--worktree",
-        "--source=HEAD~1",
-        "tracked",
-    ]);
+    repo.git(fill_line(
+        "restore --staged --worktree --source=HEAD~1 tracked",
+        &[],
+    ));
     repo.write("later", "l\n");
     let outcome = rescued(&repo);
     assert!(

@@ -112,10 +112,7 @@ fn plan_commits_follow_their_order_and_the_user() {
         repo.git(["show", "--format=%an|%b", "--name-only", "HEAD~1"]),
         "A Person|Users could not log in.\n\nWatchdog-Spec: auth\nWatchdog-Snapshot: refs/watchdog/rescue/auth/20260304T050607Z-0\n\n\nsrc/login.rs"
     );
-    assert_eq!(
-        repo.git(["show", "--format=", "--name-only", "HEAD"]),
-        "docs/login.md\ntracked"
-    );
+    assert_eq!(repo.names_in("HEAD"), "docs/login.md\ntracked");
     assert_eq!(repo.git(["status", "--porcelain"]), "");
 }
 
@@ -312,10 +309,7 @@ fn only_fulfilled_boxes_are_ticked_in_a_commit() {
         subjects(&repo, "-1"),
         "docs(tasks): tick 1 task that this work fulfils"
     );
-    assert_eq!(
-        repo.git(["show", "--format=", "--name-only", "HEAD"]),
-        "specs/auth/tasks.md"
-    );
+    assert_eq!(repo.names_in("HEAD"), "specs/auth/tasks.md");
     assert_eq!(repo.git(["status", "--porcelain"]), "");
 }
 

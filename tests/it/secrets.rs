@@ -6,7 +6,7 @@ use std::path::Path;
 use serde_json::json;
 
 use crate::looped::{config, prompts, sessions};
-use crate::support::{Step, TestEnv};
+use crate::support::{CommandOutput, Repo, Step, TestEnv};
 
 /// A token, put together here so that no scanner takes this file for a leak.
 fn token() -> String {
@@ -29,6 +29,14 @@ fn holding(folder: &Path, wanted: &str) -> Vec<String> {
         }
     }
     found
+}
+
+/// `rescue` in a mode that commits.
+pub fn rescue_commits(env: &TestEnv, repo: &Repo<'_>) -> CommandOutput {
+    let settings = json!({"rescue": {"mode": "single"}}).to_string();
+    let config = env.write("config.json", settings);
+    let config = config.to_str().expect("UTF-8");
+    repo.watchdog(&["rescue", "--json", "--config", config])
 }
 
 #[test]
@@ -124,20 +132,8 @@ fn environment_copies_and_utf16_secrets_stay_out() {
     repo.write("notes.txt", &wide);
     repo.write("marked.txt", [&b"\xff\xfe"[..], &wide].concat());
     repo.write("work.rs", "fn main() {}\n");
-    let config = env.write(
-        "config.json",
-        json!({"rescue": {"mode": "single"}}).to_string(),
-    );
-    let out = repo.watchdog_line(
-        "rescue --json --config {}",
-        &[config.to_str().expect("UTF-8")],
-    );
-    assert_eq!(
-        repo.git(&["show", "--format=", "--name-only", "HEAD"])
-            .trim(),
-        "work.rs",
-        "{out}"
-    );
+    let out = rescue_commits(&env, &repo);
+    assert_eq!(repo.names_in("HEAD"), "work.rs", "{out}");
     for name in names.iter().chain(&["notes.txt", "marked.txt"]) {
         assert!(
             out.stdout.contains(name) && repo.has(name),
@@ -164,14 +160,7 @@ fn copies_of_secrets_are_left_out() {
     repo.write("notes.md", format!("# Setup\n\n    {ignored}\n"));
     repo.write("backup.tar", format!(".env\0\0ustar\0{ignored}\0\0"));
     repo.write("work.rs", "fn main() { connect(&env[\"DB_PASSWORD\"]) }\n");
-    let config = env.write(
-        "config.json",
-        json!({"rescue": {"mode": "single"}}).to_string(),
-    );
-    let out = repo.watchdog_line(
-        "rescue --json --config {}",
-        &[config.to_str().expect("UTF-8")],
-    );
+    let out = rescue_commits(&env, &repo);
     // The removal of a moved file waits for its other half.
     assert_eq!(
         repo.git(&["show", "--format=", "--name-status", "--no-renames", "HEAD"])
@@ -201,27 +190,12 @@ fn copies_of_secrets_are_left_out() {
 fn moved_secret_is_known_by_an_earlier_snapshot() {
     let env = TestEnv::new();
     let repo = env.repo();
-    let config = env.write(
-        "config.json",
-        json!({"rescue": {"mode": "single"}}).to_string(),
-    );
-    let rescue = || {
-        repo.watchdog_line(
-            "rescue --json --config {}",
-            &[config.to_str().expect("UTF-8")],
-        )
-    };
     repo.write(".env", "DB_PASSWORD=h0rse-staple-battery\n");
-    rescue();
+    let _ = rescue_commits(&env, &repo);
     std::fs::rename(repo.path().join(".env"), repo.path().join("config.txt")).expect("it is moved");
     repo.write("work.rs", "fn main() {}\n");
-    let out = rescue();
-    assert_eq!(
-        repo.git(&["show", "--format=", "--name-only", "HEAD"])
-            .trim(),
-        "work.rs",
-        "{out}"
-    );
+    let out = rescue_commits(&env, &repo);
+    assert_eq!(repo.names_in("HEAD"), "work.rs", "{out}");
     assert!(
         out.stdout.contains("config.txt") && repo.has("config.txt"),
         "{out}"

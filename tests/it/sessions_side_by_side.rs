@@ -15,7 +15,7 @@ fn check(repo: &Repo<'_>) -> CommandOutput {
 }
 
 /// An agent that hooks told of, as it is seen from outside: a process that lives.
-fn hooked<'env>(env: &'env TestEnv, repo: &Repo<'env>, session: &str) -> Running {
+pub fn hooked<'env>(env: &'env TestEnv, repo: &Repo<'env>, session: &str) -> Running {
     let agent = env.command("sleep", repo.path()).args(["600"]).spawn();
     let input = json!({"session_id": session, "source": "startup", "cwd": repo.path()});
     let command = repo

@@ -6,6 +6,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 
 use watchdog_git::{RestoreTarget, SnapshotRequest, Worktree};
 
+use crate::support::fill_line;
 use crate::support::scratch_repo::{ScratchRepo, files, in_own_process, instant};
 
 fn show(repo: &ScratchRepo, object: &str) -> String {
@@ -28,21 +29,23 @@ fn other_repository(repo: &ScratchRepo, folder: &Path) {
     repo.git_in(folder, ["commit", "-qm", "own"]);
 }
 
+/// Commits another repository as the submodule `sub`.
+fn add_submodule(repo: &ScratchRepo) {
+    let library = repo.beside("library");
+    other_repository(repo, &library);
+    repo.git(fill_line(
+        "submodule --quiet add {} sub",
+        &[library.to_str().unwrap()],
+    ));
+    repo.git(["commit", "-qm", "sub"]);
+}
+
 #[test]
 fn nothing_that_the_repository_names_is_run() {
     let repo = ScratchRepo::new();
     let marker = repo.beside("marker");
     let touch = format!("sh -c 'echo x >> {}; cat'", marker.display());
-    let library = repo.beside("library");
-    other_repository(&repo, &library);
-    repo.git([
-        "submodule",
-        "--quiet",
-        "add",
-        library.to_str().unwrap(),
-        "sub",
-    ]);
-    repo.git(["commit", "-qm", "sub"]);
+    add_submodule(&repo);
     for folder in [repo.root().to_owned(), repo.path("sub")] {
         for (key, value) in [
             ("filter.evil.clean", &touch),
@@ -112,16 +115,7 @@ fn filtered_files_are_kept_raw() {
 #[test]
 fn submodule_keeps_its_commit_and_uncommitted_files() {
     let repo = ScratchRepo::new();
-    let library = repo.beside("library");
-    other_repository(&repo, &library);
-    repo.git([
-        "submodule",
-        "--quiet",
-        "add",
-        library.to_str().unwrap(),
-        "sub",
-    ]);
-    repo.git(["commit", "-qm", "sub"]);
+    add_submodule(&repo);
     assert_eq!(repo.try_snapshot(), None, "a clean submodule is nothing");
     let sub = repo.path("sub");
     std::fs::write(sub.join("second"), "2").unwrap();
@@ -274,12 +268,7 @@ fn sparse_checkouts_keep_what_they_leave_out() {
 #[test]
 fn unreadable_files_are_named_and_others_kept() {
     // Root reads everything: the test goes on as somebody else.
-    let nobody = [
-        "setpriv",
-        "--reuid=65534",
-        "--regid=65534",
-        "--clear-groups",
-    ];
+    let nobody = fill_line("setpriv --reuid=65534 --regid=65534 --clear-groups", &[]);
     let prefix: &[&str] = if rustix::process::geteuid().is_root() {
         &nobody
     } else {
@@ -448,12 +437,10 @@ fn publishing_a_snapshot_locks_no_packed_refs() {
 #[test]
 fn unstorable_content_ends_the_snapshot_with_its_reason() {
     // Files above 1 MiB cannot be written, as on a disk with that much left; all others can.
-    let prefix = [
-        "sh",
-        "-c",
-        "trap '' XFSZ; ulimit -S -f 2048; exec \"$@\"",
-        "sh",
-    ];
+    let prefix = fill_line(
+        "sh -c {} sh",
+        &["trap '' XFSZ; ulimit -S -f 2048; exec \"$@\""],
+    );
     if !in_own_process(
         "snapshot_hostile::unstorable_content_ends_the_snapshot_with_its_reason",
         &prefix,

@@ -1,9 +1,9 @@
 //! Secrets and over-size files: kept in every snapshot, and kept apart from what can be merged or pushed.
 
-use crate::support::assert_parts;
+use crate::support::{assert_parts, fill_line};
 use watchdog_core::config::settings::{ConfigSettings, RescueMode, RescueSettings};
 use watchdog_git::{RestoreTarget, RestoredTo, Snapshot, SnapshotCandidate};
-use watchdog_judge::rescue::{NO_OTHERS, RescueRequest, private_rule, rescue_snapshot};
+use watchdog_judge::rescue::private_rule;
 
 use crate::support::scratch_repo::{ScratchRepo, files};
 
@@ -88,16 +88,10 @@ fn private_files_stay_out_of_the_snapshot_objects() {
     let snapshot = snapshot(&repo);
     assert_eq!(repo.files(), before);
     assert!(!leaks(&repo, &snapshot, "hunter2"));
-    let shared = [
-        "dir/inner",
-        "grows",
-        "known.pem",
-        "link",
-        "new",
-        "ordinary",
-        "run.sh",
-        "tracked",
-    ];
+    let shared = fill_line(
+        "dir/inner grows known.pem link new ordinary run.sh tracked",
+        &[],
+    );
     assert_eq!(
         paths(&repo, &snapshot.commit),
         shared,
@@ -211,17 +205,7 @@ fn the_proof_covers_what_is_private() {
         repo.open().missing_from(&snapshot).unwrap(),
         Vec::<String>::new()
     );
-    let outcome = rescue_snapshot(
-        &repo.open(),
-        &RescueRequest {
-            settings: &settings(),
-            spec: "auth",
-            snapshot: &snapshot,
-            others: &NO_OTHERS,
-        },
-        None,
-    )
-    .unwrap();
+    let outcome = repo.rescue(&snapshot, &settings());
     assert_eq!(
         (outcome.commits, &outcome.failed, &outcome.lost),
         (1, &None, &vec![])
@@ -299,13 +283,10 @@ fn secrets_in_conflicts_and_submodules_are_kept_apart() {
     std::fs::write(library.join("own"), "own\n").unwrap();
     repo.git_in(&library, ["add", "-A"]);
     repo.git_in(&library, ["commit", "-qm", "own"]);
-    repo.git([
-        "submodule",
-        "--quiet",
-        "add",
-        library.to_str().unwrap(),
-        "sub",
-    ]);
+    repo.git(fill_line(
+        "submodule --quiet add {} sub",
+        &[library.to_str().unwrap()],
+    ));
     repo.git(["commit", "-qm", "sub"]);
     repo.git(["switch", "-qc", "other"]);
     repo.write("server.pem", "theirs hunter2\n");
@@ -398,17 +379,7 @@ fn secret_in_ordinary_files_is_never_committed() {
         ["index/staged.py", "why", "work/deploy.sh"],
         "what HEAD has already is no news"
     );
-    let outcome = rescue_snapshot(
-        &repo.open(),
-        &RescueRequest {
-            settings: &settings(),
-            spec: "auth",
-            snapshot: &snapshot,
-            others: &NO_OTHERS,
-        },
-        None,
-    )
-    .unwrap();
+    let outcome = repo.rescue(&snapshot, &settings());
     let left: Vec<(&str, &str)> = outcome
         .left_out
         .iter()
@@ -420,13 +391,10 @@ fn secret_in_ordinary_files_is_never_committed() {
     );
     assert!(
         !repo
-            .git([
-                "log",
-                "-p",
-                "--all",
-                "--not",
-                "--glob=refs/watchdog/private/*"
-            ])
+            .git(fill_line(
+                "log -p --all --not --glob=refs/watchdog/private/*",
+                &[]
+            ))
             .contains(&token)
     );
     repo.git(["reset", "-q", "--hard", "HEAD~1"]);
@@ -562,17 +530,7 @@ fn ignored_settings_are_never_listed_as_left_out() {
         mode: RescueMode::Single,
         ..ConfigSettings::default().rescue
     };
-    let outcome = rescue_snapshot(
-        &repo.open(),
-        &RescueRequest {
-            settings: &settings,
-            spec: "auth",
-            snapshot: &snapshot,
-            others: &NO_OTHERS,
-        },
-        None,
-    )
-    .unwrap();
+    let outcome = repo.rescue(&snapshot, &settings);
     assert_eq!(
         (
             outcome.commits,
@@ -583,9 +541,6 @@ fn ignored_settings_are_never_listed_as_left_out() {
         (1, &None, &vec![], &vec![]),
         "{outcome:?}"
     );
-    assert_eq!(
-        repo.git(["show", "--format=", "--name-only", "HEAD"]),
-        "new"
-    );
+    assert_eq!(repo.names_in("HEAD"), "new");
     assert_eq!(repo.read(".env"), "TOKEN=of this machine\n");
 }

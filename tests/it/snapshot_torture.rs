@@ -4,7 +4,6 @@ use crate::support::random_tree::{self, Dice, NAMES};
 use crate::support::scratch_repo::{Files, ScratchRepo};
 use watchdog_core::config::settings::{ConfigSettings, RescueMode, RescueSettings};
 use watchdog_git::{RestoreTarget, SnapshotCandidate};
-use watchdog_judge::rescue::{NO_OTHERS, RescueRequest, rescue_snapshot};
 
 /// Changes one random thing in the work tree, or the index, or both.
 fn change(repo: &ScratchRepo, dice: &mut Dice) {
@@ -98,7 +97,7 @@ fn seeds() -> std::ops::Range<u64> {
             .unwrap_or(default)
     };
     let first = number("WATCHDOG_TORTURE_SEED", 1);
-    first..first + number("WATCHDOG_TORTURE_ROUNDS", 40)
+    first..first + number("WATCHDOG_TORTURE_ROUNDS", 24)
 }
 
 #[test]
@@ -118,17 +117,7 @@ fn random_tree_becomes_one_identical_commit() {
             mode: RescueMode::Single,
             ..ConfigSettings::default().rescue
         };
-        let outcome = rescue_snapshot(
-            &repo.open(),
-            &RescueRequest {
-                settings: &settings,
-                spec: "auth",
-                snapshot: &snapshot,
-                others: &NO_OTHERS,
-            },
-            None,
-        )
-        .unwrap();
+        let outcome = repo.rescue(&snapshot, &settings);
         assert_eq!(repo.files(), before, "seed {seed}");
         assert_eq!(
             (&outcome.failed, &outcome.lost),

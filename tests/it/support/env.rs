@@ -9,7 +9,8 @@ use std::time::Duration;
 
 use super::command::{CommandOutput, Run, Running};
 use super::processes::{self, Process};
-use super::repo::Repo;
+use super::repo::{Repo, fill_line};
+use super::test_database::TestDatabase;
 use super::wait_for;
 
 /// Every process that a test starts inherits this variable; it is how leftovers are found.
@@ -135,6 +136,15 @@ impl TestEnv {
         let repo = Repo::new(self, path);
         repo.git(&["init", "-q", "-b", "main"]);
         repo
+    }
+
+    /// A server with a fleet that this machine made.
+    pub fn fleet(&self) -> TestDatabase {
+        let database = TestDatabase::new();
+        let owner = database.full_address("owner");
+        let init = fill_line("fleet init {} --worker worker", &[&owner]);
+        self.watchdog(&self.root(), &init).expect(0);
+        database
     }
 
     /// The processes that were started in this environment and still live.

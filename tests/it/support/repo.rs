@@ -86,6 +86,12 @@ impl<'env> Repo<'env> {
             .collect()
     }
 
+    /// The names that a commit changes, a line each.
+    #[track_caller]
+    pub fn names_in(&self, commit: &str) -> String {
+        self.git(&["show", "--format=", "--name-only", commit])
+    }
+
     /// What `git status --porcelain` prints, with every untracked file.
     #[track_caller]
     pub fn status(&self) -> String {

@@ -7,7 +7,10 @@ use std::os::unix::fs::{MetadataExt, PermissionsExt};
 use std::path::{Path, PathBuf};
 use std::process::{Command, Output};
 
+use watchdog_core::config::settings::RescueSettings;
+use watchdog_facts::evidence::RescueOutcome;
 use watchdog_git::{PrivacyClassifier, Snapshot, SnapshotRequest, Worktree};
+use watchdog_judge::rescue::{NO_OTHERS, RescueRequest, rescue_snapshot};
 
 /// A repository with a work tree in a temporary folder.
 pub struct ScratchRepo {
@@ -181,6 +184,22 @@ impl ScratchRepo {
     /// Takes a snapshot where there must be something to keep.
     pub fn snapshot(&self) -> Snapshot {
         self.try_snapshot().expect("there is uncommitted work")
+    }
+
+    /// Rescues a snapshot of the spec `auth` without asking for a plan.
+    pub fn rescue(&self, snapshot: &Snapshot, settings: &RescueSettings) -> RescueOutcome {
+        let request = RescueRequest {
+            settings,
+            spec: "auth",
+            snapshot,
+            others: &NO_OTHERS,
+        };
+        rescue_snapshot(&self.open(), &request, None).unwrap()
+    }
+
+    /// The names that a commit changes, a line each.
+    pub fn names_in(&self, commit: &str) -> String {
+        self.git(["show", "--format=", "--name-only", commit])
     }
 
     /// The id of a snapshot on the command line.
