@@ -191,14 +191,7 @@ fn rescue_plan_asks_the_agent_of_the_session() {
         &env,
         &repo,
         &config,
-        &[
-            "--agent",
-            "claude",
-            "--fallback",
-            "codex",
-            "--max-iterations",
-            "1",
-        ],
+        &fill_line("--agent claude --fallback codex --max-iterations 1", &[]),
     );
     let asked = |name: &str| {
         fs::read_to_string(env.root().join(format!("asked.{name}"))).unwrap_or_default()

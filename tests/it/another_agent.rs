@@ -86,14 +86,10 @@ pub fn looped(env: &TestEnv, repo: &Repo<'_>, config: &str, options: &[&str]) ->
 fn loop_command(env: &TestEnv, repo: &Repo<'_>, config: &str, options: &[&str]) -> Run {
     let task = env.write("PROMPT.md", "Build the thing.");
     let args = [
-        &[
-            "loop",
-            "--json",
-            "--config",
-            config,
-            "--prompt",
-            task.to_str().expect("UTF-8"),
-        ],
+        &fill_line(
+            "loop --json --config {} --prompt {}",
+            &[config, task.to_str().expect("UTF-8")],
+        ),
         options,
     ]
     .concat();

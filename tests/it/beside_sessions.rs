@@ -223,13 +223,10 @@ fn an_idle_session_is_judged_by_its_commits() {
             "{out}"
         );
     }
-    let news = [
-        "sweep",
-        "-q",
-        "--news",
-        "--only",
-        "review,timeout,stopped,failed,error",
-    ];
+    let news = fill_line(
+        "sweep -q --news --only review,timeout,stopped,failed,error",
+        &[],
+    );
     let shown = work.watchdog(&news).expect(0).stdout;
     assert_parts(&shown, &["session_active", "1 file not committed"]);
     assert_eq!(

@@ -5,7 +5,7 @@ use std::os::unix::fs::PermissionsExt;
 
 use serde_json::{Value, json};
 
-use crate::support::{Claude, CommandOutput, Repo, Rule, TestEnv, assert_parts};
+use crate::support::{Claude, CommandOutput, Repo, Rule, TestEnv, assert_parts, fill_line};
 
 /// The verdict on a context by these checks.
 fn evaluate(env: &TestEnv, repo: &Repo<'_>, checks: Value, context: Value) -> CommandOutput {
@@ -351,17 +351,10 @@ fn session_printed_result_is_only_a_claim() {
     let result = json!({"type": "user", "message": {"content": [{"type": "tool_result", "tool_use_id": "t", "content": rows}]}});
     let prints =
         format!("printf '%s\\n' '{call}' '{result}'; echo a > a.txt; git add -A; git commit -qm a");
-    let args = [
-        "run",
-        "--json",
-        "--no-probe",
-        "--config",
-        &config.to_string_lossy(),
-        "--",
-        "sh",
-        "-c",
-        &prints,
-    ];
+    let args = fill_line(
+        "run --json --no-probe --config {} -- sh -c {}",
+        &[config.to_str().unwrap(), &prints],
+    );
     let out = repo.watchdog(&args).expect(12);
     out.assert_verdict("review/disputed", json!({"/checks/0/evidence": "claimed"}));
 }

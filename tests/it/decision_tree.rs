@@ -5,7 +5,7 @@ use std::time::{Duration, Instant};
 
 use serde_json::{Value, json};
 
-use crate::support::{CommandOutput, Repo, Step, TestEnv, wait_for};
+use crate::support::{CommandOutput, Repo, Step, TestEnv, fill_line, wait_for};
 
 /// The agent's replies, by number of probe; the last one holds for all later ones.
 type Replies<'a> = &'a [&'a [Step]];
@@ -40,14 +40,10 @@ impl<'env> Scene<'env> {
 
     #[track_caller]
     fn check(&self, more: &[&str]) -> CommandOutput {
-        let args = [
-            "check",
-            "--json",
-            "--baseline",
-            &self.baseline,
-            "--config",
-            &self.config,
-        ];
+        let args = fill_line(
+            "check --json --baseline {} --config {}",
+            &[&self.baseline, &self.config],
+        );
         self.repo.watchdog(&[&args, more].concat())
     }
 
@@ -453,14 +449,10 @@ fn commit_cuts_the_probe_interval_short() {
         .args([script])
         .run()
         .expect(0);
-    let args = [
-        "check",
-        "--json",
-        "--baseline",
-        &scene.baseline,
-        "--config",
-        &scene.config,
-    ];
+    let args = fill_line(
+        "check --json --baseline {} --config {}",
+        &[&scene.baseline, &scene.config],
+    );
     let running = scene.repo.watchdog_spawn(&args);
     let asked = wait_for(Duration::from_secs(60), || {
         (scene.prompts().len() == 1).then_some(Instant::now())

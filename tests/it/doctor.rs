@@ -7,7 +7,7 @@ use std::time::{Duration, Instant, SystemTime};
 
 use serde_json::{Value, json};
 
-use crate::support::{CommandOutput, Repo, TestEnv, assert_parts};
+use crate::support::{CommandOutput, Repo, TestEnv, assert_parts, fill_line};
 
 fn install(env: &TestEnv, name: &str, script: &str) {
     let path = env.write(
@@ -77,13 +77,10 @@ fn closed_folder_of_watchdog_is_wrong() {
             .permissions();
         fs::set_permissions(&folder, fs::Permissions::from_mode(0o000)).expect("our own folder");
         // Root reads every folder, unless it gives up the capability.
-        let without_rights = [
-            "--bounding-set=-all",
-            "--inh-caps=-all",
-            env!("CARGO_BIN_EXE_watchdog"),
-            "doctor",
-            "--json",
-        ];
+        let without_rights = fill_line(
+            "--bounding-set=-all --inh-caps=-all {} doctor --json",
+            &[env!("CARGO_BIN_EXE_watchdog")],
+        );
         let out = env
             .command("setpriv", repo.path())
             .args(without_rights)

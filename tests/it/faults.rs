@@ -283,14 +283,10 @@ fn a_repository_owned_by_someone_else() {
 #[test]
 fn pipe_in_place_of_a_file_is_refused() {
     let env = TestEnv::new();
-    let in_common_dir = [
-        "config",
-        "packed-refs",
-        "shallow",
-        "info/grafts",
-        "objects/info/alternates",
-        "refs/heads/main",
-    ];
+    let in_common_dir = fill_line(
+        "config packed-refs shallow info/grafts objects/info/alternates refs/heads/main",
+        &[],
+    );
     let in_git_dir = ["HEAD", "index", "logs/HEAD", "commondir"];
     for name in in_common_dir.iter().chain(&in_git_dir) {
         let repo = env.repo_named(&format!("of-{}", name.replace('/', "-")));

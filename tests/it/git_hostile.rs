@@ -8,6 +8,7 @@ use std::process::Command;
 
 use watchdog_git::{HistoryPoint, Worktree};
 
+use crate::support::fill_line;
 use crate::support::lone_repo::{Repo, hermetic};
 
 /// Where the trap leaves its mark.
@@ -244,12 +245,10 @@ fn seen_by(repo: &Repo, adjust: impl FnOnce(&mut Command)) -> String {
     .unwrap();
     let mut command = Command::new(program);
     hermetic(&mut command, repo.root().parent().unwrap());
-    command.args([
-        "--exact",
-        "git_hostile::look_from_a_process_of_its_own",
-        "--ignored",
-        "--nocapture",
-    ]);
+    command.args(fill_line(
+        "--exact git_hostile::look_from_a_process_of_its_own --ignored --nocapture",
+        &[],
+    ));
     command
         .env("WATCHDOG_TEST_LOOK", repo.root())
         .current_dir("/");

@@ -1,12 +1,12 @@
 //! Which repositories open, and how the others are refused.
 
-use crate::support::assert_parts;
 use std::fs;
 use std::path::Path;
 
 use watchdog_facts::evidence::{FaultKind, UnreadableFact};
 use watchdog_git::{Error, HistoryPoint, Worktree};
 
+use crate::support::assert_parts;
 use crate::support::lone_repo::Repo;
 
 fn refused(path: &Path) -> Error {

@@ -950,14 +950,10 @@ fn replacement_ref_never_turns_empty_commits_into_work() {
         "replace {} {}",
         &[
             &empty,
-            &team.mine.git(&[
-                "commit-tree",
-                &format!("{work}^{{tree}}"),
-                "-p",
-                &format!("{empty}~1"),
-                "-m",
-                "empty",
-            ]),
+            &team.mine.git_line(
+                "commit-tree {} -p {} -m empty",
+                &[&format!("{work}^{{tree}}"), &format!("{empty}~1")],
+            ),
         ],
     );
     assert_eq!(counted(&session), (1, 1, false));

@@ -1,6 +1,5 @@
 //! What differs from the baseline, committed or not; and whether a remote has HEAD.
 
-use crate::support::assert_parts;
 use std::collections::{BTreeMap, BTreeSet};
 use std::fs;
 
@@ -8,6 +7,7 @@ use watchdog_git::{
     Error, GuardedPaths, HiddenEntries, HistoryPoint, RemoteState, WorkDiff, Worktree,
 };
 
+use crate::support::assert_parts;
 use crate::support::lone_repo::Repo;
 
 /// A repository with `kept`, `tests/a` and `tests/b` at its baseline.

@@ -24,12 +24,9 @@ fn help_explains_exit_codes_and_nearest_topics() {
     ] {
         assert!(page.contains(status), "{status} in {page}");
     }
-    assert!(
-        env.watchdog(&env.root(), &["help", "rescue", "restore"])
-            .expect(0)
-            .stdout
-            .contains("--branch")
-    );
+    env.watchdog(&env.root(), &["help", "rescue", "restore"])
+        .expect(0)
+        .assert_printed(&["--branch"]);
     let wrong = env.watchdog(&env.root(), &["help", "exti-codes"]).expect(2);
     wrong.assert_told(&["did you mean `exit-codes`?"]);
     let wrong = env.watchdog(&env.root(), &["chek"]).expect(2);
@@ -158,12 +155,9 @@ fn every_manual_page_is_written_without_mistakes() {
         .expect(0)
         .stdout;
     assert!(about.contains("max_probes") && about.contains("require_clean"));
-    assert!(
-        env.watchdog(&env.root(), &["man", "resuce"])
-            .expect(2)
-            .stderr
-            .contains("`rescue`")
-    );
+    env.watchdog(&env.root(), &["man", "resuce"])
+        .expect(2)
+        .assert_told(&["`rescue`"]);
 }
 
 #[test]

@@ -455,18 +455,10 @@ fn dumb_terminals_and_screen_readers_get_plain_lines() {
 fn loop_stopped_from_the_view_can_be_resumed() {
     let env = TestEnv::new();
     let repo = env.repo_named("alpha");
-    let args = [
-        "loop",
-        "--max-iterations",
-        "5",
-        "--no-probe",
-        "--grace",
-        "0s",
-        "--",
-        "sh",
-        "-c",
-        "echo reading; sleep 600",
-    ];
+    let args = fill_line(
+        "loop --max-iterations 5 --no-probe --grace 0s -- sh -c {}",
+        &["echo reading; sleep 600"],
+    );
     let looped = repo.watchdog_command(&args).timeout(PATIENCE).spawn();
     let mut live = LiveTerminal::open(&env, 120, &[]);
     live.line(&["* loop 1/5", "alpha", "reading"]);

@@ -8,7 +8,7 @@ use std::time::Duration;
 use regex::Regex;
 use serde_json::{Value, json};
 
-use crate::support::{CommandOutput, Repo, TestEnv};
+use crate::support::{CommandOutput, Repo, TestEnv, fill_line};
 
 /// A repository with a baseline, a commit since, and an uncommitted file.
 fn worked_in(env: &TestEnv) -> Repo<'_> {
@@ -97,12 +97,10 @@ fn each_further_v_logs_more_detail() {
         &out,
         "DEBUG",
         "git",
-        &[
-            "read the commits",
-            "new_commits=1",
-            "made_here=1",
-            "net_change=true",
-        ],
+        &fill_line(
+            "{} new_commits=1 made_here=1 net_change=true",
+            &["read the commits"],
+        ),
     );
     assert_logged(
         &out,
@@ -160,12 +158,10 @@ fn each_further_v_logs_more_detail() {
         &out,
         "TRACE",
         "git",
-        &[
-            "took a snapshot snapshot=refs/watchdog/rescue/auth/",
-            "files=1",
-            "bytes=4",
-            "duration_ms=",
-        ],
+        &fill_line(
+            "{} files=1 bytes=4 duration_ms=",
+            &["took a snapshot snapshot=refs/watchdog/rescue/auth/"],
+        ),
     );
     assert_logged(
         &out,

@@ -64,17 +64,10 @@ fn killed_loop_resumes_at_its_current_iteration() {
         Some("half"),
         "what the killed session wrote is not lost"
     );
-    let plan = [
-        "loop",
-        "--json",
-        "--dry-run",
-        "--config",
-        &config,
-        "--no-probe",
-        "--",
-        &agent[0],
-        &agent[1],
-    ];
+    let plan = fill_line(
+        "loop --json --dry-run --config {} --no-probe -- {} {}",
+        &[&config, &agent[0], &agent[1]],
+    );
     let anew = repo.watchdog(&plan).expect(0);
     anew.assert_values(json!({"resumed": false, "iteration": 1}));
 }

@@ -436,16 +436,10 @@ fn closing_line_sums_up_the_loop() {
     let work = [&commit("a.txt")[..], &[usage]].concat();
     let [program, script] = sessions(&env, &[&work, &commit("b.txt")]);
     let config = config(&env, needs("ok.txt"));
-    let line = [
-        "loop",
-        "--config",
-        &config,
-        "--max-iterations",
-        "2",
-        "--",
-        &program,
-        &script,
-    ];
+    let line = fill_line(
+        "loop --config {} --max-iterations 2 -- {} {}",
+        &[&config, &program, &script],
+    );
     let out = repo.watchdog(&line);
     let closing = (out.stdout.lines())
         .find(|line| line.starts_with("  loop: 2 sessions in "))
@@ -600,21 +594,16 @@ fn prompt_arrives_as_argument_or_file_on_request() {
     let task = env.write("PROMPT.md", "Do it.");
     let script = "printf '%s' \"$1\" > ../argument; cp \"$2\" ../file; cp \"$WATCHDOG_PROMPT_FILE\" ../variable; cat > ../stdin; \
                   echo x > x.txt; git add x.txt; git commit -qm x";
-    let args = [
-        "loop",
-        "--json",
-        "--config",
-        &config,
-        "--prompt",
-        task.to_str().expect("UTF-8"),
-        "--",
-        "sh",
-        "-c",
-        script,
-        "sh",
-        "{prompt}",
-        "{prompt_file}",
-    ];
+    let args = fill_line(
+        "loop --json --config {} --prompt {} -- sh -c {} sh {} {}",
+        &[
+            &config,
+            task.to_str().expect("UTF-8"),
+            script,
+            "{prompt}",
+            "{prompt_file}",
+        ],
+    );
     let out = repo.watchdog(&args).expect(0);
     let read = |name: &str| {
         fs::read_to_string(env.root().join(name))
@@ -872,19 +861,10 @@ fn session_and_nested_checks_run_where_typed() {
     );
     repo.commit_all("scripts");
     let api = repo.path().join("packages/api");
-    let work = [
-        "task",
-        "work",
-        "--agents",
-        "1",
-        "--config",
-        "completion.json",
-        "--no-probe",
-        "--child-wait",
-        "0s",
-        "--",
-        "./go.sh",
-    ];
+    let work = fill_line(
+        "task work --agents 1 --config completion.json --no-probe --child-wait 0s -- ./go.sh",
+        &[],
+    );
     env.watchdog(&api, &work).expect(0);
     let worktrees = repo.git(&["worktree", "list", "--porcelain"]);
     let mut task_root = worktrees
@@ -894,14 +874,10 @@ fn session_and_nested_checks_run_where_typed() {
     assert_ne!(task_api, api);
     let went = fs::read_to_string(task_api.join("went")).unwrap();
     assert_eq!(went.lines().next(), task_api.to_str());
-    let nested = [
-        "--config",
-        "completion.json",
-        "--no-probe",
-        "--no-rescue",
-        "--",
-        "./go.sh",
-    ];
+    let nested = fill_line(
+        "--config completion.json --no-probe --no-rescue -- ./go.sh",
+        &[],
+    );
     let looped = [&["loop", "--max-iterations", "3"][..], &nested].concat();
     env.watchdog(&api, &looped).expect(0);
     let went = fs::read_to_string(api.join("went")).unwrap();
@@ -936,15 +912,10 @@ fn session_and_nested_checks_run_where_typed() {
     repo.git(&["clean", "-q", "-f", "-d"]);
     let rescue = r#"{"rescue": {"mode": "command", "command": ["./go.sh"]}}"#;
     let outside = env.write("outside.json", rescue);
-    let named = [
-        "--config",
-        outside.to_str().unwrap(),
-        "run",
-        "--json",
-        "--",
-        "touch",
-        "../../once",
-    ];
+    let named = fill_line(
+        "--config {} run --json -- touch ../../once",
+        &[outside.to_str().unwrap()],
+    );
     let verdict = env.watchdog(&api, &named).json();
     assert_eq!(verdict["rescue"]["commits"], json!(1), "{verdict:#}");
 }

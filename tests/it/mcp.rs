@@ -6,7 +6,7 @@ use std::time::Duration;
 
 use serde_json::{Value, json};
 
-use crate::support::{CommandOutput, Repo, Running, TestEnv, wait_until};
+use crate::support::{CommandOutput, Repo, Running, TestEnv, fill_line, wait_until};
 
 /// A client that greeted the server.
 struct Client {
@@ -274,17 +274,7 @@ fn loop_ends_where_its_session_is_blocked() {
     let lines: Vec<String> = messages.iter().map(Value::to_string).collect();
     let input = env.write("input", lines.join("\n") + "\n");
     let session = format!("$WATCHDOG mcp < {} > answers; rm answers", input.display());
-    let args = [
-        "loop",
-        "--json",
-        "--max-iterations",
-        "3",
-        "-p",
-        "x",
-        "--",
-        "sh",
-        "-c",
-    ];
+    let args = fill_line("loop --json --max-iterations 3 -p x -- sh -c", &[]);
     let out = repo.watchdog(&[&args[..], &[&session]].concat());
     out.assert_verdict("review/disputed", json!({"strike": false}));
     out.assert_has("message", "is blocked: no access");

@@ -5,7 +5,7 @@ use std::fs;
 use serde_json::{Value, json};
 use watchdog_store::{StateDir, open_store, sweep_cache::rows_of_worktrees};
 
-use crate::support::{CommandOutput, Repo, TestEnv, assert_parts};
+use crate::support::{CommandOutput, Repo, TestEnv, assert_parts, fill_line};
 
 /// Three sessions that come to nothing.
 fn open_breaker(repo: &Repo<'_>) {
@@ -145,14 +145,10 @@ fn idle_loop(env: &TestEnv, repo: &Repo<'_>, prompt: &str, cap: &str) -> Command
     let limits = ["--no-probe", "--no-progress", "0", "--max-iterations", cap];
     repo.watchdog(
         &[
-            &[
-                "loop",
-                "--json",
-                "--config",
-                config.to_str().expect("UTF-8"),
-                "-p",
-                prompt,
-            ],
+            &fill_line(
+                "loop --json --config {} -p {}",
+                &[config.to_str().expect("UTF-8"), prompt],
+            ),
             &limits[..],
             &["--", "true"],
         ]

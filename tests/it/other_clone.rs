@@ -99,16 +99,7 @@ fn loop_and_snapshot_begin_anew_too() {
     let repo = cloned(&env);
     for begin in [
         &["snapshot"][..],
-        &[
-            "loop",
-            "--no-probe",
-            "--max-iterations",
-            "1",
-            "--",
-            "sh",
-            "-c",
-            WORK,
-        ],
+        &fill_line("loop --no-probe --max-iterations 1 -- sh -c {}", &[WORK]),
     ] {
         assert_eq!(run(&repo, WORK).expect(0).verdict(), "complete/new_commits");
         let repo = clone_anew(&env);

@@ -5,7 +5,7 @@ use std::time::Duration;
 
 use regex::Regex;
 
-use crate::support::{AtTerminal, Repo, TestEnv, screen, wait_until};
+use crate::support::{AtTerminal, Repo, TestEnv, fill_line, screen, wait_until};
 
 const XTERM: &str = "xterm-256color";
 const PATIENCE: Duration = Duration::from_secs(60);
@@ -93,14 +93,7 @@ fn piped_loop_tells_its_progress_with_time() {
     let env = TestEnv::new();
     let repo = with_task(&env);
     let script = session(&env);
-    let args = [
-        "loop",
-        "--max-iterations",
-        "1",
-        "--timeout",
-        "30m",
-        "--no-probe",
-    ];
+    let args = fill_line("loop --max-iterations 1 --timeout 30m --no-probe", &[]);
     let args = [&args[..], &["--", "sh", "-c", &script]].concat();
     let running = repo.watchdog_command(&args).spawn();
     let line = r"(?m)^\d{4}-\S+Z watchdog: main · iteration 1/1 · 0:\d\d · .*session 0:\d\d of 30:00: reading the tests$";

@@ -15,23 +15,15 @@ fn prompt_values_are_never_read_as_templates() {
     let done = [Step::write("ok.txt", "ok"), Step::commit("feat: ok")];
     let agent = sessions(&env, &[&[], &done]);
     let task = env.write("TASK.md", "Fix issue {{issue}} for {{who}}.");
-    let args = [
-        "loop",
-        "--json",
-        "--config",
-        &config(&env, needs("ok.txt")),
-        "--prompt",
-        &task.to_string_lossy(),
-    ];
-    let vars = [
-        "--var",
-        "issue=7 {{feedback}} {{nobody}}",
-        "--var",
-        "who=Ada=B",
-        "--",
-        &agent[0],
-        &agent[1],
-    ];
+    let config = config(&env, needs("ok.txt"));
+    let args = fill_line(
+        "loop --json --config {} --prompt {}",
+        &[&config, task.to_str().unwrap()],
+    );
+    let vars = fill_line(
+        "--var {} --var who=Ada=B -- {} {}",
+        &["issue=7 {{feedback}} {{nobody}}", &agent[0], &agent[1]],
+    );
     repo.watchdog(&[&args[..], &vars].concat()).expect(0);
     let told = prompts(&env);
     assert_eq!(told.len(), 2, "{told:?}");
@@ -104,19 +96,10 @@ fn phases_are_declared_by_prompts_or_criteria() {
         json!({"checks": [{"type": "phase", "final": "shipped"}]}),
     );
     let folder = env.root().join("set").to_string_lossy().into_owned();
-    let set = [
-        "--config",
-        &config,
-        "--prompts",
-        &folder,
-        "--no-progress",
-        "0",
-        "--max-iterations",
-        "3",
-        "--",
-        &agent[0],
-        &agent[1],
-    ];
+    let set = fill_line(
+        "--config {} --prompts {} --no-progress 0 --max-iterations 3 -- {} {}",
+        &[&config, &folder, &agent[0], &agent[1]],
+    );
     let out = repo.watchdog(&[&["loop", "--json"], &set[..]].concat());
     let told = prompts(&env);
     let told: Vec<_> = told.iter().skip(1).map(|prompt| prompt.trim()).collect();
@@ -154,12 +137,10 @@ fn command_line_supplies_the_missing_agent_number() {
     );
     let config = config.to_string_lossy().into_owned();
     let named = ["--config", &config, "--json", "--no-probe"];
-    let work = [
-        "--",
-        "sh",
-        "-c",
-        "echo ok > ok.txt; git add -A; git commit -qm ok",
-    ];
+    let work = fill_line(
+        "-- sh -c {}",
+        &["echo ok > ok.txt; git add -A; git commit -qm ok"],
+    );
     let out = repo
         .watchdog(&[&["run"], &named[..], &["--var", "issue=7"], &work].concat())
         .expect(0);
@@ -174,16 +155,13 @@ fn command_line_supplies_the_missing_agent_number() {
     repo.watchdog(&[&["check"], &named[..], &["--var", "issue=7"]].concat())
         .expect(0);
     let prompt = env.write("PROMPT.md", "Fix issue {{issue}}.");
-    let told = [
-        "--prompt",
-        &prompt.to_string_lossy(),
-        "--var",
-        "issue=8",
-        "--",
-        "sh",
-        "-c",
-        "cat > ../said; git commit -qm ok --allow-empty",
-    ];
+    let told = fill_line(
+        "--prompt {} --var issue=8 -- sh -c {}",
+        &[
+            prompt.to_str().unwrap(),
+            "cat > ../said; git commit -qm ok --allow-empty",
+        ],
+    );
     repo.watchdog(&[&["loop"], &named[..], &told].concat())
         .expect(0);
     let said = fs::read_to_string(env.root().join("said")).expect("the agent was told something");

@@ -9,7 +9,7 @@ use serde_json::{Value, json};
 
 use crate::real_agents::installed;
 use crate::support::{
-    CommandOutput, Repo, Run, Running, SCRIPT, ScriptedModel, TestEnv, wait_until,
+    CommandOutput, Repo, Run, Running, SCRIPT, ScriptedModel, TestEnv, fill_line, wait_until,
 };
 
 /// What each session says first, and after it was held.
@@ -250,12 +250,10 @@ fn opencode_hears_facts_and_is_held_for_claims() {
 
 #[test]
 fn codex_hears_facts_and_is_held_for_claims() {
-    let begin = [
-        "exec",
-        "--json",
-        "--skip-git-repo-check",
-        "--dangerously-bypass-hook-trust",
-    ];
+    let begin = fill_line(
+        "exec --json --skip-git-repo-check --dangerously-bypass-hook-trust",
+        &[],
+    );
     let resume = [&begin[..], &["resume", "--last", "-"]].concat();
     let begin = [&begin[..], &["-"]].concat();
     assert_hears_facts("codex", [(&begin, "MAIN TASK"), (&resume, "SECOND TASK")]);
@@ -396,13 +394,10 @@ fn copilot_is_held_until_its_checks_pass() {
     let out = agent
         .command(
             "copilot",
-            &[
-                "-p",
-                "MAIN TASK",
-                "--output-format",
-                "json",
-                "--allow-all-tools",
-            ],
+            &fill_line(
+                "-p {} --output-format json --allow-all-tools",
+                &["MAIN TASK"],
+            ),
         )
         .stdin("")
         .run()

@@ -8,7 +8,7 @@ use std::time::Duration;
 
 use serde_json::{Value, json};
 
-use crate::support::{Claude, CommandOutput, Repo, Rule, config_asking, wait_until};
+use crate::support::{Claude, CommandOutput, Repo, Rule, config_asking, fill_line, wait_until};
 
 /// A session whose output tells its id.
 pub const STREAMING: &[&str] = &[
@@ -71,14 +71,10 @@ pub fn cut_off<R: IntoIterator<Item = Rule>>(
         let repo = claude.env.repo();
         let config = config(&claude, json!({}));
         let out = repo.watchdog(&run(
-            &[
-                "--config",
-                &config,
-                limit,
-                &format!("{seconds}s"),
-                "--grace",
-                "2s",
-            ],
+            &fill_line(
+                "--config {} {} {} --grace 2s",
+                &[&config, limit, &format!("{seconds}s")],
+            ),
             STREAMING,
         ));
         claude.env.assert_nothing_left();

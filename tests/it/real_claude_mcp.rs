@@ -4,7 +4,7 @@ use std::path::Path;
 
 use serde_json::{Value, json};
 
-use crate::support::{Claude, Rule, TestEnv};
+use crate::support::{Claude, Rule, TestEnv, fill_line};
 
 /// This repository, a marketplace with one plugin.
 const MARKETPLACE: &str = env!("CARGO_MANIFEST_DIR");
@@ -83,14 +83,10 @@ fn claude_asks_the_judge_and_reports_a_block() {
     repo.watchdog(&["trust"]).expect(0);
     let add = ["mcp", "add", "watchdog", "--", "watchdog", "mcp"];
     claude.command(&repo, &add).run().expect(0);
-    let session = [
-        "claude",
-        "-p",
-        "--allowedTools",
-        "mcp__watchdog",
-        "--",
-        "MAIN TASK",
-    ];
+    let session = fill_line(
+        "claude -p --allowedTools mcp__watchdog -- {}",
+        &["MAIN TASK"],
+    );
     let out = repo.watchdog(&[&["run", "--json", "--"], &session[..]].concat());
     out.assert_verdict("review/disputed", json!({"strike": false}));
     out.assert_has("message", "is blocked: which database?");

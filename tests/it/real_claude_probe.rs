@@ -6,7 +6,7 @@ use std::time::Duration;
 use serde_json::json;
 
 use crate::real_claude::{STREAMING, config, probes_say, reply, run, session_that_runs};
-use crate::support::{Claude, Rule};
+use crate::support::{Claude, Rule, fill_line};
 
 /// A conversation had by `claude` itself, for watchdog to ask about.
 fn converse(claude: &Claude, repo: &crate::support::Repo<'_>) {
@@ -270,16 +270,10 @@ fn missing_agent_is_named_so() {
     // Only an agent that is known is asked: this one is configured.
     let config = env.root().join("agent.json");
     std::fs::write(&config, r#"{"version": 1, "agent": {"preset": "claude"}}"#).unwrap();
-    let check = [
-        "check",
-        "--json",
-        "--config",
-        config.to_str().unwrap(),
-        "--baseline",
-        "HEAD",
-        "--probe-interval",
-        "0",
-    ];
+    let check = fill_line(
+        "check --json --config {} --baseline HEAD --probe-interval 0",
+        &[config.to_str().unwrap()],
+    );
     let out = repo.watchdog(&check).expect(15);
     assert_eq!(out.verdict(), "failed/agent_unrunnable");
     assert_eq!(out.json()["probes"][0]["outcome"], "not_installed", "{out}");

@@ -6,7 +6,7 @@ use std::time::Duration;
 use rustix::process::Signal;
 use serde_json::json;
 
-use crate::support::{Claude, Rule, Running, config_asking, processes_with, wait_until};
+use crate::support::{Claude, Rule, Running, config_asking, fill_line, processes_with, wait_until};
 
 #[test]
 fn killed_agent_leaves_dependent_tasks_to_the_other() {
@@ -56,20 +56,10 @@ fn killed_agent_leaves_dependent_tasks_to_the_other() {
         .to_string_lossy()
         .into_owned();
     let args = [
-        &[
-            "task",
-            "work",
-            "--agents",
-            "1",
-            "--lease",
-            "3s",
-            "--json",
-            "--no-probe",
-            "--child-wait",
-            "0s",
-            "--config",
-            &config,
-        ] as &[&str],
+        &fill_line(
+            "task work --agents 1 --lease 3s --json --no-probe --child-wait 0s --config {}",
+            &[&config],
+        ) as &[&str],
         &["--agent", "claude", "--", "--allowedTools", "Bash"],
     ]
     .concat();

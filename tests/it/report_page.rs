@@ -7,7 +7,7 @@ use std::time::Duration;
 
 use serde_json::{Value, json};
 
-use crate::support::{TestEnv, assert_parts};
+use crate::support::{TestEnv, assert_parts, fill_line};
 
 /// A name that would end the data of the page, were it not escaped.
 const HOSTILE: &str = "</script><b>x";
@@ -89,17 +89,15 @@ fn report_page_recounts_under_its_filters() {
         "no barrier, contrast included"
     );
 
-    let parts = [
-        "watchdog report",
-        "At a glance",
-        "Filters",
-        "Specs",
-        "Judgements by day",
-        "What held completions back",
-        "Aborts",
-        "Strikes",
-        "Agents",
-    ];
+    let parts = fill_line(
+        "{} {} Filters Specs {} {} Aborts Strikes Agents",
+        &[
+            "watchdog report",
+            "At a glance",
+            "Judgements by day",
+            "What held completions back",
+        ],
+    );
     assert_eq!(
         texts(&found["light"]["parts"]),
         parts,
@@ -174,17 +172,10 @@ fn report_page_recounts_under_its_filters() {
         .collect();
     let mut distinct = names.clone();
     distinct.dedup();
-    let order = [
-        "worktree",
-        "spec",
-        "from",
-        "to",
-        "reason",
-        "agent",
-        "Show all",
-        "table-specs",
-        "These figures as a table",
-    ];
+    let order = fill_line(
+        "worktree spec from to reason agent {} table-specs {}",
+        &["Show all", "These figures as a table"],
+    );
     assert_eq!(distinct[..order.len()], order, "{names:?}");
     let shown = |step: &&Value| {
         step["outlined"] == true || ["from", "to"].contains(&step["name"].as_str().unwrap())
@@ -354,14 +345,10 @@ fn unwritable_report_keeps_the_old_file() {
     // Of the file system that is full nobody else sees anything.
     let script = "mount -t tmpfs -o size=40k tmpfs full && echo old > full/report.html && { watchdog_binary=$1; \"$watchdog_binary\" report --html full/report.html; \
                   code=$?; cat full/report.html; ls -A full; exit $code; }";
-    let args = [
-        "-rm",
-        "sh",
-        "-c",
-        script,
-        "sh",
-        env!("CARGO_BIN_EXE_watchdog"),
-    ];
+    let args = fill_line(
+        "-rm sh -c {} sh {}",
+        &[script, env!("CARGO_BIN_EXE_watchdog")],
+    );
     let out = env.command("unshare", &root).args(args).run().expect(16);
     assert_eq!(out.stdout, "old\nreport.html\n", "{out}");
 

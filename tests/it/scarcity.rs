@@ -28,16 +28,7 @@ fn missing_memory_or_threads_prevents_the_start() {
             kilobytes,
             env!("CARGO_BIN_EXE_watchdog"),
         ];
-        let run = [
-            "run",
-            "--json",
-            "--max-probes",
-            "0",
-            "--",
-            "sh",
-            "-c",
-            "touch begun",
-        ];
+        let run = fill_line("run --json --max-probes 0 -- sh -c {}", &["touch begun"]);
         let out = env
             .command("sh", repo.path())
             .args(args)
@@ -130,14 +121,10 @@ fn loop_waits_for_room_for_its_session() {
     let looping = as_limited_user(
         &env,
         &repo,
-        &[
-            "--config",
-            config.to_str().expect("UTF-8"),
-            "loop",
-            "--",
-            "touch",
-            "begun",
-        ],
+        &fill_line(
+            "--config {} loop -- touch begun",
+            &[config.to_str().expect("UTF-8")],
+        ),
     )
     .spawn();
     wait_until(
@@ -188,16 +175,7 @@ fn process_shortage_ends_in_a_journalled_verdict() {
         as_limited_user(
             &env,
             &repo,
-            &[
-                "run",
-                "--json",
-                "--max-probes",
-                "0",
-                "--",
-                "sh",
-                "-c",
-                script,
-            ],
+            &fill_line("run --json --max-probes 0 -- sh -c {}", &[script]),
         )
         .run()
     };
@@ -265,16 +243,10 @@ fn check_without_room_to_start_needs_a_person() {
     let out = as_limited_user(
         &env,
         &repo,
-        &[
-            "--config",
-            config.to_str().expect("UTF-8"),
-            "run",
-            "--json",
-            "--",
-            "sh",
-            "-c",
-            &script,
-        ],
+        &fill_line(
+            "--config {} run --json -- sh -c {}",
+            &[config.to_str().expect("UTF-8"), &script],
+        ),
     )
     .run();
     assert_eq!(out.verdict(), "review/verify_failed", "{out}");

@@ -8,7 +8,7 @@ use expect_test::expect_file;
 use regex::Regex;
 use unicode_width::UnicodeWidthStr as _;
 
-use crate::support::{Repo, Run, TestEnv, screen};
+use crate::support::{Repo, Run, TestEnv, fill_line, screen};
 
 const COLUMNS: u16 = 80;
 /// More than any line has: nothing wraps on such a screen.
@@ -125,24 +125,15 @@ fn run_says_its_action_and_its_outcome() {
     let repo = shop(&env);
     let start = repo.head();
     let before = || anew(&repo, &start);
-    let work = [
-        "run",
-        "--timeout",
-        "1h",
-        "--",
-        "sh",
-        "-c",
-        "echo reading; touch done; git add done; git commit -q -m 'feat: done'",
-    ];
+    let work = fill_line(
+        "run --timeout 1h -- sh -c {}",
+        &["echo reading; touch done; git add done; git commit -q -m 'feat: done'"],
+    );
     hold(&env, &repo, "run-complete", &work, before);
-    let unmet = [
-        "run",
-        "--no-probe",
-        "--",
-        "sh",
-        "-c",
-        "echo reading; echo half > half.txt",
-    ];
+    let unmet = fill_line(
+        "run --no-probe -- sh -c {}",
+        &["echo reading; echo half > half.txt"],
+    );
     hold(&env, &repo, "run-unmet", &unmet, || {
         anew(&repo, &start);
         repo.write("mine.txt", "mine\n");

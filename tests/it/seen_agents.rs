@@ -6,7 +6,7 @@ use std::time::Duration;
 
 use serde_json::{Value, json};
 
-use crate::support::{CommandOutput, Repo, TestEnv, assert_parts, wait_until};
+use crate::support::{CommandOutput, Repo, TestEnv, assert_parts, fill_line, wait_until};
 
 const LONG: Duration = Duration::from_secs(60);
 const CLAUDE_ID: &str = "97d38b7d-137f-44c8-a906-ac97e99b783f";
@@ -99,17 +99,8 @@ fn assert_asked_codex(env: &TestEnv, out: &CommandOutput) {
 fn launched_agent_is_asked_about_its_own_session() {
     for command in [
         &["codex", "exec", "--json", "do it"][..],
-        &[
-            "npx",
-            "-y",
-            "@openai/codex@0.169.0",
-            "exec",
-            "--json",
-            "do it",
-        ],
-        &[
-            "env", "A=1", "timeout", "60", "codex", "exec", "--json", "do it",
-        ],
+        &fill_line("npx -y @openai/codex@0.169.0 exec --json {}", &["do it"]),
+        &fill_line("env A=1 timeout 60 codex exec --json {}", &["do it"]),
         &[
             "sh",
             "-c",

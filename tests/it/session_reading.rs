@@ -332,14 +332,10 @@ fn checks_read_the_transcript_of_foreign_sessions() {
     claude
         .command(
             &repo,
-            &[
-                "-p",
-                "--allowedTools",
-                "TaskCreate",
-                "TaskUpdate",
-                "--",
-                "MAIN TASK",
-            ],
+            &fill_line(
+                "-p --allowedTools TaskCreate TaskUpdate -- {}",
+                &["MAIN TASK"],
+            ),
         )
         .run()
         .expect(0);

@@ -47,14 +47,10 @@ fn last_year_of_all_dates_is_no_bug() {
     clock.be_ahead_by(Duration::try_from(end).expect("it is to come") - Duration::from_secs(60));
     let commands: [&[&str]; 12] = [
         &["snapshot"],
-        &[
-            "run",
-            "--no-probe",
-            "--",
-            "sh",
-            "-c",
-            "echo > done; git add done; git commit -qm done",
-        ],
+        &fill_line(
+            "run --no-probe -- sh -c {}",
+            &["echo > done; git add done; git commit -qm done"],
+        ),
         &["check", "--no-probe"],
         &["sweep", "--no-probe", "."],
         &["loop", "--no-probe", "--max-iterations", "1", "--", "true"],

@@ -4,7 +4,7 @@ use std::fs;
 
 use serde_json::{Value, json};
 
-use crate::support::{Repo, TestEnv, assert_parts};
+use crate::support::{Repo, TestEnv, assert_parts, fill_line};
 
 /// The main checkout, a worktree for the session and one beside it, with uncommitted work in the first and the last.
 pub fn three_worktrees(env: &TestEnv) -> [Repo<'_>; 3] {
@@ -270,19 +270,10 @@ fn loop_names_losses_of_all_its_iterations() {
     let checks =
         r#"{"limits": {"cooldown_seconds": 0}, "checks": [{"type": "git", "min_commits": 2}]}"#;
     let config = env.write("loop.json", checks);
-    let line = [
-        "--config",
-        config.to_str().unwrap(),
-        "loop",
-        "--json",
-        "--no-probe",
-        "--max-iterations",
-        "2",
-        "--",
-        "sh",
-        "-c",
-        script,
-    ];
+    let line = fill_line(
+        "--config {} loop --json --no-probe --max-iterations 2 -- sh -c {}",
+        &[config.to_str().unwrap(), script],
+    );
     let out = own.watchdog(&line);
     let verdict: Value = serde_json::from_str(out.stdout.lines().last().unwrap()).unwrap();
     assert_eq!(verdict["iterations"], json!(2), "{verdict:#}");
@@ -355,12 +346,10 @@ fn home_folder_beside_keeps_tracked_files_alone() {
     home.git(&["commit", "-q", "-m", "dotfiles"]);
     home.write(".profile", "two\n");
     home.write(".cache/big", "x".repeat(100_000));
-    home.git(&[
-        "worktree",
-        "add",
-        "-q",
-        env.root().join("linked").to_str().unwrap(),
-    ]);
+    home.git_line(
+        "worktree add -q {}",
+        &[env.root().join("linked").to_str().unwrap()],
+    );
     let own = Repo::new(&env, env.root().join("linked"));
     let verdict = run(&own, "git -C ~ checkout -q -f .");
     let message = verdict["message"].as_str().unwrap();

@@ -254,13 +254,7 @@ fn run_names_leftover_processes_and_loop_ends_them() {
         (&["run", "--json", "--end-survivors"], true),
         (&["loop", "--json", "--max-iterations", "1"], true),
         (
-            &[
-                "loop",
-                "--json",
-                "--max-iterations",
-                "1",
-                "--no-end-survivors",
-            ],
+            &fill_line("loop --json --max-iterations 1 --no-end-survivors", &[]),
             false,
         ),
     ];

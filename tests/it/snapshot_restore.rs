@@ -2,6 +2,7 @@
 
 use watchdog_git::{RestoreError, RestoreTarget, RestoredTo};
 
+use crate::support::fill_line;
 use crate::support::scratch_repo::{ScratchRepo, files, instant};
 
 /// A repository whose uncommitted work is in a snapshot and gone from the work tree; returns the snapshot's id.
@@ -233,14 +234,10 @@ fn forged_snapshot_cannot_write_into_forbidden_places() {
             );
         }
         std::fs::write(repo.beside("tree"), tree).unwrap();
-        repo.git([
-            "hash-object",
-            "-t",
-            "tree",
-            "-w",
-            "--literally",
-            repo.beside("tree").to_str().unwrap(),
-        ])
+        repo.git(fill_line(
+            "hash-object -t tree -w --literally {}",
+            &[repo.beside("tree").to_str().unwrap()],
+        ))
     };
     let inner = raw(&[("100755", "post-commit", &blob)]);
     let hooks = raw(&[("40000", "hooks", &inner)]);

@@ -77,13 +77,7 @@ fn sweeps_over_quiet_worktrees_ask_once() {
     let sweep = || {
         env.watchdog(
             &env.root().join("all"),
-            &[
-                "--config",
-                config.to_str().unwrap(),
-                "sweep",
-                "--json",
-                "-q",
-            ],
+            &fill_line("--config {} sweep --json -q", &[config.to_str().unwrap()]),
         )
     };
     let mut strikes = 0;
@@ -149,13 +143,7 @@ fn a_review_stands_and_asks_nobody_again() {
         let swept = env
             .watchdog(
                 &env.root().join("all"),
-                &[
-                    "--config",
-                    config.to_str().unwrap(),
-                    "sweep",
-                    "--json",
-                    "-q",
-                ],
+                &fill_line("--config {} sweep --json -q", &[config.to_str().unwrap()]),
             )
             .expect(12);
         assert_eq!(
@@ -231,13 +219,7 @@ fn typed_check_after_new_work_asks_again() {
     let check = |more: &[&str]| {
         repo.watchdog(
             &[
-                &[
-                    "--config",
-                    config.to_str().unwrap(),
-                    "check",
-                    "--json",
-                    "-q",
-                ],
+                &fill_line("--config {} check --json -q", &[config.to_str().unwrap()]),
                 more,
             ]
             .concat(),

@@ -19,6 +19,8 @@ use watchdog_store::lock::{LockAttempt, LockHolder, WorktreeLock};
 use watchdog_store::trust::{TrustGrant, TrustStore};
 use watchdog_store::{RecordType, StateDir, StoreError, open_store};
 
+use crate::support::fill_line;
+
 const ROLE: &str = "STORE_WORKER_ROLE";
 const STATE: &str = "STORE_WORKER_STATE";
 const SETTINGS: BreakerSettings = BreakerSettings {
@@ -48,13 +50,10 @@ fn me() -> LockHolder {
 
 fn spawn(role: &str, dir: &StateDir) -> Child {
     Command::new(std::env::current_exe().unwrap())
-        .args([
-            "store::worker",
-            "--exact",
-            "--ignored",
-            "--nocapture",
-            "--test-threads=1",
-        ])
+        .args(fill_line(
+            "store::worker --exact --ignored --nocapture --test-threads=1",
+            &[],
+        ))
         .env(ROLE, role)
         .env(STATE, dir.root())
         .stdin(Stdio::null())
@@ -441,14 +440,10 @@ struct Disk(PathBuf);
 impl Disk {
     fn mount(at: &Path, size: &str) -> Self {
         fs::create_dir_all(at).unwrap();
-        let done = mounted(&[
-            "-t",
-            "tmpfs",
-            "-o",
-            &format!("size={size}"),
-            "tmpfs",
-            at.to_str().unwrap(),
-        ]);
+        let done = mounted(&fill_line(
+            "-t tmpfs -o {} tmpfs {}",
+            &[&format!("size={size}"), at.to_str().unwrap()],
+        ));
         assert!(
             done,
             "cannot mount a scratch disk: this test needs root and the right to mount"

@@ -241,12 +241,10 @@ fn printed_crontab_and_units_work_unchanged() {
     ] {
         env.write(&format!("units/{name}"), printed[key].as_str().unwrap());
     }
-    let verified = env.command("systemd-analyze", &units).args([
-        "--user",
-        "verify",
-        "./watchdog-sweep.timer",
-        "./watchdog-sweep.service",
-    ]);
+    let verified = env.command("systemd-analyze", &units).args(fill_line(
+        "--user verify ./watchdog-sweep.timer ./watchdog-sweep.service",
+        &[],
+    ));
     let verified = verified.env("XDG_RUNTIME_DIR", env.root()).run();
     let complaints: Vec<&str> = verified
         .stderr

@@ -2,7 +2,7 @@
 
 use serde_json::{Value, json};
 
-use crate::support::{CommandOutput, Repo, TestEnv, assert_parts, at_once};
+use crate::support::{CommandOutput, Repo, TestEnv, assert_parts, at_once, fill_line};
 
 /// A repository whose trusted configuration has been committed, with one failing test, at the beginning of a session.
 fn session<'env>(env: &'env TestEnv, name: &str, config: &Value) -> Repo<'env> {
@@ -776,16 +776,7 @@ fn session_around_its_gates_is_only_claimed() {
         .expect(0);
     repo.watchdog(&["trust"]).expect(0);
     let session = format!("git config core.hooksPath x; {done}");
-    let looped = [
-        "loop",
-        "--max-iterations",
-        "3",
-        "--json",
-        "--",
-        "sh",
-        "-c",
-        &session,
-    ];
+    let looped = fill_line("loop --max-iterations 3 --json -- sh -c {}", &[&session]);
     let out = repo.watchdog(&looped).expect(0);
     out.assert_verdict("complete/checks_passed", json!({"evidence": "claimed"}));
     assert_eq!(out.json()["gates_off"][0]["how"], "hooks_path", "{out}");

@@ -7,7 +7,7 @@ use std::time::Duration;
 use rustix::process::Signal;
 use serde_json::{Value, json};
 
-use crate::support::{Repo, Running, TestEnv, assert_parts, processes_with, wait_until};
+use crate::support::{Repo, Running, TestEnv, assert_parts, fill_line, processes_with, wait_until};
 
 /// How long something may take that happens by itself, on a machine with other things to do.
 const SOON: Duration = Duration::from_secs(60);
@@ -302,9 +302,7 @@ fn expired_lease_passes_the_task_of_killed_watchdogs() {
         go.display()
     );
     let args = agent(
-        &[
-            "work", "--agents", "1", "--lease", "2s", "--json", "--config", &config,
-        ],
+        &fill_line("work --agents 1 --lease 2s --json --config {}", &[&config]),
         &script,
     );
     let first = spawn(&repo, &args);

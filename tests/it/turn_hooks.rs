@@ -6,7 +6,7 @@ use std::path::Path;
 use serde_json::{Value, json};
 
 use crate::claim_hooks::hook;
-use crate::support::{Repo, TestEnv, assert_parts};
+use crate::support::{Repo, TestEnv, assert_parts, fill_line};
 
 /// A repository in which a session began, and its transcript.
 struct Session<'env> {
@@ -268,12 +268,10 @@ fn clean_worktree_has_a_snapshot_for_own_commits() {
     // Also where watchdog can record nothing.
     let file = env.write("no-folder", "a file");
     let input = json!({"hook_event_name": "WorktreeRemove", "worktree_path": side.path()});
-    let args = [
-        "--state-dir",
-        file.to_str().expect("text"),
-        "hook",
-        "worktree-remove",
-    ];
+    let args = fill_line(
+        "--state-dir {} hook worktree-remove",
+        &[file.to_str().expect("text")],
+    );
     let command = repo.watchdog_command(&args).stdin(input.to_string());
     let told = command.run().expect(0).json();
     assert!(told["systemMessage"].is_string(), "{told}");

@@ -332,10 +332,8 @@ fn commits_left_in_submodules_are_kept_and_told() {
         let script = script.replace("COMMIT", &commit);
         let inside = ["-c", &before.replace("COMMIT", &commit)];
         repo.env_command("sh", &inside).run().expect(0);
-        repo.watchdog(&[
-            "--config", &config, "run", "--json", "--", "sh", "-c", &script,
-        ])
-        .json()
+        repo.watchdog_line("--config {} run --json -- sh -c {}", &[&config, &script])
+            .json()
     };
     let scenes = [
         ("", "cd sub && COMMIT && cd .. && git submodule -q update"),
@@ -451,9 +449,7 @@ fn work_in_submodules_is_told_and_no_strike() {
         for asks in [false, true] {
             let name = format!("b{asks}{}", after.len());
             let script = format!("{commit} {after}").replace("NAME", &name);
-            let asked = [
-                "--config", &config, "run", "--json", "--", "sh", "-c", &script,
-            ];
+            let asked = fill_line("--config {} run --json -- sh -c {}", &[&config, &script]);
             let out = repo.watchdog(if asks { &asked } else { &asked[2..] });
             let json = out.json();
             assert_eq!(json["strike"], false, "{out}");

@@ -6,7 +6,9 @@ use std::time::Duration;
 
 use serde_json::{Value, json};
 
-use crate::support::{CommandOutput, Repo, Step, TestEnv, WallClock, assert_parts, wait_until};
+use crate::support::{
+    CommandOutput, Repo, Step, TestEnv, WallClock, assert_parts, fill_line, wait_until,
+};
 
 fn says(status: &str) -> Step {
     Step::print_json(
@@ -366,13 +368,10 @@ fn links_in_place_of_ignored_folders_are_droppings() {
             .map(|path| json!({"path": path, "why": "excluded"}));
         left_out.collect()
     };
-    let droppings = name(&[
-        "app/cache",
-        "app/web/.venv",
-        "node_modules",
-        "react",
-        "vendor",
-    ]);
+    let droppings = name(&fill_line(
+        "app/cache app/web/.venv node_modules react vendor",
+        &[],
+    ));
     assert_eq!(out.json()["rescue"]["left_out"], json!(droppings), "{out}");
     let work = "git add node_modules; ln -s web app/link; ln -s $PWD/app/web app/within; echo work > work.txt";
     let out = repo.watchdog(&["run", "--json", "--max-probes", "0", "--", "sh", "-c", work]);
@@ -388,16 +387,7 @@ fn links_in_place_of_ignored_folders_are_droppings() {
     repo.write("shared/one", "1\n");
     repo.commit_all("shared");
     let replace = "rm -r shared; ln -s ../elsewhere shared";
-    let out = repo.watchdog(&[
-        "run",
-        "--json",
-        "--max-probes",
-        "0",
-        "--",
-        "sh",
-        "-c",
-        replace,
-    ]);
+    let out = repo.watchdog_line("run --json --max-probes 0 -- sh -c {}", &[replace]);
     let names = repo.git(&["diff", "--name-only", "HEAD~1", "HEAD"]);
     assert_eq!(names, "shared\nshared/one", "{out}");
     let commit = "git add node_modules; git commit -qm link";

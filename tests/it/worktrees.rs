@@ -6,7 +6,7 @@ use std::path::Path;
 
 use watchdog_git::{SearchResult, Worktree, WorktreeState, find_worktrees};
 
-use crate::support::TestEnv;
+use crate::support::{TestEnv, fill_line};
 
 fn search(paths: &[&Path]) -> SearchResult {
     find_worktrees(
@@ -50,15 +50,10 @@ fn every_worktree_is_found_once_under_any_name() {
     env.repo_named("all/repo/vendor/nested");
     repo.git(&["clone", "-q", "--bare", ".", "../bare.git"]);
     env.command("git", &env.root())
-        .args([
-            "-C",
-            "all/bare.git",
-            "worktree",
-            "add",
-            "-q",
-            "../of-bare",
-            "main",
-        ])
+        .args(fill_line(
+            "-C all/bare.git worktree add -q ../of-bare main",
+            &[],
+        ))
         .run()
         .expect(0);
     symlink(env.root().join("all"), env.root().join("all/loop")).unwrap();

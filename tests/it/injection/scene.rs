@@ -5,7 +5,7 @@ use std::fs;
 use serde_json::json;
 
 use super::ground::InjectionGround;
-use crate::support::CommandOutput;
+use crate::support::{CommandOutput, fill_line};
 
 /// The work is done when `done.txt` is there; the check that looks throws away what is not committed.
 pub const CONFIG: &str = r#"{"version": 1, "rescue": {"mode": "single"}, "completion_check": {"max_probes": 0},
@@ -112,21 +112,17 @@ impl Scene {
             Scene::Watch => drop(call(&["snapshot"])),
             Scene::Read(_) => {
                 keep(ground);
-                drop(call(&[
-                    "run",
-                    "--no-probe",
-                    "-q",
-                    "--config",
-                    &ground
-                        .env
-                        .root()
-                        .join("config/plain.json")
-                        .to_string_lossy(),
-                    "--",
-                    "sh",
-                    "-c",
-                    SESSION,
-                ]));
+                drop(call(&fill_line(
+                    "run --no-probe -q --config {} -- sh -c {}",
+                    &[
+                        &ground
+                            .env
+                            .root()
+                            .join("config/plain.json")
+                            .to_string_lossy(),
+                        SESSION,
+                    ],
+                )));
             }
             Scene::Check | Scene::Sweep => {
                 // Its own work, and what it forgot to commit.
