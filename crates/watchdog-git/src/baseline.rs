@@ -66,7 +66,7 @@ impl Worktree {
             HistoryPoint::Unborn => Ok(None),
             HistoryPoint::Commit(hex) => {
                 let unknown = || Error::UnknownRevision { rev: hex.clone() };
-                let id = ObjectId::from_hex(hex.as_bytes()).map_err(|_| unknown())?;
+                let id = hex.parse::<ObjectId>().map_err(|_| unknown())?;
                 if self.has_object(id) {
                     Ok(Some(id))
                 } else {

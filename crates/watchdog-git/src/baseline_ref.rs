@@ -73,7 +73,7 @@ impl Worktree {
 
     pub(super) fn keep_commit(&self, name: &str, commit: &str, message: &str) -> Result<(), Error> {
         let doing = || format!("write {name}");
-        let id = gix::ObjectId::from_hex(commit.as_bytes()).with_context(doing)?;
+        let id = commit.parse::<gix::ObjectId>().with_context(doing)?;
         if let Some(served) = &self.served {
             return served.set_ref(name, id, message);
         }

@@ -344,8 +344,7 @@ impl BesideSearch<'_, '_> {
     fn list_moved_tips(&self, recorded: &KnownRefs) -> Result<Vec<(String, ObjectId)>, Error> {
         let older = recorded.objects()?;
         let tips = self.worktree.ref_tips()?.into_iter();
-        let tips =
-            tips.filter_map(|(name, hex)| Some((name, ObjectId::from_hex(hex.as_bytes()).ok()?)));
+        let tips = tips.filter_map(|(name, hex)| Some((name, hex.parse::<ObjectId>().ok()?)));
         Ok(tips
             .filter(|(_, id)| older.binary_search(id).is_err())
             .collect())

@@ -6,7 +6,8 @@ use super::open::Worktree;
 impl Worktree {
     /// Whether a commit is in this clone.
     pub fn has_commit(&self, commit: &str) -> bool {
-        gix::ObjectId::from_hex(commit.as_bytes())
+        commit
+            .parse::<gix::ObjectId>()
             .is_ok_and(|id| self.has_object(id) && self.repo.find_commit(id).is_ok())
     }
 
@@ -21,7 +22,7 @@ impl Worktree {
     /// When the commit cannot be read.
     pub fn committed_at(&self, commit: &str) -> Result<i64, Error> {
         let doing = || format!("read the time of commit {commit}");
-        let id = gix::ObjectId::from_hex(commit.as_bytes()).with_context(doing)?;
+        let id = commit.parse::<gix::ObjectId>().with_context(doing)?;
         let commit = self.repo.find_commit(id).with_context(doing)?;
         Ok(commit.time().with_context(doing)?.seconds)
     }
@@ -32,7 +33,7 @@ impl Worktree {
     /// When the commit or the file cannot be read: a configuration that is unreadable is not one that is missing.
     pub fn blob_at(&self, commit: &str, path: &str) -> Result<Option<Vec<u8>>, Error> {
         let doing = || format!("read {path} of commit {commit}");
-        let id = gix::ObjectId::from_hex(commit.as_bytes()).with_context(doing)?;
+        let id = commit.parse::<gix::ObjectId>().with_context(doing)?;
         let tree = self
             .repo
             .find_commit(id)
@@ -54,7 +55,7 @@ impl Worktree {
     /// As [`Worktree::blob_at`].
     pub fn files_at(&self, commit: &str, paths: Vec<String>) -> Result<Vec<String>, Error> {
         let doing = || format!("read the tree of commit {commit}");
-        let id = gix::ObjectId::from_hex(commit.as_bytes()).with_context(doing)?;
+        let id = commit.parse::<gix::ObjectId>().with_context(doing)?;
         let tree = self
             .repo
             .find_commit(id)

@@ -301,7 +301,7 @@ impl<'a> BroughtSearch<'a> {
         };
         if let Some(edge) = &self.evidence.edge {
             for hex in &edge.left_behind {
-                let Ok(commit) = ObjectId::from_hex(hex.as_bytes()) else {
+                let Ok(commit) = hex.parse::<ObjectId>() else {
                     continue;
                 };
                 let source = "in the reflog of HEAD before the session".to_owned();
@@ -324,10 +324,7 @@ impl<'a> BroughtSearch<'a> {
             if seen.len() >= MAX_OBJECTS {
                 break;
             }
-            let Some(commit) = ObjectId::from_hex(hex.as_bytes())
-                .ok()
-                .filter(|id| seen.insert(*id))
-            else {
+            let Some(commit) = hex.parse::<ObjectId>().ok().filter(|id| seen.insert(*id)) else {
                 continue;
             };
             let is_stash = name.starts_with("refs/stash");

@@ -52,7 +52,7 @@ impl Worktree {
     /// When it cannot be read.
     pub fn empty_commit_text(&self, commit: &str) -> Result<Option<Option<String>>, Error> {
         let doing = || format!("read commit {commit}");
-        let id = ObjectId::from_hex(commit.as_bytes()).with_context(doing)?;
+        let id = commit.parse::<ObjectId>().with_context(doing)?;
         let mut buffer = Vec::new();
         let read = VerifyingObjectReader(&self.repo.objects)
             .try_find(&id, &mut buffer)
@@ -67,7 +67,7 @@ impl Worktree {
 
     /// Whether `old` is `new`, or one of its ancestors. `false` also where one of them cannot be read.
     pub fn is_ancestor(&self, old: &str, new: &str) -> bool {
-        let id = |commit: &str| ObjectId::from_hex(commit.as_bytes()).ok();
+        let id = |commit: &str| commit.parse::<ObjectId>().ok();
         let (Some(old), Some(new)) = (id(old), id(new)) else {
             return false;
         };

@@ -49,7 +49,7 @@ impl Worktree {
         let moved = tips.filter(|tip| !remotes_then.contains(tip));
         let mut newest: Option<ObjectId> = None;
         for (_, tip) in moved.take(MOST_REFS) {
-            let Ok(tip) = ObjectId::from_hex(tip.as_bytes()) else {
+            let Ok(tip) = tip.parse::<ObjectId>() else {
                 continue;
             };
             let Some(base) = self.merge_base_of(head, tip)? else {

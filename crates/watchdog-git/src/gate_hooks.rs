@@ -297,7 +297,7 @@ impl Worktree {
     /// When it cannot be read.
     pub fn commit_for_hooks(&self, commit: &str) -> Result<Option<CommitForHooks>, Error> {
         let doing = || format!("read commit {commit}");
-        let id = ObjectId::from_hex(commit.as_bytes()).with_context(doing)?;
+        let id = commit.parse::<ObjectId>().with_context(doing)?;
         let object = (self.repo.find_commit(id)).with_context(doing)?;
         let tree = object.tree_id().with_context(doing)?;
         let mut parents = object

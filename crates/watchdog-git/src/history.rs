@@ -62,7 +62,7 @@ impl Worktree {
             HistoryPoint::Unborn => None,
             HistoryPoint::Commit(hex) => {
                 let unknown = || Error::UnknownRevision { rev: hex.clone() };
-                Some(ObjectId::from_hex(hex.as_bytes()).map_err(|_| unknown())?)
+                Some(hex.parse::<ObjectId>().map_err(|_| unknown())?)
             }
         };
         let head = self.head_id()?;

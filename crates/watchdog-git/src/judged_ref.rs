@@ -57,7 +57,7 @@ impl Worktree {
     ) -> Result<(), Error> {
         let folder = self.judged_folder(spec);
         let doing = || format!("keep the judged commit {head}");
-        let id = ObjectId::from_hex(head.as_bytes()).with_context(doing)?;
+        let id = head.parse::<ObjectId>().with_context(doing)?;
         if !self.has_object(id) {
             return self.keep_in_submodules(id, at);
         }

@@ -80,7 +80,7 @@ impl KnownRefs {
     pub(super) fn objects(&self) -> Result<&[ObjectId], Error> {
         get_or_try(&self.lazy.objects, || {
             let tips = self.tips()?.iter();
-            let ids = tips.filter_map(|(_, hex)| ObjectId::from_hex(hex.as_bytes()).ok());
+            let ids = tips.filter_map(|(_, hex)| hex.parse::<ObjectId>().ok());
             Ok(remove_duplicates(ids))
         })
         .map(Vec::as_slice)

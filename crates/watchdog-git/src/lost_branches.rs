@@ -67,7 +67,7 @@ impl Worktree {
             .filter(|(_, id)| !ids.contains(id))
             .take(4 * MAX_KEPT)
             .collect();
-        let parse = |hex: &str| ObjectId::from_hex(hex.as_bytes()).ok();
+        let parse = |hex: &str| hex.parse::<ObjectId>().ok();
         let moved_ids = moved_tips.iter().filter_map(|(_, hex)| parse(hex));
         let mut lost_ids = self.find_unreached(moved_ids, &[])?;
         if lost_ids.is_empty() {

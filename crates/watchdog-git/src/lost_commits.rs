@@ -89,7 +89,7 @@ impl BesideSearch<'_, '_> {
     fn list_named(&self, at: Timestamp) -> Result<Vec<ObjectId>, Error> {
         let tips = self.worktree.ref_tips()?;
         let mut ids: Vec<ObjectId> = (tips.iter())
-            .filter_map(|(_, hex)| ObjectId::from_hex(hex.as_bytes()).ok())
+            .filter_map(|(_, hex)| hex.parse::<ObjectId>().ok())
             .collect();
         for (_, log) in self.worktree.all_logs()? {
             let entries = reflog::read_entries(&log)?.into_iter();
@@ -146,7 +146,7 @@ impl Worktree {
             for entry in fs::read_dir(&folder).into_iter().flatten().flatten() {
                 let is_new = |about: Metadata| about.len() <= MAX_COMMIT && is_since(&about, since);
                 let name = format!("{fan}{}", entry.file_name().to_string_lossy());
-                if let Ok(id) = ObjectId::from_hex(name.as_bytes())
+                if let Ok(id) = name.parse::<ObjectId>()
                     && entry.metadata().is_ok_and(is_new)
                 {
                     objects.push(id);

@@ -449,11 +449,7 @@ pub(super) fn foreign_tips(
     };
     let mut tips = Vec::new();
     for (name, hex) in worktree.ref_tips()? {
-        tips.extend(
-            ObjectId::from_hex(hex.as_bytes())
-                .ok()
-                .filter(|_| is_foreign(&name)),
-        );
+        tips.extend(hex.parse::<ObjectId>().ok().filter(|_| is_foreign(&name)));
     }
     let judged_heads = worktree.refs_below(JUDGED)?.into_iter();
     tips.extend(
@@ -462,7 +458,7 @@ pub(super) fn foreign_tips(
             .map(|(_, id)| id),
     );
     for hex in evidence.edge.iter().flat_map(|edge| &edge.left_behind) {
-        tips.extend(ObjectId::from_hex(hex.as_bytes()));
+        tips.extend(hex.parse::<ObjectId>());
     }
     for git_dir in git_dirs(common_dir)? {
         tips.extend(last_fetch(&git_dir));

@@ -185,7 +185,7 @@ impl Worktree {
             return Ok(Vec::new());
         }
         let peeled = |hex: &str| {
-            let id = ObjectId::from_hex(hex.as_bytes()).ok()?;
+            let id = hex.parse::<ObjectId>().ok()?;
             Some(peel_tags(&self.repo, id)?.try_into_commit().ok()?.id)
         };
         let mut hidden: Vec<ObjectId> = self
@@ -332,7 +332,9 @@ pub(super) fn run_git_on_refs(
 
 impl OwnRef {
     fn object_id(&self) -> Result<ObjectId, Error> {
-        ObjectId::from_hex(self.object.as_bytes()).with_context(|| format!("remove {}", self.name))
+        self.object
+            .parse::<ObjectId>()
+            .with_context(|| format!("remove {}", self.name))
     }
 }
 

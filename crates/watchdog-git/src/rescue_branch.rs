@@ -85,7 +85,7 @@ impl Worktree {
         let holds_head = match self.head_commit()? {
             None => true,
             Some(head) => {
-                let head = gix::ObjectId::from_hex(head.as_bytes()).with_context(doing)?;
+                let head = head.parse::<gix::ObjectId>().with_context(doing)?;
                 let mut beyond = self
                     .repo
                     .rev_walk([head])

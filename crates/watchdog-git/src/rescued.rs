@@ -27,8 +27,9 @@ impl Worktree {
         let mut patches = PatchIds::new(&self.repo, MAX_BYTES);
         let mut described = Vec::with_capacity(ids.len());
         for hex in ids {
-            let id =
-                ObjectId::from_hex(hex.as_bytes()).with_context(|| format!("read commit {hex}"))?;
+            let id = hex
+                .parse::<ObjectId>()
+                .with_context(|| format!("read commit {hex}"))?;
             let node = history.node(id);
             let patch = patch_of(&mut history, &mut patches, node)?;
             described.push(RescuedCommit {
@@ -126,8 +127,7 @@ impl CommitAuthorship {
         }
         let named = find_named_snapshot(&parsed.message.to_str_lossy()).map(str::to_owned);
         let names_a_snapshot = named.is_some_and(|named| {
-            named.starts_with("refs/watchdog/rescue/")
-                || ObjectId::from_hex(named.as_bytes()).is_ok()
+            named.starts_with("refs/watchdog/rescue/") || named.parse::<ObjectId>().is_ok()
         });
         Ok(CommitAuthorship {
             authored: to_hex(&hash.finalize()[..16]),

@@ -82,7 +82,7 @@ impl Worktree {
             return Ok(());
         }
         let entries: Vec<ObjectId> = (entries.iter())
-            .filter_map(|hex| ObjectId::from_hex(hex.as_bytes()).ok())
+            .filter_map(|hex| hex.parse::<ObjectId>().ok())
             .filter(|id| self.has_object(*id))
             .collect();
         let keeper = self.write_empty_commit(message, &entries, Timestamp::UNIX_EPOCH)?;
@@ -126,7 +126,7 @@ impl Worktree {
     /// The changed files of an entry, those of its index and the untracked ones included.
     fn read_stashed_files(&self, hex: &str) -> Result<Vec<(String, String)>, Error> {
         let doing = || format!("read the stash entry {hex}");
-        let id = ObjectId::from_hex(hex.as_bytes()).with_context(doing)?;
+        let id = hex.parse::<ObjectId>().with_context(doing)?;
         let entry = (self.repo.find_commit(id)).with_context(doing)?;
         let parents: Vec<ObjectId> = entry.parent_ids().map(gix::Id::detach).collect();
         let Some((base, others)) = parents.split_first() else {
@@ -174,8 +174,7 @@ impl Worktree {
     ) -> Result<(Vec<String>, Vec<String>), Error> {
         let now = self.stash_commits()?;
         let lost = (recorded.iter().rev()).filter(|entry| !now.contains(entry));
-        let is_there =
-            |hex: &str| ObjectId::from_hex(hex.as_bytes()).is_ok_and(|id| self.has_object(id));
+        let is_there = |hex: &str| hex.parse::<ObjectId>().is_ok_and(|id| self.has_object(id));
         let new = (now.iter()).filter(|entry| !recorded.contains(entry) && is_there(entry));
         Ok((lost.cloned().collect(), new.cloned().collect()))
     }
@@ -188,8 +187,7 @@ impl Worktree {
     }
 
     fn read_stash_message(&self, hex: &str) -> BString {
-        let commit =
-            (ObjectId::from_hex(hex.as_bytes()).ok()).and_then(|id| self.repo.find_commit(id).ok());
+        let commit = (hex.parse::<ObjectId>().ok()).and_then(|id| self.repo.find_commit(id).ok());
         commit.map_or("stash".into(), |commit| {
             commit.message_raw_sloppy().trim().into()
         })

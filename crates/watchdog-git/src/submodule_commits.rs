@@ -239,7 +239,7 @@ impl Worktree {
         let judged_heads = (own_refs.iter())
             .filter(|own| own.kind == OwnRefKind::JudgedHead)
             .filter(|own| !KEEPERS.contains(&self.stash_message(&own.object).as_str()))
-            .filter_map(|own| ObjectId::from_hex(own.object.as_bytes()).ok());
+            .filter_map(|own| own.object.parse::<ObjectId>().ok());
         let candidates = by_reflog.iter().map(|(id, _)| *id).chain(judged_heads);
         // The next checkout moves HEAD of a submodule without a folder.
         let moving_head = Some(MAIN_HEAD).filter(|_| !is_checked_out);
@@ -265,9 +265,7 @@ impl Worktree {
         for id in tips {
             self.keep_judged(KEPT_FOR_ANOTHER, &id.to_hex().to_string(), at)?;
         }
-        let stashes = stashes
-            .iter()
-            .flat_map(|hex| ObjectId::from_hex(hex.as_bytes()));
+        let stashes = stashes.iter().flat_map(|hex| hex.parse::<ObjectId>());
         left_commits.extend(stashes);
         Ok(left_commits)
     }

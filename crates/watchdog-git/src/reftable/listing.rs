@@ -80,7 +80,7 @@ fn parse_ref_list(listed: &[u8]) -> Result<BTreeMap<String, RefValue>, String> {
         }
         check_name(name)?;
         let value = match target {
-            "" => RefValue::Object(ObjectId::from_hex(id.as_bytes()).map_err(|_| odd())?),
+            "" => RefValue::Object(id.parse::<ObjectId>().map_err(|_| odd())?),
             target => {
                 check_name(target)?;
                 RefValue::Ref(target.to_owned())
@@ -114,7 +114,7 @@ mod tests {
             "CHERRY_PICK_HEAD\0{ID}\0\nHEAD\0{ID}\0refs/heads/main\nMERGE_HEAD\0{ID}\0\nrefs/heads/main\0{ID}\0\n"
         );
         let refs = parse_ref_list(lines.as_bytes()).unwrap();
-        let object = RefValue::Object(ObjectId::from_hex(ID.as_bytes()).unwrap());
+        let object = RefValue::Object(ID.parse::<ObjectId>().unwrap());
         let expected = [
             ("CHERRY_PICK_HEAD", object.clone()),
             ("HEAD", RefValue::Ref("refs/heads/main".into())),

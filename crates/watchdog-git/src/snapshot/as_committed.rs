@@ -42,7 +42,7 @@ impl Worktree {
         snapshot: &Snapshot,
         limit: u64,
     ) -> Result<Vec<CommitMismatch>, Error> {
-        let tree = ObjectId::from_hex(tree.as_bytes()).context("read what was staged")?;
+        let tree = tree.parse::<ObjectId>().context("read what was staged")?;
         self.contents_between((self.head_tree()?, tree), snapshot, limit, &BTreeSet::new())
     }
 
@@ -59,7 +59,7 @@ impl Worktree {
         left_out: &BTreeSet<String>,
     ) -> Result<Vec<CommitMismatch>, Error> {
         let doing = "look at what was committed";
-        let id = ObjectId::from_hex(commit.as_bytes()).context(doing)?;
+        let id = commit.parse::<ObjectId>().context(doing)?;
         let commit_object = self.repo.find_commit(id).context(doing)?;
         let before = tree_of(
             &self.repo,
@@ -82,8 +82,8 @@ impl Worktree {
     ) -> Result<Vec<CommitMismatch>, Error> {
         let doing = "look at what is committed";
         let repo = &self.repo;
-        let kept_tree = ObjectId::from_hex(snapshot.tree.as_bytes()).context(doing)?;
-        let kept_commit = ObjectId::from_hex(snapshot.commit.as_bytes()).context(doing)?;
+        let kept_tree = snapshot.tree.parse::<ObjectId>().context(doing)?;
+        let kept_commit = snapshot.commit.parse::<ObjectId>().context(doing)?;
         let read = |id: ObjectId| -> Result<Option<Vec<u8>>, Error> {
             if repo.find_header(id).context(doing)?.size() > limit {
                 return Ok(None);

@@ -199,7 +199,7 @@ impl Worktree {
             return Ok(Vec::new());
         };
         let doing = "count the commits of the rescue";
-        let id = |hex: &str| ObjectId::from_hex(hex.as_bytes()).context(doing);
+        let id = |hex: &str| hex.parse::<ObjectId>().context(doing);
         let hidden = old.map(id).transpose()?;
         if let Some(hidden) = hidden {
             // A hidden commit that is missing would silently hide nothing.
@@ -299,7 +299,7 @@ pub(super) fn read_record(
     commit: &str,
 ) -> Result<(SnapshotRecord, ObjectId), Error> {
     let doing = "read the snapshot";
-    let id = ObjectId::from_hex(commit.as_bytes()).context(doing)?;
+    let id = commit.parse::<ObjectId>().context(doing)?;
     let commit = repo.find_commit(id).context(doing)?;
     let record = SnapshotRecord::parse(&commit.message_raw_sloppy().to_str_lossy());
     let record = record

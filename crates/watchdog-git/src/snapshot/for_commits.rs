@@ -44,7 +44,7 @@ pub struct CommitSideEffects {
 }
 
 fn parse_id(hex: &str, doing: &str) -> Result<ObjectId, Error> {
-    ObjectId::from_hex(hex.as_bytes()).context(doing)
+    hex.parse::<ObjectId>().context(doing)
 }
 
 fn is_same_file(entry: Option<(EntryMode, ObjectId)>, taken: Option<CapturedFile>) -> bool {

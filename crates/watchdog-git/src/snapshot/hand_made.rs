@@ -126,7 +126,7 @@ impl Worktree {
         let mut snapshots = self.snapshots(None)?;
         snapshots.retain(|info| info.private_files > 0 && info.worktree == root);
         for info in snapshots.into_iter().take(MOST_SNAPSHOTS) {
-            let Ok(commit) = gix::ObjectId::from_hex(info.commit.as_bytes()) else {
+            let Ok(commit) = info.commit.parse::<gix::ObjectId>() else {
                 continue;
             };
             for file in lost.iter_mut().filter(|file| file.snapshot.is_none()) {

@@ -52,7 +52,7 @@ impl Worktree {
         // By path, as it was before the first of the commits that changed it.
         let mut before: BTreeMap<BString, IndexContent> = BTreeMap::new();
         for commit in made {
-            let id = ObjectId::from_hex(commit.as_bytes()).context(doing)?;
+            let id = commit.parse::<ObjectId>().context(doing)?;
             let commit = repo.find_commit(id).context(doing)?;
             let parent = tree_of(repo, commit.parent_ids().next().map(gix::Id::detach))?;
             for change in diff::diff_trees(repo, parent, tree_of(repo, id)?)? {
@@ -103,7 +103,7 @@ impl Worktree {
         let mut at = self.head_commit()?;
         let (mut commits, mut name) = (Vec::new(), None);
         while let Some(hex) = at.take().filter(|_| commits.len() < COMMITS) {
-            let id = ObjectId::from_hex(hex.as_bytes()).context(doing)?;
+            let id = hex.parse::<ObjectId>().context(doing)?;
             let commit = self.repo.find_commit(id).context(doing)?;
             let message = commit.message_raw_sloppy().to_str_lossy().into_owned();
             let Some(named) = find_named_snapshot(&message) else {
@@ -117,7 +117,7 @@ impl Worktree {
             at = commit.parent_ids().next().map(|id| id.detach().to_string());
         }
         let snapshot = name.and_then(|name| {
-            if let Ok(id) = ObjectId::from_hex(name.as_bytes()) {
+            if let Ok(id) = name.parse::<ObjectId>() {
                 return self.repo.find_commit(id).ok().map(|_| name);
             }
             let reference = self.repo.try_find_reference(name.as_str()).ok().flatten()?;

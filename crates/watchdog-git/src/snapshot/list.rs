@@ -169,7 +169,7 @@ const SHORTEST_COMMIT: usize = 7;
 /// Deletes a snapshot's ref, and then that of its private part: a snapshot without it would be broken.
 pub(super) fn delete_both(worktree: &Worktree, name: &str, commit: &str) -> Result<(), Error> {
     let doing = || format!("delete {name}");
-    let commit = ObjectId::from_hex(commit.as_bytes()).with_context(doing)?;
+    let commit = commit.parse::<ObjectId>().with_context(doing)?;
     worktree.drop_refs(&[(name.to_owned(), commit)])?;
     let beside = name.replacen(PREFIX, PRIVATE_PREFIX, 1);
     let private_ref = worktree

@@ -373,7 +373,7 @@ impl ProofSearch<'_> {
                 let tips = self.worktree.ref_tips()?;
                 let ids = tips
                     .iter()
-                    .filter_map(|(_, hex)| ObjectId::from_hex(hex.as_bytes()).ok());
+                    .filter_map(|(_, hex)| hex.parse::<ObjectId>().ok());
                 let ids: BTreeSet<ObjectId> = ids.collect();
                 commits.extend(ids.into_iter().filter(|id| repo.find_commit(*id).is_ok()));
                 Sorting::ByCommitTimeCutoff {

@@ -104,7 +104,7 @@ impl SnapshotRecord {
                     .map(|v| v.trim().to_owned())
             })
         };
-        let id = |key: &str| value(key).and_then(|hex| ObjectId::from_hex(hex.as_bytes()).ok());
+        let id = |key: &str| value(key).and_then(|hex| hex.parse::<ObjectId>().ok());
         Some(SnapshotRecord {
             spec: value("Spec")?,
             at: value("At")?.parse().ok()?,

@@ -49,7 +49,7 @@ impl Worktree {
         uncommitted: impl Iterator<Item = &'p str>,
     ) -> Result<(), Error> {
         let doing = "keep the ignore rules";
-        let baseline = ObjectId::from_hex(commit.as_bytes()).context(doing)?;
+        let baseline = commit.parse::<ObjectId>().context(doing)?;
         let repo = &self.repo;
         let mut blobs = ObjectSink::new(repo);
         let mut files = BTreeMap::new();

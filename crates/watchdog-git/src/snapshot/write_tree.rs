@@ -29,7 +29,7 @@ impl Worktree {
     pub fn tree_at(&self, point: &HistoryPoint) -> Result<String, Error> {
         let id = match point {
             HistoryPoint::Commit(commit) => {
-                let id = ObjectId::from_hex(commit.as_bytes());
+                let id = commit.parse::<ObjectId>();
                 Some(id.with_context(|| format!("read commit {commit}"))?)
             }
             HistoryPoint::Unborn => None,
@@ -57,7 +57,8 @@ impl Worktree {
     ) -> Result<String, Error> {
         let doing = || format!("read tree {source}");
         let read = |hex: &str| {
-            ObjectId::from_hex(hex.as_bytes()).with_context(|| format!("read tree {hex}"))
+            hex.parse::<ObjectId>()
+                .with_context(|| format!("read tree {hex}"))
         };
         let source_tree = self.repo.find_tree(read(source)?).with_context(doing)?;
         let mut changes = BTreeMap::new();
@@ -90,7 +91,7 @@ impl Worktree {
         paths: impl Iterator<Item = &'path String>,
     ) -> Result<String, Error> {
         let doing = || format!("empty files of tree {tree}");
-        let id = ObjectId::from_hex(tree.as_bytes()).with_context(doing)?;
+        let id = tree.parse::<ObjectId>().with_context(doing)?;
         let standing = self.repo.find_tree(id).with_context(doing)?;
         let empty = self.repo.write_blob(b"").with_context(doing)?.detach();
         let mut changes = BTreeMap::new();
@@ -116,7 +117,7 @@ impl Worktree {
     /// If an object cannot be read or written.
     pub fn put_in_tree(&self, tree: &str, path: &str, bytes: &[u8]) -> Result<String, Error> {
         let doing = || format!("write {path} to tree {tree}");
-        let id = ObjectId::from_hex(tree.as_bytes()).with_context(doing)?;
+        let id = tree.parse::<ObjectId>().with_context(doing)?;
         let path = BString::from(unescape_path(path));
         let blob = (self.repo.write_blob(bytes)).with_context(doing)?;
         let mode = entry_at(&self.repo, id, path.as_ref())?.map(|(mode, _)| mode.kind());
@@ -132,7 +133,7 @@ impl Worktree {
     /// If an object cannot be read.
     pub fn text_in_tree(&self, tree: &str, path: &str) -> Result<Option<String>, Error> {
         let doing = || format!("read {path} of tree {tree}");
-        let id = ObjectId::from_hex(tree.as_bytes()).with_context(doing)?;
+        let id = tree.parse::<ObjectId>().with_context(doing)?;
         let path = BString::from(unescape_path(path));
         let entry = entry_at(&self.repo, id, path.as_ref())?;
         let Some((_, blob)) = entry.filter(|(mode, _)| mode.is_blob()) else {
@@ -148,7 +149,8 @@ impl Worktree {
     /// If an object cannot be read.
     pub fn differing_paths(&self, before: &str, after: &str) -> Result<BTreeSet<String>, Error> {
         let read = |hex: &str| {
-            ObjectId::from_hex(hex.as_bytes()).with_context(|| format!("read tree {hex}"))
+            hex.parse::<ObjectId>()
+                .with_context(|| format!("read tree {hex}"))
         };
         let differences = diff::diff_trees(&self.repo, read(before)?, read(after)?)?;
         Ok(differences
@@ -169,7 +171,7 @@ impl Worktree {
     ) -> Result<bool, Error> {
         let doing = || format!("look for files of tree {tree} on recorded refs");
         let entry_in = |id: ObjectId, path: &BString| entry_at(&self.repo, id, path.as_bstr());
-        let tree = ObjectId::from_hex(tree.as_bytes()).with_context(doing)?;
+        let tree = tree.parse::<ObjectId>().with_context(doing)?;
         let mut missing: Vec<BString> = (paths.iter())
             .map(|path| BString::from(unescape_path(path)))
             .collect();
@@ -199,8 +201,9 @@ impl Worktree {
     /// If an object cannot be read, or a file cannot be written; if all take more than `space` bytes, before any is.
     pub fn write_tree(&self, tree: &str, folder: &Path, space: u64) -> Result<(), Error> {
         let doing = |path: &str| format!("write {path} of tree {tree}");
-        let id =
-            ObjectId::from_hex(tree.as_bytes()).with_context(|| format!("read tree {tree}"))?;
+        let id = tree
+            .parse::<ObjectId>()
+            .with_context(|| format!("read tree {tree}"))?;
         let below = FolderWalk::open(folder).with_context(|| doing("the files"))?;
         let mut writer = DiskWriter::new(&self.repo, below);
         let empty = ObjectId::empty_tree(self.repo.object_hash());
