@@ -551,7 +551,7 @@ fn one_that_was_killed_is_made_again() {
     let mut stages = BTreeSet::new();
     for round in 0..100_u32 {
         // On a busy machine the first moments all come before it begins.
-        if round >= 10 && stages.len() > 1 {
+        if round >= 20 && stages.len() > 1 {
             break;
         }
         repo.git_line("worktree add -q -B gone {}", &[path.to_str().unwrap()]);

@@ -12,7 +12,7 @@ use crate::support::random_tree::Dice;
 use crate::support::{Repo, Step, TestEnv, wait_for, wait_until};
 
 /// Kills that hit a watchdog that runs. On a busy machine more of them come too late; it takes more rounds then.
-const HITS: u32 = 50;
+const HITS: u32 = 100;
 
 /// Repositories that are worked in at the same time.
 const WORKERS: u32 = 6;
@@ -299,9 +299,8 @@ fn one_round(env: &TestEnv, repo: &Repo<'_>, round: &str, kill: Option<Kill>) ->
         );
     }
     assert_eq!(repo.status(), "", "round {round}");
-    // A clean work tree is what HEAD has.
     for file in fs::read_to_string(&ledger).unwrap_or_default().lines() {
-        let committed = fs::read_to_string(repo.path().join(file)).ok();
+        let committed = repo.file_in("HEAD", file);
         assert_eq!(committed, Some(text(file)), "round {round}: {file}");
     }
     outcome

@@ -16,7 +16,7 @@ fn every_task_is_done_once_despite_failures() {
     );
     let size = RoundSize {
         machines: number("WATCHDOG_FLEET_MACHINES", 8) as usize,
-        tasks: number("WATCHDOG_FLEET_TASKS", 40) as usize,
+        tasks: number("WATCHDOG_FLEET_TASKS", 80) as usize,
         patience: Duration::from_secs(number("WATCHDOG_FLEET_PATIENCE", 300)),
         with_standby: number("WATCHDOG_FLEET_STANDBY", 0) > 0,
     };

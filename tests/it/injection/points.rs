@@ -63,7 +63,7 @@ struct Points {
 fn failed_syscalls_lose_no_data_and_are_told() {
     let (first, points) = (
         number("WATCHDOG_INJECT_SEED", 1),
-        number("WATCHDOG_INJECT_POINTS", 52),
+        number("WATCHDOG_INJECT_POINTS", 104),
     );
     let shared = Points {
         scenes: scenes(),

@@ -25,7 +25,7 @@ fn every_byte_is_recoverable_after_any_failure() {
     }
     let (first, rounds) = (
         number("WATCHDOG_TORTURE_SEED", 1),
-        number("WATCHDOG_TORTURE_ROUNDS", 12),
+        number("WATCHDOG_TORTURE_ROUNDS", 24),
     );
     let workers = std::thread::available_parallelism().map_or(2, usize::from);
     let next = AtomicU64::new(0);
