@@ -5,7 +5,7 @@ use std::os::unix::fs::symlink;
 
 use serde_json::{Value, json};
 
-use crate::support::{Repo, TestEnv, assert_parts};
+use crate::support::{Repo, TestEnv, assert_parts, at_once};
 
 /// Each agent with the file of a project, the one of a person from the home folder, and its name for a stop.
 const AGENTS: [(&str, &str, &str, &str); 4] = [
@@ -226,7 +226,8 @@ fn copilot_words_count_once_its_stop_is_written() {
 
 #[test]
 fn agents_are_held_only_as_often_as_supported() {
-    for (agent, held) in [("qwen", 7), ("copilot", 7), ("gemini", 14), ("codex", 20)] {
+    let cases = [("qwen", 7), ("copilot", 7), ("gemini", 14), ("codex", 20)];
+    at_once(cases, |(agent, held)| {
         let env = TestEnv::new();
         let repo = env.repo();
         repo.write(
@@ -251,7 +252,7 @@ fn agents_are_held_only_as_often_as_supported() {
             times += 1;
         }
         assert_eq!(times, held, "{agent}");
-    }
+    });
 }
 
 #[test]

@@ -227,7 +227,7 @@ fn runners_that_name_tests_are_compared() {
     // The environment of a test has neither on its path.
     let rustc = std::path::Path::new(env!("CARGO")).with_file_name("rustc");
     let cargo_test = format!(
-        "RUSTC={} {} test --offline --no-fail-fast",
+        "CARGO_INCREMENTAL=0 RUSTC={} {} test --offline --no-fail-fast",
         rustc.display(),
         env!("CARGO")
     );

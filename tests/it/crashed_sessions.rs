@@ -6,7 +6,7 @@ use serde_json::{Value, json};
 
 use crate::sessions_side_by_side::hooked;
 use crate::support::watch::SOON;
-use crate::support::{CommandOutput, Repo, Running, Step, TestEnv, wait_until};
+use crate::support::{CommandOutput, Repo, Running, Step, TestEnv, at_once, wait_until};
 
 fn config(env: &TestEnv, answer: &str, more: &Value) -> String {
     let asked = Step::append(&env.root().join("asked").to_string_lossy(), "x");
@@ -32,7 +32,7 @@ fn run(repo: &Repo<'_>, config: &str, script: &str) -> CommandOutput {
 #[test]
 fn crash_is_judged_by_leftovers_and_agent_reply() {
     let crash = "echo half > half.txt; kill -SEGV $$";
-    for (answer, more, verdict, code) in [
+    let cases = [
         ("working", json!({}), "incomplete/unfinished", 10),
         ("complete", json!({}), "complete/rescued", 0),
         (
@@ -42,7 +42,8 @@ fn crash_is_judged_by_leftovers_and_agent_reply() {
             10,
         ),
         ("working", wants("half.txt"), "complete/checks_passed", 0),
-    ] {
+    ];
+    at_once(cases, |(answer, more, verdict, code)| {
         let env = TestEnv::new();
         let repo = env.repo();
         repo.write("mine.txt", "mine");
@@ -62,7 +63,7 @@ fn crash_is_judged_by_leftovers_and_agent_reply() {
             (Some("half\n"), "?? mine.txt"),
             "{out}"
         );
-    }
+    });
 }
 
 #[test]

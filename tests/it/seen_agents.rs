@@ -6,7 +6,7 @@ use std::time::Duration;
 
 use serde_json::{Value, json};
 
-use crate::support::{CommandOutput, Repo, TestEnv, assert_parts, fill_line, wait_until};
+use crate::support::{CommandOutput, Repo, TestEnv, assert_parts, at_once, fill_line, wait_until};
 
 const LONG: Duration = Duration::from_secs(60);
 const CLAUDE_ID: &str = "97d38b7d-137f-44c8-a906-ac97e99b783f";
@@ -97,26 +97,24 @@ fn assert_asked_codex(env: &TestEnv, out: &CommandOutput) {
 
 #[test]
 fn launched_agent_is_asked_about_its_own_session() {
-    for command in [
-        &["codex", "exec", "--json", "do it"][..],
-        &fill_line("npx -y @openai/codex@0.169.0 exec --json {}", &["do it"]),
-        &fill_line("env A=1 timeout 60 codex exec --json {}", &["do it"]),
-        &[
-            "sh",
-            "-c",
-            "echo 'not claude' > notes.txt; codex exec --json 'do it' 2>&1 | tee log.jsonl",
-        ],
-    ] {
+    let tee = "echo 'not claude' > notes.txt; codex exec --json 'do it' 2>&1 | tee log.jsonl";
+    let cases = [
+        fill_line("codex exec --json {}", &["do it"]),
+        fill_line("npx -y @openai/codex@0.169.0 exec --json {}", &["do it"]),
+        fill_line("env A=1 timeout 60 codex exec --json {}", &["do it"]),
+        fill_line("sh -c {}", &[tee]),
+    ];
+    at_once(cases, |command| {
         let env = TestEnv::new();
         let repo = env.repo();
         codex(&env, "echo work > a.txt; says done");
         program(&env, "npx", "#!/bin/sh\nshift 2\nexec codex \"$@\"\n");
         claude(&env);
-        let out = run(&repo, &config(&env, &json!({})), command).expect(0);
+        let out = run(&repo, &config(&env, &json!({})), &command).expect(0);
         assert_asked_codex(&env, &out);
         out.assert_verdict("complete/rescued", json!({"/session/known_by": "output"}));
         assert!(out.stderr.contains(SAYS_CODEX), "{out}");
-    }
+    });
 }
 
 #[test]

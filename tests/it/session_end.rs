@@ -526,7 +526,7 @@ fn cut_off() -> [(Step, &'static str, &'static str); 4] {
 
 #[test]
 fn service_or_limit_end_prevents_questions() {
-    for (last_words, note, named) in cut_off() {
+    at_once(cut_off(), |(last_words, note, named)| {
         let env = TestEnv::new();
         let repo = env.repo();
         let out = run(
@@ -565,7 +565,7 @@ fn service_or_limit_end_prevents_questions() {
                 .verdict(),
             "complete/new_commits"
         );
-    }
+    });
     let env = TestEnv::new();
     let repo = env.repo();
     let out = run(&env, &repo, &[], &[Step::exit(1)], "complete").expect(0);

@@ -189,7 +189,7 @@ fn guarded_test_cannot_be_deleted_weakened_or_moved() {
             "tests/login.test",
         ),
     ];
-    for (n, (what, trick, named)) in tricks.iter().enumerate() {
+    at_once(tricks.iter().enumerate(), |(n, (what, trick, named))| {
         for committed in [true, false] {
             let repo = session(
                 &env,
@@ -219,7 +219,7 @@ fn guarded_test_cannot_be_deleted_weakened_or_moved() {
             }
             out.assert_has("message", named);
         }
-    }
+    });
 }
 
 #[test]
