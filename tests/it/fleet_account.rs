@@ -268,11 +268,7 @@ fn offline_machine_uses_the_last_known_limits() {
     let _first = shared.that_met_a_limit("build-1", "team", in_seconds(7200));
     let second = TestEnv::new();
     let gate = Gate::to(shared.database.port());
-    let port = |port: u16| format!(":{port}/");
-    let address = shared
-        .database
-        .full_address("worker")
-        .replace(&port(shared.database.port()), &port(gate.port));
+    let address = shared.database.address_by("worker", gate.port);
     fleet(
         &second,
         &["join", &address, "--name", "build-2", "--account", "team"],

@@ -10,9 +10,7 @@ use crate::support::{Gate, TestEnv, assert_parts, fill_line, wait_until};
 
 /// Joins the fleet by another port than the one of its server.
 fn join(env: &TestEnv, database: &TestDatabase, port: u16) {
-    let address = database
-        .full_address("worker")
-        .replace(&format!(":{}/", database.port()), &format!(":{}/", port));
+    let address = database.address_by("worker", port);
     env.watchdog(
         &env.root(),
         &["fleet", "join", &address, "--name", "build-1"],

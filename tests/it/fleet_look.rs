@@ -123,14 +123,7 @@ fn follower_shows_each_event_once_despite_broken_connections() {
     let database = TestEnv::new().fleet();
     let (one, two) = (TestEnv::new(), TestEnv::new());
     let gate = Gate::to(database.port());
-    join(
-        &one,
-        &database.full_address("worker").replace(
-            &format!(":{}/", database.port()),
-            &format!(":{}/", gate.port),
-        ),
-        "one",
-    );
+    join(&one, &database.address_by("worker", gate.port), "one");
     join(&two, &database.full_address("worker"), "two");
     let repo = two.repo();
     judged(&two, &repo, "before");
@@ -212,14 +205,7 @@ fn events_restored_on_the_server_are_shown_once() {
     let database = TestEnv::new().fleet();
     let (one, two, three) = (TestEnv::new(), TestEnv::new(), TestEnv::new());
     let gate = Gate::to(database.port());
-    join(
-        &one,
-        &database.full_address("worker").replace(
-            &format!(":{}/", database.port()),
-            &format!(":{}/", gate.port),
-        ),
-        "one",
-    );
+    join(&one, &database.address_by("worker", gate.port), "one");
     join(&two, &database.full_address("worker"), "two");
     join(&three, &database.full_address("worker"), "three");
     let (repo, other) = (two.repo(), three.repo());
@@ -401,14 +387,7 @@ fn offline_fleet_status_shows_age_and_exits_nonzero() {
     let database = TestEnv::new().fleet();
     let (one, two) = (TestEnv::new(), TestEnv::new());
     let gate = Gate::to(database.port());
-    join(
-        &one,
-        &database.full_address("worker").replace(
-            &format!(":{}/", database.port()),
-            &format!(":{}/", gate.port),
-        ),
-        "one",
-    );
+    join(&one, &database.address_by("worker", gate.port), "one");
     join(&two, &database.full_address("worker"), "two");
     let repo = two.repo();
     judged(&two, &repo, "a");

@@ -85,11 +85,7 @@ impl Machine {
             .run()
             .expect(0);
         let gate = Gate::to(fleet.database.port());
-        let port = |port: u16| format!(":{port}/");
-        let address = fleet
-            .database
-            .full_address("worker")
-            .replace(&port(fleet.database.port()), &port(gate.port));
+        let address = fleet.database.address_by("worker", gate.port);
         env.watchdog(&env.root(), &["fleet", "join", &address, "--name", name])
             .expect(0);
         let machine = Machine { env, gate };

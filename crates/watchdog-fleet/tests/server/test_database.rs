@@ -138,14 +138,15 @@ impl TestDatabase {
             .replacen('@', &format!(":secret%20of%20{role}@"), 1)
     }
 
+    /// [`TestDatabase::full_address`] by another port.
+    pub fn address_by(&self, role: &str, port: u16) -> String {
+        let (own, other) = (format!(":{}/", self.port()), format!(":{port}/"));
+        self.full_address(role).replacen(&own, &other, 1)
+    }
+
     /// [`TestDatabase::full_address`] through a pooler in transaction mode; `None` where none is installed.
     pub fn pooler_address(&self, role: &str) -> Option<String> {
-        let pooler = server().pooler?;
-        Some(self.full_address(role).replacen(
-            &format!(":{}/", self.port()),
-            &format!(":{pooler}/"),
-            1,
-        ))
+        Some(self.address_by(role, server().pooler?))
     }
 
     pub fn port(&self) -> u16 {
