@@ -1,11 +1,8 @@
 //! What an agent cannot report, and where that is said: before its session, and in its verdict.
 
-use std::fs;
-use std::os::unix::fs::PermissionsExt as _;
-
 use serde_json::{Value, json};
 
-use crate::support::{CommandOutput, Repo, TestEnv, fill_line};
+use crate::support::{CommandOutput, Repo, TestEnv, extended, fill_line};
 
 fn run_idle_codex(more: &Value) -> CommandOutput {
     let env = TestEnv::new();
@@ -39,17 +36,13 @@ fn install_idle_codex(env: &TestEnv, more: &Value) -> String {
     let text = format!(
         "#!/bin/sh\nif [ -n \"$WATCHDOG_QUESTION\" ]; then cat > /dev/null; cat <<'END'\n{asked}END\nexit 0; fi\ncat <<'END'\n{worked}END\n"
     );
-    let path = env.write("programs/codex", text);
-    fs::set_permissions(&path, fs::Permissions::from_mode(0o755))
-        .expect("a script can be made a program");
-    env.install("codex", &path);
-    let mut config = json!({
-        "version": 1, "completion_check": {"max_probes": 1, "probe_interval_seconds": 0, "probe_timeout_seconds": 30},
-    });
-    config
-        .as_object_mut()
-        .expect("an object")
-        .extend(more.as_object().expect("an object").clone());
+    env.install_script("codex", text);
+    let config = extended(
+        json!({
+            "version": 1, "completion_check": {"max_probes": 1, "probe_interval_seconds": 0, "probe_timeout_seconds": 30},
+        }),
+        more,
+    );
     env.write("config/completion.json", config.to_string())
         .to_string_lossy()
         .into_owned()

@@ -1,7 +1,6 @@
 //! Loops and tasks with more than one agent: who is asked, who takes over at a limit, what that one is told, and who comes back.
 
 use std::fs;
-use std::os::unix::fs::PermissionsExt as _;
 use std::time::Duration;
 
 use jiff::Timestamp;
@@ -9,7 +8,8 @@ use serde_json::{Value, json};
 
 use crate::loop_resumed::kill_in_its_session;
 use crate::support::{
-    CommandOutput, Repo, Run, TestEnv, WallClock, assert_parts, fill_line, full_screen, wait_until,
+    CommandOutput, Repo, Run, TestEnv, WallClock, assert_parts, extended, fill_line, full_screen,
+    wait_until,
 };
 
 const CLAUDE_ID: &str = "97d38b7d-137f-44c8-a906-ac97e99b783f";
@@ -54,22 +54,18 @@ pub fn program(env: &TestEnv, name: &str, words: &str, sessions: &str) {
         "#!/bin/sh\nname={name}\n{words}\n{}\n{sessions}\n",
         COMMON.replace("@ROOT@", &root)
     );
-    let path = env.write(&format!("programs/{name}"), text);
-    fs::set_permissions(&path, fs::Permissions::from_mode(0o755))
-        .expect("a script can be made a program");
-    env.install(name, &path);
+    env.install_script(name, text);
 }
 
 /// A configuration without pauses.
 pub fn config(env: &TestEnv, more: Value) -> String {
-    let mut config = json!({
-        "version": 1, "limits": {"cooldown_seconds": 0}, "rescue": {"mode": "single"},
-        "completion_check": {"max_probes": 1, "probe_interval_seconds": 0, "probe_timeout_seconds": 30},
-    });
-    config
-        .as_object_mut()
-        .expect("an object")
-        .extend(more.as_object().expect("an object").clone());
+    let config = extended(
+        json!({
+            "version": 1, "limits": {"cooldown_seconds": 0}, "rescue": {"mode": "single"},
+            "completion_check": {"max_probes": 1, "probe_interval_seconds": 0, "probe_timeout_seconds": 30},
+        }),
+        &more,
+    );
     env.write("config/completion.json", config.to_string())
         .to_string_lossy()
         .into_owned()

@@ -2,7 +2,7 @@
 
 use serde_json::{Value, json};
 
-use crate::support::{CommandOutput, Repo, TestEnv};
+use crate::support::{CommandOutput, Repo, TestEnv, extended};
 
 const CALC: &str = "def add(a, b):\n    return a - b\n\ndef mul(a, b):\n    return a * b\n";
 const TESTS: &str = "import unittest
@@ -29,11 +29,7 @@ pub(crate) fn suite<'env>(
     for (path, text) in files {
         repo.write(path, text);
     }
-    let mut command = json!({"type": "command", "name": "tests"});
-    command
-        .as_object_mut()
-        .expect("an object")
-        .extend(check.as_object().expect("an object").clone());
+    let command = extended(json!({"type": "command", "name": "tests"}), &check);
     let config = json!({"completion_check": {"max_probes": 0}, "checks": [command]});
     repo.write("completion.json", config.to_string());
     repo.write(".gitignore", "__pycache__/\ntarget/\nCargo.lock\n");
@@ -43,11 +39,7 @@ pub(crate) fn suite<'env>(
 }
 
 pub(crate) fn python_suite<'env>(env: &'env TestEnv, name: &str, keys: Value) -> Repo<'env> {
-    let mut check = json!({"run": "python3 -B -m unittest -q"});
-    check
-        .as_object_mut()
-        .expect("an object")
-        .extend(keys.as_object().expect("an object").clone());
+    let check = extended(json!({"run": "python3 -B -m unittest -q"}), &keys);
     let files = [
         ("calc.py", CALC),
         ("tests/__init__.py", ""),

@@ -1,7 +1,6 @@
 //! Commands around a judgement, as a newcomer types them.
 
 use std::fs;
-use std::os::unix::fs::PermissionsExt;
 use std::time::Duration;
 
 use rustix::process::Signal;
@@ -10,9 +9,7 @@ use crate::support::{Repo, TestEnv, wait_until};
 
 /// An executable shell script in the environment's PATH.
 fn script(env: &TestEnv, name: &str, text: &str) {
-    let path = env.write(&format!("scripts/{name}"), format!("#!/bin/sh\n{text}"));
-    fs::set_permissions(&path, fs::Permissions::from_mode(0o755)).expect("the file is ours");
-    env.install(name, &path);
+    env.install_script(name, format!("#!/bin/sh\n{text}"));
 }
 
 #[test]

@@ -4,7 +4,7 @@ use std::os::unix::fs::PermissionsExt as _;
 
 use serde_json::{Value, json};
 
-use crate::support::{CommandOutput, Repo, Step, TestEnv, assert_parts};
+use crate::support::{CommandOutput, Repo, Step, TestEnv, assert_parts, extended};
 
 /// A test runner as `go test -v` prints: one test for each `*.case` file below `cases`, which passes where it says `pass`.
 const RUNNER: &str = "#!/bin/sh
@@ -33,11 +33,10 @@ fn suite<'env>(env: &'env TestEnv, name: &str, cases: &[(&str, &str)], check: Va
     for (case, text) in cases {
         repo.write(&format!("cases/{case}.case"), text);
     }
-    let mut command = json!({"type": "command", "name": "tests", "run": "./run-cases"});
-    command
-        .as_object_mut()
-        .unwrap()
-        .extend(check.as_object().unwrap().clone());
+    let command = extended(
+        json!({"type": "command", "name": "tests", "run": "./run-cases"}),
+        &check,
+    );
     let config = json!({"rescue": {"mode": "single"}, "completion_check": {"max_probes": 0}, "checks": [command]});
     repo.write("completion.json", config.to_string());
     repo.write(".gitignore", "ignored*\n");

@@ -1,7 +1,7 @@
 //! `watchdog init`: a table of projects, a real terminal, and places that cannot be written.
 
 use std::fs;
-use std::os::unix::fs::{PermissionsExt as _, symlink};
+use std::os::unix::fs::symlink;
 use std::path::Path;
 
 use serde_json::{Value, json};
@@ -10,12 +10,7 @@ use crate::support::{Repo, TestEnv, assert_parts, keys};
 
 /// A stand-in for a program in `PATH`, which is never called unless a check runs.
 fn install(env: &TestEnv, name: &str, script: &str) {
-    let path = env.write(
-        &format!("programs/{name}"),
-        format!("#!/bin/sh\n{script}\n"),
-    );
-    fs::set_permissions(&path, fs::Permissions::from_mode(0o755)).unwrap();
-    env.install(name, &path);
+    env.install_script(name, format!("#!/bin/sh\n{script}\n"));
 }
 
 /// The project of a Makefile whose tests pass.

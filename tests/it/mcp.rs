@@ -6,7 +6,7 @@ use std::time::Duration;
 
 use serde_json::{Value, json};
 
-use crate::support::{CommandOutput, Repo, Running, TestEnv, fill_line, wait_until};
+use crate::support::{CommandOutput, Repo, Running, TestEnv, extended, fill_line, wait_until};
 
 /// A client that greeted the server.
 struct Client {
@@ -224,11 +224,10 @@ fn blocked_session_is_review_until_it_is_answered() {
     repo.commit_all("criteria");
     repo.watchdog(&["trust"]).expect(0);
     let hook = |event: &str, more: Value| {
-        let mut input = json!({"session_id": "s", "cwd": repo.path(), "prompt": "go on"});
-        input
-            .as_object_mut()
-            .expect("an object")
-            .extend(more.as_object().expect("an object").clone());
+        let input = extended(
+            json!({"session_id": "s", "cwd": repo.path(), "prompt": "go on"}),
+            &more,
+        );
         let run = repo.watchdog_command(&["hook", event]);
         run.stdin(input.to_string()).run().expect(0).json()
     };

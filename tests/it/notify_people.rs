@@ -1,6 +1,5 @@
 //! What people are told: by services, on the desktop, by mail. Friendly and hostile texts, and receivers that fail.
 
-use std::os::unix::fs::PermissionsExt as _;
 use std::path::Path;
 use std::time::Duration;
 
@@ -47,13 +46,7 @@ fn judge(repo: &Repo<'_>, config: &str) -> CommandOutput {
 
 /// Installs a program of our own under this name.
 fn scripted(env: &TestEnv, name: &str, script: &str) {
-    let path = env.write(
-        &format!("programs/{name}"),
-        format!("#!/bin/sh\n{script}\n"),
-    );
-    std::fs::set_permissions(&path, std::fs::Permissions::from_mode(0o755))
-        .expect("a mode can be set");
-    env.install(name, &path);
+    env.install_script(name, format!("#!/bin/sh\n{script}\n"));
 }
 
 fn read(env: &TestEnv, name: &str) -> String {

@@ -34,10 +34,7 @@ fn install(env: &TestEnv) -> PathBuf {
         "#!/bin/sh\necho \"$*\" >> '{}'\ncat > /dev/null\n[ \"$1\" = ask ] || echo work > work.txt\necho '{result}'\n",
         calls.display()
     );
-    let program = env.write("programs/my-agent", text);
-    fs::set_permissions(&program, fs::Permissions::from_mode(0o755))
-        .expect("a script can be made a program");
-    env.install("my-agent", &program);
+    env.install_script("my-agent", text);
     calls
 }
 

@@ -179,10 +179,7 @@ echo '{{"type":"init","session_id":"{ID}","model":"m"}}'; echo work > a.txt
 echo '{{"type":"message","role":"assistant","content":"done","delta":true}}'; echo '{{"type":"result","status":"success","stats":{{}}}}'
 "#
     );
-    let path = env.write("programs/gemini", text);
-    fs::set_permissions(&path, fs::Permissions::from_mode(0o755))
-        .expect("a script can be made a program");
-    env.install("gemini", &path);
+    env.install_script("gemini", text);
 }
 
 fn run_gemini(env: &TestEnv, key: &str) -> CommandOutput {

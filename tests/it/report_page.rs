@@ -1,7 +1,6 @@
 //! `watchdog report --html`: the page in a real browser, and the file that it is written to.
 
 use std::fs;
-use std::os::unix::fs::PermissionsExt as _;
 use std::path::Path;
 use std::time::Duration;
 
@@ -220,12 +219,7 @@ fn report_page_filters_usage_by_agent() {
             .map(|event| format!("echo '{event}'"))
             .collect();
         let commit = "echo $$ > f.txt; git add -A; git commit -qm 'feat: f'";
-        let path = env.write(
-            &format!("programs/{name}"),
-            format!("#!/bin/sh\n{commit}\n{}\n", lines.join("\n")),
-        );
-        fs::set_permissions(&path, fs::Permissions::from_mode(0o755)).unwrap();
-        env.install(name, &path);
+        env.install_script(name, format!("#!/bin/sh\n{commit}\n{}\n", lines.join("\n")));
     };
     let usage = json!({"input_tokens": 3000, "cached_input_tokens": 0, "output_tokens": 60});
     prints(

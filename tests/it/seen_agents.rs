@@ -1,12 +1,13 @@
 //! Agents as they are seen: behind launchers, in pipelines and wrapper scripts, and by what is printed. Who is asked, and what that is worth.
 
 use std::fs;
-use std::os::unix::fs::PermissionsExt as _;
 use std::time::Duration;
 
 use serde_json::{Value, json};
 
-use crate::support::{CommandOutput, Repo, TestEnv, assert_parts, at_once, fill_line, wait_until};
+use crate::support::{
+    CommandOutput, Repo, TestEnv, assert_parts, at_once, extended, fill_line, wait_until,
+};
 
 const LONG: Duration = Duration::from_secs(60);
 const CLAUDE_ID: &str = "97d38b7d-137f-44c8-a906-ac97e99b783f";
@@ -15,10 +16,7 @@ const SAYS_CODEX: &str = "session of Codex CLI, as its command line says";
 
 /// Installs a script as a program.
 fn program(env: &TestEnv, name: &str, text: &str) {
-    let path = env.write(&format!("programs/{name}"), text);
-    fs::set_permissions(&path, fs::Permissions::from_mode(0o755))
-        .expect("a script can be made a program");
-    env.install(name, &path);
+    env.install_script(name, text);
 }
 
 /// An agent that prints as Codex does. Asked, it says that the work is done, and leaves its name and arguments in `calls`.
@@ -62,14 +60,13 @@ fn calls(env: &TestEnv) -> Vec<String> {
 
 /// A configuration without pauses.
 fn config(env: &TestEnv, more: &Value) -> String {
-    let mut config = json!({
-        "version": 1, "rescue": {"mode": "single"},
-        "completion_check": {"max_probes": 1, "probe_interval_seconds": 0, "probe_timeout_seconds": 30},
-    });
-    config
-        .as_object_mut()
-        .expect("an object")
-        .extend(more.as_object().expect("an object").clone());
+    let config = extended(
+        json!({
+            "version": 1, "rescue": {"mode": "single"},
+            "completion_check": {"max_probes": 1, "probe_interval_seconds": 0, "probe_timeout_seconds": 30},
+        }),
+        more,
+    );
     env.write("config/completion.json", config.to_string())
         .to_string_lossy()
         .into_owned()

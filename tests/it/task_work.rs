@@ -7,7 +7,9 @@ use std::time::Duration;
 use rustix::process::Signal;
 use serde_json::{Value, json};
 
-use crate::support::{Repo, Running, TestEnv, assert_parts, fill_line, processes_with, wait_until};
+use crate::support::{
+    Repo, Running, TestEnv, assert_parts, extended, fill_line, processes_with, wait_until,
+};
 
 /// How long something may take that happens by itself, on a machine with other things to do.
 const SOON: Duration = Duration::from_secs(60);
@@ -22,11 +24,10 @@ fn put(repo: &Repo<'_>, id: &str, front: &str) {
 
 /// Quick loops that ask nobody.
 fn config(env: &TestEnv, more: Value) -> String {
-    let mut config = json!({"version": 1, "limits": {"cooldown_seconds": 0}, "rescue": {"mode": "single"}, "completion_check": {"max_probes": 0}});
-    config
-        .as_object_mut()
-        .expect("an object")
-        .extend(more.as_object().expect("an object").clone());
+    let config = extended(
+        json!({"version": 1, "limits": {"cooldown_seconds": 0}, "rescue": {"mode": "single"}, "completion_check": {"max_probes": 0}}),
+        &more,
+    );
     env.write("config/completion.json", config.to_string())
         .to_string_lossy()
         .into_owned()

@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 use std::ffi::OsString;
 use std::fs;
-use std::os::unix::fs::symlink;
+use std::os::unix::fs::{PermissionsExt as _, symlink};
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
@@ -92,6 +92,13 @@ impl TestEnv {
             .expect("the scratch folder takes folders");
         fs::write(&path, text).expect("the scratch folder takes files");
         path
+    }
+
+    /// Makes a script callable as `name` in this environment.
+    pub fn install_script(&self, name: &str, text: impl AsRef<[u8]>) {
+        let path = self.write(&format!("programs/{name}"), text);
+        fs::set_permissions(&path, fs::Permissions::from_mode(0o755)).expect("the file is ours");
+        self.install(name, &path);
     }
 
     /// A program, to be run in `cwd` in this environment.

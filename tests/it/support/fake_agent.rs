@@ -9,6 +9,13 @@ use super::TestEnv;
 /// The built fake agent.
 pub const PROGRAM: &str = env!("CARGO_BIN_EXE_fake-agent");
 
+/// An object with the keys of another one, which go before.
+pub fn extended(mut object: Value, more: &Value) -> Value {
+    let own = object.as_object_mut().expect("an object");
+    own.extend(more.as_object().expect("an object").clone());
+    object
+}
+
 /// One step of a script.
 #[derive(Debug, Clone)]
 pub struct Step(Value);

@@ -31,7 +31,7 @@ pub use at_terminal::{AtTerminal, keys};
 pub use claude_cli::Claude;
 pub use command::{CommandOutput, Run, Running, assert_parts};
 pub use env::TestEnv;
-pub use fake_agent::{Step, config_asking};
+pub use fake_agent::{Step, config_asking, extended};
 pub use full_screen::full_screen;
 pub use gate::Gate;
 pub use http_receiver::{Receiver, Reply};
