@@ -1,8 +1,5 @@
 //! The claims of last words at a stop without criteria: held once where git excludes them, shown where nothing decides, else silence.
 
-use std::fs;
-use std::os::unix::fs::PermissionsExt as _;
-
 use serde_json::{Value, json};
 
 use crate::support::{CommandOutput, Repo, Step, TestEnv, assert_parts};
@@ -151,13 +148,11 @@ fn missing_files_and_pull_requests_hold() {
     let opened = |number: u8| stop((&env, &repo), &format!("Opened PR #{number}."), &[]);
     let unseen = opened(4)["systemMessage"].to_string();
     assert!(unseen.contains("no pull request is seen"), "{unseen}");
-    let gh = env.write(
+    env.install_script(
         "gh",
         "#!/bin/sh\n[ \"$1 $2 $3\" = 'pr view 4' ] && exit 0\n\
          echo \"GraphQL: Could not resolve to a PullRequest with the number of $3. (repository.pullRequest)\" >&2\nexit 1\n",
     );
-    fs::set_permissions(&gh, fs::Permissions::from_mode(0o755)).expect("it is ours");
-    env.install("gh", &gh);
     assert_eq!(opened(4), json!({}));
     let refused = opened(12);
     assert_parts(reason(&refused), &["GitHub has no pull request 12"]);

@@ -5,7 +5,7 @@ use std::time::Duration;
 
 use serde_json::json;
 
-use crate::support::{Step, TestEnv, assert_parts, wait_until};
+use crate::support::{Step, TestEnv, assert_parts, extended, wait_until};
 
 const LONG: Duration = Duration::from_secs(30);
 
@@ -20,11 +20,7 @@ fn hooked_session_end_keeps_the_helpers_work() {
     let env = TestEnv::new();
     let repo = env.repo();
     let hook = |event: &str, more: serde_json::Value| {
-        let mut input = json!({"session_id": "s", "cwd": repo.path()});
-        input
-            .as_object_mut()
-            .expect("an object")
-            .extend(more.as_object().cloned().expect("an object"));
+        let input = extended(json!({"session_id": "s", "cwd": repo.path()}), &more);
         let _told = repo
             .watchdog_command(&["hook", event, "--within", "60s"])
             .stdin(input.to_string())
