@@ -67,16 +67,8 @@ pub enum TaskStatus {
     Complete,
 }
 
-/// Every status with its word.
-pub const TASK_STATUSES: &[(&str, TaskStatus)] = &[
-    ("pending", TaskStatus::Pending),
-    ("blocked", TaskStatus::Blocked),
-    ("assigned", TaskStatus::Assigned),
-    ("in_progress", TaskStatus::InProgress),
-    ("review", TaskStatus::Review),
-    ("failed", TaskStatus::Failed),
-    ("complete", TaskStatus::Complete),
-];
+/// Every status with its word: the first of [`TASK_STATUS_WORDS`].
+pub const TASK_STATUSES: &[(&str, TaskStatus)] = TASK_STATUS_WORDS.split_at(7).0;
 
 /// Every word that a file or a person may use: ours, and those of common task boards.
 pub const TASK_STATUS_WORDS: &[(&str, TaskStatus)] = &[
