@@ -241,8 +241,7 @@ impl LoopMachine {
     /// The session of the chosen agent begins.
     pub fn session_begins(&mut self) {
         self.standing.ran = self.standing.chosen.clone();
-        if let Some(name) = &self.standing.ran {
-            let standing = standing_mut(&mut self.standing.agents, name);
+        if let Some(standing) = self.standing.ran_agent() {
             standing.sessions = standing.sessions.saturating_add(1);
         }
     }
@@ -259,24 +258,29 @@ impl LoopMachine {
             LoopEvent::Judged(outcome) => self.take_outcome(*outcome, now),
             LoopEvent::PauseOver => match self.after_pause {
                 AfterPause::Iterate => self.iterate(now),
-                AfterPause::JudgeAgain => {
-                    match find_stop_reason(&self.policy.limits, &self.standing.spent, now) {
-                        Some(stop) => LoopAction::End(LoopEnd::Stop(stop)),
-                        None => LoopAction::JudgeAgain,
-                    }
-                }
+                AfterPause::JudgeAgain => self.end_at_limit(now).unwrap_or(LoopAction::JudgeAgain),
             },
         }
     }
 
+    /// The end of the loop where one of its limits is reached.
+    fn end_at_limit(&self, now: Timestamp) -> Option<LoopAction> {
+        let stop = find_stop_reason(&self.policy.limits, &self.standing.spent, now)?;
+        Some(LoopAction::End(LoopEnd::Stop(stop)))
+    }
+
+    /// The same, and where no further iteration may begin.
+    fn end_before_next(&self, now: Timestamp) -> Option<LoopAction> {
+        let LoopStanding {
+            spent, finished, ..
+        } = &self.standing;
+        let stop = may_begin(&self.policy.limits, spent, (*finished).into(), now)?;
+        Some(LoopAction::End(LoopEnd::Stop(stop)))
+    }
+
     fn iterate(&mut self, now: Timestamp) -> LoopAction {
-        if let Some(stop) = may_begin(
-            &self.policy.limits,
-            &self.standing.spent,
-            self.standing.finished.into(),
-            now,
-        ) {
-            return LoopAction::End(LoopEnd::Stop(stop));
+        if let Some(end) = self.end_before_next(now) {
+            return end;
         }
         let next = LoopAction::Iterate {
             number: self.standing.finished.saturating_add(1),
@@ -336,8 +340,8 @@ impl LoopMachine {
 
     /// The agent of the last session gets none until then.
     fn hold(&mut self, until: Timestamp, why: HoldReason) {
-        if let Some(name) = &self.standing.ran {
-            standing_mut(&mut self.standing.agents, name).hold = Some(AgentHold { until, why });
+        if let Some(standing) = self.standing.ran_agent() {
+            standing.hold = Some(AgentHold { until, why });
         }
     }
 
@@ -365,8 +369,7 @@ impl LoopMachine {
             wall_seconds: self.standing.spent.wall_seconds,
             ..self.standing.spent.plus(outcome.spent)
         };
-        if let Some(name) = &self.standing.ran {
-            let standing = standing_mut(&mut self.standing.agents, name);
+        if let Some(standing) = self.standing.ran_agent() {
             standing.spent = standing.spent.plus(outcome.spent);
         }
         if outcome.reason == Reason::Interrupted {
@@ -385,8 +388,7 @@ impl LoopMachine {
         self.standing.finished = self.standing.finished.saturating_add(1);
         self.standing.waits = 0;
         self.overload = OverloadWait::default();
-        if let Some(name) = &self.standing.ran {
-            let standing = standing_mut(&mut self.standing.agents, name);
+        if let Some(standing) = self.standing.ran_agent() {
             (standing.misses, standing.hold) = (0, None);
         }
         self.standing.count_unchanged(outcome.work);
@@ -395,8 +397,8 @@ impl LoopMachine {
         } else {
             0
         };
-        if let Some(stop) = find_stop_reason(&self.policy.limits, &self.standing.spent, now) {
-            return LoopAction::End(LoopEnd::Stop(stop));
+        if let Some(end) = self.end_at_limit(now) {
+            return end;
         }
         // A session that was ended because its agent's budget is spent leaves the work to the next agent.
         let of_agent = outcome.reason == Reason::BudgetExhausted && self.agents_budget_is_spent();
@@ -411,13 +413,8 @@ impl LoopMachine {
         if outcome.breaker_open {
             return LoopAction::End(LoopEnd::BreakerOpen);
         }
-        if let Some(stop) = may_begin(
-            &self.policy.limits,
-            &self.standing.spent,
-            self.standing.finished.into(),
-            now,
-        ) {
-            return LoopAction::End(LoopEnd::Stop(stop));
+        if let Some(end) = self.end_before_next(now) {
+            return end;
         }
         let cooldown = self.policy.limits.cooldown;
         match outcome.crash {
@@ -441,8 +438,8 @@ impl LoopMachine {
 
     /// The session could not work, or its work is not over: that is no iteration.
     fn wait(&mut self, outcome: &IterationOutcome, now: Timestamp) -> LoopAction {
-        if let Some(stop) = find_stop_reason(&self.policy.limits, &self.standing.spent, now) {
-            return LoopAction::End(LoopEnd::Stop(stop));
+        if let Some(end) = self.end_at_limit(now) {
+            return end;
         }
         if outcome.work.is_some() && outcome.work != self.standing.work {
             self.standing.unchanged = 0;

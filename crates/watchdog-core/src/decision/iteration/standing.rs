@@ -1,6 +1,6 @@
 //! The progress of a loop, for its limits. Survives the death of the process.
 
-use super::agent_order::AgentStanding;
+use super::agent_order::{AgentStanding, standing_mut};
 use crate::decision::termination::SpentUsage;
 use serde::{Deserialize, Serialize};
 
@@ -32,6 +32,11 @@ pub struct LoopStanding {
 }
 
 impl LoopStanding {
+    /// The standing of the agent of the last session.
+    pub(super) fn ran_agent(&mut self) -> Option<&mut AgentStanding> {
+        Some(standing_mut(&mut self.agents, self.ran.as_ref()?))
+    }
+
     /// Takes in the state in which an iteration left the work.
     pub(super) fn count_unchanged(&mut self, work: Option<String>) {
         let same = work.is_some() && work == self.work;
