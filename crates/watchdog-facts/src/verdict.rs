@@ -7,6 +7,7 @@ use serde::{Deserialize, Serialize};
 
 use super::evidence::{
     Changes, CheckResult, Commits, Degradation, FaultKind, LeftOut, ProbeOutcome, UnreadableFact,
+    WarningCode,
 };
 use super::gate_hooks::GateOff;
 use super::ignored_files::LostFile;
@@ -335,6 +336,16 @@ pub struct Verdict {
 }
 
 impl Verdict {
+    /// Adds a warning.
+    pub fn add_note(&mut self, code: WarningCode, detail: impl ToString) {
+        self.degraded.push(Degradation::new(code, detail));
+    }
+
+    /// Adds a clause to the message.
+    pub fn add_clause(&mut self, clause: &str) {
+        self.message = format!("{}; {clause}", self.message);
+    }
+
     /// A verdict with a reason and a message, and nothing else known.
     pub fn new(reason: Reason, message: impl Into<String>) -> Self {
         Verdict {

@@ -57,7 +57,7 @@ pub fn dispute_beside(
     } else {
         let beside: Vec<String> = open.into_iter().chain(reached).collect();
         if !beside.is_empty() {
-            verdict.message = format!("{}; beside HEAD: {}", verdict.message, join_names(&beside));
+            verdict.add_clause(&format!("beside HEAD: {}", join_names(&beside)));
         }
         if verdict.status() != Status::Complete && !submodules.is_empty() {
             let listed = join_names(submodules);
@@ -90,7 +90,7 @@ pub fn dispute_claims(mut verdict: Verdict) -> Verdict {
             format!("do it, or correct what you said: {named}"),
         );
     } else {
-        verdict.message = format!("{}; contradicted: {named}", verdict.message);
+        verdict.add_clause(&format!("contradicted: {named}"));
     }
     verdict
 }

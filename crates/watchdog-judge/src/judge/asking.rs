@@ -15,9 +15,7 @@ use watchdog_core::decision::machine::EarlierRounds;
 use watchdog_core::decision::standing_answer::{JudgementTrigger, is_last_word, stands_until};
 use watchdog_facts::agent_source::AgentSource;
 use watchdog_facts::display::plural;
-use watchdog_facts::evidence::{
-    Changes, Commits, Degradation, ProbeOutcome, Reply, ReplyStatus, WarningCode,
-};
+use watchdog_facts::evidence::{Changes, Commits, ProbeOutcome, Reply, ReplyStatus, WarningCode};
 use watchdog_facts::verdict::{ProbeRecord, ProbeUsage, Reason, Verdict};
 use watchdog_git::{HistoryPoint, RemoteState};
 use watchdog_process::CancelFlag;
@@ -510,9 +508,7 @@ impl ActionExecutor {
         {
             (self.command_env.narrate)(&detail);
         }
-        verdict
-            .degraded
-            .push(Degradation::new(WarningCode::AgentLacks, detail));
+        verdict.add_note(WarningCode::AgentLacks, detail);
     }
 
     /// Adds a reused or new answer to the verdict and the records. Returns whether the verdict is the same as before, so that

@@ -146,7 +146,7 @@ impl ActionExecutor {
             false => self.input.worktree().config_fault(),
         };
         if let Some(note) = fault.map(unusable_note) {
-            verdict.message = format!("{}; {}", verdict.message, note.detail);
+            verdict.add_clause(&note.detail);
             verdict.degraded.push(note);
         }
         about(&self.command_env, Some(&self.input), verdict, begun)

@@ -192,8 +192,9 @@ impl JudgementRun {
         let journal = &self.executor.journal;
         journal.write(kind::VERDICT, judgement.to_event_data(facts.as_ref()));
         if let Some(why) = journal.fault() {
-            let note = Degradation::new(WarningCode::JournalUnwritable, why);
-            judgement.verdict.degraded.push(note);
+            judgement
+                .verdict
+                .add_note(WarningCode::JournalUnwritable, why);
         }
         judgement
     }
@@ -263,7 +264,7 @@ impl JudgementRun {
             notes.extend(note);
         }
         for note in notes {
-            verdict.message = format!("{}; {}", verdict.message, note.detail);
+            verdict.add_clause(&note.detail);
             verdict.degraded.push(note);
         }
         verdict
@@ -275,8 +276,7 @@ impl JudgementRun {
         let (input, store) = (self.input(), self.executor.store.as_ref());
         let inside = &self.executor.command_env.inside;
         if let Err(unreadable) = settle_anchor::after_verdict(input, store, verdict, inside) {
-            let note = Degradation::new(WarningCode::AnchorUnmoved, unreadable.why);
-            verdict.degraded.push(note);
+            verdict.add_note(WarningCode::AnchorUnmoved, unreadable.why);
         }
         let unwritable =
             |why: &dyn ToString| Degradation::new(WarningCode::StoreUnwritable, why.to_string());
@@ -296,7 +296,7 @@ impl JudgementRun {
             let line = (self.last_line.as_ref())
                 .filter(|line| !verdict.message.contains(&beginning(line)))
                 .map_or(String::new(), |line| format!(": {line}"));
-            verdict.message = format!("{}; {clause}{line}", verdict.message);
+            verdict.add_clause(&format!("{clause}{line}"));
         }
         let stands = self
             .executor

@@ -106,9 +106,7 @@ pub fn settle_beside(input: &JudgementInput, mut verdict: Verdict) -> Verdict {
     if verdict.status() == Status::Complete {
         match worktree.unmerged_work(&input.evidence) {
             Ok(unmerged) => helpers = unmerged.iter().map(helper_words).collect(),
-            Err(error) => verdict
-                .degraded
-                .push(Degradation::new(WarningCode::HelpersUnread, error)),
+            Err(error) => verdict.add_note(WarningCode::HelpersUnread, error),
         }
     }
     // The rest after a rescue is not read again.
@@ -128,9 +126,7 @@ pub fn settle_beside(input: &JudgementInput, mut verdict: Verdict) -> Verdict {
                     .map(|submodule| submodule_words(worktree.root(), submodule))
                     .collect()
             }
-            Err(error) => verdict
-                .degraded
-                .push(Degradation::new(WarningCode::SubmodulesUnread, error)),
+            Err(error) => verdict.add_note(WarningCode::SubmodulesUnread, error),
         }
     }
     let (left_commits, failures) = worktree.keep_submodule_commits(Some(&input.evidence), now());
@@ -139,9 +135,8 @@ pub fn settle_beside(input: &JudgementInput, mut verdict: Verdict) -> Verdict {
     let left_words: Vec<String> = left_commits.iter().map(left_commit_words).collect();
     if !left_words.is_empty() {
         let detail = join_names(&left_words);
-        verdict.message = format!("{}; {detail}", verdict.message);
-        let note = Degradation::new(WarningCode::SubmoduleCommitsLeft, detail);
-        verdict.degraded.push(note);
+        verdict.add_clause(&detail);
+        verdict.add_note(WarningCode::SubmoduleCommitsLeft, detail);
         submodules.extend(left_words);
     }
     dispute_beside(verdict, helpers, &submodules)
@@ -177,9 +172,7 @@ pub fn settle_clone(
     } else {
         verdict.message = format!("{detail}; {}", verdict.message);
     }
-    verdict
-        .degraded
-        .push(Degradation::new(WarningCode::AnotherClone, detail));
+    verdict.add_note(WarningCode::AnotherClone, detail);
     verdict
 }
 
@@ -215,11 +208,9 @@ pub fn note_late_commits(
             plural(late as u64, "commit")
         );
         if verdict.status() == Status::Complete {
-            verdict.message = format!("{}; {detail}", verdict.message);
+            verdict.add_clause(&detail);
         }
-        verdict
-            .degraded
-            .push(Degradation::new(WarningCode::CommittedSinceEnd, detail));
+        verdict.add_note(WarningCode::CommittedSinceEnd, detail);
     }
     verdict
 }

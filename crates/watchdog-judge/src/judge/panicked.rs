@@ -3,7 +3,7 @@
 use std::any::Any;
 
 use crate::session::read_recorded_baseline;
-use watchdog_facts::evidence::{Degradation, FaultKind, UnreadableFact, WarningCode};
+use watchdog_facts::evidence::{FaultKind, UnreadableFact, WarningCode};
 use watchdog_facts::shortage::shortage_in;
 use watchdog_facts::verdict::{Reason, Verdict};
 use watchdog_store::journal::kind;
@@ -58,8 +58,7 @@ pub fn judged_without_room(around: &CommandEnv, why: UnreadableFact) -> Judgemen
     if let Some(why) = written.unwrap_or_else(|unreadable| Some(unreadable.why)) {
         judgement
             .verdict
-            .degraded
-            .push(Degradation::new(WarningCode::JournalUnwritable, why));
+            .add_note(WarningCode::JournalUnwritable, why);
     }
     judgement
 }

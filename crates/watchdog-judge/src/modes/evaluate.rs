@@ -12,7 +12,7 @@ use watchdog_core::decision::termination::{
 };
 use watchdog_facts::context::{SessionContext, running_tasks};
 use watchdog_facts::display::plural;
-use watchdog_facts::evidence::{Degradation, StopReason, UnreadableFact, WarningCode};
+use watchdog_facts::evidence::{StopReason, UnreadableFact, WarningCode};
 use watchdog_facts::verdict::{Reason, Status, Verdict};
 use watchdog_git::{HistoryPoint, Worktree};
 use watchdog_store::journal::kind;
@@ -126,8 +126,7 @@ fn evaluate_here(
     if let Some(why) = journal.fault() {
         judgement
             .verdict
-            .degraded
-            .push(Degradation::new(WarningCode::JournalUnwritable, why));
+            .add_note(WarningCode::JournalUnwritable, why);
     }
     Ok(judgement)
 }

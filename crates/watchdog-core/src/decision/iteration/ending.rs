@@ -1,7 +1,7 @@
 //! The verdict that a loop ends with: the last iteration's, unless the loop itself had to end it.
 
 use watchdog_facts::display::plural;
-use watchdog_facts::evidence::{Degradation, WarningCode};
+use watchdog_facts::evidence::WarningCode;
 use watchdog_facts::verdict::{Evidence, Reason, Status, Verdict};
 
 use super::next::LoopEnd;
@@ -36,10 +36,7 @@ pub fn build_end_verdict(end: &LoopEnd, last: Option<Verdict>) -> Verdict {
         LoopEnd::OverloadTooLong => {
             let detail = "pauses for a service without room are together as long as --max-wait; start the loop again later";
             let mut last = last.unwrap_or_else(|| Verdict::new(Reason::RateLimited, String::new()));
-            last.degraded.push(Degradation {
-                code: WarningCode::OverloadTooLong,
-                detail: detail.into(),
-            });
+            last.add_note(WarningCode::OverloadTooLong, detail);
             // A machine without room stays an error. A service without room cannot be worked with yet, as at a usage limit.
             if last.status() == Status::Error {
                 return last;
@@ -70,16 +67,13 @@ pub fn build_end_verdict(end: &LoopEnd, last: Option<Verdict>) -> Verdict {
                     "the end of the usage limit is not known, and the next pause is longer than --max-wait; start the loop again later".into(),
                 ),
             };
-            last.degraded.push(Degradation::new(code, detail));
+            last.add_note(code, detail);
             return last;
         }
     };
     let mut ended = last.unwrap_or_else(|| Verdict::new(reason, String::new()));
     if let LoopEnd::NoProgress { .. } = end {
-        ended.degraded.push(Degradation {
-            code: WarningCode::NoProgress,
-            detail: message.clone(),
-        });
+        ended.add_note(WarningCode::NoProgress, &message);
     }
     Verdict {
         reason,

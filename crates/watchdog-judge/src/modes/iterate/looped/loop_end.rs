@@ -5,7 +5,7 @@ use watchdog_core::decision::iteration::ending::{build_end_verdict as verdict_of
 use watchdog_core::decision::iteration::next::LoopEnd;
 use watchdog_core::decision::termination::describe_unmeasured;
 use watchdog_facts::display::escape_to_one_line;
-use watchdog_facts::evidence::{Degradation, WarningCode};
+use watchdog_facts::evidence::WarningCode;
 use watchdog_facts::verdict::{Reason, Status, Verdict};
 use watchdog_git::Worktree;
 use watchdog_store::journal::kind;
@@ -120,7 +120,7 @@ impl LoopRun {
         );
         for loss in &record.losses {
             if !verdict.degraded.contains(loss) {
-                verdict.message = format!("{}; {}", verdict.message, loss.detail);
+                verdict.add_clause(&loss.detail);
                 verdict.degraded.push(loss.clone());
             }
         }
@@ -130,10 +130,7 @@ impl LoopRun {
             record.over = over.then_some(reason);
         });
         if let Err(unreadable) = saved {
-            verdict.degraded.push(Degradation::new(
-                WarningCode::StoreUnwritable,
-                unreadable.why,
-            ));
+            verdict.add_note(WarningCode::StoreUnwritable, unreadable.why);
         }
         self.write_the_end(end, &verdict);
         judgement.verdict = verdict;
