@@ -169,10 +169,8 @@ impl FleetOverview {
             away: self.away.as_deref(),
             machines: (self.machines.iter())
                 .map(|machine| SeenMachineJson {
-                    name: &machine.name,
+                    seen: machine,
                     is_this: machine.name == self.this,
-                    seen_at: machine.seen_at,
-                    silent_seconds: machine.silent_seconds,
                     is_silent: self.silent.contains(&machine.name),
                 })
                 .collect(),

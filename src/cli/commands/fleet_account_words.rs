@@ -16,7 +16,7 @@ use watchdog_judge::modes::fleet::{
     clear_account_limits, use_account,
 };
 use watchdog_judge::wire::fleet_account_json::{
-    AccountLimitJson, cleared_limits_json, fleet_account_json, with_account_standing,
+    cleared_limits_json, fleet_account_json, with_account_standing,
 };
 
 use super::fleet_words::{HOW_TO_JOIN, in_no_fleet, refuse_from_a_session};
@@ -217,15 +217,10 @@ pub(super) fn standing_json(
     standing: &AccountStanding,
 ) -> serde_json::Value {
     let faults: Vec<AccountFault> = standing.faults();
-    let limits = standing.limits.iter().map(|limit| AccountLimitJson {
-        agent: &limit.agent,
-        until: limit.until,
-        machine: &limit.machine,
-    });
     with_account_standing(
         account,
         standing.refreshed_at,
-        limits,
+        &standing.limits,
         faults.iter().map(|fault| fault.detail.as_str()),
     )
 }

@@ -7,9 +7,9 @@ use watchdog_facts::display::escape_to_one_line;
 use watchdog_git::{Worktree, public_address};
 use watchdog_judge::judge::command_env::CommandEnv;
 use watchdog_judge::modes::fleet::{
-    FleetSetting, SharedRepository, SharingProposal, keep_shared_repository, shared_repository,
-    sharing_proposal,
+    FleetSetting, SharingProposal, keep_shared_repository, shared_repository, sharing_proposal,
 };
+use watchdog_judge::wire::fleet_json::SharedRepository;
 
 /// A person's wish about sharing.
 pub(super) struct SharingWish<'a> {
@@ -88,11 +88,12 @@ pub(super) fn share_repository(
         return Ok(None);
     };
     let shared = SharedRepository {
+        local,
         id,
         remote: wish.remote.to_owned(),
         url,
     };
-    keep_shared_repository(&command_env.state, &local, &shared)?;
+    keep_shared_repository(&command_env.state, &shared)?;
     Ok(Some(shared))
 }
 

@@ -16,12 +16,12 @@ use crate::cli::table::{table_lines, terminal_width};
 use crate::cli::terminal::CommandTerminal;
 use watchdog_judge::judge::command_env::CommandEnv;
 use watchdog_judge::modes::fleet::{
-    AccountStanding, COUNTED, FleetSetting, SharedRepository, WaitingCopies, account_as_recorded,
+    AccountStanding, COUNTED, FleetSetting, WaitingCopies, account_as_recorded,
     shared_repositories, waiting_copies,
 };
 use watchdog_judge::wire::fleet_json::{
-    FleetCopiesJson, FleetMachineJson, FleetStatusJson, KeptEventsJson, SharedRepositoryJson,
-    no_object,
+    FleetCopiesJson, FleetMachineJson, FleetStatusJson, KeptEventsJson, SharedRepository,
+    SharedRepositoryJson, no_object,
 };
 use watchdog_judge::wire::verdict_json::as_answer;
 
@@ -33,7 +33,7 @@ use super::fleet_words::{HOW_TO_JOIN, describe_events, format_count_with_verb, i
 struct FleetKnown {
     setting: FleetSetting,
     waiting: WaitingCopies,
-    shared: Vec<(String, SharedRepository)>,
+    shared: Vec<SharedRepository>,
     account: AccountStanding,
 }
 
@@ -116,7 +116,7 @@ impl FleetKnown {
             });
             machines.collect()
         });
-        let repositories = shared.iter().map(|(_, shared)| SharedRepositoryJson {
+        let repositories = shared.iter().map(|shared| SharedRepositoryJson {
             id: &shared.id,
             remote: &shared.remote,
             address: public_address(&shared.url),
@@ -186,7 +186,7 @@ impl FleetKnown {
                 terminal.line("removed   somebody took this machine out: nothing is copied until it joins again");
             }
         }
-        for (_, shared) in shared {
+        for shared in shared {
             terminal.line(&format!("shares    {}", shared_in_words(shared)));
         }
     }

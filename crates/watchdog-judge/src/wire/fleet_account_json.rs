@@ -1,29 +1,18 @@
 //! The account that machines of a fleet share, as JSON.
 
 use jiff::Timestamp;
-use serde::Serialize;
 use serde_json::{Value, json};
-
-/// A usage limit of an account.
-#[derive(Debug, Clone, Copy, Serialize)]
-pub struct AccountLimitJson<'a> {
-    /// The agent that it holds.
-    pub agent: &'a str,
-    /// Its end, by this machine's clock.
-    pub until: Timestamp,
-    /// The machine that met it.
-    pub machine: &'a str,
-}
+use watchdog_store::account::AccountLimit;
 
 /// Adds how an account stands to an object.
 pub fn with_account_standing<'a>(
     mut account: Value,
     refreshed_at: Option<Timestamp>,
-    limits: impl Iterator<Item = AccountLimitJson<'a>>,
+    limits: &[AccountLimit],
     problems: impl Iterator<Item = &'a str>,
 ) -> Value {
     account["refreshed_at"] = refreshed_at.map(|at| at.to_string()).into();
-    account["limits"] = json!(limits.collect::<Vec<_>>());
+    account["limits"] = json!(limits);
     account["problems"] = problems.collect();
     account
 }

@@ -50,21 +50,21 @@ pub fn read_fleet_setting(text: &str) -> Result<FleetSettingFields, String> {
     })
 }
 
-/// A repository of this machine that its fleet shares, as it is kept.
+/// A repository of this machine that its fleet shares.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
-pub struct SharedRepositoryFields {
+pub struct SharedRepository {
     /// Names the repository on this machine.
     pub local: String,
-    /// Names it in the fleet.
+    /// Its name in the fleet, the same on every machine.
     pub id: String,
-    /// The remote over which work travels.
+    /// The remote over which work travels, by its name here.
     pub remote: String,
     /// The address of that remote when the person shared it; it may hold a password.
     pub url: String,
 }
 
 /// The text of the file that lists shared repositories.
-pub fn shared_repositories_text(shared: &[SharedRepositoryFields]) -> String {
+pub fn shared_repositories_text(shared: &[SharedRepository]) -> String {
     versioned_text(json!({"repositories": shared}))
 }
 
@@ -72,14 +72,14 @@ pub fn shared_repositories_text(shared: &[SharedRepositoryFields]) -> String {
 ///
 /// # Errors
 /// Says why it cannot be read, without repeating what it holds.
-pub fn read_shared_repositories(text: &str) -> Result<Vec<SharedRepositoryFields>, String> {
+pub fn read_shared_repositories(text: &str) -> Result<Vec<SharedRepository>, String> {
     let value = parse_versioned(text)?;
     let listed = value["repositories"]
         .as_array()
         .ok_or("it has no list 'repositories'")?;
     let parse_repository = |value: &Value| {
         let field = |name: &str| text_field(value, name);
-        Ok(SharedRepositoryFields {
+        Ok(SharedRepository {
             local: field("local")?,
             id: field("id")?,
             remote: field("remote")?,

@@ -11,6 +11,7 @@ use watchdog_facts::verdict::Status;
 
 use super::breaker_json::BreakerFields;
 use super::last_verdict::LastVerdict;
+use watchdog_store::seen_machines::SeenMachine;
 
 /// A worktree with a baseline or a session, as its row shows it.
 #[derive(Serialize)]
@@ -175,15 +176,12 @@ pub struct FleetOverviewJson<'a> {
 /// A machine of a fleet, as it was looked at.
 #[derive(Debug, Serialize)]
 pub struct SeenMachineJson<'a> {
-    /// Its name.
-    pub name: &'a str,
+    /// As the server knew it.
+    #[serde(flatten)]
+    pub seen: &'a SeenMachine,
     /// Whether it is this one.
     #[serde(rename = "this")]
     pub is_this: bool,
-    /// Its last heartbeat.
-    pub seen_at: Timestamp,
-    /// Seconds between that and the reading.
-    pub silent_seconds: u64,
     /// Whether it was at work, and should have been heard of.
     #[serde(rename = "silent")]
     pub is_silent: bool,

@@ -31,7 +31,5 @@ pub use fleet_setting::{FleetSetting, FleetSettingError};
 pub use following::{FleetJournal, FollowedNews};
 pub use membership::{LeftFleet, join_fleet, leave_fleet};
 pub use mirror::{FleetMirror, MirrorState};
-pub use shared_repository::{
-    SharedRepository, keep_shared_repository, shared_repositories, shared_repository,
-};
+pub use shared_repository::{keep_shared_repository, shared_repositories, shared_repository};
 pub use sharing::{SharingProposal, sharing_proposal};

@@ -2,20 +2,9 @@
 
 use super::fleet_setting::{FleetSettingError, read_own_file, remove_own_file, unusable};
 use crate::wire::fleet_json::{
-    SharedRepositoryFields, read_shared_repositories, shared_repositories_text,
+    SharedRepository, read_shared_repositories, shared_repositories_text,
 };
 use watchdog_store::{StateDir, replace_private_file};
-
-/// A repository that the fleet shares.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub struct SharedRepository {
-    /// Its name in the fleet, the same on every machine.
-    pub id: String,
-    /// The remote over which work travels, by its name here.
-    pub remote: String,
-    /// The address of that remote when the person shared it. It may hold a password.
-    pub url: String,
-}
 
 /// Returns the repository of this machine as the fleet shares it; `None` if a person did not share
 /// it. Connects to nothing.
@@ -28,32 +17,19 @@ pub fn shared_repository(
 ) -> Result<Option<SharedRepository>, FleetSettingError> {
     Ok(shared_repositories(state)?
         .into_iter()
-        .find_map(|(local, shared)| (local == local_repository_id).then_some(shared)))
+        .find(|shared| shared.local == local_repository_id))
 }
 
-/// All of them, each with its local name.
+/// All of them.
 ///
 /// # Errors
 /// As [`shared_repository`].
-pub fn shared_repositories(
-    state: &StateDir,
-) -> Result<Vec<(String, SharedRepository)>, FleetSettingError> {
+pub fn shared_repositories(state: &StateDir) -> Result<Vec<SharedRepository>, FleetSettingError> {
     let path = state.fleet_repositories();
     let Some(text) = read_own_file(&path)? else {
         return Ok(Vec::new());
     };
-    let fields = read_shared_repositories(&text).map_err(unusable(&path))?;
-    Ok(fields
-        .into_iter()
-        .map(
-            |SharedRepositoryFields {
-                 local,
-                 id,
-                 remote,
-                 url,
-             }| (local, SharedRepository { id, remote, url }),
-        )
-        .collect())
+    read_shared_repositories(&text).map_err(unusable(&path))
 }
 
 /// Shares a repository from now on, in place of what was kept of it.
@@ -62,26 +38,15 @@ pub fn shared_repositories(
 /// Fails if the file cannot be read or written.
 pub fn keep_shared_repository(
     state: &StateDir,
-    local_repository_id: &str,
     shared: &SharedRepository,
 ) -> Result<(), FleetSettingError> {
     state.ensure()?;
     let mut all = shared_repositories(state)?;
-    all.retain(|(local, _)| local != local_repository_id);
-    all.push((local_repository_id.to_owned(), shared.clone()));
-    let fields: Vec<_> = (all.into_iter())
-        .map(
-            |(local, SharedRepository { id, remote, url })| SharedRepositoryFields {
-                local,
-                id,
-                remote,
-                url,
-            },
-        )
-        .collect();
+    all.retain(|listed| listed.local != shared.local);
+    all.push(shared.clone());
     Ok(replace_private_file(
         &state.fleet_repositories(),
-        shared_repositories_text(&fields).as_bytes(),
+        shared_repositories_text(&all).as_bytes(),
     )?)
 }
 
@@ -106,17 +71,18 @@ mod tests {
         let state =
             StateDir::resolve(Some(scratch.path().join("state")), None, None).expect("a folder");
         assert_eq!(shared_repository(&state, "here").expect("no file"), None);
-        let shared = |id: &str| SharedRepository {
+        let shared = |local: &str, id: &str| SharedRepository {
+            local: local.into(),
             id: id.into(),
             remote: "origin".into(),
             url: "https://u:p@h/x".into(),
         };
-        keep_shared_repository(&state, "here", &shared("h/x")).expect("kept");
-        keep_shared_repository(&state, "there", &shared("h/y")).expect("kept");
-        keep_shared_repository(&state, "here", &shared("h/z")).expect("kept");
+        keep_shared_repository(&state, &shared("here", "h/x")).expect("kept");
+        keep_shared_repository(&state, &shared("there", "h/y")).expect("kept");
+        keep_shared_repository(&state, &shared("here", "h/z")).expect("kept");
         assert_eq!(
             shared_repository(&state, "here").expect("read"),
-            Some(shared("h/z"))
+            Some(shared("here", "h/z"))
         );
         assert_eq!(shared_repositories(&state).expect("read").len(), 2);
         let path = state.fleet_repositories();
