@@ -5,6 +5,7 @@ use std::path::{Path, PathBuf};
 use std::{fs, io};
 
 use crate::wire::fleet_json::{FleetSettingFields, fleet_setting_text, read_fleet_setting};
+use watchdog_facts::evidence::{FaultKind, UnreadableFact};
 use watchdog_fleet::connection_settings::ConnectionSettings;
 use watchdog_fleet::{FleetError, FleetServer};
 use watchdog_store::{StateDir, StoreError, replace_private_file};
@@ -37,6 +38,16 @@ impl FleetSettingError {
             }
             FleetSettingError::Server(error) => error.hint(),
             FleetSettingError::State(error) => error.hint(),
+        }
+    }
+}
+
+impl From<FleetSettingError> for UnreadableFact {
+    fn from(error: FleetSettingError) -> Self {
+        UnreadableFact {
+            kind: FaultKind::Store,
+            why: error.to_string(),
+            hint: Some(error.hint()),
         }
     }
 }
@@ -166,15 +177,7 @@ impl FleetSetting {
         let path = state.left_fleet_machine();
         match id.map(|id| replace_private_file(&path, format!("{id}\n").as_bytes())) {
             Some(written) => Ok(written?),
-            None => match fs::remove_file(&path) {
-                Err(error) if error.kind() != io::ErrorKind::NotFound => {
-                    Err(FleetSettingError::Unusable {
-                        path,
-                        why: error.to_string(),
-                    })
-                }
-                _ => Ok(()),
-            },
+            None => remove_own_file(&path),
         }
     }
 

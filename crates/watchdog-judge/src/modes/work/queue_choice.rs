@@ -33,11 +33,10 @@ fn shared_queue(
     command_env: &CommandEnv,
     repository_id: &str,
 ) -> Result<Option<SourcedTasks>, UnreadableFact> {
-    crate::modes::fleet::fleet_queue(command_env, repository_id).map_err(|error| UnreadableFact {
-        kind: watchdog_facts::evidence::FaultKind::Store,
-        why: error.to_string(),
-        hint: Some(error.hint()),
-    })
+    Ok(crate::modes::fleet::fleet_queue(
+        command_env,
+        repository_id,
+    )?)
 }
 
 /// This build is in no fleet. A repository that a person shared from this machine has its tasks there all the same: to work on them here, too,

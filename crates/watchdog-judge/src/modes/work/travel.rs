@@ -173,15 +173,10 @@ fn address_of(
     repository_id: &str,
 ) -> Result<Option<(String, String)>, UnreadableFact> {
     use crate::modes::fleet::{FleetSetting, shared_repository};
-    let read = || match FleetSetting::from_state_dir(&command_env.state)? {
-        Some(_) => shared_repository(&command_env.state, repository_id),
-        None => Ok(None),
+    let repository = match FleetSetting::from_state_dir(&command_env.state)? {
+        Some(_) => shared_repository(&command_env.state, repository_id)?,
+        None => None,
     };
-    let repository = read().map_err(|error| UnreadableFact {
-        kind: watchdog_facts::evidence::FaultKind::Store,
-        why: error.to_string(),
-        hint: Some(error.hint()),
-    })?;
     Ok(repository.map(|shared| (shared.remote, shared.url)))
 }
 
