@@ -17,7 +17,6 @@ use watchdog_core::config::nearest_hint;
 use watchdog_facts::display::{escape_to_one_line, plural};
 use watchdog_facts::page_address;
 use watchdog_facts::verdict::{Reason, Status};
-use watchdog_judge::judge::signals::SignalUrgency;
 use watchdog_judge::judge::spawn_io::spawn_io;
 use watchdog_judge::wire::agent_test_json::{SceneFault, TestedScene, agent_test_json};
 use watchdog_process::CancelFlag;
@@ -63,12 +62,7 @@ pub fn agent_test(terminal: &CommandTerminal, args: AgentTestArgs) -> Result<u8,
             }
             results
         });
-        (
-            signals
-                .cancelling(SignalUrgency::Interrupted, &cancel, playing)
-                .await,
-            signals.last(),
-        )
+        (signals.cancelling(&cancel, playing).await, signals.last())
     })?;
     if terminal.json {
         terminal.value(&agent_test_json(&args.name, &program, &results));

@@ -3,7 +3,6 @@
 
 use crate::cli::failure::CommandFailure;
 use crate::cli::terminal::CommandTerminal;
-use watchdog_judge::judge::signals::SignalUrgency;
 use watchdog_judge::judge::spawn_io::spawn_io;
 use watchdog_process::CancelFlag;
 
@@ -81,12 +80,7 @@ pub fn run_demo_command(terminal: &CommandTerminal) -> Result<u8, CommandFailure
     let (played, signal) = in_runtime(async |signals| {
         let (terminal, raised) = (*terminal, cancel.clone());
         let playing = spawn_io(move || play_demo(&terminal, raised));
-        (
-            signals
-                .cancelling(SignalUrgency::Interrupted, &cancel, playing)
-                .await,
-            signals.last(),
-        )
+        (signals.cancelling(&cancel, playing).await, signals.last())
     })?;
     if cancel.is_cancelled() {
         return Err(CommandFailure::from_signal(

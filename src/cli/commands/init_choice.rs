@@ -13,7 +13,6 @@ use watchdog_core::config::settings::CommandCriterion;
 use watchdog_core::config::{nearest_hint, parse_config};
 use watchdog_facts::display::{escape_for_display, escape_to_one_line};
 use watchdog_facts::evidence::CheckOutcome;
-use watchdog_judge::judge::signals::SignalUrgency;
 use watchdog_judge::judge::spawn_io::spawn_io;
 use watchdog_judge::modes::init::{
     ConfigProposal, FirstRun, ProposedEntry, first_run, list_runnable_commands,
@@ -140,9 +139,7 @@ fn run_one(
     );
     let ended = in_runtime(async |signals| {
         let work = spawn_io(move || first_run(&root, &name, &criterion, &flag));
-        let ended = signals
-            .cancelling(SignalUrgency::Interrupted, &cancel, work)
-            .await;
+        let ended = signals.cancelling(&cancel, work).await;
         (ended, signals.last())
     })?;
     match ended {

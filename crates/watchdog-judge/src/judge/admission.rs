@@ -12,6 +12,7 @@ use watchdog_facts::evidence::UnreadableFact;
 use watchdog_facts::shell_line::{WorktreeCommands, shell_word};
 use watchdog_facts::verdict::{Reason, Verdict};
 use watchdog_git::{HistoryPoint, Worktree};
+use watchdog_process::CancelFlag;
 use watchdog_store::journal::kind;
 use watchdog_store::{LocalStore, RecordType, baseline::BaselineRecord};
 
@@ -22,6 +23,8 @@ use super::journal::CommandJournal;
 use super::judgement_input::{JudgementInput, Overrides};
 use super::open_worktree::OpenWorktree;
 use super::refusal::{Refusal, about};
+use super::signals::{SignalState, SignalUrgency};
+use super::spawn_io::spawn_io;
 use crate::clock::now;
 use crate::wire::breaker_json::BreakerFields;
 use crate::wire::verdict_json::Judgement;
@@ -102,6 +105,28 @@ impl PreparedJudgement {
             Ok(Some(verdict)) => Err(self.refuse(verdict)),
             Err(unreadable) => Err(self.unreadable(unreadable)),
         }
+    }
+
+    /// Does this before a session starts, and refuses the session where a signal interrupts it.
+    pub async fn before_session<T: Send + 'static>(
+        self,
+        signals: &mut SignalState,
+        work: impl FnOnce(&Self, &CancelFlag) -> T + Send + 'static,
+    ) -> Result<(Self, T), Refusal> {
+        let cancel = CancelFlag::new();
+        let flag = cancel.clone();
+        let working = spawn_io(move || {
+            let answer = work(&self, &flag);
+            (self, answer)
+        });
+        let (prepared, answer) = signals.cancelling(&cancel, working).await;
+        if signals.urgency() >= SignalUrgency::Interrupted {
+            return Err(prepared.refuse(Verdict::new(
+                Reason::Interrupted,
+                "interrupted before the session was started",
+            )));
+        }
+        Ok((prepared, answer))
     }
 
     /// Refuses with this verdict, and records it in the journal.

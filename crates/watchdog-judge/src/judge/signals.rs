@@ -140,16 +140,11 @@ impl SignalState {
     }
 
     /// Waits for `work`, and cancels it once signals ask for an end at least this urgently.
-    pub async fn cancelling<T>(
-        &mut self,
-        at_least: SignalUrgency,
-        cancel: &CancelFlag,
-        work: impl Future<Output = T>,
-    ) -> T {
+    pub async fn cancelling<T>(&mut self, cancel: &CancelFlag, work: impl Future<Output = T>) -> T {
         let mut work = pin!(work);
         tokio::select! {
             done = &mut work => done,
-            () = self.wait_for_urgency(at_least) => {
+            () = self.wait_for_urgency(SignalUrgency::Interrupted) => {
                 cancel.cancel();
                 work.await
             }
@@ -248,12 +243,7 @@ mod tests {
             last: Arc::default(),
         };
         let cancel = CancelFlag::new();
-        assert_eq!(
-            signals
-                .cancelling(SignalUrgency::Interrupted, &cancel, async { 1 })
-                .await,
-            1
-        );
+        assert_eq!(signals.cancelling(&cancel, async { 1 }).await, 1);
         assert!(!cancel.is_cancelled());
         sender.send_replace(SignalUrgency::Interrupted);
         let raised = cancel.clone();
@@ -263,11 +253,6 @@ mod tests {
             }
             2
         };
-        assert_eq!(
-            signals
-                .cancelling(SignalUrgency::Interrupted, &cancel, work)
-                .await,
-            2
-        );
+        assert_eq!(signals.cancelling(&cancel, work).await, 2);
     }
 }

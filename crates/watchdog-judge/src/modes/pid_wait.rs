@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use watchdog_process::{CancelFlag, PidWaitOutcome, WaitPidError, wait_for_pid};
 
-use crate::judge::signals::{SignalState, SignalUrgency};
+use crate::judge::signals::SignalState;
 use crate::judge::spawn_io::spawn_io;
 
 /// Waits in a thread of its own. A first signal ends the waiting, not the process.
@@ -21,7 +21,5 @@ pub async fn end_of(
         let cancel = cancel.clone();
         spawn_io(move || wait_for_pid(pid, &cancel, timeout))
     };
-    signals
-        .cancelling(SignalUrgency::Interrupted, &cancel, waiting)
-        .await
+    signals.cancelling(&cancel, waiting).await
 }

@@ -4,8 +4,7 @@ use super::session::LoopContext;
 use crate::judge::admission::PreparedJudgement;
 use crate::judge::capabilities::SystemCapabilities;
 use crate::judge::refusal::Refusal;
-use crate::judge::signals::{SignalState, SignalUrgency};
-use crate::judge::spawn_io::spawn_io;
+use crate::judge::signals::SignalState;
 use watchdog_core::checks::{CheckContext, DescribedPrompt, ask_for_prompt, describe_checks};
 use watchdog_core::config::settings::ConfigSettings;
 use watchdog_core::decision::iteration::agent_order::{AgentChange, ChangeReason, HoldReason};
@@ -43,30 +42,16 @@ pub async fn read_described_prompt(
         .line_checkers
         .clone()
         .unwrap_or_default();
-    let cancel = CancelFlag::new();
-    let asking = {
-        let cancel = cancel.clone();
-        spawn_io(move || {
-            let mut capabilities = SystemCapabilities::new(&prepared.input, &cancel);
-            capabilities.line_checkers = line_checkers;
-            let texts = ask_for_prompt(
-                &prepared.input.settings,
-                &args,
-                &CheckContext::new(&capabilities).with_session(&session),
-            );
-            drop(capabilities);
-            (prepared, texts)
-        })
+    let asking = move |prepared: &PreparedJudgement, cancel: &CancelFlag| {
+        let mut capabilities = SystemCapabilities::new(&prepared.input, cancel);
+        capabilities.line_checkers = line_checkers;
+        ask_for_prompt(
+            &prepared.input.settings,
+            &args,
+            &CheckContext::new(&capabilities).with_session(&session),
+        )
     };
-    let (prepared, texts) = signals
-        .cancelling(SignalUrgency::Interrupted, &cancel, asking)
-        .await;
-    if signals.urgency() >= SignalUrgency::Interrupted {
-        return Err(prepared.refuse(Verdict::new(
-            Reason::Interrupted,
-            "interrupted before the session was started",
-        )));
-    }
+    let (prepared, texts) = prepared.before_session(signals, asking).await?;
     match texts.transpose() {
         Ok(texts) => Ok((prepared, texts)),
         Err(why) => Err(prepared.refuse(Verdict::new(

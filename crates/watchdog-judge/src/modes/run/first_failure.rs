@@ -25,8 +25,7 @@ use crate::judge::capabilities::SystemCapabilities;
 use crate::judge::command_env::CommandEnv;
 use crate::judge::judgement_input::JudgementInput;
 use crate::judge::refusal::Refusal;
-use crate::judge::signals::{SignalState, SignalUrgency};
-use crate::judge::spawn_io::spawn_io;
+use crate::judge::signals::SignalState;
 
 /// Refuses the session where a check passes that must fail first.
 pub async fn refuse_what_passes(
@@ -38,30 +37,17 @@ pub async fn refuse_what_passes(
     if wanted.is_empty() && cheap.is_empty() {
         return Ok(prepared);
     }
-    let cancel = CancelFlag::new();
-    let running = {
-        let cancel = cancel.clone();
-        spawn_io(move || {
-            record_outcomes(&prepared.input, &prepared.store, cheap, &cancel);
-            let objection = first_pass(
-                &prepared.input,
-                &wanted,
-                &prepared.command_env,
-                &prepared.store,
-                &cancel,
-            );
-            (prepared, objection)
-        })
+    let running = move |prepared: &PreparedJudgement, cancel: &CancelFlag| {
+        record_outcomes(&prepared.input, &prepared.store, cheap, cancel);
+        first_pass(
+            &prepared.input,
+            &wanted,
+            &prepared.command_env,
+            &prepared.store,
+            cancel,
+        )
     };
-    let (prepared, found) = signals
-        .cancelling(SignalUrgency::Interrupted, &cancel, running)
-        .await;
-    if signals.urgency() >= SignalUrgency::Interrupted {
-        return Err(prepared.refuse(Verdict::new(
-            Reason::Interrupted,
-            "interrupted before the session was started",
-        )));
-    }
+    let (prepared, found) = prepared.before_session(signals, running).await?;
     prepared.unless(found)?;
     Ok(prepared)
 }
