@@ -272,7 +272,7 @@ impl SettingsChange {
         if !self.which.user
             && let Ok(worktree) = command_env.open_worktree()
         {
-            super::init::note_own_file(command_env, &worktree, self.which.agent.project_file());
+            command_env.note_own_file(&worktree, self.which.agent.project_file());
         }
         Ok(())
     }

@@ -20,8 +20,8 @@ use watchdog_judge::judge::configuration::{FILE as CONFIGURATION_FILE, MAX_BYTES
 use watchdog_judge::modes::init::{ConfigProposal, propose_config};
 use watchdog_judge::wire::setup_json::InitReport;
 use watchdog_judge::wire::trust_json::PersonDeed;
+use watchdog_store::open_store;
 use watchdog_store::trust::{TrustStore, fingerprint_config};
-use watchdog_store::{open_store, uncommitted};
 use watchdog_system::read_regular_file;
 
 /// Looks at the project, shows what fits it, writes the file and trusts it; with `--cron`, prints
@@ -262,7 +262,7 @@ fn trust_own_file(
     text: &str,
     from_session: bool,
 ) -> Result<String, CommandFailure> {
-    note_own_file(command_env, worktree, CONFIGURATION_FILE);
+    command_env.note_own_file(worktree, CONFIGURATION_FILE);
     let store = TrustStore::new(&command_env.state);
     let grant = super::trust::grant_trust(
         worktree,
@@ -302,19 +302,6 @@ fn as_privileged(
         worktree_id: &worktree_id,
         from_session,
     })
-}
-
-/// Notes that watchdog itself wrote this file, which would else count as a session's work.
-pub(super) fn note_own_file(command_env: &CommandEnv, worktree: &Worktree, path: &str) {
-    let Ok(store) = open_store(&command_env.state) else {
-        return;
-    };
-    let _ = uncommitted::record_written_file(
-        store.as_ref(),
-        &worktree.worktree_id(),
-        path,
-        &worktree.content_id(path),
-    );
 }
 
 /// Shows the file that would be written; where there is none, the line that makes one.

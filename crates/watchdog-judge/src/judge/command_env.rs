@@ -10,8 +10,9 @@ use watchdog_agent::transcript::ClaudeHome;
 use watchdog_core::config::CriteriaNumbers;
 use watchdog_facts::shell_line::WorktreeCommands;
 use watchdog_git::{Worktree, named_git_dirs, refuse_home_folder};
-use watchdog_store::StateDir;
 use watchdog_store::task_store::OpenTaskStores;
+use watchdog_store::uncommitted::record_written_file;
+use watchdog_store::{StateDir, open_store};
 
 use super::line_checkers::LineCheckers;
 use super::live_agents::SharedAgents;
@@ -111,6 +112,14 @@ impl CommandEnv {
             (folder.is_dir() && folder.starts_with(root)).then_some(folder)
         };
         find_folder().unwrap_or_else(|| root.to_owned())
+    }
+
+    /// Notes that watchdog itself wrote this file, which would else count as a session's work; it does where that cannot be noted.
+    pub fn note_own_file(&self, worktree: &Worktree, path: &str) {
+        if let Ok(store) = open_store(&self.state) {
+            let id = worktree.content_id(path);
+            let _ = record_written_file(store.as_ref(), &worktree.worktree_id(), path, &id);
+        }
     }
 
     /// Shows one line of progress.

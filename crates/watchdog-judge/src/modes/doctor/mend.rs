@@ -2,12 +2,11 @@
 
 use std::fs::{self, Permissions};
 use std::os::unix::fs::PermissionsExt as _;
-use std::path::Path;
 
 use super::finding::{DoctorFinding, FindingState, SafeMend};
 use crate::judge::command_env::CommandEnv;
 use watchdog_facts::display::plural;
-use watchdog_store::{lock, open_store, uncommitted};
+use watchdog_store::lock;
 
 /// Mends what was found, where that is safe. What cannot be mended is wrong, with the reason.
 pub fn fix(command_env: &CommandEnv, finding: &mut DoctorFinding) {
@@ -58,35 +57,16 @@ fn apply_mend(command_env: &CommandEnv, safe: &SafeMend) -> Result<String, Strin
         SafeMend::WriteHooks { file, text } => {
             file.replace(Some(text))
                 .map_err(|error| error.to_string())?;
-            note_own_file(command_env, &file.path);
+            if let Ok(worktree) = command_env.open_worktree()
+                && let Ok(path) = file.path.strip_prefix(worktree.root())
+                && let Some(path) = path.to_str()
+            {
+                command_env.note_own_file(&worktree, path);
+            }
             Ok(format!(
                 "wrote the hooks of this version into {}",
                 file.path.display()
             ))
         }
     }
-}
-
-/// A file of the worktree that watchdog wrote is nobody's work. If that cannot be noted, it counts
-/// like any other.
-fn note_own_file(command_env: &CommandEnv, file: &Path) {
-    let Ok(worktree) = command_env.open_worktree() else {
-        return;
-    };
-    let Some(path) = file
-        .strip_prefix(worktree.root())
-        .ok()
-        .and_then(Path::to_str)
-    else {
-        return;
-    };
-    let Ok(store) = open_store(&command_env.state) else {
-        return;
-    };
-    let _ = uncommitted::record_written_file(
-        store.as_ref(),
-        &worktree.worktree_id(),
-        path,
-        &worktree.content_id(path),
-    );
 }
