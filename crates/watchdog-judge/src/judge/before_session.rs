@@ -44,7 +44,12 @@ pub fn keep_beside(
     keep_siblings(command_env, open, recorded, settings);
     let (store, id) = (open.store.as_ref(), &open.worktree_id);
     let (spec, work) = (&recorded.spec, &recorded.work);
-    if let Err(error) = uncommitted::record_beside(store, id, spec, recorded.at, work) {
+    let changed = uncommitted::change_work(store, id, spec, recorded.at, |edge| {
+        edge.siblings.clone_from(&work.siblings);
+        edge.unread_siblings.clone_from(&work.unread_siblings);
+        edge.bundle.clone_from(&work.bundle);
+    });
+    if let Err(error) = changed {
         command_env.tell(&format!("cannot record what is beside the work: {error}"));
     }
 }

@@ -7,7 +7,7 @@ use jiff::Timestamp;
 use crate::clock::now;
 use crate::session::{
     AnewBy, RecordedBaseline, UncommittedRule, begin_anew, describe_removed_repository,
-    read_recorded_baseline, record_head_baseline, refuse_other_clone, spec_of_new_session,
+    record_head_baseline, refuse_other_clone, spec_of_new_session,
 };
 use watchdog_core::config::settings::single_checks;
 use watchdog_core::decision::machine::{EarlierRounds, MachineSetup};
@@ -69,7 +69,7 @@ pub fn open_judgement(
         SourceOfBaseline::Read(recorded) => (*recorded, true),
         SourceOfBaseline::Recorded(rev) => {
             refuse_other_clone(store, worktree, &open.commands)?;
-            let recorded = read_recorded_baseline(&open.store, &open.worktree_id, spec)?;
+            let recorded = open.recorded_baseline(spec)?;
             match rev.map(|rev| worktree.resolve(rev)).transpose()? {
                 None => (recorded.ok_or_else(|| nothing_recorded(&open, spec))?, true),
                 // The recorded refs belong to this judgement only where they were recorded with this very commit.
@@ -81,7 +81,7 @@ pub fn open_judgement(
         }
         SourceOfBaseline::RecordedIfAny(point) => {
             moves_anchor = false;
-            let recorded = read_recorded_baseline(&open.store, &open.worktree_id, spec)?;
+            let recorded = open.recorded_baseline(spec)?;
             match (point, recorded) {
                 (None, Some(recorded)) => (recorded, true),
                 (Some(point), Some(recorded)) if recorded.point == point => (recorded, true),

@@ -17,7 +17,7 @@ use watchdog_store::{
 use super::command_env::CommandEnv;
 use super::refusal::Refusal;
 use crate::clock::now;
-use crate::session::describe_removed_repository;
+use crate::session::{RecordedBaseline, describe_removed_repository, read_recorded_baseline};
 
 /// The command name that a watch writes into a lock.
 pub const WATCH: &str = "watchdog watch";
@@ -43,6 +43,14 @@ pub struct OpenWorktree {
 }
 
 impl OpenWorktree {
+    /// The recorded baseline of a spec; without one named, the latest.
+    pub fn recorded_baseline(
+        &self,
+        spec: Option<&str>,
+    ) -> Result<Option<RecordedBaseline>, UnreadableFact> {
+        read_recorded_baseline(&self.store, &self.worktree_id, spec)
+    }
+
     /// Opens the worktree, then the store.
     pub fn open(command_env: &CommandEnv) -> Result<Self, UnreadableFact> {
         let opened = command_env.open_worktree();

@@ -46,50 +46,24 @@ pub fn record_session_end(
     baseline_at: Timestamp,
     (end, gates): (&ContentIds, GateHooks),
 ) -> Result<(), StoreError> {
-    change_record(store, worktree_id, spec, baseline_at, |record| {
-        record.work.end = Some(end.clone());
-        record.work.gates_at_end = Some(gates.clone());
+    change_work(store, worktree_id, spec, baseline_at, |work| {
+        work.end = Some(end.clone());
+        work.gates_at_end = Some(gates.clone());
     })
 }
 
-/// Records that the session with this baseline goes on after its end, with these files uncommitted.
-pub fn record_resume(
+/// Changes what is recorded of the session with this baseline. Skips a record of another one.
+pub fn change_work(
     store: &dyn LocalStore,
     worktree_id: &str,
     spec: &str,
     baseline_at: Timestamp,
-    now: &ContentIds,
+    change: impl Fn(&mut SessionEdgeFiles),
 ) -> Result<(), StoreError> {
-    change_record(store, worktree_id, spec, baseline_at, |record| {
-        record.work.resume(now);
-    })
-}
-
-/// Records the other worktrees of the repository and its bundle when the session began that has this baseline.
-pub fn record_beside(
-    store: &dyn LocalStore,
-    worktree_id: &str,
-    spec: &str,
-    baseline_at: Timestamp,
-    beside: &SessionEdgeFiles,
-) -> Result<(), StoreError> {
-    change_record(store, worktree_id, spec, baseline_at, |record| {
-        record.work.siblings.clone_from(&beside.siblings);
-        (record.work.unread_siblings).clone_from(&beside.unread_siblings);
-        record.work.bundle.clone_from(&beside.bundle);
-    })
-}
-
-fn change_record(
-    store: &dyn LocalStore,
-    worktree_id: &str,
-    spec: &str,
-    baseline_at: Timestamp,
-    change: impl Fn(&mut UncommittedRecord),
-) -> Result<(), StoreError> {
-    if is_changed_by(store, worktree_id, spec, baseline_at, &change)? {
+    let change = |record: &mut UncommittedRecord| change(&mut record.work);
+    if is_changed_by(store, worktree_id, spec, baseline_at, change)? {
         UncommittedRecord::change_row(store, worktree_id, spec, |row| {
-            (changed_row(row, baseline_at, &change), ())
+            (changed_row(row, baseline_at, change), ())
         })?;
     }
     Ok(())

@@ -4,9 +4,7 @@ use jiff::Timestamp;
 
 use crate::hooks::{HookAction, HookEvent, HookInput, HookReply};
 use crate::rescue::BEFORE_SESSION;
-use crate::session::{
-    AnewBy, UncommittedRule, begin_anew, read_recorded_baseline, record_head_baseline, record_lives,
-};
+use crate::session::{AnewBy, UncommittedRule, begin_anew, record_head_baseline, record_lives};
 use watchdog_core::checks::describe_checks;
 use watchdog_core::config::settings::{ConfigSettings, OnNoCriteria, RescueSettings};
 use watchdog_core::decision::machine::ConfigTrust;
@@ -61,18 +59,18 @@ pub fn begin_session(
         .clone()
         .or_else(|| earlier.and_then(|earlier| earlier.spec));
     let spec = active.as_ref().map(|(spec, _)| spec.clone()).or(named);
-    let before = read_recorded_baseline(&open.store, &open.worktree_id, spec.as_deref())?;
+    let before = open.recorded_baseline(spec.as_deref())?;
     let mut recorded = match before {
         Some(mut before) if !fresh => {
             if active.is_none() && before.work.end.is_some() {
                 let (_, now) = open.worktree.uncommitted_contents()?;
                 before.work.resume(&now);
-                uncommitted::record_resume(
+                uncommitted::change_work(
                     store,
                     &open.worktree_id,
                     &before.spec,
                     before.at,
-                    &now,
+                    |work| work.resume(&now),
                 )?;
             }
             before

@@ -49,9 +49,7 @@ pub fn end_session(
             command_env.tell(&note.detail);
         }
         let (_, end) = open.worktree.uncommitted_contents()?;
-        if let Some(recorded) =
-            crate::session::read_recorded_baseline(&open.store, &open.worktree_id, Some(spec))?
-        {
+        if let Some(recorded) = open.recorded_baseline(Some(spec))? {
             let at_end = (&end, open.worktree.read_gate_hooks());
             uncommitted::record_session_end(store, &open.worktree_id, spec, recorded.at, at_end)?;
         }
@@ -67,8 +65,7 @@ pub fn end_session(
     let data = hook_session_ended_data(input.reason.as_deref(), input.session_id.as_deref(), inner);
     note_event(&open, &spec, kind::SESSION_ENDED, data, at)?;
 
-    let baseline =
-        crate::session::read_recorded_baseline(&open.store, &open.worktree_id, Some(&spec))?;
+    let baseline = open.recorded_baseline(Some(&spec))?;
     let settings = load_effective(
         command_env,
         &open,

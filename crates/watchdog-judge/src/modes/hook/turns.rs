@@ -7,7 +7,6 @@ use serde_json::Value;
 use crate::hooks::{HookAction, HookDialect, HookEvent, HookInput, HookReply};
 use crate::judge::origins::recorded_evidence;
 use crate::judge::session_work::read_uncommitted;
-use crate::session::read_recorded_baseline;
 use watchdog_agent::session_history::{CommandEnd, SessionHistory, settles_work};
 use watchdog_facts::display::{cut_text, plural};
 use watchdog_facts::evidence::UnreadableFact;
@@ -52,7 +51,7 @@ pub fn describe_turn(
         return Ok(reply);
     };
     let (store, row) = (open.store.as_ref(), hook_session::CLAIMS);
-    let baseline = read_recorded_baseline(&open.store, &open.worktree_id, session.spec.as_deref())?;
+    let baseline = open.recorded_baseline(session.spec.as_deref())?;
     if let Some(answered) = &baseline
         && event == HookEvent::PromptSubmit
         && !is_notification(input)

@@ -14,7 +14,7 @@ use crate::judge::live_session::RunningSession;
 use crate::judge::open_worktree::OpenWorktree;
 use crate::judge::signals::SignalState;
 use crate::judge::spawn_io::spawn_io;
-use crate::session::{RecordedBaseline, read_recorded_baseline};
+use crate::session::RecordedBaseline;
 use crate::tasks::task_board::LEASE_ENDED;
 use crate::wire::verdict_json::Judgement;
 use watchdog_core::config::task_file::TaskStatus;
@@ -50,10 +50,9 @@ impl ClaimedWork {
             };
             let _lock = open.lock(&around, "watchdog task", false).ok()?;
             let (recorded, is_known) = match earlier {
-                EarlierWork::Unpushed(commit) if commit == head => (
-                    read_recorded_baseline(&open.store, &open.worktree_id, Some(&id)).ok()??,
-                    true,
-                ),
+                EarlierWork::Unpushed(commit) if commit == head => {
+                    (open.recorded_baseline(Some(&id)).ok()??, true)
+                }
                 EarlierWork::Abandoned(baseline)
                     if is_judgeable(&around, &open, &id, (&baseline, &head))? =>
                 {
