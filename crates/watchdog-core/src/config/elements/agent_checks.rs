@@ -11,7 +11,7 @@ use super::super::settings::{
     CheckKind, SignalMatch, SignalTextCriterion, SqlResultCriterion, StructuredCriterion, TextScope,
 };
 use super::super::syntax::ValueKind;
-use super::check_type::CheckType;
+use super::check_type::{CheckType, criterion_of};
 
 /// The words for [`SignalMatch`].
 const MATCHES: &[(&str, SignalMatch)] = &[
@@ -71,13 +71,7 @@ pub(super) static SIGNAL: CheckType<SignalTextCriterion> = CheckType {
     },
     any_of: &[],
     wrap: CheckKind::Signal,
-    unwrap: |criterion| {
-        if let CheckKind::Signal(found) = criterion {
-            Some(found)
-        } else {
-            None
-        }
-    },
+    unwrap: criterion_of!(Signal),
 };
 
 const SCOPE_DOC: &str = "which of the agent's texts count: its `last` message, those since it was last asked, or all of the `session`";
@@ -177,13 +171,7 @@ pub(super) static STRUCTURED: CheckType<StructuredCriterion> = CheckType {
     },
     any_of: STRUCTURED_ASKS,
     wrap: CheckKind::Structured,
-    unwrap: |criterion| {
-        if let CheckKind::Structured(found) = criterion {
-            Some(found)
-        } else {
-            None
-        }
-    },
+    unwrap: criterion_of!(Structured),
 };
 
 const STRUCTURED_ASKS: &[&str] = &["tag", "required", "schema"];
@@ -247,13 +235,7 @@ pub(super) static SQL_RESULT: CheckType<SqlResultCriterion> = CheckType {
     },
     any_of: &[],
     wrap: CheckKind::SqlResult,
-    unwrap: |criterion| {
-        if let CheckKind::SqlResult(found) = criterion {
-            Some(found)
-        } else {
-            None
-        }
-    },
+    unwrap: criterion_of!(SqlResult),
 };
 
 pub(super) static ITERATIONS: CheckType<u64> = CheckType {

@@ -20,6 +20,17 @@ pub(in super::super) struct CheckType<S: 'static> {
     pub(super) unwrap: fn(&CheckKind) -> Option<&S>,
 }
 
+/// Finds the criterion in its variant of [`CheckKind`].
+macro_rules! criterion_of {
+    ($variant:ident) => {
+        |kind| match kind {
+            CheckKind::$variant(criterion) => Some(criterion),
+            _ => None,
+        }
+    };
+}
+pub(super) use criterion_of;
+
 /// A type of check, independent of its criterion's type.
 pub(in super::super) trait ErasedCheckType: Sync {
     /// The word that names it.

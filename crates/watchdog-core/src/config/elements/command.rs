@@ -13,7 +13,7 @@ use super::super::nearest::format_nearest_hint;
 use super::super::problem::quote_text;
 use super::super::reader::ConfigNode;
 use super::super::settings::{CheckKind, CommandCriterion, CommandLine, CommandSuccess};
-use super::check_type::CheckType;
+use super::check_type::{CheckType, criterion_of};
 use watchdog_facts::patterns::output_regex;
 use watchdog_facts::proof::TestChanges;
 
@@ -119,13 +119,7 @@ pub(super) static COMMAND: CheckType<CommandCriterion> = CheckType {
     },
     any_of: &[],
     wrap: CheckKind::Command,
-    unwrap: |criterion| {
-        if let CheckKind::Command(found) = criterion {
-            Some(found)
-        } else {
-            None
-        }
-    },
+    unwrap: criterion_of!(Command),
 };
 
 fn read_success_rule(node: &ConfigNode<'_>) -> Option<CommandSuccess> {

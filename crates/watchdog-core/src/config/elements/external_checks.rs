@@ -11,7 +11,7 @@ use super::super::settings::{
     CheckKind, CommandLine, CustomCriterion, CustomMode, IssueCriterion, JudgeCriterion,
     PhaseCriterion,
 };
-use super::check_type::CheckType;
+use super::check_type::{CheckType, criterion_of};
 
 const CUSTOM_MODES: &[(&str, CustomMode)] =
     &[("call", CustomMode::Call), ("stream", CustomMode::Stream)];
@@ -45,13 +45,7 @@ pub(super) static ISSUE: CheckType<IssueCriterion> = CheckType {
     },
     any_of: &["number", "pull_request"],
     wrap: CheckKind::Issue,
-    unwrap: |criterion| {
-        if let CheckKind::Issue(found) = criterion {
-            Some(found)
-        } else {
-            None
-        }
-    },
+    unwrap: criterion_of!(Issue),
 };
 
 fn issue_asks_for_something(section: &ConfigSection<'_>, criterion: &mut IssueCriterion, _: bool) {
@@ -100,13 +94,7 @@ pub(super) static PHASE: CheckType<PhaseCriterion> = CheckType {
     },
     any_of: &[],
     wrap: CheckKind::Phase,
-    unwrap: |criterion| {
-        if let CheckKind::Phase(found) = criterion {
-            Some(found)
-        } else {
-            None
-        }
-    },
+    unwrap: criterion_of!(Phase),
 };
 
 fn field_has_project(section: &ConfigSection<'_>, criterion: &mut PhaseCriterion, _: bool) {
@@ -138,13 +126,7 @@ pub(super) static JUDGE: CheckType<JudgeCriterion> = CheckType {
     },
     any_of: &[],
     wrap: CheckKind::Judge,
-    unwrap: |criterion| {
-        if let CheckKind::Judge(found) = criterion {
-            Some(found)
-        } else {
-            None
-        }
-    },
+    unwrap: criterion_of!(Judge),
 };
 
 pub(super) static CUSTOM: CheckType<CustomCriterion> = CheckType {
@@ -164,13 +146,7 @@ pub(super) static CUSTOM: CheckType<CustomCriterion> = CheckType {
     },
     any_of: &[],
     wrap: CheckKind::Custom,
-    unwrap: |criterion| {
-        if let CheckKind::Custom(found) = criterion {
-            Some(found)
-        } else {
-            None
-        }
-    },
+    unwrap: criterion_of!(Custom),
 };
 
 #[cfg(test)]

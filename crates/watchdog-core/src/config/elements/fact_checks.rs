@@ -4,7 +4,7 @@ use super::super::key_kinds::{FLAG, INSIDE_GLOB, TEXT, filled_list_of, list_of, 
 use super::super::key_table::{KeyBlock, keys, no_rules};
 use super::super::reader::ConfigSection;
 use super::super::settings::{CheckKind, FilesCriterion, GitCriterion};
-use super::check_type::CheckType;
+use super::check_type::{CheckType, criterion_of};
 
 pub(super) static GIT: CheckType<GitCriterion> = CheckType {
     doc: "Commits made here with a net change, and the state of the worktree, decide.",
@@ -26,13 +26,7 @@ pub(super) static GIT: CheckType<GitCriterion> = CheckType {
     },
     any_of: &[],
     wrap: CheckKind::Git,
-    unwrap: |criterion| {
-        if let CheckKind::Git(found) = criterion {
-            Some(found)
-        } else {
-            None
-        }
-    },
+    unwrap: criterion_of!(Git),
 };
 
 /// The intention of a wrong key is unknown.
@@ -61,13 +55,7 @@ pub(super) static FILES: CheckType<FilesCriterion> = CheckType {
     },
     any_of: &[],
     wrap: CheckKind::Files,
-    unwrap: |criterion| {
-        if let CheckKind::Files(found) = criterion {
-            Some(found)
-        } else {
-            None
-        }
-    },
+    unwrap: criterion_of!(Files),
 };
 
 #[cfg(test)]

@@ -3,7 +3,7 @@
 use super::super::key_kinds::{FILE_PATH, FLAG, TEXT, filled_list_of, list_of, nullable, whole};
 use super::super::key_table::{KeyBlock, keys, no_rules};
 use super::super::settings::{CheckKind, FeatureListCriterion, PlanCriterion};
-use super::check_type::CheckType;
+use super::check_type::{CheckType, criterion_of};
 
 impl Default for PlanCriterion {
     fn default() -> Self {
@@ -43,13 +43,7 @@ pub(super) static PLAN: CheckType<PlanCriterion> = CheckType {
     },
     any_of: &[],
     wrap: CheckKind::Plan,
-    unwrap: |criterion| {
-        if let CheckKind::Plan(found) = criterion {
-            Some(found)
-        } else {
-            None
-        }
-    },
+    unwrap: criterion_of!(Plan),
 };
 
 pub(super) static FEATURE_LIST: CheckType<FeatureListCriterion> = CheckType {
@@ -66,13 +60,7 @@ pub(super) static FEATURE_LIST: CheckType<FeatureListCriterion> = CheckType {
     },
     any_of: &[],
     wrap: CheckKind::FeatureList,
-    unwrap: |criterion| {
-        if let CheckKind::FeatureList(found) = criterion {
-            Some(found)
-        } else {
-            None
-        }
-    },
+    unwrap: criterion_of!(FeatureList),
 };
 
 #[cfg(test)]
