@@ -140,15 +140,13 @@ impl CheckMachine {
     /// Every check passed, and the session weakened one: a person decides.
     fn conclude_tests_weakened(&mut self, name: &str, why: &str) -> MachineAction {
         let allow = self.setup.commands.watchdog("snapshot --accept-criteria");
-        self.conclude(Verdict {
-            feedback: Some(format!(
+        self.conclude_advising(
+            Reason::TestsWeakened,
+            format!("{name}: {why}; if that is right: {allow}"),
+            Some(format!(
                 "{why}. Put the tests back, or say that the task changes what they expect."
             )),
-            ..Verdict::new(
-                Reason::TestsWeakened,
-                format!("{name}: {why}; if that is right: {allow}"),
-            )
-        })
+        )
     }
 
     pub(super) fn conclude_checks_passed(&mut self) -> MachineAction {
@@ -237,10 +235,7 @@ impl CheckMachine {
             Reason::BackgroundWork => format!("a check waits{why}"),
             _ => format!("a check ran without a result{why}"),
         };
-        self.conclude(Verdict {
-            feedback,
-            ..Verdict::new(reason, message)
-        })
+        self.conclude_advising(reason, message, feedback)
     }
 
     pub(super) fn conclude_nothing_to_do(&mut self) -> MachineAction {
@@ -365,10 +360,7 @@ impl CheckMachine {
         let next = reply.next_action.filter(|text| says_something(text));
         let feedback =
             self.and_what_is_unmet(self.after_what_git_says(next.as_deref().unwrap_or(FINISH)));
-        self.conclude(Verdict {
-            feedback: Some(feedback),
-            ..Verdict::new(Reason::Working, message)
-        })
+        self.conclude_advising(Reason::Working, message, Some(feedback))
     }
 
     pub(super) fn conclude_no_probe(&mut self) -> MachineAction {
@@ -393,10 +385,7 @@ impl CheckMachine {
         let feedback = self
             .unmet()
             .unwrap_or_else(|| self.after_what_git_says(nothing));
-        self.conclude(Verdict {
-            feedback: Some(feedback),
-            ..Verdict::new(Reason::Unfinished, message)
-        })
+        self.conclude_advising(Reason::Unfinished, message, Some(feedback))
     }
 
     /// No question was possible: commits and checks are all that there is to judge by.
@@ -421,10 +410,7 @@ impl CheckMachine {
             .map_or("the agent was not asked", UnaskedCause::clause);
         let message = format!("no new commit, and {cause}{uncommitted}");
         let feedback = self.after_what_git_says(FINISH);
-        self.conclude(Verdict {
-            feedback: Some(feedback),
-            ..Verdict::new(Reason::Unfinished, message)
-        })
+        self.conclude_advising(Reason::Unfinished, message, Some(feedback))
     }
 
     pub(super) fn conclude_cut_short(&mut self) -> MachineAction {
@@ -438,10 +424,7 @@ impl CheckMachine {
             "The session {how}. Go on from where it stopped, and commit."
         ));
         let feedback = self.and_what_is_unmet(feedback);
-        self.conclude(Verdict {
-            feedback: Some(feedback),
-            ..Verdict::new(Reason::Unfinished, message)
-        })
+        self.conclude_advising(Reason::Unfinished, message, Some(feedback))
     }
 
     fn how_it_was_cut(&self) -> String {
@@ -490,10 +473,7 @@ impl CheckMachine {
             (true, None) => FINISH.to_string(),
         };
         let feedback = self.after_what_git_says(&feedback);
-        self.conclude(Verdict {
-            feedback: Some(feedback),
-            ..Verdict::new(Reason::Unfinished, message)
-        })
+        self.conclude_advising(Reason::Unfinished, message, Some(feedback))
     }
 
     /// git waits for somebody to finish something: nothing is complete before that.
@@ -531,10 +511,7 @@ impl CheckMachine {
             "{what}; nothing is complete before it is finished or aborted{}",
             self.kept_in()
         );
-        self.conclude(Verdict {
-            feedback: Some(todo),
-            ..Verdict::new(Reason::OperationInProgress, message)
-        })
+        self.conclude_advising(Reason::OperationInProgress, message, Some(todo))
     }
 
     /// Something that the session began still runs.
@@ -590,10 +567,7 @@ impl CheckMachine {
             "the session ended, and work that it began still runs: {what}{}",
             self.kept_in()
         );
-        self.conclude(Verdict {
-            feedback: self.unmet(),
-            ..Verdict::new(Reason::BackgroundWork, message)
-        })
+        self.conclude_advising(Reason::BackgroundWork, message, self.unmet())
     }
 
     /// The session was refused tools and left nothing: another one would meet the same, and no answer of its agent would change that.
@@ -614,10 +588,7 @@ impl CheckMachine {
         };
         // The warning's sentence is added where verdicts are recorded.
         let message = "the session could do nothing: it left no commit and no change";
-        self.conclude(Verdict {
-            feedback: Some(feedback),
-            ..Verdict::new(Reason::MaxIterations, message)
-        })
+        self.conclude_advising(Reason::MaxIterations, message, Some(feedback))
     }
 
     /// A session that was cut short changed nothing.
@@ -628,10 +599,7 @@ impl CheckMachine {
                 let feedback =
                     format!("The session {how}. It left no commit and no change: begin again.");
                 let message = format!("the session {how}; it left no commit and no change");
-                return self.conclude(Verdict {
-                    feedback: Some(feedback),
-                    ..Verdict::new(Reason::Unfinished, message)
-                });
+                return self.conclude_advising(Reason::Unfinished, message, Some(feedback));
             }
             Some(SessionEnd::Idle { .. }) => Reason::SessionIdle,
             _ => Reason::SessionTimeout,
@@ -709,10 +677,7 @@ impl CheckMachine {
             None => "no probe was answered".to_string(),
         };
         let message = format!("{how}{}", self.rescued_or_kept());
-        self.conclude(Verdict {
-            feedback: self.unmet(),
-            ..Verdict::new(Reason::ProbeError, message)
-        })
+        self.conclude_advising(Reason::ProbeError, message, self.unmet())
     }
 
     /// The reason why no probe was possible, behind another reason.

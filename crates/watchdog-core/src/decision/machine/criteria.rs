@@ -26,6 +26,19 @@ impl CheckMachine {
         MachineAction::ReadCriteria
     }
 
+    /// The same, with words for the next session.
+    pub(super) fn conclude_advising(
+        &mut self,
+        reason: Reason,
+        message: impl Into<String>,
+        feedback: Option<String>,
+    ) -> MachineAction {
+        self.conclude(Verdict {
+            feedback,
+            ..Verdict::new(reason, message)
+        })
+    }
+
     pub(super) fn on_criteria(&mut self, fact: ReadFact<CriteriaChanged>) -> MachineAction {
         let mut verdict = *self
             .held_back

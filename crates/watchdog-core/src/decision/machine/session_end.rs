@@ -222,10 +222,7 @@ impl CheckMachine {
         };
         let commits = commits.unwrap_or_default();
         let message = format!("{words}{commits}{uncommitted}{}", self.kept_in());
-        self.conclude(Verdict {
-            feedback: self.unmet(),
-            ..Verdict::new(Reason::SessionActive, message)
-        })
+        self.conclude_advising(Reason::SessionActive, message, self.unmet())
     }
 
     /// The agent says complete, and its work may not be committed yet.
