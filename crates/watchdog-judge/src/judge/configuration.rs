@@ -155,15 +155,8 @@ fn resolve_effective_config(
             .any(|listed_hash| listed_hash.trim().eq_ignore_ascii_case(&hash))
     };
     let allowed = |bytes: &[u8]| store.is_trusted(&hash(bytes), command_env.trusted.as_deref());
-    let as_it_is = |bytes: &Vec<u8>| {
-        Some(EffectiveConfigFile {
-            bytes: bytes.clone(),
-            rev: None,
-            note: None,
-        })
-    };
     let mut chosen_file = match &in_worktree {
-        Some(bytes) if named_now(bytes) => as_it_is(bytes),
+        Some(bytes) if named_now(bytes) => Some(EffectiveConfigFile::without_note(bytes.clone())),
         _ => in_force(
             (worktree, &commands),
             anchor.as_ref(),
@@ -178,7 +171,7 @@ fn resolve_effective_config(
         && !allowed(&pinned.bytes)?
         && allowed(bytes)?
     {
-        chosen_file = as_it_is(bytes);
+        chosen_file = Some(EffectiveConfigFile::without_note(bytes.clone()));
     }
     let Some(config_file) = chosen_file else {
         return Ok(EffectiveConfig {
@@ -233,6 +226,14 @@ struct EffectiveConfigFile {
 }
 
 impl EffectiveConfigFile {
+    fn without_note(bytes: Vec<u8>) -> Self {
+        EffectiveConfigFile {
+            bytes,
+            rev: None,
+            note: None,
+        }
+    }
+
     fn text(&self) -> String {
         String::from_utf8_lossy(&self.bytes).into_owned()
     }
@@ -264,18 +265,10 @@ fn in_force(
         None => committed()?,
     };
     let Some(pinned) = pinned else {
-        return Ok(in_worktree.map(|bytes| EffectiveConfigFile {
-            bytes,
-            rev: None,
-            note: None,
-        }));
+        return Ok(in_worktree.map(EffectiveConfigFile::without_note));
     };
     if in_worktree.as_ref() == Some(&pinned) {
-        return Ok(Some(EffectiveConfigFile {
-            bytes: pinned,
-            rev: None,
-            note: None,
-        }));
+        return Ok(Some(EffectiveConfigFile::without_note(pinned)));
     }
     let note = match in_worktree {
         Some(_) => format!(

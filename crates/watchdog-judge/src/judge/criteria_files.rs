@@ -57,14 +57,9 @@ pub fn compare_criteria_files(input: &JudgementInput) -> ReadFact<CriteriaChange
         });
     }
     let guards = path_globs(&settings.guards).map_err(glob_error_to_fact)?;
-    let CriteriaFileNames { lists, words } = CriteriaFileNames::from_settings(settings);
     let worktree = input.worktree();
     let root = worktree.root().to_owned();
-    let mut named: BTreeSet<String> = lists
-        .into_iter()
-        .filter_map(|path| strip_root(&root, path))
-        .collect();
-    named.extend(at_point(&point, &worktree, words)?);
+    let named = named_files(settings, &point, &worktree)?;
     let mut changed = CriteriaChanged::default();
     if !guards.is_empty() || !named.is_empty() {
         let wanted = GuardedPaths::new(&settings.guards, named).map_err(glob_error_to_fact)?;
@@ -92,6 +87,22 @@ pub fn compare_criteria_files(input: &JudgementInput) -> ReadFact<CriteriaChange
     Ok(changed)
 }
 
+/// The files that the settings name, as far as they lie in the worktree or in the commit.
+fn named_files(
+    settings: &ConfigSettings,
+    point: &HistoryPoint,
+    worktree: &Worktree,
+) -> ReadFact<BTreeSet<String>> {
+    let CriteriaFileNames { lists, words } = CriteriaFileNames::from_settings(settings);
+    let mut named = at_point(point, worktree, words)?;
+    named.extend(
+        lists
+            .into_iter()
+            .filter_map(|path| strip_root(worktree.root(), path)),
+    );
+    Ok(named)
+}
+
 /// The guarded, protected and named files of a worktree that differ from a commit already. Their present content is later not taken for a
 /// change.
 pub fn find_differing_files(
@@ -99,17 +110,11 @@ pub fn find_differing_files(
     settings: &ConfigSettings,
     point: &HistoryPoint,
 ) -> ReadFact<DifferingFiles> {
-    let root = worktree.root().to_owned();
-    let CriteriaFileNames { lists, words } = CriteriaFileNames::from_settings(settings);
-    let mut named: BTreeSet<String> = lists
-        .into_iter()
-        .filter_map(|path| strip_root(&root, path))
-        .collect();
-    named.extend(at_point(point, worktree, words)?);
+    let mut named = named_files(settings, point, worktree)?;
     named.extend(
         rescue_words(settings)
             .into_iter()
-            .filter_map(|word| strip_root(&root, word)),
+            .filter_map(|word| strip_root(worktree.root(), word)),
     );
     let mut globs = settings.guards.clone();
     for (_, criterion) in single_checks(&settings.checks) {
