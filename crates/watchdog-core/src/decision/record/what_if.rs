@@ -10,7 +10,7 @@ use watchdog_facts::verdict::{Evidence, Reason};
 use super::JudgementRecord;
 use super::run::{RunEnd, run_changed, run_record};
 use crate::config::settings::{OnNoCriteria, RescueMode};
-use crate::decision::machine::{ConfigTrust, MachineEvent, SurvivorFacts};
+use crate::decision::machine::{ConfigTrust, MachineEvent};
 
 /// A thing that could have been otherwise.
 #[derive(Debug, Clone, Copy)]
@@ -19,7 +19,7 @@ pub struct SingleChange {
     pub word: &'static str,
     /// The same for a person: "had …".
     pub sentence: &'static str,
-    change: fn(&mut JudgementRecord) -> bool,
+    change: fn(&mut JudgementRecord),
 }
 
 /// Its end.
@@ -39,103 +39,99 @@ pub enum ChangedEnd {
     },
 }
 
+const fn single_change(
+    word: &'static str,
+    sentence: &'static str,
+    change: fn(&mut JudgementRecord),
+) -> SingleChange {
+    SingleChange {
+        word,
+        sentence,
+        change,
+    }
+}
+
 /// Every change that is tried.
 pub const CHANGES: &[SingleChange] = &[
-    SingleChange {
-        word: "commit_made",
-        sentence: "a commit with a net change had been made here",
-        change: commit_made,
-    },
-    SingleChange {
-        word: "nothing_uncommitted",
-        sentence: "nothing of the session's work had been uncommitted",
-        change: clear_own_changes,
-    },
-    SingleChange {
-        word: "everything_committed",
-        sentence: "all of the work had been committed, and nothing left uncommitted",
-        change: everything_committed,
-    },
-    SingleChange {
-        word: "no_commit",
-        sentence: "no commit had been made",
-        change: no_commit,
-    },
-    SingleChange {
-        word: "checks_pass",
-        sentence: "every check had passed",
-        change: checks_pass,
-    },
-    SingleChange {
-        word: "checks_unmet",
-        sentence: "a check had not been met",
-        change: checks_unmet,
-    },
-    SingleChange {
-        word: "reply_complete",
-        sentence: "the agent had answered complete",
-        change: reply_complete,
-    },
-    SingleChange {
-        word: "reply_working",
-        sentence: "the agent had answered working",
-        change: reply_working,
-    },
-    SingleChange {
-        word: "rescue_commits",
-        sentence: "the rescue had committed the work",
-        change: rescue_commits,
-    },
-    SingleChange {
-        word: "rescue_allowed",
-        sentence: "rescue had been allowed to commit",
-        change: rescue_allowed,
-    },
-    SingleChange {
-        word: "operation_finished",
-        sentence: "the operation of git had been finished",
-        change: operation_finished,
-    },
-    SingleChange {
-        word: "nothing_runs",
-        sentence: "nothing of the session had been running any more",
-        change: nothing_runs,
-    },
-    SingleChange {
-        word: "session_ended_itself",
-        sentence: "the session had ended by itself",
-        change: session_ended_itself,
-    },
-    SingleChange {
-        word: "guards_unchanged",
-        sentence: "the guarded files had been as they were",
-        change: guards_unchanged,
-    },
-    SingleChange {
-        word: "trusted",
-        sentence: "completion.json had been trusted",
-        change: trust_config,
-    },
-    SingleChange {
-        word: "weaker_evidence",
-        sentence: "require_evidence had accepted weaker evidence",
-        change: weaker_evidence,
-    },
-    SingleChange {
-        word: "no_criteria_by_git",
-        sentence: "on_no_criteria had been git",
-        change: no_criteria_by_git,
-    },
-    SingleChange {
-        word: "first_nothing_to_do",
-        sentence: "it had been the first 'nothing to do'",
-        change: first_nothing_to_do,
-    },
-    SingleChange {
-        word: "probing_allowed",
-        sentence: "the agent had been asked",
-        change: probing_allowed,
-    },
+    single_change(
+        "commit_made",
+        "a commit with a net change had been made here",
+        commit_made,
+    ),
+    single_change(
+        "nothing_uncommitted",
+        "nothing of the session's work had been uncommitted",
+        clear_own_changes,
+    ),
+    single_change(
+        "everything_committed",
+        "all of the work had been committed, and nothing left uncommitted",
+        everything_committed,
+    ),
+    single_change("no_commit", "no commit had been made", no_commit),
+    single_change("checks_pass", "every check had passed", checks_pass),
+    single_change("checks_unmet", "a check had not been met", checks_unmet),
+    single_change(
+        "reply_complete",
+        "the agent had answered complete",
+        |record| replace_reply(record, ReplyStatus::Complete),
+    ),
+    single_change(
+        "reply_working",
+        "the agent had answered working",
+        |record| replace_reply(record, ReplyStatus::Working),
+    ),
+    single_change(
+        "rescue_commits",
+        "the rescue had committed the work",
+        rescue_commits,
+    ),
+    single_change(
+        "rescue_allowed",
+        "rescue had been allowed to commit",
+        rescue_allowed,
+    ),
+    single_change(
+        "operation_finished",
+        "the operation of git had been finished",
+        operation_finished,
+    ),
+    single_change(
+        "nothing_runs",
+        "nothing of the session had been running any more",
+        nothing_runs,
+    ),
+    single_change(
+        "session_ended_itself",
+        "the session had ended by itself",
+        session_ended_itself,
+    ),
+    single_change(
+        "guards_unchanged",
+        "the guarded files had been as they were",
+        guards_unchanged,
+    ),
+    single_change("trusted", "completion.json had been trusted", |record| {
+        record.setup.trust = ConfigTrust::Settled
+    }),
+    single_change(
+        "weaker_evidence",
+        "require_evidence had accepted weaker evidence",
+        |record| record.setup.require_evidence = Evidence::None,
+    ),
+    single_change(
+        "no_criteria_by_git",
+        "on_no_criteria had been git",
+        |record| record.setup.on_no_criteria = OnNoCriteria::Git,
+    ),
+    single_change(
+        "first_nothing_to_do",
+        "it had been the first 'nothing to do'",
+        |record| record.setup.earlier.nothing_to_do_streak = 0,
+    ),
+    single_change("probing_allowed", "the agent had been asked", |record| {
+        record.setup.no_probe = false
+    }),
 ];
 
 /// The changes that lead to something else than the record does, each with what it leads to.
@@ -144,7 +140,8 @@ pub fn what_if(record: &JudgementRecord) -> Vec<(SingleChange, ChangedEnd)> {
     let mut ends: Vec<(SingleChange, ChangedEnd)> = Vec::new();
     for change in CHANGES {
         let mut changed = record.clone();
-        if !(change.change)(&mut changed) {
+        (change.change)(&mut changed);
+        if changed == *record {
             continue;
         }
         let end = match change.word {
@@ -169,21 +166,15 @@ fn to_changed_end(end: &RunEnd) -> ChangedEnd {
     }
 }
 
-/// Changes each event in place; tells whether any is another one now.
-fn change_each_event(
-    record: &mut JudgementRecord,
-    mut change: impl FnMut(&mut MachineEvent),
-) -> bool {
-    let before = record.steps.clone();
+fn change_each_event(record: &mut JudgementRecord, change: impl FnMut(&mut MachineEvent)) {
     record
         .steps
         .iter_mut()
         .filter_map(|step| step.event.as_mut())
-        .for_each(&mut change);
-    record.steps != before
+        .for_each(change);
 }
 
-fn commit_made(record: &mut JudgementRecord) -> bool {
+fn commit_made(record: &mut JudgementRecord) {
     change_each_event(record, |event| {
         if let MachineEvent::Commits(Ok(commits)) = event
             && !commits.completes()
@@ -197,7 +188,7 @@ fn commit_made(record: &mut JudgementRecord) -> bool {
     })
 }
 
-fn clear_own_changes(record: &mut JudgementRecord) -> bool {
+fn clear_own_changes(record: &mut JudgementRecord) {
     change_each_event(record, |event| {
         if let MachineEvent::Changes(Ok(changes)) = event
             && changes.work > 0
@@ -215,12 +206,18 @@ fn clear_own_changes(record: &mut JudgementRecord) -> bool {
     })
 }
 
-fn everything_committed(record: &mut JudgementRecord) -> bool {
-    let (committed, cleaned) = (commit_made(record), clear_own_changes(record));
-    committed && cleaned
+fn everything_committed(record: &mut JudgementRecord) {
+    let before = record.clone();
+    commit_made(record);
+    let committed = record.clone();
+    clear_own_changes(record);
+    // Either of the two alone is a change of its own.
+    if committed == before || *record == committed {
+        *record = before;
+    }
 }
 
-fn no_commit(record: &mut JudgementRecord) -> bool {
+fn no_commit(record: &mut JudgementRecord) {
     change_each_event(record, |event| {
         if let MachineEvent::Commits(Ok(commits)) = event
             && commits.completes()
@@ -231,7 +228,7 @@ fn no_commit(record: &mut JudgementRecord) -> bool {
     })
 }
 
-fn checks_pass(record: &mut JudgementRecord) -> bool {
+fn checks_pass(record: &mut JudgementRecord) {
     change_each_event(record, |event| {
         if let MachineEvent::Checks(judged) = event
             && judged.outcome != CheckOutcome::Pass
@@ -266,7 +263,7 @@ fn most_by_before(results: &[CheckResult]) -> Evidence {
     }
 }
 
-fn checks_unmet(record: &mut JudgementRecord) -> bool {
+fn checks_unmet(record: &mut JudgementRecord) {
     change_each_event(record, |event| {
         if let MachineEvent::Checks(judged) = event
             && judged.outcome != CheckOutcome::Unmet
@@ -281,7 +278,7 @@ fn checks_unmet(record: &mut JudgementRecord) -> bool {
     })
 }
 
-fn replace_reply(record: &mut JudgementRecord, status: ReplyStatus) -> bool {
+fn replace_reply(record: &mut JudgementRecord, status: ReplyStatus) {
     change_each_event(record, |event| {
         if let MachineEvent::Probe(probe) = event
             && !matches!(&probe.outcome, ProbeOutcome::Reply(reply) if reply.status == status && reply.contradiction().is_none())
@@ -291,15 +288,7 @@ fn replace_reply(record: &mut JudgementRecord, status: ReplyStatus) -> bool {
     })
 }
 
-fn reply_complete(record: &mut JudgementRecord) -> bool {
-    replace_reply(record, ReplyStatus::Complete)
-}
-
-fn reply_working(record: &mut JudgementRecord) -> bool {
-    replace_reply(record, ReplyStatus::Working)
-}
-
-fn rescue_commits(record: &mut JudgementRecord) -> bool {
+fn rescue_commits(record: &mut JudgementRecord) {
     change_each_event(record, |event| {
         if let MachineEvent::Rescue(read) = event
             && !matches!(read, Ok(outcome) if outcome.commits > 0 && outcome.failed.is_none())
@@ -312,18 +301,15 @@ fn rescue_commits(record: &mut JudgementRecord) -> bool {
     })
 }
 
-fn rescue_allowed(record: &mut JudgementRecord) -> bool {
+fn rescue_allowed(record: &mut JudgementRecord) {
     let setup = &mut record.setup;
-    let allowed =
-        !setup.no_rescue && !matches!(setup.rescue_mode, RescueMode::Snapshot | RescueMode::Off);
     setup.no_rescue = false;
     if matches!(setup.rescue_mode, RescueMode::Snapshot | RescueMode::Off) {
         setup.rescue_mode = RescueMode::Single;
     }
-    !allowed
 }
 
-fn operation_finished(record: &mut JudgementRecord) -> bool {
+fn operation_finished(record: &mut JudgementRecord) {
     change_each_event(record, |event| match event {
         MachineEvent::Commits(Ok(commits)) => {
             commits.operation = None;
@@ -334,62 +320,31 @@ fn operation_finished(record: &mut JudgementRecord) -> bool {
     })
 }
 
-fn nothing_runs(record: &mut JudgementRecord) -> bool {
-    let had_survivors = !record.setup.survivors.is_empty();
+fn nothing_runs(record: &mut JudgementRecord) {
     record.setup.survivors.clear();
     change_each_event(record, |event| {
         if let MachineEvent::Survivors(found) = event {
-            *found = SurvivorFacts {
-                holding: Vec::new(),
-                ..found.clone()
-            };
+            found.holding.clear();
         }
-    }) || had_survivors
+    });
 }
 
-fn session_ended_itself(record: &mut JudgementRecord) -> bool {
-    let by_itself = Some(SessionEnd::Ended {
-        exit: ProcessExit::Code(0),
-    });
-    match &record.setup.session {
-        None | Some(SessionEnd::Ended { .. }) => false,
-        Some(_) => {
-            record.setup.session = by_itself;
-            true
-        }
+fn session_ended_itself(record: &mut JudgementRecord) {
+    if let Some(session) = &mut record.setup.session
+        && !matches!(session, SessionEnd::Ended { .. })
+    {
+        *session = SessionEnd::Ended {
+            exit: ProcessExit::Code(0),
+        };
     }
 }
 
-fn guards_unchanged(record: &mut JudgementRecord) -> bool {
+fn guards_unchanged(record: &mut JudgementRecord) {
     change_each_event(record, |event| {
         if let MachineEvent::Criteria(read) = event {
             *read = Ok(CriteriaChanged::default());
         }
     })
-}
-
-fn trust_config(record: &mut JudgementRecord) -> bool {
-    let untrusted = record.setup.trust != ConfigTrust::Settled;
-    record.setup.trust = ConfigTrust::Settled;
-    untrusted
-}
-
-fn weaker_evidence(record: &mut JudgementRecord) -> bool {
-    let wanted = std::mem::replace(&mut record.setup.require_evidence, Evidence::None);
-    wanted != Evidence::None
-}
-
-fn no_criteria_by_git(record: &mut JudgementRecord) -> bool {
-    let before = std::mem::replace(&mut record.setup.on_no_criteria, OnNoCriteria::Git);
-    before != OnNoCriteria::Git
-}
-
-fn first_nothing_to_do(record: &mut JudgementRecord) -> bool {
-    std::mem::take(&mut record.setup.earlier.nothing_to_do_streak) > 0
-}
-
-fn probing_allowed(record: &mut JudgementRecord) -> bool {
-    std::mem::take(&mut record.setup.no_probe)
 }
 
 #[cfg(test)]

@@ -9,7 +9,7 @@ use watchdog_facts::evidence::{
 
 use super::*;
 use crate::config::settings::ConfigSettings;
-use crate::decision::machine::{ChecksResult, MachineSetup};
+use crate::decision::machine::{ChecksResult, MachineSetup, SurvivorFacts};
 
 fn record(setup: MachineSetup, events: impl IntoIterator<Item = MachineEvent>) -> JudgementRecord {
     let mut record = JudgementRecord::new(setup);
@@ -27,7 +27,9 @@ fn changed(word: &str, mut record: JudgementRecord) -> Option<JudgementRecord> {
         .iter()
         .find(|change| change.word == word)
         .expect("there is such a change");
-    (change.change)(&mut record).then_some(record)
+    let before = record.clone();
+    (change.change)(&mut record);
+    (record != before).then_some(record)
 }
 
 fn assert_becomes(word: &str, before: MachineEvent, after: Option<MachineEvent>) {
