@@ -16,12 +16,12 @@ use crate::cli::table::{table_lines, terminal_width};
 use crate::cli::terminal::CommandTerminal;
 use watchdog_judge::judge::command_env::CommandEnv;
 use watchdog_judge::modes::fleet::{
-    AccountStanding, COUNTED, FleetSetting, WaitingCopies, account_as_recorded,
-    shared_repositories, waiting_copies,
+    AccountStanding, COUNTED, FleetSetting, account_as_recorded, shared_repositories,
+    waiting_copies,
 };
 use watchdog_judge::wire::fleet_json::{
-    FleetCopiesJson, FleetMachineJson, FleetStatusJson, KeptEventsJson, SharedRepository,
-    SharedRepositoryJson, no_object,
+    FleetMachineJson, FleetStatusJson, KeptEventsJson, SharedRepository, SharedRepositoryJson,
+    WaitingCopies,
 };
 use watchdog_judge::wire::verdict_json::as_answer;
 
@@ -137,11 +137,7 @@ impl FleetKnown {
             read_only: survey.map(|survey| survey.is_read_only),
             clock_ahead_ms: survey.map(|survey| survey.clock_ahead_ms),
             missing_rights: survey.map(|survey| &survey.missing_rights[..]),
-            copies: FleetCopiesJson {
-                waiting: waiting.events,
-                missed: waiting.missed,
-                failing_since: waiting.failing_since,
-            },
+            copies: *waiting,
             events: survey
                 .and_then(|survey| survey.events.as_ref())
                 .map(|events| KeptEventsJson {
@@ -150,7 +146,7 @@ impl FleetKnown {
                 }),
             removed: survey.map(|survey| is_removed(setting, survey)),
             machines,
-            account_standing: standing_json(no_object(), account),
+            account_standing: standing_json(Value::default(), account),
             repositories: repositories.collect(),
         })
     }

@@ -187,10 +187,7 @@ fn run_fleet_join(
             &setting.server.server(),
             true,
         );
-        let shared = shared
-            .as_ref()
-            .map(|shared| (shared.id.as_str(), shared.remote.as_str()));
-        terminal.value(&with_shared_repository(joined, shared));
+        terminal.value(&with_shared_repository(joined, shared.as_ref()));
     } else if let Some(shared) = &shared {
         terminal.sentence(&format!(
             "This repository is shared as {}.",

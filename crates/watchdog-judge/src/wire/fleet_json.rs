@@ -209,7 +209,7 @@ pub struct FleetStatusJson<'a> {
     /// Rights that the role lacks.
     pub missing_rights: Option<&'a [String]>,
     /// What waits to be copied.
-    pub copies: FleetCopiesJson,
+    pub copies: WaitingCopies,
     /// What the server keeps; `None` where that cannot be read.
     pub events: Option<KeptEventsJson>,
     /// Whether somebody took this machine out.
@@ -222,11 +222,12 @@ pub struct FleetStatusJson<'a> {
     pub repositories: Vec<SharedRepositoryJson<'a>>,
 }
 
-/// What waits on this machine.
-#[derive(Debug, Serialize)]
-pub struct FleetCopiesJson {
+/// The waiting copies of this machine.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
+pub struct WaitingCopies {
     /// Events of this machine's journal that were not copied yet, those that stay here included; counted up to 10,000.
-    pub waiting: usize,
+    #[serde(rename = "waiting")]
+    pub events: usize,
     /// Events that were deleted for their age before they were copied.
     pub missed: u64,
     /// Since when the server has taken nothing.
@@ -253,17 +254,12 @@ pub struct SharedRepositoryJson<'a> {
     pub address: String,
 }
 
-/// An object that others fill.
-pub fn no_object() -> Value {
-    json!({})
-}
-
 /// Adds the repository to `watchdog fleet join --json`: the id under which it is shared, and the
 /// remote. Without it, the repository is not shared.
-pub fn with_shared_repository(mut joined: Value, shared: Option<(&str, &str)>) -> Value {
+pub fn with_shared_repository(mut joined: Value, shared: Option<&SharedRepository>) -> Value {
     joined["repository"] = shared.map_or(
         Value::Null,
-        |(id, remote)| json!({"id": id, "remote": remote}),
+        |shared| json!({"id": shared.id, "remote": shared.remote}),
     );
     joined
 }

@@ -144,14 +144,14 @@ impl PageFigures {
             }
         }
         let mut bits = BitColumns::default();
-        bits.number(self.days.len() as u64);
-        bits.column(&gaps);
-        bits.column(&specs);
-        bits.column(&steps);
+        bits.push_number(self.days.len() as u64);
+        bits.push_column(&gaps);
+        bits.push_column(&specs);
+        bits.push_column(&steps);
         for column in columns.values() {
-            bits.number(column.gaps.len() as u64);
-            bits.column(&column.gaps);
-            bits.column(&column.counts);
+            bits.push_number(column.gaps.len() as u64);
+            bits.push_column(&column.gaps);
+            bits.push_column(&column.counts);
         }
         // The names of checks come from outside.
         (bits.bytes, columns.into_keys().map(shorten_name).collect())
@@ -185,8 +185,8 @@ impl PageFigures {
             last = *date;
         }
         let mut bits = BitColumns::default();
-        bits.number(columns[0].len() as u64);
-        columns.iter().for_each(|column| bits.column(column));
+        bits.push_number(columns[0].len() as u64);
+        columns.iter().for_each(|column| bits.push_column(column));
         bits.bytes
     }
 }
@@ -240,7 +240,7 @@ impl BitColumns {
     /// The longest quotient in unary; a number with a longer one stands as it is, after its length.
     const LONGEST: u64 = 20;
 
-    fn bits(&mut self, value: u64, count: u32) {
+    fn push_bits(&mut self, value: u64, count: u32) {
         for at in (0..count).rev() {
             if self.taken == 0 {
                 self.bytes.push(0);
@@ -255,30 +255,30 @@ impl BitColumns {
     }
 
     /// A number beside the columns.
-    fn number(&mut self, number: u64) {
-        self.bits(number, 40);
+    fn push_number(&mut self, number: u64) {
+        self.push_bits(number, 40);
     }
 
-    fn column(&mut self, numbers: &[u64]) {
+    fn push_column(&mut self, numbers: &[u64]) {
         let mean = numbers
             .iter()
             .map(|number| u128::from(*number))
             .sum::<u128>()
             / numbers.len().max(1) as u128;
         let parameter = mean.checked_ilog2().unwrap_or(0).min(40);
-        self.bits(parameter.into(), 6);
+        self.push_bits(parameter.into(), 6);
         for number in numbers {
             let quotient = number >> parameter;
             if quotient < Self::LONGEST {
-                self.bits((1 << (quotient + 1)) - 2, quotient as u32 + 1);
-                self.bits(*number, parameter);
+                self.push_bits((1 << (quotient + 1)) - 2, quotient as u32 + 1);
+                self.push_bits(*number, parameter);
             } else {
                 // A script's numbers have 53 bits.
                 let number = (*number).min((1 << 53) - 1);
                 let length = number.checked_ilog2().map_or(0, |log| log + 1);
-                self.bits((1 << Self::LONGEST) - 1, Self::LONGEST as u32);
-                self.bits(length.into(), 6);
-                self.bits(number, length);
+                self.push_bits((1 << Self::LONGEST) - 1, Self::LONGEST as u32);
+                self.push_bits(length.into(), 6);
+                self.push_bits(number, length);
             }
         }
     }
@@ -354,7 +354,7 @@ mod tests {
     fn bit_columns_pack_small_numbers_tightly() {
         let bytes = |numbers: &[u64]| {
             let mut bits = BitColumns::default();
-            bits.column(numbers);
+            bits.push_column(numbers);
             bits.bytes
         };
         // Six bits of parameter 0, then 0, 0, 1 and 2 in unary.

@@ -5,7 +5,6 @@ use std::path::Path;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
-use jiff::Timestamp;
 use watchdog_fleet::machines::send_heartbeat;
 use watchdog_fleet::{FleetServer, FleetStore};
 use watchdog_process::{start_detached, started_by_a_watchdog};
@@ -17,6 +16,7 @@ use super::copying::{CopiedEvents, CopyIdentity, copy_events, count_waiting_even
 use super::fleet_setting::{FleetSetting, FleetSettingError};
 use crate::clock::now;
 use crate::judge::command_env::CommandEnv;
+use crate::wire::fleet_json::WaitingCopies;
 
 /// Beyond this many, waiting events are not counted.
 pub const COUNTED: usize = 10_000;
@@ -183,17 +183,6 @@ pub fn copy_now(
         usize::MAX,
     )?;
     Ok(Some((setting, done)))
-}
-
-/// The waiting copies of this machine.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct WaitingCopies {
-    /// Events of the journal that were not looked at yet, at most [`COUNTED`].
-    pub events: usize,
-    /// Events that were deleted for their age before they were copied.
-    pub missed: u64,
-    /// Since when the server has taken nothing.
-    pub failing_since: Option<Timestamp>,
 }
 
 /// Counts the events that wait to be copied.

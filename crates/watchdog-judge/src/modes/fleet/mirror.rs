@@ -20,7 +20,7 @@ use watchdog_store::{
     looped::LoopRecord, open_store, session::SessionRecord,
 };
 
-use super::fleet_setting::{FleetSetting, FleetSettingError};
+use super::fleet_setting::{FleetSetting, FleetSettingError, unusable};
 use super::mirrored::{MirroredWork, mirrored_id};
 use crate::clock::now;
 use crate::wire::fleet_copy::of_machine;
@@ -152,12 +152,8 @@ impl FleetMirror {
             };
             if !is_continued {
                 // A standby took over that lacked some of it, or a backup was brought back: what is here is of another history.
-                fs::remove_dir_all(self.dir.root()).map_err(|error| {
-                    FleetSettingError::Unusable {
-                        path: self.dir.root().to_owned(),
-                        why: error.to_string(),
-                    }
-                })?;
+                fs::remove_dir_all(self.dir.root())
+                    .map_err(|error| unusable(self.dir.root())(error.to_string()))?;
                 self.dir.ensure()?;
                 self.store = open_store(&self.dir)?;
                 through = EventCursor::START;

@@ -22,9 +22,7 @@ mod sharing;
 
 pub use account_limits::{ClearedLimits, clear_account_limits, use_account};
 pub use account_standing::{AccountFault, AccountStanding, account_as_recorded};
-pub use copies::{
-    COUNTED, WaitingCopies, begin_copies, copy_handed_over, copy_now, waiting_copies,
-};
+pub use copies::{COUNTED, begin_copies, copy_handed_over, copy_now, waiting_copies};
 pub use copy_worker::CopyWorker;
 pub use fleet_queue::fleet_queue;
 pub use fleet_setting::{FleetSetting, FleetSettingError};
