@@ -65,9 +65,10 @@ pub fn run_fleet_command(
             run_fleet_leave(command_env, terminal)
         }
         FleetCommand::Account(args) => fleet_account(command_env, terminal, &args),
-        FleetCommand::Sync { handed_over: true } => copy_handed_over(command_env)
-            .map(|()| 0)
-            .map_err(Into::into),
+        FleetCommand::Sync { handed_over: true } => {
+            copy_handed_over(command_env)?;
+            Ok(0)
+        }
         FleetCommand::Sync { handed_over: false } => run_fleet_sync(command_env, terminal),
         FleetCommand::Prune { older_than } => run_fleet_prune(command_env, terminal, older_than),
         FleetCommand::Status => show_fleet_status(command_env, terminal),

@@ -117,33 +117,21 @@ pub struct HookInput {
     pub fields: Map<String, Value>,
 }
 
-/// Why a hook's input is of no use.
-#[derive(Debug, thiserror::Error)]
-pub enum InputError {
-    /// The pipe broke.
-    #[error("the hook's input could not be read: {0}")]
-    Io(#[from] std::io::Error),
-    /// A host that never stops writing.
-    #[error("the hook's input is larger than {} MiB", MOST / 1024 / 1024)]
-    TooLarge,
-    /// No JSON.
-    #[error("the hook's input is not JSON: {0}")]
-    NoJson(serde_json::Error),
-    /// JSON of another shape.
-    #[error("the hook's input is not a JSON object")]
-    NoObject,
-}
-
 impl HookInput {
     /// Reads all of a pipe.
     ///
     /// # Errors
     /// When it breaks, is too large, or holds no JSON object.
-    pub fn read_from(dialect: HookDialect, from: impl Read) -> Result<Self, InputError> {
+    pub fn read_from(dialect: HookDialect, from: impl Read) -> Result<Self, String> {
         let mut bytes = Vec::new();
-        from.take(MOST + 1).read_to_end(&mut bytes)?;
+        from.take(MOST + 1)
+            .read_to_end(&mut bytes)
+            .map_err(|error| format!("the hook's input could not be read: {error}"))?;
         if bytes.len() as u64 > MOST {
-            Err(InputError::TooLarge)
+            Err(format!(
+                "the hook's input is larger than {} MiB",
+                MOST / 1024 / 1024
+            ))
         } else {
             Self::parse(dialect, &bytes)
         }
@@ -153,14 +141,15 @@ impl HookInput {
     ///
     /// # Errors
     /// When it is no JSON object.
-    pub fn parse(dialect: HookDialect, bytes: &[u8]) -> Result<Self, InputError> {
+    pub fn parse(dialect: HookDialect, bytes: &[u8]) -> Result<Self, String> {
         // A person who tries a hook by hand has nothing to say, and means an empty object.
         if bytes.trim_ascii().is_empty() {
             return Ok(HookInput::default());
         }
-        let value: Value = serde_json::from_slice(bytes).map_err(InputError::NoJson)?;
+        let value: Value = serde_json::from_slice(bytes)
+            .map_err(|error| format!("the hook's input is not JSON: {error}"))?;
         let Value::Object(fields) = value else {
-            return Err(InputError::NoObject);
+            return Err("the hook's input is not a JSON object".into());
         };
         let text = |name: &str| {
             fields
@@ -401,10 +390,8 @@ mod tests {
             HookInput::default()
         );
         let endless = std::io::repeat(b' ');
-        assert!(matches!(
-            HookInput::read_from(HookDialect::Claude, endless),
-            Err(InputError::TooLarge)
-        ));
+        let refused = HookInput::read_from(HookDialect::Claude, endless);
+        assert!(refused.is_err_and(|why| why.contains("larger than 32 MiB")));
     }
 
     #[test]

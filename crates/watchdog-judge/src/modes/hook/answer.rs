@@ -71,7 +71,7 @@ fn respond_to_event(
 ) -> HookReply {
     let mut input = match HookInput::read_from(request.dialect, input) {
         Ok(input) => input,
-        Err(error) => return reply_with_failure(&error.to_string()),
+        Err(why) => return reply_with_failure(&why),
     };
     if let (Some(id), None) = (&input.session_id, &input.transcript_path) {
         let variable = |name: &str| command_env.claude_home.variable(name);
