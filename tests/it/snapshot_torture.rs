@@ -97,7 +97,7 @@ fn seeds() -> std::ops::Range<u64> {
             .unwrap_or(default)
     };
     let first = number("WATCHDOG_TORTURE_SEED", 1);
-    first..first + number("WATCHDOG_TORTURE_ROUNDS", 24)
+    first..first + number("WATCHDOG_TORTURE_ROUNDS", 40)
 }
 
 #[test]
