@@ -146,19 +146,17 @@ fn remedy_for(why: &str) -> &'static str {
 }
 
 /// Tells with a failure of gix or the system what was being done.
-pub(crate) trait ReadContext<T> {
-    /// As [`Error::read_error`].
-    fn context(self, doing: impl Into<String>) -> Result<T, Error>;
-
-    /// The same with a text that is made for a failure alone.
+pub(crate) trait ReadContext<T>: Sized {
+    /// As [`Error::read_error`], with a text that is made for a failure alone.
     fn with_context<S: Into<String>>(self, doing: impl FnOnce() -> S) -> Result<T, Error>;
+
+    /// The same with a text that is there.
+    fn context(self, doing: impl Into<String>) -> Result<T, Error> {
+        self.with_context(|| doing)
+    }
 }
 
 impl<T, E: std::error::Error> ReadContext<T> for Result<T, E> {
-    fn context(self, doing: impl Into<String>) -> Result<T, Error> {
-        self.map_err(|error| Error::read_error(doing, error))
-    }
-
     fn with_context<S: Into<String>>(self, doing: impl FnOnce() -> S) -> Result<T, Error> {
         self.map_err(|error| Error::read_error(doing(), error))
     }

@@ -20,8 +20,9 @@ use super::walk::HistoryIndex;
 use watchdog_facts::evidence::{Commits, Degradation, WarningCode};
 use watchdog_system::read_regular_file;
 
-/// How many new objects are looked at, and for how long.
+/// How many new objects are looked at, and for how long; these few on a busy machine, too.
 const MAX_OBJECTS: usize = 20_000;
+const LEAST_OBJECTS: usize = 500;
 const PATIENCE: Duration = Duration::from_secs(2);
 
 /// A larger file of an object is no commit, in bytes.
@@ -154,17 +155,18 @@ impl Worktree {
             }
         }
         self.list_cruft(&folder.join("pack"), since, &mut objects);
-        let count = objects.len();
-        let mut read = 0;
-        let is_commit = |id: &ObjectId| {
-            (self.repo.find_header(*id)).is_ok_and(|header| header.kind() == Kind::Commit)
-        };
-        let commits = (objects.into_iter().take(MAX_OBJECTS))
-            .take_while(|_| began.elapsed() < PATIENCE)
-            .inspect(|_| read += 1)
-            .filter(is_commit)
-            .collect();
-        (commits, read == count)
+        let (mut commits, mut read) = (Vec::new(), 0);
+        for id in objects.iter().take(MAX_OBJECTS) {
+            if read >= LEAST_OBJECTS && began.elapsed() >= PATIENCE {
+                break;
+            }
+            read += 1;
+            let header = self.repo.find_header(*id);
+            if header.is_ok_and(|header| header.kind() == Kind::Commit) {
+                commits.push(*id);
+            }
+        }
+        (commits, read == objects.len())
     }
 
     /// The objects since then in the packs in which a collection of garbage gathers what no ref reaches, each with its time.
