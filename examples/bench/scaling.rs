@@ -25,7 +25,7 @@ const ROWS: [(&str, &str); 6] = [
     ),
     (
         "refs",
-        "check 1.1, snapshot 1.1, run 1.1, hook stop 1.1, status 1.1, sweep 1.1",
+        "check 1.15, snapshot 1.3, run 1.3, hook stop 1.15, status 1.3, sweep 1.2",
     ),
     (
         "uncommitted files",
