@@ -155,14 +155,14 @@ fn command_line_supplies_the_missing_agent_number() {
     repo.watchdog(&[&["check"], &named[..], &["--var", "issue=7"]].concat())
         .expect(0);
     let prompt = env.write("PROMPT.md", "Fix issue {{issue}}.");
-    let told = fill_line(
+    let more = fill_line(
         "--prompt {} --var issue=8 -- sh -c {}",
         &[
             prompt.to_str().unwrap(),
             "cat > ../said; git commit -qm ok --allow-empty",
         ],
     );
-    repo.watchdog(&[&["loop"], &named[..], &told].concat())
+    repo.watchdog(&[&["loop"], &named[..], &more].concat())
         .expect(0);
     let said = fs::read_to_string(env.root().join("said")).expect("the agent was told something");
     assert!(

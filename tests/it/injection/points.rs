@@ -143,11 +143,11 @@ fn reads_that_fail_are_not_silent() {
                     }
                     let scene = Scene::Read(READS[point as usize % READS.len()]);
                     let well = undisturbed.play(&mut ground, scene);
-                    let told = play_read(&mut ground, &well, scene, &mut Dice::new(first + point));
+                    let fault = play_read(&mut ground, &well, scene, &mut Dice::new(first + point));
                     broken
                         .lock()
                         .expect("no worker panicked with it")
-                        .extend(told.map(|what| format!("seed {}: {what}", first + point)));
+                        .extend(fault.map(|what| format!("seed {}: {what}", first + point)));
                 }
             });
         }

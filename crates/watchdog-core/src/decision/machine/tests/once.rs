@@ -178,7 +178,7 @@ fn contradiction_is_probed_in_the_same_call() {
 
 #[test]
 fn limit_signal_or_fault_keeps_round_count() {
-    let one = earlier_rounds(1, 1, 1, 0);
+    let single_round = earlier_rounds(1, 1, 1, 0);
     let interrupted = World {
         interrupt_at: Some(3),
         ..clean(working())
@@ -192,7 +192,7 @@ fn limit_signal_or_fault_keeps_round_count() {
         ),
     ] {
         let (said, earlier) = calls([clean(working()), between]);
-        assert_eq!((said[1].as_str(), earlier), (said_of_it, one));
+        assert_eq!((said[1].as_str(), earlier), (said_of_it, single_round));
     }
 }
 
