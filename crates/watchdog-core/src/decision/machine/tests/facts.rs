@@ -10,12 +10,13 @@ use crate::decision::machine::{
     ChecksResult, ConfigTrust, CriteriaFilesRole, EarlierRounds, JudgementScope, MachineAction,
     MachineEvent, MachineSetup, SurvivorFacts,
 };
+use crate::sample_facts;
 use watchdog_facts::evidence::StopReason;
 use watchdog_facts::evidence::{
     ActivityFacts, Changes, CheckOutcome, Commits, CriteriaChanged, FaultKind, ProbeOutcome,
     ReadFact, Reply, ReplyStatus, RescueOutcome, SessionEnd, UnreadableFact,
 };
-use watchdog_facts::verdict::{Evidence, ProbeRecord, ProbeUsage, Reason};
+use watchdog_facts::verdict::{Evidence, ProbeRecord, Reason};
 
 /// What is answered, per kind of question; each list is used in order and over again.
 #[derive(Debug, Clone)]
@@ -57,15 +58,9 @@ impl Facts {
 const A_CAP: &str = "every slot is taken";
 
 fn record(outcome: ProbeOutcome) -> ProbeRecord {
-    let withheld = outcome.why() == Some(A_CAP);
     ProbeRecord {
-        at: jiff::Timestamp::UNIX_EPOCH,
-        duration: Duration::ZERO,
-        outcome,
-        disputed: None,
-        session_id: None,
-        usage: ProbeUsage::default(),
-        withheld,
+        withheld: outcome.why() == Some(A_CAP),
+        ..sample_facts::probe(outcome, 0)
     }
 }
 
