@@ -35,6 +35,26 @@ impl HistoryPoint {
             HistoryPoint::Commit(id) => id,
         }
     }
+
+    /// The full object name of the commit, where it is one.
+    pub fn commit(&self) -> Option<&str> {
+        match self {
+            HistoryPoint::Unborn => None,
+            HistoryPoint::Commit(id) => Some(id),
+        }
+    }
+
+    /// The same, as a value of its own.
+    pub fn to_commit(&self) -> Option<String> {
+        self.commit().map(str::to_owned)
+    }
+}
+
+/// No commit is the void before the first one.
+impl From<Option<String>> for HistoryPoint {
+    fn from(commit: Option<String>) -> Self {
+        commit.map_or(HistoryPoint::Unborn, HistoryPoint::Commit)
+    }
 }
 
 impl std::fmt::Display for HistoryPoint {
@@ -55,9 +75,7 @@ impl Worktree {
     /// # Errors
     /// [`Error::Read`] where HEAD or its branch is damaged.
     pub fn head(&self) -> Result<HistoryPoint, Error> {
-        Ok(self.head_id()?.map_or(HistoryPoint::Unborn, |id| {
-            HistoryPoint::Commit(id.to_hex().to_string())
-        }))
+        Ok(self.head_id()?.map(|id| id.to_string()).into())
     }
 
     /// The commit of a point, which must be here; `None` for the void before the first commit.

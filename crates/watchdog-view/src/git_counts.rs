@@ -21,9 +21,7 @@ pub fn read_counts(row: &mut StatusRow) {
 /// # Errors
 /// If git's history cannot be read.
 pub fn count_commits(worktree: &Worktree, baseline: Option<&str>) -> Result<u64, Error> {
-    let since = baseline.map_or(HistoryPoint::Unborn, |commit| {
-        HistoryPoint::Commit(commit.to_owned())
-    });
+    let since = HistoryPoint::from(baseline.map(str::to_owned));
     Ok(worktree.commits_since(&since, None)?.new_commits)
 }
 

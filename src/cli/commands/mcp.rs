@@ -18,7 +18,7 @@ use tokio::time::timeout;
 use crate::cli::failure::{CommandFailure, signal_code};
 use crate::cli::terminal::CommandTerminal;
 use watchdog_facts::verdict::{Reason, Status};
-use watchdog_git::{HistoryPoint, Worktree};
+use watchdog_git::Worktree;
 use watchdog_judge::judge::command_env::CommandEnv;
 use watchdog_judge::judge::judgement_input::Overrides;
 use watchdog_judge::judge::signals::{SignalState, SignalUrgency};
@@ -92,10 +92,8 @@ async fn serve_client(server: JudgeServer) -> Result<(), CommandFailure> {
 
 /// The commit at which a session begins that has no recorded baseline.
 fn read_head(command_env: &CommandEnv) -> Option<String> {
-    match Worktree::open(&command_env.worktree).ok()?.head().ok()? {
-        HistoryPoint::Commit(commit) => Some(commit),
-        HistoryPoint::Unborn => None,
-    }
+    let worktree = Worktree::open(&command_env.worktree).ok()?;
+    worktree.head().ok()?.to_commit()
 }
 
 /// The judge of one worktree, for one client.

@@ -27,13 +27,11 @@ impl Worktree {
     /// # Errors
     /// If it cannot be read.
     pub fn tree_at(&self, point: &HistoryPoint) -> Result<String, Error> {
-        let id = match point {
-            HistoryPoint::Commit(commit) => {
-                let id = commit.parse::<ObjectId>();
-                Some(id.with_context(|| format!("read commit {commit}"))?)
-            }
-            HistoryPoint::Unborn => None,
+        let read = |commit: &str| {
+            let id = commit.parse::<ObjectId>();
+            id.with_context(|| format!("read commit {commit}"))
         };
+        let id = point.commit().map(read).transpose()?;
         Ok(tree_of(&self.repo, id)?.to_string())
     }
 

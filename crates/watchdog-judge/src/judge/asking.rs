@@ -17,7 +17,7 @@ use watchdog_facts::agent_source::AgentSource;
 use watchdog_facts::display::plural;
 use watchdog_facts::evidence::{Changes, Commits, ProbeOutcome, Reply, ReplyStatus, WarningCode};
 use watchdog_facts::verdict::{ProbeRecord, ProbeUsage, Reason, Verdict};
-use watchdog_git::{HistoryPoint, RemoteState};
+use watchdog_git::RemoteState;
 use watchdog_process::CancelFlag;
 use watchdog_store::answer::StandingAnswer;
 use watchdog_store::{RecordType, StoreError, is_first_note, short_hash};
@@ -432,10 +432,7 @@ impl ActionExecutor {
     pub(super) fn state(&self, facts: &(Option<Commits>, Option<Changes>)) -> Option<String> {
         let head = match &facts.0 {
             Some(commits) => commits.head.clone(),
-            None => match self.worktree(|worktree| worktree.head()).ok()? {
-                HistoryPoint::Commit(commit) => Some(commit),
-                HistoryPoint::Unborn => None,
-            },
+            None => (self.worktree(|worktree| worktree.head()).ok()?).to_commit(),
         };
         let work = match &facts.1 {
             Some(changes) => changes.fingerprint,

@@ -246,13 +246,11 @@ fn in_force(
     baseline: Option<&HistoryPoint>,
     in_worktree: Option<Vec<u8>>,
 ) -> Result<Option<EffectiveConfigFile>, UnreadableFact> {
-    let commit = match anchor.map(point_of).as_ref().or(baseline) {
-        Some(HistoryPoint::Commit(commit)) => Some(commit.clone()),
-        Some(HistoryPoint::Unborn) | None => None,
-    };
+    let point = anchor.map(point_of);
+    let point = point.as_ref().or(baseline);
     let committed = || {
-        commit
-            .as_deref()
+        point
+            .and_then(HistoryPoint::commit)
             .map_or(Ok(None), |commit| worktree.blob_at(commit, FILE))
     };
     let whose = if anchor.is_some() {
@@ -281,7 +279,7 @@ fn in_force(
         ),
     };
     // A commit that is gone, or cannot be read, only costs the hint.
-    let rev = commit.filter(|commit| {
+    let rev = point.and_then(HistoryPoint::to_commit).filter(|commit| {
         worktree
             .blob_at(commit, FILE)
             .is_ok_and(|blob| blob.as_ref() == Some(&pinned))

@@ -289,10 +289,7 @@ fn part_changed(
     path: &str,
     part: &GateFilePart,
 ) -> bool {
-    let at = |point: &HistoryPoint| match point {
-        HistoryPoint::Commit(commit) => worktree.blob_at(commit, path).ok().flatten(),
-        HistoryPoint::Unborn => None,
-    };
+    let at = |point: &HistoryPoint| worktree.blob_at(point.commit()?, path).ok()?;
     let Some(before) = at(point).and_then(|bytes| part.extract_part(&bytes)) else {
         return true;
     };

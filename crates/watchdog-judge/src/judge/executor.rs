@@ -289,12 +289,7 @@ impl ActionExecutor {
             worktree.session_commits(&self.input.baseline, &self.input.evidence)
         })?;
         (commits.operation, commits.conflicts) = self.worktree(|worktree| worktree.half_done())?;
-        self.lock_initial_facts().head = Some(
-            commits
-                .head
-                .clone()
-                .map_or(HistoryPoint::Unborn, HistoryPoint::Commit),
-        );
+        self.lock_initial_facts().head = Some(commits.head.clone().into());
         Ok(commits)
     }
 

@@ -199,10 +199,7 @@ impl JudgementInput {
 
     /// The commit where the session began; `None` before the first one.
     pub fn baseline_commit(&self) -> Option<String> {
-        match &self.baseline {
-            HistoryPoint::Unborn => None,
-            HistoryPoint::Commit(commit) => Some(commit.clone()),
-        }
+        self.baseline.to_commit()
     }
 }
 

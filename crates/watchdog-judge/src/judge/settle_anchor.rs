@@ -127,10 +127,7 @@ pub fn after_verdict(
     let Some(commits) = &verdict.commits else {
         return Ok(());
     };
-    let commit = commits
-        .head
-        .clone()
-        .map_or(HistoryPoint::Unborn, HistoryPoint::Commit);
+    let commit = HistoryPoint::from(commits.head.clone());
     let worktree = input.worktree();
     // Later changes were not judged.
     if worktree.head()? != commit {

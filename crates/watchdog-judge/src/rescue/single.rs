@@ -16,9 +16,7 @@ use super::selection::PathPatterns;
 use crate::clock::now;
 use watchdog_core::config::settings::RescueSettings;
 use watchdog_facts::evidence::{LeftOut, LeftOutReason, ProcessExit};
-use watchdog_git::{
-    CommitReadiness, Error, HistoryPoint, IndexBackup, SnapshotPath, SnapshotPathKind, Worktree,
-};
+use watchdog_git::{CommitReadiness, Error, IndexBackup, SnapshotPath, SnapshotPathKind, Worktree};
 use watchdog_process::git_program::{describe_failure, new_git_run};
 
 /// Takes paths of the standard input out of the index.
@@ -115,9 +113,9 @@ pub(super) fn commit_group(
     }
     // A hook may switch HEAD to another branch.
     let own = worktree.branch().unwrap_or_default();
-    let read_tip = || match worktree.resolve(&format!("refs/heads/{own}")) {
-        Ok(HistoryPoint::Commit(commit)) => Some(commit),
-        Ok(HistoryPoint::Unborn) | Err(_) => None,
+    let read_tip = || {
+        let tip = worktree.resolve(&format!("refs/heads/{own}"));
+        tip.ok()?.to_commit()
     };
     let before = read_tip();
     // A hook may move the branch back to an older commit.

@@ -29,17 +29,7 @@ pub struct AnchorParts {
 
 /// The commit of an anchor.
 pub fn point_of(anchor: &CriteriaAnchor) -> HistoryPoint {
-    anchor
-        .commit
-        .clone()
-        .map_or(HistoryPoint::Unborn, HistoryPoint::Commit)
-}
-
-fn commit_of(point: &HistoryPoint) -> Option<String> {
-    match point {
-        HistoryPoint::Unborn => None,
-        HistoryPoint::Commit(commit) => Some(commit.clone()),
-    }
+    anchor.commit.clone().into()
 }
 
 /// Gives the spec an anchor when a session begins: its own, else the newest of the worktree, else the present criteria.
@@ -78,7 +68,7 @@ pub fn set_session_anchor(
 fn tests_from(current_anchor: &CriteriaAnchor, criteria: &AnchorParts) -> Option<String> {
     let is_accepted = current_anchor.end.as_ref().is_some_and(|end| end.accepted);
     if is_accepted {
-        commit_of(&criteria.commit)
+        criteria.commit.to_commit()
     } else {
         current_anchor.tests_from.clone()
     }
@@ -92,7 +82,7 @@ pub fn replace_anchor(
     now: Timestamp,
     criteria: &AnchorParts,
 ) -> Result<(), UnreadableFact> {
-    let commit = commit_of(&criteria.commit);
+    let commit = criteria.commit.to_commit();
     keep_commit(worktree, spec, commit.as_deref());
     let anchor = CriteriaAnchor {
         file: criteria.file.clone(),
@@ -120,7 +110,7 @@ pub fn advance_after_complete(
         return Ok(());
     };
     let file = current_anchor.file.clone().or(criteria.file);
-    if current_anchor.commit == commit_of(&criteria.commit)
+    if current_anchor.commit == criteria.commit.to_commit()
         && current_anchor.end.as_ref().is_none_or(|end| end.accepted)
         && current_anchor.tests_from.is_none()
         && current_anchor.file == file
@@ -132,12 +122,12 @@ pub fn advance_after_complete(
     let is_commit_alone = current_anchor.file == file;
     let moved = CriteriaAnchor {
         file,
-        commit: commit_of(&criteria.commit),
+        commit: criteria.commit.to_commit(),
         tests_from: None,
         differing: criteria.differing,
         at: now,
         end: current_anchor.end.map(|end| RefsAtSessionEnd {
-            head: commit_of(&criteria.commit),
+            head: criteria.commit.to_commit(),
             accepted: true,
             ..end
         }),
@@ -166,7 +156,7 @@ pub fn record_session_end(
     spec: &str,
 ) -> Result<(), UnreadableFact> {
     let remotes = worktree.remote_tips(MOST_REFS)?;
-    let head = commit_of(&worktree.head()?);
+    let head = worktree.head()?.to_commit();
     let end = remotes.map(|remotes| RefsAtSessionEnd {
         head,
         remotes,
@@ -194,10 +184,7 @@ pub fn follow_remote_moves(
         return Ok(());
     };
     let Some(end) = &found.end else { return Ok(()) };
-    let head_then = end
-        .head
-        .clone()
-        .map_or(HistoryPoint::Unborn, HistoryPoint::Commit);
+    let head_then = HistoryPoint::from(end.head.clone());
     let Some(to) = worktree.fetched_since(&point_of(&found), &head_then, &end.remotes)? else {
         return Ok(());
     };

@@ -282,9 +282,7 @@ pub fn recorded_sharing(
     }
     Ok(Some(RecordedBaseline {
         spec,
-        point: record
-            .commit
-            .map_or(HistoryPoint::Unborn, HistoryPoint::Commit),
+        point: record.commit.into(),
         refs: recent.get_known_refs(store, record.refs),
         left_behind: record.left_behind,
         committer: record.committer,

@@ -20,6 +20,7 @@ use super::status::{check_step, step_by_person};
 use super::task_transition::{TaskBoardError, TaskTransition};
 use super::write_back::with_status;
 use watchdog_core::config::task_file::{TaskPriority, TaskStatus, parse_task};
+use watchdog_git::HistoryPoint;
 use watchdog_store::StoreError;
 use watchdog_store::task::{PinnedFile, TaskRecord};
 use watchdog_store::task_store::{StoredTask, TaskClaim, TaskStore, TaskWrite};
@@ -48,6 +49,17 @@ pub struct BoardTask {
 }
 
 impl BoardTask {
+    /// The commit at which the task first began: `head` until then.
+    pub fn begun_at(&self, head: &HistoryPoint) -> HistoryPoint {
+        match self.record.baseline.as_deref() {
+            None => head.clone(),
+            begun => begun
+                .filter(|commit| !commit.is_empty())
+                .map(str::to_owned)
+                .into(),
+        }
+    }
+
     /// The record to keep of a task without a file; `None` where it is complete, or has nothing to keep.
     fn from_gone(stored: StoredTask, is_recorded: bool, root: &Path) -> Option<Self> {
         let StoredTask {

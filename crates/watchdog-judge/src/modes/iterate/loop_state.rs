@@ -84,10 +84,7 @@ impl PersistedLoop {
 
     /// Returns the point at which the loop began.
     pub fn origin(&self) -> HistoryPoint {
-        self.record
-            .origin
-            .clone()
-            .map_or(HistoryPoint::Unborn, HistoryPoint::Commit)
+        self.record.origin.clone().into()
     }
 
     /// Changes the state, and stores it.
@@ -150,12 +147,8 @@ fn is_of(worktree: &Worktree, loop_record: &LoopRecord) -> bool {
 }
 
 fn begin_record(worktree: &Worktree, at: Timestamp) -> Result<LoopRecord, UnreadableFact> {
-    let origin = match worktree.head()? {
-        HistoryPoint::Unborn => None,
-        HistoryPoint::Commit(commit) => Some(commit),
-    };
     Ok(LoopRecord {
-        origin,
+        origin: worktree.head()?.to_commit(),
         refs: worktree.ref_tips()?.into_iter().collect(),
         birth: worktree.birth(),
         ..LoopRecord::new_begun(event_id(at), at)

@@ -414,12 +414,11 @@ impl<L: AsyncFn(ScanTask) -> WatchScanOutcome + Clone + 'static> WatchLoop<'_, L
                 judgement,
             } => {
                 // Commits of the judgement itself are no news.
-                let after = judgement.verdict.commits.as_ref().map(|commits| {
-                    commits
-                        .head
-                        .clone()
-                        .map_or(HistoryPoint::Unborn, HistoryPoint::Commit)
-                });
+                let after = judgement
+                    .verdict
+                    .commits
+                    .as_ref()
+                    .map(|commits| commits.head.clone().into());
                 watched.seen = after.or(head);
                 watched.fingerprint = fingerprint.or(watched.fingerprint);
                 self.complaints.remove(&id);
@@ -520,11 +519,11 @@ impl<L: AsyncFn(ScanTask) -> WatchScanOutcome + Clone + 'static> WatchLoop<'_, L
                     .iter()
                     .all(|busy| reason != Some(busy.as_str()));
                 if let Some(head) = event.data["head"].as_str().filter(|_| was_judged) {
-                    watched.seen = Some(if head == "unborn" {
-                        HistoryPoint::Unborn
-                    } else {
-                        HistoryPoint::Commit(head.to_owned())
-                    });
+                    watched.seen = Some(
+                        Some(head.to_owned())
+                            .filter(|head| head != HistoryPoint::UNBORN)
+                            .into(),
+                    );
                     self.due.remove(&event.worktree);
                     // The next scan finds out whether HEAD moved since then.
                     watched.head_fingerprint = None;

@@ -327,11 +327,7 @@ impl ClaimedWork {
 
     /// The commit whose criteria govern: HEAD of the tasks' worktree when this task was first begun.
     pub(super) fn baseline(&self) -> HistoryPoint {
-        match self.entry.record.baseline.as_deref() {
-            None => self.queue.head.clone(),
-            Some("") => HistoryPoint::Unborn,
-            Some(commit) => HistoryPoint::Commit(commit.to_owned()),
-        }
+        self.entry.begun_at(&self.queue.head)
     }
 
     fn request(&self) -> Result<LoopRequest, UnreadableFact> {

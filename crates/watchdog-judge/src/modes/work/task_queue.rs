@@ -221,16 +221,9 @@ impl TaskQueue {
         let LoadedTask {
             relative, bytes, ..
         } = &entry.loaded;
-        let recorded = entry.record.baseline.as_deref().map(|commit| match commit {
-            "" => HistoryPoint::Unborn,
-            commit => HistoryPoint::Commit(commit.to_owned()),
-        });
-        let commit = match recorded.as_ref().unwrap_or(&self.head) {
-            HistoryPoint::Commit(commit) => Some(commit.clone()),
-            HistoryPoint::Unborn => None,
-        };
+        let commit = entry.begun_at(&self.head).to_commit();
         if let (Some(begun), Some(pinned)) = (&commit, &entry.record.pinned)
-            && recorded.is_some()
+            && entry.record.baseline.is_some()
             && !self.open.worktree.has_commit(begun)
         {
             return self.pinned_remotely(pinned);
