@@ -63,6 +63,6 @@ pub enum LiveEffect {
     Perform(PlannedDeed),
     /// Give the terminal back and stop, until the process is continued.
     Suspend,
-    /// End with this exit code.
-    Quit(u8),
+    /// End by this signal; 0 is the key for that.
+    Quit(i32),
 }

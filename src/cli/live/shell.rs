@@ -26,7 +26,7 @@ use super::trust_reader::prepare_trust;
 use super::update::update_model;
 use crate::cli::args_status::StatusArgs;
 use crate::cli::commands::fleet;
-use crate::cli::failure::CommandFailure;
+use crate::cli::failure::{CommandFailure, signal_code};
 use crate::cli::terminal::CommandTerminal;
 use watchdog_facts::display::escape_to_one_line;
 use watchdog_facts::shell_line::WorktreeCommands;
@@ -193,7 +193,7 @@ impl LiveShell {
     fn perform_all(&mut self, effects: Vec<LiveEffect>) -> Result<Option<u8>, CommandFailure> {
         for effect in effects {
             match effect {
-                LiveEffect::Quit(code) => return Ok(Some(code)),
+                LiveEffect::Quit(signal) => return Ok(Some(signal_code(signal))),
                 LiveEffect::ReadRows(queries) => self.rows.want(queries),
                 LiveEffect::ReadTab(tab) => self.request_detail(DetailRequest::Tab(tab)),
                 LiveEffect::ReadDiff(snapshot) => {

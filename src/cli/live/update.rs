@@ -7,11 +7,10 @@ use super::input::{LiveEffect, LiveInput};
 use super::live_data::{DetailTab, LiveRowKey, PlannedDeed};
 use super::model::{DetailPage, FILTERS, ListOrder, LiveModel, LiveOverlay};
 use super::update_detail::{chosen_snapshot, detail_key, take_diff, take_tab};
-use crate::cli::failure::signal_code;
 use watchdog_view::overview::StatusRow;
 
-/// The exit code of a view that Ctrl-C ended.
-const INTERRUPTED: u8 = 130;
+/// The signal that Ctrl-C stands for.
+const INTERRUPTED: i32 = 2;
 /// Characters that may be searched for.
 const SEARCH: usize = 200;
 /// The first line of the list on the screen, below the summary and the heads.
@@ -69,9 +68,7 @@ pub fn update_model(model: &mut LiveModel, input: LiveInput) -> Vec<LiveEffect> 
         }
         LiveInput::DeedsAllowed(why) => model.no_deeds = why,
         LiveInput::Continued => {}
-        LiveInput::Ended(signal) => {
-            return vec![LiveEffect::Quit(signal_code(signal))];
-        }
+        LiveInput::Ended(signal) => return vec![LiveEffect::Quit(signal)],
     }
     Vec::new()
 }

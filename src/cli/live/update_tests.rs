@@ -473,7 +473,7 @@ fn ctrl_c_signal_and_ctrl_z_work_everywhere() {
         press(&mut model, keys);
         assert_eq!(
             update_model(&mut model, LiveInput::Interrupted),
-            [LiveEffect::Quit(130)]
+            [LiveEffect::Quit(2)]
         );
         assert_eq!(
             update_model(&mut model, LiveInput::Suspended),
@@ -481,7 +481,7 @@ fn ctrl_c_signal_and_ctrl_z_work_everywhere() {
         );
         assert_eq!(
             update_model(&mut model, LiveInput::Ended(15)),
-            [LiveEffect::Quit(143)]
+            [LiveEffect::Quit(15)]
         );
     }
 }
