@@ -261,7 +261,7 @@ fn trust_tasks(
 }
 
 /// The commands that a file names: a task's where it is markdown, an agent's where it is a preset, else a configuration's.
-pub fn commands_in(path: &Path, bytes: &[u8]) -> Result<Vec<String>, ConfigError> {
+fn commands_in(path: &Path, bytes: &[u8]) -> Result<Vec<String>, ConfigError> {
     if is_task(path) {
         return Ok(parse_task(bytes, path)?.commands());
     }

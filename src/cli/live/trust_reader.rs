@@ -2,7 +2,7 @@
 
 use super::deed::trust_deed;
 use super::live_data::{LiveRowKey, PlannedDeed};
-use crate::cli::commands::trust::commands_in;
+use watchdog_core::config::parse_bytes;
 use watchdog_facts::display::escape_to_one_line;
 use watchdog_facts::shell_line::WorktreeCommands;
 use watchdog_git::Worktree;
@@ -21,6 +21,7 @@ pub fn prepare_trust(commands: &WorktreeCommands, key: &LiveRowKey) -> Result<Pl
         )
     };
     let bytes = read_regular_file(&path, MAX_BYTES).map_err(|error| failed(error.to_string()))?;
-    let named = commands_in(&path, &bytes).map_err(|error| failed(error.to_string()))?;
+    let parsed = parse_bytes(&bytes, &path).map_err(|error| failed(error.to_string()))?;
+    let named = parsed.settings.commands();
     Ok(trust_deed(commands, key, &path, bytes, &named))
 }
