@@ -3,9 +3,9 @@
 use watchdog_facts::evidence::{FaultKind, UnreadableFact};
 use watchdog_facts::shell_line::WorktreeCommands;
 use watchdog_facts::verdict::Reason;
-use watchdog_judge::judge::command_env::CommandEnv;
 use watchdog_judge::judge::refusal::Refusal;
 use watchdog_judge::wire::failure_json::{failure_json, with_failure};
+use watchdog_view::show_failure::ShowFailure;
 
 /// Wrong usage, or a bad configuration file.
 pub const USAGE: u8 = 2;
@@ -139,12 +139,17 @@ impl From<Refusal> for CommandFailure {
     }
 }
 
-/// The refusal of a work tree that is a whole home, for commands that found nothing recorded for it.
-pub fn refuse_home(command_env: &CommandEnv) -> Option<CommandFailure> {
-    let refusal = command_env.open_worktree().err();
-    let is_home =
-        |error: &watchdog_git::Error| matches!(error, watchdog_git::Error::HomeFolder { .. });
-    refusal.filter(is_home).map(CommandFailure::from)
+impl From<ShowFailure> for CommandFailure {
+    fn from(failure: ShowFailure) -> Self {
+        let (why, hint) = (failure.message, failure.hint);
+        match failure.fault {
+            Some(kind) => UnreadableFact { kind, why, hint }.into(),
+            None => CommandFailure {
+                hint,
+                ..CommandFailure::usage(why)
+            },
+        }
+    }
 }
 
 impl From<watchdog_git::Error> for CommandFailure {

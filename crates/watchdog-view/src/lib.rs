@@ -8,6 +8,7 @@
 //! - [`figures`]: the figures of a period; [`page`]: the same as a page for a browser.
 //! - [`metrics`]: both for Prometheus.
 //! - [`explained`]: why a verdict is as it is; [`verdict_choice`]: which one is meant.
+//! - [`show_failure`]: why something cannot be shown.
 
 pub mod attention;
 mod below;
@@ -20,6 +21,7 @@ pub mod metrics;
 pub mod overview;
 pub mod page;
 pub mod same_faults;
+pub mod show_failure;
 pub mod verdict_choice;
 
 pub use below::PathFilter;

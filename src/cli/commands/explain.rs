@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use crate::cli::args_explain::ExplainArgs;
-use crate::cli::failure::{CommandFailure, refuse_home};
+use crate::cli::failure::CommandFailure;
 use crate::cli::terminal::CommandTerminal;
 use watchdog_core::decision::record::explanation::ExplainedStep;
 use watchdog_core::decision::record::run::RunEnd;
@@ -15,6 +15,7 @@ use watchdog_judge::wire::explain_json::{ExplainedFields, explain_json};
 use watchdog_judge::wire::worked_agents::{questions_line, worked_session_line};
 use watchdog_store::{LocalStore, open_store_to_read};
 use watchdog_view::explained::{ExplainedFacts, ExplainedVerdict, explain_verdict};
+use watchdog_view::show_failure::refuse_home;
 use watchdog_view::verdict_choice::{JournalScope, VerdictChoice, choose_verdict};
 
 /// Prints why a verdict is as it is.
@@ -91,7 +92,7 @@ fn journal_here(
 fn nothing_recorded(command_env: &CommandEnv, named: Option<&str>) -> CommandFailure {
     let commands = command_env.commands_here();
     if let Some(failure) = refuse_home(command_env) {
-        return failure;
+        return failure.into();
     }
     match named.filter(|name| *name != "last") {
         None => {

@@ -4,11 +4,11 @@ use std::path::PathBuf;
 
 use jiff::Timestamp;
 
-use crate::cli::failure::{CommandFailure, refuse_home};
 use watchdog_agent::stream::OutputEvents;
 use watchdog_agent::transcript;
 use watchdog_core::config::nearest_hint;
 use watchdog_facts::display::escape_to_one_line;
+use watchdog_facts::evidence::FaultKind;
 use watchdog_judge::judge::command_env::CommandEnv;
 use watchdog_judge::judge::open_worktree::OpenWorktree;
 use watchdog_judge::session::{SessionLog, logs_of, record_lives};
@@ -18,6 +18,7 @@ use watchdog_store::RecordType;
 use watchdog_store::engine::{EventCursor, StoredEvent};
 use watchdog_store::journal::kind;
 use watchdog_store::session::{self, SessionRecord};
+use watchdog_view::show_failure::{ShowFailure, refuse_home};
 
 /// How many events of the worktree are looked through, the newest first.
 const EVENTS: usize = 20_000;
@@ -123,7 +124,7 @@ pub fn choose_log(
     command_env: &CommandEnv,
     open: &OpenWorktree,
     name: Option<&str>,
-) -> Result<ChosenLog, CommandFailure> {
+) -> Result<ChosenLog, ShowFailure> {
     let store = open.store.as_ref();
     let logs = read_logs(command_env, open)?;
     let Some(name) = name else {
@@ -132,7 +133,7 @@ pub fn choose_log(
         }
         let Some(newest) = logs.first().cloned() else {
             return Err(refuse_home(command_env).unwrap_or_else(|| {
-                CommandFailure::usage("no session was seen in this worktree yet").hint(format!(
+                ShowFailure::missing("no session was seen in this worktree yet").hint(format!(
                     "run one with: {}",
                     open.commands.watchdog("run -- CMD")
                 ))
@@ -178,7 +179,7 @@ pub fn choose_log(
             .copied()
             .chain(logs.iter().map(|log| log.id.as_str())),
     );
-    Err(CommandFailure::usage(format!(
+    Err(ShowFailure::missing(format!(
         "no session of this worktree is called '{}'{near}",
         escape_to_one_line(name)
     ))
@@ -193,7 +194,7 @@ fn of_record(
     open: &OpenWorktree,
     spec: String,
     record: SessionRecord,
-) -> Result<ChosenLog, CommandFailure> {
+) -> Result<ChosenLog, ShowFailure> {
     let (began, agent) = (Some(record.started_at), record.agent.clone());
     if let Some(path) = record.log.clone() {
         return Ok(ChosenLog {
@@ -223,7 +224,7 @@ fn of_record(
                 .map(|id| format!(" ({})", escape_to_one_line(&id)))
                 .unwrap_or_default();
             let spec = escape_to_one_line(&spec);
-            Err(CommandFailure::usage(format!(
+            Err(ShowFailure::missing(format!(
                 "watchdog has no log of the last session of '{spec}'{id}: a hook reported it, and its transcript is not where Claude Code keeps them"
             ))
             .hint(format!("list the logs with: {}", open.commands.watchdog("logs --list"))))
@@ -235,7 +236,7 @@ fn of_log(
     open: &OpenWorktree,
     logs: &[SessionLog],
     log: SessionLog,
-) -> Result<ChosenLog, CommandFailure> {
+) -> Result<ChosenLog, ShowFailure> {
     let record = load_session_records(open)?
         .into_iter()
         .find(|(_, record)| has_log(record, &log));
@@ -267,9 +268,7 @@ fn has_log(record: &SessionRecord, log: &SessionLog) -> bool {
 }
 
 /// The last session of every spec of the worktree.
-fn load_session_records(
-    open: &OpenWorktree,
-) -> Result<Vec<(String, SessionRecord)>, CommandFailure> {
+fn load_session_records(open: &OpenWorktree) -> Result<Vec<(String, SessionRecord)>, ShowFailure> {
     let all = SessionRecord::list_rows(open.store.as_ref())?;
     let of_here = all
         .into_iter()
@@ -283,7 +282,7 @@ fn load_session_records(
 fn each_event(
     open: &OpenWorktree,
     mut wanted: impl FnMut(&StoredEvent) -> bool,
-) -> Result<(), CommandFailure> {
+) -> Result<(), ShowFailure> {
     let mut end = open.store.cursor_at(Timestamp::MAX)?;
     for _ in 0..EVENTS / BATCH {
         let (events, before) = open.store.read_back(end, Some(&open.worktree_id), BATCH)?;
@@ -297,7 +296,7 @@ fn each_event(
 }
 
 /// The spec and the end of the sessions of these logs, by the events that name them.
-fn facts_of(open: &OpenWorktree, logs: &[SessionLog]) -> Result<Vec<SessionFacts>, CommandFailure> {
+fn facts_of(open: &OpenWorktree, logs: &[SessionLog]) -> Result<Vec<SessionFacts>, ShowFailure> {
     let mut facts = vec![(None, None); logs.len()];
     each_event(open, |event| {
         let Some(path) = event.data.get("log").and_then(|log| log.as_str()) else {
@@ -323,7 +322,7 @@ fn agent_of(
     open: &OpenWorktree,
     logs: &[SessionLog],
     log: &SessionLog,
-) -> Result<Option<String>, CommandFailure> {
+) -> Result<Option<String>, ShowFailure> {
     let mut agent_name = None;
     each_event(open, |event| {
         let last = logs
@@ -340,14 +339,15 @@ fn agent_of(
 fn read_logs(
     command_env: &CommandEnv,
     open: &OpenWorktree,
-) -> Result<Vec<SessionLog>, CommandFailure> {
+) -> Result<Vec<SessionLog>, ShowFailure> {
     let folder = command_env.state.logs();
     logs_of(&folder, &open.worktree_id).map_err(|error| {
         let folder = folder.join(&open.worktree_id);
-        CommandFailure::store_failure(format!(
-            "cannot list the logs in {}: {error}",
-            folder.display()
-        ))
+        let why = format!("cannot list the logs in {}: {error}", folder.display());
+        ShowFailure {
+            fault: Some(FaultKind::Store),
+            ..ShowFailure::missing(why)
+        }
         .hint("make it readable for you, or name another state directory with --state-dir")
     })
 }
@@ -356,7 +356,7 @@ fn read_logs(
 pub fn list_logs(
     command_env: &CommandEnv,
     open: &OpenWorktree,
-) -> Result<Vec<ListedLog>, CommandFailure> {
+) -> Result<Vec<ListedLog>, ShowFailure> {
     let logs = read_logs(command_env, open)?;
     let records = load_session_records(open)?;
     let facts = facts_of(open, &logs)?;

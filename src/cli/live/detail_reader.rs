@@ -16,7 +16,6 @@ use crate::cli::commands::logs_choice::{SessionPhase, choose_log};
 use crate::cli::commands::snapshots::summarize_diff;
 use crate::cli::commands::task::{in_order, why_waiting};
 use crate::cli::event_order::by_time;
-use crate::cli::failure::CommandFailure;
 use crate::cli::log_view::LogView;
 use watchdog_agent::stream::OutputEvents;
 use watchdog_facts::display::{escape_for_display, escape_to_one_line};
@@ -32,6 +31,7 @@ use watchdog_store::baseline::BaselineRecord;
 use watchdog_store::engine::{EventCursor, WantedKind};
 use watchdog_store::journal::kind;
 use watchdog_store::{LocalStore, RecordType, open_store_to_read};
+use watchdog_view::show_failure::ShowFailure;
 
 /// Between two readings of output that comes, and of any other page.
 const PAUSES: (Duration, Duration) = (Duration::from_millis(300), Duration::from_secs(2));
@@ -106,7 +106,7 @@ pub fn start_detail_reader(
     })
 }
 
-fn describe_failure(failure: &CommandFailure) -> Vec<String> {
+fn describe_failure(failure: &ShowFailure) -> Vec<String> {
     let hint = failure
         .hint
         .as_ref()
@@ -124,7 +124,7 @@ fn new_text_content(lines: Vec<String>) -> TabContent {
 }
 
 /// The name of a worktree in the records; that of a folder that is gone is known by its path.
-fn worktree_id(store: &dyn LocalStore, key: &LiveRowKey) -> Result<String, CommandFailure> {
+fn worktree_id(store: &dyn LocalStore, key: &LiveRowKey) -> Result<String, ShowFailure> {
     if let Ok(worktree) = Worktree::open(&key.worktree) {
         return Ok(worktree.worktree_id());
     }
@@ -135,10 +135,10 @@ fn worktree_id(store: &dyn LocalStore, key: &LiveRowKey) -> Result<String, Comma
             .filter(|row| is_it(&spec, &row.worktree))
             .map(|_| id)
     });
-    id.ok_or_else(|| CommandFailure::usage("nothing is recorded of this worktree any more"))
+    id.ok_or_else(|| ShowFailure::missing("nothing is recorded of this worktree any more"))
 }
 
-fn read_timeline(command_env: &CommandEnv, key: &LiveRowKey) -> Result<TabContent, CommandFailure> {
+fn read_timeline(command_env: &CommandEnv, key: &LiveRowKey) -> Result<TabContent, ShowFailure> {
     let store = open_store_to_read(&command_env.state)?;
     let id = worktree_id(store.as_ref(), key)?;
     let (events, before) = store.read_back(store.cursor_at(Timestamp::MAX)?, Some(&id), EVENTS)?;
@@ -229,7 +229,7 @@ fn read_output(
     command_env: &CommandEnv,
     key: &LiveRowKey,
     read: &mut Option<ReadOutput>,
-) -> Result<TabContent, CommandFailure> {
+) -> Result<TabContent, ShowFailure> {
     let open = OpenWorktree::open_to_read(command_env)?;
     let chosen = choose_log(command_env, &open, Some(&key.spec))?;
     if read.as_ref().is_none_or(|read| read.path != chosen.path) {
@@ -240,7 +240,7 @@ fn read_output(
             LogReader::open(&logs, &chosen.path)
         };
         let reader = opened.map_err(|error| {
-            CommandFailure::usage(format!("cannot read {}: {error}", chosen.path.display()))
+            ShowFailure::missing(format!("cannot read {}: {error}", chosen.path.display()))
         })?;
         let events = chosen.events(command_env, &open);
         let view = LogView::new(None);
@@ -260,7 +260,7 @@ fn read_output(
     output
         .read_more(phase == SessionPhase::Ended)
         .map_err(|error| {
-            CommandFailure::usage(format!("cannot read {}: {error}", chosen.path.display()))
+            ShowFailure::missing(format!("cannot read {}: {error}", chosen.path.display()))
         })?;
     let mut lines: Vec<String> = output.lines.iter().cloned().collect();
     if lines.is_empty() {
@@ -276,7 +276,7 @@ fn read_output(
     Ok(new_text_content(lines))
 }
 
-fn read_verdict(command_env: &CommandEnv, key: &LiveRowKey) -> Result<TabContent, CommandFailure> {
+fn read_verdict(command_env: &CommandEnv, key: &LiveRowKey) -> Result<TabContent, ShowFailure> {
     let store = open_store_to_read(&command_env.state)?;
     let work = (worktree_id(store.as_ref(), key)?, key.spec.clone());
     let newest = store
@@ -301,7 +301,7 @@ fn shared_page(
     command_env: &CommandEnv,
     key: &LiveRowKey,
     tab: DetailTab,
-) -> Result<TabContent, CommandFailure> {
+) -> Result<TabContent, ShowFailure> {
     let copies = CommandEnv {
         state: command_env.state.fleet_mirror(),
         ..command_env.clone()
@@ -332,7 +332,7 @@ fn shared_page(
     })
 }
 
-fn read_snapshots(key: &LiveRowKey) -> Result<TabContent, CommandFailure> {
+fn read_snapshots(key: &LiveRowKey) -> Result<TabContent, ShowFailure> {
     let worktree = Worktree::open(&key.worktree)?;
     let root = worktree.root().to_string_lossy().into_owned();
     let at = now();
@@ -356,11 +356,11 @@ fn read_snapshots(key: &LiveRowKey) -> Result<TabContent, CommandFailure> {
 }
 
 fn read_diff(snapshot: &SnapshotChoice) -> TabContent {
-    let read = || -> Result<TabContent, CommandFailure> {
+    let read = || -> Result<TabContent, ShowFailure> {
         let worktree = Worktree::open(&snapshot.worktree)?;
         let diff = worktree
             .snapshot_diff(&snapshot.id, PATCHES)
-            .map_err(|error| CommandFailure::usage(error.to_string()))?;
+            .map_err(|error| ShowFailure::missing(error.to_string()))?;
         let mut lines = summarize_diff(&diff);
         for patch in diff.files.iter().filter_map(|file| file.patch.as_ref()) {
             lines.push(String::new());
@@ -375,7 +375,7 @@ fn read_diff(snapshot: &SnapshotChoice) -> TabContent {
     read().unwrap_or_else(|failure| new_text_content(describe_failure(&failure)))
 }
 
-fn read_tasks(command_env: &CommandEnv) -> Result<TabContent, CommandFailure> {
+fn read_tasks(command_env: &CommandEnv) -> Result<TabContent, ShowFailure> {
     let queue = TaskQueue::open(command_env)?;
     let board = queue.board()?;
     let mut lines = Vec::new();

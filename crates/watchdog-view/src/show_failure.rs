@@ -1,0 +1,52 @@
+//! Why something of the records cannot be shown, and what to do next.
+
+use watchdog_facts::evidence::{FaultKind, UnreadableFact};
+use watchdog_judge::judge::command_env::CommandEnv;
+
+/// Something that cannot be shown.
+pub struct ShowFailure {
+    /// The fault of a fact that cannot be read; `None` where the records have no such thing.
+    pub fault: Option<FaultKind>,
+    /// The event and its cause.
+    pub message: String,
+    /// The next step.
+    pub hint: Option<String>,
+}
+
+impl ShowFailure {
+    /// The records have no such thing.
+    pub fn missing(message: impl Into<String>) -> Self {
+        ShowFailure {
+            fault: None,
+            message: message.into(),
+            hint: None,
+        }
+    }
+
+    /// Adds what to do next.
+    pub fn hint(self, hint: impl Into<String>) -> Self {
+        ShowFailure {
+            hint: Some(hint.into()),
+            ..self
+        }
+    }
+}
+
+impl<E: Into<UnreadableFact>> From<E> for ShowFailure {
+    fn from(error: E) -> Self {
+        let unreadable = error.into();
+        ShowFailure {
+            fault: Some(unreadable.kind),
+            message: unreadable.why,
+            hint: unreadable.hint,
+        }
+    }
+}
+
+/// The refusal of a work tree that is a whole home, where the records have nothing for it.
+pub fn refuse_home(command_env: &CommandEnv) -> Option<ShowFailure> {
+    let refusal = command_env.open_worktree().err();
+    let is_home =
+        |error: &watchdog_git::Error| matches!(error, watchdog_git::Error::HomeFolder { .. });
+    refusal.filter(is_home).map(ShowFailure::from)
+}
