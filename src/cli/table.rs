@@ -6,7 +6,7 @@ use std::path::Path;
 use anstyle::{AnsiColor, Style};
 use unicode_width::UnicodeWidthStr as _;
 
-use super::wrapped_text::cut_path;
+use super::wrapped_text::{below_home, cut_path};
 use watchdog_facts::display::escape_to_one_line;
 use watchdog_facts::verdict::Status;
 
@@ -72,20 +72,6 @@ pub fn shown_path(path: &str) -> String {
             .and_then(|home| below_home(path, Path::new(&home)))
             .unwrap_or_else(|| path.to_owned()),
     )
-}
-
-/// A path below the home folder, with `~` for that.
-pub fn below_home(path: &str, home: &Path) -> Option<String> {
-    let relative = Path::new(path)
-        .strip_prefix(home)
-        .ok()?
-        .display()
-        .to_string();
-    Some(if relative.is_empty() {
-        "~".into()
-    } else {
-        format!("~/{relative}")
-    })
 }
 
 /// How a status is shown; dimmed where there is none.
@@ -161,13 +147,5 @@ mod tests {
             10 + NARROWEST,
             "something of a path is always shown"
         );
-    }
-
-    #[test]
-    fn only_the_home_folder_itself_is_shortened() {
-        let of = |path| below_home(path, Path::new("/home/me"));
-        assert_eq!(of("/home/me/shop").as_deref(), Some("~/shop"));
-        assert_eq!(of("/home/me").as_deref(), Some("~"));
-        assert_eq!(of("/home/meadow/shop"), None);
     }
 }

@@ -1,6 +1,8 @@
 //! Sentences that fit a terminal: broken between words, with the lines below set in, and never within a command that somebody is to paste.
 //! Pure.
 
+use std::path::Path;
+
 use textwrap::core::{Word, break_words, display_width};
 use textwrap::{Options, WordSeparator, WordSplitter, WrapAlgorithm};
 use unicode_truncate::UnicodeTruncateStr as _;
@@ -92,6 +94,20 @@ pub fn cut_path(path: &str, common: &str, room: usize) -> String {
     };
     let (front, _) = front.unicode_truncate(room.saturating_sub(1 + back.width()));
     format!("{}…{back}", front.trim_end_matches('…'))
+}
+
+/// A path below the home folder, with `~` for that.
+pub fn below_home(path: &str, home: &Path) -> Option<String> {
+    let relative = Path::new(path)
+        .strip_prefix(home)
+        .ok()?
+        .display()
+        .to_string();
+    Some(if relative.is_empty() {
+        "~".into()
+    } else {
+        format!("~/{relative}")
+    })
 }
 
 /// The words between single blanks; all words of a command are one, with what stands at it.
@@ -198,5 +214,13 @@ mod tests {
             wrap_line("  git -C /a/long/path/of/a/worktree fsck", 20, 4),
             ["  git -C /a/long/path/of/a/worktree fsck"]
         );
+    }
+
+    #[test]
+    fn only_the_home_folder_itself_is_shortened() {
+        let of = |path| below_home(path, Path::new("/home/me"));
+        assert_eq!(of("/home/me/shop").as_deref(), Some("~/shop"));
+        assert_eq!(of("/home/me").as_deref(), Some("~"));
+        assert_eq!(of("/home/meadow/shop"), None);
     }
 }

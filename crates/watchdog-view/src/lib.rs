@@ -8,10 +8,11 @@
 //! - [`figures`]: the figures of a period; [`page`]: the same as a page for a browser.
 //! - [`metrics`]: both for Prometheus.
 //! - [`explained`]: why a verdict is as it is; [`verdict_choice`]: which one is meant.
-//! - [`show_failure`]: why something cannot be shown.
+//! - [`diff_summary`]: the files that a snapshot changes; [`task_lines`]: tasks by urgency; [`show_failure`]: why something cannot be shown.
 
 pub mod attention;
 mod below;
+pub mod diff_summary;
 pub mod explained;
 pub mod figures;
 pub mod fleet_overview;
@@ -22,6 +23,7 @@ pub mod overview;
 pub mod page;
 pub mod same_faults;
 pub mod show_failure;
+pub mod task_lines;
 pub mod verdict_choice;
 
 pub use below::PathFilter;

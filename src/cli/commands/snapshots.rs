@@ -3,7 +3,6 @@
 use std::path::PathBuf;
 
 use serde_json::Value;
-use unicode_width::UnicodeWidthStr as _;
 
 use crate::cli::amounts::{format_age, format_size, group_thousands};
 use crate::cli::failure::CommandFailure;
@@ -13,7 +12,7 @@ use watchdog_facts::evidence::LeftOut;
 use watchdog_facts::shell_line::{WorktreeCommands, shell_word};
 use watchdog_facts::verdict::Reason;
 use watchdog_git::{
-    RestoreError, RestoreResult, RestoreTarget, RestoredTo, SnapshotDiff, SnapshotSummary, Worktree,
+    RestoreError, RestoreResult, RestoreTarget, RestoredTo, SnapshotSummary, Worktree,
 };
 use watchdog_judge::clock::now;
 use watchdog_judge::judge::command_env::CommandEnv;
@@ -22,18 +21,15 @@ use watchdog_judge::modes::hook::list_removed;
 use watchdog_judge::rescue::{RestoreIntoError, restore_into_worktree};
 use watchdog_judge::session::read_recorded_baseline;
 use watchdog_judge::wire::snapshot_json::{
-    change_word, dropped_data, dropped_json, restored_data, restored_json, shown_snapshot_json,
-    snapshots_json,
+    dropped_data, dropped_json, restored_data, restored_json, shown_snapshot_json, snapshots_json,
 };
 use watchdog_store::journal::{kind, new_event};
+use watchdog_view::diff_summary::summarize_diff;
 
 /// The word for the newest snapshot of this worktree's spec.
 const LATEST: &str = "latest";
 /// Patches are shown up to this many bytes.
 const PATCHES: usize = 256 << 10;
-/// Files that a summary for people names.
-const NAMED: usize = 500;
-
 /// Paths that a list for people names.
 pub(super) const SHOWN: usize = 20;
 
@@ -124,24 +120,6 @@ pub(super) fn note_snapshots(worktree: &Worktree, commands: &WorktreeCommands) -
     notes
 }
 
-/// Rows with their columns under each other.
-fn align_rows<const N: usize>(rows: &[[String; N]]) -> Vec<String> {
-    let widths: [usize; N] = std::array::from_fn(|column| {
-        rows.iter()
-            .map(|row| row[column].width())
-            .max()
-            .unwrap_or(0)
-    });
-    let line = |row: &[String; N]| {
-        let cells = row
-            .iter()
-            .zip(widths)
-            .map(|(cell, width)| format!("{cell}{}", " ".repeat(width - cell.width())));
-        cells.collect::<Vec<_>>().join("  ").trim_end().to_owned()
-    };
-    rows.iter().map(line).collect()
-}
-
 /// Shows what a snapshot changes against the commit that it started from.
 pub fn show_snapshot(
     terminal: &CommandTerminal,
@@ -212,41 +190,6 @@ fn compared_with(open: &OpenWorktree, info: &SnapshotSummary) -> String {
             short(base)
         ),
     }
-}
-
-/// Summarizes each file in a line, and all of them in one.
-pub fn summarize_diff(diff: &SnapshotDiff) -> Vec<String> {
-    let (mut added, mut removed) = (0, 0);
-    let mut rows = Vec::new();
-    for file in &diff.files {
-        let lines = match (&file.private, file.lines) {
-            (Some(why), _) => format!("kept apart: {}", escape_to_one_line(why)),
-            (None, Some((plus, minus))) => {
-                (added, removed) = (added + plus, removed + minus);
-                format!("+{plus} -{minus}")
-            }
-            (None, None) => format_size(file.bytes),
-        };
-        rows.push([
-            format!("  {}", change_word(file)),
-            lines,
-            escape_to_one_line(&file.path),
-        ]);
-    }
-    let more = rows.len().saturating_sub(NAMED);
-    rows.truncate(NAMED);
-    let mut lines = align_rows(&rows);
-    if more > 0 {
-        lines.push(format!("  and {} more", plural(more as u64, "file")));
-    }
-    if diff.incomplete {
-        lines.push("  its private files are not in this repository any more".into());
-    }
-    lines.push(format!(
-        "  {} changed, {added} lines added, {removed} removed",
-        plural(diff.files.len() as u64, "file")
-    ));
-    lines
 }
 
 /// The destination of a restored snapshot.

@@ -23,6 +23,7 @@ use watchdog_judge::wire::task_json::{
     ListedTasks, QueueTask, ShownTask, TaskStanding, no_next_task_json, set_task_json,
     task_list_json,
 };
+use watchdog_view::task_lines::{in_order, why_waiting};
 
 use super::task_work;
 
@@ -146,22 +147,6 @@ fn list_tasks(
     Ok(0)
 }
 
-/// The most urgent first, as the queue has them, so that the list reads as what will happen.
-pub fn in_order(board: &TaskBoard) -> Vec<&BoardTask> {
-    let mut entries: Vec<&BoardTask> = board.entries().collect();
-    entries.sort_by(|a, b| {
-        let key = |entry: &BoardTask| {
-            (
-                entry.loaded.task.priority,
-                entry.record.since,
-                entry.id().to_owned(),
-            )
-        };
-        key(a).cmp(&key(b))
-    });
-    entries
-}
-
 fn print_table(
     terminal: &CommandTerminal,
     queue: &TaskQueue,
@@ -215,29 +200,6 @@ fn print_table(
         ));
     }
     terminal.line(&summarize_board(board));
-}
-
-/// Why a task does not begin, or what became of it.
-pub fn why_waiting(board: &TaskBoard, entry: &BoardTask) -> Option<String> {
-    if entry.gone {
-        return Some("its file is gone".to_owned());
-    }
-    let words = match entry.record.status {
-        TaskStatus::Pending | TaskStatus::Blocked if !board.dependencies().is_met(entry.id()) => {
-            format!(
-                "waits for {}",
-                board
-                    .blockers(entry.id())
-                    .iter()
-                    .map(ToString::to_string)
-                    .collect::<Vec<_>>()
-                    .join(", ")
-            )
-        }
-        TaskStatus::Complete | TaskStatus::Pending => return None,
-        _ => entry.record.message.clone()?,
-    };
-    Some(shorten_text(&escape_to_one_line(&words), 100))
 }
 
 fn count_by_status(board: &TaskBoard, statuses: &[TaskStatus]) -> usize {

@@ -4,7 +4,7 @@ use super::live_data::{RowFacts, ShownFact};
 use super::model::LiveModel;
 use crate::cli::amounts::format_age;
 use crate::cli::progress_text::{format_clock, format_dollars};
-use crate::cli::table::below_home;
+use crate::cli::wrapped_text::below_home;
 use watchdog_core::decision::breaker::BreakerState;
 use watchdog_facts::display::escape_to_one_line;
 use watchdog_facts::verdict::Status;

@@ -13,8 +13,6 @@ use super::signals::spawn_reader;
 use super::timeline::{event_line, snapshot_line};
 use super::verdict_text::verdict_lines;
 use crate::cli::commands::logs_choice::{SessionPhase, choose_log};
-use crate::cli::commands::snapshots::summarize_diff;
-use crate::cli::commands::task::{in_order, why_waiting};
 use crate::cli::event_order::by_time;
 use crate::cli::log_view::LogView;
 use watchdog_agent::stream::OutputEvents;
@@ -31,7 +29,9 @@ use watchdog_store::baseline::BaselineRecord;
 use watchdog_store::engine::{EventCursor, WantedKind};
 use watchdog_store::journal::kind;
 use watchdog_store::{LocalStore, RecordType, open_store_to_read};
+use watchdog_view::diff_summary::summarize_diff;
 use watchdog_view::show_failure::ShowFailure;
+use watchdog_view::task_lines::{in_order, why_waiting};
 
 /// Between two readings of output that comes, and of any other page.
 const PAUSES: (Duration, Duration) = (Duration::from_millis(300), Duration::from_secs(2));
