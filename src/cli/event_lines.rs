@@ -9,12 +9,12 @@ use jiff::civil::Date;
 use jiff::tz::TimeZone;
 use jiff::{Timestamp, Zoned};
 
-use super::wrapped_text::{without_end, wrap_line};
 use unicode_width::UnicodeWidthStr as _;
 use watchdog_facts::display::{cut_text, escape_to_one_line};
 use watchdog_judge::clock::local_time::{format_day, local_time};
 use watchdog_judge::wire::event_sentences::describe_event;
 use watchdog_store::engine::StoredEvent;
+use watchdog_view::wrapped_text::{without_end, wrap_line};
 
 /// Names are aligned up to this width, so that one long name does not push all sentences away.
 const NAME: usize = 24;

@@ -7,9 +7,6 @@ use std::time::Duration;
 use jiff::Timestamp;
 
 use crate::cli::progress_frame::ProgressFrame;
-use crate::cli::progress_text::{
-    format_clock, format_elapsed, format_spent, measure_elapsed, progress_line,
-};
 use crate::cli::terminal::CommandTerminal;
 use watchdog_agent::stream::StreamTap;
 use watchdog_core::decision::termination::SpentUsage;
@@ -18,6 +15,9 @@ use watchdog_judge::judge::command_env::ProgressCallback;
 use watchdog_judge::modes::iterate::{LoopPhase, LoopStatus, LoopView, why_in_words};
 use watchdog_judge::modes::work::AgentPoolView;
 use watchdog_system::lock_mutex;
+use watchdog_view::progress_text::{
+    format_clock, format_elapsed, format_spent, measure_elapsed, progress_line,
+};
 
 /// The loops that run, by the name that stands before each; that of a loop alone is empty.
 type RunningLoops = Arc<Mutex<BTreeMap<String, LoopStatus>>>;

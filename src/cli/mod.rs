@@ -1,6 +1,5 @@
 //! WORDS IN, WORDS OUT. Arguments, output, exit codes; one file per command.
 
-mod amounts;
 mod args;
 mod args_agent;
 mod args_explain;
@@ -24,16 +23,13 @@ mod command_line;
 mod commands;
 mod completed_value;
 mod event_lines;
-mod event_order;
 mod examples;
 mod exit;
 mod failure;
-mod held_back;
 mod help;
 pub mod live;
 mod live_view;
 mod log_lines;
-mod log_view;
 mod log_writer;
 mod logging;
 mod metrics_file;
@@ -43,7 +39,6 @@ mod passed_output;
 mod preset_value;
 mod program;
 mod progress_frame;
-mod progress_text;
 mod prompts;
 mod reader;
 mod report_sections;
@@ -56,6 +51,5 @@ mod terminal;
 mod terminal_frame;
 mod time_span;
 mod version;
-mod wrapped_text;
 
 pub use program::main;

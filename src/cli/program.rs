@@ -15,6 +15,7 @@ use watchdog_judge::judge::serving_git::serve_refs;
 use watchdog_judge::notify::delivery::NotificationWorker;
 use watchdog_judge::wire::failure_json::panicked_json;
 use watchdog_store::{StateDir, StoreError, take_unread_notes};
+use watchdog_view::held_back;
 
 use super::args::{Cli, Command};
 use super::args_global::{ColorWhen, GlobalArgs};
@@ -27,7 +28,6 @@ use super::commands::{
 };
 use super::exit::{answer_all_the_same, finish_with_code, report_failure, without_room};
 use super::failure::{BUG, CommandFailure, USAGE};
-use super::held_back;
 use super::help;
 use super::live;
 use super::logging::start_logging;

@@ -3,12 +3,12 @@
 
 use std::collections::BTreeMap;
 
-use super::amounts::group_thousands;
 use watchdog_facts::display::{escape_to_one_line, shorten_text};
 use watchdog_store::measures::{
     ABORT_WINDOW, AbortCounts, CompletedSpec, MeasureSummary, Spread, measure,
 };
 use watchdog_store::tally::{CounterSums, word};
+use watchdog_view::amounts::group_thousands;
 
 /// Rows of a list; the others are one row.
 const ROWS: usize = 6;

@@ -13,9 +13,6 @@ use tokio::signal::unix::{SignalKind, signal};
 
 use super::passed_output::PassedOutput;
 use super::progress_frame::ProgressFrame;
-use super::progress_text::{
-    format_clock, format_elapsed, format_spent, measure_elapsed, progress_line,
-};
 use crate::cli::terminal::CommandTerminal;
 use watchdog_agent::stream::SessionView;
 use watchdog_core::decision::termination::SpentUsage;
@@ -23,6 +20,9 @@ use watchdog_judge::judge::command_env::ProgressCallback;
 use watchdog_judge::modes::run::view::{RunPhase, RunView};
 use watchdog_process::TerminalCover;
 use watchdog_system::lock_mutex;
+use watchdog_view::progress_text::{
+    format_clock, format_elapsed, format_spent, measure_elapsed, progress_line,
+};
 
 /// The phase of the run, and what it passed through to the terminal.
 type LineState = Arc<Mutex<(Option<RunPhase>, PassedOutput)>>;

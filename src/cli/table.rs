@@ -6,9 +6,9 @@ use std::path::Path;
 use anstyle::{AnsiColor, Style};
 use unicode_width::UnicodeWidthStr as _;
 
-use super::wrapped_text::{below_home, cut_path};
 use watchdog_facts::display::escape_to_one_line;
 use watchdog_facts::verdict::Status;
+use watchdog_view::wrapped_text::{below_home, cut_path};
 
 /// Wider columns than this are not aligned to, so that one long name does not push all others away.
 const WIDEST: usize = 40;

@@ -15,13 +15,13 @@ use watchdog_facts::verdict::{Reason, Status};
 use watchdog_judge::clock::now;
 use watchdog_judge::judge::command_env::ProgressCallback;
 use watchdog_judge::wire::verdict_json::{EndedLoop, Judgement, as_answer, as_json};
+use watchdog_view::held_back;
+use watchdog_view::progress_text::{format_clock, format_spent, progress_line};
+use watchdog_view::wrapped_text::{without_end, wrap_line};
 
 use super::args_global::{ColorWhen, GlobalArgs};
-use super::held_back;
-use super::progress_text::{format_clock, format_spent, progress_line};
 use super::result_output;
 use super::table::{style_of, table_lines, terminal_width};
-use super::wrapped_text::{without_end, wrap_line};
 
 /// Sentences are not broken for a terminal that is narrower than this.
 const NARROWEST: usize = 24;

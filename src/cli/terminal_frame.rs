@@ -10,7 +10,7 @@ use rustix::process::getpgrp;
 use rustix::termios::{LocalModes, tcgetattr, tcgetpgrp, tcgetwinsize};
 use unicode_width::UnicodeWidthStr as _;
 
-use super::wrapped_text::cut;
+use watchdog_view::wrapped_text::cut;
 
 /// The width for a terminal that does not tell its own.
 const WIDTH: usize = 80;

@@ -10,7 +10,6 @@ use std::time::Duration;
 use clap::Command;
 use clap_complete::Shell;
 
-use crate::cli::amounts::format_size;
 use crate::cli::completed_value::{CandidateKind, CompletedValue};
 use crate::cli::failure::CommandFailure;
 use crate::cli::{help, result_output};
@@ -26,6 +25,7 @@ use watchdog_judge::tasks::folder;
 use watchdog_store::journal::kind;
 use watchdog_store::{StateDir, open_store_to_read};
 use watchdog_system::read_regular_file;
+use watchdog_view::amounts::format_size;
 
 /// A person waits for the candidates with a finger on the key; later ones are left out.
 const PATIENCE: Duration = Duration::from_millis(500);

@@ -9,7 +9,6 @@ use jiff::Timestamp;
 
 use crate::cli::args::EventsArgs;
 use crate::cli::event_lines::{EventLineStyle, EventLines, choose_time_zone};
-use crate::cli::event_order::by_time;
 use crate::cli::failure::{CommandFailure, signal_code};
 use crate::cli::reader;
 use crate::cli::table::terminal_width;
@@ -25,6 +24,7 @@ use watchdog_judge::wire::event_words::answers_to;
 use watchdog_judge::wire::judgement_events::with_those_within;
 use watchdog_store::engine::{EventCursor, StoredEvent};
 use watchdog_store::{LocalStore, RecordType, baseline::BaselineRecord, open_store_to_read};
+use watchdog_view::event_order::by_time;
 
 use super::runtime::in_runtime;
 

@@ -6,7 +6,6 @@ use std::time::Duration;
 
 use jiff::Timestamp;
 
-use crate::cli::amounts::format_age;
 use crate::cli::failure::{CommandFailure, exit_code};
 use crate::cli::live::OthersReader;
 use crate::cli::terminal::CommandTerminal;
@@ -15,6 +14,7 @@ use watchdog_judge::clock::now;
 use watchdog_judge::judge::command_env::CommandEnv;
 use watchdog_judge::modes::fleet::{FleetMirror, FleetSetting, MirrorState};
 use watchdog_store::{LocalStore, StoreError};
+use watchdog_view::amounts::format_age;
 use watchdog_view::fleet_overview::FleetOverview;
 use watchdog_view::overview::{ShownSpecs, StatusOverview};
 

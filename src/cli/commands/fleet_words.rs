@@ -1,6 +1,5 @@
 //! Implements `watchdog fleet`, in a build that has the fleet.
 
-use crate::cli::amounts::format_size;
 use crate::cli::args_fleet::{FleetArgs, FleetCommand};
 use crate::cli::failure::CommandFailure;
 use crate::cli::terminal::CommandTerminal;
@@ -19,6 +18,7 @@ use watchdog_judge::wire::fleet_json::{
     no_fleet_json, with_shared_repository,
 };
 use watchdog_store::open_store;
+use watchdog_view::amounts::format_size;
 
 use super::fleet_account_words::{about_account, fleet_account};
 use super::fleet_share::{SharingWish, in_words as shared_in_words, share_repository};

@@ -2,7 +2,6 @@
 
 use std::io::{BufRead as _, Write as _};
 
-use crate::cli::amounts::{format_size, group_thousands};
 use crate::cli::args_forget::ForgetArgs;
 use crate::cli::failure::CommandFailure;
 use crate::cli::terminal::CommandTerminal;
@@ -19,6 +18,7 @@ use watchdog_judge::modes::forget::{
 use watchdog_judge::session::inside_of;
 use watchdog_judge::wire::forget_json::{KeptEntry, LeftEntry, LeftWorktree, LeftoverList};
 use watchdog_process::own_stdin::stdin_is_terminal;
+use watchdog_view::amounts::{format_size, group_thousands};
 
 use super::from_session::PrivilegedCommand;
 use super::hook_settings::choose_hook_program;

@@ -5,10 +5,8 @@ use std::io::{self, IsTerminal as _};
 use std::path::Path;
 use std::time::{Duration, Instant};
 
-use crate::cli::amounts::{format_age, format_size};
 use crate::cli::args_logs::LogsArgs;
 use crate::cli::failure::{CommandFailure, signal_code};
-use crate::cli::log_view::LogView;
 use crate::cli::table::terminal_width;
 use crate::cli::terminal::CommandTerminal;
 use crate::cli::{reader, result_output};
@@ -22,8 +20,10 @@ use watchdog_judge::judge::open_worktree::OpenWorktree;
 use watchdog_judge::judge::signals::SignalUrgency;
 use watchdog_judge::session::LogReader;
 use watchdog_judge::wire::log_event_json::logs_json;
+use watchdog_view::amounts::{format_age, format_size};
+use watchdog_view::log_view::LogView;
+use watchdog_view::logs_choice::{self, ChosenLog, SessionPhase};
 
-use super::logs_choice::{self, ChosenLog, SessionPhase};
 use super::runtime::in_runtime;
 
 /// Bytes per read.

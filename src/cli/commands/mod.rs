@@ -32,7 +32,6 @@ pub mod init;
 mod init_choice;
 pub mod judging;
 pub mod logs;
-pub(super) mod logs_choice;
 pub mod looping;
 pub mod manual;
 pub mod mcp;

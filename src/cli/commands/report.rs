@@ -7,7 +7,6 @@ use std::time::Duration;
 use jiff::tz::TimeZone;
 use jiff::{Span, Timestamp};
 
-use crate::cli::amounts::{format_size, group_thousands};
 use crate::cli::args_report::ReportArgs;
 use crate::cli::failure::CommandFailure;
 use crate::cli::page_file::replace_file;
@@ -25,6 +24,7 @@ use watchdog_store::measures::{MeasureSummary, measure};
 use watchdog_store::open_store_to_read;
 use watchdog_store::tally::{AgentFigures, CounterSums, word};
 use watchdog_view::PathFilter;
+use watchdog_view::amounts::{format_size, group_thousands};
 use watchdog_view::figures::{gather_figures as figures_of, name_machines};
 use watchdog_view::page::{page_figures, render_page};
 

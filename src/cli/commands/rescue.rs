@@ -1,6 +1,5 @@
 //! `watchdog rescue`: salvages now; lists, shows, brings back and drops snapshots.
 
-use crate::cli::amounts::group_thousands;
 use crate::cli::args_rescue::{RescueArgs, RescueCommand};
 use crate::cli::failure::CommandFailure;
 use crate::cli::terminal::CommandTerminal;
@@ -17,6 +16,7 @@ use watchdog_judge::modes::rescue_now::{RescueOptions, RescueReport};
 use watchdog_judge::rescue::{PlanError, RescuePreview};
 use watchdog_judge::wire::rescue_json::{nothing_rescued_json, rescue_preview_json, rescued_json};
 use watchdog_process::CancelFlag;
+use watchdog_view::amounts::group_thousands;
 
 use super::probe::with_interrupt;
 use super::snapshots::{

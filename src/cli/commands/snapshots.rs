@@ -4,7 +4,6 @@ use std::path::PathBuf;
 
 use serde_json::Value;
 
-use crate::cli::amounts::{format_age, format_size, group_thousands};
 use crate::cli::failure::CommandFailure;
 use crate::cli::terminal::CommandTerminal;
 use watchdog_facts::display::{LARGE, escape_for_display, escape_to_one_line, plural};
@@ -24,6 +23,7 @@ use watchdog_judge::wire::snapshot_json::{
     dropped_data, dropped_json, restored_data, restored_json, shown_snapshot_json, snapshots_json,
 };
 use watchdog_store::journal::{kind, new_event};
+use watchdog_view::amounts::{format_age, format_size, group_thousands};
 use watchdog_view::diff_summary::summarize_diff;
 
 /// The word for the newest snapshot of this worktree's spec.

@@ -4,7 +4,6 @@ use std::path::Path;
 
 use jiff::{Timestamp, Zoned};
 
-use crate::cli::amounts::format_age;
 use crate::cli::args_status::StatusArgs;
 use crate::cli::failure::{CommandFailure, USAGE};
 use crate::cli::help;
@@ -24,6 +23,7 @@ use watchdog_judge::judge::live_session::SessionActivity;
 use watchdog_judge::wire::metrics_text::{MetricSeries, metrics_text};
 use watchdog_store::open_store_to_read;
 use watchdog_view::PathFilter;
+use watchdog_view::amounts::format_age;
 use watchdog_view::attention::{self, Attention, AttentionRank};
 use watchdog_view::git_counts::read_counts;
 use watchdog_view::metrics::{collect_metrics, sum_all_days};

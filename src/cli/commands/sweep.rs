@@ -10,7 +10,6 @@ use crate::cli::args_sweep::SweepArgs;
 use crate::cli::failure::CommandFailure;
 use crate::cli::news::NoticeHistory;
 use crate::cli::progress_frame::ProgressFrame;
-use crate::cli::progress_text::{format_clock, progress_line};
 use crate::cli::row_lines;
 use crate::cli::table::{shown_path, style_of, table_lines, terminal_width};
 use crate::cli::terminal::CommandTerminal;
@@ -23,6 +22,7 @@ use watchdog_judge::judge::judgement_input::Overrides;
 use watchdog_judge::modes::sweep::sweep_worktrees as sweep_all;
 use watchdog_judge::modes::sweep::{SweepReport, SweepRequest, SweepTableRow};
 use watchdog_view::attention;
+use watchdog_view::progress_text::{format_clock, progress_line};
 use watchdog_view::same_faults::{FaultGroup, FaultKey, group_by_fault};
 
 use super::runtime::in_runtime;

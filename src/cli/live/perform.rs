@@ -11,10 +11,10 @@ use watchdog_system::{handles_signal, hold_process, signal_held};
 
 use super::input::LiveInput;
 use super::live_data::{DeedMeans, PlannedDeed, ProcessRequest};
-use crate::cli::held_back;
 use watchdog_judge::judge::configuration::MAX_BYTES;
 use watchdog_process::still_runs;
 use watchdog_system::read_regular_file;
+use watchdog_view::held_back;
 
 /// Runs a command line of watchdog's, the program's name first, and returns its exit code. Its
 /// output is held back.

@@ -5,8 +5,8 @@ use std::borrow::Cow;
 
 use anstyle::{AnsiColor, Style};
 
-use super::amounts::{format_size, group_thousands};
-use super::wrapped_text::cut;
+use crate::amounts::{format_size, group_thousands};
+use crate::wrapped_text::cut;
 use watchdog_facts::context::SessionUsage;
 use watchdog_facts::display::{escape_for_display, escape_to_one_line, plural};
 use watchdog_facts::secret_lines::LineMasker;

@@ -4,6 +4,7 @@ use std::path::PathBuf;
 
 use jiff::Timestamp;
 
+use crate::show_failure::{ShowFailure, refuse_home};
 use watchdog_agent::stream::OutputEvents;
 use watchdog_agent::transcript;
 use watchdog_core::config::nearest_hint;
@@ -18,7 +19,6 @@ use watchdog_store::RecordType;
 use watchdog_store::engine::{EventCursor, StoredEvent};
 use watchdog_store::journal::kind;
 use watchdog_store::session::{self, SessionRecord};
-use watchdog_view::show_failure::{ShowFailure, refuse_home};
 
 /// How many events of the worktree are looked through, the newest first.
 const EVENTS: usize = 20_000;
