@@ -14,12 +14,12 @@ use std::io;
 use std::path::Path;
 use std::time::Duration;
 
-use completion_watchdog::cli::live::FrameBench;
 use watchdog_agent::reply;
 use watchdog_core::checks::{
     BoundedText, Capabilities, CheckContext, CommandRequest, CommandRun, CompletionCheck,
     JudgeAnswer, JudgeRequest, LineOutcome, MatchedFile, PlanCheck, PushState, TouchedPaths,
 };
+use watchdog_view::live::FrameBench;
 
 use criterion::{Criterion, criterion_group, criterion_main};
 use jiff::Timestamp;

@@ -8,10 +8,10 @@ use std::path::Path;
 use std::process::{Command, Stdio};
 use std::time::{Duration, Instant};
 
-use completion_watchdog::cli::live::FrameBench;
 use rustix::pty::{OpenptFlags, grantpt, openpt, ptsname, unlockpt};
 use rustix::termios::{Winsize, tcsetwinsize};
 use watchdog_store::StateDir;
+use watchdog_view::live::FrameBench;
 
 use super::worktrees::{Layout, Worktrees};
 use super::{Bench, Result, millis};

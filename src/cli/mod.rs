@@ -27,7 +27,7 @@ mod examples;
 mod exit;
 mod failure;
 mod help;
-pub mod live;
+mod live;
 mod live_view;
 mod log_lines;
 mod log_writer;

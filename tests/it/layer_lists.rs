@@ -2,19 +2,18 @@
 
 /// Files of other rooms that compute alone: what the live view knows, what a key changes, and the cells of a frame.
 pub const PURE_FILES: &[&str] = &[
-    "src/cli/live/cells.rs",
-    "src/cli/live/columns.rs",
-    "src/cli/live/deed.rs",
-    "src/cli/live/draw.rs",
-    "src/cli/live/draw_detail.rs",
-    "src/cli/live/draw_list.rs",
-    "src/cli/live/draw_overlay.rs",
-    "src/cli/live/input.rs",
-    "src/cli/live/live_data.rs",
-    "src/cli/live/model.rs",
-    "src/cli/live/paper.rs",
-    "src/cli/live/update.rs",
-    "src/cli/live/update_detail.rs",
+    "crates/watchdog-view/src/live/cells.rs",
+    "crates/watchdog-view/src/live/deed.rs",
+    "crates/watchdog-view/src/live/draw.rs",
+    "crates/watchdog-view/src/live/draw_detail.rs",
+    "crates/watchdog-view/src/live/draw_list.rs",
+    "crates/watchdog-view/src/live/draw_overlay.rs",
+    "crates/watchdog-view/src/live/input.rs",
+    "crates/watchdog-view/src/live/live_data.rs",
+    "crates/watchdog-view/src/live/model.rs",
+    "crates/watchdog-view/src/live/paper.rs",
+    "crates/watchdog-view/src/live/update.rs",
+    "crates/watchdog-view/src/live/update_detail.rs",
 ];
 
 /// Files of which everything runs on the thread of an event loop; of any other, that is the bodies of async functions.

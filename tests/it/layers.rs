@@ -65,8 +65,8 @@ const CRATES: &[(&str, &[&str])] = &[
     ("pulldown_cmark", &["checks", "cli"]),
     ("inquire", &["cli"]),
     ("httparse", &["conformance"]),
-    ("ratatui", &["cli"]),
-    ("crossterm", &["cli"]),
+    ("ratatui", &["view"]),
+    ("crossterm", &["view"]),
     ("tracing_subscriber", &["cli"]),
     ("jsonc_parser", &["config", "hooks"]),
     ("saphyr_parser", &["config"]),
@@ -159,6 +159,7 @@ const OWNED: &[(&str, &[&str])] = &[
             "notify",
             "cli",
             "conformance",
+            "view",
         ],
     ),
 ];

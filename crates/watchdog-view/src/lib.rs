@@ -8,6 +8,7 @@
 //! - [`figures`]: the figures of a period; [`page`]: the same as a page for a browser.
 //! - [`metrics`]: both for Prometheus.
 //! - [`explained`]: why a verdict is as it is; [`verdict_choice`]: which one is meant.
+//! - [`live`]: the view that stays.
 //! - [`amounts`], [`progress_text`], [`wrapped_text`]: ages, figures and lines in words; [`held_back`]: words that wait for the terminal.
 //! - [`logs_choice`]: which log is meant; [`log_view`]: a session's events as lines; [`event_order`]: events as a person reads them.
 //! - [`diff_summary`]: the files that a snapshot changes; [`task_lines`]: tasks by urgency; [`show_failure`]: why something cannot be shown.
@@ -23,6 +24,7 @@ pub mod fleet_overview;
 pub mod git_counts;
 pub mod held_back;
 mod last_judgements;
+pub mod live;
 pub mod log_view;
 pub mod logs_choice;
 pub mod metrics;

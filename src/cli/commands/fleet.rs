@@ -15,11 +15,13 @@ pub use super::{
 
 #[cfg(not(feature = "fleet"))]
 use crate::cli::{
-    args::EventsArgs, args_fleet::FleetArgs, failure::CommandFailure, live::OthersReader,
-    terminal::CommandTerminal,
+    args::EventsArgs, args_fleet::FleetArgs, failure::CommandFailure, terminal::CommandTerminal,
 };
 #[cfg(not(feature = "fleet"))]
-use watchdog_view::overview::{ShownSpecs, StatusOverview};
+use watchdog_view::{
+    live::others_poll::OthersReader,
+    overview::{ShownSpecs, StatusOverview},
+};
 
 /// Says that this build has none.
 #[cfg(not(feature = "fleet"))]

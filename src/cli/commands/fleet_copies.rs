@@ -7,7 +7,6 @@ use std::time::Duration;
 use jiff::Timestamp;
 
 use crate::cli::failure::{CommandFailure, exit_code};
-use crate::cli::live::OthersReader;
 use crate::cli::terminal::CommandTerminal;
 use watchdog_facts::display::{escape_to_one_line, plural};
 use watchdog_judge::clock::now;
@@ -16,6 +15,7 @@ use watchdog_judge::modes::fleet::{FleetMirror, FleetSetting, MirrorState};
 use watchdog_store::{LocalStore, StoreError};
 use watchdog_view::amounts::format_age;
 use watchdog_view::fleet_overview::FleetOverview;
+use watchdog_view::live::others_poll::OthersReader;
 use watchdog_view::overview::{ShownSpecs, StatusOverview};
 
 use super::fleet::NotedCopies;

@@ -9,12 +9,12 @@ use rustix::io::Errno;
 use rustix::process::{Pid, Signal, kill_process};
 use watchdog_system::{handles_signal, hold_process, signal_held};
 
-use super::input::LiveInput;
-use super::live_data::{DeedMeans, PlannedDeed, ProcessRequest};
 use watchdog_judge::judge::configuration::MAX_BYTES;
 use watchdog_process::still_runs;
 use watchdog_system::read_regular_file;
 use watchdog_view::held_back;
+use watchdog_view::live::input::LiveInput;
+use watchdog_view::live::live_data::{DeedMeans, PlannedDeed, ProcessRequest};
 
 /// Runs a command line of watchdog's, the program's name first, and returns its exit code. Its
 /// output is held back.

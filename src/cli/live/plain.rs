@@ -6,12 +6,6 @@ use std::sync::mpsc::{RecvTimeoutError, channel};
 
 use jiff::{Timestamp, Zoned};
 
-use super::cells::{breaker_text, choose_sign, state_of};
-use super::input::LiveInput;
-use super::live_data::LiveRowKey;
-use super::session_poll::SessionPoll;
-use super::signals::read_signals;
-use super::store_poll::{ChosenRows, POLL, StorePoll};
 use crate::cli::failure::{CommandFailure, signal_code};
 use crate::cli::reader;
 use crate::cli::table::{shown_path, style_of};
@@ -23,6 +17,14 @@ use watchdog_judge::judge::command_env::CommandEnv;
 use watchdog_judge::judge::live_session::SessionLiveness;
 use watchdog_view::attention::{AttentionRank, assess_attention};
 use watchdog_view::git_counts::read_counts;
+use watchdog_view::live::{
+    cells::{breaker_text, choose_sign, state_of},
+    input::LiveInput,
+    live_data::LiveRowKey,
+    session_poll::SessionPoll,
+    signals::read_signals,
+    store_poll::{ChosenRows, POLL, StorePoll},
+};
 use watchdog_view::overview::{StatusOverview, StatusRow};
 
 /// The stamp that tells a changed row: a clock that goes on does not count.

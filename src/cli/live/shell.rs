@@ -10,20 +10,8 @@ use anstream::{AutoStream, ColorChoice};
 use rustix::process::{Signal, kill_current_process_group};
 use tracing::level_filters::LevelFilter;
 
-use super::detail_reader::{self, DetailRequest};
-use super::input::{LiveEffect, LiveInput};
-use super::model::LiveModel;
-use super::others_poll::OthersPoll;
 use super::perform::{RunWords, perform_deed};
 use super::plain;
-use super::row_reader::RowReader;
-use super::screen::{LiveScreen, terminal_size};
-use super::session_poll::SessionPoll;
-use super::signals::spawn_reader;
-use super::signals::{read_keys, read_signals};
-use super::store_poll::{ChosenRows, POLL, StorePoll};
-use super::trust_reader::prepare_trust;
-use super::update::update_model;
 use crate::cli::args_status::StatusArgs;
 use crate::cli::commands::fleet;
 use crate::cli::failure::{CommandFailure, signal_code};
@@ -35,6 +23,19 @@ use watchdog_judge::judge::command_env::CommandEnv;
 use watchdog_judge::session::find_enclosing_session;
 use watchdog_store::open_store;
 use watchdog_view::PathFilter;
+use watchdog_view::live::{
+    detail_reader::{DetailRequest, start_detail_reader},
+    input::{LiveEffect, LiveInput},
+    model::LiveModel,
+    others_poll::OthersPoll,
+    row_reader::RowReader,
+    screen::{LiveScreen, terminal_size},
+    session_poll::SessionPoll,
+    signals::{read_keys, read_signals, spawn_reader},
+    store_poll::{ChosenRows, POLL, StorePoll},
+    trust_reader::prepare_trust,
+    update::update_model,
+};
 use watchdog_view::overview::ShownSpecs;
 
 /// Clocks on the screen go on this often.
@@ -139,8 +140,7 @@ impl LiveShell {
             .start(state.clone(), command_env.claude_home.clone(), to.clone())
             .map_err(no_room)?;
         let (detail, requests) = channel();
-        detail_reader::start_detail_reader(command_env.clone(), requests, to.clone())
-            .map_err(no_room)?;
+        start_detail_reader(command_env.clone(), requests, to.clone()).map_err(no_room)?;
         poll_records(&command_env, chosen, to.clone()).map_err(no_room)?;
         Ok(LiveShell {
             model,

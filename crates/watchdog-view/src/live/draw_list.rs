@@ -14,10 +14,10 @@ use super::cells::{
 use super::model::{FILTERS, ListOrder, LiveModel};
 use super::paper::{BOLD, CHOSEN, DIM, PLAIN, draw_line, rank_style};
 use super::update_detail::broken_lines;
+use crate::attention::AttentionRank;
+use crate::overview::StatusRow;
+use crate::wrapped_text::{cut, cut_path};
 use watchdog_facts::display::escape_to_one_line;
-use watchdog_view::attention::AttentionRank;
-use watchdog_view::overview::StatusRow;
-use watchdog_view::wrapped_text::{cut, cut_path};
 
 /// A column of the list.
 struct ListColumn {

@@ -7,8 +7,8 @@ use ratatui::text::{Line, Span};
 use ratatui::widgets::Widget as _;
 use unicode_width::UnicodeWidthStr as _;
 
-use watchdog_view::attention::AttentionRank;
-use watchdog_view::wrapped_text::cut;
+use crate::attention::AttentionRank;
+use crate::wrapped_text::cut;
 
 /// As the terminal has it.
 pub const PLAIN: Style = Style::new();

@@ -13,7 +13,7 @@ use rustix::termios::tcgetwinsize;
 
 use super::draw::draw_view;
 use super::model::LiveModel;
-use watchdog_view::held_back;
+use crate::held_back;
 
 /// Whether the terminal is in the view's modes.
 static TAKEN: AtomicBool = AtomicBool::new(false);

@@ -50,7 +50,7 @@ fn press(model: &mut LiveModel, keys: &[KeyCode]) {
 
 fn fixture(name: &str) -> std::path::PathBuf {
     std::path::Path::new(env!("CARGO_MANIFEST_DIR"))
-        .join(format!("tests/it/fixtures/screens/live-{name}.txt"))
+        .join(format!("../../tests/it/fixtures/screens/live-{name}.txt"))
 }
 
 #[test]

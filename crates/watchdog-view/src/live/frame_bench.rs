@@ -8,11 +8,11 @@ use super::draw::draw_view;
 use super::input::LiveInput;
 use super::model::LiveModel;
 use super::update::update_model;
+use crate::PathFilter;
+use crate::overview::gather_overview;
 use watchdog_facts::shell_line::WorktreeCommands;
 use watchdog_judge::clock::{local_now, now};
 use watchdog_store::{StateDir, StoreError, open_store};
-use watchdog_view::PathFilter;
-use watchdog_view::overview::gather_overview;
 
 /// A view of real records that is drawn into memory.
 pub struct FrameBench {

@@ -6,7 +6,7 @@ use super::input::LiveEffect;
 use super::live_data::{DetailTab, LiveRowKey, SnapshotChoice, TabContent};
 use super::model::{DetailPage, LiveModel};
 use super::update::move_by_key;
-use watchdog_view::wrapped_text::break_line;
+use crate::wrapped_text::break_line;
 
 /// Lines above the text of a page: the head, the names of the pages, and a rule.
 pub const PAGE_TOP: u16 = 3;

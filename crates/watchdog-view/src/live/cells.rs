@@ -2,15 +2,15 @@
 
 use super::live_data::{RowFacts, ShownFact};
 use super::model::LiveModel;
+use crate::amounts::format_age;
+use crate::attention::{AttentionRank, assess_attention};
+use crate::overview::StatusRow;
+use crate::progress_text::{format_clock, format_dollars};
+use crate::wrapped_text::below_home;
 use watchdog_core::decision::breaker::BreakerState;
 use watchdog_facts::display::escape_to_one_line;
 use watchdog_facts::verdict::Status;
 use watchdog_judge::judge::live_session::SessionActivity;
-use watchdog_view::amounts::format_age;
-use watchdog_view::attention::{AttentionRank, assess_attention};
-use watchdog_view::overview::StatusRow;
-use watchdog_view::progress_text::{format_clock, format_dollars};
-use watchdog_view::wrapped_text::below_home;
 
 /// Stands for what is not known, or not there.
 const UNKNOWN: &str = "–";

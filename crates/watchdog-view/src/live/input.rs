@@ -6,8 +6,8 @@ use jiff::Zoned;
 use super::live_data::{
     DetailTab, LiveRowKey, PlannedDeed, RowFacts, RowQuery, SnapshotChoice, TabContent,
 };
+use crate::overview::StatusRow;
 use watchdog_judge::judge::live_session::SessionLiveness;
-use watchdog_view::overview::StatusRow;
 
 /// Something that happened.
 #[derive(Debug)]

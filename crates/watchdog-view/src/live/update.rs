@@ -7,7 +7,7 @@ use super::input::{LiveEffect, LiveInput};
 use super::live_data::{DetailTab, LiveRowKey, PlannedDeed};
 use super::model::{DetailPage, FILTERS, ListOrder, LiveModel, LiveOverlay};
 use super::update_detail::{chosen_snapshot, detail_key, take_diff, take_tab};
-use watchdog_view::overview::StatusRow;
+use crate::overview::StatusRow;
 
 /// The signal that Ctrl-C stands for.
 const INTERRUPTED: i32 = 2;

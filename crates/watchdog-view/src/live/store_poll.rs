@@ -8,11 +8,11 @@ use std::time::{Duration, Instant};
 use jiff::Timestamp;
 
 use super::others_poll::OthersPoll;
+use crate::PathFilter;
+use crate::overview::{ShownSpecs, StatusOverview, overview_of};
 use watchdog_judge::clock::now;
 use watchdog_judge::judge::command_env::CommandEnv;
 use watchdog_store::{LocalStore, StoreError, open_store_to_read};
-use watchdog_view::PathFilter;
-use watchdog_view::overview::{ShownSpecs, StatusOverview, overview_of};
 
 /// Between two readings.
 pub const POLL: Duration = Duration::from_secs(1);

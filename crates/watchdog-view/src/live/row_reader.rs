@@ -9,6 +9,7 @@ use std::time::{Duration, Instant};
 use super::input::LiveInput;
 use super::live_data::{LiveRowKey, RowFacts, RowQuery, ShownFact};
 use super::signals::spawn_reader;
+use crate::git_counts::{count_commits, count_uncommitted};
 use watchdog_agent::stream::StreamTap;
 use watchdog_git::Worktree;
 use watchdog_judge::clock::local_now;
@@ -22,7 +23,6 @@ use watchdog_store::engine::WantedKind;
 use watchdog_store::journal::kind;
 use watchdog_store::{LocalStore, StateDir, open_store_to_read};
 use watchdog_system::lock_mutex;
-use watchdog_view::git_counts::{count_commits, count_uncommitted};
 
 /// Between two rounds.
 const PAUSE: Duration = Duration::from_secs(1);

@@ -10,7 +10,7 @@ use unicode_width::UnicodeWidthStr as _;
 use super::model::{LiveModel, LiveOverlay};
 use super::paper::{BOLD, CHOSEN, DIM, PLAIN};
 use super::update_detail::broken_lines;
-use watchdog_view::wrapped_text::cut;
+use crate::wrapped_text::cut;
 
 /// A box is no wider than this.
 const WIDEST: u16 = 100;

@@ -6,10 +6,10 @@ use std::path::Path;
 
 use super::live_data::{DeedMeans, LiveRowKey, PlannedDeed, ProcessRequest, SnapshotChoice};
 use super::model::LiveModel;
+use crate::overview::StatusRow;
 use watchdog_core::decision::breaker::BreakerState;
 use watchdog_facts::display::escape_to_one_line;
 use watchdog_facts::shell_line::{WorktreeCommands, shell_word};
-use watchdog_view::overview::StatusRow;
 
 /// A deed by a command line about a worktree.
 fn plan_deed(

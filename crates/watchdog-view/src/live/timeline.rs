@@ -2,12 +2,12 @@
 
 use jiff::{Timestamp, Zoned};
 
+use crate::amounts::{format_age, format_size};
 use watchdog_facts::display::{cut_text, escape_to_one_line, plural};
 use watchdog_git::SnapshotSummary;
 use watchdog_judge::clock::local_time::local_time;
 use watchdog_judge::wire::event_sentences::describe_event;
 use watchdog_store::engine::StoredEvent;
-use watchdog_view::amounts::{format_age, format_size};
 
 /// Bytes of a sentence.
 const SENTENCE: usize = 400;

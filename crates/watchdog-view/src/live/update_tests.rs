@@ -5,10 +5,10 @@ use super::live_data::{DeedMeans, DetailTab, LiveRowKey, SnapshotChoice, TabCont
 use super::model::{FILTERS, ListOrder, LiveModel, LiveOverlay};
 use super::test_rows::{judged, looping, model, row, running, some_rows};
 use super::update::update_model;
+use crate::overview::StatusRow;
 use crossterm::event::KeyCode;
 use watchdog_facts::verdict::Reason;
 use watchdog_judge::judge::live_session::{SessionActivity, SessionLiveness};
-use watchdog_view::overview::StatusRow;
 
 fn press(model: &mut LiveModel, keys: &[KeyCode]) -> Vec<LiveEffect> {
     keys.iter()

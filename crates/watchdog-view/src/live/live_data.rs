@@ -5,7 +5,7 @@ use std::path::PathBuf;
 
 use jiff::Timestamp;
 
-use watchdog_view::overview::StatusRow;
+use crate::overview::StatusRow;
 
 /// Which row: a worktree and the name of its work.
 #[derive(Debug, Clone, PartialEq, Eq, Hash)]

@@ -8,12 +8,12 @@ use std::time::Duration;
 use super::input::LiveInput;
 use super::live_data::LiveRowKey;
 use super::signals::spawn_reader;
+use crate::overview::StatusRow;
 use watchdog_agent::transcript::ClaudeHome;
 use watchdog_judge::judge::live_session::live_session;
 use watchdog_store::StateDir;
 use watchdog_store::session::SessionRecord;
 use watchdog_system::lock_mutex;
-use watchdog_view::overview::StatusRow;
 
 /// So many sessions are measured at a time.
 const AT_ONCE: usize = 8;

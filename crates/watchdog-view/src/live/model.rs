@@ -12,11 +12,11 @@ use super::cells::{state_of, worktree_text};
 use super::live_data::{
     DetailTab, LiveRowKey, PlannedDeed, RowFacts, RowQuery, SnapshotChoice, TabContent,
 };
+use crate::attention::AttentionRank;
+use crate::overview::{StatusRow, count_rows};
 use watchdog_facts::display::escape_to_one_line;
 use watchdog_facts::shell_line::WorktreeCommands;
 use watchdog_judge::judge::live_session::SessionLiveness;
-use watchdog_view::attention::AttentionRank;
-use watchdog_view::overview::{StatusRow, count_rows};
 
 /// The order of the rows.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]

@@ -6,10 +6,10 @@ use std::time::Duration;
 use jiff::Timestamp;
 
 use super::signals::spawn_reader;
+use crate::fleet_overview::FleetOverview;
+use crate::overview::{ShownSpecs, StatusOverview};
 use watchdog_store::{LocalStore, StoreError};
 use watchdog_system::lock_mutex;
-use watchdog_view::fleet_overview::FleetOverview;
-use watchdog_view::overview::{ShownSpecs, StatusOverview};
 
 /// Between two readings.
 const EVERY: Duration = Duration::from_secs(1);

@@ -13,9 +13,9 @@ use super::live_data::DetailTab;
 use super::model::{DetailPage, LiveModel};
 use super::paper::{BOLD, CHOSEN, DIM, PLAIN, draw_line, rank_style};
 use super::update_detail::{PAGE_TOP, page_height, page_lines};
+use crate::attention::AttentionRank;
+use crate::wrapped_text::{cut, cut_path};
 use watchdog_facts::display::escape_to_one_line;
-use watchdog_view::attention::AttentionRank;
-use watchdog_view::wrapped_text::{cut, cut_path};
 
 /// Draws the detail.
 pub fn draw_detail(model: &LiveModel, page: &DetailPage, area: Rect, buffer: &mut Buffer) {

@@ -8,6 +8,7 @@ use serde_json::json;
 
 use super::live_data::{LiveRowKey, RowFacts, ShownFact};
 use super::model::LiveModel;
+use crate::overview::StatusRow;
 use watchdog_core::decision::breaker::BreakerState;
 use watchdog_facts::shell_line::WorktreeCommands;
 use watchdog_facts::verdict::Reason;
@@ -18,7 +19,6 @@ use watchdog_store::engine::StoredEvent;
 use watchdog_store::lock::LockHolder;
 use watchdog_store::looped::LoopRecord;
 use watchdog_store::session::SessionRecord;
-use watchdog_view::overview::StatusRow;
 
 pub fn at(second: i64) -> Timestamp {
     Timestamp::from_second(second).unwrap()

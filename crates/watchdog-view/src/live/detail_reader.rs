@@ -12,6 +12,12 @@ use super::live_data::{DetailTab, LiveRowKey, SnapshotChoice, TabContent};
 use super::signals::spawn_reader;
 use super::timeline::{event_line, snapshot_line};
 use super::verdict_text::verdict_lines;
+use crate::diff_summary::summarize_diff;
+use crate::event_order::by_time;
+use crate::log_view::LogView;
+use crate::logs_choice::{SessionPhase, choose_log};
+use crate::show_failure::ShowFailure;
+use crate::task_lines::{in_order, why_waiting};
 use watchdog_agent::stream::OutputEvents;
 use watchdog_facts::display::{escape_for_display, escape_to_one_line};
 use watchdog_git::Worktree;
@@ -26,12 +32,6 @@ use watchdog_store::baseline::BaselineRecord;
 use watchdog_store::engine::{EventCursor, WantedKind};
 use watchdog_store::journal::kind;
 use watchdog_store::{LocalStore, RecordType, open_store_to_read};
-use watchdog_view::diff_summary::summarize_diff;
-use watchdog_view::event_order::by_time;
-use watchdog_view::log_view::LogView;
-use watchdog_view::logs_choice::{SessionPhase, choose_log};
-use watchdog_view::show_failure::ShowFailure;
-use watchdog_view::task_lines::{in_order, why_waiting};
 
 /// Between two readings of output that comes, and of any other page.
 const PAUSES: (Duration, Duration) = (Duration::from_millis(300), Duration::from_secs(2));
