@@ -1,6 +1,7 @@
 //! Which log `watchdog logs` is about, and what is known of its session.
 
-use std::path::PathBuf;
+use std::io;
+use std::path::{Path, PathBuf};
 
 use jiff::Timestamp;
 
@@ -12,7 +13,7 @@ use watchdog_facts::display::escape_to_one_line;
 use watchdog_facts::evidence::FaultKind;
 use watchdog_judge::judge::command_env::CommandEnv;
 use watchdog_judge::judge::open_worktree::OpenWorktree;
-use watchdog_judge::session::{SessionLog, logs_of, record_lives};
+use watchdog_judge::session::{LogReader, SessionLog, logs_of, record_lives};
 use watchdog_judge::wire::log_event_json::ListedLog;
 use watchdog_judge::wire::session_events::ran_by;
 use watchdog_store::RecordType;
@@ -70,6 +71,18 @@ impl ChosenLog {
             None if record_lives(&now) => SessionPhase::Runs,
             None => SessionPhase::Gone,
             Some(_) => SessionPhase::Ended,
+        }
+    }
+
+    /// Opens its output.
+    ///
+    /// # Errors
+    /// Fails if the file is not there, or is no plain file of the folder of logs.
+    pub fn open(&self, logs: &Path) -> io::Result<LogReader> {
+        if self.is_transcript {
+            LogReader::open_alone(&self.path)
+        } else {
+            LogReader::open(logs, &self.path)
         }
     }
 

@@ -45,8 +45,6 @@ impl<E: Into<UnreadableFact>> From<E> for ShowFailure {
 
 /// The refusal of a work tree that is a whole home, where the records have nothing for it.
 pub fn refuse_home(command_env: &CommandEnv) -> Option<ShowFailure> {
-    let refusal = command_env.open_worktree().err();
-    let is_home =
-        |error: &watchdog_git::Error| matches!(error, watchdog_git::Error::HomeFolder { .. });
-    refusal.filter(is_home).map(ShowFailure::from)
+    let error = command_env.open_worktree().err()?;
+    matches!(error, watchdog_git::Error::HomeFolder { .. }).then(|| error.into())
 }

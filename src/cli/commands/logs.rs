@@ -78,13 +78,8 @@ fn open_chosen(
     logs: &Path,
     chosen: &ChosenLog,
 ) -> Result<LogReader, CommandFailure> {
-    let opened = if chosen.is_transcript {
-        LogReader::open_alone(&chosen.path)
-    } else {
-        LogReader::open(logs, &chosen.path)
-    };
     let list = || open.commands.watchdog("logs --list");
-    opened.map_err(|error| {
+    chosen.open(logs).map_err(|error| {
         let path = escape_to_one_line(&chosen.path.display().to_string());
         match error.kind() {
             io::ErrorKind::NotFound => {

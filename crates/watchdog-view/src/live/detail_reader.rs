@@ -232,16 +232,12 @@ fn read_output(
 ) -> Result<TabContent, ShowFailure> {
     let open = OpenWorktree::open_to_read(command_env)?;
     let chosen = choose_log(command_env, &open, Some(&key.spec))?;
+    let unreadable = |error: std::io::Error| {
+        ShowFailure::missing(format!("cannot read {}: {error}", chosen.path.display()))
+    };
     if read.as_ref().is_none_or(|read| read.path != chosen.path) {
-        let logs = command_env.state.logs();
-        let opened = if chosen.is_transcript {
-            LogReader::open_alone(&chosen.path)
-        } else {
-            LogReader::open(&logs, &chosen.path)
-        };
-        let reader = opened.map_err(|error| {
-            ShowFailure::missing(format!("cannot read {}: {error}", chosen.path.display()))
-        })?;
+        let opened = chosen.open(&command_env.state.logs());
+        let reader = opened.map_err(unreadable)?;
         let events = chosen.events(command_env, &open);
         let view = LogView::new(None);
         *read = Some(ReadOutput {
@@ -259,9 +255,7 @@ fn read_output(
     };
     output
         .read_more(phase == SessionPhase::Ended)
-        .map_err(|error| {
-            ShowFailure::missing(format!("cannot read {}: {error}", chosen.path.display()))
-        })?;
+        .map_err(unreadable)?;
     let mut lines: Vec<String> = output.lines.iter().cloned().collect();
     if lines.is_empty() {
         lines.push(
