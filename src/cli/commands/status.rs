@@ -41,18 +41,8 @@ pub fn run_status_command(
 ) -> Result<u8, CommandFailure> {
     command_env.state.ensure()?;
     let store = open_store_to_read(&command_env.state)?;
-    let paths = if args.paths.is_empty() && here && !args.fleet {
-        vec![".".into()]
-    } else {
-        args.paths
-    };
-    let below = PathFilter::new(&command_env.worktree, &paths);
+    let (below, specs) = choose_rows(command_env, here, &args);
     let now = now();
-    let specs = if args.all_specs {
-        ShownSpecs::All
-    } else {
-        ShownSpecs::Live
-    };
     let mut status_overview = overview_of(store.as_ref(), &command_env.state, &below, specs, now)?;
     status_overview.read_sessions(command_env, &below);
     status_overview.rows.iter_mut().for_each(read_counts);
@@ -122,6 +112,25 @@ pub fn run_status_command(
     }
     machines.iter().for_each(|line| terminal.tell(line));
     Ok(code)
+}
+
+/// The paths and the specs whose rows are shown.
+pub fn choose_rows(
+    command_env: &CommandEnv,
+    here: bool,
+    args: &StatusArgs,
+) -> (PathFilter, ShownSpecs) {
+    let below = if args.paths.is_empty() && here && !args.fleet {
+        PathFilter::new(&command_env.worktree, &[".".into()])
+    } else {
+        PathFilter::new(&command_env.worktree, &args.paths)
+    };
+    let specs = if args.all_specs {
+        ShownSpecs::All
+    } else {
+        ShownSpecs::Live
+    };
+    (below, specs)
 }
 
 /// Writes the metrics in place of the table.

@@ -14,6 +14,7 @@ use super::perform::{RunWords, perform_deed};
 use super::plain;
 use crate::cli::args_status::StatusArgs;
 use crate::cli::commands::fleet;
+use crate::cli::commands::status::choose_rows;
 use crate::cli::failure::{CommandFailure, signal_code};
 use crate::cli::terminal::CommandTerminal;
 use watchdog_facts::display::escape_to_one_line;
@@ -22,7 +23,6 @@ use watchdog_judge::clock::local_now;
 use watchdog_judge::judge::command_env::CommandEnv;
 use watchdog_judge::session::find_enclosing_session;
 use watchdog_store::open_store;
-use watchdog_view::PathFilter;
 use watchdog_view::live::{
     detail_reader::{DetailRequest, start_detail_reader},
     input::{LiveEffect, LiveInput},
@@ -36,7 +36,6 @@ use watchdog_view::live::{
     trust_reader::prepare_trust,
     update::update_model,
 };
-use watchdog_view::overview::ShownSpecs;
 
 /// Clocks on the screen go on this often.
 const TICK: Duration = Duration::from_secs(1);
@@ -62,17 +61,7 @@ pub fn watch_live(
         ),
         false => None,
     };
-    let paths = if args.paths.is_empty() && here && !args.fleet {
-        vec![".".into()]
-    } else {
-        args.paths.clone()
-    };
-    let below = PathFilter::new(&command_env.worktree, &paths);
-    let specs = if args.all_specs {
-        ShownSpecs::All
-    } else {
-        ShownSpecs::Live
-    };
+    let (below, specs) = choose_rows(command_env, here, &args);
     // A deed may end with notifications and progress: the view says what they came to.
     let quiet = CommandEnv {
         narrate: std::sync::Arc::new(|_: &str| {}),
