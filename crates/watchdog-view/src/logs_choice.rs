@@ -78,7 +78,7 @@ impl ChosenLog {
     ///
     /// # Errors
     /// Fails if the file is not there, or is no plain file of the folder of logs.
-    pub fn open(&self, logs: &Path) -> io::Result<LogReader> {
+    pub fn open_reader(&self, logs: &Path) -> io::Result<LogReader> {
         if self.is_transcript {
             LogReader::open_alone(&self.path)
         } else {
@@ -146,10 +146,9 @@ pub fn choose_log(
         }
         let Some(newest) = logs.first().cloned() else {
             return Err(refuse_home(command_env).unwrap_or_else(|| {
-                ShowFailure::missing("no session was seen in this worktree yet").hint(format!(
-                    "run one with: {}",
-                    open.commands.watchdog("run -- CMD")
-                ))
+                ShowFailure::from_text("no session was seen in this worktree yet").with_hint(
+                    format!("run one with: {}", open.commands.watchdog("run -- CMD")),
+                )
             }));
         };
         return of_log(open, &logs, newest);
@@ -192,11 +191,11 @@ pub fn choose_log(
             .copied()
             .chain(logs.iter().map(|log| log.id.as_str())),
     );
-    Err(ShowFailure::missing(format!(
+    Err(ShowFailure::from_text(format!(
         "no session of this worktree is called '{}'{near}",
         escape_to_one_line(name)
     ))
-    .hint(format!(
+    .with_hint(format!(
         "list them with: {}",
         open.commands.watchdog("logs --list")
     )))
@@ -237,10 +236,10 @@ fn of_record(
                 .map(|id| format!(" ({})", escape_to_one_line(&id)))
                 .unwrap_or_default();
             let spec = escape_to_one_line(&spec);
-            Err(ShowFailure::missing(format!(
+            Err(ShowFailure::from_text(format!(
                 "watchdog has no log of the last session of '{spec}'{id}: a hook reported it, and its transcript is not where Claude Code keeps them"
             ))
-            .hint(format!("list the logs with: {}", open.commands.watchdog("logs --list"))))
+            .with_hint(format!("list the logs with: {}", open.commands.watchdog("logs --list"))))
         }
     }
 }
@@ -359,9 +358,9 @@ fn read_logs(
         let why = format!("cannot list the logs in {}: {error}", folder.display());
         ShowFailure {
             fault: Some(FaultKind::Store),
-            ..ShowFailure::missing(why)
+            ..ShowFailure::from_text(why)
         }
-        .hint("make it readable for you, or name another state directory with --state-dir")
+        .with_hint("make it readable for you, or name another state directory with --state-dir")
     })
 }
 

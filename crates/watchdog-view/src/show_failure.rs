@@ -14,8 +14,8 @@ pub struct ShowFailure {
 }
 
 impl ShowFailure {
-    /// The records have no such thing.
-    pub fn missing(message: impl Into<String>) -> Self {
+    /// A failure without a fault: the records have no such thing.
+    pub fn from_text(message: impl Into<String>) -> Self {
         ShowFailure {
             fault: None,
             message: message.into(),
@@ -24,7 +24,7 @@ impl ShowFailure {
     }
 
     /// Adds what to do next.
-    pub fn hint(self, hint: impl Into<String>) -> Self {
+    pub fn with_hint(self, hint: impl Into<String>) -> Self {
         ShowFailure {
             hint: Some(hint.into()),
             ..self

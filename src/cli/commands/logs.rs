@@ -79,7 +79,7 @@ fn open_chosen(
     chosen: &ChosenLog,
 ) -> Result<LogReader, CommandFailure> {
     let list = || open.commands.watchdog("logs --list");
-    chosen.open(logs).map_err(|error| {
+    chosen.open_reader(logs).map_err(|error| {
         let path = escape_to_one_line(&chosen.path.display().to_string());
         match error.kind() {
             io::ErrorKind::NotFound => {

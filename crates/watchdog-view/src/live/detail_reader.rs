@@ -135,7 +135,7 @@ fn worktree_id(store: &dyn LocalStore, key: &LiveRowKey) -> Result<String, ShowF
             .filter(|row| is_it(&spec, &row.worktree))
             .map(|_| id)
     });
-    id.ok_or_else(|| ShowFailure::missing("nothing is recorded of this worktree any more"))
+    id.ok_or_else(|| ShowFailure::from_text("nothing is recorded of this worktree any more"))
 }
 
 fn read_timeline(command_env: &CommandEnv, key: &LiveRowKey) -> Result<TabContent, ShowFailure> {
@@ -233,10 +233,10 @@ fn read_output(
     let open = OpenWorktree::open_to_read(command_env)?;
     let chosen = choose_log(command_env, &open, Some(&key.spec))?;
     let unreadable = |error: std::io::Error| {
-        ShowFailure::missing(format!("cannot read {}: {error}", chosen.path.display()))
+        ShowFailure::from_text(format!("cannot read {}: {error}", chosen.path.display()))
     };
     if read.as_ref().is_none_or(|read| read.path != chosen.path) {
-        let opened = chosen.open(&command_env.state.logs());
+        let opened = chosen.open_reader(&command_env.state.logs());
         let reader = opened.map_err(unreadable)?;
         let events = chosen.events(command_env, &open);
         let view = LogView::new(None);
@@ -354,7 +354,7 @@ fn read_diff(snapshot: &SnapshotChoice) -> TabContent {
         let worktree = Worktree::open(&snapshot.worktree)?;
         let diff = worktree
             .snapshot_diff(&snapshot.id, PATCHES)
-            .map_err(|error| ShowFailure::missing(error.to_string()))?;
+            .map_err(|error| ShowFailure::from_text(error.to_string()))?;
         let mut lines = summarize_diff(&diff);
         for patch in diff.files.iter().filter_map(|file| file.patch.as_ref()) {
             lines.push(String::new());
