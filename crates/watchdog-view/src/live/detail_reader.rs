@@ -300,12 +300,6 @@ fn shared_page(
         state: command_env.state.fleet_mirror(),
         ..command_env.clone()
     };
-    let not_shared = || {
-        vec![format!(
-            "not shared: the {} of a worktree stays on its machine",
-            tab.as_str()
-        )]
-    };
     Ok(match tab {
         DetailTab::Timeline => read_timeline(&copies, key)?,
         DetailTab::Verdict => {
@@ -321,7 +315,10 @@ fn shared_page(
             new_text_content(lines)
         }
         DetailTab::Output | DetailTab::Snapshots | DetailTab::Tasks => {
-            new_text_content(not_shared())
+            new_text_content(vec![format!(
+                "not shared: the {} of a worktree stays on its machine",
+                tab.as_str()
+            )])
         }
     })
 }

@@ -141,16 +141,15 @@ fn read_worktree(query: &RowQuery, state: &StateDir, facts: &mut RowFacts) {
     };
     facts.commits = to_shown_fact(count_commits(&worktree, query.baseline.as_deref()));
     facts.unsaved = to_shown_fact(count_uncommitted(&worktree));
+    let work = || (worktree.worktree_id(), query.key.spec.clone());
     if query.has_fallback {
-        let work = (worktree.worktree_id(), query.key.spec.clone());
         facts.agent_change = open_store_to_read(state)
             .ok()
-            .and_then(|store| last_agent_change(store.as_ref(), work));
+            .and_then(|store| last_agent_change(store.as_ref(), work()));
     }
     if query.log.is_none() {
-        let work = (worktree.worktree_id(), query.key.spec.clone());
         facts.cost = open_store_to_read(state).map_or(ShownFact::Unreadable, |store| {
-            last_cost(store.as_ref(), work)
+            last_cost(store.as_ref(), work())
         });
     }
 }
