@@ -2,13 +2,14 @@
 
 use std::collections::BTreeMap;
 
+use base64::prelude::*;
 use jiff::Timestamp;
 use jiff::civil::Date;
 use sha2::{Digest as _, Sha256};
 
 use super::PathFilter;
 use super::figures::{first_measured, paths_of, select_worktrees};
-use watchdog_judge::wire::page_json::{PageFigures, encode_base64};
+use watchdog_judge::wire::page_json::PageFigures;
 use watchdog_store::measures::measure;
 use watchdog_store::tally::{CounterSums, WorkName};
 use watchdog_store::{LocalStore, StoreError, figures};
@@ -149,7 +150,7 @@ pub fn render_page(figures: &PageFigures) -> String {
     let fingerprint = |text: &str| {
         format!(
             "'sha256-{}'",
-            encode_base64(&Sha256::digest(text.as_bytes()))
+            BASE64_STANDARD.encode(Sha256::digest(text.as_bytes()))
         )
     };
     let policy = format!(

@@ -9,7 +9,7 @@ use std::os::unix::fs::PermissionsExt as _;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
-use crate::wire::page_json::encode_base64;
+use base64::prelude::*;
 use watchdog_core::config::settings::CommandLine;
 use watchdog_process::{CancelFlag, ProgramPurpose, ProgramRun, SurvivorRule, program_in_path};
 use watchdog_system::open_regular_file;
@@ -180,7 +180,7 @@ fn build_command(
             argv.push(
                 format!(
                     "data:application/javascript;base64,{}",
-                    encode_base64(HOST.as_bytes())
+                    BASE64_STANDARD.encode(HOST)
                 )
                 .into(),
             );
