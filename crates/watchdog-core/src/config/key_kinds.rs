@@ -56,6 +56,11 @@ impl<T> KeyKind for ValueForm<T> {
     }
 }
 
+/// A value that is written as it is.
+pub(super) fn as_json<T: serde::Serialize>(value: &T) -> Value {
+    json!(value)
+}
+
 /// An object of any members.
 pub(super) const OBJECT: ValueForm<Value> = ValueForm {
     read: |node| node.open_section().map(|_| node.json.to_value()),
@@ -66,14 +71,14 @@ pub(super) const OBJECT: ValueForm<Value> = ValueForm {
 
 pub(super) const FLAG: ValueForm<bool> = ValueForm {
     read: |node| node.flag(),
-    write: |flag| json!(flag),
+    write: as_json,
     schema: || json!({"type": "boolean"}),
     words: "true or false",
 };
 
 pub(super) const TEXT: ValueForm<String> = ValueForm {
     read: |node| node.text(),
-    write: |text| json!(text),
+    write: as_json,
     schema: || json!({"type": "string", "pattern": "\\S"}),
     words: "text",
 };
@@ -111,7 +116,7 @@ pub(super) const FILE_PATH: ValueForm<String> = ValueForm {
 /// A program and its arguments.
 pub(super) const ARGV: ValueForm<Vec<String>> = ValueForm {
     read: |node| node.argv(),
-    write: |argv| json!(argv),
+    write: as_json,
     schema: || json!({"$ref": "#/$defs/argv"}),
     words: "command as a list",
 };
@@ -119,11 +124,10 @@ pub(super) const ARGV: ValueForm<Vec<String>> = ValueForm {
 /// The name of an agent's preset.
 pub(super) const PRESET: ValueForm<PresetName> = ValueForm {
     read: |node| node.preset(),
-    write: |name| json!(name.as_str()),
+    write: |name| name.as_str().into(),
     schema: || {
-        let built_in: Vec<_> = PresetName::BUILT_IN
-            .iter()
-            .map(|name| json!(name.as_str()))
+        let built_in: Vec<_> = (PresetName::BUILT_IN.iter())
+            .map(PresetName::as_str)
             .collect();
         json!({"anyOf": [{"enum": built_in}, {"type": "string", "pattern": "^([a-z0-9][a-z0-9-]*|[^\\u0000]*[^/\\u0000]\\.json)$"}]})
     },
@@ -134,8 +138,8 @@ pub(super) const PRESET: ValueForm<PresetName> = ValueForm {
 pub(super) const COMMAND_LINE: ValueForm<CommandLine> = ValueForm {
     read: |node| node.command_line(),
     write: |run| match run {
-        CommandLine::Shell(line) => json!(line),
-        CommandLine::Argv(argv) => json!(argv),
+        CommandLine::Shell(line) => as_json(line),
+        CommandLine::Argv(argv) => as_json(argv),
     },
     schema: || json!({"$ref": "#/$defs/command_line"}),
     words: "command as a text or a list",
@@ -144,7 +148,7 @@ pub(super) const COMMAND_LINE: ValueForm<CommandLine> = ValueForm {
 /// A number above zero, fractions allowed.
 pub(super) const POSITIVE: ValueForm<f64> = ValueForm {
     read: |node| node.positive(),
-    write: |number| json!(number),
+    write: as_json,
     schema: || json!({"type": "number", "exclusiveMinimum": 0}),
     words: "number above 0",
 };
@@ -203,13 +207,13 @@ impl<N: FromWholeNumber + 'static> KeyKind for WholeNumber<N> {
     }
 
     fn write(&self, value: &N) -> Option<Value> {
-        Some(json!(value.to_whole()))
+        Some(value.to_whole().into())
     }
 
     fn schema(&self) -> Value {
         let mut schema = json!({"type": "integer", "minimum": self.range.start()});
         if *self.range.end() != u64::MAX {
-            schema["maximum"] = json!(self.range.end());
+            schema["maximum"] = (*self.range.end()).into();
         }
         schema
     }
@@ -242,7 +246,7 @@ impl KeyKind for WholeSeconds {
     }
 
     fn write(&self, value: &Duration) -> Option<Value> {
-        Some(json!(value.as_secs()))
+        Some(value.as_secs().into())
     }
 
     fn schema(&self) -> Value {
@@ -274,12 +278,11 @@ impl<T: Copy + PartialEq + Sync> KeyKind for WordOf<T> {
     }
 
     fn write(&self, value: &T) -> Option<Value> {
-        let named = self.words.iter().find(|(_, meaning)| meaning == value);
-        Some(json!(
-            named
-                .map(|(word, _)| *word)
-                .expect("the tables of words name every variant")
-        ))
+        let mut words = self.words.iter();
+        let (word, _) = words
+            .find(|(_, meaning)| meaning == value)
+            .expect("the tables of words name every variant");
+        Some((*word).into())
     }
 
     fn schema(&self) -> Value {
@@ -395,7 +398,7 @@ impl<K: KeyKind> KeyKind for ListOf<K> {
         let mut schema =
             json!({"type": "array", "items": self.item.schema(), "maxItems": MAX_ENTRIES});
         if self.empty.is_some() {
-            schema["minItems"] = json!(1);
+            schema["minItems"] = 1.into();
         }
         schema
     }

@@ -75,7 +75,7 @@ impl<S> KeyBlock<S> {
             .map(|key| key.name())
             .collect();
         if !required.is_empty() {
-            schema["required"] = json!(required);
+            schema["required"] = required.into();
         }
         schema
     }

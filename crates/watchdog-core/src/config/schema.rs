@@ -19,11 +19,9 @@ pub fn build_config_schema() -> Value {
         keys.append(&mut flat);
         keys.extend(dialects.map(|(key, schema)| (key.to_owned(), schema)));
     }
-    schema["$schema"] = json!("https://json-schema.org/draft/2020-12/schema");
-    schema["title"] = json!("completion.json");
-    schema["description"] = json!(
-        "The configuration of watchdog, version 1. What this schema cannot say, such as contradictions between dialects, the program says."
-    );
+    schema["$schema"] = "https://json-schema.org/draft/2020-12/schema".into();
+    schema["title"] = "completion.json".into();
+    schema["description"] = "The configuration of watchdog, version 1. What this schema cannot say, such as contradictions between dialects, the program says.".into();
     schema["$defs"] = build_definitions().into();
     schema
 }

@@ -18,7 +18,7 @@ const TEST: &str = "test";
 /// event names by an id alone.
 pub fn notice_json(event: &StoredEvent, path: &str) -> Value {
     let mut notice = event_json(event);
-    notice["path"] = json!(path);
+    notice["path"] = path.into();
     notice
 }
 
@@ -43,12 +43,12 @@ pub fn test_notice(on: Option<&str>) -> (&str, Value) {
     });
     let Some(reason) = verdict else {
         if word == kind::BREAKER {
-            data["state"] = json!("open");
+            data["state"] = "open".into();
         }
         return (word, data);
     };
-    data["status"] = json!(reason.status().as_str());
-    data["reason"] = json!(reason.as_str());
+    data["status"] = reason.status().as_str().into();
+    data["reason"] = reason.as_str().into();
     (kind::VERDICT, data)
 }
 

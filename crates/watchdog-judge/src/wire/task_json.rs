@@ -152,8 +152,8 @@ pub fn task_transition_data(
 /// `watchdog task set --json`: that change, and whether nothing was written.
 pub fn set_task_json(transition: Value, dry_run: bool) -> Value {
     let mut value = transition;
-    value["schema"] = json!(1);
-    value["dry_run"] = json!(dry_run);
+    value["schema"] = 1.into();
+    value["dry_run"] = dry_run.into();
     value
 }
 

@@ -4,6 +4,7 @@ use jiff::Timestamp;
 use serde::Serialize;
 use serde_json::{Value, json};
 
+use super::verdict_json::as_json;
 use watchdog_store::trust::TrustGrant;
 
 /// A grant, as in a list.
@@ -94,7 +95,7 @@ pub enum PersonDeed<'a> {
 
 /// Such a deed, with the command that did it, as an event has it.
 pub fn person_deed_data(command: &str, deed: &PersonDeed<'_>) -> Value {
-    let mut data = json!(deed);
+    let mut data = as_json(deed);
     data["command"] = command.into();
     data
 }

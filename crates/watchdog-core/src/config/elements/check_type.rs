@@ -68,13 +68,13 @@ impl<S: Clone> ErasedCheckType for CheckType<S> {
 
     fn build_schema(&self) -> Value {
         let mut schema = self.block.schema();
-        schema["title"] = json!(self.type_word());
-        schema["description"] = json!(self.doc);
+        schema["title"] = self.type_word().into();
+        schema["description"] = self.doc.into();
         schema["properties"]["type"] = json!({"const": self.type_word()});
         schema["properties"]["name"] = TEXT.schema();
         schema["properties"]["name"]["description"] =
-            json!("stands in verdicts; the type where it is not given");
-        let needed = [json!("type")]
+            "stands in verdicts; the type where it is not given".into();
+        let needed = ["type".into()]
             .into_iter()
             .chain(schema["required"].as_array().into_iter().flatten().cloned());
         schema["required"] = needed.collect();

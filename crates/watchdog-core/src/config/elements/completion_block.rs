@@ -1,6 +1,6 @@
 //! The dialect `completion {verify, signal, max_iterations}`: signal first, then verify.
 
-use serde_json::{Value, json};
+use serde_json::Value;
 
 use super::super::key_kinds::{COMMAND_LINE, TEXT, optional, whole};
 use super::super::key_table::{KeyBlock, keys};
@@ -36,7 +36,7 @@ static BLOCK: KeyBlock<CompletionBlock> = KeyBlock {
 /// The block in a JSON Schema.
 pub(in super::super) fn build_completion_schema() -> Value {
     let mut schema = BLOCK.schema();
-    schema["minProperties"] = json!(1);
+    schema["minProperties"] = 1.into();
     schema
 }
 

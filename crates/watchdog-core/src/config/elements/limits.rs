@@ -1,6 +1,8 @@
 //! `limits`: the limits of a loop, a session, and the holding of an agent.
 
-use super::super::key_kinds::{GLOB, POSITIVE, ValueForm, list_of, nullable, seconds, whole};
+use super::super::key_kinds::{
+    GLOB, POSITIVE, ValueForm, as_json, list_of, nullable, seconds, whole,
+};
 use super::super::key_table::{KeyBlock, keys};
 use super::super::reader::{ConfigNode, ConfigSection};
 use super::super::settings::{ConfigSettings, Limits};
@@ -16,7 +18,7 @@ const INSTANT: ValueForm<jiff::Timestamp> = ValueForm {
 
 const SENSORS: ValueForm<Vec<Vec<String>>> = ValueForm {
     read: |node| node.list(|program| program.argv()),
-    write: |programs| serde_json::json!(programs),
+    write: as_json,
     schema: || serde_json::json!({"type": "array", "items": {"$ref": "#/$defs/argv"}}),
     words: "list of commands, each a list",
 };

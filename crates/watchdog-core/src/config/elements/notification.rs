@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use serde_json::json;
 
-use super::super::key_kinds::{ARGV, TEXT, ValueForm, filled_list_of, optional, whole};
+use super::super::key_kinds::{ARGV, TEXT, ValueForm, as_json, filled_list_of, optional, whole};
 use super::super::key_table::{KeyBlock, keys};
 use super::super::message_template::{LONGEST, MessageForm, ReadyForm};
 use super::super::nearest::format_nearest_hint;
@@ -116,21 +116,21 @@ pub(in super::super) struct NotifyEntry {
 
 const EVENT_WORD: ValueForm<String> = ValueForm {
     read: event_word,
-    schema: || serde_json::json!({"enum": WORDS}),
+    schema: || json!({"enum": WORDS}),
     words: "word",
     ..TEXT
 };
 
 const ADDRESS: ValueForm<String> = ValueForm {
     read: read_url,
-    schema: || serde_json::json!({"type": "string", "pattern": "^https?://[^/?#\\s]+", "maxLength": LONGEST_URL}),
+    schema: || json!({"type": "string", "pattern": "^https?://[^/?#\\s]+", "maxLength": LONGEST_URL}),
     words: "address",
     ..TEXT
 };
 
 const TEMPLATE: ValueForm<MessageForm> = ValueForm {
     read: read_template,
-    write: |form| json!(form.source()),
+    write: |form| form.source().into(),
     schema: || json!({"type": "string", "pattern": "\\S", "maxLength": LONGEST}),
     words: "`slack`, `discord`, `telegram`, `ntfy`, or a text with placeholders",
 };
@@ -143,16 +143,16 @@ const DESKTOP: ValueForm<bool> = ValueForm {
         }
         on.then_some(true)
     },
-    write: |on| json!(on),
+    write: as_json,
     schema: || json!({"const": true}),
     words: "true",
 };
 
 const MAIL: ValueForm<Vec<String>> = ValueForm {
     read: read_mail_addresses,
-    write: |to| match to.as_slice() {
-        [one] => json!(one),
-        several => json!(several),
+    write: |to| match &to[..] {
+        [address] => as_json(address),
+        _ => as_json(to),
     },
     schema: || {
         let address =

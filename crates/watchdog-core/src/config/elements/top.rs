@@ -90,7 +90,7 @@ pub(in super::super) static TOP: KeyBlock<ConfigSettings> = KeyBlock {
 static VERSION: IrregularKey<ConfigSettings> = IrregularKey {
     name: "version",
     read: |_, _| true,
-    write: |_| json!(1),
+    write: |_| 1.into(),
     schema: || json!({"const": 1}),
     words: "1",
     doc: "the version of this format; 1 is the only one",
