@@ -13,6 +13,7 @@ pub(crate) mod capabilities;
 pub mod command_env;
 pub mod configuration;
 pub(crate) mod criteria_files;
+pub mod doctor_finding;
 pub(crate) mod driver;
 pub(crate) mod executor;
 pub(crate) mod gates;

@@ -9,7 +9,7 @@ use std::sync::Arc;
 use std::thread::{Builder, Scope, ScopedJoinHandle};
 use std::time::Duration;
 
-use super::finding::Findings;
+use crate::judge::doctor_finding::Findings;
 use watchdog_agent::preset::definition::LoginAdvice;
 use watchdog_agent::preset::{AgentPreset, PresetCatalog};
 use watchdog_facts::display::cut_text;

@@ -4,9 +4,9 @@ use std::ffi::OsStr;
 use std::path::Path;
 
 use super::agent_survey::{ProgramVersion, version_of};
-use super::finding::{FindingState, Findings};
 use crate::judge::command_env::CommandEnv;
 use crate::judge::configuration::{FILE, config_without_anchor};
+use crate::judge::doctor_finding::{FindingState, Findings};
 use crate::modes::init::is_in_path;
 use watchdog_agent::preset::PresetCatalog;
 use watchdog_agent::recognition::plain_commands;

@@ -4,7 +4,7 @@ use std::ffi::OsStr;
 use std::path::Path;
 use std::time::Duration;
 
-use super::finding::Findings;
+use crate::judge::doctor_finding::Findings;
 use crate::modes::init::{CRON_PATH, is_in_path};
 use watchdog_facts::shell_line::WorktreeCommands;
 use watchdog_process::ProgramRun;

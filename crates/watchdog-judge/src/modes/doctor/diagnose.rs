@@ -7,13 +7,13 @@ use std::ffi::OsString;
 use super::agent_survey::{AgentSurvey, FoundAgent};
 use super::config_findings::{ConfiguredAgent, examine_agent, examine_config};
 use super::cron_findings::examine_crontab;
-use super::finding::{DoctorFinding, Findings};
 use super::git_findings::{
     examine_clone, examine_git, examine_git_locks, examine_repository, examine_worktree,
 };
 use super::hook_findings::examine_hooks;
 use super::state_findings::examine_state;
 use crate::judge::command_env::CommandEnv;
+use crate::judge::doctor_finding::{DoctorFinding, Findings};
 use crate::modes::iterate::missing_fallbacks;
 use watchdog_core::config::PresetName;
 use watchdog_facts::shell_line::WorktreeCommands;

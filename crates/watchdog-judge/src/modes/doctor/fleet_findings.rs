@@ -1,7 +1,7 @@
 //! Looks at the fleet that this machine joined: is its server there, fit, and of one time with us; and at the limits of the account of agents.
 //! A machine in no fleet asks nobody.
 
-use super::finding::Findings;
+use crate::judge::doctor_finding::Findings;
 use crate::modes::fleet::{AccountStanding, FleetSetting, account_as_recorded};
 use watchdog_facts::display::escape_to_one_line;
 use watchdog_fleet::FleetServer;
@@ -157,8 +157,8 @@ fn examine_account(
 
 #[cfg(test)]
 mod tests {
-    use super::super::finding::FindingState;
     use super::*;
+    use crate::judge::doctor_finding::FindingState;
     use watchdog_fleet::connection_settings::ConnectionSettings;
 
     fn found(address: &str, change: impl Fn(&mut FleetSurvey)) -> Vec<(FindingState, String)> {

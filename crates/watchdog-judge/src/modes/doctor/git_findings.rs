@@ -4,8 +4,8 @@ use std::path::Path;
 use std::time::Duration;
 
 use super::agent_survey::{ProgramVersion, version_of};
-use super::finding::Findings;
 use super::state_findings::{examine_rights, examine_room};
+use crate::judge::doctor_finding::Findings;
 use crate::judge::open_worktree::require_usable_git;
 use crate::rescue::lock_owner;
 use crate::session::{

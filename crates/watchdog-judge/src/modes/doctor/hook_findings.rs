@@ -7,12 +7,12 @@ use std::path::{Path, PathBuf};
 use serde_json::Value;
 
 use super::diagnose::DoctorRequest;
-use super::finding::{Findings, SafeMend};
 use crate::hooks::hook_text::{
     edit_hooks, find_reading_fault, has_own_hooks, list_by_hand, read_installed_hooks,
 };
 use crate::hooks::settings_file::SettingsFile;
 use crate::hooks::{HookDialect, HookEntries, find_hook_switch, split_commands};
+use crate::judge::doctor_finding::{Findings, SafeMend};
 use crate::modes::init::is_in_path;
 use watchdog_facts::shell_line::{WorktreeCommands, shell_word};
 use watchdog_git::{Worktree, WorktreeState, worktrees_of};

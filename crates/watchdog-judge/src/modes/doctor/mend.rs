@@ -3,8 +3,8 @@
 use std::fs::{self, Permissions};
 use std::os::unix::fs::PermissionsExt as _;
 
-use super::finding::{DoctorFinding, FindingState, SafeMend};
 use crate::judge::command_env::CommandEnv;
+use crate::judge::doctor_finding::{DoctorFinding, FindingState, SafeMend};
 use watchdog_facts::display::plural;
 use watchdog_store::lock;
 

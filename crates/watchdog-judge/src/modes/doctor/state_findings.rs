@@ -7,8 +7,8 @@ use std::path::{Path, PathBuf};
 use jiff::{SignedDuration, Timestamp};
 use rustix::fs::{Access, access};
 
-use super::finding::{FindingState, Findings, SafeMend};
 use crate::clock::now;
+use crate::judge::doctor_finding::{FindingState, Findings, SafeMend};
 use watchdog_facts::display::plural;
 use watchdog_facts::evidence::WarningCode;
 use watchdog_facts::page_address;
