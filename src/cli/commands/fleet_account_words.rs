@@ -15,7 +15,7 @@ use watchdog_judge::modes::fleet::{
     AccountFault, AccountStanding, ClearedLimits, FleetSetting, account_as_recorded,
     clear_account_limits, use_account,
 };
-use watchdog_judge::wire::fleet_account_json::{
+use watchdog_judge::wire::fleet_json::{
     cleared_limits_json, fleet_account_json, with_account_standing,
 };
 

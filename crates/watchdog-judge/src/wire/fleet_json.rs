@@ -5,7 +5,8 @@ use jiff::civil::Date;
 use serde::Serialize;
 use serde_json::{Value, json};
 
-use super::verdict_json::as_json;
+use watchdog_store::account::AccountLimit;
+use watchdog_store::verdict_parts::as_json;
 
 /// The newest form of the files that this program reads.
 const SETTING_VERSION: u64 = 1;
@@ -262,6 +263,29 @@ pub fn with_shared_repository(mut joined: Value, shared: Option<&SharedRepositor
         |shared| json!({"id": shared.id, "remote": shared.remote}),
     );
     joined
+}
+
+/// Adds how an account stands to an object.
+pub fn with_account_standing<'a>(
+    mut account: Value,
+    refreshed_at: Option<Timestamp>,
+    limits: &[AccountLimit],
+    problems: impl Iterator<Item = &'a str>,
+) -> Value {
+    account["refreshed_at"] = refreshed_at.map(|at| at.to_string()).into();
+    account["limits"] = json!(limits);
+    account["problems"] = problems.collect();
+    account
+}
+
+/// `watchdog fleet account --json`, without what the account holds. `used_here` = this machine works on it.
+pub fn fleet_account_json(joined: bool, name: Option<&str>, used_here: bool) -> Value {
+    json!({"schema": 1, "joined": joined, "account": name, "used_here": used_here})
+}
+
+/// `watchdog fleet account --clear-limit --json`.
+pub fn cleared_limits_json(account: &str, cleared: u64, server_knows: bool) -> Value {
+    json!({"schema": 1, "joined": true, "account": account, "cleared": cleared, "server_knows": server_knows})
 }
 
 #[cfg(test)]

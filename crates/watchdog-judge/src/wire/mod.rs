@@ -12,8 +12,6 @@ pub mod explain_json;
 pub mod failure_json;
 pub mod figures_json;
 #[cfg(feature = "fleet")]
-pub mod fleet_account_json;
-#[cfg(feature = "fleet")]
 pub mod fleet_copy;
 #[cfg(feature = "fleet")]
 pub mod fleet_json;
