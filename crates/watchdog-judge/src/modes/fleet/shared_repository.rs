@@ -1,10 +1,18 @@
-//! The file in the state directory that says which repositories of this machine its fleet shares, each by a person's word.
+//! The repositories of this machine that its fleet shares, each by a person's word: the file in the state directory that lists them, and
+//! the id and address that a remote proposes.
+
+use std::time::Duration;
 
 use super::fleet_setting::{FleetSettingError, read_own_file, remove_own_file, unusable};
 use crate::wire::fleet_json::{
     SharedRepository, read_shared_repositories, shared_repositories_text,
 };
+use watchdog_git::{Worktree, absolute_address, repository_id_of};
+use watchdog_process::git_program::new_git_run;
 use watchdog_store::{StateDir, replace_private_file};
+
+/// How long git may take to read its configuration.
+const DEADLINE: Duration = Duration::from_secs(30);
 
 /// Returns the repository of this machine as the fleet shares it; `None` if a person did not share
 /// it. Connects to nothing.
@@ -56,6 +64,41 @@ pub fn keep_shared_repository(
 /// Fails if the file cannot be removed.
 pub fn forget_shared_repositories(state: &StateDir) -> Result<(), FleetSettingError> {
     remove_own_file(&state.fleet_repositories())
+}
+
+/// A remote over which a repository could be shared.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct SharingProposal {
+    /// The id that it proposes; `None` where it says nothing that is the same on every machine, such as a path.
+    pub id: Option<String>,
+    /// The address that git pushes to at the moment. It may hold a password.
+    pub url: String,
+}
+
+/// Proposes how to share a repository by its remote; `None` if it has no such remote.
+///
+/// The id is of the address as it is configured: `url.*.insteadOf` is a machine's own way to get there, so that two machines with different
+/// ways would not agree. The address that is kept is the one with that way, as git pushes to it now.
+pub fn sharing_proposal(worktree: &Worktree, remote: &str) -> Option<SharingProposal> {
+    let configured = worktree.configured_address(remote)?;
+    let output = new_git_run(
+        worktree.root(),
+        &["remote", "get-url", "--push", "--", remote],
+        &[],
+        true,
+        DEADLINE,
+    )
+    .run()
+    .ok()?;
+    if !output.exit.success() {
+        return None;
+    }
+    let printed = String::from_utf8(output.stdout.bytes).ok()?;
+    let url = absolute_address(printed.lines().next()?, worktree.root());
+    Some(SharingProposal {
+        id: repository_id_of(&configured),
+        url,
+    })
 }
 
 #[cfg(test)]
