@@ -87,7 +87,7 @@ fn gather_findings(
         commands,
     );
     #[cfg(feature = "fleet")]
-    super::fleet_findings::examine_fleet(&mut findings, &command_env.state);
+    crate::modes::fleet::examine_fleet(&mut findings, &command_env.state);
     let mut agent = ConfiguredAgent::usual();
     if let Some(worktree) = &worktree {
         examine_repository(&mut findings, worktree);

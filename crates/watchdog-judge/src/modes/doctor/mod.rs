@@ -6,8 +6,6 @@ mod agent_survey;
 mod config_findings;
 mod cron_findings;
 mod diagnose;
-#[cfg(feature = "fleet")]
-mod fleet_findings;
 mod git_findings;
 mod hook_findings;
 mod mend;

@@ -4,13 +4,14 @@
 //! Reading order: `fleet_setting`, `membership`, `shared_repository`, `copying` (the journal to the server, in order, once), `copy_worker` (in a
 //! thread of its own, for commands that stay), `copies` (of this machine), `following` (the events of all machines), `mirror` and `mirrored` (what
 //! was read of them), `account_limits` (usage limits of an account that several machines share),
-//! `account_standing` (how it stands), `fleet_queue` (tasks).
+//! `account_standing` (how it stands), `fleet_queue` (tasks), `fleet_findings` (what a doctor says of it).
 
 mod account_limits;
 mod account_standing;
 mod copies;
 mod copy_worker;
 mod copying;
+mod fleet_findings;
 mod fleet_queue;
 mod fleet_setting;
 mod following;
@@ -23,6 +24,7 @@ pub use account_limits::{ClearedLimits, clear_account_limits, use_account};
 pub use account_standing::{AccountFault, AccountStanding, account_as_recorded};
 pub use copies::{COUNTED, begin_copies, copy_handed_over, copy_now, waiting_copies};
 pub use copy_worker::CopyWorker;
+pub use fleet_findings::examine_fleet;
 pub use fleet_queue::fleet_queue;
 pub use fleet_setting::{FleetSetting, FleetSettingError};
 pub use following::{FleetJournal, FollowedNews};

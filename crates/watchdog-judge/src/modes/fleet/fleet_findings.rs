@@ -1,8 +1,9 @@
 //! Looks at the fleet that this machine joined: is its server there, fit, and of one time with us; and at the limits of the account of agents.
 //! A machine in no fleet asks nobody.
 
+use super::account_standing::{AccountStanding, account_as_recorded};
+use super::fleet_setting::FleetSetting;
 use crate::judge::doctor_finding::Findings;
-use crate::modes::fleet::{AccountStanding, FleetSetting, account_as_recorded};
 use watchdog_facts::display::escape_to_one_line;
 use watchdog_fleet::FleetServer;
 use watchdog_fleet::connection_settings::TlsMode;
@@ -14,7 +15,7 @@ use watchdog_store::{StateDir, open_store};
 const CLOCK_TOLERANCE_MS: u64 = 5_000;
 
 /// Looks at the fleet, where this machine is in one, and at the account of agents.
-pub(super) fn examine_fleet(findings: &mut Findings, state: &StateDir) {
+pub fn examine_fleet(findings: &mut Findings, state: &StateDir) {
     let setting = match FleetSetting::from_state_dir(state) {
         Ok(None) => return examine_account(findings, state, None, None),
         Ok(Some(setting)) => setting,
