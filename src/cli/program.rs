@@ -4,6 +4,8 @@ use std::ffi::OsString;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
+#[cfg(feature = "fleet")]
+use std::sync::Arc;
 use std::time::Duration;
 
 use watchdog_facts::display::{escape_for_display, plural};
@@ -354,6 +356,8 @@ fn build_command_env(
         narrate: terminal.narrator(),
         notifications,
         trusted: std::env::var("WATCHDOG_TRUST").ok(),
+        #[cfg(feature = "fleet")]
+        fleet: Some(Arc::new(watchdog_judge::modes::fleet::RecordedMembership)),
         ..CommandEnv::new(worktree, state)
     })
 }

@@ -5,13 +5,9 @@ use std::time::Duration;
 
 use serde_json::json;
 
-use watchdog_agent::preset::PresetCatalog;
-use watchdog_agent::transcript::ClaudeHome;
-use watchdog_core::config::CriteriaNumbers;
 use watchdog_facts::evidence::{FaultKind, UnreadableFact};
 use watchdog_judge::judge::command_env::CommandEnv;
 use watchdog_judge::judge::panicked::judged_without_room;
-use watchdog_judge::notify::delivery::NotificationWorker;
 use watchdog_store::StateDir;
 
 use crate::support::{CommandOutput, Repo, Run, Step, TestEnv, fill_line, wait_until};
@@ -287,23 +283,10 @@ fn judgement_panicking_without_room_journals_a_verdict() {
     let env = TestEnv::new();
     let repo = env.repo();
     repo.watchdog(&["snapshot", "--spec", "work"]).expect(0);
-    let around = CommandEnv {
-        worktree: repo.path().to_owned(),
-        worktree_named: true,
-        config: None,
-        numbers: CriteriaNumbers::default(),
-        state: StateDir::resolve(Some(env.state()), None, None).expect("it was named"),
-        trusted: None,
-        agent_program: None,
-        presets: PresetCatalog::from_env(),
-        claude_home: ClaudeHome::from_env(),
-        narrate: std::sync::Arc::new(|_: &str| {}),
-        notifications: NotificationWorker::default(),
-        task_stores: Default::default(),
-        inside: Default::default(),
-        agents: Default::default(),
-        line_checkers: None,
-    };
+    let around = CommandEnv::new(
+        repo.path().to_owned(),
+        StateDir::resolve(Some(env.state()), None, None).expect("it was named"),
+    );
     let why = "the system has no further thread or process".to_owned();
     let judgement = judged_without_room(
         &around,

@@ -14,6 +14,7 @@ use watchdog_store::task_store::OpenTaskStores;
 use watchdog_store::uncommitted::record_written_file;
 use watchdog_store::{StateDir, open_store};
 
+use super::fleet_membership::FleetMembership;
 use super::line_checkers::LineCheckers;
 use super::live_agents::SharedAgents;
 use crate::notify::delivery::NotificationWorker;
@@ -48,6 +49,8 @@ pub struct CommandEnv {
     pub notifications: NotificationWorker,
     /// The stores of tasks, as far as they were opened.
     pub task_stores: OpenTaskStores,
+    /// The fleet of this machine; `None` in a build without it.
+    pub fleet: Option<Arc<dyn FleetMembership>>,
     /// Whether this process is a part of a recorded session.
     pub inside: SharedInside,
     /// The agents at work on this machine.
@@ -72,6 +75,7 @@ impl CommandEnv {
             narrate: Arc::new(|_| {}),
             notifications: NotificationWorker::default(),
             task_stores: Default::default(),
+            fleet: None,
             inside: Default::default(),
             agents: Default::default(),
             line_checkers: None,

@@ -16,6 +16,7 @@ pub(crate) mod criteria_files;
 pub mod doctor_finding;
 pub(crate) mod driver;
 pub(crate) mod executor;
+pub mod fleet_membership;
 pub(crate) mod gates;
 pub(crate) mod input_assembly;
 pub(crate) mod journal;

@@ -11,7 +11,6 @@ pub enum TaskSource {
     /// In the records of this machine.
     Here,
     /// In the table of a fleet.
-    #[cfg(feature = "fleet")]
     Fleet {
         /// Host and port of its server.
         server: String,
@@ -29,7 +28,6 @@ impl fmt::Display for TaskSource {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             TaskSource::Here => write!(f, "the queue of this machine"),
-            #[cfg(feature = "fleet")]
             TaskSource::Fleet {
                 server,
                 machine,

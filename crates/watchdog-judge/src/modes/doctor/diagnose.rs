@@ -86,8 +86,9 @@ fn gather_findings(
         worktree.as_ref(),
         commands,
     );
-    #[cfg(feature = "fleet")]
-    crate::modes::fleet::examine_fleet(&mut findings, &command_env.state);
+    if let Some(fleet) = &command_env.fleet {
+        fleet.examine_fleet(&mut findings, &command_env.state);
+    }
     let mut agent = ConfiguredAgent::usual();
     if let Some(worktree) = &worktree {
         examine_repository(&mut findings, worktree);

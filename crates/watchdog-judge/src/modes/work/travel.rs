@@ -34,7 +34,10 @@ impl TaskTravel {
         (task, fence): (&str, i64),
         from: PathBuf,
     ) -> Result<Option<Self>, UnreadableFact> {
-        let address = address_of(command_env, repository_id)?;
+        let Some(fleet) = &command_env.fleet else {
+            return Ok(None);
+        };
+        let address = fleet.find_shared_remote(&command_env.state, repository_id)?;
         Ok(address.map(|(name, url)| TaskTravel {
             remote: TaskRemote {
                 name,
@@ -164,24 +167,4 @@ impl TaskTravel {
             why: error.to_string(),
         }
     }
-}
-
-/// Name and address of the remote that a person shared the repository over.
-#[cfg(feature = "fleet")]
-fn address_of(
-    command_env: &CommandEnv,
-    repository_id: &str,
-) -> Result<Option<(String, String)>, UnreadableFact> {
-    use crate::modes::fleet::{FleetSetting, shared_repository};
-    let repository = match FleetSetting::from_state_dir(&command_env.state)? {
-        Some(_) => shared_repository(&command_env.state, repository_id)?,
-        None => None,
-    };
-    Ok(repository.map(|shared| (shared.remote, shared.url)))
-}
-
-/// This build is in no fleet.
-#[cfg(not(feature = "fleet"))]
-fn address_of(_: &CommandEnv, _: &str) -> Result<Option<(String, String)>, UnreadableFact> {
-    Ok(None)
 }
