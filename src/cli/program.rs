@@ -357,7 +357,7 @@ fn build_command_env(
         notifications,
         trusted: std::env::var("WATCHDOG_TRUST").ok(),
         #[cfg(feature = "fleet")]
-        fleet: Some(Arc::new(watchdog_judge::modes::fleet::RecordedMembership)),
+        fleet: Some(Arc::new(watchdog_fleet::member::RecordedMembership)),
         ..CommandEnv::new(worktree, state)
     })
 }

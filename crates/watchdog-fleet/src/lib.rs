@@ -1,4 +1,5 @@
-//! Only PostgreSQL: what several machines share, behind the trait that the machine's own database implements too.
+//! Several machines: what they share on a PostgreSQL server, behind the trait that the machine's own database implements too, and what a
+//! machine of a fleet does.
 //!
 //! - [`connection_settings`]: where the server is and how to reach it, from an address and libpq's environment variables.
 //! - [`FleetServer`]: one connection, made again after a break, with a deadline for every call.
@@ -9,6 +10,8 @@
 //! - [`FleetTasks`]: the tasks of a repository that several machines work on.
 //! - [`event_pruning`]: how much is kept, and how old events go.
 //! - [`event_stream`]: the events of all machines, read back and followed.
+//! - [`member`]: joining and leaving, copies to the server and back, and the fleet as the judge asks for it.
+//! - [`wire`]: the JSON shapes.
 //! - [`FleetError`]: what went wrong, why, and what to do; never with a password.
 //!
 //! Everything blocks, for at most [`CALL_DEADLINE`]; nothing may be called on the thread of an event loop.
@@ -23,6 +26,7 @@ pub mod event_pruning;
 pub mod event_stream;
 mod fleet_error;
 pub mod machines;
+pub mod member;
 pub mod migrations;
 mod pass_file;
 mod server;
@@ -32,6 +36,7 @@ mod table_format;
 mod task_sql;
 mod task_table;
 mod tls;
+pub mod wire;
 
 pub use call_deadlines::CALL_DEADLINE;
 pub use fleet_error::FleetError;

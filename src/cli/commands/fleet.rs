@@ -98,10 +98,8 @@ pub fn said_of(_: &FleetOverview) -> (Option<String>, Vec<String>) {
 
 /// Copies what happens to the fleet, if this machine is in one, until the value is dropped: for commands that stay.
 #[cfg(feature = "fleet")]
-pub fn start_fleet_copies(
-    command_env: &CommandEnv,
-) -> Option<watchdog_judge::modes::fleet::CopyWorker> {
-    watchdog_judge::modes::fleet::begin_copies(command_env)
+pub fn start_fleet_copies(command_env: &CommandEnv) -> Option<watchdog_fleet::member::CopyWorker> {
+    watchdog_fleet::member::begin_copies(command_env)
 }
 
 /// None: this build is in no fleet.

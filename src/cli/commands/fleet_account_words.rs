@@ -9,15 +9,15 @@ use watchdog_store::open_store;
 use crate::cli::args_fleet::FleetAccountArgs;
 use crate::cli::failure::{CommandFailure, exit_code};
 use crate::cli::terminal::CommandTerminal;
-use watchdog_judge::clock::now;
-use watchdog_judge::judge::command_env::CommandEnv;
-use watchdog_judge::modes::fleet::{
+use watchdog_fleet::member::{
     AccountFault, AccountStanding, ClearedLimits, FleetSetting, account_as_recorded,
     clear_account_limits, use_account,
 };
-use watchdog_judge::wire::fleet_json::{
+use watchdog_fleet::wire::fleet_json::{
     cleared_limits_json, fleet_account_json, with_account_standing,
 };
+use watchdog_judge::clock::now;
+use watchdog_judge::judge::command_env::CommandEnv;
 
 use super::fleet_words::{HOW_TO_JOIN, in_no_fleet, refuse_from_a_session};
 

@@ -10,11 +10,11 @@ use crate::cli::table::terminal_width;
 use crate::cli::terminal::CommandTerminal;
 use std::time::Duration;
 use watchdog_facts::display::escape_to_one_line;
+use watchdog_fleet::member::{FleetJournal, FleetSetting, FollowedNews};
+use watchdog_fleet::wire::fleet_copy::is_shared;
+use watchdog_fleet::wire::fleet_json::fleet_event_json;
 use watchdog_judge::judge::command_env::CommandEnv;
 use watchdog_judge::judge::signals::SignalUrgency;
-use watchdog_judge::modes::fleet::{FleetJournal, FleetSetting, FollowedNews};
-use watchdog_judge::wire::event_json::fleet_event_json;
-use watchdog_judge::wire::fleet_copy::is_shared;
 use watchdog_store::engine::StoredEvent;
 use watchdog_store::event_kinds;
 

@@ -4,12 +4,12 @@ use crate::cli::failure::CommandFailure;
 use crate::cli::prompts::{ask_confirmation, can_ask};
 use crate::cli::terminal::CommandTerminal;
 use watchdog_facts::display::escape_to_one_line;
-use watchdog_git::{Worktree, public_address};
-use watchdog_judge::judge::command_env::CommandEnv;
-use watchdog_judge::modes::fleet::{
+use watchdog_fleet::member::{
     FleetSetting, SharingProposal, keep_shared_repository, shared_repository, sharing_proposal,
 };
-use watchdog_judge::wire::fleet_json::SharedRepository;
+use watchdog_fleet::wire::fleet_json::SharedRepository;
+use watchdog_git::{Worktree, public_address};
+use watchdog_judge::judge::command_env::CommandEnv;
 
 /// A person's wish about sharing.
 pub(super) struct SharingWish<'a> {

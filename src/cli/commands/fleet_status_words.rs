@@ -14,15 +14,15 @@ use watchdog_store::open_store;
 use crate::cli::failure::{CommandFailure, exit_code};
 use crate::cli::table::{table_lines, terminal_width};
 use crate::cli::terminal::CommandTerminal;
-use watchdog_judge::judge::command_env::CommandEnv;
-use watchdog_judge::modes::fleet::{
+use watchdog_fleet::member::{
     AccountStanding, COUNTED, FleetSetting, account_as_recorded, shared_repositories,
     waiting_copies,
 };
-use watchdog_judge::wire::fleet_json::{
+use watchdog_fleet::wire::fleet_json::{
     FleetMachineJson, FleetStatusJson, KeptEventsJson, SharedRepository, SharedRepositoryJson,
     WaitingCopies,
 };
+use watchdog_judge::judge::command_env::CommandEnv;
 use watchdog_judge::wire::verdict_json::as_answer;
 
 use super::fleet_account_words::{show_account, standing_json};

@@ -6,17 +6,17 @@ use crate::cli::terminal::CommandTerminal;
 use watchdog_facts::display::{escape_to_one_line, plural};
 use watchdog_fleet::connection_settings::ConnectionSettings;
 use watchdog_fleet::event_pruning::{KeptEvents, prune_events, survey_events};
-use watchdog_fleet::migrations::{MigrationOutcome, as_sql, migrate_tables};
-use watchdog_fleet::{FleetError, FleetServer};
-use watchdog_judge::judge::command_env::CommandEnv;
-use watchdog_judge::modes::fleet::{
+use watchdog_fleet::member::{
     FleetSetting, FleetSettingError, LeftFleet, copy_handed_over, copy_now, join_fleet, leave_fleet,
 };
-use watchdog_judge::session::inside_of;
-use watchdog_judge::wire::fleet_json::{
+use watchdog_fleet::migrations::{MigrationOutcome, as_sql, migrate_tables};
+use watchdog_fleet::wire::fleet_json::{
     fleet_joined_json, fleet_left_json, fleet_made_json, fleet_pruned_json, fleet_synced_json,
     no_fleet_json, with_shared_repository,
 };
+use watchdog_fleet::{FleetError, FleetServer};
+use watchdog_judge::judge::command_env::CommandEnv;
+use watchdog_judge::session::inside_of;
 use watchdog_store::open_store;
 use watchdog_view::amounts::format_size;
 

@@ -6,8 +6,6 @@ pub mod blocked;
 pub mod check;
 pub mod doctor;
 pub mod evaluate;
-#[cfg(feature = "fleet")]
-pub mod fleet;
 pub mod forget;
 pub mod hook;
 pub mod init;

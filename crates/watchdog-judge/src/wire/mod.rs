@@ -11,10 +11,6 @@ pub mod event_words;
 pub mod explain_json;
 pub mod failure_json;
 pub mod figures_json;
-#[cfg(feature = "fleet")]
-pub mod fleet_copy;
-#[cfg(feature = "fleet")]
-pub mod fleet_json;
 pub mod forget_json;
 pub(crate) mod hook_events;
 pub mod judgement_events;

@@ -1,14 +1,14 @@
 //! The usage limits of an account that several machines share: those met here are told to the server, and those of others are kept here, so
 //! that whoever asks waits for no server.
 
+use crate::accounts::{ReportedLimit, clear_limits, limits_in_force, tell_limits};
+use crate::{FleetError, FleetServer};
 use jiff::SignedDuration;
-use watchdog_fleet::accounts::{ReportedLimit, clear_limits, limits_in_force, tell_limits};
-use watchdog_fleet::{FleetError, FleetServer};
 use watchdog_store::account::{self, AccountLimit};
 use watchdog_store::{LocalStore, StateDir, StoreError, open_store};
 
 use super::fleet_setting::{FleetSetting, FleetSettingError};
-use crate::clock::now;
+use watchdog_judge::clock::now;
 
 /// That nothing changed is written down this often.
 const REFRESH_AFTER: SignedDuration = SignedDuration::from_secs(60);

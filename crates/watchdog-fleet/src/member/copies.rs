@@ -5,8 +5,8 @@ use std::path::Path;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
-use watchdog_fleet::machines::send_heartbeat;
-use watchdog_fleet::{FleetServer, FleetStore};
+use crate::machines::send_heartbeat;
+use crate::{FleetServer, FleetStore};
 use watchdog_process::{start_detached, started_by_a_watchdog};
 use watchdog_store::{LocalStore, SharedStore, StateDir, StoreError, copied, open_store};
 
@@ -14,9 +14,9 @@ use super::account_limits::share_account;
 use super::copy_worker::{CopyWorker, FleetLink};
 use super::copying::{CopiedEvents, CopyIdentity, copy_events, count_waiting_events};
 use super::fleet_setting::{FleetSetting, FleetSettingError};
-use crate::clock::now;
-use crate::judge::command_env::CommandEnv;
 use crate::wire::fleet_json::WaitingCopies;
+use watchdog_judge::clock::now;
+use watchdog_judge::judge::command_env::CommandEnv;
 
 /// Beyond this many, waiting events are not counted.
 pub const COUNTED: usize = 10_000;
@@ -207,7 +207,10 @@ pub fn waiting_copies(
 ///
 /// # Errors
 /// Fails if it cannot be written down.
-pub fn begin_sharing(local: &dyn LocalStore, setting: &FleetSetting) -> Result<(), StoreError> {
+pub(super) fn begin_sharing(
+    local: &dyn LocalStore,
+    setting: &FleetSetting,
+) -> Result<(), StoreError> {
     copied::begin_copying(local, &setting.fleet())
 }
 
@@ -215,6 +218,9 @@ pub fn begin_sharing(local: &dyn LocalStore, setting: &FleetSetting) -> Result<(
 ///
 /// # Errors
 /// Fails if it cannot be written down.
-pub fn end_sharing(local: &dyn LocalStore, setting: &FleetSetting) -> Result<(), StoreError> {
+pub(super) fn end_sharing(
+    local: &dyn LocalStore,
+    setting: &FleetSetting,
+) -> Result<(), StoreError> {
     copied::forget_fleet(local, &setting.fleet())
 }

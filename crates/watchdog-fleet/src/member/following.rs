@@ -6,14 +6,14 @@ use std::collections::VecDeque;
 use std::thread;
 use std::time::Duration;
 
+use crate::event_stream::{EventFollower, FleetEvent, events_back, newest_position};
+use crate::{FleetError, FleetServer};
 use jiff::Timestamp;
-use watchdog_fleet::event_stream::{EventFollower, FleetEvent, events_back, newest_position};
-use watchdog_fleet::{FleetError, FleetServer};
 use watchdog_store::engine::{EventCursor, StoredEvent};
 
 use super::fleet_setting::{FleetSetting, FleetSettingError};
-use crate::clock::pauses;
 use crate::wire::fleet_copy::of_machine;
+use watchdog_judge::clock::pauses;
 
 /// How many events are read at a time.
 const BATCH: u32 = 1_000;

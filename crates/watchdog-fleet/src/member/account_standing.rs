@@ -1,13 +1,13 @@
 //! How the account of this machine stands: its limits in force, and whether the server was asked. Read
 //! from the records of this machine, and from the server where that can be asked.
 
+use crate::accounts::limits_in_force;
+use crate::{FleetError, FleetServer};
 use jiff::{SignedDuration, Timestamp};
-use watchdog_fleet::accounts::limits_in_force;
-use watchdog_fleet::{FleetError, FleetServer};
 use watchdog_store::account::{self, AccountLimit};
 use watchdog_store::{LocalStore, StoreError};
 
-use crate::clock::now;
+use watchdog_judge::clock::now;
 
 /// The account of a machine.
 #[derive(Debug, Clone, Default, PartialEq)]

@@ -2,18 +2,18 @@
 
 use std::sync::Arc;
 
+use crate::{FleetServer, FleetTasks};
 use watchdog_facts::evidence::UnreadableFact;
-use watchdog_fleet::{FleetServer, FleetTasks};
 use watchdog_store::StateDir;
 use watchdog_store::task_store::{OpenTaskStores, TaskStore};
 
 use super::fleet_findings;
 use super::fleet_setting::{FleetSetting, FleetSettingError};
 use super::shared_repository::shared_repository;
-use crate::judge::doctor_finding::Findings;
-use crate::judge::fleet_membership::FleetMembership;
-use crate::tasks::task_source::{SourcedTasks, TaskSource};
 use crate::wire::fleet_json::SharedRepository;
+use watchdog_judge::judge::doctor_finding::Findings;
+use watchdog_judge::judge::fleet_membership::FleetMembership;
+use watchdog_judge::tasks::task_source::{SourcedTasks, TaskSource};
 
 /// Reads the fleet from the state directory, anew for each call.
 pub struct RecordedMembership;

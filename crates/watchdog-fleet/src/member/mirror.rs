@@ -7,11 +7,11 @@ use std::fs;
 use std::sync::Arc;
 use std::time::Duration;
 
+use crate::event_stream::{FleetEvent, events_after};
+use crate::machines::list_machines;
+use crate::{FleetError, FleetServer};
 use jiff::Timestamp;
 use watchdog_core::decision::breaker::Breaker;
-use watchdog_fleet::event_stream::{FleetEvent, events_after};
-use watchdog_fleet::machines::list_machines;
-use watchdog_fleet::{FleetError, FleetServer};
 use watchdog_store::engine::{EventCursor, NewEvent, StoredEvent};
 use watchdog_store::journal::tidy_journal;
 use watchdog_store::seen_machines::{self, SeenMachine, SeenMachines};
@@ -22,8 +22,8 @@ use watchdog_store::{
 
 use super::fleet_setting::{FleetSetting, FleetSettingError, unusable};
 use super::mirrored::{MirroredWork, mirrored_id};
-use crate::clock::now;
 use crate::wire::fleet_copy::of_machine;
+use watchdog_judge::clock::now;
 
 /// How many events are read at a time.
 const BATCH: u32 = 2_000;
@@ -53,7 +53,7 @@ pub enum MirrorState {
 ///
 /// # Errors
 /// Fails if it cannot be removed.
-pub fn forget_mirror(state: &StateDir) -> Result<(), FleetSettingError> {
+pub(super) fn forget_mirror(state: &StateDir) -> Result<(), FleetSettingError> {
     let dir = state.fleet_mirror();
     match fs::remove_dir_all(dir.root()) {
         Err(error) if error.kind() != std::io::ErrorKind::NotFound => {
@@ -158,7 +158,7 @@ impl FleetMirror {
                 self.store = open_store(&self.dir)?;
                 through = EventCursor::START;
             }
-            let of = |machine: watchdog_fleet::machines::FleetMachine| SeenMachine {
+            let of = |machine: crate::machines::FleetMachine| SeenMachine {
                 name: machine.name,
                 seen_at: machine.seen_at,
                 silent_seconds: machine.silent_seconds,

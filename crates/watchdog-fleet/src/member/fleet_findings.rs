@@ -3,19 +3,19 @@
 
 use super::account_standing::{AccountStanding, account_as_recorded};
 use super::fleet_setting::FleetSetting;
-use crate::judge::doctor_finding::Findings;
+use crate::FleetServer;
+use crate::connection_settings::TlsMode;
+use crate::machines::{FleetSurvey, survey_server};
+use crate::migrations::FLEET_FORMAT;
 use watchdog_facts::display::escape_to_one_line;
-use watchdog_fleet::FleetServer;
-use watchdog_fleet::connection_settings::TlsMode;
-use watchdog_fleet::machines::{FleetSurvey, survey_server};
-use watchdog_fleet::migrations::FLEET_FORMAT;
+use watchdog_judge::judge::doctor_finding::Findings;
 use watchdog_store::{StateDir, open_store};
 
 /// Clocks that differ by more are worth a note, in milliseconds: leases go by the server's alone, the times of events do not.
 const CLOCK_TOLERANCE_MS: u64 = 5_000;
 
 /// Looks at the fleet, where this machine is in one, and at the account of agents.
-pub fn examine_fleet(findings: &mut Findings, state: &StateDir) {
+pub(super) fn examine_fleet(findings: &mut Findings, state: &StateDir) {
     let setting = match FleetSetting::from_state_dir(state) {
         Ok(None) => return examine_account(findings, state, None, None),
         Ok(Some(setting)) => setting,
@@ -159,8 +159,8 @@ fn examine_account(
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::judge::doctor_finding::FindingState;
-    use watchdog_fleet::connection_settings::ConnectionSettings;
+    use crate::connection_settings::ConnectionSettings;
+    use watchdog_judge::judge::doctor_finding::FindingState;
 
     fn found(address: &str, change: impl Fn(&mut FleetSurvey)) -> Vec<(FindingState, String)> {
         let server = ConnectionSettings::from_address(address, &|_| None).unwrap();

@@ -43,7 +43,7 @@ pub struct CopiedEvents {
 
 /// Sends everything that the journal has and the fleet has not, at most `batches` batches. An error of the server leaves everything to the
 /// next call.
-pub fn copy_events(
+pub(super) fn copy_events(
     local: &dyn LocalStore,
     shared: &dyn SharedStore,
     identity: &CopyIdentity,
@@ -121,7 +121,7 @@ fn deleted_after(local: &dyn LocalStore, through: EventCursor) -> Result<u64, St
 }
 
 /// How many events wait: those of the journal behind what was copied, shared or not, at most `most`.
-pub fn count_waiting_events(
+pub(super) fn count_waiting_events(
     local: &dyn LocalStore,
     fleet: &str,
     most: usize,

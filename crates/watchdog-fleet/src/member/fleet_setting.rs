@@ -4,10 +4,10 @@ use std::os::unix::fs::MetadataExt as _;
 use std::path::{Path, PathBuf};
 use std::{fs, io};
 
+use crate::connection_settings::ConnectionSettings;
 use crate::wire::fleet_json::{FleetSettingFields, fleet_setting_text, read_fleet_setting};
+use crate::{FleetError, FleetServer};
 use watchdog_facts::evidence::{FaultKind, UnreadableFact};
-use watchdog_fleet::connection_settings::ConnectionSettings;
-use watchdog_fleet::{FleetError, FleetServer};
 use watchdog_store::{StateDir, StoreError, replace_private_file};
 
 /// Why there is no answer to which fleet this machine is in.

@@ -20,7 +20,7 @@ const NOT_SHARED: &str = "not shared";
 
 /// The records of one work of another machine.
 #[derive(Debug, Clone, Default, PartialEq)]
-pub struct MirroredWork {
+pub(super) struct MirroredWork {
     /// The baseline at which it began, or the first that was heard of it.
     pub baseline: Option<BaselineRecord>,
     /// Its last session.
@@ -33,7 +33,7 @@ pub struct MirroredWork {
 }
 
 /// The name of a worktree among those of all machines.
-pub fn mirrored_id(machine: &str, worktree: &str) -> String {
+pub(super) fn mirrored_id(machine: &str, worktree: &str) -> String {
     format!("{machine}:{worktree}")
 }
 
@@ -45,7 +45,7 @@ fn mirrored_folder(machine: &str, event: &StoredEvent) -> PathBuf {
 
 impl MirroredWork {
     /// Takes the next event of this work.
-    pub fn take(&mut self, machine: &str, event: &StoredEvent) {
+    pub(super) fn take(&mut self, machine: &str, event: &StoredEvent) {
         let data = &event.data;
         let text = |key: &str| data[key].as_str();
         let commit = || {

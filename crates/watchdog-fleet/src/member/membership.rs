@@ -1,10 +1,10 @@
 //! Joining a fleet and leaving it. The server is tried and told first; then the setting is kept here.
 
-use crate::clock::now;
-use watchdog_fleet::connection_settings::ConnectionSettings;
-use watchdog_fleet::machines::{FleetSurvey, add_machine, remove_machine, survey_server};
-use watchdog_fleet::migrations::FLEET_FORMAT;
-use watchdog_fleet::{FleetError, FleetServer};
+use crate::connection_settings::ConnectionSettings;
+use crate::machines::{FleetSurvey, add_machine, remove_machine, survey_server};
+use crate::migrations::FLEET_FORMAT;
+use crate::{FleetError, FleetServer};
+use watchdog_judge::clock::now;
 use watchdog_store::journal::event_id;
 use watchdog_store::{StateDir, account, open_store};
 

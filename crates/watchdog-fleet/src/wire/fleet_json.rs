@@ -6,7 +6,8 @@ use serde::Serialize;
 use serde_json::{Value, json};
 
 use watchdog_store::account::AccountLimit;
-use watchdog_store::verdict_parts::as_json;
+use watchdog_store::engine::StoredEvent;
+use watchdog_store::verdict_parts::{as_answer, as_json};
 
 /// The newest form of the files that this program reads.
 const SETTING_VERSION: u64 = 1;
@@ -286,6 +287,13 @@ pub fn fleet_account_json(joined: bool, name: Option<&str>, used_here: bool) -> 
 /// `watchdog fleet account --clear-limit --json`.
 pub fn cleared_limits_json(account: &str, cleared: u64, server_knows: bool) -> Value {
     json!({"schema": 1, "joined": true, "account": account, "cleared": cleared, "server_knows": server_knows})
+}
+
+/// An event of another machine, or of this one as its fleet has it: with the machine's name.
+pub fn fleet_event_json(event: &StoredEvent) -> Value {
+    let mut object = as_answer(event);
+    object["machine"] = event.data["machine"].clone();
+    object
 }
 
 #[cfg(test)]

@@ -8,7 +8,7 @@ use std::time::{Duration, Instant};
 use watchdog_store::{LocalStore, SharedStore, StoreError, copied};
 
 use super::copying::{CopiedEvents, CopyIdentity, copy_events};
-use crate::clock::{now, pauses};
+use watchdog_judge::clock::{now, pauses};
 
 /// How long an event waits for its copy at most, while the server answers.
 const EVERY: Duration = Duration::from_secs(5);
@@ -42,16 +42,16 @@ pub trait FleetLink: Send {
 }
 
 /// Reaches the fleet.
-pub type ConnectFleet = Box<dyn Fn() -> Result<Box<dyn FleetLink>, StoreError> + Send>;
+pub(super) type ConnectFleet = Box<dyn Fn() -> Result<Box<dyn FleetLink>, StoreError> + Send>;
 
 /// Receives one line for a person.
-pub type TellPerson = Arc<dyn Fn(&str) + Send + Sync>;
+pub(super) type TellPerson = Arc<dyn Fn(&str) + Send + Sync>;
 
 /// Has somebody else send what is left. Returns at once.
-pub type HandOver = Box<dyn FnOnce() + Send>;
+pub(super) type HandOver = Box<dyn FnOnce() + Send>;
 
 /// Opens the records of this machine on a connection of the worker's own; `None` where that fails, which the command itself says.
-pub type OpenRecords = Arc<dyn Fn() -> Option<Arc<dyn LocalStore>> + Send + Sync>;
+pub(super) type OpenRecords = Arc<dyn Fn() -> Option<Arc<dyn LocalStore>> + Send + Sync>;
 
 /// A thread that copies until this is dropped, which hands over what is left, where the server was
 /// not found to be away. Unsent events wait for the next such command, or for `watchdog fleet

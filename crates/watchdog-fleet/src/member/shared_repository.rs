@@ -62,7 +62,7 @@ pub fn keep_shared_repository(
 ///
 /// # Errors
 /// Fails if the file cannot be removed.
-pub fn forget_shared_repositories(state: &StateDir) -> Result<(), FleetSettingError> {
+pub(super) fn forget_shared_repositories(state: &StateDir) -> Result<(), FleetSettingError> {
     remove_own_file(&state.fleet_repositories())
 }
 
