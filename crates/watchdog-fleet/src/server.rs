@@ -20,7 +20,7 @@ use tokio_postgres::{AsyncMessage, Client, Config, Error};
 use crate::call_deadlines::{CALL_DEADLINE, INIT_DEADLINE};
 use crate::connection_settings::{ConnectionSettings, TlsMode};
 use crate::fleet_error::{FleetError, ServerNames, ends_the_connection};
-use crate::table_format::{FLEET_FORMAT, format_of};
+use crate::table_format::{format_of, require_own_format};
 use crate::tls::ServerTls;
 
 /// A host that does not answer within this is skipped for the next.
@@ -415,21 +415,7 @@ impl FleetServer {
         let database_format = format_of(client)
             .await
             .map_err(|error| self.names.error("read the fleet's format", &error))?;
-        match database_format {
-            None => Err(FleetError::NoSchema {
-                server: self.names.server.clone(),
-                database: self.names.database.clone(),
-            }),
-            Some(newer_format) if newer_format > FLEET_FORMAT => Err(FleetError::NewerSchema {
-                found: newer_format,
-                newest_format: FLEET_FORMAT,
-            }),
-            Some(older_format) if older_format < FLEET_FORMAT => Err(FleetError::OlderSchema {
-                found: older_format,
-                needed_format: FLEET_FORMAT,
-            }),
-            Some(_) => Ok(()),
-        }
+        require_own_format(database_format, &self.settings)
     }
 
     fn config(&self, password: Option<&str>, through_pooler: bool) -> Config {

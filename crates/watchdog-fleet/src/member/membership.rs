@@ -2,7 +2,7 @@
 
 use crate::connection_settings::ConnectionSettings;
 use crate::machines::{FleetSurvey, add_machine, remove_machine, survey_server};
-use crate::migrations::FLEET_FORMAT;
+use crate::table_format::require_own_format;
 use crate::{FleetError, FleetServer};
 use watchdog_judge::clock::now;
 use watchdog_store::journal::event_id;
@@ -27,35 +27,11 @@ pub fn join_fleet(
 ) -> Result<(FleetSetting, FleetSurvey), FleetSettingError> {
     let server = FleetServer::new(settings.clone())?;
     let server_survey = survey_server(&server)?;
-    let (at, database) = (settings.server(), settings.database.clone());
-    match server_survey.format {
-        None => {
-            return Err(FleetError::NoSchema {
-                server: at,
-                database,
-            }
-            .into());
-        }
-        Some(newer) if newer > FLEET_FORMAT => {
-            return Err(FleetError::NewerSchema {
-                found: newer,
-                newest_format: FLEET_FORMAT,
-            }
-            .into());
-        }
-        Some(older) if older < FLEET_FORMAT => {
-            return Err(FleetError::OlderSchema {
-                found: older,
-                needed_format: FLEET_FORMAT,
-            }
-            .into());
-        }
-        Some(_) => {}
-    }
+    require_own_format(server_survey.format, &settings)?;
     if server_survey.is_read_only {
         return Err(FleetError::ReadOnly {
             doing: "join the fleet",
-            server: at,
+            server: settings.server(),
         }
         .into());
     }
