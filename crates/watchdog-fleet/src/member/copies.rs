@@ -202,25 +202,3 @@ pub fn waiting_copies(
         failing_since: progress.failing_since,
     })
 }
-
-/// A machine that joins shares what happens from now on; what happened before stays its own.
-///
-/// # Errors
-/// Fails if it cannot be written down.
-pub(super) fn begin_sharing(
-    local: &dyn LocalStore,
-    setting: &FleetSetting,
-) -> Result<(), StoreError> {
-    copied::begin_copying(local, &setting.fleet())
-}
-
-/// A machine that left shares nothing any more: what waited stays here, also if it joins again.
-///
-/// # Errors
-/// Fails if it cannot be written down.
-pub(super) fn end_sharing(
-    local: &dyn LocalStore,
-    setting: &FleetSetting,
-) -> Result<(), StoreError> {
-    copied::forget_fleet(local, &setting.fleet())
-}

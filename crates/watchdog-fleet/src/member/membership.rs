@@ -6,10 +6,9 @@ use crate::table_format::require_own_format;
 use crate::{FleetError, FleetServer};
 use watchdog_judge::clock::now;
 use watchdog_store::journal::event_id;
-use watchdog_store::{StateDir, account, open_store};
+use watchdog_store::{StateDir, account, copied, open_store};
 
 use super::account_limits::share_account;
-use super::copies::{begin_sharing, end_sharing};
 use super::fleet_setting::{FleetSetting, FleetSettingError};
 use super::mirror::forget_mirror;
 use super::shared_repository::forget_shared_repositories;
@@ -65,11 +64,12 @@ pub fn join_fleet(
     state.ensure()?;
     let local = open_store(state)?;
     if let Some(before) = before.filter(|before| before.fleet() != setting.fleet()) {
-        end_sharing(local.as_ref(), &before)?;
+        copied::forget_fleet(local.as_ref(), &before.fleet())?;
         // The known limits of that fleet's account do not apply to one of this.
         account::share_account(local.as_ref(), None)?;
     }
-    begin_sharing(local.as_ref(), &setting)?;
+    // Events from before it joined stay its own.
+    copied::begin_copying(local.as_ref(), &setting.fleet())?;
     setting.keep(state)?;
     account::share_account(local.as_ref(), setting.account.as_deref())?;
     // Its limits are known before anything is spent.
@@ -112,7 +112,8 @@ pub fn leave_fleet(state: &StateDir) -> Result<Option<LeftFleet>, FleetSettingEr
     )?;
     forget_shared_repositories(state)?;
     let local = open_store(state)?;
-    end_sharing(local.as_ref(), &setting)?;
+    // Waiting events stay here, also if this machine joins again.
+    copied::forget_fleet(local.as_ref(), &setting.fleet())?;
     account::share_account(local.as_ref(), None)?;
     forget_mirror(state)?;
     Ok(Some(LeftFleet {
