@@ -1,12 +1,13 @@
 //! The usage limits of an account that several machines share: those met here are told to the server, and those of others are kept here, so
 //! that whoever asks waits for no server.
 
-use crate::accounts::{ReportedLimit, clear_limits, limits_in_force, tell_limits};
+use crate::accounts::{ReportedLimit, clear_limits, tell_limits};
 use crate::{FleetError, FleetServer};
 use jiff::SignedDuration;
-use watchdog_store::account::{self, AccountLimit};
+use watchdog_store::account;
 use watchdog_store::{LocalStore, StateDir, StoreError, open_store};
 
+use super::account_standing::list_limits;
 use super::fleet_setting::{FleetSetting, FleetSettingError};
 use watchdog_judge::clock::now;
 
@@ -38,26 +39,12 @@ pub(super) fn share_account(
         machine,
         &shared.met.iter().map(reported).collect::<Vec<_>>(),
     )?;
-    let in_force = limits_in_force(server, &shared.name)?;
-    // The server says how long it lasts: this machine's clock may be another one.
+    let mut limits = list_limits(server, &shared.name)?;
+    limits.retain(|limit| limit.machine != machine);
     let at = now();
-    let here = in_force
-        .into_iter()
-        .filter(|limit| limit.machine != machine)
-        .filter_map(|limit| {
-            let until = at
-                .checked_add(SignedDuration::from_millis(limit.left_ms))
-                .ok()?;
-            Some(AccountLimit {
-                agent: limit.agent,
-                until,
-                machine: limit.machine,
-            })
-        });
-    let mut limits: Vec<AccountLimit> = here.collect();
     // Clocks and the way there differ by a little each time; that is no news, and nothing is written for it.
     for limit in &mut limits {
-        let near = |shared_limit: &&AccountLimit| {
+        let near = |shared_limit: &&account::AccountLimit| {
             (&shared_limit.agent, &shared_limit.machine) == (&limit.agent, &limit.machine)
                 && shared_limit.until.duration_since(limit.until).abs()
                     < SignedDuration::from_secs(2)

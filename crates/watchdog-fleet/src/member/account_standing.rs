@@ -50,6 +50,28 @@ pub fn account_as_recorded(local: &dyn LocalStore) -> Result<AccountStanding, St
     })
 }
 
+/// The usage limits of an account that are in force. The server says how long each lasts: this machine's clock may be another one.
+///
+/// # Errors
+/// Fails if the server cannot be asked.
+pub(super) fn list_limits(
+    server: &FleetServer,
+    account: &str,
+) -> Result<Vec<AccountLimit>, FleetError> {
+    let in_force = limits_in_force(server, account)?;
+    let at = now();
+    let in_force = in_force.into_iter().filter_map(|limit| {
+        Some(AccountLimit {
+            until: at
+                .checked_add(SignedDuration::from_millis(limit.left_ms))
+                .ok()?,
+            agent: limit.agent,
+            machine: limit.machine,
+        })
+    });
+    Ok(in_force.collect())
+}
+
 impl AccountStanding {
     /// The same account, as the server has it now.
     ///
@@ -59,21 +81,8 @@ impl AccountStanding {
         let Some(name) = &self.account else {
             return Ok(self);
         };
-        let limits = limits_in_force(server, name)?;
-        let at = now();
-        let until = |left_ms: i64| {
-            at.saturating_add(SignedDuration::from_millis(left_ms))
-                .unwrap_or(Timestamp::MAX)
-        };
-        self.limits = limits
-            .into_iter()
-            .map(|limit| AccountLimit {
-                agent: limit.agent,
-                until: until(limit.left_ms),
-                machine: limit.machine,
-            })
-            .collect();
-        (self.refreshed_at, self.is_current) = (Some(at), true);
+        self.limits = list_limits(server, name)?;
+        (self.refreshed_at, self.is_current) = (Some(now()), true);
         Ok(self)
     }
 
