@@ -10,7 +10,7 @@ use watchdog_store::{StateDir, account, copied, open_store};
 
 use super::account_limits::share_account;
 use super::fleet_setting::{FleetSetting, FleetSettingError};
-use super::mirror::forget_mirror;
+use super::mirror::remove_mirror;
 use super::shared_repository::forget_shared_repositories;
 
 /// Lets this machine join under a name, and keeps the setting. Without `account` that of an earlier setting for the same fleet stays.
@@ -115,7 +115,7 @@ pub fn leave_fleet(state: &StateDir) -> Result<Option<LeftFleet>, FleetSettingEr
     // Waiting events stay here, also if this machine joins again.
     copied::forget_fleet(local.as_ref(), &setting.fleet())?;
     account::share_account(local.as_ref(), None)?;
-    forget_mirror(state)?;
+    remove_mirror(&state.fleet_mirror())?;
     Ok(Some(LeftFleet {
         setting,
         still_listed,

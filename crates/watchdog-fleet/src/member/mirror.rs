@@ -49,18 +49,14 @@ pub enum MirrorState {
     Away(FleetError),
 }
 
-/// Forgets what was read of a fleet that is left.
+/// Removes what was read of a fleet that is left, or of another history.
 ///
 /// # Errors
 /// Fails if it cannot be removed.
-pub(super) fn forget_mirror(state: &StateDir) -> Result<(), FleetSettingError> {
-    let dir = state.fleet_mirror();
-    match fs::remove_dir_all(dir.root()) {
+pub(super) fn remove_mirror(mirror: &StateDir) -> Result<(), FleetSettingError> {
+    match fs::remove_dir_all(mirror.root()) {
         Err(error) if error.kind() != std::io::ErrorKind::NotFound => {
-            Err(FleetSettingError::Unusable {
-                path: dir.root().to_owned(),
-                why: error.to_string(),
-            })
+            Err(unusable(mirror.root())(error.to_string()))
         }
         _ => Ok(()),
     }
@@ -82,7 +78,7 @@ impl FleetMirror {
         let mut store = open_store(&dir)?;
         if !is_of(&store)? {
             drop(store);
-            forget_mirror(state)?;
+            remove_mirror(&dir)?;
             dir.ensure()?;
             store = open_store(&dir)?;
         }
@@ -152,8 +148,7 @@ impl FleetMirror {
             };
             if !is_continued {
                 // A standby took over that lacked some of it, or a backup was brought back: what is here is of another history.
-                fs::remove_dir_all(self.dir.root())
-                    .map_err(|error| unusable(self.dir.root())(error.to_string()))?;
+                remove_mirror(&self.dir)?;
                 self.dir.ensure()?;
                 self.store = open_store(&self.dir)?;
                 through = EventCursor::START;
