@@ -119,9 +119,9 @@ impl FleetMirror {
             // A right that is not given back ends by itself.
             let _ = self.store.release(&lease);
             match batch {
-                Ok(Ok(count)) if count < BATCH as usize => return Ok(MirrorState::Current),
-                Ok(Ok(count)) => read += count,
-                Ok(Err(error)) => return Ok(MirrorState::Away(error)),
+                Ok(count) if count < BATCH as usize => return Ok(MirrorState::Current),
+                Ok(count) => read += count,
+                Err(FleetSettingError::Server(error)) => return Ok(MirrorState::Away(error)),
                 Err(error) => return Err(error),
             }
             if let Some(tell) = tell.take() {
@@ -130,23 +130,15 @@ impl FleetMirror {
         }
     }
 
-    /// Reads a batch; the inner error is the server's.
-    fn read_batch(
-        &mut self,
-        is_first: bool,
-    ) -> Result<Result<usize, FleetError>, FleetSettingError> {
+    /// Reads a batch, and says how many events it had.
+    fn read_batch(&mut self, is_first: bool) -> Result<usize, FleetSettingError> {
         let mut through = copied::read_progress(self.store.as_ref(), &self.fleet)?
             .unwrap_or_default()
             .through();
         if is_first {
             let read = self.store.newest(BATCH as usize + 1)?;
-            let seen = list_machines(&self.server)
-                .and_then(|seen| Ok((seen, self.is_continued(through, &read)?)));
-            let (seen, is_continued) = match seen {
-                Ok(answers) => answers,
-                Err(error) => return Ok(Err(error)),
-            };
-            if !is_continued {
+            let seen = list_machines(&self.server)?;
+            if !self.is_continued(through, &read)? {
                 // A standby took over that lacked some of it, or a backup was brought back: what is here is of another history.
                 remove_mirror(&self.dir)?;
                 self.dir.ensure()?;
@@ -164,10 +156,7 @@ impl FleetMirror {
             };
             seen_machines::record_machines(self.store.as_ref(), &self.fleet, &seen)?;
         }
-        let events = match events_after(&self.server, through, BATCH) {
-            Ok(events) => events,
-            Err(error) => return Ok(Err(error)),
-        };
+        let events = events_after(&self.server, through, BATCH)?;
         if let Some(last) = events.last() {
             self.take(&events)?;
             // Last: a process that dies before takes the same events again, which changes nothing.
@@ -176,7 +165,7 @@ impl FleetMirror {
         } else if copied::read_progress(self.store.as_ref(), &self.fleet)?.is_none() {
             copied::advance_copying(self.store.as_ref(), &self.fleet, through, 0)?;
         }
-        Ok(Ok(events.len()))
+        Ok(events.len())
     }
 
     /// Whether the server has, where reading ended, an event that was read. The newest here may be of a batch behind, of a process that died.
