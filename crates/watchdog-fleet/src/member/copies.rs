@@ -85,10 +85,8 @@ pub fn begin_copies(command_env: &CommandEnv) -> Option<CopyWorker> {
             return None;
         }
     };
-    let connect = {
-        let setting = setting.clone();
-        Box::new(move || Ok(Box::new(JoinedFleet::new(&setting)?) as Box<dyn FleetLink>))
-    };
+    let identity = build_identity(&setting);
+    let connect = Box::new(move || Ok(Box::new(JoinedFleet::new(&setting)?) as Box<dyn FleetLink>));
     let state = command_env.state.clone();
     let open = {
         let state = state.clone();
@@ -97,7 +95,7 @@ pub fn begin_copies(command_env: &CommandEnv) -> Option<CopyWorker> {
     let hand_over = Box::new(move || hand_over(&state));
     Some(CopyWorker::begin(
         open,
-        build_identity(&setting),
+        identity,
         connect,
         Arc::clone(&command_env.narrate),
         hand_over,

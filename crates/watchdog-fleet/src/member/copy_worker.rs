@@ -9,6 +9,7 @@ use watchdog_store::{LocalStore, SharedStore, StoreError, copied};
 
 use super::copying::{CopiedEvents, CopyIdentity, copy_events};
 use watchdog_judge::clock::{now, pauses};
+use watchdog_judge::judge::command_env::ProgressCallback;
 
 /// How long an event waits for its copy at most, while the server answers.
 const EVERY: Duration = Duration::from_secs(5);
@@ -43,9 +44,6 @@ pub trait FleetLink: Send {
 
 /// Reaches the fleet.
 pub(super) type ConnectFleet = Box<dyn Fn() -> Result<Box<dyn FleetLink>, StoreError> + Send>;
-
-/// Receives one line for a person.
-pub(super) type TellPerson = Arc<dyn Fn(&str) + Send + Sync>;
 
 /// Has somebody else send what is left. Returns at once.
 pub(super) type HandOver = Box<dyn FnOnce() + Send>;
@@ -85,7 +83,7 @@ impl CopyWorker {
         open: OpenRecords,
         identity: CopyIdentity,
         connect: ConnectFleet,
-        tell: TellPerson,
+        tell: ProgressCallback,
         hand_over: HandOver,
     ) -> Self {
         let shared = Arc::new(WorkerShared::default());
@@ -111,9 +109,16 @@ impl CopyWorker {
             });
         worker
     }
+}
 
+/// Describes a server that is away, for a person.
+fn describe_away_server(why: &str) -> String {
+    format!("{why}; the work goes on, and what happens is copied to the fleet later")
+}
+
+impl Drop for CopyWorker {
     /// Ends the thread's work, without waiting for it, and hands over what it did not send.
-    fn finish(&mut self) {
+    fn drop(&mut self) {
         let local = {
             let mut state = self.shared.state();
             state.closing = true;
@@ -136,17 +141,6 @@ impl CopyWorker {
     }
 }
 
-/// Describes a server that is away, for a person.
-fn describe_away_server(why: &str) -> String {
-    format!("{why}; the work goes on, and what happens is copied to the fleet later")
-}
-
-impl Drop for CopyWorker {
-    fn drop(&mut self) {
-        self.finish();
-    }
-}
-
 impl WorkerShared {
     fn state(&self) -> MutexGuard<'_, WorkerState> {
         self.state.lock().expect("mutex poisoned")
@@ -163,19 +157,10 @@ impl WorkerShared {
 
     /// Waits so long, or until the command ends.
     fn rest(&self, pause: Duration) {
-        let due = Instant::now() + pause;
-        let mut state = self.state();
-        while !state.closing {
-            let time_left = due.saturating_duration_since(Instant::now());
-            if time_left.is_zero() {
-                break;
-            }
-            state = self
-                .changed
-                .wait_timeout(state, time_left)
-                .expect("mutex poisoned")
-                .0;
-        }
+        let changed = &self.changed;
+        let _rested = changed
+            .wait_timeout_while(self.state(), pause, |state| !state.closing)
+            .expect("mutex poisoned");
     }
 
     /// The records for one round; `None` where the command ends.
@@ -188,7 +173,7 @@ struct CopyThread {
     shared: Arc<WorkerShared>,
     identity: CopyIdentity,
     connect: ConnectFleet,
-    tell: TellPerson,
+    tell: ProgressCallback,
     link: Option<(Box<dyn FleetLink>, Option<Instant>)>,
     failures: u32,
 }

@@ -87,7 +87,7 @@ fn server_outage_is_reported_once_and_caught_up() {
         }
     });
     let told = Arc::new(Mutex::new(Vec::<String>::new()));
-    let tell: TellPerson = Arc::new({
+    let tell: ProgressCallback = Arc::new({
         let told = Arc::clone(&told);
         move |line: &str| told.lock().unwrap().push(line.to_owned())
     });
@@ -221,7 +221,7 @@ fn next_command_reports_unattended_failure_without_handing_over() {
     for _ in 0..2 {
         let (hold, connect) = silent_server();
         let (calls, hand_over) = counted();
-        let tell: TellPerson = Arc::new({
+        let tell: ProgressCallback = Arc::new({
             let told = Arc::clone(&told);
             move |line: &str| told.lock().unwrap().push(line.to_owned())
         });

@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use crate::{FleetServer, FleetTasks};
+use crate::FleetTasks;
 use watchdog_facts::evidence::UnreadableFact;
 use watchdog_store::StateDir;
 use watchdog_store::task_store::{OpenTaskStores, TaskStore};
@@ -42,7 +42,7 @@ impl FleetMembership for RecordedMembership {
         let address = setting.server.secret_address();
         let name = [address.as_str(), &setting.name, &shared.id].join("\n");
         let tasks = task_stores.get(&name, || {
-            let server: FleetServer = setting.server()?.needing_its_format();
+            let server = setting.server()?.needing_its_format();
             Ok::<_, FleetSettingError>(Arc::new(FleetTasks::new(
                 Arc::new(server),
                 &setting.name,
