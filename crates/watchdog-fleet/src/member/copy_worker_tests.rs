@@ -137,14 +137,25 @@ fn silent_server() -> (std::sync::mpsc::Sender<()>, ConnectFleet) {
     (hold, connect)
 }
 
-/// Counts how often it was called.
-fn counted() -> (Arc<std::sync::atomic::AtomicUsize>, HandOver) {
+/// Begins a command's copies and ends them at once. Returns how often they were handed over.
+fn begin_and_end(
+    local: &Arc<dyn LocalStore>,
+    connect: ConnectFleet,
+    tell: ProgressCallback,
+) -> usize {
     let calls = Arc::new(std::sync::atomic::AtomicUsize::new(0));
     let count = Arc::clone(&calls);
     let hand_over = Box::new(move || {
         count.fetch_add(1, Ordering::SeqCst);
     });
-    (calls, hand_over)
+    drop(CopyWorker::begin(
+        opens(local),
+        identity(),
+        connect,
+        tell,
+        hand_over,
+    ));
+    calls.load(Ordering::SeqCst)
 }
 
 #[test]
@@ -153,30 +164,12 @@ fn command_end_hands_over_copies_without_waiting() {
     let local: Arc<dyn LocalStore> = Arc::new(store(&folder, "here"));
     let silent = || Arc::new(|line: &str| panic!("nobody is to be told: {line}"));
     let (hold_first, connect) = silent_server();
-    let (calls, hand_over) = counted();
-    drop(CopyWorker::begin(
-        opens(&local),
-        identity(),
-        connect,
-        silent(),
-        hand_over,
-    ));
-    assert_eq!(calls.load(Ordering::SeqCst), 0, "nothing is left");
+    let calls = begin_and_end(&local, connect, silent());
+    assert_eq!(calls, 0, "nothing is left");
     let _ = local.append(&[verdict_at(1)], None).unwrap();
     let (hold, connect) = silent_server();
-    let (calls, hand_over) = counted();
-    drop(CopyWorker::begin(
-        opens(&local),
-        identity(),
-        connect,
-        silent(),
-        hand_over,
-    ));
-    assert_eq!(
-        calls.load(Ordering::SeqCst),
-        1,
-        "the server never answered, and this returned"
-    );
+    let calls = begin_and_end(&local, connect, silent());
+    assert_eq!(calls, 1, "the server never answered, and this returned");
     drop((hold_first, hold));
 }
 
@@ -220,23 +213,12 @@ fn next_command_reports_unattended_failure_without_handing_over() {
     let mut holds = Vec::new();
     for _ in 0..2 {
         let (hold, connect) = silent_server();
-        let (calls, hand_over) = counted();
         let tell: ProgressCallback = Arc::new({
             let told = Arc::clone(&told);
             move |line: &str| told.lock().unwrap().push(line.to_owned())
         });
-        drop(CopyWorker::begin(
-            opens(&local),
-            identity(),
-            connect,
-            tell,
-            hand_over,
-        ));
-        assert_eq!(
-            calls.load(Ordering::SeqCst),
-            0,
-            "the server is known to be away"
-        );
+        let calls = begin_and_end(&local, connect, tell);
+        assert_eq!(calls, 0, "the server is known to be away");
         holds.push(hold);
         eventually("it is said", || !told.lock().unwrap().is_empty());
     }
