@@ -11,8 +11,8 @@ use watchdog_fleet::member::{
 };
 use watchdog_fleet::migrations::{MigrationOutcome, as_sql, migrate_tables};
 use watchdog_fleet::wire::fleet_json::{
-    fleet_joined_json, fleet_left_json, fleet_made_json, fleet_pruned_json, fleet_synced_json,
-    no_fleet_json, with_shared_repository,
+    fleet_joined_json, fleet_made_json, fleet_pruned_json, fleet_synced_json, no_fleet_json,
+    with_shared_repository,
 };
 use watchdog_fleet::{FleetError, FleetServer};
 use watchdog_judge::judge::command_env::CommandEnv;
@@ -221,7 +221,12 @@ fn run_fleet_leave(
     };
     let (name, server) = (setting.name, setting.server.server());
     if terminal.json {
-        terminal.value(&fleet_left_json(&name, &server, still_listed.is_some()));
+        terminal.value(&fleet_joined_json(
+            (false, None),
+            &name,
+            &server,
+            still_listed.is_some(),
+        ));
     } else {
         terminal.sentence(&format!("This machine left the fleet on {server}."));
     }

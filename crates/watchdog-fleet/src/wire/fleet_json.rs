@@ -121,12 +121,7 @@ pub fn fleet_made_json(
     json!({"schema": 1, "server": server, "database": database, "from": from, "format": format, "worker": worker})
 }
 
-/// `watchdog fleet leave --json`.
-pub fn fleet_left_json(machine: &str, server: &str, server_knows: bool) -> Value {
-    fleet_joined_json((false, None), machine, server, server_knows)
-}
-
-/// `watchdog fleet join --json`.
+/// `watchdog fleet join --json`, and of `leave`.
 pub fn fleet_joined_json(
     (joined, account): (bool, Option<&str>),
     machine: &str,
