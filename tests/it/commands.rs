@@ -211,6 +211,29 @@ fn a_lost_database_is_brought_back_from_git() {
 }
 
 #[test]
+fn doctor_names_a_damaged_database_until_rebuilt() {
+    let env = TestEnv::new();
+    let repo = env.repo();
+    repo.watchdog(&["snapshot"]).expect(0);
+    let is_named = || {
+        let answer = repo.watchdog(&["doctor", "--json"]).json();
+        let findings = answer["findings"].as_array().expect("a list").iter();
+        let mut records = findings.filter(|finding| finding["what"] == "records");
+        records.any(|finding| finding["detail"].to_string().contains("was put aside"))
+    };
+    assert!(!is_named());
+    let database = env.state().join("watchdog.db");
+    fs::write(&database, [b'x'; 8192]).expect("it is ours");
+    // It holds what the database is to hold next.
+    let _ = fs::remove_file(database.with_extension("db-wal"));
+    let out = repo.watchdog(&["check", "--no-probe", "--json"]).expect(16);
+    assert_eq!(out.verdict(), "error/no_baseline", "{out}");
+    assert!(is_named());
+    repo.watchdog(&["doctor", "--rebuild"]).expect(0);
+    assert!(!is_named());
+}
+
+#[test]
 fn snapshots_are_listed_shown_restored_and_dropped() {
     let env = TestEnv::new();
     let repo = env.repo();
