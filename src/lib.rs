@@ -18,7 +18,7 @@
 //!
 //! The crates below: `watchdog-facts` ← `watchdog-core` (configuration, machine, checks), `watchdog-git`, `watchdog-process` ←
 //! `watchdog-store`, `watchdog-agent` ← `watchdog-judge`: `watch` (an adapter) ← `rescue`, `session`, `tasks`, `hooks`, `notify` ←
-//! `judge` (drives the machine) ← `modes` (each use of it). All JSON that leaves has its shape in `wire`, which lies below `notify`.
+//! `judge` (drives the machine) ← `modes` (each use of it). All JSON that leaves has its shape in `wire`, which lies below `notify`; the fleet's is in its crate.
 //! `watchdog-fleet` (several machines), `watchdog-view` (the records, gathered, and the live view) ← here: `cli` (words in, words out).
 
 #![warn(missing_docs)]

@@ -1,4 +1,4 @@
-//! Reports from the records, for people and programs. Only reads records: judges, probes and changes nothing.
+//! Reports from the records, for people and programs. Judges nothing, asks nobody and changes no record.
 //!
 //! - [`attention`]: whether a worktree needs a person, why, and what to type.
 //! - [`overview`]: the present state, worktree by worktree.

@@ -5,7 +5,7 @@ use watchdog_judge::judge::command_env::CommandEnv;
 
 /// Something that cannot be shown.
 pub struct ShowFailure {
-    /// The fault of a fact that cannot be read; `None` where the records have no such thing.
+    /// The fault of a fact that cannot be read; `None` where another choice would help.
     pub fault: Option<FaultKind>,
     /// The event and its cause.
     pub message: String,
@@ -14,7 +14,7 @@ pub struct ShowFailure {
 }
 
 impl ShowFailure {
-    /// A failure without a fault: the records have no such thing.
+    /// A failure in words alone.
     pub fn from_text(message: impl Into<String>) -> Self {
         ShowFailure {
             fault: None,

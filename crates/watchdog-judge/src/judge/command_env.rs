@@ -49,7 +49,7 @@ pub struct CommandEnv {
     pub notifications: NotificationWorker,
     /// The stores of tasks, as far as they were opened.
     pub task_stores: OpenTaskStores,
-    /// The fleet of this machine; `None` in a build without it.
+    /// The fleet of this machine; `None` where the program hands none in.
     pub fleet: Option<Arc<dyn FleetMembership>>,
     /// Whether this process is a part of a recorded session.
     pub inside: SharedInside,

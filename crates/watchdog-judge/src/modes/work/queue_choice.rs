@@ -36,7 +36,7 @@ pub fn choose_queue(
     ))
 }
 
-/// This build is in no fleet. A repository that a person shared from this machine has its tasks there all the same: to work on them here, too,
+/// No fleet was handed in. A repository that a person shared from this machine has its tasks there all the same: to work on them here, too,
 /// would do them twice.
 fn refuse_shared_repository(state: &StateDir, repository_id: &str) -> Result<(), UnreadableFact> {
     let path = state.fleet_repositories();
