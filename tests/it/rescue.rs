@@ -292,13 +292,7 @@ fn branch_that_hooks_move_back_is_told() {
 
 #[test]
 fn uncommittable_states_are_told_and_left_alone() {
-    let repo = ScratchRepo::new();
-    repo.git(["switch", "-qc", "other"]);
-    repo.write("tracked", "theirs\n");
-    repo.git(["commit", "-qam", "theirs"]);
-    repo.git(["switch", "-q", "main"]);
-    repo.write("tracked", "ours\n");
-    repo.git(["commit", "-qam", "ours"]);
+    let repo = ScratchRepo::beside_a_conflict();
     repo.write("untracked", "u");
     repo.try_git_in(repo.root(), ["merge", "other"]);
     assert_refused(&repo, "a merge is in progress", |_| {});

@@ -214,13 +214,7 @@ fn detached_head_and_emptied_tree_are_kept() {
 
 #[test]
 fn conflict_keeps_its_markers_and_stages() {
-    let repo = ScratchRepo::new();
-    repo.git(["switch", "-qc", "other"]);
-    repo.write("tracked", "theirs\n");
-    repo.git(["commit", "-qam", "theirs"]);
-    repo.git(["switch", "-q", "main"]);
-    repo.write("tracked", "ours\n");
-    repo.git(["commit", "-qam", "ours"]);
+    let repo = ScratchRepo::beside_a_conflict();
     assert!(
         !repo
             .try_git_in(repo.root(), ["merge", "other"])
@@ -262,13 +256,7 @@ fn restore_after_wipe_of_conflict(repo: &ScratchRepo, snapshot: &Snapshot) {
 
 #[test]
 fn a_rebase_that_waits_is_not_disturbed() {
-    let repo = ScratchRepo::new();
-    repo.git(["switch", "-qc", "other"]);
-    repo.write("tracked", "theirs\n");
-    repo.git(["commit", "-qam", "theirs"]);
-    repo.git(["switch", "-q", "main"]);
-    repo.write("tracked", "ours\n");
-    repo.git(["commit", "-qam", "ours"]);
+    let repo = ScratchRepo::beside_a_conflict();
     assert!(
         !repo
             .try_git_in(repo.root(), ["rebase", "other"])

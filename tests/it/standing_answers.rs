@@ -11,17 +11,6 @@ use crate::support::{Repo, Step, TestEnv, assert_parts, fill_line};
 const A: &str = "0a0a0a0a-0000-4000-8000-000000000001";
 const B: &str = "0a0a0a0a-0000-4000-8000-000000000002";
 
-fn linked<'env>(env: &'env TestEnv, names: &[&str]) -> Vec<Repo<'env>> {
-    let repo = env.repo_named("all/repo");
-    let make = |name: &&str| {
-        repo.git(&["worktree", "add", "-q", &format!("../{name}"), "-b", name]);
-        let worktree = Repo::new(env, env.root().join("all").join(name));
-        worktree.watchdog(&["snapshot"]).expect(0);
-        worktree
-    };
-    names.iter().map(make).collect()
-}
-
 /// A configuration whose agent gives this answer, and the file that has one letter for each question.
 fn asking(env: &TestEnv, answer: &str) -> (PathBuf, PathBuf) {
     let asked = env.root().join("asked");
@@ -72,7 +61,7 @@ fn answer_given_inside_a_session_does_not_stand() {
 #[test]
 fn sweeps_over_quiet_worktrees_ask_once() {
     let env = TestEnv::new();
-    linked(&env, &["a", "b", "c"]);
+    env.linked_worktrees(&["a", "b", "c"]);
     let (config, asked) = asking(&env, r#"{"status": "working", "message": "on it"}"#);
     let sweep = || {
         env.watchdog(
@@ -116,7 +105,7 @@ fn sweeps_over_quiet_worktrees_ask_once() {
 #[test]
 fn standing_answer_costs_no_sweep_question() {
     let env = TestEnv::new();
-    linked(&env, &["a", "b"]);
+    env.linked_worktrees(&["a", "b"]);
     let (config, asked) = asking(&env, r#"{"status": "working", "message": "on it"}"#);
     for round in 1..=3 {
         let swept = env.watchdog(
@@ -137,7 +126,7 @@ fn standing_answer_costs_no_sweep_question() {
 #[test]
 fn a_review_stands_and_asks_nobody_again() {
     let env = TestEnv::new();
-    linked(&env, &["a"]);
+    env.linked_worktrees(&["a"]);
     let (config, asked) = asking(&env, r#"{"status": "complete", "tasks_pending": ["docs"]}"#);
     for round in 1..=5 {
         let swept = env
@@ -158,7 +147,7 @@ fn a_review_stands_and_asks_nobody_again() {
 #[test]
 fn cron_mails_an_unchanged_state_once() {
     let env = TestEnv::new();
-    let worktrees = linked(&env, &["a", "b"]);
+    let worktrees = env.linked_worktrees(&["a", "b"]);
     let (config, _) = asking(&env, r#"{"status": "complete", "tasks_pending": ["docs"]}"#);
     let args = fill_line(
         "--config {} sweep -q --news --only review,timeout,stopped,failed,error",

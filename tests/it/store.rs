@@ -17,7 +17,7 @@ use watchdog_store::engine::{AppendOutcome, EventCursor};
 use watchdog_store::journal::{kind, new_event};
 use watchdog_store::lock::{LockAttempt, LockHolder, WorktreeLock};
 use watchdog_store::trust::{TrustGrant, TrustStore};
-use watchdog_store::{RecordType, StateDir, StoreError, open_store};
+use watchdog_store::{LocalStore, RecordType, StateDir, StoreError, open_store};
 
 use crate::support::fill_line;
 
@@ -113,21 +113,18 @@ fn worker() {
     }
 }
 
+fn append_acked(store: &dyn LocalStore) {
+    let data = serde_json::json!({ "pad": "x".repeat(300) });
+    let new = new_event(now(), "wt", None, kind::PROBE, data);
+    let appended = store.append(std::slice::from_ref(&new), None);
+    assert_eq!(appended.unwrap(), AppendOutcome::Done);
+    println!("\nacked {}", new.id);
+}
+
 fn write_until_killed(dir: &StateDir) {
     let store = open_store(dir).unwrap();
     loop {
-        let new = new_event(
-            now(),
-            "wt",
-            None,
-            kind::PROBE,
-            serde_json::json!({ "pad": "x".repeat(300) }),
-        );
-        assert_eq!(
-            store.append(std::slice::from_ref(&new), None).unwrap(),
-            AppendOutcome::Done
-        );
-        println!("\nacked {}", new.id);
+        append_acked(store.as_ref());
         Breaker::update_row(store.as_ref(), "wt", "auth", |b| {
             b.record(
                 now(),
@@ -145,18 +142,7 @@ fn write_until_killed(dir: &StateDir) {
 fn write_some(dir: &StateDir) {
     let store = open_store(dir).unwrap();
     for _ in 0..40 {
-        let new = new_event(
-            now(),
-            "wt",
-            None,
-            kind::PROBE,
-            serde_json::json!({ "pad": "x".repeat(300) }),
-        );
-        assert_eq!(
-            store.append(std::slice::from_ref(&new), None).unwrap(),
-            AppendOutcome::Done
-        );
-        println!("\nacked {}", new.id);
+        append_acked(store.as_ref());
     }
     for note in store.notes() {
         println!("\nnote {}", note.code);

@@ -8,19 +8,7 @@ use std::time::Duration;
 
 use serde_json::{Value, json};
 
-use crate::support::{CommandOutput, Repo, Step, TestEnv, assert_parts, fill_line, wait_until};
-
-/// Linked worktrees `names` beside a main one, in the folder `all`, each with a baseline.
-fn linked<'env>(env: &'env TestEnv, names: &[&str]) -> Vec<Repo<'env>> {
-    let repo = env.repo_named("all/repo");
-    let make = |name: &&str| {
-        repo.git(&["worktree", "add", "-q", &format!("../{name}"), "-b", name]);
-        let worktree = Repo::new(env, env.root().join("all").join(name));
-        worktree.watchdog(&["snapshot"]).expect(0);
-        worktree
-    };
-    names.iter().map(make).collect()
-}
+use crate::support::{CommandOutput, Step, TestEnv, assert_parts, fill_line, wait_until};
 
 /// The rows by the names of their folders.
 #[track_caller]
@@ -77,7 +65,7 @@ fn pairs(expected: &[(&str, &str)]) -> Vec<(String, String)> {
 #[test]
 fn sweep_names_a_damaged_database() {
     let env = TestEnv::new();
-    linked(&env, &["a"]);
+    env.linked_worktrees(&["a"]);
     let database = env.state().join("watchdog.db");
     let connection = rusqlite::Connection::open(&database).expect("it is there");
     connection
@@ -95,7 +83,7 @@ fn sweep_names_a_damaged_database() {
 #[test]
 fn sweep_judges_each_worktree_once_without_false_alarm() {
     let env = TestEnv::new();
-    let worktrees = linked(&env, &["committed", "dirty", "idle"]);
+    let worktrees = env.linked_worktrees(&["committed", "dirty", "idle"]);
     worktrees[0].write("new", "1");
     worktrees[0].commit_all("feat: new");
     worktrees[0].write("left", "2");
@@ -169,7 +157,7 @@ fn sweep_judges_each_worktree_once_without_false_alarm() {
 #[test]
 fn broken_worktree_alarms_only_if_watched() {
     let env = TestEnv::new();
-    let worktrees = linked(&env, &["corrupt", "fine", "foreign", "gone", "rebasing"]);
+    let worktrees = env.linked_worktrees(&["corrupt", "fine", "foreign", "gone", "rebasing"]);
     let all = env.root().join("all");
     let unborn = env.unborn_repo("all/unborn");
     unborn.watchdog(&["snapshot"]).expect(0);
@@ -261,7 +249,7 @@ fn broken_worktree_alarms_only_if_watched() {
 #[test]
 fn worktree_removed_during_its_probe_counts_as_gone() {
     let env = TestEnv::new();
-    linked(&env, &["doomed", "fine"]);
+    env.linked_worktrees(&["doomed", "fine"]);
     let root = env.root().join("all/doomed");
     let probe = env.write(
         "probe.sh",
@@ -288,7 +276,7 @@ fn worktree_removed_during_its_probe_counts_as_gone() {
 #[test]
 fn rationed_questions_lose_no_work_and_are_told() {
     let env = TestEnv::new();
-    let worktrees = linked(&env, &["a", "b", "c"]);
+    let worktrees = env.linked_worktrees(&["a", "b", "c"]);
     let asked = env.root().join("asked");
     let working = Step::print_json(
         &json!({"status": "working", "message": "on it", "should_continue": true}),
@@ -334,7 +322,7 @@ fn rationed_questions_lose_no_work_and_are_told() {
 #[test]
 fn question_count_continues_across_sweeps() {
     let env = TestEnv::new();
-    linked(&env, &["a"]);
+    env.linked_worktrees(&["a"]);
     let working =
         Step::print_json(&json!({"status": "waiting", "message": "CI", "should_continue": true}));
     let config = env.config_asking(&[working], json!({}));
@@ -354,7 +342,7 @@ fn question_count_continues_across_sweeps() {
 fn untouched_worktree_is_no_error_and_asks_nobody() {
     let mut env = TestEnv::new();
     env.set("CLAUDE_CONFIG_DIR", env.root().join("claude"));
-    let worktree = &linked(&env, &["a"])[0];
+    let worktree = &env.linked_worktrees(&["a"])[0];
     let all = env.root().join("all");
     let sweep = || rows(&env.watchdog(&all, &["sweep", "--json", "-q"]))["a"].clone();
     for _ in 0..3 {
@@ -399,7 +387,7 @@ fn untouched_worktree_is_no_error_and_asks_nobody() {
 #[test]
 fn unmoved_worktree_repeats_its_verdict_until_changed() {
     let env = TestEnv::new();
-    let worktree = &linked(&env, &["a"])[0];
+    let worktree = &env.linked_worktrees(&["a"])[0];
     worktree.write("new", "1");
     worktree.write(".gitignore", "*.o\n");
     worktree.commit_all("feat: new");
@@ -533,7 +521,7 @@ fn unmoved_worktree_repeats_its_verdict_until_changed() {
 #[test]
 fn broken_git_file_is_one_error_per_worktree() {
     let env = TestEnv::new();
-    linked(&env, &["garbage", "headless", "missing", "fine"]);
+    env.linked_worktrees(&["garbage", "headless", "missing", "fine"]);
     let all = env.root().join("all");
     fs::write(all.join("garbage/.git"), "garbage").unwrap();
     fs::remove_file(all.join("missing/.git")).unwrap();

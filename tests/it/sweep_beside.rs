@@ -10,7 +10,7 @@ use watchdog_git::Worktree;
 use watchdog_store::session::SessionRecord;
 use watchdog_store::{RecordType, StateDir, open_store};
 
-use crate::support::{Step, TestEnv, assert_parts, fill_line, wait_until};
+use crate::support::{Repo, Running, Step, TestEnv, assert_parts, fill_line, wait_until};
 use crate::sweep::{rows, word};
 
 const SOON: Duration = Duration::from_secs(60);
@@ -49,16 +49,19 @@ fn running_session_is_awaited_without_questions() {
     assert_eq!(word(&rows(&swept)["repo"]), "complete/new_commits");
 }
 
+/// A process of a session that watchdog did not start.
+fn start_elsewhere(env: &TestEnv, repo: &Repo<'_>) -> Running {
+    let agent = env.fake_agent("elsewhere", &[Step::hang()]);
+    let command = env.command(&agent[0], repo.path());
+    command.args([&agent[1]]).spawn()
+}
+
 #[test]
 fn recorded_session_counts_only_during_its_process_life() {
     let env = TestEnv::new();
     let repo = env.repo();
     repo.watchdog(&["snapshot"]).expect(0);
-    let agent = env.fake_agent("elsewhere", &[Step::hang()]);
-    let alive = env
-        .command(&agent[0], repo.path())
-        .args([&agent[1]])
-        .spawn();
+    let alive = start_elsewhere(&env, &repo);
     let record = |pid, started_at: jiff::Timestamp| {
         let state = StateDir::resolve(Some(env.state()), None, None).unwrap();
         let store = open_store(&state).unwrap();
@@ -98,11 +101,7 @@ fn overlong_silence_marks_a_session_as_stalled() {
     let env = TestEnv::new();
     let repo = env.repo();
     repo.watchdog(&["snapshot"]).expect(0);
-    let agent = env.fake_agent("elsewhere", &[Step::hang()]);
-    let alive = env
-        .command(&agent[0], repo.path())
-        .args([&agent[1]])
-        .spawn();
+    let alive = start_elsewhere(&env, &repo);
     let log = env.write("session.log", "the last words");
     let state = StateDir::resolve(Some(env.state()), None, None).unwrap();
     let store = open_store(&state).unwrap();

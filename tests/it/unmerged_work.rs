@@ -8,7 +8,7 @@ use watchdog_git::{
 };
 
 use crate::support::lone_repo::Repo;
-use crate::support::{Step, TestEnv, assert_parts, fill_line};
+use crate::support::{self, Step, TestEnv, assert_parts, fill_line};
 
 fn refs(repo: &Repo) -> KnownRefs {
     Worktree::open(repo.root())
@@ -572,6 +572,16 @@ fn removed_helper_worktree_leaves_restorable_work() {
     );
 }
 
+/// The helper's file comes back from this snapshot.
+#[track_caller]
+fn assert_restored(repo: &support::Repo<'_>, snapshot: &str) {
+    repo.watchdog(&["rescue", "restore", snapshot, "--to", "../back"])
+        .expect(0);
+    let file = repo.path().join("../back/file");
+    let restored = std::fs::read_to_string(file).expect("it is back");
+    assert_eq!(restored, "precious\n");
+}
+
 #[test]
 fn helper_inside_a_clean_worktree_is_snapshotted_too() {
     let env = TestEnv::new();
@@ -582,12 +592,7 @@ fn helper_inside_a_clean_worktree_is_snapshotted_too() {
     repo.git(&["worktree", "remove", "--force", ".claude/worktrees/sub"]);
     let kept = snapshots_of(&repo, "main/sub");
     assert_eq!(kept.len(), 1, "{}", repo.git(&["for-each-ref"]));
-    repo.watchdog(&["rescue", "restore", &kept[0], "--to", "../back"])
-        .expect(0);
-    assert_eq!(
-        std::fs::read_to_string(env.root().join("back/file")).expect("it is back"),
-        "precious\n"
-    );
+    assert_restored(&repo, &kept[0]);
 }
 
 #[test]
@@ -608,12 +613,7 @@ fn helper_worktree_removed_in_session_is_snapshotted() {
     .expect(13);
     let kept = snapshots_of(&repo, "main/helper");
     assert!(!kept.is_empty(), "{}", repo.git(&["for-each-ref"]));
-    repo.watchdog(&["rescue", "restore", &kept[0], "--to", "../back"])
-        .expect(0);
-    assert_eq!(
-        std::fs::read_to_string(env.root().join("back/file")).expect("it is back"),
-        "precious\n"
-    );
+    assert_restored(&repo, &kept[0]);
 }
 
 #[test]

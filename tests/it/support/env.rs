@@ -136,6 +136,18 @@ impl TestEnv {
         repo
     }
 
+    /// Linked worktrees `names` beside a main one, in the folder `all`, each with a baseline.
+    pub fn linked_worktrees(&self, names: &[&str]) -> Vec<Repo<'_>> {
+        let repo = self.repo_named("all/repo");
+        let make = |name: &&str| {
+            repo.git(&["worktree", "add", "-q", &format!("../{name}"), "-b", name]);
+            let worktree = Repo::new(self, self.root().join("all").join(name));
+            worktree.watchdog(&["snapshot"]).expect(0);
+            worktree
+        };
+        names.iter().map(make).collect()
+    }
+
     /// A git repository on branch `main` without any commit.
     pub fn unborn_repo(&self, name: &str) -> Repo<'_> {
         let path = self.root().join(name);

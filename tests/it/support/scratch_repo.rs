@@ -41,6 +41,18 @@ impl ScratchRepo {
         repo
     }
 
+    /// One like [`ScratchRepo::new`], whose branch `other` has another `tracked` than `main`.
+    pub fn beside_a_conflict() -> Self {
+        let repo = Self::new();
+        repo.git(["switch", "-qc", "other"]);
+        repo.write("tracked", "theirs\n");
+        repo.git(["commit", "-qam", "theirs"]);
+        repo.git(["switch", "-q", "main"]);
+        repo.write("tracked", "ours\n");
+        repo.git(["commit", "-qam", "ours"]);
+        repo
+    }
+
     /// A repository with one commit: `tracked` (content `one`), `dir/inner`, `run.sh` (executable), `link` to `tracked`.
     pub fn new() -> Self {
         let repo = Self::unborn();
