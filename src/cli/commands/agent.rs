@@ -24,9 +24,8 @@ use watchdog_git::Worktree;
 use watchdog_judge::hooks::{HookDialect, HookEntries};
 use watchdog_judge::judge::agent_preset::MissingPreset;
 use watchdog_judge::judge::command_env::CommandEnv;
-use watchdog_judge::wire::agent_json::{
-    ListedAgent, ShownAgent, ShownInput, ShownLogin, ShownRefusals, agents_json,
-};
+use watchdog_judge::wire::agent_json::{AgentList, ListedAgent, ShownAgent};
+use watchdog_judge::wire::verdict_json::as_json;
 
 /// Stands for the id of a session in a command line that is shown.
 const SAMPLE_ID: &str = "00000000-0000-4000-8000-000000000000";
@@ -67,7 +66,10 @@ fn list_agents(command_env: &CommandEnv, terminal: &CommandTerminal) -> u8 {
         .map(|(preset, file)| describe_agent(preset, file.as_deref()))
         .collect();
     if terminal.json {
-        terminal.value(&agents_json(&agents, &problems));
+        terminal.print_answer(&AgentList {
+            agents: &agents,
+            problems: &problems,
+        });
         return 0;
     }
     let rows: Vec<[String; 5]> = agents
@@ -281,23 +283,10 @@ fn shown_agent<'a>(
         });
         texts.collect::<Vec<_>>()
     };
-    let inputs = preset.repository.iter();
     ShownAgent {
-        repository: inputs
-            .map(|input| ShownInput {
-                path: &input.path,
-                does: &input.does,
-                off_in_question: input.off_in_question.as_deref(),
-            })
-            .collect(),
-        refusals: preset.refusals.as_ref().map(|advice| ShownRefusals {
-            option: &advice.option,
-            allows: &advice.allows,
-        }),
-        login: preset.login.as_ref().map(|login| ShownLogin {
-            command: &login.command,
-            variables: &login.variables,
-        }),
+        repository: as_json(&preset.repository),
+        refusals: as_json(&preset.refusals),
+        login: as_json(&preset.login),
         listed,
         hooks: HookDialect::from_name(&preset.name)
             .map(HookEntries::list_commands)

@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 use std::path::Path;
 
-use serde::Deserialize;
+use serde::{Deserialize, Serialize};
 
 use super::capability::AgentCapability;
 use super::own_home::OwnHome;
@@ -204,7 +204,7 @@ pub struct RunningList {
 }
 
 /// Something of a repository that an agent reads or runs.
-#[derive(Debug, Clone, PartialEq, Eq, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct RepositoryInput {
     /// Its path, such as `.gemini/settings.json`.
@@ -217,7 +217,7 @@ pub struct RepositoryInput {
 }
 
 /// How one logs in.
-#[derive(Debug, Clone, PartialEq, Eq, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct LoginAdvice {
     /// The command to type.
@@ -226,7 +226,7 @@ pub struct LoginAdvice {
     #[serde(default)]
     pub variables: Vec<String>,
     /// Files that hold a login, to see whether there is one. They are not read.
-    #[serde(default)]
+    #[serde(default, skip_serializing)]
     pub files: Vec<LoginFile>,
 }
 

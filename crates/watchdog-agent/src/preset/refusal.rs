@@ -1,11 +1,11 @@
 //! The option of a program that allows what it refused to its agent, as the preset names it. Pure.
 
-use serde::Deserialize;
+use serde::{Deserialize, Serialize};
 
 use watchdog_facts::refused_tool::{RefusalCause, RefusedTool};
 
 /// The option that allows tools.
-#[derive(Debug, Clone, PartialEq, Eq, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct RefusalAdvice {
     /// The option, as it is typed; `{tools}` stands for the names of the tools.
@@ -13,7 +13,7 @@ pub struct RefusalAdvice {
     /// The tools that it allows.
     pub allows: String,
     /// Options in its place, by the cause.
-    #[serde(default)]
+    #[serde(default, skip_serializing)]
     pub by_cause: OptionsByCause,
 }
 

@@ -1,7 +1,7 @@
 //! Agents as JSON: the output of `watchdog agent list` and `agent show`.
 
 use serde::{Serialize, Serializer};
-use serde_json::{Value, json};
+use serde_json::Value;
 
 /// An agent that watchdog knows, on this machine.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
@@ -39,42 +39,21 @@ pub struct ShownAgent<'a> {
     pub resumed: Option<Vec<String>>,
     /// Of a question about its state; `None` = it is not asked.
     pub question: Option<Vec<String>>,
-    /// What it reads or runs of a repository.
-    pub repository: Vec<ShownInput<'a>>,
-    /// The option that allows more tools.
-    pub refusals: Option<ShownRefusals<'a>>,
-    /// How one logs in.
-    pub login: Option<ShownLogin<'a>>,
+    /// The inputs of a repository that it reads or runs, as its preset names them.
+    pub repository: Value,
+    /// The option that allows more tools, as its preset names it.
+    pub refusals: Value,
+    /// How one logs in, as its preset says.
+    pub login: Value,
 }
 
-/// Something of a repository that an agent reads or runs.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
-pub struct ShownInput<'a> {
-    /// The path.
-    pub path: &'a str,
-    /// What it does.
-    pub does: &'a str,
-    /// What turns it off in a question.
-    pub off_in_question: Option<&'a str>,
-}
-
-/// The option that allows more tools, and what it allows.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
-pub struct ShownRefusals<'a> {
-    pub option: &'a str,
-    pub allows: &'a str,
-}
-
-/// The command that logs in, and variables that do as well.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
-pub struct ShownLogin<'a> {
-    pub command: &'a str,
-    pub variables: &'a [String],
-}
-
-/// `watchdog agent list --json`. `problems` are the presets that cannot be read.
-pub fn agents_json(agents: &[ListedAgent<'_>], problems: &[String]) -> Value {
-    json!({"schema": 1, "agents": agents, "problems": problems})
+/// `watchdog agent list --json`.
+#[derive(Serialize)]
+pub struct AgentList<'a> {
+    /// The agents, in the order of their presets.
+    pub agents: &'a [ListedAgent<'a>],
+    /// The presets that cannot be read.
+    pub problems: &'a [String],
 }
 
 fn write_by_name<S: Serializer>(words: &[(&str, bool)], to: S) -> Result<S::Ok, S::Error> {
