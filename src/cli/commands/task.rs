@@ -14,13 +14,13 @@ use watchdog_facts::shell_line::shell_word;
 use watchdog_facts::verdict::{Reason, Status};
 use watchdog_judge::clock::now;
 use watchdog_judge::judge::command_env::CommandEnv;
-use watchdog_judge::modes::work::task_queue::{EffectiveTask, TaskQueue, change_data};
+use watchdog_judge::modes::work::task_queue::{EffectiveTask, TaskQueue};
 use watchdog_judge::tasks::graph;
 use watchdog_judge::tasks::queue::{is_role_match, next};
 use watchdog_judge::tasks::task_board::{BoardTask, TaskBoard};
-use watchdog_judge::tasks::task_transition::{TaskBoardError, TaskTransition};
+use watchdog_judge::tasks::task_board_error::TaskBoardError;
 use watchdog_judge::wire::task_json::{
-    ListedTasks, QueueTask, ShownTask, TaskStanding, no_next_task_json, set_task_json,
+    ListedTasks, QueueTask, SetTask, ShownTask, TaskStanding, TaskTransition, no_next_task_json,
     task_list_json,
 };
 use watchdog_view::task_lines::{in_order, why_waiting};
@@ -464,7 +464,10 @@ fn set_status(
         })
     };
     if terminal.json {
-        terminal.value(&set_task_json(change_data(&change), shared.dry_run));
+        terminal.print_answer(&SetTask {
+            transition: &change,
+            dry_run: shared.dry_run,
+        });
     } else {
         let would = if shared.dry_run {
             " (nothing was written)"

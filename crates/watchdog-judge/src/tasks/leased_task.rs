@@ -9,7 +9,8 @@ use std::time::Duration;
 use jiff::Timestamp;
 
 use super::status::check_step;
-use super::task_transition::{TaskBoardError, TaskTransition};
+use super::task_board_error::TaskBoardError;
+use crate::wire::task_json::TaskTransition;
 use watchdog_core::config::task_file::TaskStatus;
 use watchdog_store::StoreError;
 use watchdog_store::task::TaskRecord;

@@ -10,6 +10,6 @@ pub mod leased_task;
 pub mod queue;
 pub mod status;
 pub mod task_board;
+pub mod task_board_error;
 pub mod task_source;
-pub mod task_transition;
 pub mod write_back;

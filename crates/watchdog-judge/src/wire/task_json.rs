@@ -135,26 +135,35 @@ fn problems_json(error: &ConfigError) -> impl Iterator<Item = Value> {
 
 /// `watchdog task next --json`, where none is ready.
 pub fn no_next_task_json(status: Status, reason: &str, message: &str) -> Value {
-    json!({"schema": 1, "id": null, "status": status.as_str(), "reason": reason, "message": message})
+    json!({"schema": 1, "id": null, "status": status, "reason": reason, "message": message})
 }
 
-/// A change of a task's status, as an event has it. Why is a word, and a message for a person.
-pub fn task_transition_data(
-    id: &str,
-    from: Option<TaskStatus>,
-    to: TaskStatus,
-    agent: Option<&str>,
-    (reason, message): (Option<&str>, Option<&str>),
-) -> Value {
-    json!({"task": id, "from": from.map(TaskStatus::as_str), "to": to.as_str(), "agent": agent, "reason": reason, "message": message})
+/// A step that a task took.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize)]
+pub struct TaskTransition {
+    /// The task.
+    #[serde(rename = "task")]
+    pub id: String,
+    /// Its former status; `None` = the task is new.
+    pub from: Option<TaskStatus>,
+    /// Its status.
+    pub to: TaskStatus,
+    /// Its present or last agent.
+    pub agent: Option<String>,
+    /// Why: a word of the record.
+    pub reason: Option<String>,
+    /// Why, for a person.
+    pub message: Option<String>,
 }
 
-/// `watchdog task set --json`: that change, and whether nothing was written.
-pub fn set_task_json(transition: Value, dry_run: bool) -> Value {
-    let mut value = transition;
-    value["schema"] = 1.into();
-    value["dry_run"] = dry_run.into();
-    value
+/// `watchdog task set --json`.
+#[derive(Serialize)]
+pub struct SetTask<'a> {
+    /// The change of the task's status.
+    #[serde(flatten)]
+    pub transition: &'a TaskTransition,
+    /// That nothing was written.
+    pub dry_run: bool,
 }
 
 /// A path that may not be known.

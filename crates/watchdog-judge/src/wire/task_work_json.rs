@@ -84,8 +84,8 @@ pub fn pool_json(
 ) -> Value {
     json!({
         "schema": 1,
-        "status": verdict.status().as_str(),
-        "reason": verdict.reason.as_str(),
+        "status": verdict.status(),
+        "reason": verdict.reason,
         "complete": verdict.status() == Status::Complete,
         "message": verdict.message,
         "tasks": tasks,

@@ -6,7 +6,7 @@ use crate::judge::refusal::about;
 use crate::judge::spawn_io::spawn_io;
 use crate::session::{AnewBy, begin_anew};
 use crate::tasks::task_board::{BoardTask, TaskBoard, TaskClaimant};
-use crate::tasks::task_transition::TaskBoardError;
+use crate::tasks::task_board_error::TaskBoardError;
 use crate::wire::verdict_json::Judgement;
 use watchdog_core::config::task_file::TaskStatus;
 use watchdog_core::decision::iteration::prompt::PromptSet;

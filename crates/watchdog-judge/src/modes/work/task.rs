@@ -16,7 +16,8 @@ use crate::modes::iterate::{
 };
 use crate::tasks::leased_task::LeasedTask;
 use crate::tasks::task_board::BoardTask;
-use crate::tasks::task_transition::{TaskBoardError, TaskTransition};
+use crate::tasks::task_board_error::TaskBoardError;
+use crate::wire::task_json::TaskTransition;
 use crate::wire::task_json::path_text;
 use crate::wire::task_work_json::{WorkedTask, WorkedTaskView};
 use crate::wire::verdict_json::Judgement;

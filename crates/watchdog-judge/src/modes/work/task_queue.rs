@@ -2,13 +2,11 @@
 
 use std::sync::Arc;
 
-use serde_json::Value;
-
 use crate::tasks::folder::{self, LoadedTask, TaskFolder};
 use crate::tasks::task_board::{BoardTask, TaskBoard};
 use crate::tasks::task_source::TaskSource;
-use crate::tasks::task_transition::TaskTransition;
-use crate::wire::task_json::task_transition_data;
+use crate::wire::task_json::TaskTransition;
+use crate::wire::verdict_json::as_json;
 use watchdog_core::config::task_file::{TaskFile, TaskStatus, parse_task};
 use watchdog_facts::display::escape_to_one_line;
 use watchdog_facts::evidence::{Degradation, FaultKind, UnreadableFact, WarningCode};
@@ -199,7 +197,7 @@ impl TaskQueue {
                 &self.open.worktree_id,
                 Some(&change.id),
                 event_kind(change)?,
-                change_data(change),
+                as_json(change),
             ))
         };
         let events: Vec<_> = changes.iter().filter_map(event_of).collect();
@@ -361,16 +359,4 @@ fn event_kind(change: &TaskTransition) -> Option<&'static str> {
         (_, TaskStatus::Blocked) => kind::BLOCKED,
         (_, TaskStatus::Pending) => kind::PENDING,
     })
-}
-
-/// A step as an event has it.
-pub fn change_data(change: &TaskTransition) -> Value {
-    let why = (change.reason.as_deref(), change.message.as_deref());
-    task_transition_data(
-        &change.id,
-        change.from,
-        change.to,
-        change.agent.as_deref(),
-        why,
-    )
 }
