@@ -44,7 +44,7 @@ pub struct RebuildFacts {
 }
 
 /// How many rows were restored.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, serde::Serialize)]
 pub struct RestoredRowCounts {
     /// Baselines that were missing.
     pub baselines: u64,

@@ -13,7 +13,7 @@ use watchdog_git::Worktree;
 use watchdog_judge::judge::command_env::CommandEnv;
 use watchdog_judge::judge::configuration::config_without_anchor;
 use watchdog_judge::modes::init::{CRON_PATH, is_in_path};
-use watchdog_judge::wire::setup_json::cron_json;
+use watchdog_judge::wire::setup_json::CronSetup;
 
 /// The program, folders and search path of a sweep of everything.
 struct CronJob {
@@ -64,7 +64,12 @@ pub fn run_cron_command(
     let (line, service, timer) = (job.crontab(), job.service(), TIMER.to_string());
     let notes = path_notes(&agents_of(command_env, &job.paths), &search_path);
     if terminal.json {
-        terminal.value(&cron_json(&line, &service, &timer, &notes));
+        terminal.print_answer(&CronSetup {
+            crontab: &line,
+            service: &service,
+            timer: &timer,
+            notes: &notes,
+        });
         return Ok(0);
     }
     let folder = "${XDG_CONFIG_HOME:-$HOME/.config}/systemd/user";

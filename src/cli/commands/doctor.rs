@@ -10,7 +10,7 @@ use watchdog_judge::hooks::HookDialect;
 use watchdog_judge::judge::command_env::CommandEnv;
 use watchdog_judge::judge::open_worktree::OpenWorktree;
 use watchdog_judge::modes::doctor::{AgentLogin, DoctorFinding, DoctorRequest, fix, run_diagnosis};
-use watchdog_judge::wire::doctor_json::{FindingJson, FoundAgentJson, findings_json, rebuilt_json};
+use watchdog_judge::wire::doctor_json::{Diagnosis, FindingJson, FoundAgentJson, RebuiltRecords};
 use watchdog_store::baseline::{BaselineRecord, BaselineRefs};
 use watchdog_store::rebuild::{BaselineFact, RebuildFacts, SnapshotFact, rebuild_rows};
 use watchdog_store::{RecordType, anchor::CriteriaAnchor, damaged_databases, rebuilt};
@@ -53,8 +53,8 @@ pub fn run_doctor_command(
             ok: finding.is_well(),
             state: finding.state.as_str(),
             detail: &finding.detail,
-            mend: finding.mend.as_deref(),
-            fixed: finding.fixed.as_deref(),
+            mend: &finding.mend,
+            fixed: &finding.fixed,
         });
         let agents = report.agents.iter().map(|agent| FoundAgentJson {
             name: &agent.name,
@@ -67,11 +67,11 @@ pub fn run_doctor_command(
             },
             is_preset: report.preset.as_deref() == Some(&agent.name),
         });
-        terminal.value(&findings_json(
+        terminal.print_answer(&Diagnosis {
             healthy,
-            findings.collect(),
-            agents.collect(),
-        ));
+            findings: findings.collect(),
+            agents: agents.collect(),
+        });
     } else {
         let findings = report.findings.iter();
         findings.for_each(|finding| show_finding(terminal, finding));
@@ -146,7 +146,10 @@ fn bring_back(command_env: &CommandEnv, terminal: &CommandTerminal) -> Result<u8
         )?;
     }
     if terminal.json {
-        terminal.value(&rebuilt_json(&counts, &unanchored));
+        terminal.print_answer(&RebuiltRecords {
+            counts,
+            without_anchor: &unanchored,
+        });
         return Ok(0);
     }
     terminal.line(&format!(

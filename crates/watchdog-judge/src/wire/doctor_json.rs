@@ -2,12 +2,11 @@
 //! doctor`.
 
 use serde::Serialize;
-use serde_json::{Value, json};
 
 use watchdog_store::rebuild::RestoredRowCounts;
 
 /// A finding about a single subject.
-#[derive(Debug, Clone, Copy, Serialize)]
+#[derive(Serialize)]
 pub struct FindingJson<'a> {
     /// The subject.
     pub what: &'a str,
@@ -18,9 +17,9 @@ pub struct FindingJson<'a> {
     /// The finding.
     pub detail: &'a str,
     /// How to mend it.
-    pub mend: Option<&'a str>,
+    pub mend: &'a Option<String>,
     /// The mend that `--fix` made.
-    pub fixed: Option<&'a str>,
+    pub fixed: &'a Option<String>,
 }
 
 /// An agent whose program is on this machine.
@@ -42,15 +41,22 @@ pub struct FoundAgentJson<'a> {
 }
 
 /// `watchdog doctor --json`.
-pub fn findings_json(
-    healthy: bool,
-    findings: Vec<FindingJson<'_>>,
-    agents: Vec<FoundAgentJson<'_>>,
-) -> Value {
-    json!({"schema": 1, "healthy": healthy, "findings": findings, "agents": agents})
+#[derive(Serialize)]
+pub struct Diagnosis<'a> {
+    /// Whether nothing is wrong.
+    pub healthy: bool,
+    /// The findings, in order.
+    pub findings: Vec<FindingJson<'a>>,
+    /// The agents whose programs are here.
+    pub agents: Vec<FoundAgentJson<'a>>,
 }
 
-/// `watchdog doctor --rebuild --json`. `without_anchor` = the specs whose criteria nothing but the lost database had.
-pub fn rebuilt_json(rebuilt: &RestoredRowCounts, without_anchor: &[String]) -> Value {
-    json!({"schema": 1, "baselines": rebuilt.baselines, "snapshots": rebuilt.snapshots, "without_anchor": without_anchor})
+/// `watchdog doctor --rebuild --json`.
+#[derive(Serialize)]
+pub struct RebuiltRecords<'a> {
+    /// The rows that came back.
+    #[serde(flatten)]
+    pub counts: RestoredRowCounts,
+    /// The specs whose criteria nothing but the lost database had.
+    pub without_anchor: &'a [String],
 }

@@ -2,7 +2,7 @@
 //! `uninstall`.
 
 use serde::{Serialize, Serializer};
-use serde_json::{Value, json};
+use serde_json::Value;
 
 /// The outcome of a first configuration.
 #[derive(Debug, Clone, Copy, Serialize)]
@@ -43,9 +43,17 @@ fn write_json<S: Serializer>(text: &Option<&str>, to: S) -> Result<S::Ok, S::Err
     object.serialize(to)
 }
 
-/// `watchdog init --cron --json`: a line for cron, two units for systemd, and what a person should know of them.
-pub fn cron_json(crontab: &str, service: &str, timer: &str, notes: &[String]) -> Value {
-    json!({"schema": 1, "crontab": crontab, "service": service, "timer": timer, "notes": notes})
+/// `watchdog init --cron --json`.
+#[derive(Serialize)]
+pub struct CronSetup<'a> {
+    /// A line for cron.
+    pub crontab: &'a str,
+    /// A unit of systemd.
+    pub service: &'a str,
+    /// A unit of systemd that starts the other.
+    pub timer: &'a str,
+    /// Notes for a person.
+    pub notes: &'a [String],
 }
 
 /// An edit of the settings that name an agent's hooks.
