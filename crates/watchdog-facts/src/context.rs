@@ -137,7 +137,7 @@ pub struct ToolResult {
 }
 
 /// The usage. Unknown figures are `None`, never zero.
-#[derive(Debug, Clone, Copy, Default, PartialEq)]
+#[derive(Debug, Clone, Copy, Default, PartialEq, serde::Serialize)]
 pub struct SessionUsage {
     /// Turns of the agent.
     pub turns: Option<u64>,

@@ -1,9 +1,11 @@
 //! The `data` of the events about a session: its beginning, its end, and the limit that ended it. See `docs/events.md`.
 
+use serde::Serialize;
 use serde_json::{Value, json};
 
 use watchdog_facts::context::SessionUsage;
 use watchdog_facts::evidence::SessionEnd;
+use watchdog_facts::verdict::Reason;
 
 /// A session that watchdog started, by its process, its command line and its agent.
 pub fn session_started_data(pid: u32, argv: &[String], agent: Option<&str>) -> Value {
@@ -11,9 +13,10 @@ pub fn session_started_data(pid: u32, argv: &[String], agent: Option<&str>) -> V
 }
 
 /// A session that watchdog saw end.
+#[derive(Serialize)]
 pub struct SeenSessionEnd<'a> {
-    /// How it ended; `None` = it never began.
-    pub end: Option<&'a SessionEnd>,
+    /// How it ended, in a word or two.
+    pub end: String,
     /// The agent's own name for it.
     pub session_id: Option<&'a str>,
     /// The agent that it was, where that is known.
@@ -21,44 +24,25 @@ pub struct SeenSessionEnd<'a> {
     /// How many processes outlived it.
     pub survivors: usize,
     /// The usage that it spent.
-    pub usage: &'a SessionUsage,
-    /// US dollars of the session, earlier runs of it included.
-    pub session_cost_usd: Option<f64>,
-    /// Tokens that the session's program counts for the whole session, read and written, earlier runs of it included.
-    pub session_tokens: Option<(u64, u64)>,
+    pub usage: SeenUsage<'a>,
     /// How the agent's program says that it ended.
     pub ended: Option<&'a str>,
     /// How often the agent's service was asked again; `None` where its program does not print that.
     pub retries: Option<u64>,
 }
 
-/// The end of a session that watchdog ran. A figure that is `null` is unknown.
-pub fn session_ended_data(seen: &SeenSessionEnd<'_>) -> Value {
-    let SessionUsage {
-        turns,
-        input_tokens,
-        output_tokens,
-        cost_usd,
-        wall_seconds,
-    } = seen.usage;
-    json!({
-        "end": end_word(seen.end),
-        "session_id": seen.session_id,
-        "agent": seen.agent,
-        "survivors": seen.survivors,
-        "usage": {
-            "turns": turns,
-            "input_tokens": input_tokens,
-            "output_tokens": output_tokens,
-            "cost_usd": cost_usd,
-            "session_cost_usd": seen.session_cost_usd,
-            "session_input_tokens": seen.session_tokens.map(|(input, _)| input),
-            "session_output_tokens": seen.session_tokens.map(|(_, output)| output),
-            "wall_seconds": wall_seconds,
-        },
-        "ended": seen.ended,
-        "retries": seen.retries,
-    })
+/// The usage of a run of a session. A figure that is `None` is unknown.
+#[derive(Serialize)]
+pub struct SeenUsage<'a> {
+    /// Of this run alone.
+    #[serde(flatten)]
+    pub of_run: &'a SessionUsage,
+    /// US dollars of the session, earlier runs of it included.
+    pub session_cost_usd: Option<f64>,
+    /// Tokens that the session's program counts as read for the whole session, earlier runs of it included.
+    pub session_input_tokens: Option<u64>,
+    /// The same, written.
+    pub session_output_tokens: Option<u64>,
 }
 
 /// Reads the cost of a session in US dollars from the event of its end; `None` if its program did
@@ -83,15 +67,12 @@ pub fn session_tokens_of(data: &Value) -> Option<(u64, u64)> {
 
 /// The limit that ended a session; `None` where none did.
 pub fn session_limit_data(end: Option<&SessionEnd>) -> Option<Value> {
-    match end? {
-        SessionEnd::OverLimit { stop } => {
-            Some(json!({"reason": stop.reason.as_str(), "why": stop.why, "retry_at": null}))
-        }
-        SessionEnd::RateLimited { why, retry_at } => Some(
-            json!({"reason": "rate_limited", "why": why, "retry_at": retry_at.map(|at| at.to_string())}),
-        ),
-        _ => None,
-    }
+    let (reason, why, retry_at) = match end? {
+        SessionEnd::OverLimit { stop } => (stop.reason, &stop.why, None),
+        SessionEnd::RateLimited { why, retry_at } => (Reason::RateLimited, why, *retry_at),
+        _ => return None,
+    };
+    Some(json!({"reason": reason, "why": why, "retry_at": retry_at}))
 }
 
 /// How a session ended, in a word or two.

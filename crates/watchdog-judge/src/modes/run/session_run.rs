@@ -51,8 +51,9 @@ use crate::judge::signals::SignalState;
 use crate::judge::spawn_io::spawn_io;
 use crate::modes::person::person_can_answer;
 use crate::wire::session_events::{
-    SeenSessionEnd, end_word, session_ended_data, session_limit_data, session_started_data,
+    SeenSessionEnd, SeenUsage, end_word, session_limit_data, session_started_data,
 };
+use crate::wire::verdict_json::as_json;
 
 /// A session to run.
 #[derive(Debug, Clone)]
@@ -370,17 +371,18 @@ impl<'a> StartedSession<'a> {
         }
         journal.write(
             kind::SESSION_ENDED,
-            session_ended_data(&SeenSessionEnd {
-                end: seen.end.as_ref(),
+            as_json(SeenSessionEnd {
+                end: end_word(seen.end.as_ref()),
                 session_id: seen.session_id.as_deref(),
                 agent: seen.agent.as_deref(),
                 survivors: seen.survivors.len(),
-                usage: &seen.context.usage,
-                session_cost_usd: summary.session_cost_usd,
+                usage: SeenUsage {
+                    of_run: &seen.context.usage,
+                    session_cost_usd: summary.session_cost_usd,
+                    session_input_tokens: summary.session_tokens.map(|tokens| tokens.input),
+                    session_output_tokens: summary.session_tokens.map(|tokens| tokens.output),
+                },
                 ended: summary.ended.as_deref(),
-                session_tokens: summary
-                    .session_tokens
-                    .map(|tokens| (tokens.input, tokens.output)),
                 retries: summary.known_retries(),
             }),
         );
