@@ -14,7 +14,7 @@ use watchdog_judge::judge::planner::PlannerAgent;
 use watchdog_judge::modes::rescue_now::rescue_now;
 use watchdog_judge::modes::rescue_now::{RescueOptions, RescueReport};
 use watchdog_judge::rescue::{PlanError, RescuePreview};
-use watchdog_judge::wire::rescue_json::{nothing_rescued_json, rescue_preview_json, rescued_json};
+use watchdog_judge::wire::rescue_json::{rescue_preview_json, rescued_json};
 use watchdog_process::CancelFlag;
 use watchdog_view::amounts::group_thousands;
 
@@ -109,7 +109,7 @@ fn run_rescue(
 
 fn report_nothing_rescued(terminal: &CommandTerminal) -> u8 {
     if terminal.json {
-        terminal.value(&nothing_rescued_json());
+        terminal.value(&rescued_json(None, &RescueOutcome::default(), None));
     } else {
         terminal.line("nothing to rescue: no uncommitted changes");
     }
@@ -159,7 +159,7 @@ fn report_rescue(
     let unread = snapshot.require_all_read().err();
     let ok = outcome.failed.is_none() && outcome.lost.is_empty() && unread.is_none();
     if terminal.json {
-        terminal.value(&rescued_json(&snapshot.name, outcome, &restore));
+        terminal.value(&rescued_json(Some(&snapshot.name), outcome, Some(&restore)));
     } else {
         let saved_part = if snapshot.misses_files() {
             "what could be read"

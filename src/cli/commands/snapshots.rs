@@ -19,8 +19,9 @@ use watchdog_judge::judge::open_worktree::OpenWorktree;
 use watchdog_judge::modes::hook::list_removed;
 use watchdog_judge::rescue::{RestoreIntoError, restore_into_worktree};
 use watchdog_judge::session::read_recorded_baseline;
+use watchdog_judge::wire::judgement_events::snapshot_commit_data;
 use watchdog_judge::wire::snapshot_json::{
-    dropped_data, dropped_json, restored_data, restored_json, shown_snapshot_json, snapshots_json,
+    dropped_json, restored_data, restored_json, shown_snapshot_json, snapshots_json,
 };
 use watchdog_store::journal::{kind, new_event};
 use watchdog_view::amounts::{format_age, format_size, group_thousands};
@@ -294,7 +295,8 @@ pub fn drop_one(
         .worktree
         .drop_snapshot(&resolve_snapshot_id(open, id)?)
         .map_err(explain_restore_error)?;
-    record_event(terminal, open, kind::DROPPED, dropped_data(&dropped));
+    let data = snapshot_commit_data(&dropped.name, &dropped.commit);
+    record_event(terminal, open, kind::DROPPED, data);
     if terminal.json {
         terminal.value(&dropped_json(&dropped));
     } else {

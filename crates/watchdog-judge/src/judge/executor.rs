@@ -11,7 +11,7 @@ use std::time::{Duration, Instant};
 
 use crate::rescue;
 use crate::watch::{FolderWatch, GitDirs};
-use crate::wire::judgement_events::helper_snapshot_data;
+use crate::wire::judgement_events::snapshot_commit_data;
 use jiff::Timestamp;
 use watchdog_agent::transcript::TranscriptFile;
 use watchdog_core::checks::{self, CheckContext, GroupOutcome};
@@ -379,7 +379,7 @@ impl ActionExecutor {
         for snapshot in &snapshots.taken {
             self.journal.note(
                 kind::SNAPSHOT,
-                helper_snapshot_data(&snapshot.name, &snapshot.commit),
+                snapshot_commit_data(&snapshot.name, &snapshot.commit),
             );
             self.command_env.tell(&format!(
                 "kept {} of a helper in {}",

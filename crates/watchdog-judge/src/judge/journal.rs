@@ -5,16 +5,14 @@ use std::path::Path;
 use std::sync::{Arc, Mutex, OnceLock};
 use std::time::{Duration, Instant};
 
-use serde_json::Value;
+use serde_json::{Map, Value};
 
 use super::command_env::CommandEnv;
 use super::machine_log;
 use crate::clock::now;
 use crate::notify::delivery::NotificationWorker;
 use crate::notify::rules::NotificationRules;
-use crate::wire::judgement_events::{
-    interrupted_data, probe_row, read_data, rescue_row, snapshot_data,
-};
+use crate::wire::judgement_events::{probe_row, read_data, rescue_row, snapshot_data};
 use watchdog_core::config::settings::NotifyRule;
 use watchdog_core::decision::machine::{CheckMachine, MachineAction, MachineEvent};
 use watchdog_core::decision::record::JudgementRecord;
@@ -216,7 +214,9 @@ pub fn record_machine_event(journal: &CommandJournal, event: &MachineEvent) {
         MachineEvent::Probe(record) => drop(journal.write(kind::PROBE, probe_row(record))),
         MachineEvent::Rescue(Ok(outcome)) => drop(journal.write(kind::RESCUE, rescue_row(outcome))),
         MachineEvent::Snapshot(Ok(Some(name))) => journal.snapshot(name),
-        MachineEvent::Interrupt => drop(journal.write(kind::INTERRUPTED, interrupted_data())),
+        MachineEvent::Interrupt => {
+            drop(journal.write(kind::INTERRUPTED, Value::Object(Map::new())))
+        }
         event => read_data(event)
             .into_iter()
             .for_each(|(kind, data)| journal.tell(kind, data)),

@@ -8,7 +8,7 @@ use watchdog_facts::verdict::Status;
 pub fn failure_json(reason: &str, message: &str, hint: Option<&str>) -> Value {
     json!({
         "schema": 1,
-        "status": Status::Error.as_str(),
+        "status": Status::Error,
         "reason": reason,
         "complete": false,
         "message": message,
@@ -26,5 +26,5 @@ pub fn with_failure(mut document: Value, failure: Value) -> Value {
 
 /// A panic, which is a bug: nobody is left who could say more.
 pub fn panicked_json() -> Value {
-    json!({"schema": 1, "status": Status::Error.as_str(), "reason": "bug", "complete": false, "message": "watchdog panicked"})
+    json!({"schema": 1, "status": Status::Error, "reason": "bug", "complete": false, "message": "watchdog panicked"})
 }

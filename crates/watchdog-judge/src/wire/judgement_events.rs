@@ -10,7 +10,7 @@ use watchdog_facts::verdict::ProbeRecord;
 use watchdog_git::{HistoryPoint, SnapshotSummary};
 use watchdog_store::engine::StoredEvent;
 use watchdog_store::journal::kind;
-use watchdog_store::verdict_parts::{ProbeView, as_json, rescue_data};
+use watchdog_store::verdict_parts::{ProbeView, as_json, rescue_data, select_members};
 
 use super::verdict_json::RECORD;
 
@@ -26,24 +26,21 @@ pub fn baseline_data(point: &HistoryPoint) -> Value {
 
 /// Commits that were looked at.
 pub fn commits_data(commits: &Commits) -> Value {
-    json!({
-        "head": commits.head,
-        "new_commits": commits.new_commits,
-        "made_here": commits.made_here,
-        "imported": commits.imported,
-        "net_change": commits.net_change,
-        "brought": commits.brought,
-    })
+    let keys = [
+        "head",
+        "new_commits",
+        "made_here",
+        "imported",
+        "net_change",
+        "brought",
+    ];
+    select_members(commits, &keys)
 }
 
 /// Uncommitted changes that were looked at.
 pub fn changes_data(changes: &Changes) -> Value {
-    json!({
-        "staged": changes.staged,
-        "unstaged": changes.unstaged,
-        "untracked": changes.untracked,
-        "conflicted": changes.conflicted,
-    })
+    let keys = ["staged", "unstaged", "untracked", "conflicted"];
+    select_members(changes, &keys)
 }
 
 /// A snapshot of the worktree that is judged.
@@ -51,8 +48,8 @@ pub fn snapshot_data(name: &str) -> Value {
     json!({"ref": name})
 }
 
-/// A snapshot of what a helper left in a worktree of its own.
-pub fn helper_snapshot_data(name: &str, commit: &str) -> Value {
+/// A snapshot with its commit: of a helper's worktree, or one that a person dropped.
+pub fn snapshot_commit_data(name: &str, commit: &str) -> Value {
     json!({"ref": name, "commit": commit})
 }
 
@@ -61,23 +58,18 @@ pub fn expired_data(dropped: &[SnapshotSummary], older_than_days: u32) -> Value 
     let named = dropped
         .iter()
         .take(NAMED)
-        .map(|info| json!({"ref": info.name, "commit": info.commit}));
+        .map(|info| snapshot_commit_data(&info.name, &info.commit));
     json!({"count": dropped.len(), "older_than_days": older_than_days, "snapshots": named.collect::<Vec<_>>()})
-}
-
-/// A fact that could not be read.
-pub fn degraded_data(why: &str) -> Value {
-    json!({"why": why})
 }
 
 /// Files that say what done means, and that changed.
 pub fn criteria_changed_data(changed: &CriteriaChanged) -> Value {
-    json!({"guarded": changed.guarded, "guarded_total": changed.guarded_total, "named": changed.named})
+    select_members(changed, &["guarded", "guarded_total", "named"])
 }
 
 /// A check that was judged.
 pub fn check_data(check: &CheckResult) -> Value {
-    json!({"name": check.name, "type": check.kind, "outcome": check.outcome.as_str()})
+    select_members(check, &["name", "type", "outcome"])
 }
 
 /// A question and what came of it, to be written.
@@ -100,7 +92,7 @@ pub fn read_data(event: &MachineEvent) -> Vec<(&'static str, Value)> {
         | MachineEvent::Snapshot(Err(unreadable))
         | MachineEvent::Criteria(Err(unreadable))
         | MachineEvent::Rescue(Err(unreadable)) => {
-            vec![(kind::DEGRADED, degraded_data(&unreadable.why))]
+            vec![(kind::DEGRADED, json!({"why": unreadable.why}))]
         }
         MachineEvent::Criteria(Ok(changed)) if changed.guarded_total + changed.named.len() > 0 => {
             vec![(kind::CRITERIA_CHANGED, criteria_changed_data(changed))]
@@ -165,9 +157,4 @@ pub fn events_within(verdict: &StoredEvent) -> Vec<StoredEvent> {
 /// A rescue that a person asked for.
 pub fn manual_rescue_data(snapshot: &str, outcome: &RescueOutcome) -> Value {
     json!({"snapshot": snapshot, "commits": outcome.commits, "branch": outcome.fallback_branch, "failed": outcome.failed})
-}
-
-/// A signal that ended watchdog; there is nothing else to say of it.
-pub fn interrupted_data() -> Value {
-    json!({})
 }

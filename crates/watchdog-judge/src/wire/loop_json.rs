@@ -16,10 +16,10 @@ use super::verdict_json::{EndedLoop, millis};
 pub fn record_json(record: &IterationRecord) -> Value {
     json!({
         "iteration": record.number,
-        "at": record.at.to_string(),
+        "at": record.at,
         "duration_ms": millis(record.duration),
-        "status": record.reason.status().as_str(),
-        "reason": record.reason.as_str(),
+        "status": record.reason.status(),
+        "reason": record.reason,
         "message": record.message,
         "crash": record.crash,
         "commits": record.commits,
@@ -40,18 +40,17 @@ pub fn loop_started_data(
 
 /// A pause between two iterations, as an event has it.
 pub fn loop_pause_data(why: PauseReason, until: Timestamp) -> Value {
-    json!({"pause": why.as_str(), "until": until.to_string()})
+    json!({"pause": why.as_str(), "until": until})
 }
 
 /// Another agent has the next session of a loop, as an event has it.
 pub fn agent_changed_data(change: &AgentChange) -> Value {
-    let until = change.until.map(|until| until.to_string());
-    json!({"from": change.from, "to": change.to, "why": change.why.as_str(), "until": until})
+    json!({"from": change.from, "to": change.to, "why": change.why.as_str(), "until": change.until})
 }
 
 /// The end of a loop, as an event has it.
 pub fn loop_ended_data(id: &str, reason: Reason, message: &str, iterations: u32) -> Value {
-    json!({"loop": id, "reason": reason.as_str(), "message": message, "iterations": iterations})
+    json!({"loop": id, "reason": reason, "message": message, "iterations": iterations})
 }
 
 /// A loop, as in `loop` of a verdict.
@@ -69,7 +68,7 @@ pub fn loop_json(looped: &EndedLoop) -> Value {
     } = looped;
     json!({
         "id": id,
-        "begun_at": begun_at.to_string(),
+        "begun_at": begun_at,
         "first_baseline": first_baseline,
         "resumed": resumed,
         "over": over,
@@ -102,7 +101,7 @@ fn agent_json(agent: &AgentStanding) -> Value {
         "name": agent.name,
         "sessions": agent.sessions,
         "spent": spent_json(&agent.spent),
-        "held_until": agent.hold.map(|hold| hold.until.to_string()),
-        "held_because": agent.hold.map(|hold| hold.why.as_str()),
+        "held_until": agent.hold.map(|hold| hold.until),
+        "held_because": agent.hold.map(|hold| hold.why),
     })
 }

@@ -6,22 +6,6 @@ use watchdog_facts::evidence::{LeftOut, RescueOutcome};
 
 use super::snapshot_json::{LISTED, list_first};
 
-/// There was nothing to rescue.
-pub fn nothing_rescued_json() -> Value {
-    json!({
-        "schema": 1,
-        "snapshot": null,
-        "commits": 0,
-        "branch": null,
-        "failed": null, "held_back": null,
-        "lost": [],
-        "left_out": [],
-        "left_out_count": 0,
-        "warnings": [],
-        "restore": null,
-    })
-}
-
 /// `watchdog rescue --dry-run --json`: what would be committed, what would stay out, and why nothing would be committed.
 pub fn rescue_preview_json(
     chosen: &[String],
@@ -39,8 +23,12 @@ pub fn rescue_preview_json(
     })
 }
 
-/// Writes the outcome of a rescue. `restore` is the command that brings everything back.
-pub fn rescued_json(snapshot: &str, outcome: &RescueOutcome, restore: &str) -> Value {
+/// Writes the outcome of a rescue. `restore` is the command that brings everything back; without changes there is no snapshot.
+pub fn rescued_json(
+    snapshot: Option<&str>,
+    outcome: &RescueOutcome,
+    restore: Option<&str>,
+) -> Value {
     json!({
         "schema": 1,
         "snapshot": snapshot,

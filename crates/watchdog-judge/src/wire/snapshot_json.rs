@@ -84,11 +84,6 @@ pub fn dropped_json(dropped: &SnapshotSummary) -> Value {
     json!({"schema": 1, "dropped": dropped.id, "commit": dropped.commit})
 }
 
-/// A snapshot that a person dropped, as an event has it.
-pub fn dropped_data(dropped: &SnapshotSummary) -> Value {
-    json!({"ref": dropped.name, "commit": dropped.commit})
-}
-
 /// The first of what was left out.
 pub(super) fn list_first(left_out: &[LeftOut]) -> &[LeftOut] {
     &left_out[..left_out.len().min(LISTED)]

@@ -16,6 +16,15 @@ pub fn as_json(shape: impl Serialize) -> Value {
     serde_json::to_value(shape).unwrap_or_default()
 }
 
+/// Those members of the same whose keys are named.
+pub fn select_members(shape: impl Serialize, keys: &[&str]) -> Value {
+    let mut object = as_json(shape);
+    if let Some(members) = object.as_object_mut() {
+        members.retain(|key, _| keys.contains(&key.as_str()));
+    }
+    object
+}
+
 /// The same as an object that names the version of its form.
 pub fn as_answer(shape: impl Serialize) -> Value {
     let mut object = as_json(shape);
