@@ -52,7 +52,7 @@ pub use log_file::LOG_HEAD;
 pub use mirror::{MirrorTarget, TerminalCover};
 pub use process_tree::SurvivingProcess;
 pub use program::{BoundedOutput, FinishedProgram, ProgramRun, StartError, SurvivorRule};
-pub use program_search::{program_in_path, searches_below};
+pub use program_search::{find_program, is_executable, program_in_path, searches_below};
 pub use session_process::{
     OutputReader, SessionLaunch, SessionOutcome, SessionProcess, SessionTerms,
 };

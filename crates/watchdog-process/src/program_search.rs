@@ -12,15 +12,21 @@ use watchdog_system::open_regular_file;
 /// The program of this name that the environment of this process leads to. Folders that are relative do not count: what is in them
 /// depends on where one stands.
 pub fn program_in_path(name: &str) -> Option<PathBuf> {
-    let search_path = std::env::var_os("PATH")?;
-    let runs = |file: &PathBuf| {
-        std::fs::metadata(file)
-            .is_ok_and(|metadata| metadata.is_file() && metadata.permissions().mode() & 0o111 != 0)
-    };
-    std::env::split_paths(&search_path)
+    find_program(name, &std::env::var_os("PATH")?)
+}
+
+/// The same in the folders of this search path.
+pub fn find_program(name: &str, search_path: &OsStr) -> Option<PathBuf> {
+    std::env::split_paths(search_path)
         .filter(|folder| folder.is_absolute())
         .map(|folder| folder.join(name))
-        .find(runs)
+        .find(|file| is_executable(file))
+}
+
+/// Whether this is a regular file that somebody may execute.
+pub fn is_executable(file: &Path) -> bool {
+    std::fs::metadata(file)
+        .is_ok_and(|metadata| metadata.is_file() && metadata.permissions().mode() & 0o111 != 0)
 }
 
 /// Whether programs are looked up in this folder or below.

@@ -1,7 +1,7 @@
 //! `watchdog agent test`: plays the conformance scenes with an agent's program, one line for each while it runs.
 
 use std::ffi::OsStr;
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 
 use anstyle::{AnsiColor, Style};
 
@@ -19,7 +19,7 @@ use watchdog_facts::page_address;
 use watchdog_facts::verdict::{Reason, Status};
 use watchdog_judge::judge::spawn_io::spawn_io;
 use watchdog_judge::wire::agent_test_json::{SceneFault, TestedScene, agent_test_json};
-use watchdog_process::CancelFlag;
+use watchdog_process::{CancelFlag, is_executable};
 
 use super::runtime::in_runtime;
 
@@ -159,13 +159,7 @@ fn command_of(args: &AgentTestArgs, name: &str) -> Result<Vec<String>, CommandFa
 fn in_path(name: &str, path: &OsStr) -> Option<PathBuf> {
     std::env::split_paths(path)
         .map(|folder| folder.join(name))
-        .find(|file| is_program(file))
-}
-
-fn is_program(file: &Path) -> bool {
-    use std::os::unix::fs::PermissionsExt as _;
-    file.metadata()
-        .is_ok_and(|about| about.is_file() && about.permissions().mode() & 0o111 != 0)
+        .find(|file| is_executable(file))
 }
 
 fn show_run(terminal: &CommandTerminal, scene: &ConformanceScene, result: &SceneResult) {

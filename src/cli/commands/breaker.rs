@@ -11,10 +11,9 @@ use watchdog_judge::clock::now;
 use watchdog_judge::judge::command_env::CommandEnv;
 use watchdog_judge::judge::configuration::load_effective;
 use watchdog_judge::judge::open_worktree::OpenWorktree;
-use watchdog_judge::session::read_recorded_baseline;
 use watchdog_judge::wire::breaker_json::{breaker_reset_data, shown_breaker_json};
 use watchdog_store::RecordType;
-use watchdog_store::journal::{kind, new_event};
+use watchdog_store::journal::kind;
 
 /// Shows or resets the breaker.
 pub fn run_breaker_command(
@@ -28,11 +27,10 @@ pub fn run_breaker_command(
         OpenWorktree::open_to_read(command_env)?
     };
     let store = open.store.as_ref();
-    let latest = read_recorded_baseline(&open.store, &open.worktree_id, args.spec.as_deref())?;
+    let latest = open.recorded_baseline(args.spec.as_deref())?;
     let spec = args
         .spec
-        .or(latest.as_ref().map(|latest| latest.spec.clone()))
-        .unwrap_or_else(|| open.worktree.default_spec());
+        .unwrap_or_else(|| open.spec_or_default(latest.as_ref()));
     let settings = load_effective(
         command_env,
         &open,
@@ -50,15 +48,7 @@ pub fn run_breaker_command(
         }
         .allow()?;
         Breaker::default().write_row(store, &open.worktree_id, &spec)?;
-        let noted = new_event(
-            now(),
-            &open.worktree_id,
-            Some(&spec),
-            kind::BREAKER,
-            breaker_reset_data(),
-        );
-        // This append has no guarding lease, so it cannot be fenced.
-        let _done = store.append(&[noted], None)?;
+        open.note_event(now(), Some(&spec), kind::BREAKER, breaker_reset_data())?;
     }
     let view = Breaker::read_or_default(store, &open.worktree_id, &spec)?.state(now(), &settings);
     if terminal.json {

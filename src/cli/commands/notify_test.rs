@@ -19,7 +19,6 @@ use watchdog_judge::judge::configuration::{
 };
 use watchdog_judge::judge::open_worktree::OpenWorktree;
 use watchdog_judge::notify::send::{SendError, describe_recipient, send_events};
-use watchdog_judge::session::read_recorded_baseline;
 use watchdog_judge::wire::event_words::answers_to;
 use watchdog_judge::wire::notice_json::{TestedReceiver, notice_json, test_notice, tested_json};
 use watchdog_store::journal::new_event;
@@ -131,11 +130,8 @@ fn rules_here(command_env: &CommandEnv) -> Result<RulesHere, CommandFailure> {
         }
         (Err(error), None) => return Err(error.into()),
     };
-    let latest = read_recorded_baseline(&open.store, &open.worktree_id, None)?;
-    let spec = latest.as_ref().map_or_else(
-        || open.worktree.default_spec(),
-        |latest| latest.spec.clone(),
-    );
+    let latest = open.recorded_baseline(None)?;
+    let spec = open.spec_or_default(latest.as_ref());
     let effective_config = load_effective(
         command_env,
         &open,

@@ -18,7 +18,7 @@ use watchdog_judge::judge::command_env::CommandEnv;
 use watchdog_judge::judge::configuration::load_effective;
 use watchdog_judge::judge::open_worktree::OpenWorktree;
 use watchdog_judge::judge::session_agent::{SightedAgent, settings_for};
-use watchdog_judge::session::{ProbeTarget, read_recorded_baseline};
+use watchdog_judge::session::ProbeTarget;
 use watchdog_judge::wire::probe_json::{ProbedSession, probe_answer_json};
 use watchdog_judge::wire::verdict_json::reply_of;
 use watchdog_process::CancelFlag;
@@ -110,7 +110,7 @@ fn ask_probe(
 ) -> Result<ProbeWithTarget, CommandFailure> {
     let open = OpenWorktree::open(command_env)?;
     let store = open.store.as_ref();
-    let recorded = read_recorded_baseline(&open.store, &open.worktree_id, args.spec.as_deref())?;
+    let recorded = open.recorded_baseline(args.spec.as_deref())?;
     let effective = load_effective(
         command_env,
         &open,
@@ -126,10 +126,7 @@ fn ask_probe(
         None => None,
     };
     let changes = open.worktree.changes()?;
-    let spec = recorded.as_ref().map_or_else(
-        || open.worktree.default_spec(),
-        |baseline| baseline.spec.clone(),
-    );
+    let spec = open.spec_or_default(recorded.as_ref());
     let baseline_at = recorded.as_ref().map(|baseline| baseline.at);
     let sights = !command_env.is_agent_named(names_agent, &settings.agent);
     let ran = SightedAgent::find(

@@ -18,12 +18,11 @@ use watchdog_judge::judge::command_env::CommandEnv;
 use watchdog_judge::judge::open_worktree::OpenWorktree;
 use watchdog_judge::modes::hook::list_removed;
 use watchdog_judge::rescue::{RestoreIntoError, restore_into_worktree};
-use watchdog_judge::session::read_recorded_baseline;
 use watchdog_judge::wire::judgement_events::snapshot_commit_data;
 use watchdog_judge::wire::snapshot_json::{
     dropped_json, restored_data, restored_json, shown_snapshot_json, snapshots_json,
 };
-use watchdog_store::journal::{kind, new_event};
+use watchdog_store::journal::kind;
 use watchdog_view::amounts::{format_age, format_size, group_thousands};
 use watchdog_view::diff_summary::summarize_diff;
 
@@ -315,9 +314,7 @@ fn resolve_snapshot_id(open: &OpenWorktree, id: &str) -> Result<String, CommandF
     if id != LATEST {
         return Ok(id.to_owned());
     }
-    let spec =
-        read_recorded_baseline(&open.store, &open.worktree_id, None)?.map(|recorded| recorded.spec);
-    let spec = spec.unwrap_or_else(|| open.worktree.default_spec());
+    let spec = open.spec_or_default(open.recorded_baseline(None)?.as_ref());
     let root = open.root().to_string_lossy();
     let all = open.worktree.snapshots(Some(&spec))?;
     // Another worktree may work under the same spec: what was here comes first.
@@ -334,8 +331,7 @@ fn resolve_snapshot_id(open: &OpenWorktree, id: &str) -> Result<String, CommandF
 }
 
 fn record_event(terminal: &CommandTerminal, open: &OpenWorktree, kind: &str, data: Value) {
-    let noted = new_event(now(), &open.worktree_id, None, kind, data);
-    if let Err(error) = open.store.append(&[noted], None) {
+    if let Err(error) = open.note_event(now(), None, kind, data) {
         terminal.complain_of(&format!(
             "this could not be written into the journal: {error}"
         ));

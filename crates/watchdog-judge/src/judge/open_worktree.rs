@@ -4,11 +4,15 @@ use std::path::Path;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
+use jiff::Timestamp;
+use serde_json::Value;
 use watchdog_facts::evidence::{Degradation, UnreadableFact, WarningCode};
 use watchdog_facts::shell_line::WorktreeCommands;
 use watchdog_facts::verdict::{Reason, Verdict};
 use watchdog_git::{self as git, Worktree, new_words_fault};
 use watchdog_process::git_program::{format_last_lines, new_git_run};
+use watchdog_store::engine::NewEvent;
+use watchdog_store::journal::new_event;
 use watchdog_store::lock::{LockAttempt, LockHolder, WorktreeLock};
 use watchdog_store::{
     LocalStore, StateDir, StoreError, StoreNotes, open_store, open_store_to_read,
@@ -49,6 +53,31 @@ impl OpenWorktree {
         spec: Option<&str>,
     ) -> Result<Option<RecordedBaseline>, UnreadableFact> {
         read_recorded_baseline(&self.store, &self.worktree_id, spec)
+    }
+
+    /// The spec of a recorded baseline, or else the one that the worktree has by default.
+    pub fn spec_or_default(&self, recorded: Option<&RecordedBaseline>) -> String {
+        recorded.map_or_else(
+            || self.worktree.default_spec(),
+            |recorded| recorded.spec.clone(),
+        )
+    }
+
+    /// Writes an event of this moment into the journal.
+    pub fn note_event(
+        &self,
+        at: Timestamp,
+        spec: Option<&str>,
+        kind: &str,
+        data: Value,
+    ) -> Result<(), StoreError> {
+        self.append_event(new_event(at, &self.worktree_id, spec, kind, data))
+    }
+
+    /// The same with an event that is there already.
+    pub fn append_event(&self, event: NewEvent) -> Result<(), StoreError> {
+        // Nothing guards this append, so it cannot be fenced.
+        self.store.append(&[event], None).map(drop)
     }
 
     /// Opens the worktree, then the store.

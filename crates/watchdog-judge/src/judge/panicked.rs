@@ -2,7 +2,6 @@
 
 use std::any::Any;
 
-use crate::session::read_recorded_baseline;
 use watchdog_facts::evidence::{FaultKind, UnreadableFact, WarningCode};
 use watchdog_facts::shortage::shortage_in;
 use watchdog_facts::verdict::{Reason, Verdict};
@@ -44,11 +43,8 @@ pub fn judged_without_room(around: &CommandEnv, why: UnreadableFact) -> Judgemen
     let written = OpenWorktree::open(around).and_then(|open| {
         judgement.worktree = open.root().display().to_string();
         judgement.branch = open.worktree.branch();
-        let baseline = read_recorded_baseline(&open.store, &open.worktree_id, None)?;
-        let spec = baseline.as_ref().map_or_else(
-            || open.worktree.default_spec(),
-            |record| record.spec.clone(),
-        );
+        let baseline = open.recorded_baseline(None)?;
+        let spec = open.spec_or_default(baseline.as_ref());
         judgement.baseline = baseline.map(|record| record.point.as_str().to_owned());
         judgement.spec = Some(spec.clone());
         let journal = CommandJournal::new(open.store, &open.worktree_id, &spec);

@@ -11,7 +11,7 @@ use crate::session::{
 use watchdog_core::config::settings::{RescueMode, RescueSettings};
 use watchdog_facts::evidence::UnreadableFact;
 use watchdog_process::CancelFlag;
-use watchdog_store::journal::{kind, new_event};
+use watchdog_store::journal::kind;
 
 use crate::clock::now;
 use crate::judge::before_session::keep_beside;
@@ -87,15 +87,12 @@ pub fn record_baseline(
         }
     }
     command_env.note_conversations(open, &recorded, open.root())?;
-    let noted = new_event(
+    open.note_event(
         recorded.at,
-        &open.worktree_id,
         Some(&recorded.spec),
         kind::BASELINE,
         baseline_data(&recorded.point),
-    );
-    // This append has no guarding lease, so it cannot be fenced.
-    let _done = open.store.append(&[noted], None)?;
+    )?;
     Ok((recorded, unread))
 }
 

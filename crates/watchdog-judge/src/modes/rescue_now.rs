@@ -7,13 +7,12 @@ use serde_json::{Map, Value};
 use watchdog_agent::probe::ProbeRequest;
 
 use crate::rescue::{self, PlanError, RescuePreview};
-use crate::session::read_recorded_baseline;
 use watchdog_core::config::settings::{ConfigSettings, RescueMode};
 use watchdog_facts::evidence::{Degradation, HeldRescue, RescueOutcome, WarningCode};
 use watchdog_git::Snapshot;
 use watchdog_process::CancelFlag;
 use watchdog_store::RecordType;
-use watchdog_store::journal::{kind, new_event};
+use watchdog_store::journal::kind;
 use watchdog_store::session as sessions;
 
 use crate::clock::now;
@@ -71,12 +70,11 @@ pub fn rescue_now(
     ask: CommitPlanSource<'_>,
 ) -> Result<(RescueReport, Vec<Degradation>), Refusal> {
     let _lock = open.lock(command_env, "watchdog rescue", false)?;
-    let latest = read_recorded_baseline(&open.store, &open.worktree_id, options.spec.as_deref())?;
+    let latest = open.recorded_baseline(options.spec.as_deref())?;
     let spec = options
         .spec
         .clone()
-        .or(latest.as_ref().map(|latest| latest.spec.clone()))
-        .unwrap_or_else(|| open.worktree.default_spec());
+        .unwrap_or_else(|| open.spec_or_default(latest.as_ref()));
     let config = load_effective(
         command_env,
         open,
@@ -115,8 +113,10 @@ pub fn rescue_now(
         }
         if let Ok(RescueReport::Rescued { snapshot, outcome }) = &rescued {
             let data = manual_rescue_data(&snapshot.name, outcome);
-            let noted = new_event(now(), &open.worktree_id, Some(&spec), kind::RESCUE, data);
-            if open.store.append(&[noted], None).is_err() {
+            if open
+                .note_event(now(), Some(&spec), kind::RESCUE, data)
+                .is_err()
+            {
                 let detail = "the rescue could not be written into the journal".to_owned();
                 notes.push(Degradation::new(WarningCode::JournalUnwritable, detail));
             }

@@ -5,13 +5,14 @@ use std::collections::BTreeMap;
 use std::ffi::{OsStr, OsString};
 use std::io::Read as _;
 use std::os::unix::ffi::OsStrExt as _;
-use std::os::unix::fs::PermissionsExt as _;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 use base64::prelude::*;
 use watchdog_core::config::settings::CommandLine;
-use watchdog_process::{CancelFlag, ProgramPurpose, ProgramRun, SurvivorRule, program_in_path};
+use watchdog_process::{
+    CancelFlag, ProgramPurpose, ProgramRun, SurvivorRule, is_executable, program_in_path,
+};
 use watchdog_system::open_regular_file;
 
 /// The program that loads the file and gives it the context.
@@ -85,10 +86,8 @@ fn is_typescript(program: &str) -> bool {
 
 /// Whether it may be executed and begins with `#!`.
 fn runs_by_itself(file: &Path) -> bool {
-    let executable = std::fs::metadata(file)
-        .is_ok_and(|metadata| metadata.is_file() && metadata.permissions().mode() & 0o111 != 0);
     let mut begin = [0; 2];
-    executable
+    is_executable(file)
         && open_regular_file(file)
             .and_then(|mut file| file.read_exact(&mut begin))
             .is_ok()
@@ -217,6 +216,8 @@ fn format_option(name: &str, path: &Path, escape: fn(u8) -> &'static [u8]) -> Os
 
 #[cfg(test)]
 mod tests {
+    use std::os::unix::fs::PermissionsExt as _;
+
     use super::*;
 
     #[test]

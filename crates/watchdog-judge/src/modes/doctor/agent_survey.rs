@@ -2,8 +2,6 @@
 
 use std::collections::BTreeMap;
 use std::ffi::{OsStr, OsString};
-use std::fs;
-use std::os::unix::fs::PermissionsExt as _;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::thread::{Builder, Scope, ScopedJoinHandle};
@@ -13,7 +11,7 @@ use crate::judge::doctor_finding::Findings;
 use watchdog_agent::preset::definition::LoginAdvice;
 use watchdog_agent::preset::{AgentPreset, PresetCatalog};
 use watchdog_facts::display::cut_text;
-use watchdog_process::{ProgramRun, StartError};
+use watchdog_process::{ProgramRun, StartError, find_program, is_executable};
 
 /// The longest version that is shown, in bytes.
 const LONGEST: usize = 100;
@@ -100,17 +98,10 @@ impl<'scope> AgentSurvey<'scope> {
 
 /// The program of this name that a shell would run.
 fn program_in(name: &str, search_path: &OsStr) -> Option<PathBuf> {
-    let runs = |file: &PathBuf| {
-        fs::metadata(file)
-            .is_ok_and(|metadata| metadata.is_file() && metadata.permissions().mode() & 0o111 != 0)
-    };
     if name.contains('/') {
-        return Some(PathBuf::from(name)).filter(|path| path.is_absolute() && runs(path));
+        return Some(PathBuf::from(name)).filter(|path| path.is_absolute() && is_executable(path));
     }
-    std::env::split_paths(search_path)
-        .filter(|folder| folder.is_absolute())
-        .map(|folder| folder.join(name))
-        .find(runs)
+    find_program(name, search_path)
 }
 
 impl FoundAgent {

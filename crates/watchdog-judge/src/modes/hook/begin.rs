@@ -16,7 +16,7 @@ use watchdog_store::journal::kind;
 use watchdog_store::session::{self, SessionRecord};
 use watchdog_store::uncommitted;
 
-use super::hook_worktree::{HookRequest, HookWorktree, keep_work, note_event};
+use super::hook_worktree::{HookRequest, HookWorktree, keep_work};
 use super::removal::describe_removed;
 use crate::clock::now;
 use crate::judge::before_session::keep_beside;
@@ -85,12 +85,11 @@ pub fn begin_session(
                 at,
             )?;
             command_env.note_conversations(&open, &recorded, open.root())?;
-            note_event(
-                &open,
-                &recorded.spec,
+            open.note_event(
+                at,
+                Some(&recorded.spec),
                 kind::BASELINE,
                 baseline_data(&recorded.point),
-                at,
             )?;
             recorded
         }
@@ -124,7 +123,7 @@ pub fn begin_session(
         input.source.as_deref(),
         active.is_some(),
     );
-    note_event(&open, &recorded.spec, kind::SESSION_STARTED, data, at)?;
+    open.note_event(at, Some(&recorded.spec), kind::SESSION_STARTED, data)?;
     let effective = load_effective(
         command_env,
         &open,

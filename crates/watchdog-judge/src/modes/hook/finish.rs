@@ -5,7 +5,7 @@ use watchdog_facts::evidence::UnreadableFact;
 use watchdog_store::journal::kind;
 use watchdog_store::{RecordType, hook_session, session, uncommitted};
 
-use super::hook_worktree::{HookWorktree, keep_work, note_event, note_snapshot};
+use super::hook_worktree::{HookWorktree, keep_work, note_snapshot};
 use crate::clock::now;
 use crate::judge::command_env::CommandEnv;
 use crate::judge::configuration::load_effective;
@@ -63,7 +63,7 @@ pub fn end_session(
         .or(spec)
         .unwrap_or_else(|| open.worktree.default_spec());
     let data = hook_session_ended_data(input.reason.as_deref(), input.session_id.as_deref(), inner);
-    note_event(&open, &spec, kind::SESSION_ENDED, data, at)?;
+    open.note_event(at, Some(&spec), kind::SESSION_ENDED, data)?;
 
     let baseline = open.recorded_baseline(Some(&spec))?;
     let settings = load_effective(

@@ -11,9 +11,8 @@ use crate::rescue::take_snapshot;
 use watchdog_core::config::settings::{RescueMode, RescueSettings};
 use watchdog_facts::evidence::UnreadableFact;
 use watchdog_git::{Snapshot, Worktree, refuse_home_folder};
-use watchdog_store::engine::NewEvent;
 use watchdog_store::hook_session::{self, HookedAgent};
-use watchdog_store::journal::{new_event, snapshot_event};
+use watchdog_store::journal::snapshot_event;
 use watchdog_store::{LocalStore, RecordType, open_store};
 
 use crate::judge::command_env::CommandEnv;
@@ -164,28 +163,6 @@ pub fn note_snapshot(
     at: Timestamp,
 ) -> Result<(), UnreadableFact> {
     let (id, spec) = (&open.worktree_id, Some(spec));
-    append_event(
-        open,
-        snapshot_event(at, id, spec, &taken.name, &taken.commit),
-    )
-}
-
-/// Writes an event into the journal.
-pub fn note_event(
-    open: &OpenWorktree,
-    spec: &str,
-    kind: &str,
-    data: serde_json::Value,
-    at: Timestamp,
-) -> Result<(), UnreadableFact> {
-    append_event(
-        open,
-        new_event(at, &open.worktree_id, Some(spec), kind, data),
-    )
-}
-
-fn append_event(open: &OpenWorktree, event: NewEvent) -> Result<(), UnreadableFact> {
-    // Nothing guards this append, so it cannot be fenced.
-    let _done = open.store.append(&[event], None)?;
-    Ok(())
+    let event = snapshot_event(at, id, spec, &taken.name, &taken.commit);
+    Ok(open.append_event(event)?)
 }

@@ -2,7 +2,6 @@
 
 use std::ffi::OsStr;
 use std::fs;
-use std::os::unix::fs::PermissionsExt as _;
 use std::path::Path;
 
 use watchdog_core::config::settings::PresetName;
@@ -10,6 +9,7 @@ use watchdog_facts::evidence::CheckOutcome;
 use watchdog_facts::page_address;
 use watchdog_facts::patterns::escapes_worktree;
 use watchdog_git::{OwnFolder, Worktree};
+use watchdog_process::find_program;
 use watchdog_system::read_entries;
 
 use super::build_table::{
@@ -41,12 +41,7 @@ pub const CRON_PATH: &str = "/usr/bin:/bin";
 
 /// Whether a program of this name can be run from one of these folders.
 pub fn is_in_path(name: &str, search_path: &OsStr) -> bool {
-    let runs = |file: &Path| {
-        fs::metadata(file)
-            .is_ok_and(|about| about.is_file() && about.permissions().mode() & 0o111 != 0)
-    };
-    std::env::split_paths(search_path)
-        .any(|folder| folder.is_absolute() && runs(&folder.join(name)))
+    find_program(name, search_path).is_some()
 }
 
 /// Looks at the project of a worktree. `search_path` is the value of `PATH`.
