@@ -118,7 +118,15 @@ fn render_head(status: &LoopStatus, now: Timestamp) -> Vec<String> {
         tokens,
         status
             .breaker
-            .map(|(state, strikes, limit)| format!("breaker {} {strikes}/{limit}", state.as_str()))
+            .as_ref()
+            .map(|breaker| {
+                let limit = breaker.limit.unwrap_or_default();
+                format!(
+                    "breaker {} {}/{limit}",
+                    breaker.state.as_str(),
+                    breaker.strikes
+                )
+            })
             .unwrap_or_default(),
     ]
 }
@@ -153,7 +161,7 @@ fn describe_activity(status: &LoopStatus, now: Timestamp) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use watchdog_core::decision::breaker::BreakerState;
+    use watchdog_core::decision::breaker::BreakerView;
     use watchdog_core::decision::iteration::next::PauseReason;
     use watchdog_process::OutputReader as _;
 
@@ -169,7 +177,11 @@ mod tests {
                 tokens: 45_120,
                 ..SpentUsage::default()
             },
-            breaker: Some((BreakerState::Closed, 1, 3)),
+            breaker: Some(BreakerView {
+                strikes: 1,
+                limit: Some(3),
+                ..BreakerView::default()
+            }),
             tap: None,
         }
     }

@@ -366,7 +366,7 @@ fn verdict_lines(judgement: &Judgement, verbose: bool) -> Vec<String> {
             "  breaker: {}, {} of {} strikes",
             breaker.state.as_str(),
             breaker.strikes,
-            breaker.limit
+            breaker.limit.unwrap_or_default()
         ));
     }
     lines

@@ -4,12 +4,12 @@ use jiff::Zoned;
 
 use super::overview::StatusRow;
 use watchdog_core::decision::breaker::BreakerState;
+use watchdog_core::decision::breaker::BreakerView;
 use watchdog_facts::display::{cut_text, escape_to_one_line, plural};
 use watchdog_facts::shell_line::WorktreeCommands;
 use watchdog_facts::verdict::{Reason, Status};
 use watchdog_judge::clock::local_time::local_time;
 use watchdog_judge::judge::live_session::SessionActivity;
-use watchdog_judge::wire::breaker_json::BreakerFields;
 use watchdog_judge::wire::last_verdict::LastVerdict;
 use watchdog_judge::wire::next_step::NextStep;
 
@@ -214,7 +214,7 @@ pub fn shorten_verdict_message<'a>(reason: &str, message: &'a str) -> &'a str {
 }
 
 /// The breaker, with the way it opened and when it lets a trial through.
-pub fn describe_breaker(breaker: &BreakerFields, now: &Zoned) -> String {
+pub fn describe_breaker(breaker: &BreakerView, now: &Zoned) -> String {
     let strikes = match breaker.limit {
         Some(limit) => format!("{} of {limit} strikes", breaker.strikes),
         None => plural(breaker.strikes.into(), "strike"),

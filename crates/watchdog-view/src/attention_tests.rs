@@ -5,7 +5,7 @@ use std::time::Duration;
 
 use jiff::Timestamp;
 use serde_json::{Value, json};
-use watchdog_judge::wire::breaker_json::BreakerFields;
+use watchdog_core::decision::breaker::BreakerView;
 
 use super::*;
 use watchdog_judge::judge::live_session::SessionLiveness;
@@ -67,7 +67,7 @@ fn only_running_work_of_silent_machine_needs_attention() {
 }
 
 fn row() -> StatusRow {
-    let breaker = BreakerFields {
+    let breaker = BreakerView {
         state: BreakerState::Closed,
         strikes: 0,
         limit: Some(3),
@@ -152,7 +152,7 @@ fn said(row: &StatusRow) -> (AttentionRank, String, Option<String>) {
 #[test]
 fn each_row_states_attention_cause_and_command() {
     use AttentionRank::{Complete, Gone, Next, NotJudged, Person, Resume, Running};
-    let open = BreakerFields {
+    let open = BreakerView {
         state: BreakerState::Open,
         strikes: 3,
         open_until: Some(at(88_200)),

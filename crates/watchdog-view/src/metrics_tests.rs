@@ -6,8 +6,8 @@ use std::time::Duration;
 use serde_json::json;
 
 use super::*;
+use watchdog_core::decision::breaker::BreakerView;
 use watchdog_judge::judge::live_session::SessionLiveness;
-use watchdog_judge::wire::breaker_json::BreakerFields;
 use watchdog_judge::wire::last_verdict::LastVerdict;
 use watchdog_judge::wire::metrics_text::metrics_text;
 use watchdog_store::engine::StoredEvent;
@@ -18,7 +18,7 @@ fn at(second: i64) -> Timestamp {
 }
 
 fn row() -> StatusRow {
-    let breaker = BreakerFields {
+    let breaker = BreakerView {
         state: BreakerState::Open,
         strikes: 3,
         limit: None,

@@ -16,13 +16,13 @@ use super::attention::AttentionRank;
 use super::fleet_overview::{FleetOverview, RowMachine};
 use super::last_judgements::{WorkKey, last_judgements};
 use watchdog_core::decision::breaker::Breaker;
+use watchdog_core::decision::breaker::BreakerView;
 use watchdog_facts::display::plural;
 use watchdog_facts::verdict::Status;
 use watchdog_git::{Worktree, why_broken};
 use watchdog_judge::judge::command_env::CommandEnv;
 use watchdog_judge::judge::live_session::{SessionActivity, SessionLiveness, live_session};
 use watchdog_judge::judge::seen_session::SeenSession;
-use watchdog_judge::wire::breaker_json::BreakerFields;
 use watchdog_judge::wire::last_verdict::LastVerdict;
 use watchdog_judge::wire::status_json::{
     StatusHolder, StatusListing, StatusLoop, StatusMachine, StatusSession, VerdictStatus,
@@ -138,7 +138,7 @@ pub struct StatusRow {
     /// The holder of the worktree's lock for this work.
     pub holder: Option<LockHolder>,
     /// The breaker.
-    pub breaker: BreakerFields,
+    pub breaker: BreakerView,
     /// The machine that it is on, where that is another one; `worktree` then begins with its name.
     pub machine: Option<RowMachine>,
 }
@@ -530,7 +530,7 @@ pub(super) fn gather_from_records(
         for (is_newest, (spec, record)) in baselines.specs_newest_last() {
             let work = (baselines.id.clone(), spec);
             let judged = judged.remove(&work).unwrap_or_default();
-            let breaker = BreakerFields::from_record(
+            let breaker = BreakerView::from_record(
                 breakers.remove(&work).unwrap_or_default(),
                 (judged.verdict.as_ref().or(judged.last.as_ref()))
                     .and_then(|verdict| verdict.view.breaker.as_ref()),

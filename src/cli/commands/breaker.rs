@@ -68,7 +68,7 @@ fn describe_breaker(spec: &str, breaker: &BreakerView) -> Vec<String> {
         breaker.state.as_str(),
         escape_to_one_line(spec),
         breaker.strikes,
-        breaker.limit
+        breaker.limit.unwrap_or_default()
     )];
     if let Some(since) = &breaker.since {
         lines.push(format!("  since {since:.0}"));

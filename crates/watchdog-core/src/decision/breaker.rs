@@ -70,23 +70,57 @@ impl BreakerState {
     }
 }
 
-/// The state of a breaker at one instant, for a person or a program.
-#[derive(Debug, Clone, PartialEq, Eq)]
+/// The state of a breaker at one instant, as a person or a program sees it: in a verdict, in the journal, in the status. Limit and
+/// cooldown are the configuration's, which not every place reads.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct BreakerView {
+    /// Strikes that open it, where that is known; 0 = it never opens.
+    pub limit: Option<u64>,
+    /// When it half-opens, where that is known; only while it is open.
+    pub open_until: Option<Timestamp>,
+    /// When it opened; `None` while it is closed.
+    pub since: Option<Timestamp>,
     /// Its state now.
     pub state: BreakerState,
     /// Strikes since the last `complete`.
     pub strikes: u32,
-    /// Strikes that open it; 0 = it never opens.
-    pub limit: u32,
-    /// When it half-opens; only while it is open.
-    pub open_until: Option<Timestamp>,
-    /// When it opened; `None` while it is closed.
-    pub since: Option<Timestamp>,
-    /// When the trial under way began; only while it is half-open.
-    pub trial_since: Option<Timestamp>,
     /// Why the last strike was one.
     pub why: Option<String>,
+}
+
+impl BreakerView {
+    /// As it is recorded. Its limit and cooldown are the configuration's, which nobody reads here: the last verdict (`judged`) told them.
+    pub fn from_record(breaker: Breaker, judged: Option<&Self>, now: Timestamp) -> Self {
+        let until = judged.and_then(|breaker| breaker.open_until);
+        let (state, since, why) = match &breaker {
+            Breaker::Closed { why, .. } => (BreakerState::Closed, None, why.clone()),
+            // As `watchdog breaker` shows it: once the cooldown is over.
+            Breaker::Open { since, why, .. }
+                if until.is_some_and(|until| *since < until && until <= now) =>
+            {
+                (BreakerState::HalfOpen, Some(*since), Some(why.clone()))
+            }
+            Breaker::Open { since, why, .. } => {
+                (BreakerState::Open, Some(*since), Some(why.clone()))
+            }
+            Breaker::HalfOpen { since, why, .. } => {
+                (BreakerState::HalfOpen, Some(*since), Some(why.clone()))
+            }
+        };
+        BreakerView {
+            state,
+            strikes: breaker.strikes(),
+            limit: judged.and_then(|breaker| breaker.limit),
+            open_until: until.filter(|until| state == BreakerState::Open && now < *until),
+            since,
+            why,
+        }
+    }
+
+    /// Closed, and without a strike.
+    pub fn is_clean(&self) -> bool {
+        self.state == BreakerState::Closed && self.strikes == 0
+    }
 }
 
 /// Whether work may begin.
@@ -190,21 +224,18 @@ impl Breaker {
 
     /// Its state at `now`. A breaker whose limit is 0 is never open.
     pub fn state(&self, now: Timestamp, settings: &BreakerSettings) -> BreakerView {
-        let view = |state, open_until, since, trial_since, why| BreakerView {
+        let view = |state, open_until, since, why| BreakerView {
             state,
             strikes: self.strikes(),
-            limit: settings.limit,
+            limit: Some(settings.limit.into()),
             open_until,
             since,
-            trial_since,
             why,
         };
         match self {
-            Breaker::Closed { why, .. } => {
-                view(BreakerState::Closed, None, None, None, why.clone())
-            }
+            Breaker::Closed { why, .. } => view(BreakerState::Closed, None, None, why.clone()),
             Breaker::Open { why, .. } | Breaker::HalfOpen { why, .. } if settings.limit == 0 => {
-                view(BreakerState::Closed, None, None, None, Some(why.clone()))
+                view(BreakerState::Closed, None, None, Some(why.clone()))
             }
             Breaker::Open {
                 since,
@@ -212,34 +243,17 @@ impl Breaker {
                 strikes,
             } => {
                 let until = over_at(*since, now, compute_open_time(*strikes, settings));
-                if now < until {
-                    view(
-                        BreakerState::Open,
-                        Some(until),
-                        Some(*since),
-                        None,
-                        Some(why.clone()),
-                    )
+                let (state, open_until) = if now < until {
+                    (BreakerState::Open, Some(until))
                 } else {
-                    view(
-                        BreakerState::HalfOpen,
-                        None,
-                        Some(*since),
-                        None,
-                        Some(why.clone()),
-                    )
-                }
+                    (BreakerState::HalfOpen, None)
+                };
+                view(state, open_until, Some(*since), Some(why.clone()))
             }
-            Breaker::HalfOpen {
-                since,
-                why,
-                trial_since,
-                ..
-            } => view(
+            Breaker::HalfOpen { since, why, .. } => view(
                 BreakerState::HalfOpen,
                 None,
                 Some(*since),
-                *trial_since,
                 Some(why.clone()),
             ),
         }

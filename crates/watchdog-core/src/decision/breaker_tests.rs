@@ -91,7 +91,7 @@ fn open_breaker_names_start_end_and_cause() {
     let view = breaker.state(at(10), &settings(3));
     assert_eq!(
         (view.state, view.strikes, view.limit),
-        (BreakerState::Open, 3, 3)
+        (BreakerState::Open, 3, Some(3))
     );
     assert_eq!(
         (view.since, view.open_until),

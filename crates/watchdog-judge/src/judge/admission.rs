@@ -26,7 +26,6 @@ use super::refusal::{Refusal, about};
 use super::signals::{SignalState, SignalUrgency};
 use super::spawn_io::spawn_io;
 use crate::clock::now;
-use crate::wire::breaker_json::BreakerFields;
 use crate::wire::verdict_json::Judgement;
 use crate::wire::verdict_json::as_json;
 
@@ -196,7 +195,7 @@ impl JudgementInput {
             Breaker::update_row(store, &self.worktree_id, &self.spec, |breaker| {
                 breaker.record(at, settings, outcome.clone())
             })?;
-            journal.note(kind::BREAKER, as_json(BreakerFields::from(&view)));
+            journal.note(kind::BREAKER, as_json(&view));
         }
         Ok(view)
     }

@@ -7,9 +7,9 @@ use std::collections::BTreeMap;
 use jiff::Timestamp;
 use serde::Serialize;
 
+use watchdog_core::decision::breaker::BreakerView;
 use watchdog_facts::verdict::Status;
 
-use super::breaker_json::BreakerFields;
 use super::last_verdict::LastVerdict;
 use watchdog_store::seen_machines::SeenMachine;
 
@@ -48,7 +48,7 @@ pub struct WorktreeStatus<'a> {
     /// The process that works on it now.
     pub lock: Option<StatusHolder<'a>>,
     /// Its breaker.
-    pub breaker: &'a BreakerFields,
+    pub breaker: &'a BreakerView,
     /// Whether its baseline is the worktree's newest.
     pub newest: bool,
     /// The specs of the worktree that have no row, by what became of them.

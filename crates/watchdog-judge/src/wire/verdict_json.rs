@@ -25,7 +25,6 @@ pub use watchdog_store::verdict_parts::{
     shown_reply,
 };
 
-use super::breaker_json::BreakerFields;
 use super::loop_json::loop_json;
 
 /// The key in the data of a verdict under which its facts are, as [`JudgementRecord::to_json`] writes them.
@@ -205,7 +204,7 @@ impl Judgement {
             probe_usage: verdict.probe_usage,
             strike: Some(verdict.strike),
             not_a_strike_because: verdict.not_a_strike_because.map(str::to_owned),
-            breaker: self.breaker.as_ref().map(BreakerFields::from),
+            breaker: self.breaker.clone(),
             degraded: verdict.degraded.iter().map(|note| note.code).collect(),
             notes: verdict.degraded.clone(),
             log: self.log.clone(),
@@ -298,7 +297,7 @@ pub struct VerdictView {
     pub probe_usage: ProbeUsage,
     pub strike: Option<bool>,
     pub not_a_strike_because: Option<String>,
-    pub breaker: Option<BreakerFields>,
+    pub breaker: Option<BreakerView>,
     #[serde(deserialize_with = "read_known_entries")]
     pub degraded: Vec<WarningCode>,
     #[serde(deserialize_with = "read_known_entries")]

@@ -10,10 +10,10 @@ use super::live_data::{LiveRowKey, RowFacts, ShownFact};
 use super::model::LiveModel;
 use crate::overview::StatusRow;
 use watchdog_core::decision::breaker::BreakerState;
+use watchdog_core::decision::breaker::BreakerView;
 use watchdog_facts::shell_line::WorktreeCommands;
 use watchdog_facts::verdict::Reason;
 use watchdog_judge::judge::live_session::{SessionActivity, SessionLiveness};
-use watchdog_judge::wire::breaker_json::BreakerFields;
 use watchdog_judge::wire::last_verdict::LastVerdict;
 use watchdog_store::engine::StoredEvent;
 use watchdog_store::lock::LockHolder;
@@ -30,7 +30,7 @@ pub fn moment() -> Zoned {
 }
 
 pub fn row(path: &str, spec: &str) -> StatusRow {
-    let breaker = BreakerFields {
+    let breaker = BreakerView {
         state: BreakerState::Closed,
         strikes: 0,
         limit: Some(3),

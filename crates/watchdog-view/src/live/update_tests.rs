@@ -228,7 +228,7 @@ fn menu(model: &mut LiveModel) -> Vec<(String, String)> {
 #[test]
 fn every_offered_action_names_a_permitted_command() {
     let open = |row: StatusRow| StatusRow {
-        breaker: watchdog_judge::wire::breaker_json::BreakerFields {
+        breaker: watchdog_core::decision::breaker::BreakerView {
             strikes: 2,
             ..row.breaker.clone()
         },

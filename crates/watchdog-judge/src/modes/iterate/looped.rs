@@ -453,10 +453,7 @@ impl LoopRun {
             .record()
             .breaker
             .state(begun, &self.context.settings().breaker);
-        (self.status.iteration, self.status.breaker) = (
-            number,
-            Some((breaker.state, breaker.strikes, breaker.limit)),
-        );
+        (self.status.iteration, self.status.breaker) = (number, Some(breaker));
         self.status.tap = Some(options.tap.clone());
         let limit = (options.terms.timeout).or(prepared.input.settings.limits.session_timeout);
         self.show(LoopPhase::Session {
@@ -586,10 +583,7 @@ impl LoopRun {
         } = played;
         let line = in_words(&record, &judgement.verdict.message);
         self.journal.write(kind::ITERATION, record_json(&record));
-        self.status.breaker = judgement
-            .breaker
-            .as_ref()
-            .map(|breaker| (breaker.state, breaker.strikes, breaker.limit));
+        self.status.breaker = judgement.breaker.clone();
         let (before, interrupted) = (
             self.machine.standing().finished,
             outcome.reason == Reason::Interrupted,

@@ -5,7 +5,7 @@ use std::time::Duration;
 use jiff::Timestamp;
 
 use watchdog_agent::stream::StreamTap;
-use watchdog_core::decision::breaker::BreakerState;
+use watchdog_core::decision::breaker::BreakerView;
 use watchdog_core::decision::iteration::next::PauseReason;
 use watchdog_core::decision::iteration::record::IterationRecord;
 use watchdog_core::decision::termination::SpentUsage;
@@ -26,8 +26,8 @@ pub struct LoopStatus {
     pub phase: LoopPhase,
     /// The usage of the sessions that ended.
     pub spent: SpentUsage,
-    /// State, strikes and limit of the breaker, where it is known.
-    pub breaker: Option<(BreakerState, u32, u32)>,
+    /// The breaker, where it is known.
+    pub breaker: Option<BreakerView>,
     /// The output of the session that runs.
     pub tap: Option<StreamTap>,
 }
