@@ -17,7 +17,6 @@ use crate::cli::time_span::SinceTime;
 use watchdog_judge::clock::now;
 use watchdog_judge::judge::command_env::CommandEnv;
 use watchdog_judge::judge::open_worktree::OpenWorktree;
-use watchdog_judge::judge::signals::SignalUrgency;
 use watchdog_judge::notify::event_tail::EventTail;
 use watchdog_judge::wire::event_json::event_json;
 use watchdog_judge::wire::event_words::answers_to;
@@ -107,7 +106,7 @@ pub fn run_events_command(
             }
             tokio::select! {
                 () = tail.wait_for_change() => {}
-                () = signals.wait_for_urgency(SignalUrgency::Interrupted) => return signal_code(signals.last()),
+                () = signals.wait_for_interrupt() => return signal_code(signals.last()),
             }
             if reader::is_gone() {
                 return 0;

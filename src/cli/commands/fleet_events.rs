@@ -14,7 +14,6 @@ use watchdog_fleet::member::{FleetJournal, FleetSetting, FollowedNews};
 use watchdog_fleet::wire::fleet_copy::is_shared;
 use watchdog_fleet::wire::fleet_json::fleet_event_json;
 use watchdog_judge::judge::command_env::CommandEnv;
-use watchdog_judge::judge::signals::SignalUrgency;
 use watchdog_store::engine::StoredEvent;
 use watchdog_store::event_kinds;
 
@@ -107,7 +106,7 @@ pub fn print_fleet_events(
                     ),
                     None => return 70,
                 },
-                () = signals.wait_for_urgency(SignalUrgency::Interrupted) => return signal_code(signals.last()),
+                () = signals.wait_for_interrupt() => return signal_code(signals.last()),
                 () = tokio::time::sleep(READER) => {}
             }
             if reader::is_gone() {

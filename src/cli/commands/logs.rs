@@ -17,7 +17,6 @@ use watchdog_facts::session_event::SessionEvent;
 use watchdog_judge::clock::now;
 use watchdog_judge::judge::command_env::CommandEnv;
 use watchdog_judge::judge::open_worktree::OpenWorktree;
-use watchdog_judge::judge::signals::SignalUrgency;
 use watchdog_judge::session::LogReader;
 use watchdog_judge::wire::log_event_json::logs_json;
 use watchdog_view::amounts::{format_age, format_size};
@@ -324,7 +323,7 @@ fn follow_log(
             }
             tokio::select! {
                 () = tokio::time::sleep(POLL) => {}
-                () = signals.wait_for_urgency(SignalUrgency::Interrupted) => return Ok(signal_code(signals.last())),
+                () = signals.wait_for_interrupt() => return Ok(signal_code(signals.last())),
             }
         }
     })?

@@ -21,7 +21,7 @@ use watchdog_facts::verdict::{Reason, Status};
 use watchdog_git::Worktree;
 use watchdog_judge::judge::command_env::CommandEnv;
 use watchdog_judge::judge::judgement_input::Overrides;
-use watchdog_judge::judge::signals::{SignalState, SignalUrgency};
+use watchdog_judge::judge::signals::SignalState;
 use watchdog_judge::judge::spawn_io::{or_panic, spawn_io};
 use watchdog_judge::modes::blocked::report_blocked;
 use watchdog_judge::modes::check::{CheckRequest, judge_since_baseline};
@@ -65,7 +65,7 @@ pub fn run_mcp_command(
         let turn = Arc::clone(&server.turn);
         let served = tokio::select! {
             served = serve_client(server) => served,
-            () = signals.wait_for_urgency(SignalUrgency::Interrupted) => Ok(()),
+            () = signals.wait_for_interrupt() => Ok(()),
         };
         // A judgement that was interrupted still ends the programs of its checks.
         let _ = timeout(WIND_UP, turn.lock()).await;

@@ -224,10 +224,11 @@ pub(super) fn with_interrupt<T: Send>(
             .spawn_scoped(scope, work)
             .map_err(no_thread)?;
         runtime.block_on(async {
-            let mut signals = watchdog_judge::judge::signals::SignalState::listen().map_err(failed)?;
+            let mut signals =
+                watchdog_judge::judge::signals::SignalState::listen().map_err(failed)?;
             while !working.is_finished() {
                 tokio::select! {
-                    () = signals.wait_for_urgency(watchdog_judge::judge::signals::SignalUrgency::Interrupted) => {
+                    () = signals.wait_for_interrupt() => {
                         cancel.cancel();
                         break;
                     }

@@ -23,7 +23,7 @@ use super::journal::CommandJournal;
 use super::judgement_input::{JudgementInput, Overrides};
 use super::open_worktree::OpenWorktree;
 use super::refusal::{Refusal, about};
-use super::signals::{SignalState, SignalUrgency};
+use super::signals::SignalState;
 use super::spawn_io::spawn_io;
 use crate::clock::now;
 use crate::wire::verdict_json::Judgement;
@@ -119,7 +119,7 @@ impl PreparedJudgement {
             (self, answer)
         });
         let (prepared, answer) = signals.cancelling(&cancel, working).await;
-        if signals.urgency() >= SignalUrgency::Interrupted {
+        if signals.is_interrupted() {
             return Err(prepared.refuse(Verdict::new(
                 Reason::Interrupted,
                 "interrupted before the session was started",

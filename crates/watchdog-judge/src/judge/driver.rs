@@ -79,7 +79,7 @@ impl MachineDriver for JudgementDriver<'_> {
                 interrupted,
                 ..
             } => {
-                *interrupted = signals.urgency() >= SignalUrgency::Interrupted;
+                *interrupted = signals.is_interrupted();
                 *interrupted
             }
             Pace::InSweep { cancel, .. } => cancel.is_cancelled(),

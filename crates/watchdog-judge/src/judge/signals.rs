@@ -113,6 +113,11 @@ impl SignalState {
         *self.urgency.borrow()
     }
 
+    /// Whether a signal asked for an end.
+    pub fn is_interrupted(&self) -> bool {
+        self.urgency() >= SignalUrgency::Interrupted
+    }
+
     /// The last signal's number; 0 if there was none.
     pub fn last(&self) -> i32 {
         self.last.load(Ordering::Relaxed)
@@ -130,9 +135,14 @@ impl SignalState {
         }
     }
 
+    /// Waits for the first signal that asks for an end.
+    pub async fn wait_for_interrupt(&mut self) {
+        self.wait_for_urgency(SignalUrgency::Interrupted).await;
+    }
+
     /// Passes signals on to a running program: the first cancels it, the second takes its grace period away. Never ends.
     pub async fn escalate(&mut self, cancel: &CancelFlag) -> Infallible {
-        self.wait_for_urgency(SignalUrgency::Interrupted).await;
+        self.wait_for_interrupt().await;
         cancel.cancel();
         self.wait_for_urgency(SignalUrgency::Hurry).await;
         cancel.cancel_now();
@@ -144,7 +154,7 @@ impl SignalState {
         let mut work = pin!(work);
         tokio::select! {
             done = &mut work => done,
-            () = self.wait_for_urgency(SignalUrgency::Interrupted) => {
+            () = self.wait_for_interrupt() => {
                 cancel.cancel();
                 work.await
             }

@@ -5,7 +5,7 @@ use serde_json::{Value, json};
 use jiff::SignedDuration;
 use watchdog_core::decision::machine::MachineEvent;
 use watchdog_core::decision::record::{JudgementRecord, bound_probe, bound_rescue};
-use watchdog_facts::evidence::{Changes, CheckResult, Commits, CriteriaChanged, RescueOutcome};
+use watchdog_facts::evidence::{CheckResult, RescueOutcome};
 use watchdog_facts::verdict::ProbeRecord;
 use watchdog_git::{HistoryPoint, SnapshotSummary};
 use watchdog_store::engine::StoredEvent;
@@ -22,25 +22,6 @@ const NAMED: usize = 50;
 /// The commit, or `unborn`, from which the work is judged.
 pub fn baseline_data(point: &HistoryPoint) -> Value {
     json!({"baseline": point.as_str()})
-}
-
-/// Commits that were looked at.
-pub fn commits_data(commits: &Commits) -> Value {
-    let keys = [
-        "head",
-        "new_commits",
-        "made_here",
-        "imported",
-        "net_change",
-        "brought",
-    ];
-    select_members(commits, &keys)
-}
-
-/// Uncommitted changes that were looked at.
-pub fn changes_data(changes: &Changes) -> Value {
-    let keys = ["staged", "unstaged", "untracked", "conflicted"];
-    select_members(changes, &keys)
 }
 
 /// A snapshot of the worktree that is judged.
@@ -62,11 +43,6 @@ pub fn expired_data(dropped: &[SnapshotSummary], older_than_days: u32) -> Value 
     json!({"count": dropped.len(), "older_than_days": older_than_days, "snapshots": named.collect::<Vec<_>>()})
 }
 
-/// Files that say what done means, and that changed.
-pub fn criteria_changed_data(changed: &CriteriaChanged) -> Value {
-    select_members(changed, &["guarded", "guarded_total", "named"])
-}
-
 /// A check that was judged.
 pub fn check_data(check: &CheckResult) -> Value {
     select_members(check, &["name", "type", "outcome"])
@@ -85,8 +61,21 @@ pub fn rescue_row(outcome: &RescueOutcome) -> Value {
 /// The events for what was only read: kind and `data` of each.
 pub fn read_data(event: &MachineEvent) -> Vec<(&'static str, Value)> {
     match event {
-        MachineEvent::Commits(Ok(commits)) => vec![(kind::COMMITS, commits_data(commits))],
-        MachineEvent::Changes(Ok(changes)) => vec![(kind::CHANGES, changes_data(changes))],
+        MachineEvent::Commits(Ok(commits)) => {
+            let keys = [
+                "head",
+                "new_commits",
+                "made_here",
+                "imported",
+                "net_change",
+                "brought",
+            ];
+            vec![(kind::COMMITS, select_members(commits, &keys))]
+        }
+        MachineEvent::Changes(Ok(changes)) => {
+            let keys = ["staged", "unstaged", "untracked", "conflicted"];
+            vec![(kind::CHANGES, select_members(changes, &keys))]
+        }
         MachineEvent::Commits(Err(unreadable))
         | MachineEvent::Changes(Err(unreadable))
         | MachineEvent::Snapshot(Err(unreadable))
@@ -95,7 +84,8 @@ pub fn read_data(event: &MachineEvent) -> Vec<(&'static str, Value)> {
             vec![(kind::DEGRADED, json!({"why": unreadable.why}))]
         }
         MachineEvent::Criteria(Ok(changed)) if changed.guarded_total + changed.named.len() > 0 => {
-            vec![(kind::CRITERIA_CHANGED, criteria_changed_data(changed))]
+            let keys = ["guarded", "guarded_total", "named"];
+            vec![(kind::CRITERIA_CHANGED, select_members(changed, &keys))]
         }
         MachineEvent::Checks(judged) => judged
             .results

@@ -17,7 +17,7 @@ use super::hook_worktree::{HookRequest, HookWorktree};
 use super::{begin, finish, judged, removal, turns};
 use crate::clock::now;
 use crate::judge::command_env::CommandEnv;
-use crate::judge::signals::{SignalState, SignalUrgency};
+use crate::judge::signals::SignalState;
 
 /// How long programs of checks get to end after the deadline.
 const WIND_UP: Duration = Duration::from_secs(2);
@@ -43,7 +43,7 @@ pub async fn answer_hook(
     let why = tokio::select! {
         done = &mut work => return unwrap_reply(done),
         () = sleep(deadline) => format!("it took longer than {} s", deadline.as_secs_f64()),
-        () = signals.wait_for_urgency(SignalUrgency::Interrupted) => "a signal ended it".to_owned(),
+        () = signals.wait_for_interrupt() => "a signal ended it".to_owned(),
     };
     // The program of a check must not outlive the answer. Its result comes too late to count.
     cancel.cancel_now();

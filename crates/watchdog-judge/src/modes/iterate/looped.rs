@@ -36,7 +36,7 @@ use crate::judge::live_session::RunningSession;
 use crate::judge::open_worktree::{OpenWorktree, require_usable_git};
 use crate::judge::refusal::Refusal;
 use crate::judge::settle_anchor;
-use crate::judge::signals::{SignalState, SignalUrgency};
+use crate::judge::signals::SignalState;
 use crate::modes::run::first_failure::refuse_what_passes;
 use crate::modes::run::session_run::{SessionOptions, run_session};
 use crate::wire::judgement_events::baseline_data;
@@ -291,7 +291,7 @@ impl LoopRun {
         };
         loop {
             came = match self.next(came) {
-                LoopAction::Iterate { .. } if signals.urgency() >= SignalUrgency::Interrupted => {
+                LoopAction::Iterate { .. } if signals.is_interrupted() => {
                     return self.end_interrupted();
                 }
                 LoopAction::Iterate { .. } if self.context.request.pause.came() => {
@@ -313,7 +313,7 @@ impl LoopRun {
                 },
                 LoopAction::Pause { length, why } => match self.pause(length, why, signals).await {
                     true => LoopStepInput::PauseOver,
-                    false if signals.urgency() >= SignalUrgency::Interrupted => {
+                    false if signals.is_interrupted() => {
                         return self.end_interrupted();
                     }
                     false => return self.end_paused(),

@@ -7,7 +7,7 @@ use jiff::Timestamp;
 
 use crate::clock::{measure_since, now, pauses};
 use crate::judge::command_env::CommandEnv;
-use crate::judge::signals::{SignalState, SignalUrgency};
+use crate::judge::signals::SignalState;
 use crate::modes::pid_wait;
 use watchdog_core::decision::iteration::next::PauseLength;
 use watchdog_facts::verdict::{Reason, Verdict};
@@ -53,7 +53,7 @@ pub async fn wait_until(
         }
         tokio::select! {
             () = tokio::time::sleep(time_left.min(POLL)) => {}
-            () = signals.wait_for_urgency(SignalUrgency::Interrupted) => return false,
+            () = signals.wait_for_interrupt() => return false,
         }
     }
 }

@@ -8,7 +8,7 @@ use std::time::Duration;
 use tokio::task::{JoinError, JoinHandle};
 use tokio::time::Instant;
 
-use crate::judge::signals::{SignalState, SignalUrgency};
+use crate::judge::signals::SignalState;
 use crate::judge::spawn_io::or_panic;
 use watchdog_facts::evidence::{FaultKind, UnreadableFact};
 use watchdog_git::{SearchResult, WorktreeState, find_worktrees};
@@ -108,7 +108,7 @@ impl Discovery {
         let search = tokio::select! {
             // The watch is still empty, so that this cannot spoil it.
             search = self.wait_for_result() => or_panic(search),
-            () = signals.wait_for_urgency(SignalUrgency::Interrupted) => return Ok(SearchResult::default()),
+            () = signals.wait_for_interrupt() => return Ok(SearchResult::default()),
         };
         if search
             .worktrees

@@ -23,7 +23,7 @@ use crate::judge::command_env::CommandEnv;
 use crate::judge::judgement_input::Overrides;
 use crate::judge::panicked::verdict_of_panic;
 use crate::judge::refusal::about;
-use crate::judge::signals::{SignalState, SignalUrgency};
+use crate::judge::signals::SignalState;
 use crate::judge::spawn_io::spawn_io;
 use crate::notify::event_tail::EventTail;
 use crate::watch::{FsMovement, WatchDepth};
@@ -174,7 +174,7 @@ impl<L: AsyncFn(ScanTask) -> WatchScanOutcome + Clone + 'static> WatchLoop<'_, L
                     next_regular_scan = Instant::now() + self.pause();
                     (self.request.has_readers)()
                 }
-                () = signals.wait_for_urgency(SignalUrgency::Interrupted) => false,
+                () = signals.wait_for_interrupt() => false,
             };
             if !go_on {
                 break;
@@ -616,7 +616,7 @@ impl<L: AsyncFn(ScanTask) -> WatchScanOutcome + Clone + 'static> WatchLoop<'_, L
         let begun = tokio::select! {
             begun = self.fs_events.listen_to(wanted) => begun,
             // A system that tells of no events may never answer, and a large tree takes long.
-            () = signals.wait_for_urgency(SignalUrgency::Interrupted) => return,
+            () = signals.wait_for_interrupt() => return,
         };
         // This scan sees movements between the search and the watch, and reports broken worktrees.
         for id in new

@@ -91,7 +91,9 @@ pub async fn claim_task(
     };
     // A task that cannot be started here is reported when it is the first.
     let others = others.iter().filter_map(|id| board.get(id).cloned());
-    startable.extend(others.filter_map(|entry| startable_task(&queue, &board, entry, options)));
+    startable.extend(
+        others.filter_map(|entry| prepare_startable(&queue, &board, entry, options).ok()?.ok()),
+    );
     let ids: Vec<String> = startable
         .iter()
         .map(|task| task.entry.id().to_owned())
@@ -187,15 +189,6 @@ struct StartableTask {
     entry: BoardTask,
     governed: EffectiveTask,
     prompts: PromptSet,
-}
-
-fn startable_task(
-    queue: &TaskQueue,
-    board: &TaskBoard,
-    entry: BoardTask,
-    options: &TaskRunOptions,
-) -> Option<StartableTask> {
-    prepare_startable(queue, board, entry, options).ok()?.ok()
 }
 
 /// Returns the startable work of a task, or the verdict that says why it may not start.

@@ -12,7 +12,7 @@ use tokio::task::{JoinSet, LocalSet};
 use super::task_queue::TaskQueue;
 use crate::clock::now;
 use crate::judge::command_env::CommandEnv;
-use crate::judge::signals::{SignalState, SignalUrgency};
+use crate::judge::signals::SignalState;
 use crate::modes::iterate::LoopAgent;
 use crate::tasks::queue::{QueuedTask, is_role_match, list_ready_tasks};
 use crate::tasks::task_board::{BoardTask, TaskBoard};
@@ -216,7 +216,7 @@ impl AgentPool<'_> {
     async fn run(&mut self, signals: &mut SignalState) -> bool {
         let mut running: JoinSet<SeatEvent> = JoinSet::new();
         loop {
-            let interrupted = signals.urgency() >= SignalUrgency::Interrupted;
+            let interrupted = signals.is_interrupted();
             let waits = if interrupted {
                 false
             } else if self.can_wait(&running) {
@@ -224,7 +224,7 @@ impl AgentPool<'_> {
             } else {
                 let queue_state = tokio::select! {
                     found = read_queue(self.command_env) => found,
-                    () = signals.wait_for_urgency(SignalUrgency::Interrupted) => continue,
+                    () = signals.wait_for_interrupt() => continue,
                 };
                 self.give_out(queue_state, &mut running)
             };
@@ -237,7 +237,7 @@ impl AgentPool<'_> {
                     Ok(SeatEvent::Ended(n, id, ended)) => self.take_in((n, id, *ended)),
                     Err(error) => self.say(&format!("a bug of watchdog: {error}")),
                 },
-                () = signals.wait_for_urgency(SignalUrgency::Interrupted), if !interrupted => {}
+                () = signals.wait_for_interrupt(), if !interrupted => {}
                 () = tokio::time::sleep(POLL) => {}
             }
         }
