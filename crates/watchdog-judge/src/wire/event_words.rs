@@ -74,13 +74,8 @@ mod tests {
 
     #[test]
     fn no_word_chooses_everything_and_one_is_enough() {
-        let failed = new_event(
-            Timestamp::UNIX_EPOCH,
-            "w",
-            None,
-            "verdict",
-            json!({"status": "failed", "reason": "halted"}),
-        );
+        let data = json!({"status": "failed", "reason": "halted"});
+        let failed = new_event(Timestamp::UNIX_EPOCH, "w", None, "verdict", data);
         for (wanted, answer) in [
             (&[][..], true),
             (&["review", "halted"][..], true),

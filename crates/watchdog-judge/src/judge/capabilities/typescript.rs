@@ -216,9 +216,8 @@ fn format_option(name: &str, path: &Path, escape: fn(u8) -> &'static [u8]) -> Os
 
 #[cfg(test)]
 mod tests {
-    use std::os::unix::fs::PermissionsExt as _;
-
     use super::*;
+    use std::os::unix::fs::PermissionsExt as _;
 
     #[test]
     fn node_gets_the_options_of_its_version() {
