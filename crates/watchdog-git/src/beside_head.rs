@@ -244,13 +244,9 @@ impl BesideSearch<'_, '_> {
         remote_logs: &RemoteLogs,
     ) -> Result<MadeCommits, Error> {
         let since = at.as_second();
-        let entries_read = std::cell::Cell::new(0);
         let log = self.worktree.head_log()?;
         // A commit may have any date, so that an older entry ends nothing.
-        let tail = reflog::read_tail(&log, |_| {
-            entries_read.set(entries_read.get() + 1);
-            entries_read.get() >= MAX_ENTRIES
-        })?;
+        let tail = reflog::read_newest(&log, MAX_ENTRIES)?;
         let (mut made, mut superseded) = (MadeCommits::new(), HashSet::new());
         let mut branch = current.map(str::to_owned);
         for entry in tail

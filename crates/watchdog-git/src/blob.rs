@@ -22,8 +22,7 @@ impl Worktree {
     /// When the commit cannot be read.
     pub fn committed_at(&self, commit: &str) -> Result<i64, Error> {
         let doing = || format!("read the time of commit {commit}");
-        let id = commit.parse::<gix::ObjectId>().with_context(doing)?;
-        let commit = self.repo.find_commit(id).with_context(doing)?;
+        let commit = self.find_commit(commit, doing)?;
         Ok(commit.time().with_context(doing)?.seconds)
     }
 
@@ -33,11 +32,9 @@ impl Worktree {
     /// When the commit or the file cannot be read: a configuration that is unreadable is not one that is missing.
     pub fn blob_at(&self, commit: &str, path: &str) -> Result<Option<Vec<u8>>, Error> {
         let doing = || format!("read {path} of commit {commit}");
-        let id = commit.parse::<gix::ObjectId>().with_context(doing)?;
         let tree = self
-            .repo
-            .find_commit(id)
-            .and_then(|commit| commit.tree())
+            .find_commit(commit, doing)?
+            .tree()
             .with_context(doing)?;
         let Some(entry) = tree.lookup_entry_by_path(path).with_context(doing)? else {
             return Ok(None);
@@ -55,11 +52,9 @@ impl Worktree {
     /// As [`Worktree::blob_at`].
     pub fn files_at(&self, commit: &str, paths: Vec<String>) -> Result<Vec<String>, Error> {
         let doing = || format!("read the tree of commit {commit}");
-        let id = commit.parse::<gix::ObjectId>().with_context(doing)?;
         let tree = self
-            .repo
-            .find_commit(id)
-            .and_then(|commit| commit.tree())
+            .find_commit(commit, doing)?
+            .tree()
             .with_context(doing)?;
         let mut file_paths = Vec::new();
         for path in paths {

@@ -65,6 +65,16 @@ impl Worktree {
         })))
     }
 
+    /// The commit of a hexadecimal name.
+    pub(crate) fn find_commit<S: Into<String>>(
+        &self,
+        hex: &str,
+        doing: impl Fn() -> S,
+    ) -> Result<gix::Commit<'_>, Error> {
+        let id = hex.parse::<ObjectId>().with_context(&doing)?;
+        self.repo.find_commit(id).with_context(doing)
+    }
+
     /// Whether `old` is `new`, or one of its ancestors. `false` also where one of them cannot be read.
     pub fn is_ancestor(&self, old: &str, new: &str) -> bool {
         let id = |commit: &str| commit.parse::<ObjectId>().ok();
@@ -73,6 +83,15 @@ impl Worktree {
         };
         self.is_ancestor_of(old, new).unwrap_or(false)
     }
+}
+
+/// The trees before a commit, which is that of its first parent, and with it.
+pub(crate) fn trees_around(
+    repo: &gix::Repository,
+    commit: &gix::Commit<'_>,
+) -> Result<(ObjectId, ObjectId), Error> {
+    let parent = commit.parent_ids().next().map(gix::Id::detach);
+    Ok((tree_of(repo, parent)?, tree_of(repo, commit.id)?))
 }
 
 /// The tree of a commit; the empty one for the void before the first commit.

@@ -7,7 +7,6 @@ use std::os::unix::ffi::OsStrExt as _;
 use std::os::unix::fs::MetadataExt as _;
 use std::path::{Component, Path, PathBuf};
 
-use gix::ObjectId;
 use gix::bstr::ByteSlice as _;
 
 use super::content_ids::content_hash;
@@ -297,8 +296,7 @@ impl Worktree {
     /// When it cannot be read.
     pub fn commit_for_hooks(&self, commit: &str) -> Result<Option<CommitForHooks>, Error> {
         let doing = || format!("read commit {commit}");
-        let id = commit.parse::<ObjectId>().with_context(doing)?;
-        let object = (self.repo.find_commit(id)).with_context(doing)?;
+        let object = self.find_commit(commit, doing)?;
         let tree = object.tree_id().with_context(doing)?;
         let mut parents = object
             .parent_ids()
@@ -306,7 +304,8 @@ impl Worktree {
         let parent = parents.next();
         let branch = self.branch().unwrap_or_default();
         let log = self.common_dir.join("logs/refs/heads").join(branch);
-        let is_making = |entry: &ReflogEntry| entry.new == id && entry.action == ReflogAction::Made;
+        let is_making =
+            |entry: &ReflogEntry| entry.new == object.id && entry.action == ReflogAction::Made;
         let made_on_branch = self.served.is_some()
             || reflog::read_entries(&log).is_ok_and(|log| log.iter().any(is_making));
         Ok(parents.next().is_none().then(|| CommitForHooks {

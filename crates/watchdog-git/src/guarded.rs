@@ -11,7 +11,7 @@ use std::path::Path;
 use gix::ObjectId;
 use gix::bstr::{BStr, BString, ByteSlice};
 use gix::index::State;
-use gix::index::entry::{Flags, Mode, Stage};
+use gix::index::entry::Mode;
 use globset::GlobSet;
 
 use super::baseline::HistoryPoint;
@@ -21,6 +21,7 @@ use super::guarded_disk::{DiskComparer, DiskContent};
 use super::hidden;
 use super::open::Worktree;
 use super::path_text::escape_path;
+use super::snapshot::{is_committable, mode_of};
 use watchdog_facts::patterns::path_globs;
 
 /// Which paths are compared, as text that is percent-escaped where it is not UTF-8.
@@ -138,11 +139,7 @@ impl Worktree {
             );
         }
         let index = self.index()?;
-        let unfolded = if index.is_sparse() {
-            Some(hidden::unfold_index(self, &index)?)
-        } else {
-            None
-        };
+        let unfolded = hidden::unfold_if_sparse(self, &index)?;
         let (staged, unsettled) = files_of_index(unfolded.as_ref().unwrap_or(&index), wanted);
         collect_differences(&expected, &staged, then, &mut changed);
         changed.extend(unsettled);
@@ -335,7 +332,7 @@ impl Worktree {
                 let Some(entry) = tree.lookup_entry_by_path(path).with_context(doing)? else {
                     continue;
                 };
-                if let Some(mode) = mode_of(entry.mode()) {
+                if let Some(mode) = mode_of(entry.mode().kind()) {
                     files.insert(BString::from(bytes), (mode, entry.object_id()));
                 }
             }
@@ -344,17 +341,6 @@ impl Worktree {
         let state = self.repo.index_from_tree(&tree).with_context(doing)?;
         Ok(files_of_index(&state, wanted).0)
     }
-}
-
-fn mode_of(mode: gix::objs::tree::EntryMode) -> Option<Mode> {
-    use gix::objs::tree::EntryKind;
-    Some(match mode.kind() {
-        EntryKind::Blob => Mode::FILE,
-        EntryKind::BlobExecutable => Mode::FILE_EXECUTABLE,
-        EntryKind::Link => Mode::SYMLINK,
-        EntryKind::Commit => Mode::COMMIT,
-        EntryKind::Tree => return None,
-    })
 }
 
 /// The wanted files of an index, and those that are in conflict or still to come.
@@ -368,7 +354,7 @@ fn files_of_index(
         if !wanted.has(path) {
             continue;
         }
-        if entry.stage() == Stage::Unconflicted && !entry.flags.contains(Flags::INTENT_TO_ADD) {
+        if is_committable(entry) {
             files.insert(path.to_owned(), (entry.mode, entry.id));
         } else {
             unsettled.push(path.to_owned());

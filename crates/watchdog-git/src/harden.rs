@@ -18,10 +18,7 @@ const PACKS: usize = 128;
 
 /// The options with which gix opens a repository, with settings of the environment.
 pub(super) fn build_open_options(settings: &[(String, String)]) -> Options {
-    let mut permissions = Permissions::all();
-    permissions.env.git_prefix = gix::sec::Permission::Deny;
-    permissions.env.objects = gix::sec::Permission::Deny;
-    permissions.config.env = false;
+    let mut permissions = deny_environment();
     // Any process in the repository can create refs/replace, so gix must not follow them.
     // git stores nanoseconds in the index; comparing them saves reading every file of a fresh checkout.
     let options = Options::default()
@@ -39,6 +36,15 @@ pub(super) fn build_open_options(settings: &[(String, String)]) -> Options {
     });
     let options = user_files(options, &mut permissions, |name| std::env::var_os(name));
     options.permissions(permissions)
+}
+
+/// All permissions but for variables that say which repository, objects or settings to read.
+pub(super) fn deny_environment() -> Permissions {
+    let mut permissions = Permissions::all();
+    permissions.env.git_prefix = gix::sec::Permission::Deny;
+    permissions.env.objects = gix::sec::Permission::Deny;
+    permissions.config.env = false;
+    permissions
 }
 
 /// The user's own configuration files, if moved. They are the user's words and hold

@@ -16,6 +16,9 @@ use watchdog_facts::evidence::{Degradation, WarningCode};
 use watchdog_facts::shell_line::WorktreeCommands;
 use watchdog_system::read_regular_file;
 
+/// The marks of entries that git is configured to ignore.
+pub(super) const HIDDEN: Flags = Flags::ASSUME_VALID.union(Flags::SKIP_WORKTREE);
+
 /// The largest file that is compared by its content, in bytes.
 const MOST_BYTES: u64 = 512 << 20;
 
@@ -29,17 +32,9 @@ pub(super) fn prepare_index(
     index: &State,
     status: &mut WorkTreeStatus,
 ) -> Result<Option<State>, Error> {
-    let unfolded = if index.is_sparse() {
-        Some(unfold_index(worktree, index)?)
-    } else {
-        None
-    };
+    let unfolded = unfold_if_sparse(worktree, index)?;
     let current = unfolded.as_ref().unwrap_or(index);
-    if !current.entries().iter().any(|entry| {
-        entry
-            .flags
-            .intersects(Flags::ASSUME_VALID | Flags::SKIP_WORKTREE)
-    }) {
+    if !current.entries().iter().any(is_hidden) {
         return Ok(unfolded);
     }
     let config = worktree.repo.config_snapshot();
@@ -54,11 +49,7 @@ pub(super) fn prepare_index(
     let mut present = Vec::new();
     let mut hidden: Vec<BString> = Vec::new();
     for (at, entry) in current.entries().iter().enumerate() {
-        if !entry
-            .flags
-            .intersects(Flags::ASSUME_VALID | Flags::SKIP_WORKTREE)
-            || entry.mode == Mode::COMMIT
-        {
+        if !is_hidden(entry) || entry.mode == Mode::COMMIT {
             continue;
         }
         let path = entry.path(current);
@@ -122,17 +113,9 @@ impl Worktree {
     /// When the index cannot be read.
     pub fn hidden_entries(&self) -> Result<Option<HiddenEntries>, Error> {
         let index = self.index()?;
-        let unfolded = if index.is_sparse() {
-            Some(unfold_index(self, &index)?)
-        } else {
-            None
-        };
+        let unfolded = unfold_if_sparse(self, &index)?;
         let index: &State = unfolded.as_ref().unwrap_or(&index);
-        let mut marked = index.entries().iter().filter(|entry| {
-            entry
-                .flags
-                .intersects(Flags::ASSUME_VALID | Flags::SKIP_WORKTREE)
-        });
+        let mut marked = index.entries().iter().filter(|entry| is_hidden(entry));
         let Some(first) = marked.next() else {
             return Ok(None);
         };
@@ -172,8 +155,16 @@ fn content_is(
     content.is_ok_and(is_same)
 }
 
-/// The same index with every folded-up folder replaced by the files in it.
-pub(super) fn unfold_index(worktree: &Worktree, index: &State) -> Result<State, Error> {
+/// Whether git is configured to ignore an entry.
+pub(super) fn is_hidden(entry: &gix::index::Entry) -> bool {
+    entry.flags.intersects(HIDDEN)
+}
+
+/// The same index with every folded-up folder replaced by the files in it; `None` where there is none.
+pub(super) fn unfold_if_sparse(worktree: &Worktree, index: &State) -> Result<Option<State>, Error> {
+    if !index.is_sparse() {
+        return Ok(None);
+    }
     let mut unfolded = State::new(index.object_hash());
     unfolded.set_timestamp(index.timestamp());
     for entry in index.entries() {
@@ -200,5 +191,5 @@ pub(super) fn unfold_index(worktree: &Worktree, index: &State) -> Result<State, 
         }
     }
     unfolded.sort_entries();
-    Ok(unfolded)
+    Ok(Some(unfolded))
 }

@@ -30,11 +30,7 @@ impl Worktree {
             return Ok(Vec::new());
         };
         let log = self.head_log()?;
-        let entries_read = std::cell::Cell::new(0);
-        let tail = reflog::read_tail(&log, |_| {
-            entries_read.set(entries_read.get() + 1);
-            entries_read.get() >= MAX_ENTRIES
-        })?;
+        let tail = reflog::read_newest(&log, MAX_ENTRIES)?;
         let leaves = |entry: &&reflog::ReflogEntry| {
             (!entry.action.makes() || entry.amends) && ![head, entry.new].contains(&entry.old)
         };

@@ -105,11 +105,7 @@ pub(super) fn compute_change(
     }
     for &node in parts.made {
         let tree = history.tree(node)?;
-        let before = match history.parents(node).first().copied() {
-            Some(parent) => history.tree(parent)?,
-            None => empty_tree,
-        };
-        if before != tree {
+        if history.parent_tree(node)? != tree {
             return Ok(NetEffect::Nothing);
         }
     }

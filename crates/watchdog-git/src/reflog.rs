@@ -199,6 +199,15 @@ impl ReflogTail {
     }
 }
 
+/// So many of the newest entries of a reflog, at least, oldest first.
+pub(super) fn read_newest(path: &Path, most: usize) -> Result<ReflogTail, Error> {
+    let entries_read = std::cell::Cell::new(0);
+    read_tail(path, |_| {
+        entries_read.set(entries_read.get() + 1);
+        entries_read.get() >= most
+    })
+}
+
 /// The entries of a reflog, oldest first: from the newest one on that `is_last` says so of, which is the first of them, or from the
 /// beginning where it says so of none. No file, no entries.
 pub(super) fn read_tail(

@@ -6,11 +6,11 @@ use std::fs;
 use std::path::Path;
 
 use gix::refs::file::Store;
-use gix::refs::store::init::Options;
 
 use super::error::Error;
 use super::file_state::is_own;
 use super::open::Worktree;
+use super::reftable::ref_store_options;
 use super::worktrees::FoundWorktree;
 
 /// The worktrees of one repository, opened one after the other.
@@ -88,11 +88,7 @@ fn turn_to(opened: Worktree, worktree: &FoundWorktree) -> Option<Worktree> {
         ignored_filters,
         ..
     } = opened;
-    let options = Options {
-        write_reflog: repo.refs.write_reflog,
-        precompose_unicode: repo.refs.precompose_unicode,
-        prohibit_windows_device_names: repo.refs.prohibit_windows_device_names,
-    };
+    let options = ref_store_options(&repo);
     repo.refs = Store::for_linked_worktree_opts(
         worktree.git_dir.clone(),
         worktree.common_dir.clone(),

@@ -93,10 +93,7 @@ pub(super) fn patch_of(
     node: HistoryIndex,
 ) -> Result<Option<String>, Error> {
     let after = history.tree(node)?;
-    let before = match history.parents(node).first().copied() {
-        Some(parent) => history.tree(parent)?,
-        None => ObjectId::empty_tree(after.kind()),
-    };
+    let before = history.parent_tree(node)?;
     if before == after {
         return Ok(None);
     }

@@ -53,8 +53,7 @@ pub(super) fn made_anew(
     // A walk of its own: the paint of the first one belongs to the other direction.
     let mut baseline_history = CommitHistory::new(worktree)?;
     let left_behind = baseline_history.range(head, baseline)?.commits;
-    let (theirs, all_theirs) =
-        compute_patches(worktree, &mut baseline_history, &left_behind, empty_tree)?;
+    let (theirs, all_theirs) = compute_patches(worktree, &mut baseline_history, &left_behind)?;
     let parents = |history: &CommitHistory<'_>, node| -> Vec<ObjectId> {
         (history
             .parents(node)
@@ -75,7 +74,7 @@ pub(super) fn made_anew(
         .filter(|node| made.contains(node))
         .copied()
         .collect();
-    let (ours, all_ours) = compute_patches(worktree, history, &candidates, empty_tree)?;
+    let (ours, all_ours) = compute_patches(worktree, history, &candidates)?;
     if !all_theirs || !all_ours {
         let detail = format!(
             "a side has more than {MAX_COMMITS} commits or {} MiB of changed files; what could not be compared does not count as made here",
@@ -106,15 +105,11 @@ fn compute_patches(
     worktree: &Worktree,
     history: &mut CommitHistory<'_>,
     commits: &[HistoryIndex],
-    empty_tree: ObjectId,
 ) -> Result<(Vec<(HistoryIndex, PatchId)>, bool), Error> {
     let mut patches = PatchIds::new(&worktree.repo, MAX_BYTES);
     let mut named = Vec::new();
     for &node in commits.iter().take(MAX_COMMITS) {
-        let before = match history.parents(node).first().copied() {
-            Some(parent) => history.tree(parent)?,
-            None => empty_tree,
-        };
+        let before = history.parent_tree(node)?;
         let after = history.tree(node)?;
         match patches.name(before, after)? {
             Some(patch) => named.push((node, patch)),

@@ -8,7 +8,7 @@ use jiff::Timestamp;
 
 use super::commit_text::tree_of;
 use super::content_ids::content_hash;
-use super::error::{Error, ReadContext as _};
+use super::error::Error;
 use super::known_refs::RefTip;
 use super::open::Worktree;
 use super::own_refs::STASH_KEEPER;
@@ -125,9 +125,8 @@ impl Worktree {
 
     /// The changed files of an entry, those of its index and the untracked ones included.
     fn read_stashed_files(&self, hex: &str) -> Result<Vec<(String, String)>, Error> {
-        let doing = || format!("read the stash entry {hex}");
-        let id = hex.parse::<ObjectId>().with_context(doing)?;
-        let entry = (self.repo.find_commit(id)).with_context(doing)?;
+        let entry = self.find_commit(hex, || format!("read the stash entry {hex}"))?;
+        let id = entry.id;
         let parents: Vec<ObjectId> = entry.parent_ids().map(gix::Id::detach).collect();
         let Some((base, others)) = parents.split_first() else {
             return Ok(Vec::new());

@@ -12,11 +12,12 @@ use std::time::SystemTime;
 
 use gix::bstr::{BStr, BString, ByteSlice};
 use gix::index::State;
-use gix::index::entry::{Flags, Mode};
+use gix::index::entry::Mode;
 use sha2::{Digest, Sha256};
 
 use super::comparison_parts::WorkTreeStatus;
 use super::file_state::{StatStamp, is_remote};
+use super::hidden::is_hidden;
 use super::path_text::{escape_path, unescape_path};
 use super::reftable::TABLES;
 use super::worktrees::FoundWorktree;
@@ -56,12 +57,11 @@ pub(super) fn compute_fingerprints(
     {
         return None;
     }
-    let hidden = Flags::ASSUME_VALID | Flags::SKIP_WORKTREE;
     if index.entries().len() + status.folders.len() + status.untracked.len() > MOST
         || index
             .entries()
             .iter()
-            .any(|entry| entry.mode == Mode::COMMIT || entry.flags.intersects(hidden))
+            .any(|entry| entry.mode == Mode::COMMIT || is_hidden(entry))
     {
         return None;
     }

@@ -122,6 +122,14 @@ impl<'w> CommitHistory<'w> {
             .map_or(&[], |p| &p.parents)
     }
 
+    /// The tree of a commit's first parent; the empty one where it has none.
+    pub(super) fn parent_tree(&mut self, node: HistoryIndex) -> Result<ObjectId, Error> {
+        match self.parents(node).first() {
+            Some(parent) => self.tree(*parent),
+            None => Ok(ObjectId::empty_tree(self.id(node).kind())),
+        }
+    }
+
     /// The tree of a commit, read if need be.
     pub(super) fn tree(&mut self, node: HistoryIndex) -> Result<ObjectId, Error> {
         self.require(node)?;

@@ -12,7 +12,7 @@ use std::sync::{Condvar, Mutex};
 
 use gix::bstr::{BStr, BString, ByteSlice};
 use gix::index::State;
-use gix::index::entry::{Flags, Mode};
+use gix::index::entry::Mode;
 use gix::worktree::stack::state::ignore::Source;
 use rustix::fs::{AtFlags, FileType, Mode as Access, OFlags};
 
@@ -23,6 +23,7 @@ use super::content::{
 use super::discover;
 use super::error::{Error, ReadContext as _};
 use super::file_state::StatStamp;
+use super::hidden::is_hidden;
 use super::index_folder::FolderIndexEntries;
 use super::listing::DirectoryEntries;
 use super::open::Worktree;
@@ -345,10 +346,7 @@ impl<'w> ScanThread<'w> {
             return entry.mode == Mode::COMMIT;
         }
         if entry.mode == Mode::COMMIT {
-            if entry
-                .flags
-                .intersects(Flags::ASSUME_VALID | Flags::SKIP_WORKTREE)
-            {
+            if is_hidden(entry) {
                 return true;
             }
             if !is_folder {
@@ -359,10 +357,7 @@ impl<'w> ScanThread<'w> {
             }
             return true;
         }
-        if entry
-            .flags
-            .intersects(Flags::ASSUME_VALID | Flags::SKIP_WORKTREE)
-        {
+        if is_hidden(entry) {
             return false;
         }
         let compared = if is_folder {
@@ -399,10 +394,7 @@ impl<'w> ScanThread<'w> {
             let path = entry.path(self.index).to_owned();
             if entry.stage_raw() != 0 {
                 self.status.conflicted.push(path);
-            } else if !entry
-                .flags
-                .intersects(Flags::ASSUME_VALID | Flags::SKIP_WORKTREE)
-            {
+            } else if !is_hidden(entry) {
                 self.status.unstaged.push(path);
             }
         }

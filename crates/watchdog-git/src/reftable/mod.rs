@@ -13,5 +13,5 @@ mod writing;
 
 pub use git_server::{GitProcessOutput, GitRunner, serve_with};
 pub(super) use git_server::{REFTABLE, get_git_server, is_served};
-pub(super) use served_worktree::ServedWorktree;
 pub use served_worktree::TABLES;
+pub(super) use served_worktree::{ServedWorktree, ref_store_options};

@@ -21,6 +21,15 @@ pub(super) struct MirroredRefs {
     pub refs: BTreeMap<String, RefValue>,
 }
 
+/// The options of a repository's refs, for a store of them elsewhere.
+pub(crate) fn ref_store_options(repo: &gix::Repository) -> gix::refs::store::init::Options {
+    gix::refs::store::init::Options {
+        write_reflog: repo.refs.write_reflog,
+        precompose_unicode: repo.refs.precompose_unicode,
+        prohibit_windows_device_names: repo.refs.prohibit_windows_device_names,
+    }
+}
+
 /// A worktree whose refs git serves.
 pub(crate) struct ServedWorktree {
     server: &'static ReftableGit,
@@ -56,11 +65,7 @@ impl ServedWorktree {
 
     /// Lets gix read the refs of this repository from the mirror.
     pub(crate) fn store(&self, repo: &gix::Repository) -> gix::refs::file::Store {
-        let options = gix::refs::store::init::Options {
-            write_reflog: repo.refs.write_reflog,
-            precompose_unicode: repo.refs.precompose_unicode,
-            prohibit_windows_device_names: repo.refs.prohibit_windows_device_names,
-        };
+        let options = ref_store_options(repo);
         gix::refs::file::Store::at_opts(self.folder().to_owned(), repo.object_hash(), options)
     }
 

@@ -10,7 +10,7 @@ use super::proof::entry_at;
 use super::spec_name::path_text;
 use super::{Snapshot, contents, diff, private};
 use crate::Worktree;
-use crate::commit_text::tree_of;
+use crate::commit_text::trees_around;
 use crate::error::{Error, ReadContext as _};
 
 /// A path whose committed content differs from the snapshot's public part.
@@ -58,19 +58,9 @@ impl Worktree {
         limit: u64,
         left_out: &BTreeSet<String>,
     ) -> Result<Vec<CommitMismatch>, Error> {
-        let doing = "look at what was committed";
-        let id = commit.parse::<ObjectId>().context(doing)?;
-        let commit_object = self.repo.find_commit(id).context(doing)?;
-        let before = tree_of(
-            &self.repo,
-            commit_object.parent_ids().next().map(gix::Id::detach),
-        )?;
-        self.contents_between(
-            (before, tree_of(&self.repo, id)?),
-            snapshot,
-            limit,
-            left_out,
-        )
+        let commit = self.find_commit(commit, || "look at what was committed")?;
+        let trees = trees_around(&self.repo, &commit)?;
+        self.contents_between(trees, snapshot, limit, left_out)
     }
 
     fn contents_between(

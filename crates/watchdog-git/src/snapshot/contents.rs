@@ -6,7 +6,7 @@ use std::time::SystemTime;
 
 use gix::ObjectId;
 use gix::bstr::{BStr, BString, ByteSlice};
-use gix::index::entry::{Flags, Stage};
+use gix::index::entry::Stage;
 use gix::objs::tree::EntryKind;
 use gix::state::InProgress;
 
@@ -20,6 +20,7 @@ use super::{diff, nested};
 use crate::Worktree;
 use crate::commit_text::tree_of;
 use crate::error::{Error, ReadContext as _};
+use crate::hidden::is_hidden;
 use crate::shared_modes::SharedModes;
 use crate::submodule::is_named;
 use watchdog_facts::evidence::GitOperation;
@@ -89,7 +90,7 @@ impl Worktree {
         let before = tree_of(repo, record.head)?;
         let index = nested::read_index(repo)?;
         let root = self.root();
-        let below = FolderWalk::open(root).with_context(|| format!("open {}", root.display()))?;
+        let below = self.open_folder_walk()?;
         let mut boundary = RepositoryBoundary::new(below);
         let mut paths: Vec<SnapshotPath> = Vec::new();
         for change in diff::diff_trees(repo, before, whole.tree)? {
@@ -110,13 +111,12 @@ impl Worktree {
             let unnamed = |(_, id)| !is_named(&root.join(as_path(path)), id).unwrap_or(false);
             let unnamed = kind == SnapshotPathKind::Submodule && change.after.is_some_and(unnamed);
             let entry = index.entry_by_path(path);
-            let unseen = Flags::ASSUME_VALID | Flags::SKIP_WORKTREE;
             paths.push(SnapshotPath {
                 text: path_text(path),
                 kind,
                 bytes: change.bytes,
                 untracked: index.entry_index_by_path(path).is_err(),
-                hidden: entry.is_some_and(|e| e.flags.intersects(unseen))
+                hidden: entry.is_some_and(is_hidden)
                     || whole.why_private(&change.path) == Some(NEWLY_IGNORED),
                 secret: whole.why_private(&change.path) == Some(SECRET),
                 nested: unnamed || boundary.crosses(path),

@@ -12,6 +12,9 @@ use gix::bstr::{BStr, BString, ByteSlice};
 use rustix::fs::{AtFlags, FileType, Mode, OFlags};
 use rustix::io::Errno;
 
+use crate::Worktree;
+use crate::error::{Error, ReadContext as _};
+
 /// The kind of a path on disk.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum PathKind {
@@ -69,6 +72,14 @@ pub(super) struct DiskEntry {
 pub(crate) struct FolderWalk {
     root: OwnedFd,
     last: Option<(BString, OwnedFd)>,
+}
+
+impl Worktree {
+    /// Opens its work tree to read files below it.
+    pub(super) fn open_folder_walk(&self) -> Result<FolderWalk, Error> {
+        let root = self.root();
+        FolderWalk::open(root).with_context(|| format!("open {}", root.display()))
+    }
 }
 
 /// Splits `a/b/c` into `a/b` and `c`.

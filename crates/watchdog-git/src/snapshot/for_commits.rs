@@ -8,12 +8,11 @@ use gix::objs::tree::EntryMode;
 
 use super::Snapshot;
 use super::blobs::{BlobWriteMode, CapturedFile, ObjectSink};
-use super::disk::FolderWalk;
 use super::proof::{any_entry_at, entry_at};
 use super::spec_name::path_text;
 use super::{diff, private};
 use crate::Worktree;
-use crate::commit_text::tree_of;
+use crate::commit_text::{tree_of, trees_around};
 use crate::error::{Error, ReadContext as _};
 
 /// A file before the work and with it.
@@ -120,9 +119,7 @@ impl Worktree {
         snapshot: &Snapshot,
         paths: &[&[u8]],
     ) -> Result<Vec<EntryToCommit>, Error> {
-        let root = self.root();
-        let mut below =
-            FolderWalk::open(root).with_context(|| format!("open {}", root.display()))?;
+        let mut below = self.open_folder_walk()?;
         let mut blobs = ObjectSink::dry(&self.repo);
         let tree = parse_id(&snapshot.tree, "read a snapshot")?;
         let mut entries = Vec::with_capacity(paths.len());
@@ -146,9 +143,7 @@ impl Worktree {
     /// # Errors
     /// When HEAD cannot be read.
     pub fn is_on_disk_as_committed(&self, paths: &[Vec<u8>]) -> Result<bool, Error> {
-        let root = self.root();
-        let mut below =
-            FolderWalk::open(root).with_context(|| format!("open {}", root.display()))?;
+        let mut below = self.open_folder_walk()?;
         let mut blobs = ObjectSink::dry(&self.repo);
         let head = self.head_tree()?;
         for path in paths {
@@ -215,8 +210,7 @@ impl Worktree {
             .head_id()?
             .ok_or_else(|| Error::read_failure(doing, "HEAD has no commit"))?;
         let commit = repo.find_commit(head).context(doing)?;
-        let tree = commit.tree_id().context(doing)?.detach();
-        let before = tree_of(repo, commit.parent_ids().next().map(gix::Id::detach))?;
+        let (before, tree) = trees_around(repo, &commit)?;
         let wanted: BTreeSet<&[u8]> = wanted.iter().copied().collect();
         let indexed = |path: &BStr| {
             index
@@ -260,17 +254,13 @@ impl Worktree {
     ) -> Result<Vec<&'p [u8]>, Error> {
         let doing = "look at what hooks changed";
         let repo = &self.repo;
-        let root = self.root();
-        let mut below =
-            FolderWalk::open(root).with_context(|| format!("open {}", root.display()))?;
+        let mut below = self.open_folder_walk()?;
         let mut blobs = ObjectSink::dry(repo);
         let head = self.head_tree()?;
         let work = parse_id(&snapshot.tree, doing)?;
         let mut steps = Vec::new();
         for commit in made {
-            let commit = repo.find_commit(parse_id(commit, doing)?).context(doing)?;
-            let before = tree_of(repo, commit.parent_ids().next().map(gix::Id::detach))?;
-            steps.push((before, commit.tree_id().context(doing)?.detach()));
+            steps.push(trees_around(repo, &self.find_commit(commit, || doing)?)?);
         }
         let size = |id: ObjectId| repo.find_header(id).map(|h| h.size()).context(doing);
         let mut uncommitted: Option<BTreeSet<String>> = None;

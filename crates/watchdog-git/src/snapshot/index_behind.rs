@@ -12,8 +12,8 @@ use super::contents::read_record;
 use super::proof::entry_at;
 use super::{diff, nested};
 use crate::Worktree;
-use crate::commit_text::tree_of;
-use crate::error::{Error, ReadContext as _};
+use crate::commit_text::{tree_of, trees_around};
+use crate::error::Error;
 
 /// The start of the line in a commit message that names the snapshot of a rescue.
 const TRAILER: &str = "Watchdog-Snapshot:";
@@ -52,10 +52,9 @@ impl Worktree {
         // By path, as it was before the first of the commits that changed it.
         let mut before: BTreeMap<BString, IndexContent> = BTreeMap::new();
         for commit in made {
-            let id = commit.parse::<ObjectId>().context(doing)?;
-            let commit = repo.find_commit(id).context(doing)?;
-            let parent = tree_of(repo, commit.parent_ids().next().map(gix::Id::detach))?;
-            for change in diff::diff_trees(repo, parent, tree_of(repo, id)?)? {
+            let commit = self.find_commit(commit, || doing)?;
+            let (parent, tree) = trees_around(repo, &commit)?;
+            for change in diff::diff_trees(repo, parent, tree)? {
                 before
                     .entry(change.path)
                     .or_insert(change.before.map(|(mode, id)| (mode.kind(), id)));
@@ -103,8 +102,7 @@ impl Worktree {
         let mut at = self.head_commit()?;
         let (mut commits, mut name) = (Vec::new(), None);
         while let Some(hex) = at.take().filter(|_| commits.len() < COMMITS) {
-            let id = hex.parse::<ObjectId>().context(doing)?;
-            let commit = self.repo.find_commit(id).context(doing)?;
+            let commit = self.find_commit(&hex, || doing)?;
             let message = commit.message_raw_sloppy().to_str_lossy().into_owned();
             let Some(named) = find_named_snapshot(&message) else {
                 break;

@@ -63,6 +63,7 @@ pub use index_behind::find_named_snapshot;
 pub(crate) use loose_ref::write_loose_ref;
 pub(crate) use record::build_signature;
 pub use restore_result::{RestoreError, RestoreResult, RestoreTarget, RestoredTo};
+pub(crate) use scan::{is_committable, mode_of};
 pub use show::{FileDiff, SnapshotDiff};
 pub use sizes::SnapshotSizes;
 pub(crate) use spec_name::for_ref as spec_for_ref;

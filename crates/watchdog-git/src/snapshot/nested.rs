@@ -9,6 +9,7 @@ use gix::index::entry::{Flags, Stage};
 
 use crate::error::{Error, ReadContext as _};
 use crate::file_state::is_absent;
+use crate::harden::deny_environment;
 
 /// The same repository without any filter program of any configuration.
 pub(super) fn without_filters(repo: &gix::Repository) -> Result<gix::Repository, Error> {
@@ -33,15 +34,11 @@ pub(super) fn without_filters(repo: &gix::Repository) -> Result<gix::Repository,
 /// The repository whose work tree is exactly `folder`.
 pub(super) fn open_nested(folder: &Path) -> Option<gix::Repository> {
     std::fs::symlink_metadata(folder.join(".git")).ok()?;
-    let mut permissions = gix::open::Permissions::all();
-    permissions.env.git_prefix = gix::sec::Permission::Deny;
-    permissions.env.objects = gix::sec::Permission::Deny;
-    permissions.config.env = false;
     let repo = gix::open_opts(
         folder,
         gix::open::Options::default()
             .config_overrides(["core.useReplaceRefs=false"])
-            .permissions(permissions),
+            .permissions(deny_environment()),
     )
     .ok()?;
     repo.workdir()?;

@@ -5,15 +5,16 @@ use std::io::{BufWriter, Write};
 use gix::ObjectId;
 use gix::bstr::{BString, ByteSlice};
 use gix::index::entry::{Flags, Mode, Stage};
-use gix::objs::tree::EntryKind;
 
 use super::blobs::ObjectSink;
 use super::private::WholeSnapshot;
 use super::record::StoredSnapshot;
 use super::restore_result::RestoreError;
+use super::scan::{is_committable, mode_of};
 use super::{diff, nested, tree};
 use crate::error::{Error, ReadContext as _};
 use crate::file_state::is_absent;
+use crate::hidden::HIDDEN;
 use crate::shared_modes::SharedModes;
 
 /// Restores the index under git's own lock, if HEAD has not moved since the snapshot.
@@ -64,16 +65,13 @@ pub(super) fn restore_index(
             ));
         }
     };
-    let plain = |e: &gix::index::Entry| {
-        e.stage() == Stage::Unconflicted && !e.flags.contains(Flags::INTENT_TO_ADD)
-    };
     if current.is_sparse() {
         return Ok((
             false,
             Some("the index is left as it is: it is a sparse one".into()),
         ));
     }
-    if !current.entries().iter().all(plain)
+    if !current.entries().iter().all(is_committable)
         || tree::of_index(repo, &current, &mut ObjectSink::dry(repo))? != head_tree
     {
         return Ok((
@@ -92,7 +90,7 @@ pub(super) fn restore_index(
             if i64::from(current_entry.stat.mtime.secs) < written {
                 entry.stat = current_entry.stat;
             }
-            entry.flags |= current_entry.flags & (Flags::ASSUME_VALID | Flags::SKIP_WORKTREE);
+            entry.flags |= current_entry.flags & HIDDEN;
         }
     }
     let mut file = gix::index::File::from_state(index, path);
@@ -156,12 +154,7 @@ fn as_recorded(
             Some(b'3') => Stage::Theirs,
             _ => continue,
         };
-        let mode = match mode.kind() {
-            EntryKind::Blob | EntryKind::Tree => Mode::FILE,
-            EntryKind::BlobExecutable => Mode::FILE_EXECUTABLE,
-            EntryKind::Link => Mode::SYMLINK,
-            EntryKind::Commit => Mode::COMMIT,
-        };
+        let mode = mode_of(mode.kind()).unwrap_or(Mode::FILE);
         conflicts.push((BString::from(&below_conflicts[2..]), stage, mode, id));
     }
     state.remove_entries(|_, path, _| conflicts.iter().any(|(conflict, ..)| conflict == path));

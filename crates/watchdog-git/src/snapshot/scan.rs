@@ -184,8 +184,7 @@ impl DiskScan<'_, '_> {
                 }
                 continue;
             };
-            let settled =
-                entry.stage() == Stage::Unconflicted && !entry.flags.contains(Flags::INTENT_TO_ADD);
+            let settled = is_committable(entry);
             let forced = scope.everything || scope.forced.contains(path);
             if settled && !forced && is_clean_by_index(entry, &stat, written, file_mode) {
                 continue;
@@ -565,7 +564,7 @@ pub(super) fn kind_of(mode: Mode) -> Option<EntryKind> {
 }
 
 /// How an entry of a tree is written in an index.
-pub(super) fn mode_of(kind: EntryKind) -> Option<Mode> {
+pub(crate) fn mode_of(kind: EntryKind) -> Option<Mode> {
     match kind {
         EntryKind::Blob => Some(Mode::FILE),
         EntryKind::BlobExecutable => Some(Mode::FILE_EXECUTABLE),
@@ -573,6 +572,11 @@ pub(super) fn mode_of(kind: EntryKind) -> Option<Mode> {
         EntryKind::Commit => Some(Mode::COMMIT),
         EntryKind::Tree => None,
     }
+}
+
+/// Whether a commit of the index would have an entry: not one in conflict, or still to come.
+pub(crate) fn is_committable(entry: &gix::index::Entry) -> bool {
+    entry.stage() == Stage::Unconflicted && !entry.flags.contains(Flags::INTENT_TO_ADD)
 }
 
 /// Whether the index alone shows that the file is as it was added.

@@ -334,11 +334,9 @@ fn scan_within(
     blobs: &mut ObjectSink<'_>,
     (rule, max_new_bytes): (PrivacyClassifier<'_>, Option<u64>),
 ) -> Result<ScannedChanges, Error> {
-    let root = worktree.root();
-    let below = FolderWalk::open(root).with_context(|| format!("open {}", root.display()))?;
     let mut scan = DiskScan {
-        root,
-        below,
+        root: worktree.root(),
+        below: worktree.open_folder_walk()?,
         blobs,
         scanned: ScannedChanges::default(),
         rule,
@@ -360,7 +358,11 @@ fn scan_within(
     if !passed_over.is_empty()
         && let Some(rules) = worktree.recorded_rules()
     {
-        scan.keep_newly_ignored(rules.find_newly_ignored(root, &passed_over).files);
+        scan.keep_newly_ignored(
+            rules
+                .find_newly_ignored(worktree.root(), &passed_over)
+                .files,
+        );
     }
     scan.take_new_files(max_new_bytes);
     for _ in 0..ROUNDS {

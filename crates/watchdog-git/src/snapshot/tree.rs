@@ -9,7 +9,7 @@ use gix::objs::tree::{Editor, Entry, EntryKind};
 use gix::objs::{Blob, Tree};
 
 use super::blobs::{CapturedFile, ObjectSink};
-use super::scan::{TreeEdit, kind_of};
+use super::scan::{TreeEdit, is_committable, kind_of};
 use crate::error::{Error, ReadContext as _};
 
 /// Folder of the stages of a conflict in the third parent: `conflicts/<stage>/<path>`.
@@ -35,10 +35,7 @@ pub(super) fn of_index(
     index: &gix::index::File,
     blobs: &mut ObjectSink<'_>,
 ) -> Result<ObjectId, Error> {
-    let settled = |e: &gix::index::Entry| {
-        e.stage() == Stage::Unconflicted && !e.flags.contains(Flags::INTENT_TO_ADD)
-    };
-    if index.entries().iter().all(settled)
+    if index.entries().iter().all(is_committable)
         && let Some(cached) = index.tree().filter(|t| t.num_entries.is_some())
         && repo.has_object(cached.id)
     {

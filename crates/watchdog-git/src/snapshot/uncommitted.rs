@@ -10,7 +10,7 @@ use gix::objs::tree::EntryKind;
 
 use super::blobs::ObjectSink;
 use super::contents::RepositoryBoundary;
-use super::disk::{FolderWalk, PathKind, as_path};
+use super::disk::{PathKind, as_path};
 use super::proof::entry_at;
 use super::scan::{TreeEdit, kind_of};
 use super::spec_name::path_text;
@@ -18,6 +18,7 @@ use super::take::{read_index, scan_changes};
 use super::{FileBeforeAfter, SnapshotPath, SnapshotPathKind, nested};
 use crate::Worktree;
 use crate::error::{Error, ReadContext as _};
+use crate::hidden::is_hidden;
 use crate::submodule::is_named;
 use watchdog_facts::evidence::LeftOut;
 
@@ -86,7 +87,7 @@ impl Worktree {
             now.insert(path.clone(), standing);
         }
         let root = self.root();
-        let below = FolderWalk::open(root).with_context(|| format!("open {}", root.display()))?;
+        let below = self.open_folder_walk()?;
         let mut boundary = RepositoryBoundary::new(below);
         let mut paths = Vec::with_capacity(now.len());
         for (path, standing) in now {
@@ -110,10 +111,7 @@ impl Worktree {
                 },
                 bytes,
                 untracked: index.entry_index_by_path(name).is_err(),
-                hidden: entry.is_some_and(|e| {
-                    e.flags
-                        .intersects(Flags::ASSUME_VALID | Flags::SKIP_WORKTREE)
-                }),
+                hidden: entry.is_some_and(is_hidden),
                 secret: false,
                 nested: unnamed || boundary.crosses(name),
                 path: path.into(),
@@ -150,9 +148,7 @@ impl Worktree {
             }
             _ => None,
         };
-        let root = self.root();
-        let mut below =
-            FolderWalk::open(root).with_context(|| format!("open {}", root.display()))?;
+        let mut below = self.open_folder_walk()?;
         let after = match below
             .lstat(name)
             .ok()

@@ -21,7 +21,21 @@ use crate::{HistoryPoint, KnownRefs, Worktree, escape_path, unescape_path};
 /// How many recorded refs are searched for a file.
 const MOST_TIPS: usize = 5_000;
 
+fn parse_tree(hex: &str) -> Result<ObjectId, Error> {
+    hex.parse::<ObjectId>()
+        .with_context(|| format!("read tree {hex}"))
+}
+
 impl Worktree {
+    fn edit_tree(
+        &self,
+        tree: ObjectId,
+        changes: &BTreeMap<BString, TreeEdit>,
+    ) -> Result<String, Error> {
+        let edited = tree::edit_tree(&self.repo, tree, changes, &mut ObjectSink::new(&self.repo))?;
+        Ok(edited.to_hex().to_string())
+    }
+
     /// The tree of a commit, hexadecimal; the empty one where there is no commit yet.
     ///
     /// # Errors
@@ -54,11 +68,10 @@ impl Worktree {
         source: &str,
     ) -> Result<String, Error> {
         let doing = || format!("read tree {source}");
-        let read = |hex: &str| {
-            hex.parse::<ObjectId>()
-                .with_context(|| format!("read tree {hex}"))
-        };
-        let source_tree = self.repo.find_tree(read(source)?).with_context(doing)?;
+        let source_tree = self
+            .repo
+            .find_tree(parse_tree(source)?)
+            .with_context(doing)?;
         let mut changes = BTreeMap::new();
         for path in paths {
             let path = BString::from(unescape_path(path));
@@ -70,13 +83,7 @@ impl Worktree {
             });
             changes.insert(path, change);
         }
-        let edited = tree::edit_tree(
-            &self.repo,
-            read(tree)?,
-            &changes,
-            &mut ObjectSink::new(&self.repo),
-        )?;
-        Ok(edited.to_hex().to_string())
+        self.edit_tree(parse_tree(tree)?, &changes)
     }
 
     /// A tree in which these files, percent-escaped where not UTF-8, are empty where they are.
@@ -105,8 +112,7 @@ impl Worktree {
                 changes.insert(path, TreeEdit::Exactly(mode.kind(), empty));
             }
         }
-        let edited = tree::edit_tree(&self.repo, id, &changes, &mut ObjectSink::new(&self.repo))?;
-        Ok(edited.to_hex().to_string())
+        self.edit_tree(id, &changes)
     }
 
     /// A tree with this file, whose mode stays where it is there.
@@ -121,8 +127,7 @@ impl Worktree {
         let mode = entry_at(&self.repo, id, path.as_ref())?.map(|(mode, _)| mode.kind());
         let edit = TreeEdit::Exactly(mode.unwrap_or(EntryKind::Blob), blob.detach());
         let changes = BTreeMap::from([(path, edit)]);
-        let edited = tree::edit_tree(&self.repo, id, &changes, &mut ObjectSink::new(&self.repo))?;
-        Ok(edited.to_hex().to_string())
+        self.edit_tree(id, &changes)
     }
 
     /// The text of a file of a tree; `None` where it has no such file, or that is no text.
@@ -146,11 +151,7 @@ impl Worktree {
     /// # Errors
     /// If an object cannot be read.
     pub fn differing_paths(&self, before: &str, after: &str) -> Result<BTreeSet<String>, Error> {
-        let read = |hex: &str| {
-            hex.parse::<ObjectId>()
-                .with_context(|| format!("read tree {hex}"))
-        };
-        let differences = diff::diff_trees(&self.repo, read(before)?, read(after)?)?;
+        let differences = diff::diff_trees(&self.repo, parse_tree(before)?, parse_tree(after)?)?;
         Ok(differences
             .into_iter()
             .map(|difference| escape_path(difference.path.as_bstr()))
@@ -199,9 +200,7 @@ impl Worktree {
     /// If an object cannot be read, or a file cannot be written; if all take more than `space` bytes, before any is.
     pub fn write_tree(&self, tree: &str, folder: &Path, space: u64) -> Result<(), Error> {
         let doing = |path: &str| format!("write {path} of tree {tree}");
-        let id = tree
-            .parse::<ObjectId>()
-            .with_context(|| format!("read tree {tree}"))?;
+        let id = parse_tree(tree)?;
         let below = FolderWalk::open(folder).with_context(|| doing("the files"))?;
         let mut writer = DiskWriter::new(&self.repo, below);
         let empty = ObjectId::empty_tree(self.repo.object_hash());
