@@ -19,6 +19,7 @@ use super::preset::definition::{RunningList, TranscriptLocation};
 use super::preset::{AgentPreset, PresetCatalog};
 use super::session_id::is_session_id;
 use super::transcript::{ClaudeHome, TranscriptFile};
+use watchdog_facts::display::to_hex;
 use watchdog_system::{open_regular_file, read_entries};
 
 /// How many names of a folder are read.
@@ -344,12 +345,7 @@ enum FirstLine {
 /// Whether a session's folder is this one: by its path, or by the hash of its path, as Gemini CLI writes it.
 fn is_folder(cwd: &str, root: &Path) -> bool {
     use std::os::unix::ffi::OsStrExt as _;
-    let hash = || {
-        Sha256::digest(root.as_os_str().as_bytes())
-            .iter()
-            .map(|byte| format!("{byte:02x}"))
-            .collect::<String>()
-    };
+    let hash = || to_hex(&Sha256::digest(root.as_os_str().as_bytes()));
     Path::new(cwd) == root
         || cwd.len() == 64 && cwd == hash()
         || cwd.starts_with('/') && fs::canonicalize(cwd).is_ok_and(|cwd| cwd == root)

@@ -15,6 +15,11 @@ pub enum LineFeedEscaping {
     Escape,
 }
 
+/// The bytes in lower-case hexadecimal digits.
+pub fn to_hex(bytes: &[u8]) -> String {
+    bytes.iter().map(|byte| format!("{byte:02x}")).collect()
+}
+
 /// Escapes control, C1 and bidirectional characters, line feeds and tabs aside. See [`escape_text`].
 pub fn escape_for_display(text: &str) -> String {
     escape_text(text, LineFeedEscaping::Keep).into_owned()

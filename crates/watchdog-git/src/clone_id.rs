@@ -13,7 +13,7 @@ use super::discover::pointed_to;
 use super::error::{Error, ReadContext as _};
 use super::open::Worktree;
 use super::shared_modes::SharedModes;
-use watchdog_system::read_regular_file;
+use watchdog_system::{is_missing, read_regular_file};
 
 /// The folder of watchdog in a git directory.
 const FOLDER: &str = "watchdog";
@@ -71,14 +71,10 @@ impl Worktree {
     pub fn remove_clone_id(&self) -> Result<(), Error> {
         let path = self.clone_id_path();
         match fs::remove_file(&path) {
-            Err(error)
-                if !matches!(error.kind(), ErrorKind::NotFound | ErrorKind::NotADirectory) =>
-            {
-                Err(Error::read_error(
-                    format!("remove {}", path.display()),
-                    error,
-                ))
-            }
+            Err(error) if !is_missing(&error) => Err(Error::read_error(
+                format!("remove {}", path.display()),
+                error,
+            )),
             _ => {
                 // A folder with files of others stays.
                 let _ = fs::remove_dir(self.common_dir().join(FOLDER));

@@ -1,7 +1,6 @@
 //! Hashes the content of uncommitted files, to find out later whether a file is as it was.
 
 use std::ffi::OsStr;
-use std::fmt::Write as _;
 use std::fs;
 use std::io::{self, Read as _};
 use std::os::unix::ffi::OsStrExt as _;
@@ -13,10 +12,11 @@ use sha2::{Digest, Sha256};
 use super::error::Error;
 use super::open::Worktree;
 use super::path_text::unescape_path;
+use watchdog_facts::display::to_hex;
 use watchdog_facts::evidence::Changes;
 use watchdog_facts::ignored_files::IgnoredFiles;
 use watchdog_facts::session_work::ContentIds;
-use watchdog_system::open_regular_file;
+use watchdog_system::{is_missing, open_regular_file};
 
 impl Worktree {
     /// Everything uncommitted, with what it holds. Reads only files that are uncommitted.
@@ -59,14 +59,7 @@ impl Worktree {
     pub fn content_id(&self, path: &str) -> String {
         match id_of(&self.root().join(OsStr::from_bytes(&unescape_path(path)))) {
             Ok(id) => id,
-            Err(error)
-                if matches!(
-                    error.kind(),
-                    io::ErrorKind::NotFound | io::ErrorKind::NotADirectory
-                ) =>
-            {
-                "absent".into()
-            }
+            Err(error) if is_missing(&error) => "absent".into(),
             // Such a file is never taken for one that was read.
             Err(error) => format!("unreadable:{:?}", error.kind()),
         }
@@ -107,10 +100,5 @@ pub(super) fn content_hash(bytes: &[u8]) -> String {
 }
 
 fn short_hex(hash: Sha256) -> String {
-    hash.finalize()[..16]
-        .iter()
-        .fold(String::new(), |mut hex, byte| {
-            let _ = write!(hex, "{byte:02x}");
-            hex
-        })
+    to_hex(&hash.finalize()[..16])
 }

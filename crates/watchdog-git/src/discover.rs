@@ -10,7 +10,7 @@ use std::path::{Path, PathBuf};
 use super::error::Error;
 use super::special::special_file;
 use watchdog_facts::shell_line::shell_path;
-use watchdog_system::read_regular_file;
+use watchdog_system::{is_missing, read_regular_file};
 
 /// The largest file of a few words that is read, in bytes.
 const MOST_BYTES: u64 = 1 << 20;
@@ -37,11 +37,7 @@ pub(super) fn dot_git(path: &Path) -> Result<PathBuf, Error> {
                     return Ok(candidate);
                 }
             }
-            Err(e)
-                if matches!(
-                    e.kind(),
-                    std::io::ErrorKind::NotFound | std::io::ErrorKind::NotADirectory
-                ) => {}
+            Err(e) if is_missing(&e) => {}
             Err(e) => return Err(new_broken_error(&candidate, e)),
         }
         if looks_like_git_dir(folder) {

@@ -2,7 +2,7 @@
 
 use std::collections::BTreeSet;
 use std::fs;
-use std::io::{self, ErrorKind};
+use std::io;
 use std::os::unix::ffi::OsStrExt as _;
 use std::os::unix::fs::MetadataExt as _;
 use std::path::{Component, Path, PathBuf};
@@ -21,7 +21,7 @@ use watchdog_facts::gate_hooks::{
     GATE_HOOKS, GateHook, GateHooks, GateOff, GateOffKind, does_nothing,
 };
 use watchdog_facts::shell_line::{WorktreeCommands, shell_path};
-use watchdog_system::read_regular_file;
+use watchdog_system::{is_missing, read_regular_file};
 
 /// A larger hook is not read.
 const MAX_HOOK: u64 = 16 << 20;
@@ -369,7 +369,7 @@ fn is_executable(hook: &GateHook) -> bool {
 /// Size, mode and bytes of a file; `None` where there is none.
 fn read_file(path: &Path) -> io::Result<Option<(u64, u32, Vec<u8>)>> {
     let metadata = match fs::metadata(path) {
-        Err(error) if matches!(error.kind(), ErrorKind::NotFound | ErrorKind::NotADirectory) => {
+        Err(error) if is_missing(&error) => {
             return Ok(None);
         }
         metadata => metadata?,

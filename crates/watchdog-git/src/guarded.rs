@@ -5,7 +5,6 @@
 //! count as different. Only one thing excuses a difference: it existed when the commit became the anchor.
 
 use std::collections::{BTreeMap, BTreeSet};
-use std::io;
 use std::path::Path;
 
 use gix::ObjectId;
@@ -394,14 +393,6 @@ fn is_as_then(on_disk: &DiskContent, is_expected: bool, then: AnchorContent<'_>)
         DiskContent::Absent => !is_expected || then == Some(&None),
         DiskContent::Content(id) => then.and_then(Option::as_deref) == Some(id),
     }
-}
-
-/// Whether the path does not exist, as opposed to being unreadable.
-pub(super) fn is_absent(error: &io::Error) -> bool {
-    matches!(
-        error.kind(),
-        io::ErrorKind::NotFound | io::ErrorKind::NotADirectory
-    )
 }
 
 /// Whether a folder is a worktree of a repository of its own.

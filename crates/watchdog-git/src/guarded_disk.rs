@@ -17,9 +17,11 @@ use rustix::fs::{Mode as Access, OFlags};
 use sha2::{Digest, Sha256};
 
 use super::error::{Error, ReadContext as _};
-use super::guarded::{has_dot_git, is_absent};
+use super::guarded::has_dot_git;
 use super::open::Worktree;
 use super::worktrees::worktrees_of;
+use watchdog_facts::display::to_hex;
+use watchdog_system::is_missing;
 
 /// The content of a path on disk.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -68,7 +70,7 @@ impl<'w> DiskComparer<'w> {
         }
         let metadata = match file.symlink_metadata() {
             Ok(metadata) => metadata,
-            Err(error) if is_absent(&error) => return Ok(DiskContent::Absent),
+            Err(error) if is_missing(&error) => return Ok(DiskContent::Absent),
             Err(error) => return Err(error),
         };
         let expected_mode = expected.map(|(mode, _)| mode);
@@ -154,7 +156,7 @@ impl<'w> DiskComparer<'w> {
             }
             let entries = match fs::read_dir(&path) {
                 Ok(entries) => entries,
-                Err(error) if is_absent(&error) => continue,
+                Err(error) if is_missing(&error) => continue,
                 Err(error) => return Err(Error::read_error(doing(), error)),
             };
             for entry in entries {
@@ -278,7 +280,7 @@ impl<'w> DiskComparer<'w> {
             match self.path_of(path[..end].as_bstr()).symlink_metadata() {
                 Ok(metadata) if metadata.is_dir() => {}
                 Ok(_) => return Ok(false),
-                Err(error) if is_absent(&error) => return Ok(false),
+                Err(error) if is_missing(&error) => return Ok(false),
                 Err(error) => return Err(error),
             }
         }
@@ -412,10 +414,6 @@ fn lfs_content(blob: &[u8]) -> Option<String> {
     text.lines()
         .find_map(|line| line.strip_prefix("oid sha256:"))
         .map(str::to_owned)
-}
-
-fn to_hex(bytes: &[u8]) -> String {
-    bytes.iter().map(|byte| format!("{byte:02x}")).collect()
 }
 
 #[cfg(test)]

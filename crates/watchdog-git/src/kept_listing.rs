@@ -1,13 +1,13 @@
 //! Keeps a list of names with the versions of the folders and files that it was read from. It holds as long as those have not changed.
 
 use std::fs;
-use std::io::ErrorKind;
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::{Duration, Instant, SystemTime};
 
 use super::error::Error;
 use super::file_state::{StatStamp, is_remote, version_of};
+use watchdog_system::is_missing;
 
 /// The last lists of the names of branches and linked worktrees.
 #[derive(Default)]
@@ -138,11 +138,7 @@ impl<T> NewListing<T> {
     ) -> Result<impl Iterator<Item = std::io::Result<fs::DirEntry>> + use<T>, Error> {
         self.reads(folder);
         let entries = match fs::read_dir(folder) {
-            Err(error)
-                if matches!(error.kind(), ErrorKind::NotFound | ErrorKind::NotADirectory) =>
-            {
-                None
-            }
+            Err(error) if is_missing(&error) => None,
             read => Some(read.map_err(|e| listing_failure(folder, e))?),
         };
         Ok(entries.into_iter().flatten())

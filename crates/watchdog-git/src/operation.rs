@@ -7,7 +7,7 @@ use super::error::{Error, ReadContext as _};
 use super::open::Worktree;
 use super::path_text::escape_path;
 use watchdog_facts::evidence::{Commits, GitOperation};
-use watchdog_system::read_regular_file;
+use watchdog_system::{is_missing, read_regular_file};
 
 impl Worktree {
     /// The unfinished operation here, and paths in conflict (percent-escaped where not UTF-8, at most [`Commits::LISTED`]).
@@ -79,11 +79,7 @@ fn in_git_dir(git_dir: &Path) -> io::Result<Option<GitOperation>> {
             b"revert" => return Ok(Some(GitOperation::Revert)),
             _ => {}
         },
-        Err(e)
-            if matches!(
-                e.kind(),
-                io::ErrorKind::NotFound | io::ErrorKind::NotADirectory
-            ) => {}
+        Err(e) if is_missing(&e) => {}
         Err(e) => return Err(e),
     }
     Ok(has("BISECT_LOG")?.then_some(GitOperation::Bisect))

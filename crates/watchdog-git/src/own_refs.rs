@@ -16,6 +16,7 @@ use super::error::{Error, ReadContext as _};
 use super::open::Worktree;
 use super::reftable::{GitProcessOutput, get_git_server};
 use super::verified::peel_tags;
+use watchdog_system::is_missing;
 
 /// The messages of the empty commits that keep others, which are their parents.
 pub(super) const STASH_KEEPER: &str = "watchdog: entries of the stash";
@@ -79,9 +80,6 @@ pub(crate) fn require_readable(repo: &gix::Repository, prefix: &str) -> Result<b
     let entries = fs::metadata(&folder)
         .and_then(|_| fs::read_dir(&folder)?.collect::<std::io::Result<Vec<_>>>())
         .map(|entries| !entries.is_empty());
-    let is_missing = |error: &std::io::Error| {
-        matches!(error.kind(), ErrorKind::NotFound | ErrorKind::NotADirectory)
-    };
     match (entries, fs::metadata(&packed)) {
         (Err(error), _) | (_, Err(error)) if !is_missing(&error) => Err(Error::read_failure(
             format!("list the refs in {}", folder.display()),
@@ -297,9 +295,7 @@ impl Worktree {
         }
         for file in [&path, &log] {
             match fs::remove_file(file) {
-                Err(error)
-                    if !matches!(error.kind(), ErrorKind::NotFound | ErrorKind::NotADirectory) =>
-                {
+                Err(error) if !is_missing(&error) => {
                     return Err(Error::read_error(doing(), error));
                 }
                 _ => {}

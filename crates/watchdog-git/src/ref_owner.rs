@@ -3,7 +3,7 @@
 
 use std::collections::HashSet;
 use std::fs;
-use std::io::{self, ErrorKind};
+use std::io;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
@@ -16,7 +16,7 @@ use super::open::Worktree;
 use super::origin_evidence::OriginEvidence;
 use super::worktree_id::worktree_id;
 use watchdog_facts::ref_list::RefList;
-use watchdog_system::read_regular_file;
+use watchdog_system::{is_missing, read_regular_file};
 
 /// The largest HEAD that is read, in bytes.
 const MOST_BYTES: u64 = 1 << 20;
@@ -226,13 +226,9 @@ pub(super) fn git_dirs(common_dir: &Path) -> Result<Vec<PathBuf>, Error> {
 /// Entries of a folder; empty if it does not exist.
 fn list_folder_entries(folder: &Path) -> Result<Vec<fs::DirEntry>, Error> {
     match fs::read_dir(folder).and_then(Iterator::collect) {
-        Err(error) if is_gone(&error) => Ok(Vec::new()),
+        Err(error) if is_missing(&error) => Ok(Vec::new()),
         read => read.map_err(|error| new_read_error(folder, &error)),
     }
-}
-
-pub(super) fn is_gone(error: &io::Error) -> bool {
-    matches!(error.kind(), ErrorKind::NotFound | ErrorKind::NotADirectory)
 }
 
 pub(super) fn new_read_error(path: &Path, error: &io::Error) -> Error {
@@ -281,7 +277,7 @@ fn head_text(git_dir: &Path) -> Result<Option<String>, Error> {
         _ => Ok(None),
     };
     match read() {
-        Err(error) if is_gone(&error) => Ok(None),
+        Err(error) if is_missing(&error) => Ok(None),
         read => read.map_err(|error| new_read_error(&head, &error)),
     }
 }
@@ -305,7 +301,7 @@ pub(super) fn branch_logs(
             Ok(kind) if kind.is_dir() => branch_logs(&entry.path(), &name, logs)?,
             Ok(kind) if kind.is_file() => logs.push((name, entry.path())),
             Ok(_) => {}
-            Err(error) if is_gone(&error) => {}
+            Err(error) if is_missing(&error) => {}
             Err(error) => return Err(new_read_error(&entry.path(), &error)),
         }
     }

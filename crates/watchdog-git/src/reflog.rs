@@ -8,7 +8,7 @@ use std::path::{Path, PathBuf};
 use gix::ObjectId;
 
 use super::error::Error;
-use watchdog_system::open_regular_file;
+use watchdog_system::{is_missing, open_regular_file};
 
 /// A movement of a ref.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -221,12 +221,7 @@ pub(super) fn read_tail(
     };
     let mut file = match open_regular_file(path) {
         Ok(file) => file,
-        Err(e)
-            if matches!(
-                e.kind(),
-                std::io::ErrorKind::NotFound | std::io::ErrorKind::NotADirectory
-            ) =>
-        {
+        Err(e) if is_missing(&e) => {
             return Ok(tail(Vec::new(), None));
         }
         Err(e) => return Err(new_read_error(path, e)),

@@ -5,10 +5,10 @@ use gix::bstr::ByteSlice;
 use super::error::{Error, ReadContext as _};
 use super::open::Worktree;
 use super::own_refs::list_refs_below;
-use super::ref_owner::{git_dirs, is_gone, new_read_error};
+use super::ref_owner::{git_dirs, new_read_error};
 use super::snapshot::spec_for_ref;
 use super::verified::peel_tags;
-use watchdog_system::read_regular_file;
+use watchdog_system::{is_missing, read_regular_file};
 
 /// Prefix of these branches below `refs/heads/`.
 const PREFIX: &str = "watchdog/rescue/";
@@ -155,7 +155,7 @@ impl Worktree {
                         .strip_prefix("ref:")
                         .map(|name| name.trim().to_owned()),
                 ),
-                Err(error) if is_gone(&error) => {}
+                Err(error) if is_missing(&error) => {}
                 Err(error) => return Err(new_read_error(&head, &error)),
             }
         }

@@ -13,6 +13,7 @@ use super::origin_evidence::{OriginEvidence, RescuedCommit};
 use super::patch::PatchIds;
 use super::snapshot::find_named_snapshot;
 use super::walk::{CommitHistory, HistoryIndex};
+use watchdog_facts::display::to_hex;
 
 /// How many bytes of files are read to name changes.
 const MAX_BYTES: u64 = 64 << 20;
@@ -131,8 +132,4 @@ impl CommitAuthorship {
             names_a_snapshot,
         })
     }
-}
-
-pub(super) fn to_hex(bytes: &[u8]) -> String {
-    bytes.iter().map(|byte| format!("{byte:02x}")).collect()
 }

@@ -21,7 +21,8 @@ use super::hidden::is_hidden;
 use super::path_text::{escape_path, unescape_path};
 use super::reftable::TABLES;
 use super::worktrees::FoundWorktree;
-use watchdog_system::read_regular_file;
+use watchdog_facts::display::to_hex;
+use watchdog_system::{is_missing, read_regular_file};
 
 /// The maximum number of paths: beyond it, reading their stat data costs almost as much as a scan.
 pub(super) const MOST: usize = 4000;
@@ -212,12 +213,7 @@ impl StatFingerprints {
                 scanned_at,
             )?;
         }
-        Some(
-            hash.finalize()
-                .iter()
-                .map(|byte| format!("{byte:02x}"))
-                .collect(),
-        )
+        Some(to_hex(&hash.finalize()))
     }
 }
 
@@ -293,12 +289,7 @@ fn add_path(hash: &mut Sha256, path: &Path, scanned_at: SystemTime) -> Option<()
     hash.update([0]);
     match fs::symlink_metadata(path) {
         Ok(metadata) => add_metadata(hash, &metadata, scanned_at),
-        Err(error)
-            if matches!(
-                error.kind(),
-                std::io::ErrorKind::NotFound | std::io::ErrorKind::NotADirectory
-            ) =>
-        {
+        Err(error) if is_missing(&error) => {
             hash.update([1]);
             Some(())
         }

@@ -11,6 +11,7 @@ use sha2::{Digest as _, Sha256};
 use super::error::{Error, ReadContext as _};
 use super::open::Worktree;
 use super::path_text::unescape_path;
+use watchdog_facts::display::to_hex;
 
 impl Worktree {
     /// A hash of HEAD, its branch and the entries of the index. Refreshed stat data leaves it equal.
@@ -27,10 +28,7 @@ impl Worktree {
             hash.update(entry.id.as_bytes());
             hash.update(entry.mode.bits().to_le_bytes());
         }
-        Ok(hash.finalize()[..16]
-            .iter()
-            .map(|byte| format!("{byte:02x}"))
-            .collect())
+        Ok(to_hex(&hash.finalize()[..16]))
     }
 
     /// The newest change time of these paths, of the index, and of what says where HEAD is. A path that is gone counts by the folder that it

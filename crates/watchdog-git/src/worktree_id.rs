@@ -7,6 +7,7 @@ use std::path::Path;
 use sha2::{Digest, Sha256};
 
 use super::open::Worktree;
+use watchdog_facts::display::to_hex;
 
 impl Worktree {
     /// A short hexadecimal name of this worktree, the same in every process and every time.
@@ -44,8 +45,5 @@ fn short_id(parts: &[&[u8]]) -> String {
         hash.update(part);
         hash.update([0]);
     }
-    hash.finalize()[..8]
-        .iter()
-        .map(|byte| format!("{byte:02x}"))
-        .collect()
+    to_hex(&hash.finalize()[..8])
 }

@@ -13,7 +13,7 @@ use super::error::Error;
 use super::harden;
 use super::worktree_id::worktree_id;
 use watchdog_facts::shell_line::shell_path;
-use watchdog_system::{read_git_settings, read_regular_file};
+use watchdog_system::{is_missing, read_git_settings, read_regular_file};
 
 /// More linked worktrees than this of one repository are not listed.
 const MOST: usize = 100_000;
@@ -214,9 +214,7 @@ pub(super) fn list_worktrees(common_dir: &Path) -> Vec<ListedWorktree> {
             .filter(|entry| is_folder(entry))
             .map(fs::DirEntry::file_name)
             .collect(),
-        Err(error) if matches!(error.kind(), ErrorKind::NotFound | ErrorKind::NotADirectory) => {
-            Vec::new()
-        }
+        Err(error) if is_missing(&error) => Vec::new(),
         // Worktrees that cannot be listed are there all the same: a list without them would be taken for the whole.
         Err(error) => {
             let why = format!("its linked worktrees cannot be listed: {error}");
@@ -376,7 +374,7 @@ pub(super) fn read_linked(common_dir: &Path, git_dir: PathBuf) -> FoundWorktree 
 fn read_worktree_state(dot_git: &Path, git_dir: &Path) -> WorktreeState {
     let text = match read_file(dot_git) {
         Ok(text) => text,
-        Err(error) if matches!(error.kind(), ErrorKind::NotFound | ErrorKind::NotADirectory) => {
+        Err(error) if is_missing(&error) => {
             // A folder with something in it is no worktree that was removed, and one that cannot be read may have something in it.
             let root = dot_git.parent().unwrap_or(dot_git);
             match fs::read_dir(root).map(|mut entries| entries.next().is_some()) {
@@ -385,9 +383,7 @@ fn read_worktree_state(dot_git: &Path, git_dir: &Path) -> WorktreeState {
                         why: format!("{} is missing", dot_git.display()),
                     };
                 }
-                Err(error)
-                    if !matches!(error.kind(), ErrorKind::NotFound | ErrorKind::NotADirectory) =>
-                {
+                Err(error) if !is_missing(&error) => {
                     return WorktreeState::Broken {
                         why: format!("{}: {error}", root.display()),
                     };

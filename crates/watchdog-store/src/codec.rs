@@ -5,6 +5,7 @@ use std::os::unix::ffi::{OsStrExt, OsStringExt};
 use std::path::{Path, PathBuf};
 
 use sha2::{Digest, Sha256};
+use watchdog_facts::display::to_hex;
 
 /// Percent-escapes every byte that `keep` refuses, and `%` itself.
 fn percent_escape(bytes: &[u8], keep: impl Fn(u8) -> bool) -> String {
@@ -115,19 +116,12 @@ pub(super) fn sha256_hex(parts: &[&[u8]]) -> String {
         hasher.update((part.len() as u64).to_le_bytes());
         hasher.update(part);
     }
-    hasher
-        .finalize()
-        .iter()
-        .map(|byte| format!("{byte:02x}"))
-        .collect()
+    to_hex(&hasher.finalize())
 }
 
 /// The first half of the SHA-256 of a text, in lower-case hexadecimal digits.
 pub fn short_hash(text: &str) -> String {
-    Sha256::digest(text.as_bytes())[..16]
-        .iter()
-        .map(|byte| format!("{byte:02x}"))
-        .collect()
+    to_hex(&Sha256::digest(text.as_bytes())[..16])
 }
 
 #[cfg(test)]

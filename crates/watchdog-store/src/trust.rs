@@ -9,7 +9,7 @@ use std::path::{Path, PathBuf};
 
 use jiff::Timestamp;
 use serde::{Deserialize, Serialize};
-use watchdog_system::read_entries;
+use watchdog_system::{is_missing, read_entries};
 
 use super::codec::{path_from_text, path_to_text, sha256_hex};
 use super::error::StoreError;
@@ -136,12 +136,7 @@ impl TrustStore {
         let file = self.dir.join(hash);
         let bytes = match fs::read(&file) {
             Ok(bytes) => bytes,
-            Err(e)
-                if matches!(
-                    e.kind(),
-                    io::ErrorKind::NotFound | io::ErrorKind::NotADirectory
-                ) =>
-            {
+            Err(e) if is_missing(&e) => {
                 return Ok(None);
             }
             Err(e) => return Err(StoreError::io("read", &file, &e)),

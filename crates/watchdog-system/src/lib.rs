@@ -58,7 +58,7 @@ pub use here::{
     start_with_mark, stdin_of, time_awake, time_since_boot, wait_for_held, with_variable,
 };
 pub use regular_file::{
-    open_regular_file, read_behind, read_entries, read_regular_begin, read_regular_file,
+    is_missing, open_regular_file, read_behind, read_entries, read_regular_begin, read_regular_file,
 };
 pub use system_facts::{
     BootReading, ListingBuffer, NamedProcess, ProcessHandle, ProcessLife, ProcessRow,

@@ -26,6 +26,12 @@ pub fn open_regular_file(path: &Path) -> io::Result<File> {
     }
 }
 
+/// Whether nothing is at a path, as opposed to something that cannot be read.
+pub fn is_missing(error: &io::Error) -> bool {
+    use io::ErrorKind::{NotADirectory, NotFound};
+    matches!(error.kind(), NotFound | NotADirectory)
+}
+
 /// The bytes of a regular file of at most `limit` bytes.
 ///
 /// # Errors

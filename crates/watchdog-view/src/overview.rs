@@ -3,7 +3,6 @@
 
 use std::cmp::Reverse;
 use std::collections::{BTreeMap, HashMap, HashSet};
-use std::io::ErrorKind;
 use std::path::{Path, PathBuf};
 use std::sync::OnceLock;
 use std::sync::atomic::{AtomicUsize, Ordering::Relaxed};
@@ -35,6 +34,7 @@ use watchdog_store::lock::{LockHolder, named_holder};
 use watchdog_store::looped::LoopRecord;
 use watchdog_store::session::SessionRecord;
 use watchdog_store::{LocalStore, RecordType, RowsByWorktree, StateDir, StoreError};
+use watchdog_system::is_missing;
 
 /// So many sessions are looked at at a time.
 const SIDE_BY_SIDE: usize = 16;
@@ -679,9 +679,7 @@ fn by_work<R>(rows: RowsByWorktree<R>, notes: &mut Vec<String>) -> HashMap<WorkK
 
 /// Whether a path no longer exists. An unreadable one may still exist.
 fn is_gone(worktree: &Path) -> bool {
-    worktree
-        .metadata()
-        .is_err_and(|error| matches!(error.kind(), ErrorKind::NotFound | ErrorKind::NotADirectory))
+    worktree.metadata().is_err_and(|error| is_missing(&error))
 }
 
 #[cfg(test)]

@@ -29,6 +29,7 @@ use super::tree;
 use super::{PrivacyClassifier, SecretFile, SnapshotCandidate};
 use crate::commit_text::tree_of;
 use crate::error::{Error, ReadContext as _};
+use watchdog_facts::display::to_hex;
 
 const WORK: &str = "work";
 const INDEX: &str = "index";
@@ -398,7 +399,7 @@ pub(super) fn write_private_commit(
     let read =
         std::fs::File::open("/dev/urandom").and_then(|mut random| random.read_exact(&mut salt));
     read.context("read /dev/urandom")?;
-    let salt: String = salt.iter().map(|byte| format!("{byte:02x}")).collect();
+    let salt = to_hex(&salt);
     let message = format!(
         "private files of the watchdog snapshot {line}\n\nSecrets and over-size files. Never push or merge this commit.\n\n\
          Watchdog-At: {}\nWatchdog-Salt: {salt}\n",

@@ -1,6 +1,7 @@
 //! The names of snapshots' refs: where they live, a spec's name as a part of one, and the number at its end; and paths as text.
 
 use gix::bstr::{BStr, ByteSlice};
+use watchdog_facts::display::to_hex;
 
 /// Prefix of all snapshots.
 pub(super) const PREFIX: &str = "refs/watchdog/rescue/";
@@ -57,7 +58,7 @@ fn shorten_component(component: &str) -> String {
         return component.to_owned();
     }
     let digest = sha2::Sha256::digest(component.as_bytes());
-    let hash: String = digest.iter().take(8).map(|b| format!("{b:02x}")).collect();
+    let hash = to_hex(&digest[..8]);
     let mut end = LONGEST - 20;
     while !component.is_char_boundary(end) {
         end -= 1;

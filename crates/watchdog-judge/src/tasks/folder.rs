@@ -7,7 +7,7 @@ use std::path::{Path, PathBuf};
 
 use watchdog_core::config::task_file::{TaskFile, has_front_matter, parse_task};
 use watchdog_core::config::{ConfigError, ConfigProblem, MAX_BYTES};
-use watchdog_system::read_regular_begin;
+use watchdog_system::{is_missing, read_regular_begin};
 
 /// The folder of task files, unless the configuration names another.
 pub const OWN: &str = ".watchdog/tasks";
@@ -60,14 +60,8 @@ fn locate_folder(root: &Path, configured: &str) -> Option<PathBuf> {
     // A folder that the system does not show counts as there: reading it says why it cannot be
     // read.
     let is_folder = |path: &PathBuf| {
-        let is_absent = |error: io::Error| {
-            matches!(
-                error.kind(),
-                io::ErrorKind::NotFound | io::ErrorKind::NotADirectory
-            )
-        };
         path.metadata()
-            .map_or_else(|error| !is_absent(error), |about| about.is_dir())
+            .map_or_else(|error| !is_missing(&error), |about| about.is_dir())
     };
     names.iter().map(|name| root.join(name)).find(is_folder)
 }

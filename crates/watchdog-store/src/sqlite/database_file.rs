@@ -19,6 +19,7 @@ use crate::lock_patience::{PATIENCE, try_again};
 use crate::notes::StoreNotes;
 use crate::state_dir::StateDir;
 use watchdog_facts::evidence::{Degradation, WarningCode};
+use watchdog_system::is_missing;
 
 /// "wdog" in the file's header: identifies our databases.
 const APPLICATION_ID: i32 = 0x7764_6f67;
@@ -253,7 +254,7 @@ impl DatabaseFile {
                 // An unreadable file may be there.
                 let is_left = |suffix| {
                     fs::metadata(self.companion(suffix))
-                        .map_or_else(|e| !is_absent(&e), |meta| meta.len() > 0)
+                        .map_or_else(|e| !is_missing(&e), |meta| meta.len() > 0)
                 };
                 let has_log = ["-wal", "-journal"].into_iter().any(is_left);
                 let unclean = has_log && !self.presence.was_left_in_order();
@@ -533,16 +534,9 @@ fn configure_connection(connection: &mut Connection) -> rusqlite::Result<()> {
 pub(super) fn read_identity(path: &Path) -> Result<Option<(u64, u64)>, StoreError> {
     match fs::metadata(path) {
         Ok(meta) => Ok(Some((meta.dev(), meta.ino()))),
-        Err(e) if is_absent(&e) => Ok(None),
+        Err(e) if is_missing(&e) => Ok(None),
         Err(e) => Err(StoreError::io("look at", path, &e)),
     }
-}
-
-fn is_absent(error: &std::io::Error) -> bool {
-    matches!(
-        error.kind(),
-        std::io::ErrorKind::NotFound | std::io::ErrorKind::NotADirectory
-    )
 }
 
 /// Creates what is missing up to the newest format, all or nothing.

@@ -12,7 +12,7 @@ use watchdog_core::checks::{MatchedFile, TestEdits, is_test_file, test_lines};
 use watchdog_facts::evidence::ReadFact;
 use watchdog_facts::patterns::{escapes_worktree, path_glob};
 use watchdog_git::{HistoryPoint, Worktree, escape_path, unescape_path};
-use watchdog_system::read_regular_file;
+use watchdog_system::{is_missing, read_regular_file};
 
 /// The files that match a glob, sorted by path.
 pub(super) fn find_files(root: &Path, glob: &str) -> io::Result<Vec<MatchedFile>> {
@@ -51,12 +51,7 @@ pub fn read_file(root: &Path, path: &str, limit: u64) -> io::Result<Option<Vec<u
     }
     let real = match root.join(named).canonicalize() {
         Ok(real) => real,
-        Err(error)
-            if matches!(
-                error.kind(),
-                io::ErrorKind::NotFound | io::ErrorKind::NotADirectory
-            ) =>
-        {
+        Err(error) if is_missing(&error) => {
             return Ok(None);
         }
         Err(error) => return Err(error),
