@@ -8,7 +8,7 @@ use std::time::Duration;
 use serde_json::{Value, json};
 use watchdog_agent::preset::PresetCatalog;
 use watchdog_agent::probe::{ProbeAnswer, ProbeRequest, ProbeSubject, ask_with};
-use watchdog_agent::stream::SessionTokens;
+use watchdog_agent::stream::TokenCounts;
 use watchdog_core::config::settings::{AgentSettings, PresetName};
 use watchdog_facts::evidence::ProbeOutcome;
 use watchdog_process::program::ProgramRun;
@@ -26,7 +26,7 @@ fn script(folder: &Path, text: &str) -> PathBuf {
 }
 
 /// Asks an agent whose program is this script.
-fn ask(preset: &str, text: &str, tokens: Option<SessionTokens>) -> ProbeAnswer {
+fn ask(preset: &str, text: &str, tokens: Option<TokenCounts>) -> ProbeAnswer {
     let scratch = tempfile::tempdir().expect("a scratch folder");
     let settings = AgentSettings {
         preset: PresetName::parse(preset).expect("a name"),
@@ -87,7 +87,7 @@ fn opencode(input: u64, output: u64) -> Vec<Value> {
 
 #[test]
 fn question_is_charged_only_its_known_own_cost() {
-    let before = |input, output| Some(SessionTokens { input, output });
+    let before = |input, output| Some(TokenCounts { input, output });
     for (preset, events, known, expected) in [
         ("codex", codex(500, 80), before(400, 60), Some((100, 20))),
         ("codex", codex(500, 80), None, None),

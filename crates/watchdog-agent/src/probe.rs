@@ -26,7 +26,7 @@ use super::preset::question::{
 use super::question_scratch::QuestionScratch;
 use super::reply::{self, ParsedReply};
 use super::session_id::is_session_id;
-use super::stream::{SessionTokens, StreamFormat, StreamReader, StreamTap};
+use super::stream::{TokenCounts, StreamFormat, StreamReader, StreamTap};
 use watchdog_core::config::settings::AgentSettings;
 use watchdog_facts::display::cut_text;
 use watchdog_facts::evidence::{ProbeOutcome, ProcessExit, Reply, ReplyStatus};
@@ -79,7 +79,7 @@ pub struct ProbeSubject {
     pub transcript: Option<PathBuf>,
     /// The tokens that it had spent when it ended, as its program reported them. Programs that report a whole session in the answer to a
     /// question report these with it.
-    pub tokens: Option<SessionTokens>,
+    pub tokens: Option<TokenCounts>,
 }
 
 impl ProbeRequest<'_> {
@@ -160,7 +160,7 @@ impl ProbeAnswer {
 /// the part of this probe is not separate, and what the session had spent before is unknown, its cost is unknown.
 fn summarize_answer(
     request: &ProbeRequest<'_>,
-    before: Option<SessionTokens>,
+    before: Option<TokenCounts>,
     answered: &FinishedQuestion,
 ) -> (Option<String>, ProbeUsage, Option<f64>) {
     let output = StreamTap::of_preset(
@@ -245,7 +245,7 @@ pub fn ask_to_judge(
     };
     let answered = send_question(&stranger_is_welcome, QuestionKind::Judge, run)?;
     // A session that began for this question had no cost before.
-    *spent = spent.plus(summarize_answer(request, Some(SessionTokens::default()), &answered).1);
+    *spent = spent.plus(summarize_answer(request, Some(TokenCounts::default()), &answered).1);
     let mut text = None;
     let judged = judge_outcome(
         &stranger_is_welcome,

@@ -3,7 +3,8 @@
 use serde_json::Value;
 
 use super::fields::{cut_middle, get_number, get_text};
-use super::figures::{ResultUsage, TokenCounts};
+use super::figures::ResultUsage;
+use super::gemini::read_streamed_tokens;
 use super::session_fold::SessionFold;
 
 /// Takes one event; says whether it is one of Antigravity's.
@@ -26,7 +27,7 @@ pub(super) fn apply_antigravity_event(gathered: &mut SessionFold, event: &Value)
             let index = get_number(reported, "step_index").unwrap_or_default();
             gathered.figures.message(
                 &format!("step {index}"),
-                reported.get("usage").and_then(read_tokens),
+                reported.get("usage").and_then(read_streamed_tokens),
                 true,
             );
         }
@@ -37,12 +38,12 @@ pub(super) fn apply_antigravity_event(gathered: &mut SessionFold, event: &Value)
                     .unwrap_or_default()
                     .trim_end(),
             );
-            gathered.structured_output = reported
+            gathered.reported.structured_output = reported
                 .get("structured_output")
                 .filter(|value| !value.is_null())
                 .cloned();
             let status = get_text(reported, "status").unwrap_or("result");
-            gathered.ended = Some(cut_middle(&status.to_lowercase(), 100));
+            gathered.reported.ended = Some(cut_middle(&status.to_lowercase(), 100));
             match status {
                 "SUCCESS" => gathered.recovers(),
                 _ => gathered.fails(
@@ -52,7 +53,7 @@ pub(super) fn apply_antigravity_event(gathered: &mut SessionFold, event: &Value)
             }
             let settled = ResultUsage {
                 turns: get_number(reported, "num_turns"),
-                tokens: reported.get("usage").and_then(read_tokens),
+                tokens: reported.get("usage").and_then(read_streamed_tokens),
                 ..ResultUsage::default()
             };
             gathered.figures.settle(&settled);
@@ -63,15 +64,4 @@ pub(super) fn apply_antigravity_event(gathered: &mut SessionFold, event: &Value)
         get_text(event, "conversation_id").or_else(|| get_text(reported, "conversation_id")),
     );
     true
-}
-
-fn read_tokens(usage: &Value) -> Option<TokenCounts> {
-    let input = get_number(usage, "input_tokens")?;
-    let total = get_number(usage, "total_tokens").unwrap_or(0);
-    Some(TokenCounts {
-        input,
-        output: get_number(usage, "output_tokens")
-            .unwrap_or(0)
-            .max(total.saturating_sub(input)),
-    })
 }

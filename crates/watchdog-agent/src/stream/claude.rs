@@ -165,7 +165,7 @@ fn apply_assistant(gathered: &mut SessionFold, event: &Value) -> bool {
         }
     }
     if let Some(reason) = get_text(message, "stop_reason") {
-        gathered.stop_reason = Some(cut_middle(reason, 100));
+        gathered.reported.stop_reason = Some(cut_middle(reason, 100));
     }
     true
 }
@@ -208,7 +208,7 @@ fn apply_user(gathered: &mut SessionFold, event: &Value) -> bool {
     let texts = texts.join("\n");
     if !texts.is_empty() && !is_true(event, "isMeta") {
         if event.get("promptId").is_some() {
-            gathered.prompt = Some(cut_middle(&texts, 64 << 10));
+            gathered.reported.prompt = Some(cut_middle(&texts, 64 << 10));
         }
         gathered.add_message("user", &texts);
     }
@@ -227,7 +227,7 @@ fn apply_result(gathered: &mut SessionFold, event: &Value) -> bool {
         return false;
     }
     // Qwen's usage is the session's, earlier runs and its own memory's included.
-    if gathered.dialect == Some(StreamDialect::Qwen) {
+    if gathered.reported.dialect == Some(StreamDialect::Qwen) {
         gathered
             .figures
             .settle_turns(get_number(event, "num_turns"));
@@ -252,16 +252,16 @@ fn apply_result(gathered: &mut SessionFold, event: &Value) -> bool {
         Some(answer) => gathered.answers(answer),
         None => gathered.said_it(),
     }
-    gathered.structured_output = structured_output;
+    gathered.reported.structured_output = structured_output;
     if let Some(reason) = get_text(event, "stop_reason") {
-        gathered.stop_reason = Some(cut_middle(reason, 100));
+        gathered.reported.stop_reason = Some(cut_middle(reason, 100));
     }
     let error_subtype = subtype.filter(|subtype| subtype.starts_with("error"));
     let ended = error_subtype
         .or(get_text(event, "terminal_reason"))
         .or(subtype)
         .unwrap_or("result");
-    gathered.ended = Some(cut_middle(ended, 100));
+    gathered.reported.ended = Some(cut_middle(ended, 100));
     if !is_error {
         gathered.recovers();
         return true;
@@ -367,7 +367,7 @@ fn rate_limit(gathered: &mut SessionFold, event: &Value) -> bool {
         .get("resetsAt")
         .and_then(Value::as_i64)
         .and_then(|seconds| Timestamp::from_second(seconds).ok());
-    gathered.limit_ends = ends.filter(|_| get_text(info, "status") == Some("rejected"));
+    gathered.reported.limit_ends = ends.filter(|_| get_text(info, "status") == Some("rejected"));
     true
 }
 
@@ -389,8 +389,8 @@ fn read_tokens(usage: &Value) -> Option<TokenCounts> {
     })
 }
 
-/// Qwen's cached tokens are among those read.
-fn tokens_with_cached(usage: &Value) -> Option<TokenCounts> {
+/// The tokens of Qwen and Codex: cached ones are among those read.
+pub(super) fn tokens_with_cached(usage: &Value) -> Option<TokenCounts> {
     Some(TokenCounts {
         input: get_number(usage, "input_tokens")?,
         output: get_number(usage, "output_tokens").unwrap_or(0),

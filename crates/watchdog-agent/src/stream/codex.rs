@@ -2,9 +2,8 @@
 
 use serde_json::Value;
 
-use super::claude::shell_task;
-use super::fields::{content_text, cut_middle, error_text, get_list, get_number, get_text};
-use super::figures::TokenCounts;
+use super::claude::{shell_task, tokens_with_cached};
+use super::fields::{content_text, cut_middle, error_text, get_list, get_text};
 use super::refused::read_only_cause;
 use super::reply_event::{ReplyEvent, reply_from_text};
 use super::session_fold::SessionFold;
@@ -17,20 +16,20 @@ pub(super) fn apply_codex_event(gathered: &mut SessionFold, event: &Value) -> bo
         Some("thread.started") => gathered.session(get_text(event, "thread_id")),
         Some("turn.started") => {
             gathered.figures.turn();
-            gathered.ended = None;
+            gathered.reported.ended = None;
             gathered.recovers();
         }
         Some("turn.completed") => {
             // Told for the thread so far, not for the turn.
-            if let Some(tokens) = event.get("usage").and_then(read_tokens) {
+            if let Some(tokens) = event.get("usage").and_then(tokens_with_cached) {
                 gathered.figures.so_far(tokens);
             }
-            gathered.ended = Some("completed".into());
+            gathered.reported.ended = Some("completed".into());
             gathered.recovers();
             gathered.leaves_commands();
         }
         Some("turn.failed") => {
-            gathered.ended = Some("turn.failed".into());
+            gathered.reported.ended = Some("turn.failed".into());
             gathered.fails(error_text(event), None);
             gathered.leaves_commands();
         }
@@ -175,12 +174,4 @@ fn retry_reason(event: &Value) -> Option<&str> {
                 why.strip_suffix(')').unwrap_or(why)
             }),
     )
-}
-
-/// Cached tokens are among those read.
-fn read_tokens(usage: &Value) -> Option<TokenCounts> {
-    Some(TokenCounts {
-        input: get_number(usage, "input_tokens")?,
-        output: get_number(usage, "output_tokens").unwrap_or(0),
-    })
 }

@@ -62,7 +62,7 @@ pub(super) fn apply_copilot_event(gathered: &mut SessionFold, event: &Value) -> 
             gathered.add_message("user", get_text(data, "content").unwrap_or_default())
         }
         "assistant.turn_start" => {
-            gathered.stop_reason = None;
+            gathered.reported.stop_reason = None;
             gathered.figures.turn();
         }
         "assistant.message" => gathered.says(
@@ -90,7 +90,7 @@ pub(super) fn apply_copilot_event(gathered: &mut SessionFold, event: &Value) -> 
         }
         // The error of a request is the session's only where its last event says so.
         "abort" => {
-            gathered.stop_reason = Some(ABORTED.into());
+            gathered.reported.stop_reason = Some(ABORTED.into());
             gathered.fails("it was stopped".into(), None);
         }
         _ => return is_kind_of_copilot(kind) && event.get("timestamp").is_some(),
@@ -104,15 +104,15 @@ fn apply_result(gathered: &mut SessionFold, event: &Value) -> bool {
     };
     gathered.session(get_text(event, "sessionId"));
     // Ended by TERM, it prints a last event with the exit code 0 all the same.
-    let aborted = gathered.stop_reason.as_deref() == Some(ABORTED);
-    gathered.ended = Some(match code {
+    let aborted = gathered.reported.stop_reason.as_deref() == Some(ABORTED);
+    gathered.reported.ended = Some(match code {
         0 if aborted => ABORTED.into(),
         0 => "success".into(),
         _ => format!("exit code {code}"),
     });
     if code == 0 && !aborted {
         gathered.recovers();
-    } else if gathered.error.is_none() {
+    } else if gathered.reported.error.is_none() {
         gathered.fails(format!("exit code {code}"), None);
     }
     true

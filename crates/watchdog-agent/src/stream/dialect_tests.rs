@@ -417,8 +417,8 @@ fn command_outliving_its_turn_is_background_work() {
 
 #[test]
 fn earlier_session_spending_stays_out_of_run() {
-    let spent = |events: &[Value], earlier: Option<SessionTokens>| {
-        let known: HashMap<String, SessionTokens> = earlier
+    let spent = |events: &[Value], earlier: Option<TokenCounts>| {
+        let known: HashMap<String, TokenCounts> = earlier
             .map(|tokens| (ID.to_owned(), tokens))
             .into_iter()
             .collect();
@@ -431,7 +431,7 @@ fn earlier_session_spending_stays_out_of_run() {
             summary.session_tokens,
         )
     };
-    let tokens = |input, output| Some(SessionTokens { input, output });
+    let tokens = |input, output| Some(TokenCounts { input, output });
     let usage = json!({"input_tokens": 500, "cached_input_tokens": 100, "output_tokens": 80});
     let codex = codex(&[json!({"type": "turn.completed", "usage": usage})]);
     let qwen = qwen(&[

@@ -10,9 +10,9 @@ use watchdog_facts::context::SessionUsage;
 /// Messages that are remembered by name, to count each once. They repeat at once or soon.
 const MESSAGES: usize = 256;
 
-/// Tokens.
+/// Tokens of a message, a run or a whole session, as its program counts them.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
-pub(super) struct TokenCounts {
+pub struct TokenCounts {
     /// Read by the model, cached ones included.
     pub input: u64,
     /// Written by the model.
@@ -20,6 +20,20 @@ pub(super) struct TokenCounts {
 }
 
 impl TokenCounts {
+    /// Returns the tokens spent beyond an earlier total. A total below it is a new count.
+    pub fn beyond(self, earlier: TokenCounts) -> TokenCounts {
+        let began_again = self.input < earlier.input || self.output < earlier.output;
+        let earlier = if began_again {
+            TokenCounts::default()
+        } else {
+            earlier
+        };
+        TokenCounts {
+            input: self.input - earlier.input,
+            output: self.output - earlier.output,
+        }
+    }
+
     fn plus(self, more: TokenCounts) -> TokenCounts {
         TokenCounts {
             input: self.input.saturating_add(more.input),

@@ -48,10 +48,10 @@ pub(super) fn apply_gemini_event(gathered: &mut SessionFold, event: &Value) -> b
         }
         Some("result") if event.get("status").is_some() => {
             let status = get_text(event, "status").unwrap_or_default();
-            gathered.ended = Some(cut_middle(status, 100));
+            gathered.reported.ended = Some(cut_middle(status, 100));
             match (
                 status == "success",
-                gathered.error.is_some() && event.get("error").is_none(),
+                gathered.reported.error.is_some() && event.get("error").is_none(),
             ) {
                 (true, _) => gathered.recovers(),
                 (false, true) => {}
@@ -90,7 +90,7 @@ fn apply_message(gathered: &mut SessionFold, event: &Value) {
         Some("assistant") => gathered.says(&message_text, None),
         Some(role) => {
             if role == "user" {
-                gathered.prompt = Some(cut_middle(&message_text, 64 << 10));
+                gathered.reported.prompt = Some(cut_middle(&message_text, 64 << 10));
             }
             gathered.add_message(role, &message_text);
         }
@@ -105,8 +105,8 @@ fn apply_whole_object(gathered: &mut SessionFold, event: &Value) {
         Some(_) => gathered.fails(error_text(event), status_in(event)),
         None => gathered.recovers(),
     }
-    gathered.ended = Some(
-        if gathered.error.is_some() {
+    gathered.reported.ended = Some(
+        if gathered.reported.error.is_some() {
             "error"
         } else {
             "success"
@@ -155,7 +155,8 @@ fn status_in(event: &Value) -> Option<u64> {
     get_number(error, "code").or_else(quoted)
 }
 
-fn read_streamed_tokens(stats: &Value) -> Option<TokenCounts> {
+/// The tokens of a result; thoughts may be in the total only.
+pub(super) fn read_streamed_tokens(stats: &Value) -> Option<TokenCounts> {
     let input = get_number(stats, "input_tokens")?;
     Some(count_written_tokens(
         input,

@@ -35,8 +35,9 @@ mod todo;
 mod tool_input;
 
 pub use dialect::StreamDialect;
+pub use figures::TokenCounts;
 pub use output_events::OutputEvents;
 pub use reader::{SessionView, StreamReader, StreamTap};
 pub(super) use reply_event::{FinalResult, REPLY_MEMBERS, ReplyEvent, event_kind, reply_event};
-pub use session_fold::{SessionSummary, SessionTokens};
+pub use session_fold::SessionSummary;
 pub use stream_rules::{EventRule, RuledEnd, RuledUsage, StreamFormat, StreamRules};

@@ -23,14 +23,14 @@ pub(super) fn apply_opencode_event(gathered: &mut SessionFold, event: &Value) ->
                 gathered.figures.step(tokens, get_amount(part, "cost"));
             }
             if let Some(reason) = get_text(part, "reason") {
-                gathered.stop_reason = Some(cut_middle(reason, 100));
+                gathered.reported.stop_reason = Some(cut_middle(reason, 100));
                 finish_step(gathered, reason);
             }
         }
         (Some("reasoning"), Some(_)) => {}
         (Some("error"), _) if event.get("sessionID").is_some() => {
             gathered.fails(read_failure(event), read_http_status(event));
-            gathered.ended = Some("error".into());
+            gathered.reported.ended = Some("error".into());
         }
         _ => return false,
     }
@@ -69,7 +69,7 @@ fn read_http_status(event: &Value) -> Option<u64> {
 
 /// A step is over: the session, too, where the model says `stop`. After `tool-calls` a further step follows, unless a permission was refused.
 fn finish_step(gathered: &mut SessionFold, reason: &str) {
-    gathered.ended = match reason {
+    gathered.reported.ended = match reason {
         "stop" => Some("completed".into()),
         "length" | "content-filter" => Some(reason.into()),
         _ => None,

@@ -177,22 +177,24 @@ impl OutputEvents {
     }
 
     fn event(&mut self, event: &Value, first: bool) {
-        let error = self.fold.error.clone();
+        let error = self.fold.reported.error.clone();
         // A name that no program has: an event that says how the session ended replaces it.
-        let before = self.fold.ended.replace(String::new());
+        let before = self.fold.reported.ended.replace(String::new());
         let taken = self.format.take(&mut self.fold, event);
         let is_known = taken.is_some();
-        if self.fold.dialect.is_none() || opens_a_session(event) {
-            self.fold.dialect = taken.and_then(TakenEvent::dialect).or(self.fold.dialect);
+        if self.fold.reported.dialect.is_none() || opens_a_session(event) {
+            self.fold.reported.dialect = taken
+                .and_then(TakenEvent::dialect)
+                .or(self.fold.reported.dialect);
         }
         let mut events = self.fold.take_events();
-        match self.fold.ended.clone() {
-            Some(how) if how.is_empty() => self.fold.ended = before,
+        match self.fold.reported.ended.clone() {
+            Some(how) if how.is_empty() => self.fold.reported.ended = before,
             None => {}
             Some(how) => {
                 events.push(SessionEvent::Ended {
                     how,
-                    error: self.fold.error.clone(),
+                    error: self.fold.reported.error.clone(),
                     usage: self.fold.figures.usage(),
                 });
                 self.fold.is_over();
@@ -203,9 +205,10 @@ impl OutputEvents {
             .any(|event| matches!(event, SessionEvent::Ended { .. }));
         if let Some(message) = self
             .fold
+            .reported
             .error
             .clone()
-            .filter(|_| !ended && self.fold.error != error)
+            .filter(|_| !ended && self.fold.reported.error != error)
         {
             events.push(SessionEvent::Fault { message });
         }

@@ -9,8 +9,9 @@ use watchdog_process::OutputReader;
 use super::dialect::StreamDialect;
 use super::documents::{DocumentScanner, OutputPiece};
 use super::event_reader::opens_a_session;
+use super::figures::TokenCounts;
 use super::reader_format::{ReaderFormat, TakenEvent};
-use super::session_fold::{SessionFold, SessionSummary, SessionTokens};
+use super::session_fold::{SessionFold, SessionSummary};
 use super::stream_rules::StreamFormat;
 use watchdog_facts::context::SessionUsage;
 use watchdog_facts::display::escape_to_one_line;
@@ -157,7 +158,7 @@ impl StreamReader {
             usage: gathered.figures.usage(),
             last_line: last_line(gathered.last_text().unwrap_or_default()),
             background_tasks: gathered.running(),
-            retries: gathered.retries,
+            retries: gathered.reported.retries,
             session_id: gathered.session_id().map(str::to_owned),
             calls: gathered.list_open_calls(),
             call: gathered.describe_open_call(),
@@ -210,28 +211,28 @@ impl StreamFold {
         match piece {
             OutputPiece::Text => (self.last_is_event, self.last_is_result) = (false, false),
             OutputPiece::TooLong => {
-                self.gathered.passed_over += 1;
+                self.gathered.reported.passed_over += 1;
                 self.last_is_result = false;
             }
             OutputPiece::Document(bytes) => {
                 let event = serde_json::from_slice::<Value>(bytes).unwrap_or_default();
                 // A name that no program has: whether this event says that the session is over shows in its being replaced.
-                let before = self.gathered.ended.replace(String::new());
+                let before = self.gathered.reported.ended.replace(String::new());
                 let opens = opens_a_session(&event);
                 let taken = self.format.take(&mut self.gathered, &event);
                 self.last_is_event = taken.is_some();
                 self.ruled |= taken == Some(TakenEvent::ByRule);
                 // Output of a script before a session is not its program's.
-                if self.gathered.dialect.is_none() || opens {
-                    self.gathered.dialect = taken
+                if self.gathered.reported.dialect.is_none() || opens {
+                    self.gathered.reported.dialect = taken
                         .and_then(TakenEvent::dialect)
-                        .or(self.gathered.dialect);
+                        .or(self.gathered.reported.dialect);
                 }
-                if self.gathered.ended.as_deref() == Some("") {
-                    self.gathered.ended = before;
+                if self.gathered.reported.ended.as_deref() == Some("") {
+                    self.gathered.reported.ended = before;
                     self.last_is_result = false;
                 } else {
-                    self.last_is_result = self.gathered.ended.is_some();
+                    self.last_is_result = self.gathered.reported.ended.is_some();
                 }
                 if self.last_is_result {
                     self.gathered.is_over();
@@ -293,7 +294,7 @@ impl StreamTap {
     }
 
     /// Tokens of earlier runs, by session: programs that count a whole session are told to have spent only the rest.
-    pub fn continues(&self, earlier: HashMap<String, SessionTokens>) {
+    pub fn continues(&self, earlier: HashMap<String, TokenCounts>) {
         self.reader().events.gathered.earlier = earlier;
     }
 

@@ -34,31 +34,6 @@ const CALLS: usize = 64;
 /// Bytes of a call that is shown while it runs.
 const SHOWN_CALL: usize = 300;
 
-/// Tokens of a whole session, as its program counts them.
-#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
-pub struct SessionTokens {
-    /// Read by the model, cached ones included.
-    pub input: u64,
-    /// Written by the model.
-    pub output: u64,
-}
-
-impl SessionTokens {
-    /// Returns the tokens spent beyond an earlier total. A total below it is a new count.
-    pub fn beyond(self, earlier: SessionTokens) -> SessionTokens {
-        let began_again = self.input < earlier.input || self.output < earlier.output;
-        let earlier = if began_again {
-            SessionTokens::default()
-        } else {
-            earlier
-        };
-        SessionTokens {
-            input: self.input - earlier.input,
-            output: self.output - earlier.output,
-        }
-    }
-}
-
 /// The summary of a session.
 #[derive(Debug, Clone, Default, PartialEq)]
 pub struct SessionSummary {
@@ -73,7 +48,7 @@ pub struct SessionSummary {
     /// The reported usage of this run of the session, without wall time.
     pub usage: SessionUsage,
     /// Tokens of the session, earlier runs of it included, where its program reports those and not this run's.
-    pub session_tokens: Option<SessionTokens>,
+    pub session_tokens: Option<TokenCounts>,
     /// US dollars of the session, earlier runs of it included.
     pub session_cost_usd: Option<f64>,
     /// Whether [`SessionUsage::cost_usd`] is that of the session, because the program did not report this run's separately.
@@ -130,10 +105,8 @@ impl SessionSummary {
     /// The same as checks see it.
     pub fn context(&self) -> SessionContext {
         SessionContext {
-            stop_reason: self.stop_reason.clone(),
             tentative_output: self.structured_output.clone(),
             output: self.output.clone(),
-            prompt: self.prompt.clone(),
             plan: self.plan.clone(),
             messages: self.messages.clone(),
             usage: self.usage,
@@ -146,23 +119,12 @@ impl SessionSummary {
 /// The state of the fold.
 #[derive(Debug, Clone, Default)]
 pub(super) struct SessionFold {
+    /// The fields of the summary that its events report.
+    pub reported: SessionSummary,
     pub figures: UsageSums,
     pub todo: TodoList,
-    pub structured_output: Option<Value>,
-    pub prompt: Option<String>,
-    pub stop_reason: Option<String>,
-    pub ended: Option<String>,
-    pub dialect: Option<StreamDialect>,
-    pub error: Option<String>,
-    pub error_status: Option<u64>,
-    pub retries: u64,
-    pub last_retry: Option<String>,
-    pub limit_ends: Option<Timestamp>,
-    pub refused_tools: Vec<RefusedTool>,
     /// Tokens of sessions before this run, by their ids.
-    pub earlier: HashMap<String, SessionTokens>,
-    pub passed_over: u64,
-    session_id: Option<String>,
+    pub earlier: HashMap<String, TokenCounts>,
     last_text: Option<String>,
     /// The message that `said` belongs to.
     saying: Option<String>,
@@ -204,14 +166,11 @@ impl SessionFold {
     /// The program named its session.
     pub fn session(&mut self, id: Option<&str>) {
         if let Some(id) =
-            id.filter(|id| is_session_id(id) && self.session_id.as_deref() != Some(id))
+            id.filter(|id| is_session_id(id) && self.reported.session_id.as_deref() != Some(id))
         {
-            self.session_id = Some(id.to_owned());
+            self.reported.session_id = Some(id.to_owned());
             if let Some(earlier) = self.earlier.get(id) {
-                self.figures.continues(TokenCounts {
-                    input: earlier.input,
-                    output: earlier.output,
-                });
+                self.figures.continues(*earlier);
             }
             self.note(|| SessionEvent::Named {
                 session_id: id.to_owned(),
@@ -221,19 +180,19 @@ impl SessionFold {
 
     /// Something went wrong, which the session may survive.
     pub fn fails(&mut self, message: String, status: Option<u64>) {
-        (self.error, self.error_status) = (Some(message), status);
+        (self.reported.error, self.reported.error_status) = (Some(message), status);
     }
 
     /// The session went on, or ended well: no earlier error counts.
     pub fn recovers(&mut self) {
-        (self.error, self.error_status) = (None, None);
+        (self.reported.error, self.reported.error_status) = (None, None);
     }
 
     /// The program asks the agent's service again.
     pub fn retries_for(&mut self, why: String) {
-        self.retries += 1;
+        self.reported.retries += 1;
         self.note(|| SessionEvent::Retried { why: why.clone() });
-        self.last_retry = Some(why);
+        self.reported.last_retry = Some(why);
     }
 
     /// The agent said something, in the message of this name where messages have names.
@@ -364,14 +323,14 @@ impl SessionFold {
             tool: cut_middle(tool, 100),
             cause,
         };
-        if self.refused_tools.len() < REFUSED
+        if self.reported.refused_tools.len() < REFUSED
             && !tool.is_empty()
-            && !self.refused_tools.contains(&refused)
+            && !self.reported.refused_tools.contains(&refused)
         {
             self.note(|| SessionEvent::Refused {
                 tool: refused.tool.clone(),
             });
-            self.refused_tools.push(refused);
+            self.reported.refused_tools.push(refused);
         }
     }
 
@@ -512,7 +471,7 @@ impl SessionFold {
 
     /// The program's own name for the session.
     pub fn session_id(&self) -> Option<&str> {
-        self.session_id.as_deref()
+        self.reported.session_id.as_deref()
     }
 
     /// Tools that were called and have not answered yet.
@@ -533,20 +492,12 @@ impl SessionFold {
 
     /// All of it.
     pub fn summary(&self) -> SessionSummary {
+        let dialect = self.reported.dialect;
         SessionSummary {
             structured: true,
-            ruled: false,
-            dialect: self.dialect,
-            expects_end: self
-                .dialect
-                .is_some_and(StreamDialect::always_reports_its_end),
-            prints_retries: self.dialect.is_some_and(StreamDialect::reports_retries),
-            session_tokens: self.figures.session_total().map(|tokens| SessionTokens {
-                input: tokens.input,
-                output: tokens.output,
-            }),
-            error_status: self.error_status,
-            session_id: self.session_id.clone(),
+            expects_end: dialect.is_some_and(StreamDialect::always_reports_its_end),
+            prints_retries: dialect.is_some_and(StreamDialect::reports_retries),
+            session_tokens: self.figures.session_total(),
             usage: self.figures.usage(),
             session_cost_usd: self.figures.session_cost(),
             cost_is_of_the_session: self.figures.cost_is_of_the_session(),
@@ -554,20 +505,11 @@ impl SessionFold {
                 .last_text
                 .as_deref()
                 .map(|last_text| cut_middle(last_text, OUTPUT)),
-            structured_output: self.structured_output.clone(),
-            prompt: self.prompt.clone(),
-            stop_reason: self.stop_reason.clone(),
-            ended: self.ended.clone(),
-            error: self.error.clone(),
-            retries: self.retries,
-            last_retry: self.last_retry.clone(),
-            limit_ends: self.limit_ends,
-            refused_tools: self.refused_tools.clone(),
             plan: self.todo.plan(),
             messages: self.messages.iter().cloned().collect(),
             background_tasks: self.background.clone(),
             unanswered: self.list_open_calls(),
-            passed_over: self.passed_over,
+            ..self.reported.clone()
         }
     }
 }

@@ -264,16 +264,16 @@ fn apply_rule(rule: &EventRule, gathered: &mut SessionFold, event: &Value) {
         count(&rule.error_status),
     );
     if let Some(until) = at(&rule.limit_until) {
-        gathered.limit_ends = parse_instant(until).or(gathered.limit_ends);
+        gathered.reported.limit_ends = parse_instant(until).or(gathered.reported.limit_ends);
     }
     match rule.end {
         Some(RuledEnd::Success) => {
-            gathered.ended = Some("success".into());
+            gathered.reported.ended = Some("success".into());
             gathered.recovers();
         }
         Some(RuledEnd::Failure) => {
-            gathered.ended = Some("failure".into());
-            if gathered.error.is_none() {
+            gathered.reported.ended = Some("failure".into());
+            if gathered.reported.error.is_none() {
                 gathered.fails("it does not say which error".into(), None);
             }
         }

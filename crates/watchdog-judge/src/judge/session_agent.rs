@@ -12,7 +12,7 @@ use crate::session::find_agent_since;
 use crate::wire::session_events::session_tokens_of;
 use watchdog_agent::probe::ProbeSubject;
 use watchdog_agent::recognition::{NamedAgents, agents_in_command, known_agents, single_program};
-use watchdog_agent::stream::{SessionSummary, SessionTokens};
+use watchdog_agent::stream::{SessionSummary, TokenCounts};
 use watchdog_core::config::settings::{AgentSettings, PresetName};
 use watchdog_facts::agent_source::AgentSource;
 use watchdog_store::account::AccountLimit;
@@ -161,13 +161,13 @@ fn list_ends(store: &dyn LocalStore, worktree_id: &str) -> Vec<StoredEvent> {
 }
 
 /// Tokens of the sessions whose ends watchdog saw in this worktree, by their ids: what a session that is resumed had spent before.
-pub fn earlier_tokens(store: &dyn LocalStore, worktree_id: &str) -> HashMap<String, SessionTokens> {
+pub fn earlier_tokens(store: &dyn LocalStore, worktree_id: &str) -> HashMap<String, TokenCounts> {
     let ends = list_ends(store, worktree_id);
     let tokens = ends.iter().filter_map(|event| {
         let (input, output) = session_tokens_of(&event.data)?;
         Some((
             event.data["session_id"].as_str()?.to_owned(),
-            SessionTokens { input, output },
+            TokenCounts { input, output },
         ))
     });
     // The last end of a session wins.
