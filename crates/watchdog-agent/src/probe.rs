@@ -26,7 +26,7 @@ use super::preset::question::{
 use super::question_scratch::QuestionScratch;
 use super::reply::{self, ParsedReply};
 use super::session_id::is_session_id;
-use super::stream::{TokenCounts, StreamFormat, StreamReader, StreamTap};
+use super::stream::{StreamFormat, StreamReader, StreamTap, TokenCounts};
 use watchdog_core::config::settings::AgentSettings;
 use watchdog_facts::display::cut_text;
 use watchdog_facts::evidence::{ProbeOutcome, ProcessExit, Reply, ReplyStatus};
@@ -210,20 +210,37 @@ pub fn ask_for_plan(
 ) -> Result<Map<String, Value>, Box<ProbeOutcome>> {
     let answered = send_question(request, QuestionKind::Plan, run)?;
     *spent = spent.plus(summarize_answer(request, request.probed.tokens, &answered).1);
-    let mut plan = None;
-    let judged = judge_outcome(request, &answered, |reply_envelope, stdout, now| {
-        match reply::object_with("commits", reply_envelope.as_ref(), stdout) {
-            Ok(object) => {
-                plan = Some(object);
+    take_answer(request, &answered, |reply_envelope, stdout, now| {
+        reply::object_with("commits", reply_envelope.as_ref(), stdout).map_err(|reading| {
+            Box::new(classify_unusable_answer(
+                *reading,
+                reply_envelope,
+                stdout,
+                now,
+            ))
+        })
+    })
+}
+
+/// Judges a finished program like a probe's, for an answer that is no reply.
+fn take_answer<T>(
+    request: &ProbeRequest<'_>,
+    answered: &FinishedQuestion,
+    read: impl FnOnce(Option<ReplyEnvelope>, &[u8], Timestamp) -> Result<T, Box<ProbeOutcome>>,
+) -> Result<T, Box<ProbeOutcome>> {
+    let mut usable = None;
+    let judged = judge_outcome(request, answered, |reply_envelope, stdout, now| {
+        match read(reply_envelope, stdout, now) {
+            Ok(answer) => {
+                usable = Some(answer);
                 // A placeholder for "usable" until the answering session is checked.
                 ProbeOutcome::Reply(Reply::bare(ReplyStatus::Complete))
             }
-            Err(reading) => classify_unusable_answer(*reading, reply_envelope, stdout, now),
+            Err(outcome) => *outcome,
         }
     });
-    match (judged, plan) {
-        (ProbeOutcome::Reply(_), Some(plan)) => Ok(plan),
-        (ProbeOutcome::Reply(_), None) => Err(Box::new(ProbeOutcome::Empty)),
+    match (judged, usable) {
+        (ProbeOutcome::Reply(_), usable) => usable.ok_or_else(|| Box::new(ProbeOutcome::Empty)),
         (other, _) => Err(Box::new(other)),
     }
 }
@@ -246,32 +263,19 @@ pub fn ask_to_judge(
     let answered = send_question(&stranger_is_welcome, QuestionKind::Judge, run)?;
     // A session that began for this question had no cost before.
     *spent = spent.plus(summarize_answer(request, Some(TokenCounts::default()), &answered).1);
-    let mut text = None;
-    let judged = judge_outcome(
+    take_answer(
         &stranger_is_welcome,
         &answered,
         |reply_envelope, stdout, now| {
-            let answer_text = match reply_envelope {
-                Some(structured) => structured.text.unwrap_or_default(),
-                None => plain_text(stdout).text,
-            };
+            let answer_text = read_text(reply_envelope, stdout);
             // A word about a usage limit in the place of an answer.
             match failure::of_short_answer(&answer_text, now) {
-                _ if answer_text.trim().is_empty() => ProbeOutcome::Empty,
-                Some(failure) => failure,
-                None => {
-                    text = Some(answer_text);
-                    // Stands for "usable".
-                    ProbeOutcome::Reply(Reply::bare(ReplyStatus::Complete))
-                }
+                _ if answer_text.trim().is_empty() => Err(Box::new(ProbeOutcome::Empty)),
+                Some(failure) => Err(Box::new(failure)),
+                None => Ok(answer_text),
             }
         },
-    );
-    match (judged, text) {
-        (ProbeOutcome::Reply(_), Some(text)) => Ok(text),
-        (ProbeOutcome::Reply(_), None) => Err(Box::new(ProbeOutcome::Empty)),
-        (other, _) => Err(Box::new(other)),
-    }
+    )
 }
 
 /// A program that ended by itself, or at its deadline, after a question.
@@ -567,6 +571,14 @@ fn read_answer(
     }
 }
 
+/// The text of an answer, in the agent's own structure or as it is printed.
+fn read_text(reply_envelope: Option<ReplyEnvelope>, stdout: &[u8]) -> String {
+    match reply_envelope {
+        Some(structured) => structured.text.unwrap_or_default(),
+        None => plain_text(stdout).text,
+    }
+}
+
 /// An output without an answer: a short text may still contain the cause.
 fn classify_unusable_answer(
     reading: ParsedReply,
@@ -577,10 +589,7 @@ fn classify_unusable_answer(
     match reading {
         ParsedReply::Reply(_) | ParsedReply::Empty => ProbeOutcome::Empty,
         ParsedReply::Unreadable { why } => {
-            let answer_text = match reply_envelope {
-                Some(structured) => structured.text.unwrap_or_default(),
-                None => plain_text(stdout).text,
-            };
+            let answer_text = read_text(reply_envelope, stdout);
             failure::of_short_answer(&answer_text, now).unwrap_or(ProbeOutcome::Unreadable { why })
         }
     }
