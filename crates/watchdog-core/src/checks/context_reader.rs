@@ -73,25 +73,12 @@ pub fn context_from_value(value: &Value) -> Result<SessionContext, ContextError>
         claims_done: top.flag("claims_done")?,
         stop_reason: top.text("stop_reason")?,
         tentative_output: top.get("tentative_output").map(|(_, value)| value.clone()),
-        output: top
-            .get("output")
-            .map(|(key, value)| message_text(&key, value))
-            .transpose()?,
-        prompt: top
-            .get("prompt")
-            .map(|(key, value)| message_text(&key, value))
-            .transpose()?,
+        output: top.read_member("output", message_text)?,
+        prompt: top.read_member("prompt", message_text)?,
         summaries: top.each("summaries", read_summary)?,
-        plan: top
-            .get("plan")
-            .map(|(key, value)| read_plan(&key, value))
-            .transpose()?,
+        plan: top.read_member("plan", read_plan)?,
         messages: read_messages(&top)?,
-        usage: top
-            .get("usage")
-            .map(|(key, value)| read_usage(&key, value))
-            .transpose()?
-            .unwrap_or_default(),
+        usage: top.read_member("usage", read_usage)?.unwrap_or_default(),
         background_tasks: top.each("background_tasks", |_, value| Ok(value.clone()))?,
         // The caller knows the source.
         from_host: false,
@@ -154,10 +141,18 @@ impl<'a> ObjectKeys<'a> {
         names.iter().find_map(|name| self.get(name))
     }
 
-    pub(super) fn text(&self, name: &str) -> ContextResult<Option<String>> {
+    fn read_member<T>(
+        &self,
+        name: &str,
+        read: impl FnOnce(&str, &Value) -> ContextResult<T>,
+    ) -> ContextResult<Option<T>> {
         self.get(name)
-            .map(|(key, value)| read_text(&key, value))
+            .map(|(key, value)| read(&key, value))
             .transpose()
+    }
+
+    pub(super) fn text(&self, name: &str) -> ContextResult<Option<String>> {
+        self.read_member(name, read_text)
     }
 
     pub(super) fn flag(&self, name: &str) -> ContextResult<Option<bool>> {
@@ -208,10 +203,8 @@ impl<'a> ObjectKeys<'a> {
         name: &str,
         read: impl Fn(&str, &Value) -> ContextResult<T>,
     ) -> ContextResult<Vec<T>> {
-        match self.get(name) {
-            None => Ok(Vec::new()),
-            Some((key, value)) => read_list_items(&key, value, read),
-        }
+        let list = self.read_member(name, |key, value| read_list_items(key, value, read));
+        Ok(list?.unwrap_or_default())
     }
 }
 
