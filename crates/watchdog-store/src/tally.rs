@@ -225,23 +225,14 @@ fn list_amounts(event: &StoredEvent) -> Vec<(String, u64)> {
 /// The usage of a session, as far as it was reported.
 fn usage_amounts(data: &Value) -> Vec<(String, u64)> {
     let mut amounts = vec![(word::ENDED.to_owned(), 1)];
-    let usage = &data["usage"];
-    if let (Some(read), Some(written)) = (
-        usage["input_tokens"].as_u64(),
-        usage["output_tokens"].as_u64(),
-    ) {
-        amounts.extend([
-            (word::TOKENS_IN.to_owned(), read),
-            (word::TOKENS_OUT.to_owned(), written),
-            (word::TOKENS_REPORTED.to_owned(), 1),
-        ]);
-    }
-    if let Some(micros) = cost_micros(usage) {
-        amounts.extend([
-            (word::COST.to_owned(), micros),
-            (word::COST_REPORTED.to_owned(), 1),
-        ]);
-    }
+    let words = [
+        word::TOKENS_IN,
+        word::TOKENS_OUT,
+        word::TOKENS_REPORTED,
+        word::COST,
+        word::COST_REPORTED,
+    ];
+    amounts.extend(list_reported_amounts(&data["usage"], words));
     // Sessions that hooks tell of, and those of older versions, say nothing of their agent.
     if let Some(agent) = data.get("agent") {
         let agent: String = agent
@@ -266,23 +257,38 @@ fn list_probe_costs(usage: &Value) -> Vec<(String, u64)> {
         return Vec::new();
     }
     let mut amounts = vec![(word::QUESTIONS.to_owned(), requests)];
+    let words = [
+        word::QUESTION_TOKENS_IN,
+        word::QUESTION_TOKENS_OUT,
+        word::QUESTION_TOKENS_REPORTED,
+        word::QUESTION_COST,
+        word::QUESTION_COST_REPORTED,
+    ];
+    amounts.extend(list_reported_amounts(usage, words));
+    amounts
+}
+
+/// Tokens and cost, each with how often it was reported.
+fn list_reported_amounts(usage: &Value, words: [&str; 5]) -> Vec<(String, u64)> {
+    let [tokens_in, tokens_out, tokens_reported, cost, cost_reported] = words;
+    let mut amounts = Vec::new();
     if let (Some(read), Some(written)) = (
         usage["input_tokens"].as_u64(),
         usage["output_tokens"].as_u64(),
     ) {
         amounts.extend([
-            (word::QUESTION_TOKENS_IN.to_owned(), read),
-            (word::QUESTION_TOKENS_OUT.to_owned(), written),
-            (word::QUESTION_TOKENS_REPORTED.to_owned(), 1),
+            (tokens_in, read),
+            (tokens_out, written),
+            (tokens_reported, 1),
         ]);
     }
     if let Some(micros) = cost_micros(usage) {
-        amounts.extend([
-            (word::QUESTION_COST.to_owned(), micros),
-            (word::QUESTION_COST_REPORTED.to_owned(), 1),
-        ]);
+        amounts.extend([(cost, micros), (cost_reported, 1)]);
     }
-    amounts
+    let named = amounts.into_iter();
+    named
+        .map(|(word, amount)| (word.to_owned(), amount))
+        .collect()
 }
 
 #[cfg(test)]
