@@ -38,11 +38,7 @@ impl Worktree {
     /// # Errors
     /// When the ref cannot be written.
     pub fn keep_baseline(&self, spec: &str, commit: &str) -> Result<(), Error> {
-        self.keep_commit(
-            &format!("{BASELINES}{}/{}", self.worktree_id(), spec_for_ref(spec)),
-            commit,
-            "watchdog: baseline",
-        )
+        self.keep_for_spec(BASELINES, spec, commit, "watchdog: baseline")
     }
 
     /// Points the anchor ref of this worktree and spec at a commit. The ref keeps the commit; the store says which one it is.
@@ -50,11 +46,18 @@ impl Worktree {
     /// # Errors
     /// When the ref cannot be written.
     pub fn keep_anchor(&self, spec: &str, commit: &str) -> Result<(), Error> {
-        self.keep_commit(
-            &format!("{ANCHORS}{}/{}", self.worktree_id(), spec_for_ref(spec)),
-            commit,
-            "watchdog: anchor",
-        )
+        self.keep_for_spec(ANCHORS, spec, commit, "watchdog: anchor")
+    }
+
+    fn keep_for_spec(
+        &self,
+        prefix: &str,
+        spec: &str,
+        commit: &str,
+        message: &str,
+    ) -> Result<(), Error> {
+        let name = format!("{prefix}{}/{}", self.worktree_id(), spec_for_ref(spec));
+        self.keep_commit(&name, commit, message)
     }
 
     /// Points the ref of this worktree's ignore rules at the commit that keeps them. No spec has its name.

@@ -141,7 +141,7 @@ impl<'a> BroughtSearch<'a> {
         let target = tree_change::read_blob(self.worktree, new.1, LINES_UP_TO)?;
         Ok(target.is_some_and(|target| {
             let path = file.path.as_ref();
-            let link = (self.worktree).stands_for_folder(path, as_path(target.as_bstr()));
+            let link = (self.worktree).stands_for_folder(path, as_path(&target));
             link.is_some()
         }))
     }

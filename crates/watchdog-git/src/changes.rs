@@ -88,8 +88,7 @@ impl Worktree {
             ..WorkTreeStatus::default()
         };
         let cached = staged::cached_tree(&index);
-        let prepared = hidden::prepare_index(self, &index, &mut status)?;
-        let index: &gix::index::State = prepared.as_ref().unwrap_or(&index);
+        let index = &*hidden::prepare_index(self, &index, &mut status)?;
         work_tree::add_worktree_changes(self, index, depth, &mut status)?;
         staged::add_staged_changes(self, index, cached, head, &mut status)?;
         let ignored = std::mem::take(&mut status.ignored);

@@ -35,16 +35,16 @@ pub(super) struct WorkTreeStatus {
 
 impl WorkTreeStatus {
     /// Adds what one thread found to the whole.
-    pub(super) fn give_to(mut self, whole: &mut WorkTreeStatus) {
-        whole.staged.append(&mut self.staged);
-        whole.unstaged.append(&mut self.unstaged);
-        whole.untracked.append(&mut self.untracked);
-        whole.ignored.append(&mut self.ignored);
-        whole.conflicted.append(&mut self.conflicted);
-        whole.submodules.append(&mut self.submodules);
-        whole.unreadable.append(&mut self.unreadable);
-        whole.degraded.append(&mut self.degraded);
-        whole.folders.append(&mut self.folders);
-        whole.states.append(&mut self.states);
+    pub(super) fn give_to(self, whole: &mut WorkTreeStatus) {
+        whole.staged.extend(self.staged);
+        whole.unstaged.extend(self.unstaged);
+        whole.untracked.extend(self.untracked);
+        whole.ignored.extend(self.ignored);
+        whole.conflicted.extend(self.conflicted);
+        whole.submodules.extend(self.submodules);
+        whole.unreadable.extend(self.unreadable);
+        whole.degraded.extend(self.degraded);
+        whole.folders.extend(self.folders);
+        whole.states.extend(self.states);
     }
 }

@@ -28,14 +28,14 @@ impl Worktree {
     /// Why a path (percent-escaped where not UTF-8) that HEAD lacks is a link in place of a folder, if it is one.
     pub fn find_dropping_link(&self, path: &str) -> Option<DroppingLink> {
         let path = unescape_path(path);
-        let target = fs::read_link(self.root().join(as_path(path.as_bstr()))).ok()?;
+        let target = fs::read_link(self.root().join(as_path(&path))).ok()?;
         let is_in_head = || {
             let tree = self.head_tree()?;
             // A folder there is one, too: the link takes its place, and its files are deleted.
             let entry = (!tree.is_empty_tree())
                 .then(|| self.repo.find_tree(tree)?.lookup_entry(path.split_str("/")))
                 .transpose()
-                .with_context(|| format!("look for {} in HEAD", escape_path(path.as_bstr())))?;
+                .with_context(|| format!("look for {} in HEAD", escape_path(&path)))?;
             Ok::<_, Error>(entry.flatten().is_some())
         };
         self.stands_for_folder(path.as_bstr(), &target)

@@ -138,8 +138,8 @@ impl Worktree {
             );
         }
         let index = self.index()?;
-        let unfolded = hidden::unfold_if_sparse(self, &index)?;
-        let (staged, unsettled) = files_of_index(unfolded.as_ref().unwrap_or(&index), wanted);
+        let index = hidden::unfold_if_sparse(self, &index)?;
+        let (staged, unsettled) = files_of_index(&index, wanted);
         collect_differences(&expected, &staged, then, &mut changed);
         changed.extend(unsettled);
         for (path, found) in self.compare_disk(before, &expected, &staged, wanted)? {
@@ -147,10 +147,7 @@ impl Worktree {
                 changed.insert(path);
             }
         }
-        Ok(changed
-            .iter()
-            .map(|path| escape_path(path.as_bstr()))
-            .collect())
+        Ok(changed.iter().map(|path| escape_path(path)).collect())
     }
 
     /// The wanted files that differ from `commit` on disk, each with the id of its content or `None` where it is absent.
@@ -172,7 +169,7 @@ impl Worktree {
                 DiskContent::Absent => continue,
                 DiskContent::Content(id) => Some(id),
             };
-            differing.insert(escape_path(path.as_bstr()), was);
+            differing.insert(escape_path(&path), was);
         }
         Ok(differing)
     }
@@ -207,7 +204,7 @@ impl Worktree {
             files.extend(
                 self.files_of_tree(tree, &wanted)?
                     .keys()
-                    .map(|path| escape_path(path.as_bstr())),
+                    .map(|path| escape_path(path)),
             );
         }
         Ok(files)

@@ -19,6 +19,7 @@ use sha2::{Digest, Sha256};
 use super::error::{Error, ReadContext as _};
 use super::guarded::has_dot_git;
 use super::open::Worktree;
+use super::path_text::join_path;
 use super::worktrees::worktrees_of;
 use watchdog_facts::display::to_hex;
 use watchdog_system::is_missing;
@@ -165,7 +166,7 @@ impl<'w> DiskComparer<'w> {
                 if name == ".git" {
                     continue;
                 }
-                let path = join_path(folder.as_bstr(), name.as_bytes());
+                let path = join_path(&folder, name.as_bytes());
                 let is_folder = entry.file_type().with_context(doing)?.is_dir();
                 let too_deep =
                     is_folder && depth.is_some_and(|depth| path.find_iter("/").count() >= depth);
@@ -383,15 +384,6 @@ impl<'w> DiskComparer<'w> {
             pipeline,
         })
     }
-}
-
-fn join_path(folder: &BStr, name: &[u8]) -> BString {
-    let mut path = folder.to_owned();
-    if !path.is_empty() {
-        path.push(b'/');
-    }
-    path.extend_from_slice(name);
-    path
 }
 
 /// Not blocking and not following, as the file may have become a pipe or a link meanwhile.

@@ -1,6 +1,7 @@
 //! Index entries that git is configured to ignore, and sparse indexes: a plain
 //! comparison would skip both silently.
 
+use std::borrow::Cow;
 use std::fs;
 use std::os::unix::ffi::OsStrExt;
 
@@ -27,15 +28,14 @@ const MOST_BYTES: u64 = 512 << 20;
 ///
 /// As git does: a sparse index is unfolded, and in a sparse checkout a file that is there after all is
 /// compared like any other.
-pub(super) fn prepare_index(
+pub(super) fn prepare_index<'index>(
     worktree: &Worktree,
-    index: &State,
+    index: &'index State,
     status: &mut WorkTreeStatus,
-) -> Result<Option<State>, Error> {
-    let unfolded = unfold_if_sparse(worktree, index)?;
-    let current = unfolded.as_ref().unwrap_or(index);
+) -> Result<Cow<'index, State>, Error> {
+    let mut current = unfold_if_sparse(worktree, index)?;
     if !current.entries().iter().any(is_hidden) {
-        return Ok(unfolded);
+        return Ok(current);
     }
     let config = worktree.repo.config_snapshot();
     let sparse_checkout = config.boolean("core.sparseCheckout").unwrap_or(false)
@@ -52,7 +52,7 @@ pub(super) fn prepare_index(
         if !is_hidden(entry) || entry.mode == Mode::COMMIT {
             continue;
         }
-        let path = entry.path(current);
+        let path = entry.path(&current);
         let skipped = entry.flags.contains(Flags::SKIP_WORKTREE);
         let file = gix::path::from_bstr(path)
             .ok()
@@ -88,13 +88,13 @@ pub(super) fn prepare_index(
         status.unstaged.extend(hidden);
     }
     if present.is_empty() {
-        return Ok(unfolded);
+        return Ok(current);
     }
-    let mut shown = unfolded.unwrap_or_else(|| index.clone());
+    let shown = current.to_mut();
     for at in present {
         shown.entries_mut()[at].flags.remove(Flags::SKIP_WORKTREE);
     }
-    Ok(Some(shown))
+    Ok(current)
 }
 
 /// Entries of an index that git is configured to ignore.
@@ -113,15 +113,14 @@ impl Worktree {
     /// When the index cannot be read.
     pub fn hidden_entries(&self) -> Result<Option<HiddenEntries>, Error> {
         let index = self.index()?;
-        let unfolded = unfold_if_sparse(self, &index)?;
-        let index: &State = unfolded.as_ref().unwrap_or(&index);
+        let index = unfold_if_sparse(self, &index)?;
         let mut marked = index.entries().iter().filter(|entry| is_hidden(entry));
         let Some(first) = marked.next() else {
             return Ok(None);
         };
         Ok(Some(HiddenEntries {
             total: 1 + marked.count() as u64,
-            first: escape_path(first.path(index)),
+            first: escape_path(first.path(&index)),
         }))
     }
 }
@@ -160,10 +159,13 @@ pub(super) fn is_hidden(entry: &gix::index::Entry) -> bool {
     entry.flags.intersects(HIDDEN)
 }
 
-/// The same index with every folded-up folder replaced by the files in it; `None` where there is none.
-pub(super) fn unfold_if_sparse(worktree: &Worktree, index: &State) -> Result<Option<State>, Error> {
+/// The same index with every folded-up folder replaced by the files in it.
+pub(super) fn unfold_if_sparse<'index>(
+    worktree: &Worktree,
+    index: &'index State,
+) -> Result<Cow<'index, State>, Error> {
     if !index.is_sparse() {
-        return Ok(None);
+        return Ok(Cow::Borrowed(index));
     }
     let mut unfolded = State::new(index.object_hash());
     unfolded.set_timestamp(index.timestamp());
@@ -191,5 +193,5 @@ pub(super) fn unfold_if_sparse(worktree: &Worktree, index: &State) -> Result<Opt
         }
     }
     unfolded.sort_entries();
-    Ok(Some(unfolded))
+    Ok(Cow::Owned(unfolded))
 }

@@ -2,6 +2,8 @@
 
 use std::borrow::Cow;
 
+use gix::bstr::BString;
+
 /// A path as text that [`unescape_path`] turns back into the same bytes.
 ///
 /// UTF-8 stays as it is. In a path that is not UTF-8 every stray byte becomes `%XX` and `%` becomes
@@ -9,17 +11,30 @@ use std::borrow::Cow;
 pub fn escape_path(path: &[u8]) -> String {
     match std::str::from_utf8(path) {
         Ok(text) if !reads_as_escape(path) => text.to_string(),
-        _ => {
-            let mut text = String::with_capacity(path.len() + 8);
-            for chunk in path.utf8_chunks() {
-                text.push_str(&chunk.valid().replace('%', "%25"));
-                for byte in chunk.invalid() {
-                    text.push_str(&format!("%{byte:02X}"));
-                }
-            }
-            text
+        _ => percent_encode(path),
+    }
+}
+
+/// Every stray byte as `%XX`, and `%` as `%25`.
+pub(crate) fn percent_encode(path: &[u8]) -> String {
+    let mut text = String::with_capacity(path.len() + 8);
+    for chunk in path.utf8_chunks() {
+        text.push_str(&chunk.valid().replace('%', "%25"));
+        for byte in chunk.invalid() {
+            text.push_str(&format!("%{byte:02X}"));
         }
     }
+    text
+}
+
+/// The path of a name in a folder; an empty folder is the root.
+pub(crate) fn join_path(folder: &[u8], name: &[u8]) -> BString {
+    let mut path = BString::from(folder);
+    if !path.is_empty() {
+        path.push(b'/');
+    }
+    path.extend_from_slice(name);
+    path
 }
 
 /// The bytes of a path that [`escape_path`] made into text.

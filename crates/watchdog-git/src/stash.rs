@@ -186,7 +186,7 @@ impl Worktree {
     }
 
     fn read_stash_message(&self, hex: &str) -> BString {
-        let commit = (hex.parse::<ObjectId>().ok()).and_then(|id| self.repo.find_commit(id).ok());
+        let commit = self.find_commit(hex, || "read a stash entry").ok();
         commit.map_or("stash".into(), |commit| {
             commit.message_raw_sloppy().trim().into()
         })

@@ -128,7 +128,7 @@ impl BesideSearch<'_, '_> {
 impl Worktree {
     /// Whether a commit is an entry of the stash here.
     fn is_stash_entry(&self, hex: &str) -> bool {
-        let commit = (hex.parse::<ObjectId>().ok()).and_then(|id| self.repo.find_commit(id).ok());
+        let commit = self.find_commit(hex, || "read a stash entry").ok();
         let index = commit.and_then(|commit| commit.parent_ids().nth(1).map(gix::Id::detach));
         index.is_some_and(|index| {
             self.stash_message(&index.to_hex().to_string())

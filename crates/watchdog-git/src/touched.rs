@@ -53,8 +53,7 @@ impl Worktree {
         let mut paths: BTreeSet<BString> = BTreeSet::new();
         let index = self.index()?;
         let mut status = WorkTreeStatus::default();
-        let prepared = hidden::prepare_index(self, &index, &mut status)?;
-        let index: &gix::index::State = prepared.as_ref().unwrap_or(&index);
+        let index = &*hidden::prepare_index(self, &index, &mut status)?;
         work_tree::add_worktree_changes(self, index, 0, &mut status)?;
         staged::find_each(self, index, before, &mut status)?;
         if let Some(head) = self.head_id()? {

@@ -125,7 +125,7 @@ impl Worktree {
             .filter(|(_, why)| matches!(why.as_str(), SECRET | IGNORED))
             .map(|(path, _)| path)
         {
-            let Some((_, id)) = entry_at(&whole.repo, whole.tree, path.as_bstr())? else {
+            let Some((_, id)) = entry_at(&whole.repo, whole.tree, path)? else {
                 continue;
             };
             if whole.repo.find_header(id).context(doing)?.size() <= limit {

@@ -11,7 +11,6 @@ use gix::objs::tree::EntryKind;
 use gix::state::InProgress;
 
 use super::disk::{FolderWalk, as_path, split_path};
-use super::ignore_rules::join_path;
 use super::private::{IGNORED, NEWLY_IGNORED, SECRET, WholeSnapshot};
 use super::proof::{SiblingWorktrees, nested_files};
 use super::record::SnapshotRecord;
@@ -21,6 +20,7 @@ use crate::Worktree;
 use crate::commit_text::tree_of;
 use crate::error::{Error, ReadContext as _};
 use crate::hidden::is_hidden;
+use crate::path_text::join_path;
 use crate::shared_modes::SharedModes;
 use crate::submodule::is_named;
 use watchdog_facts::evidence::GitOperation;
@@ -129,7 +129,7 @@ impl Worktree {
                 continue;
             }
             paths.push(SnapshotPath {
-                text: path_text(path.as_bstr()),
+                text: path_text(&path),
                 kind: SnapshotPathKind::File,
                 bytes: repo
                     .find_header(id)
@@ -328,10 +328,7 @@ impl RepositoryBoundary {
         let mut at = folder;
         let mut crosses = false;
         while !at.is_empty() && !crosses {
-            crosses = matches!(
-                self.below.lstat(join_path(at, ".git".into()).as_bstr()),
-                Ok(Some(_))
-            );
+            crosses = matches!(self.below.lstat(&join_path(at, b".git")), Ok(Some(_)));
             at = split_path(at).0;
         }
         self.last = Some((folder.to_owned(), crosses));

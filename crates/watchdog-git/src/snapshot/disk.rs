@@ -83,10 +83,10 @@ impl Worktree {
 }
 
 /// Splits `a/b/c` into `a/b` and `c`.
-pub(super) fn split_path(path: &BStr) -> (&BStr, &BStr) {
+pub(super) fn split_path(path: &[u8]) -> (&BStr, &BStr) {
     match path.rfind_byte(b'/') {
         Some(at) => (path[..at].as_bstr(), path[at + 1..].as_bstr()),
-        None => (BStr::new(""), path),
+        None => (BStr::new(""), path.as_bstr()),
     }
 }
 
@@ -97,11 +97,11 @@ fn is_absent(errno: Errno) -> bool {
 }
 
 /// A path of git as a path of the system.
-pub(crate) fn as_path(path: &BStr) -> &Path {
+pub(crate) fn as_path(path: &[u8]) -> &Path {
     Path::new(to_os_str(path))
 }
 
-fn to_os_str(name: &BStr) -> &OsStr {
+fn to_os_str(name: &[u8]) -> &OsStr {
     OsStr::from_bytes(name)
 }
 
@@ -116,19 +116,19 @@ impl FolderWalk {
         Ok(FolderWalk { root, last: None })
     }
 
-    fn step(at: &OwnedFd, name: &BStr) -> Result<OwnedFd, Errno> {
+    fn step(at: &OwnedFd, name: &[u8]) -> Result<OwnedFd, Errno> {
         let flags = watchdog_system::FOLDER_TO_ENTER
             | OFlags::DIRECTORY
             | OFlags::NOFOLLOW
             | OFlags::CLOEXEC;
-        if name == ".." || name == "." || name.is_empty() {
+        if matches!(name, b".." | b"." | b"") {
             return Err(Errno::INVAL);
         }
         rustix::fs::openat(at, to_os_str(name), flags, Mode::empty())
     }
 
     /// The opened folder `path`; empty for the root.
-    pub(super) fn folder(&mut self, path: &BStr) -> Result<&OwnedFd, Errno> {
+    pub(super) fn folder(&mut self, path: &[u8]) -> Result<&OwnedFd, Errno> {
         if path.is_empty() {
             return Ok(&self.root);
         }
@@ -138,17 +138,14 @@ impl FolderWalk {
                 path.len() > last.len() && path.starts_with(last) && path[last.len()] == b'/'
             });
             let (mut at, rest) = match start {
-                Some((last, fd)) => (Some(fd), path[last.len() + 1..].as_bstr()),
+                Some((last, fd)) => (Some(fd), &path[last.len() + 1..]),
                 None => (None, path),
             };
             for name in rest.split_str("/") {
-                at = Some(Self::step(
-                    at.as_ref().unwrap_or(&self.root),
-                    name.as_bstr(),
-                )?);
+                at = Some(Self::step(at.as_ref().unwrap_or(&self.root), name)?);
             }
             self.last = Some((
-                path.to_owned(),
+                path.into(),
                 at.expect("a path that is not empty has a component"),
             ));
         }
@@ -161,7 +158,7 @@ impl FolderWalk {
     }
 
     /// The stat data of `path`; `None` where it does not exist.
-    pub(super) fn lstat(&mut self, path: &BStr) -> io::Result<Option<FileStat>> {
+    pub(super) fn lstat(&mut self, path: &[u8]) -> io::Result<Option<FileStat>> {
         let (parent, name) = split_path(path);
         let stat = self
             .folder(parent)
@@ -174,7 +171,7 @@ impl FolderWalk {
     }
 
     /// Opens the regular file at `path`, and returns its stat data of this moment.
-    pub(super) fn open_file(&mut self, path: &BStr) -> io::Result<(File, FileStat)> {
+    pub(super) fn open_file(&mut self, path: &[u8]) -> io::Result<(File, FileStat)> {
         let (parent, name) = split_path(path);
         let dir = self.folder(parent)?;
         // NONBLOCK: a pipe that took the place of the file must not hold us.
@@ -191,14 +188,14 @@ impl FolderWalk {
     }
 
     /// Reads the target of the symlink at `path`.
-    pub(super) fn read_link(&mut self, path: &BStr) -> io::Result<Vec<u8>> {
+    pub(super) fn read_link(&mut self, path: &[u8]) -> io::Result<Vec<u8>> {
         let (parent, name) = split_path(path);
         let dir = self.folder(parent)?;
         Ok(rustix::fs::readlinkat(dir, to_os_str(name), Vec::new())?.into_bytes())
     }
 
     /// The entries of the folder `path`, sorted by name.
-    pub(super) fn list(&mut self, path: &BStr) -> io::Result<Vec<DiskEntry>> {
+    pub(super) fn list(&mut self, path: &[u8]) -> io::Result<Vec<DiskEntry>> {
         let dir = self.folder(path)?;
         let fd = rustix::fs::openat(
             dir,
@@ -252,14 +249,11 @@ mod tests {
         std::fs::write(dir.path().join("real/file"), b"x").unwrap();
         std::os::unix::fs::symlink("real", dir.path().join("link")).unwrap();
         let mut below = FolderWalk::open(dir.path()).unwrap();
-        assert!(below.lstat("real/file".into()).unwrap().is_some());
-        assert_eq!(below.lstat("link/file".into()).unwrap(), None);
-        assert!(below.open_file("link/file".into()).is_err());
-        assert!(below.lstat("../x".into()).is_err());
-        assert_eq!(
-            below.lstat("link".into()).unwrap().unwrap().kind,
-            PathKind::Link
-        );
+        assert!(below.lstat(b"real/file").unwrap().is_some());
+        assert_eq!(below.lstat(b"link/file").unwrap(), None);
+        assert!(below.open_file(b"link/file").is_err());
+        assert!(below.lstat(b"../x").is_err());
+        assert_eq!(below.lstat(b"link").unwrap().unwrap().kind, PathKind::Link);
     }
 
     #[test]
@@ -275,9 +269,9 @@ mod tests {
         .unwrap();
         let mut below = FolderWalk::open(dir.path()).unwrap();
         assert_eq!(
-            below.lstat("pipe".into()).unwrap().unwrap().kind,
+            below.lstat(b"pipe").unwrap().unwrap().kind,
             PathKind::Special
         );
-        assert!(below.open_file("pipe".into()).is_err());
+        assert!(below.open_file(b"pipe").is_err());
     }
 }

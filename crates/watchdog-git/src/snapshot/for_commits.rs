@@ -94,7 +94,7 @@ impl Worktree {
                 self.repo.find_object(id).context(doing)?.detach().data,
             ))
         };
-        let before = entry_at(&self.repo, self.before(snapshot)?, path.as_bstr())?;
+        let before = entry_at(&self.repo, self.before(snapshot)?, path)?;
         // In the snapshot itself a private path is as in HEAD: its content is in the private part.
         let after = match private::work_entry(
             &self.repo,
@@ -102,7 +102,7 @@ impl Worktree {
             path.as_bstr(),
         )? {
             Some(private) => Some(private),
-            None => entry_at(&self.repo, parse_id(&snapshot.tree, doing)?, path.as_bstr())?,
+            None => entry_at(&self.repo, parse_id(&snapshot.tree, doing)?, path)?,
         };
         Ok(FileBeforeAfter {
             before: content(before)?,
@@ -147,7 +147,7 @@ impl Worktree {
         let mut blobs = ObjectSink::dry(&self.repo);
         let head = self.head_tree()?;
         for path in paths {
-            let committed = entry_at(&self.repo, head, path.as_bstr())?;
+            let committed = entry_at(&self.repo, head, path)?;
             if !blobs
                 .take(&mut below, path.as_bstr(), BlobWriteMode::Name)
                 .is_ok_and(|taken| is_same_file(committed, taken))
@@ -171,7 +171,7 @@ impl Worktree {
         let is_whole = |folder: &[u8]| -> Result<bool, Error> {
             let below = index.prefixed_entries([folder, b"/"].concat().as_bstr());
             Ok(below.is_some_and(|entries| entries.iter().all(is_listed))
-                && any_entry_at(&self.repo, head, folder.as_bstr())?.is_none())
+                && any_entry_at(&self.repo, head, folder)?.is_none())
         };
         let mut whole: HashMap<&[u8], bool> = HashMap::new();
         let mut pathspecs: Vec<&'p [u8]> = Vec::new();
@@ -221,7 +221,7 @@ impl Worktree {
             |entry: Option<(EntryMode, ObjectId)>| entry.map(|(mode, id)| (Some(mode.kind()), id));
         let mut after = CommitSideEffects::default();
         for path in &wanted {
-            if indexed(path.as_bstr()) != entry(entry_at(repo, tree, path.as_bstr())?) {
+            if indexed(path.as_bstr()) != entry(entry_at(repo, tree, path)?) {
                 after.behind.push(path.to_vec());
             }
         }

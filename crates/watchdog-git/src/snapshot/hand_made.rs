@@ -8,12 +8,12 @@ use gix::bstr::{BStr, BString, ByteSlice};
 use jiff::Timestamp;
 
 use super::disk::{FileStat, FolderWalk, PathKind, as_path, split_path};
-use super::ignore_rules::join_path;
 use super::private::work_entry;
 use super::proof::entry_at;
 use super::recorded_rules::is_tools_folder;
 use crate::error::{Error, ReadContext as _};
 use crate::file_state::is_absent;
+use crate::path_text::join_path;
 use crate::{Worktree, escape_path, unescape_path};
 use watchdog_facts::ignored_files::{FileMark, IgnoredFiles, LostFile, is_made_by_hand};
 use watchdog_facts::session_work::BULK_FOLDERS;
@@ -49,7 +49,7 @@ impl Worktree {
             if walk.is_over(&path) {
                 break;
             }
-            match walk.disk.lstat(path.as_bstr()) {
+            match walk.disk.lstat(&path) {
                 Ok(Some(stat)) if stat.kind == PathKind::Folder => {
                     let folders = walk.enter(&path, start);
                     queue.extend(folders.into_iter().map(|folder| (folder, start)));
@@ -175,9 +175,9 @@ impl IgnoredWalk {
         {
             return folders;
         }
-        let (mut files, entries) = (0, self.disk.list(folder.as_bstr()));
+        let (mut files, entries) = (0, self.disk.list(folder));
         for entry in entries.into_iter().flatten() {
-            let path = join_path(folder.as_bstr(), entry.name.as_bstr());
+            let path = join_path(folder, &entry.name);
             files += usize::from(entry.kind != PathKind::Folder);
             // Output of tools lies between the files, so that some more are looked at. Folders among many files still count.
             if files > 2 * MOST_IN_FOLDER && entry.kind != PathKind::Folder {
@@ -201,12 +201,12 @@ impl IgnoredWalk {
         if !is_made_by_hand(&text, start) {
             return;
         }
-        let folder = split_path(path.as_bstr()).0.to_owned();
+        let folder = split_path(&path).0.to_owned();
         let count = self.in_folder.entry(folder).or_default();
         *count += 1;
         if *count > MOST_IN_FOLDER {
             self.recorded.beyond.get_or_insert(text);
-        } else if let Ok(Some(stat)) = self.disk.lstat(path.as_bstr())
+        } else if let Ok(Some(stat)) = self.disk.lstat(&path)
             && matches!(stat.kind, PathKind::File { .. })
             && stat.size > 0
         {
@@ -245,22 +245,22 @@ fn drop_moved(
     let mut queue = VecDeque::from([BString::default()]);
     let (mut paths, deadline) = (0, Instant::now() + PATIENCE);
     while let Some(folder) = queue.pop_front() {
-        for entry in disk.list(folder.as_bstr()).into_iter().flatten() {
+        for entry in disk.list(&folder).into_iter().flatten() {
             paths += 1;
             if missing.is_empty() || paths > MOST_PATHS || Instant::now() > deadline {
                 return;
             }
-            let path = join_path(folder.as_bstr(), entry.name.as_bstr());
+            let path = join_path(&folder, &entry.name);
             let is_bulk = BULK_FOLDERS.iter().any(|bulk| entry.name == *bulk);
             match entry.kind {
                 PathKind::Folder if entry.name != ".git" && !is_bulk => queue.push_back(path),
                 PathKind::File { .. } if !recorded.files.contains_key(&escape_path(&path)) => {
-                    let Ok(Some(stat)) = disk.lstat(path.as_bstr()) else {
+                    let Ok(Some(stat)) = disk.lstat(&path) else {
                         continue;
                     };
                     let (mark, is_new) = (mark_of(&stat), stat.ctime.0 >= since.as_second());
                     missing.retain(|was, was_mark| {
-                        let is_copy = is_new && split_path(was.as_bstr()).1 == entry.name;
+                        let is_copy = is_new && split_path(was).1 == entry.name;
                         *was_mark != mark && !(is_copy && was_mark.bytes == mark.bytes)
                     });
                 }

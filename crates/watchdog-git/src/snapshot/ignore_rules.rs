@@ -10,6 +10,7 @@ use gix::glob::pattern::Case;
 use gix::ignore::{Search, search::Ignore};
 
 use super::disk::{FolderWalk, as_path};
+use crate::path_text::join_path;
 use watchdog_system::read_regular_begin;
 
 /// A list of patterns larger than this is not one that a person wrote.
@@ -88,8 +89,8 @@ impl FolderRules {
         fallback: impl FnOnce(&BStr) -> Option<Vec<u8>>,
     ) -> usize {
         let before = self.search.patterns.len();
-        let path = join_path(folder, FILE.into());
-        let bytes = match below.open_file(join_path(prefix, path.as_bstr()).as_bstr()) {
+        let path = join_path(folder, FILE.as_bytes());
+        let bytes = match below.open_file(&join_path(prefix, &path)) {
             Ok((file, _)) => {
                 let mut bytes = Vec::new();
                 file.take(LARGEST)
@@ -101,7 +102,7 @@ impl FolderRules {
         };
         if let Some(bytes) = bytes {
             let root = self.root.clone();
-            self.add(&bytes, root.join(as_path(path.as_bstr())), Some(&root));
+            self.add(&bytes, root.join(as_path(&path)), Some(&root));
         }
         before
     }
@@ -131,16 +132,6 @@ pub(super) fn global_sources(repo: &gix::Repository) -> Vec<(PathBuf, Vec<u8>)> 
     files
         .filter_map(|file| read_regular(&file).map(|bytes| (file, bytes)))
         .collect()
-}
-
-/// Joins a folder and a name; the root is the empty folder.
-pub(super) fn join_path(folder: &BStr, name: &BStr) -> gix::bstr::BString {
-    let mut path = folder.to_owned();
-    if !path.is_empty() {
-        path.push(b'/');
-    }
-    path.extend_from_slice(name);
-    path
 }
 
 fn read_regular(path: &Path) -> Option<Vec<u8>> {

@@ -295,7 +295,7 @@ fn private_secrets(repo: &gix::Repository, commit: ObjectId) -> Vec<(BString, Ob
     let Ok(tree) = tree_of(repo, commit) else {
         return Vec::new();
     };
-    let reasons = entry_at(repo, tree, WHY.into())
+    let reasons = entry_at(repo, tree, WHY.as_bytes())
         .ok()
         .flatten()
         .and_then(|(_, id)| repo.find_blob(id).ok());
@@ -322,7 +322,7 @@ fn parse_reasons(text: &[u8]) -> BTreeMap<BString, String> {
         .split(|byte| *byte == 0)
         .filter_map(|line| line.split_once_str(" "));
     lines
-        .map(|(reason, path)| (BString::from(path), path_text(reason.as_bstr())))
+        .map(|(reason, path)| (BString::from(path), path_text(reason)))
         .collect()
 }
 
@@ -337,7 +337,7 @@ fn secret_files(
 ) -> Vec<SecretFile> {
     let nothing = || None;
     let is_secret = |path: &BString| {
-        let path = path_text(path.as_bstr());
+        let path = path_text(path);
         let candidate = SnapshotCandidate {
             path: &path,
             bytes: 0,
@@ -378,7 +378,7 @@ fn secret_files(
         .filter_map(|(path, id)| {
             let content = read(id).filter(|content| content.len() <= LARGEST_SECRET)?;
             Some(SecretFile {
-                path: path_text(path.as_bstr()),
+                path: path_text(&path),
                 content,
             })
         });
@@ -421,7 +421,7 @@ pub(super) fn work_entry(
     };
     let mut full = BString::from(format!("{WORK}/"));
     full.extend_from_slice(path);
-    entry_at(repo, tree_of(repo, private)?, full.as_bstr())
+    entry_at(repo, tree_of(repo, private)?, &full)
 }
 
 /// Looks for an object once more, in a database that was opened anew: one look that fails makes a database miss a whole folder of objects

@@ -71,7 +71,7 @@ impl Worktree {
             let is_edited = |path: &MissingPath| {
                 let text = path.text();
                 let is_changed = changed.binary_search(&text).is_ok();
-                is_changed && !is_absent(&root.join(as_path(path.path.as_bstr())))
+                is_changed && !is_absent(&root.join(as_path(&path.path)))
             };
             missing.retain(|path| {
                 !path.id.is_some_and(|id| contents.contains(&id)) && !is_edited(path)
@@ -236,7 +236,7 @@ impl MissingPath {
     }
 
     fn text(&self) -> String {
-        path_text(self.path.as_bstr())
+        path_text(&self.path)
     }
 }
 
@@ -279,9 +279,10 @@ impl<'w> SiblingWorktrees<'w> {
         let (root, common_dir) = (self.worktree.root(), self.worktree.common_dir());
         path.find_iter("/").any(|at| {
             let folder = BString::from(&path[..at]);
-            *self.folders.entry(folder).or_insert_with_key(|folder| {
-                is_registered(&root.join(as_path(folder.as_bstr())), common_dir)
-            })
+            *self
+                .folders
+                .entry(folder)
+                .or_insert_with_key(|folder| is_registered(&root.join(as_path(folder)), common_dir))
         })
     }
 }
@@ -290,7 +291,7 @@ impl<'w> SiblingWorktrees<'w> {
 pub(super) fn entry_at(
     repo: &gix::Repository,
     tree: ObjectId,
-    path: &BStr,
+    path: &[u8],
 ) -> Result<Option<(EntryMode, ObjectId)>, Error> {
     Ok(any_entry_at(repo, tree, path)?.filter(|(mode, _)| !mode.is_tree()))
 }
@@ -299,7 +300,7 @@ pub(super) fn entry_at(
 pub(super) fn any_entry_at(
     repo: &gix::Repository,
     tree: ObjectId,
-    path: &BStr,
+    path: &[u8],
 ) -> Result<Option<(EntryMode, ObjectId)>, Error> {
     if tree.is_empty_tree() {
         return Ok(None);
@@ -396,7 +397,7 @@ impl ProofSearch<'_> {
             let tree = tree_of(repo, commit)?;
             let mut still_missing = Vec::new();
             for change in missing.drain(..) {
-                if !keeps_change(&change, entry_at(repo, tree, change.path.as_bstr())?) {
+                if !keeps_change(&change, entry_at(repo, tree, &change.path)?) {
                     still_missing.push(change);
                 }
             }

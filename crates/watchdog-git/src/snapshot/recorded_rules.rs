@@ -15,13 +15,14 @@ use gix::objs::tree::EntryKind;
 
 use super::blobs::ObjectSink;
 use super::disk::{FolderWalk, PathKind, as_path, split_path};
-use super::ignore_rules::{FILE, FolderRules, LARGEST, global_sources, join_path};
+use super::ignore_rules::{FILE, FolderRules, LARGEST, global_sources};
 use super::proof::entry_at;
 use super::scan::TreeEdit;
 use super::{diff, record, tree};
 use crate::Worktree;
 use crate::commit_text::tree_of;
 use crate::error::{Error, ReadContext as _};
+use crate::path_text::join_path;
 use watchdog_facts::secret_shapes::find_added_secret;
 use watchdog_facts::session_work::{in_tool_folder, is_dropping, is_hand_made};
 
@@ -74,12 +75,12 @@ impl Worktree {
         let mut disk = FolderWalk::open(self.root()).context(doing)?;
         for path in named {
             let committed =
-                entry_at(repo, tree_of(repo, baseline)?, path.into())?.map(|(_, id)| id);
+                entry_at(repo, tree_of(repo, baseline)?, path.as_bytes())?.map(|(_, id)| id);
             let committed = committed
                 .and_then(|id| repo.find_blob(id).ok())
                 .map(|mut blob| blob.take_data());
             // A link is no list of patterns, to git neither.
-            let there = disk.open_file(path.into()).ok().and_then(|(file, _)| {
+            let there = disk.open_file(path.as_bytes()).ok().and_then(|(file, _)| {
                 let mut bytes = Vec::new();
                 file.take(LARGEST)
                     .read_to_end(&mut bytes)
@@ -131,7 +132,7 @@ impl Worktree {
         let global = beside
             .iter()
             .filter(|(path, _)| is_global(path))
-            .map(|(path, bytes)| (as_path(path.as_bstr()).to_owned(), bytes.clone()));
+            .map(|(path, bytes)| (as_path(path).to_owned(), bytes.clone()));
         let global = Rc::new(FolderRules::from_sources(repo, self.root(), global));
         Some(RecordedRules {
             tree,
@@ -146,8 +147,8 @@ impl Worktree {
 /// Whether a tool's mark lies in a folder.
 pub(super) fn is_tools_folder(disk: &mut FolderWalk, folder: &BStr) -> bool {
     (MARKS.iter())
-        .map(|mark| join_path(folder, BStr::new(mark)))
-        .any(|mark| matches!(disk.lstat(mark.as_bstr()), Ok(Some(_))))
+        .map(|mark| join_path(folder, mark.as_bytes()))
+        .any(|mark| matches!(disk.lstat(&mark), Ok(Some(_))))
 }
 
 /// Whether a list has a line that is neither empty nor a comment.
@@ -198,13 +199,13 @@ impl RecordedRules {
         } else {
             self.rules_of(split_path(folder).0)
         };
-        let file = join_path(folder, FILE.into());
+        let file = join_path(folder, FILE.as_bytes());
         let recorded = self
             .beside
-            .get(&join_path(FOLDERS.into(), file.as_bstr()))
+            .get(&join_path(FOLDERS.as_bytes(), &file))
             .cloned();
         let committed = || {
-            let (_, id) = entry_at(&self.repo, self.tree, file.as_bstr()).ok()??;
+            let (_, id) = entry_at(&self.repo, self.tree, &file).ok()??;
             Some(self.repo.find_blob(id).ok()?.take_data())
         };
         let rules = match recorded.or_else(committed) {
@@ -284,7 +285,7 @@ impl RecordedRules {
                 disk.list(path)
                     .into_iter()
                     .flatten()
-                    .map(|entry| join_path(path, entry.name.as_bstr())),
+                    .map(|entry| join_path(path, &entry.name)),
             );
         }
         newly

@@ -7,7 +7,6 @@ use gix::bstr::{BStr, BString, ByteSlice};
 
 use super::blobs::{BlobWriteMode, ObjectSink};
 use super::disk::{FolderWalk, PathKind};
-use super::ignore_rules::join_path;
 use super::private::WholeSnapshot;
 use super::proof::{entry_at, nested_files};
 use super::record::StoredSnapshot;
@@ -21,6 +20,7 @@ use super::{diff, loose_ref, nested};
 use crate::Worktree;
 use crate::commit_text::tree_of;
 use crate::error::{Error, ReadContext as _};
+use crate::path_text::join_path;
 use watchdog_facts::display::plural;
 use watchdog_facts::evidence::{LeftOut, LeftOutReason};
 use watchdog_facts::shell_line::{WorktreeCommands, shell_word};
@@ -243,8 +243,8 @@ fn holds_nothing_else(whole: &WholeSnapshot, root: &Path) -> std::io::Result<boo
     let nested = nested_files(&whole.repo, whole.extras).unwrap_or_default();
     let mut folders = vec![BString::default()];
     while let Some(folder) = folders.pop() {
-        for entry in below.list(folder.as_bstr())? {
-            let path = join_path(folder.as_bstr(), entry.name.as_bstr());
+        for entry in below.list(&folder)? {
+            let path = join_path(&folder, &entry.name);
             if path == ".git" {
                 continue;
             }
@@ -256,7 +256,7 @@ fn holds_nothing_else(whole: &WholeSnapshot, root: &Path) -> std::io::Result<boo
                 DiskWriter::new(&whole.repo, FolderWalk::open(root)?).remove(path.as_bstr())?;
                 continue;
             }
-            let wanted = entry_at(&whole.repo, whole.tree, path.as_bstr())
+            let wanted = entry_at(&whole.repo, whole.tree, &path)
                 .ok()
                 .flatten()
                 .map(|(mode, id)| (mode.kind(), id));

@@ -13,11 +13,11 @@ use rustix::fs::{AtFlags, Mode, OFlags};
 use rustix::io::Errno;
 
 use super::disk::{FolderWalk, PathKind, split_path};
-use super::ignore_rules::join_path;
 use crate::blob_reader::{PIECE, read_blob};
+use crate::path_text::join_path;
 
 /// Whether every component of a path from a tree may be a name in a work tree.
-pub(super) fn is_safe(path: &BStr) -> bool {
+pub(super) fn is_safe(path: &[u8]) -> bool {
     let options = gix::validate::path::component::Options {
         protect_windows: false,
         protect_hfs: true,
@@ -145,7 +145,7 @@ impl<'repo> DiskWriter<'repo> {
             return Ok(());
         }
         self.below.forget();
-        let root = self.below.folder("".into())?;
+        let root = self.below.folder(b"")?;
         let folder = rustix::fs::openat(
             root,
             ".",
@@ -172,7 +172,7 @@ impl<'repo> DiskWriter<'repo> {
         }
         for entry in self.below.list(path)? {
             if entry.kind == PathKind::Folder {
-                self.clear_folders(join_path(path, entry.name.as_bstr()).as_bstr())?;
+                self.clear_folders(join_path(path, &entry.name).as_bstr())?;
             }
         }
         let (parent, name) = split_path(path);
@@ -200,7 +200,7 @@ impl<'repo> DiskWriter<'repo> {
         let mut folder: BString = folder.to_owned();
         self.below.forget();
         while !folder.is_empty() {
-            let (parent, name) = split_path(folder.as_bstr());
+            let (parent, name) = split_path(&folder);
             let Ok(at) = self.below.folder(parent) else {
                 break;
             };
@@ -230,10 +230,10 @@ mod tests {
             "git~1/x",
             ".",
         ] {
-            assert!(!is_safe(bad.into()), "{bad}");
+            assert!(!is_safe(bad.as_bytes()), "{bad}");
         }
         for good in ["a", ".gitignore", "a/.env", "a b\nc", "a\\b"] {
-            assert!(is_safe(good.into()), "{good}");
+            assert!(is_safe(good.as_bytes()), "{good}");
         }
     }
 }

@@ -8,7 +8,6 @@ use gix::bstr::{BStr, BString, ByteSlice};
 use super::blobs::{BlobWriteMode, ObjectSink};
 use super::diff::{self, PathDifference};
 use super::disk::{FolderWalk, PathKind, as_path, split_path};
-use super::ignore_rules::join_path;
 use super::nested;
 use super::private::WholeSnapshot;
 use super::proof::{entry_at, nested_files};
@@ -22,6 +21,7 @@ use super::take::{read_index, scan_changes};
 use crate::Worktree;
 use crate::commit_text::tree_of;
 use crate::error::{Error, ReadContext as _};
+use crate::path_text::join_path;
 use watchdog_facts::evidence::{LeftOut, LeftOutReason};
 
 /// The current state of the work tree, for deciding which paths may be written.
@@ -95,7 +95,7 @@ pub(super) fn in_place(
     }
     if !in_the_way.is_empty() {
         return Err(RestoreError::WouldOverwrite {
-            paths: in_the_way.iter().map(|p| path_text(p.as_bstr())).collect(),
+            paths: in_the_way.iter().map(|p| path_text(p)).collect(),
         });
     }
 
@@ -127,7 +127,7 @@ pub(super) fn in_place(
                 files += 1;
             }
             NestedFileAction::Leave => left_out.push(LeftOut {
-                path: path_text(path.as_bstr()),
+                path: path_text(&path),
                 why: LeftOutReason::NestedRepository,
             }),
         }
@@ -170,7 +170,7 @@ fn plan_restore(
         let submodule = |side: Option<(gix::objs::tree::EntryMode, ObjectId)>| {
             side.is_some_and(|(mode, _)| mode.is_commit())
         };
-        let why = if !is_safe(change.path.as_bstr()) {
+        let why = if !is_safe(&change.path) {
             LeftOutReason::Excluded
         } else if submodule(change.after) || (change.after.is_none() && submodule(change.before)) {
             LeftOutReason::NestedRepository
@@ -178,7 +178,7 @@ fn plan_restore(
             return true;
         };
         left_out.push(LeftOut {
-            path: path_text(change.path.as_bstr()),
+            path: path_text(&change.path),
             why,
         });
         false
@@ -236,7 +236,7 @@ fn refuse_unclean(
     match unsaved.is_empty() {
         true => Ok(()),
         false => Err(RestoreError::NotClean {
-            paths: unsaved.iter().map(|p| path_text(p.as_bstr())).collect(),
+            paths: unsaved.iter().map(|p| path_text(p)).collect(),
         }),
     }
 }
@@ -249,9 +249,9 @@ fn refuse_moved(
 ) -> Result<(), RestoreError> {
     let mut moved = Vec::new();
     for change in plan {
-        let now = entry_at(repo, head_tree, change.path.as_bstr())?;
+        let now = entry_at(repo, head_tree, &change.path)?;
         if now != change.before && now != change.after {
-            moved.push(path_text(change.path.as_bstr()));
+            moved.push(path_text(&change.path));
         }
     }
     if moved.is_empty() {
@@ -324,12 +324,12 @@ impl CurrentWorkTree<'_> {
     fn folder_in_the_way(&mut self, folder: BString, in_the_way: &mut BTreeSet<BString>) {
         let mut folders = vec![folder];
         while let Some(folder) = folders.pop() {
-            let Ok(entries) = self.below.list(folder.as_bstr()) else {
+            let Ok(entries) = self.below.list(&folder) else {
                 in_the_way.insert(folder);
                 continue;
             };
             for entry in entries {
-                let path = join_path(folder.as_bstr(), entry.name.as_bstr());
+                let path = join_path(&folder, &entry.name);
                 match entry.kind {
                     PathKind::Folder => folders.push(path),
                     _ if self.goes(path.as_bstr()) => {}

@@ -14,11 +14,12 @@ use gix::objs::tree::EntryKind;
 
 use super::blobs::{BlobWriteMode, CapturedFile, ObjectSink};
 use super::disk::{DiskEntry, FileStat, FolderWalk, PathKind, as_path, split_path};
-use super::ignore_rules::{FolderRules, join_path};
+use super::ignore_rules::FolderRules;
 use super::spec_name::path_text;
 use super::{PrivacyClassifier, SnapshotCandidate, nested};
 use crate::Error;
 use crate::content::index_size;
+use crate::path_text::join_path;
 use watchdog_facts::evidence::{LeftOut, LeftOutReason};
 
 /// How far an entry's time must lie before the index's for the entry to be believed, in nanoseconds.
@@ -64,14 +65,14 @@ pub(super) struct ScannedChanges {
 }
 
 impl ScannedChanges {
-    pub(super) fn leave_out(&mut self, path: &BStr, why: LeftOutReason) {
+    pub(super) fn leave_out(&mut self, path: &[u8], why: LeftOutReason) {
         self.left_out.push(LeftOut {
             path: path_or_dot(path),
             why,
         });
     }
 
-    pub(super) fn leave_out_unread(&mut self, path: &BStr, error: &io::Error) {
+    pub(super) fn leave_out_unread(&mut self, path: &[u8], error: &io::Error) {
         if error.kind() != io::ErrorKind::PermissionDenied {
             self.failed_reads
                 .push((path_or_dot(path), error.to_string()));
@@ -81,7 +82,7 @@ impl ScannedChanges {
 }
 
 /// A path for a person; the work tree itself is a dot.
-fn path_or_dot(path: &BStr) -> String {
+fn path_or_dot(path: &[u8]) -> String {
     if path.is_empty() {
         ".".to_owned()
     } else {
@@ -139,8 +140,7 @@ impl DiskScan<'_, '_> {
     /// Compares one repository with the files on disk.
     pub(super) fn run(&mut self, scope: &ScannedRepository<'_>) -> Result<(), Error> {
         self.scan_tracked(scope)?;
-        let mut rules =
-            FolderRules::global(scope.repo, &self.root.join(as_path(scope.prefix.as_bstr())));
+        let mut rules = FolderRules::global(scope.repo, &self.root.join(as_path(&scope.prefix)));
         self.scan_untracked(scope, &mut rules, BStr::new(""))
     }
 
@@ -162,15 +162,15 @@ impl DiskScan<'_, '_> {
                 // The folder of a sparse index: the scan of untracked files finds the files below it.
                 continue;
             }
-            let full = join_path(scope.prefix.as_bstr(), path);
+            let full = join_path(&scope.prefix, path);
             if entry.mode == Mode::COMMIT && entry.stage() == Stage::Unconflicted {
                 self.submodule(scope, full.as_bstr(), entry.id)?;
                 continue;
             }
-            let stat = match self.below.lstat(full.as_bstr()) {
+            let stat = match self.below.lstat(&full) {
                 Ok(stat) => stat,
                 Err(error) => {
-                    self.scanned.leave_out_unread(full.as_bstr(), &error);
+                    self.scanned.leave_out_unread(&full, &error);
                     continue;
                 }
             };
@@ -215,7 +215,7 @@ impl DiskScan<'_, '_> {
                 // It was removed after it was listed.
                 Ok(None) if scope.nested => {}
                 Ok(None) => drop(self.scanned.changes.insert(full, TreeEdit::Remove)),
-                Err(error) => self.scanned.leave_out_unread(full.as_bstr(), &error),
+                Err(error) => self.scanned.leave_out_unread(&full, &error),
             }
         }
         Ok(())
@@ -332,13 +332,13 @@ impl DiskScan<'_, '_> {
             let full = if folder.is_empty() {
                 scope.prefix.clone()
             } else {
-                join_path(scope.prefix.as_bstr(), folder.as_bstr())
+                join_path(&scope.prefix, &folder)
             };
-            let entries = match self.below.list(full.as_bstr()) {
+            let entries = match self.below.list(&full) {
                 Ok(entries) => entries,
                 Err(error) if error.kind() == io::ErrorKind::NotFound => continue,
                 Err(error) => {
-                    self.scanned.leave_out_unread(full.as_bstr(), &error);
+                    self.scanned.leave_out_unread(&full, &error);
                     continue;
                 }
             };
@@ -369,15 +369,14 @@ impl DiskScan<'_, '_> {
         folder: &BStr,
         entry: &DiskEntry,
     ) -> Result<Option<BString>, Error> {
-        let path = join_path(folder, entry.name.as_bstr());
-        let full = join_path(scope.prefix.as_bstr(), path.as_bstr());
+        let path = join_path(folder, &entry.name);
+        let full = join_path(&scope.prefix, &path);
         if entry.name == ".git" {
             return Ok(None);
         }
         if entry.name.eq_ignore_ascii_case(b".git") {
             // git itself refuses such a name in a tree, and so does every restore.
-            self.scanned
-                .leave_out(full.as_bstr(), LeftOutReason::Excluded);
+            self.scanned.leave_out(&full, LeftOutReason::Excluded);
             return Ok(None);
         }
         let tracked = scope.index.entry_index_by_path(path.as_bstr()).is_ok();
@@ -413,8 +412,7 @@ impl DiskScan<'_, '_> {
                     return Ok(None);
                 }
                 if !holds_tracked
-                    && let Some(repo) =
-                        nested::open_nested(&self.root.join(as_path(full.as_bstr())))
+                    && let Some(repo) = nested::open_nested(&self.root.join(as_path(&full)))
                 {
                     self.untracked_repository(scope, full.as_bstr(), &repo)?;
                     return Ok(None);
@@ -446,14 +444,14 @@ impl DiskScan<'_, '_> {
     /// Keeps the files below ignored folders that the rule asks for.
     pub(super) fn keep_inside_ignored(&mut self, passed_over: &[BString]) {
         let may_hold_kept = |scan: &Self, path: &BString| {
-            let (path, nothing) = (path_text(path.as_bstr()), || None);
+            let (path, nothing) = (path_text(path), || None);
             let candidate = SnapshotCandidate {
                 folder: true,
                 ..ignored_candidate(&path, &nothing)
             };
             (scan.rule)(&candidate).is_some()
         };
-        let is_folder = |scan: &mut Self, path: &BString| matches!(scan.below.lstat(path.as_bstr()), Ok(Some(stat)) if stat.kind == PathKind::Folder);
+        let is_folder = |scan: &mut Self, path: &BString| matches!(scan.below.lstat(path), Ok(Some(stat)) if stat.kind == PathKind::Folder);
         let mut open: Vec<BString> = Vec::new();
         for path in passed_over {
             if may_hold_kept(self, path) && is_folder(self, path) {
@@ -462,12 +460,10 @@ impl DiskScan<'_, '_> {
         }
         let mut entries_left = MOST_ENTRIES;
         while let Some(folder) = open.pop() {
-            for entry in self.below.list(folder.as_bstr()).into_iter().flatten() {
-                let path = join_path(folder.as_bstr(), entry.name.as_bstr());
+            for entry in self.below.list(&folder).into_iter().flatten() {
+                let path = join_path(&folder, &entry.name);
                 if entries_left == 0 {
-                    return self
-                        .scanned
-                        .leave_out(path.as_bstr(), LeftOutReason::TooLarge);
+                    return self.scanned.leave_out(&path, LeftOutReason::TooLarge);
                 }
                 entries_left -= 1;
                 match entry.kind {
@@ -481,12 +477,12 @@ impl DiskScan<'_, '_> {
     }
 
     fn keep_ignored(&mut self, full: BString, newly_ignored: bool) {
-        let stat = match self.below.lstat(full.as_bstr()) {
+        let stat = match self.below.lstat(&full) {
             Ok(Some(stat)) => stat,
             Ok(None) => return,
-            Err(error) => return self.scanned.leave_out_unread(full.as_bstr(), &error),
+            Err(error) => return self.scanned.leave_out_unread(&full, &error),
         };
-        let (path, nothing) = (path_text(full.as_bstr()), || None);
+        let (path, nothing) = (path_text(&full), || None);
         let candidate = SnapshotCandidate {
             bytes: stat.size,
             newly_ignored,
@@ -496,7 +492,7 @@ impl DiskScan<'_, '_> {
             return;
         };
         if stat.size > self.ignored_bytes {
-            return (self.scanned).leave_out(full.as_bstr(), LeftOutReason::TooLarge);
+            return (self.scanned).leave_out(&full, LeftOutReason::TooLarge);
         }
         self.ignored_bytes -= stat.size;
         match self
@@ -505,7 +501,7 @@ impl DiskScan<'_, '_> {
         {
             Ok(Some(taken)) => drop(self.scanned.ignored.insert(full, (taken, why))),
             Ok(None) => {}
-            Err(error) => self.scanned.leave_out_unread(full.as_bstr(), &error),
+            Err(error) => self.scanned.leave_out_unread(&full, &error),
         }
     }
 
@@ -543,7 +539,7 @@ impl DiskScan<'_, '_> {
         self.run(&scope)?;
         if !scope.nested {
             // No file was tracked here, so that none can be removed.
-            let prefix = join_path(full, BStr::new(""));
+            let prefix = join_path(full, b"");
             self.scanned
                 .changes
                 .retain(|path, change| *change != TreeEdit::Remove || !path.starts_with(&prefix));
@@ -685,7 +681,7 @@ fn attributes_can_be_read(below: &mut FolderWalk, path: &BStr) -> bool {
     loop {
         folder = split_path(folder).0;
         let odd = below
-            .lstat(join_path(folder, ".gitattributes".into()).as_bstr())
+            .lstat(&join_path(folder, b".gitattributes"))
             .ok()
             .flatten()
             .is_some_and(|s| s.kind == PathKind::Special);

@@ -1,7 +1,6 @@
 //! The changes of a snapshot, file by file and line by line, for a person. Bounded, and runs no program.
 
 use gix::ObjectId;
-use gix::bstr::ByteSlice;
 use gix::objs::tree::EntryMode;
 
 use super::private::WholeSnapshot;
@@ -78,7 +77,7 @@ impl Worktree {
             let private = whole.private.get(&change.path).cloned();
             files.push(budget.file(
                 repo,
-                &path_text(change.path.as_bstr()),
+                &path_text(&change.path),
                 change.before,
                 change.after,
                 change.bytes,
@@ -90,7 +89,7 @@ impl Worktree {
             let private = whole.private.get(&path).cloned();
             files.push(budget.file(
                 repo,
-                &path_text(path.as_bstr()),
+                &path_text(&path),
                 None,
                 Some((kind.into(), id)),
                 bytes,

@@ -1,6 +1,7 @@
 //! The names of snapshots' refs: where they live, a spec's name as a part of one, and the number at its end; and paths as text.
 
-use gix::bstr::{BStr, ByteSlice};
+use crate::path_text::percent_encode;
+use gix::bstr::ByteSlice;
 use watchdog_facts::display::to_hex;
 
 /// Prefix of all snapshots.
@@ -67,19 +68,10 @@ fn shorten_component(component: &str) -> String {
 }
 
 /// A path as text: itself where it is UTF-8, percent-escaped without loss where it is not.
-pub(super) fn path_text(path: &BStr) -> String {
+pub(super) fn path_text(path: &[u8]) -> String {
     match path.to_str() {
         Ok(text) => text.to_owned(),
-        Err(_) => {
-            let mut out = String::with_capacity(path.len() + 8);
-            for chunk in path.utf8_chunks() {
-                out.push_str(&chunk.valid().replace('%', "%25"));
-                for byte in chunk.invalid() {
-                    out.push_str(&format!("%{byte:02X}"));
-                }
-            }
-            out
-        }
+        Err(_) => percent_encode(path),
     }
 }
 
@@ -116,8 +108,8 @@ mod tests {
 
     #[test]
     fn non_utf8_paths_are_escaped_without_loss() {
-        assert_eq!(path_text("a%b".into()), "a%b");
-        assert_eq!(path_text(BStr::new(b"a%\xff/\xc3\xa9")), "a%25%FF/é");
+        assert_eq!(path_text(b"a%b"), "a%b");
+        assert_eq!(path_text(b"a%\xff/\xc3\xa9"), "a%25%FF/é");
     }
 
     proptest! {

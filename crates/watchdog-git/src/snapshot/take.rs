@@ -387,7 +387,7 @@ fn find_stale_paths(scan: &mut DiskScan<'_, '_>, repo: &gix::Repository) -> BTre
         .map(|(p, c)| (p.clone(), *c))
         .collect();
     for (path, change) in taken {
-        let now = scan.below.lstat(path.as_bstr()).ok().flatten();
+        let now = scan.below.lstat(&path).ok().flatten();
         let rests = match change {
             TreeEdit::Put(taken) => now == Some(taken.stat),
             TreeEdit::Submodule(_) | TreeEdit::Exactly(..) | TreeEdit::Remove => true,
@@ -468,7 +468,7 @@ impl DiskScan<'_, '_> {
             Ok(Some(taken)) if nested => drop(self.scanned.nested.insert(full, taken)),
             Ok(Some(taken)) => drop(self.scanned.changes.insert(full, TreeEdit::Put(taken))),
             Ok(None) => {}
-            Err(error) => self.scanned.leave_out_unread(full.as_bstr(), &error),
+            Err(error) => self.scanned.leave_out_unread(&full, &error),
         }
     }
 
@@ -476,11 +476,7 @@ impl DiskScan<'_, '_> {
     fn take_new_files(&mut self, max_bytes: Option<u64>) {
         let waiting = self.new_files.take().unwrap_or_default();
         let size = |path: &BString, below: &mut FolderWalk| {
-            below
-                .lstat(path.as_bstr())
-                .ok()
-                .flatten()
-                .map_or(0, |stat| stat.size)
+            below.lstat(path).ok().flatten().map_or(0, |stat| stat.size)
         };
         let mut waiting: Vec<(u64, BString, bool)> = waiting
             .into_iter()
@@ -494,9 +490,7 @@ impl DiskScan<'_, '_> {
                     room = free;
                     self.take_new_file(path, nested);
                 }
-                None => self
-                    .scanned
-                    .leave_out(path.as_bstr(), LeftOutReason::TooLarge),
+                None => self.scanned.leave_out(&path, LeftOutReason::TooLarge),
             }
         }
     }

@@ -118,7 +118,7 @@ impl Worktree {
             });
         }
         paths.extend(scanned.nested.iter().map(|(path, taken)| SnapshotPath {
-            text: path_text(path.as_bstr()),
+            text: path_text(path),
             kind: SnapshotPathKind::File,
             bytes: taken.stat.size,
             untracked: false,

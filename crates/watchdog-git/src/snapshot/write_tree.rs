@@ -154,7 +154,7 @@ impl Worktree {
         let differences = diff::diff_trees(&self.repo, parse_tree(before)?, parse_tree(after)?)?;
         Ok(differences
             .into_iter()
-            .map(|difference| escape_path(difference.path.as_bstr()))
+            .map(|difference| escape_path(&difference.path))
             .collect())
     }
 
@@ -169,7 +169,7 @@ impl Worktree {
         paths: &[String],
     ) -> Result<bool, Error> {
         let doing = || format!("look for files of tree {tree} on recorded refs");
-        let entry_in = |id: ObjectId, path: &BString| entry_at(&self.repo, id, path.as_bstr());
+        let entry_in = |id: ObjectId, path: &BString| entry_at(&self.repo, id, path);
         let tree = tree.parse::<ObjectId>().with_context(doing)?;
         let mut missing: Vec<BString> = (paths.iter())
             .map(|path| BString::from(unescape_path(path)))
@@ -216,7 +216,7 @@ impl Worktree {
             ));
         }
         for entry in entries {
-            let Some((mode, id)) = entry.after.filter(|_| is_safe(entry.path.as_bstr())) else {
+            let Some((mode, id)) = entry.after.filter(|_| is_safe(&entry.path)) else {
                 continue;
             };
             writer
