@@ -4,6 +4,7 @@ use std::sync::OnceLock;
 
 use regex::Regex;
 
+use watchdog_facts::patterns::compile_fixed;
 use watchdog_facts::work_claim::WorkClaim;
 
 const TABLE: &str = include_str!("claim_words.txt");
@@ -23,7 +24,7 @@ pub(super) fn compile_words(text: &str) -> Regex {
         text.replace(name, part)
     });
     let text = text.replace(r"\b", r"(?-u:\b)").replace(r"\w", "[0-9a-z_]");
-    Regex::new(&text).expect("the pattern is a constant")
+    compile_fixed(&text)
 }
 
 /// The patterns of a claim.

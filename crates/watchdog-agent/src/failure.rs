@@ -3,34 +3,24 @@
 //! The input is error text only: the output of a failed program, or an error in an envelope.
 //! The order matters: a login error may well mention a rate, and the other way round.
 
-use std::sync::LazyLock;
-
 use jiff::Timestamp;
-use regex::Regex;
 
 use super::envelope::ReplyEnvelope;
 use super::unrunnable::{CREDIT_CAUSE, CauseWords, LOGIN_CAUSE, SESSION_CAUSE};
 use super::usage_limit;
 use watchdog_facts::display::cut_text;
 use watchdog_facts::evidence::ProbeOutcome;
+use watchdog_facts::patterns::FixedPattern;
 
 /// Bytes of an explanation that are kept.
 const WHY: usize = 4096;
 
-fn compile_regex(text: &str) -> Regex {
-    Regex::new(text).expect("the pattern is a constant")
-}
-
-static OVERLOADED: LazyLock<Regex> = LazyLock::new(|| {
-    compile_regex(
-        r#"(?i)\boverloaded|serverOverloaded|too many requests|\bat capacity\b|no capacity available|model_capacity_exhausted|stream idle timeout|api error: (?:5\d\d|repeated 5\d\d|terminated|connection|request timed out|fetch|unable to connect|json parse)|(?:http|status|code|status code|error)"?[:= ]+5\d\d\b|\b5\d\d (?:internal server error|bad gateway|service unavailable|gateway time-?out)|last error: 5\d\d\b|internal server error|service unavailable|temporarily unavailable|experiencing high demand|bad gateway|stream disconnected|error sending request|UND_ERR_SOCKET|connection (?:error|dropped|closed|refused|reset|timed out)|\bE(?:CONNRESET|CONNREFUSED|TIMEDOUT|NOTFOUND|AI_AGAIN|PIPE)\b|socket hang up|fetch failed|network error|getaddrinfo|\brequest timed out|please (?:back ?off|retry) (?:and|later)"#,
-    )
-});
-static UNKNOWN_OPTION: LazyLock<Regex> = LazyLock::new(|| {
-    compile_regex(
-        r"(?im)^(?:error: )?(?:unknown option|unexpected argument|unknown arguments?:)\s+['‘]?(--?[\w-]+)",
-    )
-});
+static OVERLOADED: FixedPattern = FixedPattern::new(
+    r#"(?i)\boverloaded|serverOverloaded|too many requests|\bat capacity\b|no capacity available|model_capacity_exhausted|stream idle timeout|api error: (?:5\d\d|repeated 5\d\d|terminated|connection|request timed out|fetch|unable to connect|json parse)|(?:http|status|code|status code|error)"?[:= ]+5\d\d\b|\b5\d\d (?:internal server error|bad gateway|service unavailable|gateway time-?out)|last error: 5\d\d\b|internal server error|service unavailable|temporarily unavailable|experiencing high demand|bad gateway|stream disconnected|error sending request|UND_ERR_SOCKET|connection (?:error|dropped|closed|refused|reset|timed out)|\bE(?:CONNRESET|CONNREFUSED|TIMEDOUT|NOTFOUND|AI_AGAIN|PIPE)\b|socket hang up|fetch failed|network error|getaddrinfo|\brequest timed out|please (?:back ?off|retry) (?:and|later)"#,
+);
+static UNKNOWN_OPTION: FixedPattern = FixedPattern::new(
+    r"(?im)^(?:error: )?(?:unknown option|unexpected argument|unknown arguments?:)\s+['‘]?(--?[\w-]+)",
+);
 
 /// The option that a program says it does not know.
 pub(super) fn unknown_option(stderr: &str) -> Option<&str> {

@@ -1,13 +1,11 @@
 //! The end of a session's output, read once for all who look for the cause of its end: its final event, or the error that its program
 //! printed instead of any output. Pure.
 
-use std::sync::LazyLock;
-
-use regex::Regex;
 use watchdog_facts::evidence::ProcessExit;
 use watchdog_process::plain_text::plain_text;
 
 use super::envelope::{self, ReplyEnvelope};
+use watchdog_facts::patterns::FixedPattern;
 
 /// The end of an output.
 #[derive(Debug, Clone, Default)]
@@ -44,15 +42,12 @@ impl LastWords {
     /// Whether the session failed: by its exit, or because the output is nothing but words of a program about its own failure, after
     /// which some versions end with 0. On stderr they are its first line or its last: details and help may stand beside them.
     pub(super) fn has_failed(&self, exit: ProcessExit) -> bool {
-        static FAILURE: LazyLock<Regex> = LazyLock::new(|| {
-            Regex::new(
-                r"(?x)^(?: API\ Error(?::|\ \() | Failed\ to\ authenticate\.\ API\ Error | Request\ too\ large\ \(max
+        static FAILURE: FixedPattern = FixedPattern::new(
+            r"(?x)^(?: API\ Error(?::|\ \() | Failed\ to\ authenticate\.\ API\ Error | Request\ too\ large\ \(max
                 | (?:Prompt\ is\ too\ long|Credit\ balance\ is\ too\ low)$ | There['’]s\ an\ issue\ with\ the\ selected\ model\ \(
                 | (?:Invalid\ API\ key|Not\ logged\ in|OAuth\ token\ [a-z\ ]{1,20})\ ·\  | \[API\ Error: | (?:Error|error):\ 
                 | (?:Provider|Context|Config|AI_|API)\w*Error\b )",
-            )
-            .expect("the pattern is a constant")
-        });
+        );
         let is_failure = |line: &str| FAILURE.is_match(line);
         let mut lines = (self.text.lines().map(str::trim))
             .filter(|line| !line.is_empty())

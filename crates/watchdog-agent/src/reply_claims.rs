@@ -10,12 +10,13 @@ use regex::Regex;
 
 use super::claim_words::read_entry;
 use watchdog_facts::evidence::Reply;
+use watchdog_facts::patterns::compile_fixed;
 
 /// So many names of a kind are looked up at most.
 const NAMES: usize = 20;
 
 fn compile_entry(name: &str) -> Regex {
-    Regex::new(&read_entry(&format!("reply {name}"))).expect("the pattern is a constant")
+    compile_fixed(&read_entry(&format!("reply {name}")))
 }
 
 /// The end of a sentence or a clause.

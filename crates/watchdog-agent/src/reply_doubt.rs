@@ -10,57 +10,44 @@ use std::sync::LazyLock;
 use regex::Regex;
 
 use watchdog_facts::evidence::{Reply, ReplyStatus};
+use watchdog_facts::patterns::{FixedPattern, compile_fixed};
 
 /// How many bytes of prose before and after an answer are read.
 const PROSE: usize = 4000;
 /// Bytes of the sentence that leads to an answer.
 const SENTENCE: usize = 400;
 
-fn compile_regex(text: &str) -> Regex {
-    Regex::new(text).expect("the pattern is a constant")
-}
-
-static EXAMPLE: LazyLock<Regex> = LazyLock::new(|| {
-    compile_regex(
-        r"(?i)\b(?:for example|example|e\.g\.|for instance|sample|template|placeholder|hypothetical(?:ly)?|(?:look|looks|looking) like (?:this|so)|something like|expected (?:format|shape|answer|output|reply))\b",
-    )
-});
-static CONDITION: LazyLock<Regex> = LazyLock::new(|| {
-    compile_regex(concat!(
-        r"(?i)\b(?:would|'d|’d|might|could)\b",
-        r"|\b(?:if|unless|until|provided that|assuming|in case)\b",
-        r"|\b(?:when|once|as soon as)\s+(?:i|i'm|i’m|it|we|the|this|that|all|every\w*|done|finished|complete[d]?|asked)\b",
-        r"|\b(?:only )?after\b.*\b(?:will|shall)\b|(?:\b(?:will|shall)|['’]ll)\b.*\b(?:after|later|then|at the end)\b",
-    ))
-});
+static EXAMPLE: FixedPattern = FixedPattern::new(
+    r"(?i)\b(?:for example|example|e\.g\.|for instance|sample|template|placeholder|hypothetical(?:ly)?|(?:look|looks|looking) like (?:this|so)|something like|expected (?:format|shape|answer|output|reply))\b",
+);
+static CONDITION: FixedPattern = FixedPattern::new(concat!(
+    r"(?i)\b(?:would|'d|’d|might|could)\b",
+    r"|\b(?:if|unless|until|provided that|assuming|in case)\b",
+    r"|\b(?:when|once|as soon as)\s+(?:i|i'm|i’m|it|we|the|this|that|all|every\w*|done|finished|complete[d]?|asked)\b",
+    r"|\b(?:only )?after\b.*\b(?:will|shall)\b|(?:\b(?:will|shall)|['’]ll)\b.*\b(?:after|later|then|at the end)\b",
+));
 /// A negation in the clause that an answer is part of.
-static NEGATION: LazyLock<Regex> = LazyLock::new(|| {
-    compile_regex(
-        r"(?i)\b(?:not|never|cannot|instead of|rather than|no longer|wrong(?:ly)?|false(?:ly)?)\b|n['’]t\b",
-    )
-});
+static NEGATION: FixedPattern = FixedPattern::new(
+    r"(?i)\b(?:not|never|cannot|instead of|rather than|no longer|wrong(?:ly)?|false(?:ly)?)\b|n['’]t\b",
+);
 /// A negation of the answer itself, also where a colon leads to it.
-static DENIED_ANSWER: LazyLock<Regex> = LazyLock::new(|| {
-    compile_regex(
-        r"(?i)(?:\bnot|\bnever|\bcannot|n['’]t)\b\s+(?:yet\s+)?(?:(?:to|be|say|answer|reply|report|print|send|claim|my|the|a|true|right|that)\s+)*(?:say|answer|reply|report|print|send|claim|status|true|right|done|complete[d]?|finished)\b",
-    )
-});
+static DENIED_ANSWER: FixedPattern = FixedPattern::new(
+    r"(?i)(?:\bnot|\bnever|\bcannot|n['’]t)\b\s+(?:yet\s+)?(?:(?:to|be|say|answer|reply|report|print|send|claim|my|the|a|true|right|that)\s+)*(?:say|answer|reply|report|print|send|claim|status|true|right|done|complete[d]?|finished)\b",
+);
 /// A denial that the work as a whole is done.
-static NOT_DONE: LazyLock<Regex> = LazyLock::new(|| {
-    compile_regex(concat!(
-        r"(?im)(?:^|[.!?;:,\n]\s*|\b(?:but|however|although|though|and|so|because)\s+)(?:but\s+|however,?\s+|sorry,?\s+|no,?\s+|actually,?\s+|in fact,?\s+)?(?:",
-        r"(?:(?:i|we|it|this|that|everything|things|(?:the |my |this )?(?:work|task|job|feature|spec|implementation)s?)\s*(?:am|['’]m|are|['’]re|is|['’]s|was|were)\s*(?:(?:still |really |actually )?(?:not|never)|n['’]t)\s+(?:yet |quite |really |fully |entirely |all |completely )*(?:done|finished|completed?|ready)\b)",
-        r"|(?:(?:i|we)\s*(?:have|['’]ve|had)\s*(?:not|n['’]t)\s+(?:yet )?(?:finished|completed)\b)",
-        r"|not\s+(?:yet |quite |fully )*(?:done|finished|completed?)\b",
-        r"|(?:(?:i|we)\s*(?:am|['’]m|are|['’]re)\s+still\s+(?:working|waiting|running)\b)",
-        r"|(?:the |my )?(?:work|task|job) is (?:still )?(?:incomplete|unfinished|pending)\b",
-        r")",
-    ))
-});
+static NOT_DONE: FixedPattern = FixedPattern::new(concat!(
+    r"(?im)(?:^|[.!?;:,\n]\s*|\b(?:but|however|although|though|and|so|because)\s+)(?:but\s+|however,?\s+|sorry,?\s+|no,?\s+|actually,?\s+|in fact,?\s+)?(?:",
+    r"(?:(?:i|we|it|this|that|everything|things|(?:the |my |this )?(?:work|task|job|feature|spec|implementation)s?)\s*(?:am|['’]m|are|['’]re|is|['’]s|was|were)\s*(?:(?:still |really |actually )?(?:not|never)|n['’]t)\s+(?:yet |quite |really |fully |entirely |all |completely )*(?:done|finished|completed?|ready)\b)",
+    r"|(?:(?:i|we)\s*(?:have|['’]ve|had)\s*(?:not|n['’]t)\s+(?:yet )?(?:finished|completed)\b)",
+    r"|not\s+(?:yet |quite |fully )*(?:done|finished|completed?)\b",
+    r"|(?:(?:i|we)\s*(?:am|['’]m|are|['’]re)\s+still\s+(?:working|waiting|running)\b)",
+    r"|(?:the |my )?(?:work|task|job) is (?:still )?(?:incomplete|unfinished|pending)\b",
+    r")",
+));
 /// "3 of 5 tasks", "tasks: 3/5".
 static FRACTION: LazyLock<Regex> = LazyLock::new(|| {
     const THINGS: &str = "tasks?|steps?|items?|tests?|features?|todos?|checks?|stories|phases?|milestones?|requirements?|files?|done|completed?|finished|passing|passed|pass";
-    compile_regex(&format!(
+    compile_fixed(&format!(
         r"(?i)\b(\d{{1,6}})\s*(?:of|out of|/)\s*(\d{{1,6}})(?:\s+\w+)?\s+(?:{THINGS})\b|\b(?:{THINGS})\s*[:=]?\s*(\d{{1,6}})\s*(?:of|out of|/)\s*(\d{{1,6}})\b"
     ))
 });

@@ -17,12 +17,11 @@
 //! bounded in proportion to the text.
 
 use std::ops::Range;
-use std::sync::LazyLock;
 
-use regex::Regex;
 use serde_json::{Map, Value};
 
 use super::reply_json::{JsonReadError, ReadBudget, closing_brace, value_at};
+use watchdog_facts::patterns::FixedPattern;
 use watchdog_process::plain_text::PlainText;
 
 /// The result of a scan.
@@ -38,32 +37,23 @@ pub(super) enum ReplyScan<T> {
 }
 
 /// Every significant token. The first byte of a match identifies it.
-static EVENT: LazyLock<Regex> = LazyLock::new(|| {
-    Regex::new(concat!(
-        r"(?m)^[ \t]*>[^\n]*",
-        r"|(?:`{3,}|~{3,})[^\n`~{}\[\]]*$",
-        r"|<!--|<(?:stdout|stderr|output|log|logs|tool_result|tool_output|function_results|local-command-stdout|system-reminder)>",
-        r"|[\[{]",
-    ))
-    .expect("the pattern is a constant")
-});
+static EVENT: FixedPattern = FixedPattern::new(concat!(
+    r"(?m)^[ \t]*>[^\n]*",
+    r"|(?:`{3,}|~{3,})[^\n`~{}\[\]]*$",
+    r"|<!--|<(?:stdout|stderr|output|log|logs|tool_result|tool_output|function_results|local-command-stdout|system-reminder)>",
+    r"|[\[{]",
+));
 
 /// A line of a fence, with its ticks and what follows them.
-static FENCE_LINE: LazyLock<Regex> = LazyLock::new(|| {
-    Regex::new(r"(?m)(`{3,}|~{3,})([^\n`~{}\[\]]*)$").expect("the pattern is a constant")
-});
+static FENCE_LINE: FixedPattern = FixedPattern::new(r"(?m)(`{3,}|~{3,})([^\n`~{}\[\]]*)$");
 
 /// The start of a line of a log or of a shell session.
-static LOG_PREFIX: LazyLock<Regex> = LazyLock::new(|| {
-    Regex::new(
-        r"^\s*(?:\[?\d{4}-\d\d-\d\d[T ]\d\d:|\[?\d\d:\d\d:\d\d|\[?(?:TRACE|DEBUG|INFO|NOTICE|WARN|WARNING|ERROR|FATAL)\b|\$ |(?:curl|echo|printf|cat) )",
-    )
-    .expect("the pattern is a constant")
-});
+static LOG_PREFIX: FixedPattern = FixedPattern::new(
+    r"^\s*(?:\[?\d{4}-\d\d-\d\d[T ]\d\d:|\[?\d\d:\d\d:\d\d|\[?(?:TRACE|DEBUG|INFO|NOTICE|WARN|WARNING|ERROR|FATAL)\b|\$ |(?:curl|echo|printf|cat) )",
+);
 
 /// The start of an intended structure: a quoted or bare key.
-static MEANT_AS_MEMBER: LazyLock<Regex> =
-    LazyLock::new(|| Regex::new(r#"^\{\s*(?:["'/]|\w+\s*:)"#).expect("the pattern is a constant"));
+static MEANT_AS_MEMBER: FixedPattern = FixedPattern::new(r#"^\{\s*(?:["'/]|\w+\s*:)"#);
 
 /// Tags of fences whose content was printed by something else.
 const LOG_TAGS: &[&str] = &[

@@ -13,47 +13,39 @@ use jiff::civil::{Date, DateTime, Time, Weekday};
 use jiff::tz::TimeZone;
 use jiff::{SignedDuration, Span, Timestamp, ToSpan};
 use regex::{Captures, Regex};
+use watchdog_facts::patterns::{FixedPattern, compile_fixed};
 
 /// A limit that ends later than this is taken for a misreading.
 const FARTHEST: SignedDuration = SignedDuration::from_hours(40 * 24);
 /// How long ago a clock time may be to mean its last occurrence.
 const JUST_PASSED: SignedDuration = SignedDuration::from_mins(15);
 
-fn compile_regex(text: &str) -> Regex {
-    Regex::new(text).expect("the pattern is a constant")
-}
-
 static EPOCH: LazyLock<Regex> = LazyLock::new(|| {
-    compile_regex(&format!(
+    compile_fixed(&format!(
         r#"(?i)(?:limit reached\s*\||{CUE}[-_ ]?(?:at|time|after)?"?\s*[:=]?\s*"?)(\d{{10}})(\d{{3}})?(?:\D|$)"#
     ))
 });
-static RFC_3339: LazyLock<Regex> = LazyLock::new(|| {
-    compile_regex(
-        r"(\d{4}-\d\d-\d\d)[T ](\d\d:\d\d(?::\d\d)?)(?:\.\d+)?\s?(Z|(?:UTC|GMT)(?:[+-]\d{1,2}(?::?\d\d)?)?|[+-]\d\d:?\d\d)?",
-    )
-});
+static RFC_3339: FixedPattern = FixedPattern::new(
+    r"(\d{4}-\d\d-\d\d)[T ](\d\d:\d\d(?::\d\d)?)(?:\.\d+)?\s?(Z|(?:UTC|GMT)(?:[+-]\d{1,2}(?::?\d\d)?)?|[+-]\d\d:?\d\d)?",
+);
 /// Words that announce an instant or a duration.
 const CUE: &str = r"(?:resets?(?:\stime)?|try\sagain|retry|retrying|wait|available(?:\sagain)?|come\sback|renews?|refresh(?:es)?|until|restored)";
 /// A number with its unit.
 const AMOUNT: &str = r"(?:\d+(?:\.\d+)?|\ban?\b)\s*(?:weeks?|w|days?|d|hours?|hrs?|hr|h|minutes?|mins?|min|m|seconds?|secs?|sec|s|ms)";
 static DURATION: LazyLock<Regex> = LazyLock::new(|| {
-    compile_regex(&format!(
+    compile_fixed(&format!(
         r#"(?i)(?:\b|quota){CUE}"?(?:[-_ ]?(?:after|in|delay|for|about|approximately|(?:in_)?seconds|at))*\\?"?\s*[:=~]?\s*\\?"?P?T?((?:{AMOUNT}[\s,T]*(?:and\s+)?)*{AMOUNT})\b"#
     ))
 });
-static PART: LazyLock<Regex> =
-    LazyLock::new(|| compile_regex(r"(?i)(\d+(?:\.\d+)?|\ban?\b)\s*(ms|[wdhms])"));
-static BARE_SECONDS: LazyLock<Regex> = LazyLock::new(|| {
-    compile_regex(
-        r#"(?i)\b(?:retry[-_ ]?after(?:[-_]seconds)?|resets?_(?:in_seconds|after_seconds|in|after))\\?"?\s*[:=]?\s*\\?"?(\d+(?:\.\d+)?)(?:[^\d.\w:]|$)"#,
-    )
-});
-static MIDNIGHT: LazyLock<Regex> = LazyLock::new(|| compile_regex(r"(?i)\b(?:12 )?midnight\b"));
+static PART: FixedPattern = FixedPattern::new(r"(?i)(\d+(?:\.\d+)?|\ban?\b)\s*(ms|[wdhms])");
+static BARE_SECONDS: FixedPattern = FixedPattern::new(
+    r#"(?i)\b(?:retry[-_ ]?after(?:[-_]seconds)?|resets?_(?:in_seconds|after_seconds|in|after))\\?"?\s*[:=]?\s*\\?"?(\d+(?:\.\d+)?)(?:[^\d.\w:]|$)"#,
+);
+static MIDNIGHT: FixedPattern = FixedPattern::new(r"(?i)\b(?:12 )?midnight\b");
 const MONTH: &str = r"(?:jan|feb|mar|apr|may|jun|jul|aug|sep|oct|nov|dec)[a-z]*";
 /// A date or weekday, a clock time, and a zone, each optional, after a cue.
 static WHEN: LazyLock<Regex> = LazyLock::new(|| {
-    compile_regex(&format!(
+    compile_fixed(&format!(
         r"(?ix)\b{CUE}(?:\s+(?:at|on|by|is|after|from))?[\s:]+
         (?:(?P<day>today|tomorrow|(?:mon|tue|wed|thu|fri|sat|sun)[a-z]*)\b,?\s*)?
         (?:(?:(?P<month>{MONTH})\.?\s+(?P<date>\d{{1,2}})(?:st|nd|rd|th)?|(?P<before>\d{{1,2}})(?:st|nd|rd|th)?\s+(?P<month_after>{MONTH}))(?:,?\s+(?P<year>\d{{4}}))?\b,?\s*)?

@@ -2,7 +2,7 @@
 //! folder that it does not trust, a session or a model that it does not have, settings or a command line that it cannot read, a request
 //! that its service refuses. Pure. Text that merely talks about such things is none of them.
 
-use std::sync::{LazyLock, OnceLock};
+use std::sync::OnceLock;
 
 use regex::Regex;
 
@@ -10,6 +10,7 @@ use super::last_words::LastWords;
 use super::printed_words::contains_any;
 use watchdog_facts::display::cut_text;
 use watchdog_facts::evidence::ProcessExit;
+use watchdog_facts::patterns::{FixedPattern, compile_fixed};
 
 /// Bytes of an explanation: a message shows 200 characters, and the program's words and the remedy are among them.
 const EXPLANATION: usize = 196;
@@ -216,7 +217,7 @@ impl CauseWords {
         contains_any(line, self.words)
             && self
                 .in_error
-                .get_or_init(|| compile_regex(&format!("(?i){}", self.pattern)))
+                .get_or_init(|| compile_fixed(&format!("(?i){}", self.pattern)))
                 .is_match(line)
     }
 
@@ -231,7 +232,7 @@ impl CauseWords {
         contains_any(line, self.words)
             && self
                 .in_line
-                .get_or_init(|| compile_regex(&format!("(?i){LEAD_IN}{}", self.pattern)))
+                .get_or_init(|| compile_fixed(&format!("(?i){LEAD_IN}{}", self.pattern)))
                 .is_match(line)
     }
 
@@ -244,10 +245,6 @@ impl CauseWords {
         let words = cut_text(error_text.trim(), EXPLANATION - what.len() - todo.len());
         format!("{what}: {words}; {todo}")
     }
-}
-
-fn compile_regex(text: &str) -> Regex {
-    Regex::new(text).expect("the pattern is a constant")
 }
 
 /// Why the program cannot work, from the error by which its own structure says that the session ended, and the HTTP status in it.
@@ -322,8 +319,7 @@ pub fn in_last_words(last: &LastWords, exit: ProcessExit) -> Option<String> {
 
 /// Whether a line is a program's word about its own failure.
 pub fn is_error_line(line: &str) -> bool {
-    static LABEL: LazyLock<Regex> =
-        LazyLock::new(|| compile_regex(r"(?i)^\[?(?:api |fatal )?error\b"));
+    static LABEL: FixedPattern = FixedPattern::new(r"(?i)^\[?(?:api |fatal )?error\b");
     LABEL.is_match(line)
         || (CAUSES.iter().chain(&REQUEST_CAUSES)).any(|cause| cause.begins_line(line))
 }

@@ -17,6 +17,7 @@ use super::printed_words::contains_any;
 use super::reset_time::reset_at;
 use watchdog_facts::display::cut_text;
 use watchdog_facts::evidence::ProcessExit;
+use watchdog_facts::patterns::{FixedPattern, compile_fixed};
 
 /// A usage limit that was announced.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -90,20 +91,16 @@ fn is_without_room(text: &str) -> bool {
 }
 
 /// The same in JSON, as services answer.
-static JSON: LazyLock<Regex> = LazyLock::new(|| {
-    Regex::new(
-        r#"(?i)"(?:type|code|status|reason|codexErrorInfo|error)"\s*:\s*"?(?:rate_limit_error|rate_limit_exceeded|rate_limit|usage_?limit_?(?:reached|exceeded)|insufficient_quota|resource_exhausted|429)\b"#,
-    )
-    .expect("the pattern is a constant")
-});
+static JSON: FixedPattern = FixedPattern::new(
+    r#"(?i)"(?:type|code|status|reason|codexErrorInfo|error)"\s*:\s*"?(?:rate_limit_error|rate_limit_exceeded|rate_limit|usage_?limit_?(?:reached|exceeded)|insufficient_quota|resource_exhausted|429)\b"#,
+);
 
 /// The start of a line that is such an answer, and no prose about one.
-static JSON_LINE: LazyLock<Regex> = LazyLock::new(|| {
-    Regex::new(&format!(r"(?i)^{LEAD_IN}(?:\d{{3}}\s*)?\[?\{{")).expect("the pattern is a constant")
-});
+static JSON_LINE: LazyLock<Regex> =
+    LazyLock::new(|| compile_fixed(&format!(r"(?i)^{LEAD_IN}(?:\d{{3}}\s*)?\[?\{{")));
 
 fn compile_anchored_regex(matter: &str) -> Regex {
-    Regex::new(&format!("(?i)^{LEAD_IN}{matter}{END}")).expect("the pattern is a constant")
+    compile_fixed(&format!("(?i)^{LEAD_IN}{matter}{END}"))
 }
 
 /// How sure a sign of a limit is.

@@ -1,5 +1,8 @@
 //! Globs, regular expressions and paths as the configuration writes them: one meaning, checked when the file is read and used when
-//! the checks run.
+//! the checks run. And the regular expressions that stand in the source.
+
+use std::ops::Deref;
+use std::sync::OnceLock;
 
 use globset::{Glob, GlobBuilder, GlobSet};
 use regex::{Regex, RegexBuilder};
@@ -46,6 +49,39 @@ pub fn escapes_worktree(path: &str) -> Option<&'static str> {
     } else {
         None
     }
+}
+
+/// A regular expression of the source, compiled when it is first used.
+#[derive(Debug)]
+pub struct FixedPattern {
+    text: &'static str,
+    regex: OnceLock<Regex>,
+}
+
+impl FixedPattern {
+    /// The pattern of this text.
+    pub const fn new(text: &'static str) -> Self {
+        FixedPattern {
+            text,
+            regex: OnceLock::new(),
+        }
+    }
+}
+
+impl Deref for FixedPattern {
+    type Target = Regex;
+
+    fn deref(&self) -> &Regex {
+        self.regex.get_or_init(|| compile_fixed(self.text))
+    }
+}
+
+/// Compiles a text that the source makes.
+///
+/// # Panics
+/// Where it is no regular expression, which a test of its use finds.
+pub fn compile_fixed(text: &str) -> Regex {
+    Regex::new(text).expect("the pattern is a constant")
 }
 
 #[cfg(test)]

@@ -1,20 +1,14 @@
 //! The phase of a project in an agent's words.
 
-use std::sync::LazyLock;
-
-use regex::{Regex, RegexBuilder};
+use crate::patterns::FixedPattern;
 
 /// The phases that a project goes through, unless its last one has a name of its own.
 pub const PHASES: [&str; 5] = ["preparation", "processing", "review", "again", "complete"];
 
 /// Words that name a phase: `phase: review`, `moving to review`, `starting implementation`.
-static NAMED: LazyLock<Regex> = LazyLock::new(|| {
-    let words = r#"\bphase\s*(?:is|[:=])\s*["'`*]*(\w[\w-]*)|\b(?:moving|moved|proceeding|going|back) (?:on )?to (?:the )?["'`*]*(\w[\w-]*)|\b(?:starting|beginning) (?:the )?(implementation)\b|\bproject (?:is |now |fully )*(complete)d?\b"#;
-    RegexBuilder::new(words)
-        .case_insensitive(true)
-        .build()
-        .expect("a fixed pattern")
-});
+static NAMED: FixedPattern = FixedPattern::new(
+    r#"(?i)\bphase\s*(?:is|[:=])\s*["'`*]*(\w[\w-]*)|\b(?:moving|moved|proceeding|going|back) (?:on )?to (?:the )?["'`*]*(\w[\w-]*)|\b(?:starting|beginning) (?:the )?(implementation)\b|\bproject (?:is |now |fully )*(complete)d?\b"#,
+);
 
 /// Whether an agent's words can name a phase by this text.
 pub fn is_phase_name(text: &str) -> bool {

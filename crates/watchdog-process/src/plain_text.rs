@@ -1,8 +1,6 @@
 //! Program output as plain text: bounded, decoded, without terminal sequences, with one kind of line end.
 
-use std::sync::LazyLock;
-
-use regex::Regex;
+use watchdog_facts::patterns::FixedPattern;
 
 /// How many bytes of an output are read: its end, because the answer comes last.
 pub const WINDOW: usize = 256 * 1024;
@@ -18,12 +16,9 @@ pub struct PlainText {
 /// CSI, then the string sequences (OSC, DCS, SOS, PM, APC) up to their end, then the two-byte ones.
 ///
 /// An unfinished string sequence ends at the next line, so that it cannot swallow an answer.
-static TERMINAL_SEQUENCE: LazyLock<Regex> = LazyLock::new(|| {
-    Regex::new(
-        r"(?:\x1b\[|\x{9b})[0-?]*[ -/]*[@-~]|(?:\x1b[\]PX^_]|[\x{90}\x{98}\x{9d}-\x{9f}])[^\x07\x1b\x{9c}\n]*(?:\x07|\x1b\\|\x{9c})?|\x1b[ -/]*[0-~]",
-    )
-    .expect("the pattern is a constant")
-});
+static TERMINAL_SEQUENCE: FixedPattern = FixedPattern::new(
+    r"(?:\x1b\[|\x{9b})[0-?]*[ -/]*[@-~]|(?:\x1b[\]PX^_]|[\x{90}\x{98}\x{9d}-\x{9f}])[^\x07\x1b\x{9c}\n]*(?:\x07|\x1b\\|\x{9c})?|\x1b[ -/]*[0-~]",
+);
 
 /// Decodes the last [`WINDOW`] bytes of an output.
 ///

@@ -1,11 +1,9 @@
 //! JSON that an agent gave in its words: marked by a tag, in a fenced block, or alone.
 
-use std::sync::LazyLock;
-
-use regex::Regex;
 use serde_json::{Deserializer, Value};
 
 use super::strict_json;
+use watchdog_facts::patterns::FixedPattern;
 
 /// How many bytes at the end of a text are read.
 const MOST_BYTES: usize = 1 << 20;
@@ -14,9 +12,8 @@ const MOST_BYTES: usize = 1 << 20;
 const TRIES: usize = 500;
 
 /// A fenced block: its info word and its content.
-static FENCE: LazyLock<Regex> = LazyLock::new(|| {
-    Regex::new(r"(?ms)^[ \t]*```+[ \t]*([\w.-]*)[^\n`]*\n(.*?)^[ \t]*```").expect("a fixed pattern")
-});
+static FENCE: FixedPattern =
+    FixedPattern::new(r"(?ms)^[ \t]*```+[ \t]*([\w.-]*)[^\n`]*\n(.*?)^[ \t]*```");
 
 /// A candidate for the requested object.
 #[derive(Debug, Clone, PartialEq)]

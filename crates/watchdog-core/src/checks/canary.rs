@@ -8,6 +8,7 @@ use regex::Regex;
 use super::runners::{RUNNER_TABLE, RunnerGroup, TestFile, TestForm};
 use super::test_files::is_test_file;
 use crate::config::settings::CommandLine;
+use watchdog_facts::patterns::FixedPattern;
 
 /// How many files are read at most, until one of them shows how its tests are written.
 const MOST_READ: usize = 400;
@@ -161,10 +162,8 @@ fn find_package(text: &str) -> &str {
 
 /// A path in the folder of another, whose name begins and ends alike.
 fn name_like(neighbour: &str, stem: &str) -> String {
-    static END: LazyLock<Regex> = LazyLock::new(|| {
-        Regex::new(r"(?:[._-](?:tests?|spec))?(?:Tests?|Spec|IT)?(?:\.[A-Za-z]+)$")
-            .expect("it is tested")
-    });
+    static END: FixedPattern =
+        FixedPattern::new(r"(?:[._-](?:tests?|spec))?(?:Tests?|Spec|IT)?(?:\.[A-Za-z]+)$");
     let (folder, name) = neighbour
         .rsplit_once('/')
         .map_or(("", neighbour), |(folder, name)| (folder, name));

@@ -2,15 +2,15 @@
 
 use std::collections::BTreeSet;
 use std::ops::Range;
-use std::sync::LazyLock;
 
 use pulldown_cmark::{CodeBlockKind, Event, Parser, Tag};
-use regex::{Captures, Regex};
+use regex::Captures;
 
 use super::status_words::{
     counts_open, hide_code, is_doubtful, is_open_alone, is_sign, mentions_open_box,
     mentions_open_word, read_end_word, read_sign, read_status, write_boxes,
 };
+use watchdog_facts::patterns::FixedPattern;
 
 /// A line about a task.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -22,38 +22,28 @@ pub(super) struct ChecklistBox {
 }
 
 /// A bullet, a number or the sign of a heading, maybe quoted and within emphasis, then white space or a box.
-static MARKER: LazyLock<Regex> = LazyLock::new(|| {
-    Regex::new(
-        r"^(?:[\s>]*(?:(?:[-*+•‣◦▪·–—]|(?:\(?\d{1,9}(?:\.\d{1,9})*|[A-Za-z])[.)])(?P<bullet>\s+|\\?\[|$)|(?P<heading>#{1,6})\s+))?",
-    )
-    .expect("a fixed pattern")
-});
+static MARKER: FixedPattern = FixedPattern::new(
+    r"^(?:[\s>]*(?:(?:[-*+•‣◦▪·–—]|(?:\(?\d{1,9}(?:\.\d{1,9})*|[A-Za-z])[.)])(?P<bullet>\s+|\\?\[|$)|(?P<heading>#{1,6})\s+))?",
+);
 
 /// A box at the beginning of an item: what is behind it tells a link.
-static BOX: LazyLock<Regex> = LazyLock::new(|| {
-    Regex::new(r"^(?:\*\*|__|~~)?(?:\\?\[(?P<mark>[^\[\]\\]{0,24})\\?\]|\((?P<round>[ xX✓✔])\))(?P<title>[^(\[:].*|)$")
-        .expect("a fixed pattern")
-});
+static BOX: FixedPattern = FixedPattern::new(
+    r"^(?:\*\*|__|~~)?(?:\\?\[(?P<mark>[^\[\]\\]{0,24})\\?\]|\((?P<round>[ xX✓✔])\))(?P<title>[^(\[:].*|)$",
+);
 
 /// A number or a date before a box: `1.1 [ ]`, `T002 [ ]`, `[2026-11-28] [ ]`.
-static LABEL: LazyLock<Regex> = LazyLock::new(|| {
-    Regex::new(r"^(?P<label>[^\s`]*\d[^\s`]*)\s+(?P<box>(?:\*\*|__|\\)?[\[☐⬜🔲].*)$")
-        .expect("a fixed pattern")
-});
+static LABEL: FixedPattern =
+    FixedPattern::new(r"^(?P<label>[^\s`]*\d[^\s`]*)\s+(?P<box>(?:\*\*|__|\\)?[\[☐⬜🔲].*)$");
 
-static STATUS: LazyLock<Regex> = LazyLock::new(|| {
-    Regex::new(r"(?i)^(?P<before>.*?)(?:^|\*\*|__|[(—–-]\s*)(?:status|(?P<short>state|progress|done|completed?|finished))(?:\*\*|__)?\s*[:=：→]\s*(?:\*\*|__)?(?P<words>.+)$")
-        .expect("a fixed pattern")
-});
+static STATUS: FixedPattern = FixedPattern::new(
+    r"(?i)^(?P<before>.*?)(?:^|\*\*|__|[(—–-]\s*)(?:status|(?P<short>state|progress|done|completed?|finished))(?:\*\*|__)?\s*[:=：→]\s*(?:\*\*|__)?(?P<words>.+)$",
+);
 
 /// The line below the head of a table.
-static TABLE_RULE: LazyLock<Regex> = LazyLock::new(|| {
-    Regex::new(r"^[\s>]*\|?\s*:?-+:?\s*(?:\|\s*:?-+:?\s*)*\|?\s*$").expect("a fixed pattern")
-});
+static TABLE_RULE: FixedPattern =
+    FixedPattern::new(r"^[\s>]*\|?\s*:?-+:?\s*(?:\|\s*:?-+:?\s*)*\|?\s*$");
 
-static HEADING: LazyLock<Regex> = LazyLock::new(|| {
-    Regex::new(r"^ {0,3}(#{1,6})\s+(.*?)(?:\s+#+)?\s*$").expect("a fixed pattern")
-});
+static HEADING: FixedPattern = FixedPattern::new(r"^ {0,3}(#{1,6})\s+(.*?)(?:\s+#+)?\s*$");
 
 /// The items of a checklist, in order, without those below headings named in `optional`, in any case. Subsections belong to their section.
 pub(super) fn list_checklist_items(markdown: &str, optional: &[String]) -> Vec<ChecklistBox> {

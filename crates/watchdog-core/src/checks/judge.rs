@@ -1,11 +1,8 @@
 //! The type `judge`: a model answers a question about the work with yes or no. It has no tools, sees what differs from the baseline, and
 //! its first line decides. Every answer but a plain yes is no.
 
-use std::sync::LazyLock;
-
-use regex::{Regex, RegexBuilder};
-
 use crate::config::settings::{JudgeCriterion, TextScope};
+use watchdog_facts::patterns::FixedPattern;
 use watchdog_facts::verdict::Evidence;
 
 use super::agent_words::agent_texts;
@@ -20,13 +17,9 @@ const DIFF: usize = 100_000;
 const WORDS: usize = 20_000;
 
 /// Its first line, whole.
-static ANSWER: LazyLock<Regex> = LazyLock::new(|| {
-    let line = r"^[\s*_`#>]*(?:(?:answered|answer|verdict)\s*:)?[\s*_`]*(?:(yes|pass|passed)[\s*_`]*[.!]?[\s*_`]*$|(no|fail|failed)\b)";
-    RegexBuilder::new(line)
-        .case_insensitive(true)
-        .build()
-        .expect("a fixed pattern")
-});
+static ANSWER: FixedPattern = FixedPattern::new(
+    r"(?i)^[\s*_`#>]*(?:(?:answered|answer|verdict)\s*:)?[\s*_`]*(?:(yes|pass|passed)[\s*_`]*[.!]?[\s*_`]*$|(no|fail|failed)\b)",
+);
 
 /// Met when a model says yes.
 #[derive(Debug, Clone)]

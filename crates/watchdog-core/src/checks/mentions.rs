@@ -2,11 +2,11 @@
 //! or announced.
 
 use std::collections::HashSet;
-use std::sync::LazyLock;
 
 use regex::{Regex, RegexBuilder};
 
 use crate::config::settings::{SignalMatch, SignalTextCriterion};
+use watchdog_facts::patterns::FixedPattern;
 
 /// How many bytes at the end of a text are read.
 const MOST_BYTES: usize = 1 << 20;
@@ -15,22 +15,14 @@ const MOST_BYTES: usize = 1 << 20;
 const CLAUSE: usize = 160;
 
 /// Words before a mention, in the same clause, that make it no claim: it is denied, put off, made to depend on something, or an order.
-static NO_CLAIM_BEFORE: LazyLock<Regex> = LazyLock::new(|| {
-    let words = r"\b(not|never|cannot|until|till|unless|when|whenever|if|should|shall|must|would|will|could|may|might|going to|supposed|expected to|instead of|(?:to|please|then|can) (?:say|print|output|write|reply|emit|answer|respond))\b|n['’]t\b|['’]ll\b|^\W*(?:say|print|output|write|reply|emit|answer|respond)\b";
-    RegexBuilder::new(words)
-        .case_insensitive(true)
-        .build()
-        .expect("a fixed pattern")
-});
+static NO_CLAIM_BEFORE: FixedPattern = FixedPattern::new(
+    r"(?i)\b(not|never|cannot|until|till|unless|when|whenever|if|should|shall|must|would|will|could|may|might|going to|supposed|expected to|instead of|(?:to|please|then|can) (?:say|print|output|write|reply|emit|answer|respond))\b|n['’]t\b|['’]ll\b|^\W*(?:say|print|output|write|reply|emit|answer|respond)\b",
+);
 
 /// The same behind the mention.
-static NO_CLAIM_AFTER: LazyLock<Regex> = LazyLock::new(|| {
-    let words = r"^\W*(?:yet|is not|isn['’]t|was not|wasn['’]t|has not|hasn['’]t|will|would|should|must|shall|cannot|can['’]t|may|might|only|when|once|if|until|after|as soon as)\b|\bnot yet\b";
-    RegexBuilder::new(words)
-        .case_insensitive(true)
-        .build()
-        .expect("a fixed pattern")
-});
+static NO_CLAIM_AFTER: FixedPattern = FixedPattern::new(
+    r"(?i)^\W*(?:yet|is not|isn['’]t|was not|wasn['’]t|has not|hasn['’]t|will|would|should|must|shall|cannot|can['’]t|may|might|only|when|once|if|until|after|as soon as)\b|\bnot yet\b",
+);
 
 /// So many questions are looked for in a text: the first, which set the task, and the latest.
 const QUESTIONS: usize = 100;

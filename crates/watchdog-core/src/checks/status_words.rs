@@ -3,6 +3,7 @@
 use std::sync::LazyLock;
 
 use regex::Regex;
+use watchdog_facts::patterns::{FixedPattern, compile_fixed};
 
 /// Signs of an open box, or of work that goes on.
 const OPEN_SIGNS: &str = "☐⬜◻□▢🔲⏳🔄🚧";
@@ -41,33 +42,27 @@ const OPEN: &str = "todo|to do|to-do|open|pending|in progress|in-progress|in_pro
 const OPEN_ALONE: &str = "todo|to do|to-do|wip|in progress|in-progress|in_progress|not started|not done|pending|blocked|ongoing|incomplete|unfinished";
 
 /// An open box in a text, which no letter touches.
-static OPEN_BOX: LazyLock<Regex> = LazyLock::new(|| {
-    Regex::new(r"(?:^|[\s*_~(\\])(?:\[\s+\\?\]|\(\s+\))(?:[\s*_~.,;:()]|$)|[☐⬜◻▢🔲]")
-        .expect("a fixed pattern")
-});
+static OPEN_BOX: FixedPattern =
+    FixedPattern::new(r"(?:^|[\s*_~(\\])(?:\[\s+\\?\]|\(\s+\))(?:[\s*_~.,;:()]|$)|[☐⬜◻▢🔲]");
 
 /// A word of a state at a text's begin: in capitals, within signs or before one.
 static BEGIN_WORD: LazyLock<Regex> = LazyLock::new(|| {
     let words = format!(
         r"^[*_\s]*(?:(?-i:TODO|WIP|PENDING)\b|[*_(\[]+(?:{OPEN_ALONE})[*_)\]:]|(?:{OPEN_ALONE})(?:\s*[:—–]|\s+-\s))"
     );
-    Regex::new(&format!("(?i){words}")).expect("a fixed pattern")
+    compile_fixed(&format!("(?i){words}"))
 });
 
 /// A word of a state at a text's end, behind a sign.
 static END_WORD: LazyLock<Regex> = LazyLock::new(|| {
-    Regex::new(&format!(
+    compile_fixed(&format!(
         r"(?i)(?:[(\[:—–,|]|\s-\s|\*\*)[\s*_]*(?P<word>{OPEN_ALONE}|done|completed?|finished)[*_)\]]*$"
     ))
-    .expect("a fixed pattern")
 });
 
-static CODE: LazyLock<Regex> = LazyLock::new(|| Regex::new("`+[^`]+`+").expect("a fixed pattern"));
-static INPUT: LazyLock<Regex> = LazyLock::new(|| {
-    Regex::new(r"(?i)<input\b[^<>]*\bcheckbox\b[^<>]*>").expect("a fixed pattern")
-});
-static TAG: LazyLock<Regex> =
-    LazyLock::new(|| Regex::new("</?[a-zA-Z][^<>]*>").expect("a fixed pattern"));
+static CODE: FixedPattern = FixedPattern::new("`+[^`]+`+");
+static INPUT: FixedPattern = FixedPattern::new(r"(?i)<input\b[^<>]*\bcheckbox\b[^<>]*>");
+static TAG: FixedPattern = FixedPattern::new("</?[a-zA-Z][^<>]*>");
 
 /// A text whose checkboxes of HTML, entities and short codes are written as boxes and signs, without the tags of their lines.
 pub(super) fn write_boxes(text: &str) -> String {
@@ -109,10 +104,8 @@ pub(super) fn is_sign(sign: char) -> bool {
 
 /// Whether a text counts what is done, and that is not all: "3/10", "2 of 5".
 pub(super) fn counts_open(text: &str) -> bool {
-    static COUNT: LazyLock<Regex> = LazyLock::new(|| {
-        Regex::new(r"(?:^|[\s(\[])(\d{1,6})\s*(?:/|of)\s*(\d{1,6})(?:[\s)\],.]|$)")
-            .expect("a fixed pattern")
-    });
+    static COUNT: FixedPattern =
+        FixedPattern::new(r"(?:^|[\s(\[])(\d{1,6})\s*(?:/|of)\s*(\d{1,6})(?:[\s)\],.]|$)");
     COUNT.captures_iter(text).any(|count| {
         let number = |n: usize| count[n].parse::<u32>().unwrap_or_default();
         number(1) < number(2)

@@ -1,14 +1,12 @@
 //! A suite on a tree: how it ended, and the access to the system that runs it there.
 
-use std::sync::LazyLock;
-
-use regex::Regex;
 use watchdog_facts::evidence::{ReadFact, TestCounts};
 use watchdog_facts::proof::RerunOutcome;
 
 use super::canary::CanaryTest;
 use super::inner_tests::{InnerTests, TestIdentity};
 use crate::config::settings::{CommandCriterion, CommandLine};
+use watchdog_facts::patterns::FixedPattern;
 
 /// A tree that a suite is tried on.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -39,13 +37,10 @@ pub enum CodeBase {
 }
 
 /// The words for a name that is gone, of languages that look for each as they run.
-static MISSING_NAME: LazyLock<Regex> = LazyLock::new(|| {
-    Regex::new(concat!(
-        r"(?:has no attribute|cannot import name|[Nn]ame|uninitialized constant (?:\w+::)*|undefined (?:local variable or )?method)",
-        r"\s*[`'‘]?(\w+)|(\w+)\)? is not (?:defined|a function|a constructor)"
-    ))
-    .expect("it is tested")
-});
+static MISSING_NAME: FixedPattern = FixedPattern::new(concat!(
+    r"(?:has no attribute|cannot import name|[Nn]ame|uninitialized constant (?:\w+::)*|undefined (?:local variable or )?method)",
+    r"\s*[`'‘]?(\w+)|(\w+)\)? is not (?:defined|a function|a constructor)"
+));
 
 /// The name that a suite's first failure misses.
 pub(super) fn find_missing_name(feedback: &str) -> Option<String> {

@@ -3,10 +3,10 @@
 use std::sync::LazyLock;
 
 use globset::GlobSet;
-use regex::Regex;
 use watchdog_facts::patterns::path_globs;
 
 use super::runners::list_all_test_globs;
+use watchdog_facts::patterns::FixedPattern;
 
 /// Folders of other people's code, with tests of their own.
 const THIRD_PARTY: [&str; 3] = ["vendor", "third_party", "node_modules"];
@@ -45,24 +45,18 @@ pub fn find_test_line(text: &str, test: &str) -> Option<usize> {
         .map(|n| n + 1)
 }
 
-static DEFINES: LazyLock<Regex> = LazyLock::new(|| {
-    Regex::new(concat!(
-        r"^\s*(?:#\[(?:\w+::)*(?:test|rstest|test_case)\b|(?:async )?def test\w*\(|func Test\w*\(|@(?:Parameterized)?Test\b",
-        r"|\[(?:Fact|Theory|Test|TestMethod)\b|(?:x|f)?(?:it|test|specify)(?:\.\w+)*\()"
-    ))
-    .expect("it is tested")
-});
+static DEFINES: FixedPattern = FixedPattern::new(concat!(
+    r"^\s*(?:#\[(?:\w+::)*(?:test|rstest|test_case)\b|(?:async )?def test\w*\(|func Test\w*\(|@(?:Parameterized)?Test\b",
+    r"|\[(?:Fact|Theory|Test|TestMethod)\b|(?:x|f)?(?:it|test|specify)(?:\.\w+)*\()"
+));
 
 /// Marks that skip a test in every run: one that depends on the machine takes nothing away.
-static SKIPS: LazyLock<Regex> = LazyLock::new(|| {
-    Regex::new(concat!(
-        r"^\s*(?:#\[ignore\b|@(?:pytest\.mark\.(?:skip\b|skipif\(\s*(?:True|1|not False)\b|xfail)",
-        r"|unittest\.(?:skip\b|skipIf\(\s*(?:True|1)\b|skipUnless\(\s*(?:False|0)\b|expectedFailure)|Disabled\b|Ignore\b)",
-        r"|(?:x(?:it|test|describe)|(?:it|test|describe|context)\.(?:skip|todo))\(|\[Ignore\b|t\.Skip(?:f|Now)?\(|pytest\.skip\()",
-        r"|^\s*\[(?:Fact|Theory)\(Skip\b"
-    ))
-    .expect("it is tested")
-});
+static SKIPS: FixedPattern = FixedPattern::new(concat!(
+    r"^\s*(?:#\[ignore\b|@(?:pytest\.mark\.(?:skip\b|skipif\(\s*(?:True|1|not False)\b|xfail)",
+    r"|unittest\.(?:skip\b|skipIf\(\s*(?:True|1)\b|skipUnless\(\s*(?:False|0)\b|expectedFailure)|Disabled\b|Ignore\b)",
+    r"|(?:x(?:it|test|describe)|(?:it|test|describe|context)\.(?:skip|todo))\(|\[Ignore\b|t\.Skip(?:f|Now)?\(|pytest\.skip\()",
+    r"|^\s*\[(?:Fact|Theory)\(Skip\b"
+));
 
 /// How many more definitions of tests a difference removes than it adds, and how many more marks that skip an old test it adds than it
 /// removes.
@@ -98,10 +92,8 @@ pub fn test_lines(diff: &str) -> (u64, u64) {
 
 /// Whether the mark of a line stands on a test whose name no removed line has.
 fn is_on_new_test(lines: &[(&str, &str)], mark: usize) -> bool {
-    static NAME: LazyLock<Regex> = LazyLock::new(|| {
-        Regex::new(r#"\b(?:def|fn|func|void|fun)\s+(\w+)|\(\s*(['"`].+?['"`])"#)
-            .expect("it is tested")
-    });
+    static NAME: FixedPattern =
+        FixedPattern::new(r#"\b(?:def|fn|func|void|fun)\s+(\w+)|\(\s*(['"`].+?['"`])"#);
     let is_attribute = |text: &str| text.trim_start().starts_with(['@', '#', '[']);
     let text = lines[mark].1;
     let mut below = lines[mark..].iter().filter(|(sign, _)| *sign != "-");

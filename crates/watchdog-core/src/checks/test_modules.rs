@@ -2,17 +2,15 @@
 
 use std::cmp::Reverse;
 use std::ops::Range;
-use std::sync::LazyLock;
 
 use proc_macro2::{Span, TokenStream, TokenTree};
-use regex::Regex;
 
 use super::inner_tests::{InnerKind, is_end, read_source, read_tests};
 use super::suite_runs::CodeBase;
+use watchdog_facts::patterns::FixedPattern;
 
 /// Another file that a module is built with: where the work began, that may be missing.
-static READS_FILE: LazyLock<Regex> =
-    LazyLock::new(|| Regex::new(r"\binclude\w*\s*!|\bmod\s+\w+\s*;").expect("it is tested"));
+static READS_FILE: FixedPattern = FixedPattern::new(r"\binclude\w*\s*!|\bmod\s+\w+\s*;");
 
 /// An item at the top of a file.
 struct SourcePart {
@@ -77,17 +75,14 @@ pub fn put_test_modules(old: &str, new: &str, base: CodeBase) -> Option<String> 
 
 /// Whether a mark makes a function a test.
 pub(super) fn is_test_mark(mark: &str) -> bool {
-    static TEST: LazyLock<Regex> = LazyLock::new(|| {
-        Regex::new(r"^(?:\w+ :: )*(?:test|rstest|test_case|quickcheck|\w+_test)\b")
-            .expect("it is tested")
-    });
+    static TEST: FixedPattern =
+        FixedPattern::new(r"^(?:\w+ :: )*(?:test|rstest|test_case|quickcheck|\w+_test)\b");
     TEST.is_match(mark)
 }
 
 /// Whether a mark leaves its item out of builds that are no test.
 pub(super) fn is_test_gate(mark: &str) -> bool {
-    static GATE: LazyLock<Regex> =
-        LazyLock::new(|| Regex::new(r"^cfg \(.*\btest\b").expect("it is tested"));
+    static GATE: FixedPattern = FixedPattern::new(r"^cfg \(.*\btest\b");
     GATE.is_match(mark)
 }
 

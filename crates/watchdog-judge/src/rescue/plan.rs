@@ -2,14 +2,13 @@
 //! would keep. Pure.
 
 use std::collections::{BTreeMap, BTreeSet};
-use std::sync::LazyLock;
 
-use regex::Regex;
 use serde_json::{Map, Value};
 
 use super::message::wrap_text;
 use super::task_list::{UncheckedBox, find_by_name};
 use watchdog_facts::display::shorten_text;
+use watchdog_facts::patterns::FixedPattern;
 use watchdog_facts::secret_shapes;
 
 /// A commit of a plan.
@@ -30,10 +29,8 @@ const SUBJECT: usize = 100;
 /// The longest body, in characters.
 const BODY: usize = 4000;
 
-static CONVENTIONAL: LazyLock<Regex> = LazyLock::new(|| {
-    Regex::new(r"^[a-z][a-z0-9-]{1,19}(?:\([^()\s][^()]{0,49}\))?!?: \S.*$")
-        .expect("the pattern is a constant")
-});
+static CONVENTIONAL: FixedPattern =
+    FixedPattern::new(r"^[a-z][a-z0-9-]{1,19}(?:\([^()\s][^()]{0,49}\))?!?: \S.*$");
 
 /// Reads an answer as a plan for exactly these files.
 ///

@@ -19,8 +19,8 @@ pub(super) const NONE: TestCounts = TestCounts {
 /// A regular expression that is compiled once, for the whole life of the program.
 macro_rules! pattern {
     ($text:expr) => {{
-        static PATTERN: std::sync::LazyLock<regex::Regex> =
-            std::sync::LazyLock::new(|| regex::Regex::new($text).expect("it is tested"));
+        static PATTERN: watchdog_facts::patterns::FixedPattern =
+            watchdog_facts::patterns::FixedPattern::new($text);
         &*PATTERN
     }};
 }
