@@ -6,6 +6,7 @@ use std::time::{Duration, SystemTime};
 use jiff::Timestamp;
 use serde_json::Value;
 
+use super::stream::get_text;
 use watchdog_core::decision::session_life::SessionTurn;
 use watchdog_system::read_behind;
 
@@ -54,10 +55,6 @@ fn turn_of(tail: &str, modified: SystemTime, now: SystemTime) -> SessionTurn {
         };
     }
     SessionTurn::Busy
-}
-
-fn get_text<'a>(value: &'a Value, key: &str) -> Option<&'a str> {
-    value.get(key)?.as_str()
 }
 
 enum TurnEnd {

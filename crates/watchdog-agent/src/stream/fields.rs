@@ -3,7 +3,7 @@
 use serde_json::Value;
 
 /// The text of a member.
-pub(super) fn get_text<'a>(value: &'a Value, key: &str) -> Option<&'a str> {
+pub(crate) fn get_text<'a>(value: &'a Value, key: &str) -> Option<&'a str> {
     value.get(key)?.as_str()
 }
 

@@ -35,6 +35,7 @@ mod todo;
 mod tool_input;
 
 pub use dialect::StreamDialect;
+pub(super) use fields::get_text;
 pub use figures::TokenCounts;
 pub use output_events::OutputEvents;
 pub use reader::{SessionView, StreamReader, StreamTap};

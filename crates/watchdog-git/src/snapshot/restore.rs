@@ -168,21 +168,18 @@ impl Worktree {
 
     fn restore_fresh(&self, stored: &StoredSnapshot) -> Result<RestoreResult, RestoreError> {
         let path = self.root();
-        let write = |source| RestoreError::Write {
-            path: path.display().to_string(),
-            source,
-        };
+        let write = RestoreError::at_path(path.display().to_string());
         let whole = WholeSnapshot::join_parts(
             &nested::without_filters(&self.repo)?,
             &stored.record,
             stored.tree,
         )?;
-        if !holds_nothing_else(&whole, path).map_err(write)? {
+        if !holds_nothing_else(&whole, path).map_err(&write)? {
             return Err(RestoreError::NotEmpty {
                 path: path.to_owned(),
             });
         }
-        if self.repo.index_path().try_exists().map_err(write)? {
+        if self.repo.index_path().try_exists().map_err(&write)? {
             // The index comes last: an earlier restore that was cut short had done everything.
             let note = Some("an earlier restore of it had brought everything back".into());
             return Ok(RestoreResult {
@@ -192,7 +189,7 @@ impl Worktree {
                 note,
             });
         }
-        let (files, left_out) = write_all(&whole, FolderWalk::open(path).map_err(write)?)?;
+        let (files, left_out) = write_all(&whole, FolderWalk::open(path).map_err(&write)?)?;
         let (index, note) = restore_index(
             &whole.repo,
             stored,
@@ -212,18 +209,15 @@ impl Worktree {
         stored: &StoredSnapshot,
         path: PathBuf,
     ) -> Result<RestoreResult, RestoreError> {
-        let write = |source| RestoreError::Write {
-            path: path.display().to_string(),
-            source,
-        };
+        let write = RestoreError::at_path(path.display().to_string());
         match std::fs::read_dir(&path).map(Iterator::count) {
             Ok(0) => {}
             Err(error) if error.kind() == std::io::ErrorKind::NotFound => {
-                std::fs::create_dir_all(&path).map_err(write)?
+                std::fs::create_dir_all(&path).map_err(&write)?
             }
             Ok(_) | Err(_) => return Err(RestoreError::NotEmpty { path }),
         }
-        let below = FolderWalk::open(&path).map_err(write)?;
+        let below = FolderWalk::open(&path).map_err(&write)?;
         let whole = WholeSnapshot::join_parts(&self.repo, &stored.record, stored.tree)?;
         let (files, left_out) = write_all(&whole, below)?;
         Ok(RestoreResult {
@@ -292,10 +286,7 @@ fn write_all(
         files += 1;
         writer
             .write_object(path, mode.kind(), id)
-            .map_err(|source| RestoreError::Write {
-                path: path_text(path),
-                source,
-            })
+            .map_err(RestoreError::at_path(path_text(path)))
     };
     for entry in diff::diff_trees(&whole.repo, empty, whole.tree)? {
         if let Some((mode, id)) = entry.after {
@@ -308,9 +299,6 @@ fn write_all(
     // Before the index, which says that everything is there.
     writer
         .make_durable()
-        .map_err(|source| RestoreError::Write {
-            path: "the restored files".into(),
-            source,
-        })?;
+        .map_err(RestoreError::at_path("the restored files"))?;
     Ok((files, left_out))
 }

@@ -18,13 +18,10 @@ pub(super) fn restore_ignored(
     whole: &WholeSnapshot,
 ) -> Result<(u64, Option<String>), RestoreError> {
     let root = worktree.root();
-    let write_error = |source| RestoreError::Write {
-        path: root.display().to_string(),
-        source,
-    };
+    let write_error = RestoreError::at_path(root.display().to_string());
     let repo = &whole.repo;
-    let mut disk = FolderWalk::open(root).map_err(write_error)?;
-    let mut writer = DiskWriter::new(repo, FolderWalk::open(root).map_err(write_error)?);
+    let mut disk = FolderWalk::open(root).map_err(&write_error)?;
+    let mut writer = DiskWriter::new(repo, FolderWalk::open(root).map_err(&write_error)?);
     let mut blobs = ObjectSink::dry(repo);
     let (mut files, mut newer) = (0, Vec::new());
     for path in whole.ignored_paths().map(|path| path.as_bstr()) {
@@ -36,7 +33,7 @@ pub(super) fn restore_ignored(
             let stat = disk.lstat(folder).ok().flatten();
             stat.is_some_and(|stat| stat.kind != PathKind::Folder)
         });
-        let stat = disk.lstat(path).map_err(write_error)?;
+        let stat = disk.lstat(path).map_err(&write_error)?;
         let holds_something =
             |stat: FileStat| stat.size > 0 || !matches!(stat.kind, PathKind::File { .. });
         if is_blocked || stat.is_some_and(holds_something) {
@@ -46,11 +43,11 @@ pub(super) fn restore_ignored(
             }
             continue;
         }
-        (writer.write_object(path, mode.kind(), id)).map_err(write_error)?;
+        (writer.write_object(path, mode.kind(), id)).map_err(&write_error)?;
         disk.forget();
         files += 1;
     }
-    writer.make_durable().map_err(write_error)?;
+    writer.make_durable().map_err(&write_error)?;
     let note = (!newer.is_empty()).then(|| {
         format!(
             "ignored files that are different now were left as they are ({})",

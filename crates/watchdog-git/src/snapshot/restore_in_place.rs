@@ -70,12 +70,7 @@ pub(super) fn in_place(
     refuse_moved(repo, head_tree, &plan)?;
 
     let root = worktree.root();
-    let open = || {
-        FolderWalk::open(root).map_err(|source| RestoreError::Write {
-            path: root.display().to_string(),
-            source,
-        })
-    };
+    let open = || FolderWalk::open(root).map_err(RestoreError::at_path(root.display().to_string()));
     let wanted = plan.iter().map(|c| (c.path.clone(), c)).collect();
     let mut present = CurrentWorkTree {
         index,
@@ -100,10 +95,7 @@ pub(super) fn in_place(
     }
 
     let mut writer = DiskWriter::new(repo, open()?);
-    let fault = |path: &BStr| {
-        let path = path_text(path);
-        move |source| RestoreError::Write { path, source }
-    };
+    let fault = |path: &BStr| RestoreError::at_path(path_text(path));
     for change in work.iter().filter(|c| c.after.is_none()) {
         writer
             .remove(change.path.as_bstr())
@@ -134,10 +126,7 @@ pub(super) fn in_place(
     }
     writer
         .make_durable()
-        .map_err(|source| RestoreError::Write {
-            path: "the restored files".into(),
-            source,
-        })?;
+        .map_err(RestoreError::at_path("the restored files"))?;
     let (index, mut note) = restore_index(repo, stored, whole, head_tree)?;
     let head = repo.head_id().ok().map(gix::Id::detach);
     if note.is_none() && head != stored.record.head {

@@ -96,16 +96,13 @@ pub(super) fn restore_index(
     let mut file = gix::index::File::from_state(index, path);
     // Files were just written: without a stat of its own, an entry is compared by content.
     file.remove_tree();
-    let write = |source| RestoreError::Write {
-        path: "the index".into(),
-        source,
-    };
+    let write = RestoreError::at_path("the index");
     let mut lock = BufWriter::with_capacity(1 << 16, lock);
     file.write_to(&mut lock, gix::index::write::Options::default())
         .context("write the index")?;
-    lock.flush().map_err(write)?;
+    lock.flush().map_err(&write)?;
     let mut lock = lock.into_inner().map_err(|e| write(e.into_error()))?;
-    lock.with_mut(|file| file.sync_all()).map_err(write)?;
+    lock.with_mut(|file| file.sync_all()).map_err(&write)?;
     lock.commit().context("put the index in place")?;
     Ok((true, None))
 }

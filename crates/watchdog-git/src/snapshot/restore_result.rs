@@ -1,5 +1,6 @@
 //! The targets, results and errors of restoring a snapshot.
 
+use std::io;
 use std::path::PathBuf;
 
 use crate::Error;
@@ -122,6 +123,17 @@ pub enum RestoreError {
         /// The first path that failed.
         path: String,
         /// The operating system's error.
-        source: std::io::Error,
+        source: io::Error,
     },
+}
+
+impl RestoreError {
+    /// The failure to write a path, for `map_err`.
+    pub(super) fn at_path(path: impl Into<String>) -> impl Fn(io::Error) -> Self {
+        let path = path.into();
+        move |source| RestoreError::Write {
+            path: path.clone(),
+            source,
+        }
+    }
 }
