@@ -27,8 +27,7 @@ pub struct TerminalFrame {
 impl TerminalFrame {
     /// Whether stderr is a terminal that understands these sequences.
     pub fn can_be_drawn() -> bool {
-        let dumb = std::env::var_os("TERM").is_none_or(|term| term.is_empty() || term == "dumb");
-        !dumb && stderr().is_terminal()
+        !is_dumb_terminal() && stderr().is_terminal()
     }
 
     /// Whether the terminal is ours at the moment: we are not in the background, and no program has it in a mode of its own, such as for a
@@ -79,6 +78,11 @@ fn read_terminal_width() -> usize {
 /// The rows of lines that were drawn at another width: a terminal that became narrower has wrapped them.
 fn count_wrapped_rows(drawn: &[usize], width: usize) -> usize {
     drawn.iter().map(|line| line.div_ceil(width).max(1)).sum()
+}
+
+/// Whether the terminal understands no sequences.
+pub fn is_dumb_terminal() -> bool {
+    std::env::var_os("TERM").is_none_or(|term| term.is_empty() || term == "dumb")
 }
 
 #[cfg(test)]

@@ -21,7 +21,7 @@ use watchdog_judge::tasks::task_board::{BoardTask, TaskBoard};
 use watchdog_judge::tasks::task_board_error::TaskBoardError;
 use watchdog_judge::wire::task_json::{
     ListedTasks, QueueTask, SetTask, ShownTask, TaskStanding, TaskTransition, no_next_task_json,
-    task_list_json,
+    path_text, task_list_json,
 };
 use watchdog_view::task_lines::{in_order, why_waiting};
 
@@ -309,8 +309,6 @@ fn shown_lines(board: &TaskBoard, entry: &BoardTask, governed: &EffectiveTask) -
         line("role", task.role.as_deref().unwrap_or("any")),
         line("file", &entry.loaded.relative.display().to_string()),
     ];
-    let path =
-        |path: &Option<std::path::PathBuf>| path.as_ref().map(|path| path.display().to_string());
     let waits = board
         .blockers(&task.id)
         .iter()
@@ -325,8 +323,8 @@ fn shown_lines(board: &TaskBoard, entry: &BoardTask, governed: &EffectiveTask) -
             record.message.clone().or_else(|| record.reason.clone()),
         ),
         ("branch", record.branch.clone()),
-        ("worktree", path(&record.worktree)),
-        ("log", path(&record.log)),
+        ("worktree", path_text(record.worktree.as_deref())),
+        ("log", path_text(record.log.as_deref())),
     ] {
         lines.extend(text.map(|text| line(name, &text)));
     }

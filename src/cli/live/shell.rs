@@ -17,6 +17,7 @@ use crate::cli::commands::fleet;
 use crate::cli::commands::status::choose_rows;
 use crate::cli::failure::{CommandFailure, signal_code};
 use crate::cli::terminal::CommandTerminal;
+use crate::cli::terminal_frame::is_dumb_terminal;
 use watchdog_facts::display::escape_to_one_line;
 use watchdog_facts::shell_line::WorktreeCommands;
 use watchdog_judge::clock::local_now;
@@ -81,9 +82,8 @@ pub fn watch_live(
 
 /// Whether both ends are a terminal of a person's that can be drawn on, and the log does not write there, too.
 fn is_drawable() -> bool {
-    let dumb = std::env::var_os("TERM").is_none_or(|term| term.is_empty() || term == "dumb");
     let logs = LevelFilter::current() != LevelFilter::OFF && io::stderr().is_terminal();
-    !dumb && !logs && io::stdin().is_terminal() && io::stdout().is_terminal()
+    !is_dumb_terminal() && !logs && io::stdin().is_terminal() && io::stdout().is_terminal()
 }
 
 fn no_room(error: io::Error) -> CommandFailure {

@@ -61,10 +61,11 @@ impl HookReply {
     pub fn to_json(&self, dialect: HookDialect) -> Value {
         let mut object = match &self.act {
             HookAction::Nothing => json!({}),
-            HookAction::Block { reason } if dialect == HookDialect::Gemini => {
-                json!({"decision": "deny", "reason": reason})
+            HookAction::Block { reason } => {
+                let is_gemini = dialect == HookDialect::Gemini;
+                let decision = if is_gemini { "deny" } else { "block" };
+                json!({"decision": decision, "reason": reason})
             }
-            HookAction::Block { reason } => json!({"decision": "block", "reason": reason}),
             HookAction::Deny { reason } => json!({"hookSpecificOutput": {
                 "hookEventName": "PreToolUse", "permissionDecision": "deny", "permissionDecisionReason": reason}}),
             HookAction::Inform { context, .. } if dialect == HookDialect::Copilot => {

@@ -4,7 +4,6 @@
 use std::path::Path;
 
 use jiff::SignedDuration;
-use serde_json::Value;
 
 use watchdog_core::config::settings::NotifyRule;
 use watchdog_store::engine::NewEvent;
@@ -117,13 +116,7 @@ fn is_repeated(
     compare: CompareNotice,
 ) -> Result<bool, StoreError> {
     let spec = event.spec.as_deref().unwrap_or_default();
-    let text = |key: &str| {
-        event
-            .data
-            .get(key)
-            .and_then(Value::as_str)
-            .unwrap_or_default()
-    };
+    let text = |key: &str| event.data[key].as_str().unwrap_or_default();
     match event.kind.as_str() {
         kind::VERDICT => {
             // A probe that was repeated after a pause is about the same state. An unreadable answer counts as none.
@@ -166,7 +159,7 @@ fn is_repeated(
 #[cfg(test)]
 mod tests {
     use jiff::Timestamp;
-    use serde_json::json;
+    use serde_json::{Value, json};
 
     use super::super::rules::*;
     use watchdog_core::config::settings::NotifyTarget;

@@ -7,7 +7,7 @@ use watchdog_store::journal::kind;
 
 /// All words of one event.
 pub fn words_of(event: &StoredEvent) -> Vec<&str> {
-    let text = |key: &str| event.data.get(key).and_then(serde_json::Value::as_str);
+    let text = |key: &str| event.data[key].as_str();
     let mut words = vec![event.kind.as_str()];
     match event.kind.as_str() {
         kind::VERDICT => words.extend(["status", "reason"].into_iter().filter_map(text)),

@@ -8,6 +8,7 @@ use serde::Serialize;
 use serde_json::{Value, json};
 
 use super::measures_json::measures_json;
+use super::task_json::path_text;
 use super::verdict_json::as_json;
 use watchdog_store::measures::CompletedSpec;
 use watchdog_store::tally::{AgentFigures, CounterSums, word};
@@ -101,7 +102,6 @@ impl FiguresReport {
                 )
             })
         };
-        let shown = |path: &Option<PathBuf>| path.as_ref().map(|path| path.display().to_string());
         let day = |day: &DayTotals| DayRow {
             figures: figures_json(&day.sums),
             day: day.date,
@@ -111,7 +111,7 @@ impl FiguresReport {
         let worktree = |own: &WorktreeFigures| WorkRow {
             figures: Some(figures_json(&own.sums)),
             spec: None,
-            worktree: shown(&own.path),
+            worktree: path_text(own.path.as_deref()),
             id: own.id.clone(),
             measures: measures(&own.measured, &|spec| spec.worktree == own.id),
             machine: own.machine.clone(),
@@ -119,7 +119,7 @@ impl FiguresReport {
         let spec = |own: &SpecFigures| WorkRow {
             figures: None,
             spec: Some(Some(own.spec.clone()).filter(|name| !name.is_empty())),
-            worktree: shown(&own.path),
+            worktree: path_text(own.path.as_deref()),
             id: own.id.clone(),
             measures: measures(&own.measured, &|spec| {
                 spec.worktree == own.id && spec.spec == own.spec
