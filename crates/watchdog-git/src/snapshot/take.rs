@@ -79,6 +79,10 @@ impl Worktree {
     ) -> Result<Option<Snapshot>, Error> {
         self.refresh()?;
         let quiet = nested::without_filters(&self.repo)?;
+        // The way to the objects of a linked worktree leads through its git directory. A session may remove that at any moment, and what is
+        // no more found on that way would count as vanished.
+        let objects = (quiet.objects.store_ref().path().canonicalize())
+            .unwrap_or_else(|_| self.common_dir().join("objects"));
         // A later round relies on what an earlier one wrote, which is guarded until a ref leads to it.
         let mut packs = Vec::new();
         let why = "its objects vanish while it is taken; is a garbage collection with --prune=now running?";
@@ -92,14 +96,7 @@ impl Worktree {
             }
             // A garbage collection that began before the ref was there is free to take everything away until it ends.
             wait_for_garbage_collection(self.common_dir());
-            // The way to the objects of a linked worktree leads through its git directory: where that was removed meanwhile, they are there.
-            let objects = repo.objects.store_ref().path();
-            let objects = if objects.exists() {
-                objects.to_owned()
-            } else {
-                self.common_dir().join("objects")
-            };
-            let fresh = gix::odb::at(objects, repo.object_hash());
+            let fresh = gix::odb::at(objects.clone(), repo.object_hash());
             let head = self.head_id().ok().flatten();
             if let Some(head) =
                 head.filter(|id| fresh.as_ref().is_ok_and(|fresh| !fresh.exists(id)))
