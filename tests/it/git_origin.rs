@@ -584,7 +584,11 @@ fn work_beside_head_is_told_with_its_state() {
             "- deleted",
         ),
         (format!("{helper} git merge -q x; {gone}"), ""),
-        (format!("{helper} git merge -q --squash x; git commit -q -m squashed; {gone}"), "- merged squash"),
+        // Of a later second it would take the place of the other.
+        (
+            format!("export GIT_COMMITTER_DATE=\"$(date +%s) +0000\"; {helper} git merge -q --squash x; git commit -q -m squashed; {gone}"),
+            "- merged squash",
+        ),
         (format!("{helper} cd ../sub; git commit -q --amend -m again; cd ../mine; {gone}"), "- deleted"),
         // Dropped entries of the stash, another worktree's own leftovers, and commits that are not the session's.
         ("echo s > seed.txt; git stash -q; git stash drop -q; git stash pop -q 2>/dev/null || true".to_owned(), ""),
