@@ -169,6 +169,11 @@ mod tests {
             (Some("All done."), Some("go on"))
         );
         assert_eq!(told.messages.len(), 4);
+        // A check sees them, too: words of the prompt are no claim of the agent.
+        let context = told.context();
+        assert_eq!(context.prompt.as_deref(), Some("go on"));
+        assert_eq!(context.stop_reason, told.stop_reason);
+        assert!(context.stop_reason.is_some());
     }
 
     #[test]

@@ -79,7 +79,7 @@ impl Deref for FixedPattern {
 /// Compiles a text that the source makes.
 ///
 /// # Panics
-/// Where it is no regular expression, which a test of its use finds.
+/// On a text that is no regular expression; a test of its use finds that.
 pub fn compile_fixed(text: &str) -> Regex {
     Regex::new(text).expect("the pattern is a constant")
 }

@@ -23,8 +23,8 @@ pub(super) const HIDDEN: Flags = Flags::ASSUME_VALID.union(Flags::SKIP_WORKTREE)
 /// The largest file that is compared by its content, in bytes.
 const MOST_BYTES: u64 = 512 << 20;
 
-/// Notes edits behind assume-unchanged and skip-worktree, and returns an index to use instead of the
-/// one on disk where that one would be misread.
+/// Notes edits behind assume-unchanged and skip-worktree, and returns the index to use: the one on
+/// disk, or another where that one would be misread.
 ///
 /// As git does: a sparse index is unfolded, and in a sparse checkout a file that is there after all is
 /// compared like any other.

@@ -41,7 +41,7 @@ impl ScratchRepo {
         repo
     }
 
-    /// One like [`ScratchRepo::new`], whose branch `other` has another `tracked` than `main`.
+    /// A repository like [`ScratchRepo::new`], whose branch `other` has another `tracked` than `main`.
     pub fn beside_a_conflict() -> Self {
         let repo = Self::new();
         repo.git(["switch", "-qc", "other"]);

@@ -418,12 +418,12 @@ fn command_outliving_its_turn_is_background_work() {
 #[test]
 fn earlier_session_spending_stays_out_of_run() {
     let spent = |events: &[Value], earlier: Option<TokenCounts>| {
-        let known: HashMap<String, TokenCounts> = earlier
+        let totals: HashMap<String, TokenCounts> = earlier
             .map(|tokens| (ID.to_owned(), tokens))
             .into_iter()
             .collect();
         let tap = StreamTap::default();
-        tap.continues(known);
+        tap.continues(totals);
         watchdog_process::OutputReader::push(&tap, lines(events).as_bytes());
         let summary = tap.finish();
         (

@@ -111,6 +111,8 @@ impl SessionSummary {
             messages: self.messages.clone(),
             usage: self.usage,
             background_tasks: self.background_tasks.clone(),
+            stop_reason: self.stop_reason.clone(),
+            prompt: self.prompt.clone(),
             ..SessionContext::default()
         }
     }

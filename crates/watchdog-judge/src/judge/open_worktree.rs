@@ -76,7 +76,7 @@ impl OpenWorktree {
 
     /// The same with an event that is there already.
     pub fn append_event(&self, event: NewEvent) -> Result<(), StoreError> {
-        // Nothing guards this append, so it cannot be fenced.
+        // This append has no guarding lease, so it cannot be fenced.
         self.store.append(&[event], None).map(drop)
     }
 
